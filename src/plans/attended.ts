@@ -6,6 +6,7 @@
  * and have {@link LEAVE_MS} to answer how it ended. What the hosts run is not kept, so that no other process sends it.
  */
 import type { Delivered } from "../fleet/results";
+import { resolvesWithin } from "../lib/deadline";
 import type { DeliverJob, DeliverOptions, JobResult, Target, Way } from "./job/job";
 import type { Spec } from "./plan";
 import type { Entry } from "./run";
@@ -30,7 +31,10 @@ const LATE_MS = 2_000;
 /** How long hosts may take to answer how a job ended that they were asked to end, in milliseconds. */
 const LEAVE_MS = 2_000;
 
-/** How long it may then take to write that down, in milliseconds. */
+/** How long it may take to write down a result, or that a job is sent, while others wait for it; then they go on without. */
+const WRITE_MS = 5_000;
+
+/** How long it may take to write the last of it down when every result is known, or the caller has left, in milliseconds. */
 const LAST_MS = 1_000;
 
 export type Attended = ReturnType<typeof createAttended>;
@@ -42,13 +46,18 @@ export function createAttended(
   sends: DeliverJob,
 ) {
   const limitMs = (spec.delivery_timeout_s + spec.timeout_s) * 1_000 + LATE_MS;
+  const hosts = spec.waves.at(-1);
   const results = new Map<string, Delivered>();
+  /** The hosts of which the caller has the result. */
+  const reported = new Set<string>();
+  let isOver = false;
   const atWork = new Set<{ way: Way | null; stop(): void }>();
   const left = Promise.withResolvers<void>();
   let timer: Timer | undefined;
   const leave = () => {
     // What was sent as a job can be ended at the host, and nothing else.
     for (const { way, stop } of atWork) if (way !== "job") stop();
+    clearTimeout(timer);
     timer = setTimeout(() => {
       for (const { stop } of atWork) stop();
       timer = setTimeout(left.resolve, LAST_MS);
@@ -63,8 +72,10 @@ export function createAttended(
     client,
     /** Whether the caller has stopped waiting. */
     isLeft: (): boolean => signal.aborted,
-    /** Resolves some time after the caller has stopped waiting: then no host is waited for. */
+    /** Resolves some time after the caller has stopped waiting, or has each result: then nothing is waited for. */
     left: left.promise,
+    /** Resolves once that is written down; or after some time, as the caller does not wait for a disk. */
+    writing: (written: Promise<unknown>): Promise<boolean> => resolvesWithin(WRITE_MS, written),
     /** As any {@link DeliverJob}; its result is an end, as nobody asks the host again. */
     async deliver(...[target, job, options]: Parameters<DeliverJob>): Promise<JobResult> {
       const one: { way: Way | null; stop(): void } = { way: null, stop() {} };
@@ -79,7 +90,7 @@ export function createAttended(
           // What is on its way by `/execute` is stopped at once; what is on its way as a job, only at the host.
           one.way = way;
           clearTimeout(late);
-          await options.sent(way);
+          if (!(await attended.writing(Promise.try(options.sent, way)))) throw new Unwritten();
           late = setTimeout(() => {
             isLate = true;
             one.stop();
@@ -110,6 +121,14 @@ export function createAttended(
         }
         results.set(target.label, end.result);
         return end;
+      } catch (error) {
+        if (!(error instanceof Unwritten)) throw error;
+        const { label } = target;
+        const status = "failed";
+        const none = { label, ok: false, status, delivered: false, duration_ms: WRITE_MS } as const;
+        const result = { ...none, error: UNWRITTEN };
+        results.set(label, result);
+        return { state: status, result };
       } finally {
         clearTimeout(late);
         atWork.delete(one);
@@ -118,10 +137,16 @@ export function createAttended(
     /** The host has ended. @param status and @param error are the result where there is no other. */
     ended({ label, way }: Pick<Entry, "label" | "way">, status: "failed" | "cancelled", error: string): void {
       const none: Delivered = { label, ok: false, status, delivered: way !== null, duration_ms: 0, error };
+      if (isOver || reported.has(label)) return;
+      reported.add(label);
       done(results.get(label) ?? none);
       results.delete(label);
+      if (reported.size !== hosts) return;
+      clearTimeout(timer);
+      timer = setTimeout(left.resolve, LAST_MS);
     },
     [Symbol.dispose](): void {
+      isOver = true;
       signal.removeEventListener("abort", leave);
       clearTimeout(timer);
     },
@@ -135,3 +160,8 @@ function endOf({ state, result }: JobResult): JobResult {
   if (isCancelled) return { state: "cancelled", result: { ...result, status: "cancelled" } };
   return { state: state === "lost" || state === "unseen" ? "unknown" : state, result };
 }
+
+/** That it is sent cannot be written down now. */
+class Unwritten extends Error {}
+
+const UNWRITTEN = "not sent: the ledger of plans (plans.db) cannot be written";

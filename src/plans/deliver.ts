@@ -16,7 +16,16 @@ import { executeJob, hasDoneNothing, isRefusal, NotSent } from "./execute";
 import { JOB_ANSWER, type JobAnswer } from "./job/answer";
 import { MAX_CONTENT_BYTES } from "./job/content";
 import { seal } from "./job/envelope";
-import type { CancelJob, DeliverJob, DeliverOptions, Job, JobResult, JobState, Target } from "./job/job";
+import {
+  type CancelJob,
+  type DeliverJob,
+  type DeliverOptions,
+  INTERRUPTED,
+  type Job,
+  type JobResult,
+  type JobState,
+  type Target,
+} from "./job/job";
 
 /** The largest answer of a host about a job, in bytes. */
 const MAX_ANSWER_BYTES = 9 * 1_048_576;
@@ -293,8 +302,6 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
 /** About so many milliseconds. */
 const spread = (ms: number): number => ms * (0.75 + Math.random() / 2);
 
-const INTERRUPTED =
-  "interrupted: svc ended on this host in the middle of it, and nobody knows how far it came";
 const NO_FILES = "this host takes no files with a plan: update svc on it";
 const NO_LONGER = "this host no longer takes jobs of plans";
 

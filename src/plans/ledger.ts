@@ -12,7 +12,7 @@ import { badInput, conflict, notFound } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { openDatabase } from "../lib/sqlite";
 import { type Counts, createCounts } from "./counts";
-import type { Way } from "./job/job";
+import { INTERRUPTED, type Way } from "./job/job";
 import {
   FAILURES,
   OPEN_STATES,
@@ -125,6 +125,7 @@ const ENDS = "done_at = $now, error = $error, run_id = $run_id";
 const SETS: Readonly<Partial<Record<StepName, string>>> = {
   send: "sent_at = $now, way = $way, error = NULL",
   run: "sent_at = sent_at",
+  unsend: "way = NULL, sent_at = NULL",
   wait: "way = NULL, sent_at = NULL, error = $error",
   unreachable: `way = NULL, sent_at = NULL, ${ENDS}`,
   cancelled: `way = NULL, sent_at = NULL, ${ENDS}`,
@@ -323,7 +324,7 @@ export function openLedger(path: string) {
       transaction(() =>
         taken.map(({ plan, n, attempt, step, way = null, error = null, run_id = null }) => {
           const given = step === "send" ? { now, way } : step === "wait" ? { error } : { now, error, run_id };
-          const isBare = step === "run" || step === "retry";
+          const isBare = step === "run" || step === "unsend" || step === "retry";
           const result = steps.get(step)?.run({ plan, n, attempt, ...(isBare ? {} : given) });
           counts.changed(plan);
           return (result?.changes ?? 0) > 0;
@@ -381,7 +382,7 @@ export function openLedger(path: string) {
       });
     },
     /**
-     * Plans the hosts again that ended in one of `states` (default: {@link RETRIED}, but nothing that had begun and was cancelled): as a new job each, wave by wave. The plan expires as long from now
+     * Plans the hosts again that ended in one of `states` (default: {@link RETRIED}, but nothing that had begun and was cancelled or interrupted): as a new job each, wave by wave. The plan expires as long from now
      * as it did from its start.
      *
      * @param heir as for `resume`.
@@ -394,7 +395,8 @@ export function openLedger(path: string) {
         const overdue = overdueOf(plan);
         const which = states
           ? `AND state IN (${listed(states)})`
-          : `AND state IN (${listed(RETRIED)}) AND NOT (state = 'cancelled' AND sent_at IS NOT NULL)`;
+          : `AND state IN (${listed(RETRIED)}) AND NOT (state = 'cancelled' AND sent_at IS NOT NULL)
+             AND NOT (state = 'failed' AND error IS '${INTERRUPTED}')`;
         const retried = db.query(stepSql("retry", which)).run({ plan: plan.seq }).changes;
         if (retried === 0) return { plan, retried };
         if (heir) setApplicant(plan.seq, heir, now);

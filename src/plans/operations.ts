@@ -388,7 +388,7 @@ export const retryPlan = operation({
     ...ONE_PLAN,
     state: field(
       v.optional(v.array(v.picklist(RETRIABLE))),
-      `The states to repeat (default: ${RETRIED.join(", ")}, but not where it had begun before it was cancelled); at hosts that are \`timeout\` or \`unknown\` it may have run`,
+      `The states to repeat (default: ${RETRIED.join(", ")}, but not where it had begun before it was cancelled, or was interrupted); at hosts that are \`timeout\` or \`unknown\` it may have run`,
     ),
     wait: WAIT,
   }),

@@ -38,7 +38,7 @@ export const FAILURES = ["failed", "timeout", "unreachable", "refused", "unknown
 /** What `svc plan retry` may do again: what is ok is done. */
 export const RETRIABLE = END_STATES.filter((state) => state !== "ok");
 
-/** What it does again where nobody says otherwise: what has failed, and what had not begun. */
+/** What it does again where nobody says otherwise: what has failed, unless it was interrupted; and what had not begun. */
 export const RETRIED = ["failed", "unreachable", "refused", "cancelled", "expired"] as const;
 
 /** Why a host that dials its desk is not reached. */
@@ -48,7 +48,10 @@ export const NOT_LINKED = "not linked";
 export const STEPS = {
   /** The host is unreachable, and its job is queued; or it is so for another reason now. */
   wait: { from: ["planned", "waiting", "sent"], to: "waiting" },
-  send: { from: ["planned", "waiting"], to: "sent" },
+  /** Also after it was sent as a job, and refused: then by `/execute`. */
+  send: { from: ["planned", "waiting", "sent"], to: "sent" },
+  /** It was not sent after all: its plan does not run any more. */
+  unsend: { from: ["sent"], to: "planned" },
   run: { from: ["sent"], to: "running" },
   ok: { from: ["sent", "running"], to: "ok" },
   /** Also before it is sent: the host lacks a command. */

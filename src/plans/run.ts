@@ -80,6 +80,8 @@ export function createRun(
     busy: 0,
     /** When a host began last, as `performance.now()` has it. */
     began: 0,
+    /** How many steps of its hosts are not on disk yet. */
+    writing: 0,
     /** Whether its wave had hosts that had not ended. */
     hadWork: true,
     over: Promise.withResolvers<void>(),

@@ -219,9 +219,12 @@ export function createRunner(uses: RunnerUses) {
       pump();
       await Promise.race([run.over.promise, attended.left]);
       signal.removeEventListener("abort", leaveHosts);
-      if (runs.get(seq) === run) release(run);
-      for (const entry of run.entries.values())
-        attended.ended(entry, "cancelled", entry.way === null ? "cancelled" : "cancelled: it may still run");
+      // One whose hosts have all ended ends once that can be written.
+      if (runs.get(seq) === run && run.entries.size > 0) release(run);
+      for (const entry of run.entries.values()) {
+        const why = entry.way === null ? "cancelled" : "cancelled: it may still run";
+        if (run.remove(entry)) attended.ended(entry, "cancelled", why);
+      }
     },
     /**
      * Runs the plans that were applied and that no process runs, in the order in which they were: after a restart, or where another

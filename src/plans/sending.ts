@@ -9,7 +9,7 @@ import { type Hosts, Unread } from "./hosts";
 import type { JobResult } from "./job/job";
 import type { Step } from "./ledger";
 import { NOT_LINKED, STEPS, type StepName } from "./plan";
-import { type Entry, jobOf } from "./run";
+import { type Entry, jobOf, type Run } from "./run";
 import { ASK_MS, laterThan, type Shared, TRY_MS } from "./shared";
 
 /** How long after its time limits a host whose answer was lost may still say what became of its job, in milliseconds. */
@@ -23,19 +23,16 @@ export function createSending(
 ) {
   const { ledger, log } = uses;
   const write = async (entry: Entry, step: StepName, more: Partial<Step> = {}): Promise<boolean> => {
-    const made = await writer.write({
-      plan: entry.run.plan.seq,
-      n: entry.n,
-      attempt: entry.attempt,
-      step,
-      ...more,
-    });
+    const { run, n, attempt } = entry;
+    run.writing++;
+    const made = await writer.write({ plan: run.plan.seq, n, attempt, step, ...more });
+    run.writing--;
     if (!made) return false;
     const { state } = entry;
     entry.state = STEPS[step].to;
     if (step === "send") entry.way = more.way ?? null;
-    if (step === "wait") entry.way = null;
-    entry.run.note(entry, state);
+    if (step === "wait" || step === "unsend") entry.way = null;
+    run.note(entry, state);
     return true;
   };
   const leave = (entry: Entry) => {
@@ -44,18 +41,19 @@ export function createSending(
     next.due = 0;
     next.run.again(next);
   };
+  const notBegun = ({ plan }: Run) =>
+    `not begun: its plan ${plan.state === "expired" ? "has expired" : "was cancelled"}`;
   /** The entry has ended, here or in the ledger. */
   const drop = (entry: Entry, status: "failed" | "cancelled" = "cancelled", error?: string) => {
     const { run } = entry;
-    const why =
-      error ?? `not begun: its plan ${run.plan.state === "expired" ? "has expired" : "was cancelled"}`;
-    if (run.remove(entry)) run.attended?.ended(entry, status, why);
+    if (run.remove(entry)) run.attended?.ended(entry, status, error ?? notBegun(run));
     leave(entry);
   };
   const end = async (entry: Entry, step: StepName, result?: JobResult["result"] | { error: string }) => {
     const error = result?.error === undefined ? undefined : printable(result.error, 300);
     const run_id = result && "run_id" in result ? result.run_id : undefined;
-    await write(entry, step, { error, run_id });
+    const written = write(entry, step, { error, run_id });
+    await (entry.run.attended?.writing(written) ?? written);
     if (step !== "ok") entry.run.noteBad(entry);
     drop(entry, step === "cancelled" ? step : "failed", error);
     if (!entry.isForgiven || entry.state !== "ok") return;
@@ -64,12 +62,11 @@ export function createSending(
   };
   const offline = async (entry: Entry, error: string) => {
     const why = printable(error, 300);
-    const behind = turns.behind(entry.label).filter((one) => !one.isBusy);
+    const behind = turns.behind(entry.label).filter((one) => !one.isBusy && one.way === null);
     for (const one of [entry, ...behind]) {
+      const isKnown = one.state === "waiting" && (one !== entry || one.why === why);
       if (!one.run.plan.spec.queue) await end(one, "unreachable", { error });
-      else if (one !== entry) {
-        if (one.state !== "waiting") await write(one, "wait");
-      } else if (one.state !== "waiting" || one.why !== why) await write(one, "wait", { error: why });
+      else if (!isKnown && !(await write(one, "wait", one === entry ? { error: why } : {}))) drop(one);
     }
     entry.why = why;
     entry.due = laterThan(TRY_MS, entry.tries++);
@@ -83,9 +80,11 @@ export function createSending(
     else await end(entry, "unknown", { error: "the answer was lost: it may have run" });
   };
 
-  /** The host does not have it. It may have it yet: what was sent before may be on its way. */
+  /** The host does not have it, and it may not be sent now. As a job it may have it yet: what was sent before may be on its way. */
   const unseen = async (entry: Entry) => {
-    if (entry.run.plan.state === "cancelled") return lost(entry);
+    if (entry.way === "execute" && !(await write(entry, "unsend"))) return drop(entry);
+    if (entry.way === null) leave(entry);
+    else if (entry.run.plan.state === "cancelled") return lost(entry);
     entry.due = laterThan(ASK_MS, entry.tries++);
   };
 
@@ -114,7 +113,7 @@ export function createSending(
         before,
         maySend: () => run.plan.state === "running",
         async sent(way) {
-          if (entry.way !== null) return;
+          if (entry.way === way) return;
           entry.since = Date.now();
           if (!(await write(entry, "send", { way }))) throw new Gone();
         },
@@ -125,6 +124,10 @@ export function createSending(
       freeSlot();
       if (stopping.aborted) return;
       if (state === "offline" && attended) return end(entry, "unreachable", result);
+      const { state: planState } = run.plan;
+      const hasNothing = state === "unseen" ? entry.way !== "job" : state === "offline" && !before;
+      if (hasNothing && (planState === "cancelled" || planState === "expired"))
+        return end(entry, planState, { error: notBegun(run) });
       if (state === "offline" && !before) return offline(entry, result.error ?? "unreachable");
       if (state === "unseen") return unseen(entry);
       if (state === "lost" || state === "offline") return lost(entry);

@@ -30,7 +30,8 @@ export function createWaves(
   const settle = (run: Run): void => {
     if (!runs.has(run.plan.seq) || stopping.aborted) return;
     if (run.entries.size === 0) {
-      finish(run);
+      // What the caller of a broadcast knows already may not be on disk yet.
+      if (run.writing === 0) finish(run);
       return;
     }
     const { plan } = run;

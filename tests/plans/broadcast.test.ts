@@ -6,6 +6,7 @@ import { DELIVERY_STATUS, type Delivered, type DeliveryStatus } from "../../src/
 import { createAttended } from "../../src/plans/attended";
 import type { DeliverJob, JobResult, JobState } from "../../src/plans/job/job";
 import type { PlannedHost, Spec } from "../../src/plans/plan";
+import { nextTurn, until } from "../support";
 import { madeUpJob } from "./job/support";
 import { newPlan, plannedHosts, specOf, testLedger, testRunner } from "./support";
 
@@ -289,6 +290,95 @@ describe("a broadcast that is ended before its time", () => {
     expect(made.ledger.plan(seq)).toMatchObject({ state: "cancelled", reason });
     expect(made.ledger.counts(seq)).toEqual({ cancelled: 2 });
   });
+});
+
+test("a list that goes by /execute after all is on record as that before, so that nobody takes it for a job that never ran", async () => {
+  using made = testLedger();
+  const reached = Promise.withResolvers<void>();
+  const never = Promise.withResolvers<JobResult>();
+  const first = testRunner(made, {
+    async deliver(_target, _job, { sent }) {
+      await sent("job");
+      await sent("execute");
+      reached.resolve();
+      return never.promise;
+    },
+  });
+  const { seq } = begun(made, first, plannedHosts(1), {}, {});
+  await reached.promise;
+  expect(made.ledger.targets(seq)).toMatchObject([{ state: "sent", way: "execute" }]);
+  first.runner.stop();
+  const cancels: string[] = [];
+  using second = testRunner(made, {
+    async deliver({ label }, _job, { before }) {
+      const state = before === "execute" ? "unknown" : "cancelled";
+      return { state, result: { label, ok: false, status: "failed", delivered: false, duration_ms: 1 } };
+    },
+    async cancelJob({ label }) {
+      cancels.push(label);
+      return true;
+    },
+  });
+  second.runner.takeOver();
+  await second.runner.over(seq);
+  expect(made.ledger.counts(seq)).toEqual({ unknown: 1 });
+  expect(cancels).toEqual([]);
+});
+
+/** A ledger that can be full. */
+function fillable(made: ReturnType<typeof testLedger>) {
+  const disk = { isFull: false };
+  const ledger = {
+    ...made.ledger,
+    commit(...given: Parameters<typeof made.ledger.commit>) {
+      if (disk.isFull) throw new Error("disk full");
+      return made.ledger.commit(...given);
+    },
+  };
+  return { disk, made: { ...made, ledger } };
+}
+
+test("a caller who has left has each result once, also when that can be written later", async () => {
+  using real = testLedger();
+  const { disk, made } = fillable(real);
+  const hosts = holdingHosts();
+  using running = testRunner(made, hosts);
+  const caller = new AbortController();
+  const { seq, results, over } = begun(made, running, plannedHosts(1), {}, caller);
+  await hosts.reached;
+  disk.isFull = true;
+  caller.abort();
+  await over;
+  disk.isFull = false;
+  await until("it is written", () => made.ledger.counts(seq).cancelled);
+  await nextTurn();
+  expect(results).toHaveLength(1);
+});
+
+test("a ledger that cannot be written any more keeps no result from the caller", async () => {
+  using real = testLedger();
+  const { disk, made } = fillable(real);
+  const reached = Promise.withResolvers<void>();
+  const deliver: DeliverJob = async ({ label }, _job, { sent }) => {
+    if (label === "h1") await reached.promise;
+    await sent("job");
+    disk.isFull = true;
+    reached.resolve();
+    return { state: "ok", result: { label, ok: true, status: "ok", delivered: true, duration_ms: 1 } };
+  };
+  using running = testRunner(made, { deliver });
+  const { seq, results, over } = begun(made, running, plannedHosts(2), {}, {});
+  await over;
+  expect(results.map(({ label, status, delivered, error }) => [label, status, delivered, error])).toEqual([
+    ["h0", "ok", true, undefined],
+    ["h1", "failed", false, "not sent: the ledger of plans (plans.db) cannot be written"],
+  ]);
+  expect(made.ledger.plan(seq)).toMatchObject({ ended: null });
+  disk.isFull = false;
+  await running.runner.over(seq);
+  expect(made.ledger.counts(seq)).toEqual({ ok: 1, failed: 1 });
+  expect(made.ledger.plan(seq)).toMatchObject({ state: "done", ended: expect.any(Number) });
+  expect(results).toHaveLength(2);
 });
 
 test("a host that has not answered within the time limits is a timeout", async () => {

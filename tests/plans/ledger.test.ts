@@ -4,6 +4,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
+import { INTERRUPTED } from "../../src/plans/job/job";
 import { openLedger } from "../../src/plans/ledger";
 import {
   digestOfPlan,
@@ -129,6 +130,25 @@ describe("a job that was cancelled", () => {
     expect(made.ledger.targets(made.seq).map(({ attempt }) => attempt)).toEqual([1, 0, 1]);
     expect(made.ledger.retry(made.seq, ["cancelled"], 4).retried).toBe(1);
   });
+});
+
+test("a host that was interrupted in the middle is repeated where `failed` is named alone", () => {
+  using made = testLedger();
+  const { ledger } = made;
+  const hosts = plannedHosts(2);
+  const { seq } = ledger.create(newPlan(hosts), hosts, 0);
+  ledger.apply(seq, null, 0);
+  const failed = { plan: seq, attempt: 0, step: "failed" } as const;
+  ledger.commit(
+    [
+      { ...failed, n: 0, error: INTERRUPTED },
+      { ...failed, n: 1, error: "AC_fail: no disk" },
+    ],
+    1,
+  );
+  expect(ledger.retry(seq, undefined, 2).retried).toBe(1);
+  expect(ledger.targets(seq).map(({ attempt }) => attempt)).toEqual([0, 1]);
+  expect(ledger.retry(seq, ["failed"], 3).retried).toBe(1);
 });
 
 describe("a ledger", () => {

@@ -999,3 +999,62 @@ describe("who runs a plan", () => {
     );
   });
 });
+
+describe("an attempt that reached no host", () => {
+  const resultAt = (label: string, state: JobResult["state"]): JobResult => ({
+    state,
+    result: { label, ok: state === "ok", status: "failed", delivered: state === "ok", duration_ms: 1 },
+  });
+
+  test.each([
+    ["before it was sent", undefined],
+    ["after its host was too busy for it", "job"],
+  ] as const)("ends with its plan, also with a queue: %s", async (_when, way) => {
+    using made = testLedger();
+    const reached = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const deliver: DeliverJob = async ({ label }, _job, { sent }) => {
+      if (way) await sent(way);
+      reached.resolve();
+      await held.promise;
+      return resultAt(label, "offline");
+    };
+    using running = testRunner(made, { deliver });
+    const { seq } = running.run(plannedHosts(1), { queue: true });
+    await reached.promise;
+    made.ledger.cancel(seq, "by anna", Date.now());
+    await running.runner.wake();
+    held.resolve();
+    await running.runner.over(seq);
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "cancelled", ended: expect.any(Number) });
+    expect(made.ledger.targets(seq)).toMatchObject([{ state: "cancelled", sent_at: null }]);
+  });
+
+  test("since its plan was paused as /execute was about to be sent goes on later", async () => {
+    using made = testLedger();
+    const reached = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    let ran = 0;
+    const deliver: DeliverJob = async ({ label }, _job, { before, maySend, sent }) => {
+      if (before) return resultAt(label, "unknown");
+      await sent("execute");
+      reached.resolve();
+      await held.promise;
+      if (maySend?.() === false) return resultAt(label, "unseen");
+      ran++;
+      return resultAt(label, "ok");
+    };
+    using running = testRunner(made, { deliver });
+    const { seq } = running.run(plannedHosts(1));
+    await reached.promise;
+    made.ledger.pause(seq, "by anna");
+    await running.runner.wake();
+    held.resolve();
+    await until("it is known not to be sent", () => made.ledger.counts(seq).planned);
+    expect(made.ledger.targets(seq)).toMatchObject([{ way: null, sent_at: null }]);
+    made.ledger.resume(seq);
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1 });
+    expect(ran).toBe(1);
+  });
+});

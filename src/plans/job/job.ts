@@ -46,6 +46,10 @@ export const JOB_STATES = [
   "offline",
 ] as const;
 
+/** Why a job has failed whose host died in the middle. The ledgers of desks have it: the text stays as it is. */
+export const INTERRUPTED =
+  "interrupted: svc ended on this host in the middle of it, and nobody knows how far it came";
+
 export type JobState = (typeof JOB_STATES)[number];
 
 export interface JobResult {
