@@ -23,9 +23,13 @@ export interface About {
   readonly within_ms?: number;
 }
 
-/** @param begin begins a call to a host. It throws an `unreachable` {@link RemoteError} where there is no way to it now. */
+/**
+ * @param begin begins a call to a host. It throws an `unreachable` {@link RemoteError} where there is no way to it now.
+ * @param anew sends a request again that its host has refused for now; it is the same request, with the same key.
+ */
 export function createAsking(
   begin: (hostId: string, request: Request, about: About) => Call,
+  anew = <T>(send: () => Promise<T>): Promise<T> => send(),
 ): Pick<Hub, "ask" | "open"> {
   // Without an async function, a race or an abort controller: a desk asks tens of thousands of hosts.
   const askOnce = (
@@ -74,7 +78,7 @@ export function createAsking(
     });
   const askWithKey = async (hostId: string, request: Request, limits: Limits, signal?: AbortSignal) => {
     const key = crypto.randomUUID();
-    const send = () => askOnce(hostId, request, limits, signal, key);
+    const send = () => anew(() => askOnce(hostId, request, limits, signal, key));
     try {
       return await send();
     } catch (error) {
@@ -86,8 +90,8 @@ export function createAsking(
 
   return {
     ask(hostId, request, limits, signal) {
-      const maySendAgain = request.method === "POST" && !request.once;
-      return (maySendAgain ? askWithKey : askOnce)(hostId, request, limits, signal);
+      if (request.method === "POST" && !request.once) return askWithKey(hostId, request, limits, signal);
+      return anew(() => askOnce(hostId, request, limits, signal));
     },
     async open(hostId, path, deadline, silentMs, signal) {
       if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);

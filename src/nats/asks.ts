@@ -49,6 +49,8 @@ interface Open {
   readonly host: string;
   readonly call: Call;
   readonly outbox: Outbox;
+  /** The session that it was sealed for. */
+  readonly sealedFor: string;
   /** The session of the host that has answered. */
   session: string | undefined;
   /** How many messages have come. */
@@ -100,7 +102,7 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
     }
     if (one.got % HEARD === 0) one.outbox.say(NOTHING_MORE);
   };
-  const takeFrame = ({ call, session }: Open, frame: string | Uint8Array): boolean => {
+  const takeFrame = ({ call, session, sealedFor }: Open, frame: string | Uint8Array): boolean => {
     if (typeof frame !== "string") {
       const piece = parsePiece(frame);
       return piece !== undefined && call.push(piece.bytes);
@@ -109,15 +111,24 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
     if (read?.t === "head") return call.begin(read);
     if (read?.t === "more") call.more(read.bytes);
     else if (read?.t === "end") call.finish(read.error);
-    else return refused(call, frame, session);
+    else return refused(call, frame, session !== sealedFor);
     return true;
   };
-  const refused = (call: Call, frame: string, session = ""): boolean => {
+  const refused = (call: Call, frame: string, isOther: boolean): boolean => {
     const { success, output } = v.safeParse(REFUSED, jsonIn(frame));
     if (!success) return false;
     const { stale, error } = output;
+    if (stale && !isOther) {
+      // Only a server makes this up: what was asked may have been done.
+      call.fail(new RemoteError("answer", "the host refuses its own connection", true));
+      return true;
+    }
     const why = `the host refuses: ${printable(error, 300)}`;
-    call.fail(stale ? new Stale("unreachable", session, false) : new RemoteError("unauthorized", why, false));
+    call.fail(
+      stale
+        ? new Stale("unreachable", "svc was started anew on this host", false)
+        : new RemoteError("unauthorized", why, false),
+    );
     return true;
   };
 
@@ -163,7 +174,7 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
         forget: () => forget(token),
       };
       const call = new Call(0, way, bytes);
-      const one: Open = { host, call, outbox, session: undefined, got: 0, isOld: false };
+      const one: Open = { host, call, outbox, sealedFor: session, session: undefined, got: 0, isOld: false };
       open.set(token, one);
       perHost.set(host, others.add(one));
       outbox.flush();

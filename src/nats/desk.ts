@@ -97,10 +97,10 @@ export function createNatsDesk({ id, login, key, log, presence: parts }: DeskPar
       if (!asks) throw new RemoteError("unreachable", "no connection to the NATS server", false);
       call = asks.begin(host, request, about);
       return call;
-    });
+    }, anew);
     if (!asks) await ready(signal);
     return {
-      ask: (request, limits) => anew(() => ask(host, request, limits, signal)),
+      ask: (request, limits) => ask(host, request, limits, signal),
       open: (path, within, silentMs) => anew(() => open(host, path, within, silentMs, signal)),
       pin: () => undefined,
       [Symbol.dispose]() {

@@ -1,0 +1,64 @@
+/** A NATS server that turns against the hosts and desks that it serves. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { deadlineIn } from "../../src/client/carrier";
+import { silentLog } from "../../src/lib/log";
+import { openSigningKey } from "../../src/lib/signing-key";
+import { createNatsDesk } from "../../src/nats/desk";
+import { newNKey } from "../../src/nats/nkeys";
+import { decode } from "../../src/nats/wire";
+import { temporaryFolder } from "../support";
+import { messageOf, type Published, startHostile } from "./hostile";
+
+const limits = () => ({ deadline: deadlineIn(60_000), maxBytes: 1_048_576 });
+
+/** What was asked: its frames as objects, and the session that it was sealed for. */
+function askIn({ data }: Published) {
+  const message = decode(data);
+  const [seal, ask] = (message?.frames ?? []).slice(0, 2).map((frame) => JSON.parse(String(frame)));
+  return { session: message?.session, seal, ask };
+}
+
+/** A desk at a server that answers each request as `answer` says. */
+async function askOver(answer: (nth: number) => { session: string; frame: object }) {
+  using folder = temporaryFolder();
+  const [host, user] = [newNKey("U"), newNKey("U")];
+  const asked: ReturnType<typeof askIn>[] = [];
+  await using hostile = await startHostile((message, peer) => {
+    if (message.reply === undefined) return;
+    asked.push(askIn(message));
+    const { session, frame } = answer(asked.length);
+    peer.send(message.reply, messageOf(session, [frame]));
+  });
+  const desk = createNatsDesk({
+    id: user.id,
+    login: { server: hostile.server, seed: user.seed, jwt: "x" },
+    key: openSigningKey(join(folder.path, "key")),
+    log: silentLog,
+  });
+  try {
+    const carrier = await desk.via(`nats:${host.id}`, undefined, null);
+    const error = await carrier.ask({ method: "POST", path: "/execute", body: "{}" }, limits()).then(
+      () => undefined,
+      (cause) => cause,
+    );
+    return { asked, error };
+  } finally {
+    await desk.stop();
+  }
+}
+
+const stale = { t: "refused", error: "x", stale: true };
+
+test("a change that is signed anew for a new connection of the host has the key of the first try", async () => {
+  const { asked, error } = await askOver((nth) => ({ session: String(nth).repeat(16), frame: stale }));
+  expect(asked.map(({ session }) => session)).toEqual(["0".repeat(16), "1".repeat(16)]);
+  expect(asked[1]?.ask.key).toBe(asked[0]?.ask.key);
+  expect(asked[0]?.ask.key).toMatch(/^[0-9a-f-]{36}$/);
+  expect(error).toMatchObject({ fault: "unreachable", message: "svc was started anew on this host" });
+});
+
+test("a change is not signed again for the connection that it was signed for", async () => {
+  const { asked } = await askOver(() => ({ session: "0".repeat(16), frame: stale }));
+  expect(asked.length).toBe(1);
+});
