@@ -9,6 +9,7 @@ import {
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
+import { grantNats } from "../src/join/operations/desk";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
 import { showNats } from "../src/nats/operations/fleet";
@@ -69,6 +70,20 @@ export default {
           ...(backup === null ? [] : [`the part before: ${printable(backup)}`]),
         ].join("\n"),
       examples: [["$0 nats use second.json", "This desk reaches the hosts over the server from now on"]],
+    }),
+    grant: view(grantNats, {
+      on: false,
+      positionals: ["hosts"],
+      columns: ["LABEL", "RESULT", "DETAIL"],
+      rows: (results) =>
+        results.map((one) => [
+          printable(one.label),
+          one.ok ? "ok" : "FAILED",
+          one.ok ? (one.changed ? "reached over NATS from now on" : "was before") : printable(one.error),
+        ]),
+      none: "no hosts",
+      good: (results) => results.every(({ ok }) => ok),
+      examples: [["$0 nats grant tag:lab", "Hosts that joined before there was a server use it"]],
     }),
     test: view(testNats, {
       positionals: ["url"],

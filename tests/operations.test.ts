@@ -360,6 +360,7 @@ const SCOPE_OF = {
     "link.read",
     "nats.bundle",
     "nats.desk",
+    "nats.grant",
     "nats.use",
     "plan.adopt",
     "rest.start",
@@ -388,6 +389,7 @@ const SCOPE_OF = {
   any: [
     "audit.verify_fork",
     "desk.forget",
+    "desk.nats",
     "desk.pins",
     "events.list",
     "events.types",

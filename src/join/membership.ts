@@ -15,6 +15,8 @@ const MEMBERSHIP = v.object({
   /** The pin of the key that the desk has announced, and when it signed both, ISO 8601 (`desk-pins.ts`). */
   desk_next_pin: v.optional(v.string()),
   desk_pins_signed: v.optional(v.string()),
+  /** When the desk signed what it has sent for its NATS server, ISO 8601 (`grant.ts`). */
+  nats_signed: v.optional(v.string()),
   ...JOIN_ANSWER.entries,
   /** The name of the token that this host made for the desk. */
   token: v.string(),

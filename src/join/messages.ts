@@ -105,3 +105,21 @@ export type DeskPins = Omit<v.InferOutput<typeof DESK_PINS>, "signature">;
 
 export const deskPinsMessage = (hostId: string, nonce: string, { pin, next_pin, signed }: DeskPins): string =>
   ["svc-desk-pins-v1", hostId, nonce, pin, next_pin ?? "", signed].join("\n");
+
+/** What a desk sends to a host that has joined, for its NATS server. */
+export const NATS_GRANT = v.strictObject({
+  carrier: field(
+    v.optional(secret(v.pipe(v.string(), v.maxLength(1_100_000)))),
+    "How the host reaches the server, JSON; without it, the host only says who it is to servers",
+  ),
+  signed: field(v.pipe(v.string(), v.isoTimestamp()), "When the desk signed it"),
+  signature: field(base64url(86), "Ed25519 signature of the desk's key for jobs"),
+});
+
+export type NatsGrant = Omit<v.InferOutput<typeof NATS_GRANT>, "signature">;
+
+export const natsGrantMessage = (
+  hostId: string,
+  nonce: string,
+  { carrier = "", signed }: NatsGrant,
+): string => ["svc-nats-grant-v1", hostId, nonce, signed, sha256(carrier)].join("\n");

@@ -1,6 +1,7 @@
 /**
  * The desk's part: join strings, and taking in hosts that have one.
  */
+import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { between, field, flag, inForm, NO_INPUT, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
@@ -11,6 +12,7 @@ import { openSigningKey } from "../../trust/identity";
 import { status as tlsStatus } from "../../trust/operations/tls";
 import type { DeskUses } from "../accept";
 import { becomeDesk, bundleOf, DESK_BUNDLE } from "../desk-bundle";
+import type { GrantUses } from "../grant";
 import { formatJoinString } from "../join-string";
 import type { JoinRow } from "../join-strings";
 import { JOIN_ANSWER, JOIN_REQUEST, LEAVE_REQUEST } from "../messages";
@@ -187,6 +189,44 @@ export const release = operation({
   },
 });
 
+export const grantNats = operation({
+  name: "nats.grant",
+  summary: "Give hosts that have joined their credentials for the NATS server, and reach them over it",
+  scope: "admin",
+  changes: true,
+  http: { method: "POST", path: "/nats/grant" },
+  leftOut: { script: "which way hosts are reached is decided by a person" },
+  input: v.strictObject({
+    hosts: field(
+      v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000)),
+      "Hosts of the address book: labels, tag:TAG or all, separated by commas; ! excludes",
+    ),
+    timeout_s: field(
+      v.optional(seconds(between(1, 300)), 30),
+      "Time limit for each host to connect to the server, in seconds",
+    ),
+  }),
+  output: v.array(
+    v.variant("ok", [
+      v.object({
+        label: v.string(),
+        ok: v.literal(true),
+        /** False where the host was reached over NATS before. */
+        changed: v.boolean(),
+      }),
+      v.object({ label: v.string(), ok: v.literal(false), error: v.string() }),
+    ]),
+  ),
+  requires({ configDir }: GrantUses) {
+    if (!existsSync(configFiles(configDir).nats))
+      throw conflict("there is no nats.json: `svc nats` makes it");
+  },
+  async run(service: GrantUses, { hosts, timeout_s }) {
+    const { grantNats: grant } = await import("../grant");
+    return grant(service, hosts, timeout_s * 1_000);
+  },
+});
+
 const KEYS_IN_FILE =
   "the keys of a desk leave its folder in a sealed file only, which its user writes and reads";
 
@@ -231,6 +271,7 @@ export const operations = [
   removeJoinString,
   accept,
   release,
+  grantNats,
   exportDesk,
   importDesk,
 ];

@@ -8,7 +8,7 @@ import { notFound } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
 import type { HostUses } from "../enter";
 import { readMembership } from "../membership";
-import { DESK_PINS } from "../messages";
+import { DESK_PINS, NATS_GRANT } from "../messages";
 
 const ON_THE_HOST = {
   http: "who may use the token of a host is decided on the host itself",
@@ -142,4 +142,26 @@ export const deskPins = operation({
   },
 });
 
-export const operations = [join, leave, showDesk, forget, deskPins];
+export const takeNats = operation({
+  name: "desk.nats",
+  summary: "Connect to the NATS server of the desk with the credentials that it has signed",
+  scope: "any",
+  changes: "announces",
+  http: { method: "POST", path: "/desk/nats" },
+  leftOut: {
+    cli: "`svc nats grant` on the desk sends it",
+    script: "the desk signs it",
+  },
+  input: NATS_GRANT,
+  output: v.object({
+    /** Who this host is to NATS servers. */
+    id: v.string(),
+    changed: v.boolean(),
+  }),
+  async run(service: Pick<HostUses, "configDir" | "natsKey">, grant, caller) {
+    const { takeNatsGrant } = await import("../grant");
+    return takeNatsGrant(service, grant, caller);
+  },
+});
+
+export const operations = [join, leave, showDesk, forget, deskPins, takeNats];
