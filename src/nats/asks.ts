@@ -164,9 +164,11 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
         () => (open.get(token)?.got ?? 0) > 0,
       );
       if (!isOpenRead({ method, path })) {
-        outbox.say(sealOf({ method, path, key: about.key }, bytes ?? NO_BODY, { id: host, session }, key));
+        const seal = sealOf({ method, path, key: about.key }, bytes ?? NO_BODY, { id: host, session }, key);
+        outbox.add(JSON.stringify(seal));
       }
-      outbox.say({ t: "ask", id: 0, method, path, ...about, ...(bytes && { bytes: bytes.length }) });
+      const ask = { t: "ask", id: 0, method, path, ...about, bytes: bytes?.length };
+      outbox.add(JSON.stringify(ask));
       const way = {
         say: (frame: object) => outbox.say(frame),
         send: (frame: string | Uint8Array<ArrayBuffer>) => outbox.send(frame),

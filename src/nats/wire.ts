@@ -127,14 +127,20 @@ export class Outbox implements Outlet {
   }
 
   send(frame: Frame): void {
+    this.add(frame);
+    if (this.isDue || this.frames.length === 0) return;
+    this.isDue = true;
+    setImmediate(() => this.flush());
+  }
+
+  /** As `send`, for who flushes at once. */
+  add(frame: Frame): void {
     if (this.isClosed) return;
     const bytes = typeof frame === "string" ? Buffer.from(frame) : frame;
     this.frames.push(bytes);
     this.kinds.push(typeof frame !== "string");
     this.bytes += bytes.length;
     if (this.bytes >= PIECE_BYTES || this.frames.length === MAX_FRAMES) this.flush();
-    else if (!this.isDue) setImmediate(() => this.flush());
-    this.isDue = this.frames.length > 0;
   }
 
   /** Sends what waits now. */
