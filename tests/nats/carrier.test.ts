@@ -195,17 +195,19 @@ describe("the server, which others run, gets nothing done:", () => {
     expect(made.asked).toEqual([]);
   });
 
+  /** The last seal of what was sent. */
+  const sealIn = (sent: ReadonlyArray<Parameters<Outbox["add"]>>): object =>
+    sent
+      .map(([frame]) => (typeof frame === "string" ? JSON.parse(frame) : {}))
+      .findLast(({ t }) => t === "seal") ?? {};
+
   natsTest("a change that the desk has signed, once more, or for something else", async () => {
     await using made = await pair();
-    const seen: object[] = [];
-    const say = spyOn(Outbox.prototype, "say").mockImplementation(function (this: Outbox, frame: object) {
-      seen.push(frame);
-      this.send(JSON.stringify(frame));
-    });
+    const add = spyOn(Outbox.prototype, "add");
     const request = { method: "POST", path: "/count", once: true } as const;
     await (await made.carrier()).ask(request, limits());
-    say.mockRestore();
-    const seal = seen.findLast((frame) => Object(frame).t === "seal") ?? {};
+    const seal = sealIn(add.mock.calls);
+    add.mockRestore();
     // The session of the host is in each of its answers.
     const session = await sessionOf(made);
     expect(await forged(made, session, [seal, { ...ask, path: "/other" }])).toContain(
@@ -216,14 +218,10 @@ describe("the server, which others run, gets nothing done:", () => {
 
   natsTest("what the desk has signed before the host was cut off", async () => {
     await using made = await pair();
-    const seen: object[] = [];
-    const say = spyOn(Outbox.prototype, "say").mockImplementation(function (this: Outbox, frame: object) {
-      seen.push(frame);
-      this.send(JSON.stringify(frame));
-    });
+    const add = spyOn(Outbox.prototype, "add");
     await (await made.carrier()).ask({ method: "POST", path: "/count", once: true }, limits());
-    say.mockRestore();
-    const seal = seen.findLast((frame) => Object(frame).t === "seal") ?? {};
+    const seal = sealIn(add.mock.calls);
+    add.mockRestore();
     const session = await sessionOf(made);
     await made.nats.kill();
     await until("the host to notice", () => made.state() !== "connected");
