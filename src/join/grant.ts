@@ -126,9 +126,7 @@ async function answers(server: RemoteServer, deadline: ReturnType<typeof deadlin
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       if (performance.now() + LOOK_MS > deadline.at) {
-        throw conflict(
-          `it has its credentials, but is not there over the server, so its address stays: ${error.message}`,
-        );
+        throw conflict(`it has its credentials; its address stays: ${error.message}`);
       }
       await Bun.sleep(LOOK_MS);
     }

@@ -59,7 +59,7 @@ testWith("nats-server")(
     await made.book.add({ label: "off", base_url: "http://127.0.0.1:1", token: "t", tags: [] });
     await made.nats.kill();
     expect(await made.grant("all", 3)).toEqual([
-      { label: "h", ok: false, error: expect.stringContaining("its address stays") },
+      { label: "h", ok: false, error: expect.stringContaining("; its address stays: no connection") },
       { label: "off", ok: false, error: "it has not joined this desk" },
     ]);
     expect(made.book.hosts()[0]).toEqual(made.before as never);
