@@ -189,12 +189,13 @@ const refused = (status: number, error: string): Answer => ({ status, body: { er
  * What must not be among `runs`: a plan that ran twice on one host, or one that had expired.
  *
  * @param toleranceMs how far the clocks of the hosts may be off.
+ * @param once what runs once on a host: a `job` where plans are retried.
  */
-export function faultsIn(runs: readonly Run[], toleranceMs: number): string[] {
+export function faultsIn(runs: readonly Run[], toleranceMs: number, once: "plan" | "job" = "plan"): string[] {
   const first = new Map<string, Run>();
   return runs.flatMap((run) => {
     const { host, plan, job, at, expires } = run;
-    const key = `${host} ${plan}`;
+    const key = `${host} ${run[once]}`;
     const before = first.get(key);
     first.set(key, before ?? run);
     return [

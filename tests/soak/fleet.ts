@@ -5,6 +5,7 @@ import { createFleet, NO_FAULTS } from "../../bench/programs/sim-host";
 import { serveHosts } from "../../bench/programs/sim-https";
 import { addressOf, labelOf } from "../../bench/programs/sim-seed";
 import { openReadOnly } from "../../src/lib/sqlite";
+import { jobId } from "../../src/plans/plan";
 import { freePort } from "../e2e/binary";
 import { installBinary, post, TOKEN } from "../support";
 
@@ -18,13 +19,21 @@ const REAL = ["linked", "direct"];
 /** When the simulated hosts are asked nothing for so long, they will not be before something happens; milliseconds. */
 const QUIET_MS = 300;
 
+/** After how long a process besides the server is killed, in milliseconds. */
+const DECIDE_MS = 5_000;
+
 /** A plan as the desk shows it. */
 export interface PlanView {
   readonly id: string;
   readonly state: string;
   readonly ended: string | null;
   readonly counts: Readonly<Record<string, number>>;
-  readonly targets: ReadonlyArray<{ readonly label: string; readonly state: string }>;
+  readonly targets: ReadonlyArray<{
+    readonly label: string;
+    readonly state: string;
+    readonly attempt: number;
+    readonly sent: string | null;
+  }>;
 }
 
 export async function startFleet(seed: string) {
@@ -104,12 +113,22 @@ export async function startFleet(seed: string) {
     runs,
     real,
     labels: [...entries.map(({ label }) => label), ...REAL],
-    /** Makes a plan and applies it. @param isCut whether the desk is killed as it does so. */
-    async begin(plan: object, isCut: boolean) {
+    /** Makes a plan and applies it. @param isCut whether the desk is killed as it does so. @returns its id. */
+    async begin(plan: object, isCut: boolean): Promise<string> {
       const { id, digest } = await call<{ id: string; digest: string }>("/plans/new", post(plan));
       const applied = call(`/plans/${id}/apply`, post({ digest }));
       if (isCut) await Promise.all([applied.catch(() => {}), desk.kill()]);
       else await applied;
+      return id;
+    },
+    /** Has a process besides the server decide about a plan, which is in no state for it perhaps. */
+    decide(what: "cancel" | "retry", id: string): Promise<number> {
+      // Where no server runs, it would run the plan itself, to its end.
+      const within = { timeout: DECIDE_MS, killSignal: "SIGKILL" } as const;
+      const command = ["../svc", "plan", what, id, "--config-dir", "config"];
+      const env = { ...process.env, SVC_TOKEN: TOKEN };
+      return Bun.spawn(command, { cwd: at("desk"), env, stdio: ["ignore", "ignore", "ignore"], ...within })
+        .exited;
     },
     /** Resolves when so many more requests have reached the simulated hosts, or none does any more. */
     async requests(count: number) {
@@ -127,22 +146,22 @@ export async function startFleet(seed: string) {
     plans: async () => (await call<{ plans: PlanView[] }>("/plans")).plans,
     plan: (id: string) => call<PlanView>(`/plans/${id}`),
     /**
-     * How often a plan ran on a host, by what that has recorded of its runs, and of its jobs: the history is written a moment after
+     * How often a plan ran on a host in its last attempt, by what that has recorded of its runs, and of its jobs: the history is written a moment after
      * a run, so that a kill may lose a row, and how a job ended is on disk at once.
      */
-    async timesRun({ id }: PlanView, label: string): Promise<number> {
+    async timesRun({ id, targets }: PlanView, label: string): Promise<number> {
       const host = real[REAL.indexOf(label)];
-      if (!host) return runs.filter((run) => run.plan === id && labelOf(run.host) === label).length;
+      const nth = targets.findIndex((target) => target.label === label);
+      const last = jobId(id, nth, (targets[nth]?.attempt ?? 1) - 1);
+      if (!host) return runs.filter(({ job }) => job === last).length;
       const path = "/history?source_type=plan&limit=1000";
       const found = await call<{ runs: Array<{ source_id: string }> }>(path, {}, host.url);
-      const runsOf = found.runs.map(({ source_id }) => source_id).filter((from) => from.startsWith(`${id}/`));
+      const runsOf = found.runs.filter(({ source_id }) => source_id === `${id}/${last}`);
       const file = at(label, "config", "seen_jobs.db");
       if (!existsSync(file)) return runsOf.length;
       using jobs = openReadOnly(file);
-      const done = jobs
-        .query<{ id: string }, [string]>("SELECT id FROM jobs WHERE plan = ?1 AND state = 'done'")
-        .all(id);
-      return runsOf.length + done.filter((job) => !runsOf.includes(`${id}/${job.id}`)).length;
+      const isDone = jobs.query("SELECT 1 FROM jobs WHERE id = ?1 AND state = 'done'").get(last) !== null;
+      return runsOf.length + (isDone && runsOf.length === 0 ? 1 : 0);
     },
     [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
   };

@@ -1,6 +1,6 @@
 /**
- * Kills of a desk or of one of its hosts, at random, in the middle of plans: no job runs twice, no host of a plan is lost, the sum is
- * exact, and nothing runs that has expired. In CI fifty kills; `bun run soak` has a thousand (SVC_SOAK_KILLS says otherwise).
+ * Kills of a desk or of one of its hosts, at random, in the middle of plans, which other processes cancel and retry meanwhile: no job
+ * runs twice, no host of a plan is lost, the sum is exact, and nothing runs that has expired. In CI fifty kills; `bun run soak` has a thousand (SVC_SOAK_KILLS says otherwise).
  *
  * What is killed, and after how many requests, follows from a seed, which is printed; SVC_SOAK_SEED replays it.
  */
@@ -17,7 +17,7 @@ const SEED = process.env.SVC_SOAK_SEED ?? (KILLS === 50 ? "kills" : `${Math.floo
 const LONG_S = KILLS > 50 ? 60 : 15;
 
 /** States in which nothing may have run. */
-const NOTHING_RAN = new Set(["planned", "unreachable", "refused", "cancelled", "expired"]);
+const NOTHING_RAN = new Set(["planned", "unreachable", "refused", "expired"]);
 
 test(
   "killed at random in the middle of plans: no job runs twice, no host is lost, the sum is exact, nothing expired runs",
@@ -26,7 +26,7 @@ test(
     const random = seeded(SEED, "kills");
     const below = (most: number) => Math.floor(random() * most);
     await using fleet = await startFleet(SEED);
-    let kills = 0;
+    let [kills, decisions] = [0, 0];
     for (let round = 0; kills < KILLS; round++) {
       const queue = random() < 0.7;
       const plan = {
@@ -41,13 +41,18 @@ test(
       };
       const isCut = random() < 0.15;
       if (isCut) kills++;
-      await fleet.begin(plan, isCut);
+      const id = await fleet.begin(plan, isCut);
       for (let left = 1 + below(6); left > 0 && kills < KILLS; left--, kills++) {
         await fleet.requests(1 + below(30));
+        const decision = random();
+        const decided =
+          decision < 0.4 ? fleet.decide(decision < 0.15 ? "cancel" : "retry", id) : Promise.resolve(1);
+        if (decision < 0.2) await decided;
         const victim = random();
         if (victim < 0.5) await fleet.killDesk();
         else if (victim < 0.8) await fleet.killHost(below(fleet.real.length));
         else fleet.crashSimulated(below(fleet.simulated.length));
+        if ((await decided) === 0) decisions++;
       }
       if (kills % 50 < 6) console.info(`kills: ${kills} of ${KILLS} in ${round + 1} plans`);
     }
@@ -61,7 +66,7 @@ test(
       { seconds: 600, everyMs: 500 },
     );
     const tally = new Map<string, number>();
-    const wrong = faultsIn(fleet.runs, 0);
+    const wrong = faultsIn(fleet.runs, 0, "job");
     for (const { id } of plans) {
       const plan: PlanView = await fleet.plan(id);
       const sum = Object.values(plan.counts).reduce((total, count) => total + count, 0);
@@ -69,17 +74,21 @@ test(
         wrong.push(
           `${id}: ${sum} of ${fleet.labels.length} hosts are counted, ${plan.targets.length} listed`,
         );
-      for (const { label, state } of plan.targets) {
+      for (const { label, state, sent } of plan.targets) {
         tally.set(state, (tally.get(state) ?? 0) + 1);
         const ran = await fleet.timesRun(plan, label);
-        const isWrong = state === "ok" ? ran !== 1 : NOTHING_RAN.has(state) ? ran !== 0 : ran > 1;
+        const isUnbegun = NOTHING_RAN.has(state) || (state === "cancelled" && sent === null);
+        const isWrong = state === "ok" ? ran !== 1 : isUnbegun ? ran !== 0 : ran > 1;
         if (isWrong) wrong.push(`${id}: ${label} is ${state} and ran ${ran} times`);
       }
     }
     const states = [...tally].map(([state, count]) => `${count} ${state}`).join(", ");
-    console.info(`kills: ${kills} in ${plans.length} plans for ${fleet.labels.length} hosts each: ${states}`);
+    console.info(
+      `kills: ${kills}, ${decisions} decisions, in ${plans.length} plans for ${fleet.labels.length} hosts each: ${states}`,
+    );
     expect({ seed: SEED, wrong }).toEqual({ seed: SEED, wrong: [] });
     expect(tally.get("ok")).toBeGreaterThan(0);
+    expect(decisions).toBeGreaterThan(0);
     expect(tally.has("refused")).toBe(false);
   },
   (KILLS * 4 + 900) * 1_000,
