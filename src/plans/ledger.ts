@@ -392,6 +392,8 @@ export function openLedger(path: string) {
       transaction((): { plan: Plan; retried: number } => {
         const plan = bySeq(id);
         requireState(plan, ["running", "paused", "done", "cancelled", "expired"], "can be retried");
+        if (plan.applied === null)
+          throw conflict(`the plan ${plan.id} was cancelled before it was applied: make another`);
         const overdue = overdueOf(plan);
         const which = states
           ? `AND state IN (${listed(states)})`

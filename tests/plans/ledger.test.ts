@@ -269,6 +269,16 @@ describe("a ledger", () => {
     expect(before()).toBe(broadcast.id);
   });
 
+  test("repeats no plan that was never applied", () => {
+    using made = testLedger();
+    const { ledger } = made;
+    const hosts = plannedHosts(1);
+    const { seq } = ledger.create(newPlan(hosts), hosts, 0);
+    ledger.cancel(seq, "by anna", 1);
+    expect(() => ledger.retry(seq, undefined, 2)).toThrow("was cancelled before it was applied");
+    expect(ledger.plan(seq)).toMatchObject({ state: "cancelled", applied: null, ended: 1 });
+  });
+
   test("takes what follows from an earlier decision from nobody", () => {
     using made = testLedger();
     const { ledger } = made;
