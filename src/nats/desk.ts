@@ -12,6 +12,7 @@ import type { SigningKey } from "../trust/identity";
 import { type Asks, createAsks, Stale } from "./asks";
 import { inBatches } from "./batch";
 import type { Login } from "./connect";
+import { guarded } from "./guarded";
 import { type Kept, keepConnection } from "./keep";
 import { createNatsPresence, type PresenceParts } from "./presence";
 
@@ -42,18 +43,13 @@ export function createNatsDesk({ id, login, key, log, presence: parts }: DeskPar
     });
 
   const connected = (connection: NatsConnection) => {
+    const { publish, follow } = guarded(connection, log);
     const made = createAsks({
       ...{ id, key, sessions },
-      publish: inBatches(connection),
+      publish: inBatches(publish),
       unheard: (host) => presence?.unheard(host),
     });
     asks = made;
-    const follow = (subject: string, take: (message: Msg) => void) =>
-      connection.subscribe(subject, {
-        callback(error, message) {
-          if (!error) take(message);
-        },
-      });
     follow(made.subject, ({ subject, data, headers }) =>
       made.take(subject, data, headers?.code === NO_RESPONDERS),
     );

@@ -5,6 +5,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { resolvesWithin } from "../lib/deadline";
 import type { Log } from "../lib/log";
 import type { Login } from "./connect";
+import { guarded } from "./guarded";
 import { keepConnection } from "./keep";
 import { HELLO_MS } from "./presence";
 import { createServed, type Served, type ServeParts } from "./serve";
@@ -12,6 +13,8 @@ import { newSession, subjectsOf } from "./wire";
 
 /** How long requests under way may take when svc stops, in milliseconds. */
 const GRACE_MS = 8_000;
+
+const NOTHING = new Uint8Array();
 
 export interface HostParts extends Pick<ServeParts, "id" | "deskKey" | "enter"> {
   login(): Login;
@@ -26,19 +29,15 @@ export type NatsHost = ReturnType<typeof keepNatsHost>;
 export function keepNatsHost({ id, login, deskKey, enter, version, log, random = Math.random }: HostParts) {
   const subjects = subjectsOf(id);
   let served: Served | undefined;
+  let sayBye = () => {};
   const connected = (connection: NatsConnection) => {
-    const publish = (subject: string, message: Uint8Array) => {
-      if (!connection.isClosed()) connection.publish(subject, message);
-    };
+    const { publish, follow } = guarded(connection, log);
+    sayBye = () => publish(subjects.bye, NOTHING);
     // A new one for each connection, as what was seen on the last one is forgotten with it: nothing of that can be sent again.
     const session = newSession();
     const requests = createServed({ id, session, deskKey, enter, publish, log });
     served = requests;
-    connection.subscribe(subjects.ask, {
-      callback(error, { reply, data }) {
-        if (!error) requests.take(reply, data);
-      },
-    });
+    follow(subjects.ask, ({ reply, data }) => requests.take(reply, data));
     const about = JSON.stringify({ v: 1, session, connection: session, version });
     let timer: Timer;
     const hello = () => {
@@ -58,7 +57,7 @@ export function keepNatsHost({ id, login, deskKey, enter, version, log, random =
     /** Answers what is under way, says that this host stops, and ends the connection. */
     async stop(): Promise<void> {
       await resolvesWithin(GRACE_MS, served?.finish() ?? Promise.resolve());
-      kept.current()?.publish(subjects.bye);
+      sayBye();
       await kept.stop();
     },
   };

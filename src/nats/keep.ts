@@ -77,7 +77,16 @@ export function keepConnection({ login, connected, log, random = Math.random }: 
     }
     const upSince = performance.now();
     watchRefusals(connection, log).catch(() => {});
-    const ended = connected(connection);
+    let ended: () => void;
+    try {
+      ended = connected(connection);
+    } catch (error) {
+      await resolvesWithin(
+        FLUSH_MS,
+        connection.close().catch(() => {}),
+      );
+      throw error;
+    }
     current = connection;
     set({ state: "connected", problem: null, lost: null });
     attempt.resolve(connection);

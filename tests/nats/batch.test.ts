@@ -1,15 +1,19 @@
 /** What a desk publishes at once. */
 import { expect, test } from "bun:test";
+import { silentLog } from "../../src/lib/log";
 import { inBatches } from "../../src/nats/batch";
+import { guarded } from "../../src/nats/guarded";
 import { nextTurn } from "../support";
 
 function connection() {
   const sent: string[] = [];
   let isClosed = false;
-  const publish = inBatches({
+  const made = {
     isClosed: () => isClosed,
-    publish: (subject, _message, options) => void sent.push(`${subject} ${options?.reply}`),
-  });
+    publish: (subject: string, _message: Uint8Array, { reply }: { reply?: string }) =>
+      void sent.push(`${subject} ${reply}`),
+  };
+  const publish = inBatches(guarded(made as never, silentLog).publish);
   const close = () => {
     isClosed = true;
   };

@@ -5,6 +5,7 @@ import { deadlineIn } from "../../src/client/carrier";
 import { silentLog } from "../../src/lib/log";
 import { openSigningKey } from "../../src/lib/signing-key";
 import { createNatsDesk } from "../../src/nats/desk";
+import { keepNatsHost } from "../../src/nats/host";
 import { newNKey } from "../../src/nats/nkeys";
 import { decode } from "../../src/nats/wire";
 import { temporaryFolder } from "../support";
@@ -61,4 +62,58 @@ test("a change that is signed anew for a new connection of the host has the key 
 test("a change is not signed again for the connection that it was signed for", async () => {
   const { asked } = await askOver(() => ({ session: "0".repeat(16), frame: stale }));
   expect(asked.length).toBe(1);
+});
+
+test("a host whose server suddenly takes no messages connects anew, and goes on", async () => {
+  const [host, user] = [newNKey("U"), newNKey("U")];
+  const again = Promise.withResolvers<void>();
+  const reply = `_INBOX.${user.id}.${"0".repeat(32)}.1`;
+  const get = { t: "ask", id: 0, method: "GET", path: "/status", accept: "application/json" };
+  await using hostile = await startHostile(({ subject }, peer, nth) => {
+    if (subject.startsWith("_INBOX.")) again.resolve();
+    if (!subject.endsWith(".hello")) return;
+    if (nth === 1) peer.info(1);
+    peer.send(`svc.v1.host.${host.id}.ask`, messageOf("0".repeat(16), [get]), reply);
+  });
+  const kept = keepNatsHost({
+    id: host.id,
+    login: () => ({ server: hostile.server, seed: host.seed, jwt: "x" }),
+    deskKey: () => "",
+    enter: async () => Response.json({}),
+    version: "1",
+    log: silentLog,
+    random: () => 0.001,
+  });
+  try {
+    await again.promise;
+    expect(hostile.count()).toBe(2);
+  } finally {
+    await kept.stop();
+  }
+});
+
+test("a desk whose server suddenly takes no messages fails the request, and goes on", async () => {
+  using folder = temporaryFolder();
+  const user = newNKey("U");
+  const desk = (server: { urls: string[] }) =>
+    createNatsDesk({
+      id: user.id,
+      login: { server, seed: user.seed, jwt: "x" },
+      key: openSigningKey(join(folder.path, "key")),
+      log: silentLog,
+    });
+  await using hostile = await startHostile(({ reply }, peer) => {
+    peer.info(1);
+    // After the line, so that the desk has it when this answer is there.
+    if (reply !== undefined) peer.send(reply, messageOf("0".repeat(16), [{ t: "refused", error: "x" }]));
+  });
+  const made = desk(hostile.server);
+  try {
+    const carrier = await made.via(`nats:${newNKey("U").id}`, undefined, null);
+    const ask = () => carrier.ask({ method: "GET", path: "/status" }, limits());
+    await expect(ask()).rejects.toMatchObject({ fault: "unauthorized" });
+    await expect(ask()).rejects.toMatchObject({ fault: "unreachable" });
+  } finally {
+    await made.stop();
+  }
 });
