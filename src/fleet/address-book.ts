@@ -136,7 +136,7 @@ export function createAddressBook(
      * @param accept is called before anything is written, with the host as it would be and as it was. What it throws keeps
      *   the host out; false leaves all as it is.
      * @returns the host as it is in the book.
-     * @throws `conflict` when the label is taken, if `exact`; `bad_input` when the fields do not go together.
+     * @throws `conflict` when the label is taken, if `exact`, or its NATS key; `bad_input` when the fields do not go together.
      */
     admit: (
       host: Host,
@@ -172,6 +172,7 @@ export function createAddressBook(
         const fields = change(old);
         const parsed = parseHost({ ...old, ...fields });
         if ("fault" in parsed) throw badInput(parsed.fault);
+        refuseTakenKey(parsed.entry, list.entries);
         list.update(label, { ...fields, base_url: parsed.entry.base_url });
         return parsed.entry;
       });
@@ -212,9 +213,19 @@ const MEMBERSHIP_LOST =
   "had joined this desk, and does not count as joined any more: the new entry has another address and pin. The token " +
   "that it made for this desk works until `svc leave` runs there";
 
-/** The host of that identity. */
-const knownAs = ({ member }: Host, hosts: readonly Host[]) =>
-  hosts.find((one) => one.member?.host_id === member?.host_id);
+/** The host of that identity. @throws as {@link refuseTakenKey}. */
+function knownAs(host: Host, hosts: readonly Host[]): Host | undefined {
+  refuseTakenKey(host, hosts);
+  return hosts.find((one) => one.member?.host_id === host.member?.host_id);
+}
+
+/** @throws `conflict` where another host has its NATS key: what the desk asks of one would reach the other. */
+function refuseTakenKey({ member }: Host, hosts: readonly Host[]): void {
+  const key = member?.nats_key;
+  if (key === undefined) return;
+  const other = hosts.find((one) => one.member?.nats_key === key && one.member.host_id !== member?.host_id);
+  if (other) throw conflict(`nats_key: another host has this key: ${printable(other.label, 130)}`);
+}
 
 /** A host that joins as it would be in the book, where `names` are taken. @throws as `admit`. */
 function entryFor(host: Host, exact: boolean, known: Host | undefined, names: readonly string[]): Host {

@@ -41,6 +41,25 @@ describe("the address book", () => {
     expect(book.hosts()).toEqual([mine, other]);
   });
 
+  test("lets no host in under the NATS key of another, and gives it none", async () => {
+    using folder = temporaryFolder();
+    const { book } = bookIn(folder.path);
+    const nats_key = `U${"A".repeat(55)}`;
+    const entry = (label: string, host_id: string) => ({
+      ...{ label, base_url: `nats:${nats_key}`, tags: [] },
+      member: { host_id, host_key: "k", nonce: "n", nats_key },
+    });
+    const join = (made: ReturnType<typeof entry>) => book.admit(made, false, async () => true);
+    await join(entry("a", "1"));
+    await join(entry("a", "1"));
+    const taken = { code: "conflict", message: "nats_key: another host has this key: a" };
+    await expect(join(entry("b", "2"))).rejects.toMatchObject(taken);
+    expect(() => book.reserve(entry("b", "2"), false)).toThrow("another host has this key");
+    await book.add({ ...host("b"), member: { host_id: "2", host_key: "k", nonce: "n" } });
+    await expect(book.set("b", () => ({ member: entry("b", "2").member }))).rejects.toMatchObject(taken);
+    expect(book.hosts().map(({ label }) => label)).toEqual(["a", "b"]);
+  });
+
   test("keeps what it knows of a host that is replaced with the same address or pin", async () => {
     using folder = temporaryFolder();
     const { book } = bookIn(folder.path);
