@@ -15,6 +15,9 @@ type Ask = Extract<FromHub, { t: "ask" }>;
 /** How many requests are answered at once. */
 const MAX_ASKED = 128;
 
+/** How many of one desk; as on a link. */
+const MAX_ASKED_BY_DESK = 64;
+
 /** How many bytes of bodies wait for the rest of them, all together. */
 const MAX_GATHERED_BYTES = 2 * MAX_BODY_BYTES;
 
@@ -77,6 +80,12 @@ export function createServed({ id, session, deskKey, enter, publish, log }: Serv
   const refuse = (reply: string, error: string, more: object = {}) => {
     asked.get(reply)?.outbox.say({ t: "refused", error, ...more });
     end(reply);
+  };
+
+  const isBusyFor = (reply: string): boolean => {
+    if (asked.size >= MAX_ASKED) return true;
+    const ofDesk = asked.keys().filter((other) => deskOf(other) === deskOf(reply));
+    return ofDesk.take(MAX_ASKED_BY_DESK).toArray().length === MAX_ASKED_BY_DESK;
   };
 
   const begin = (reply: string): Asked => {
@@ -151,13 +160,14 @@ export function createServed({ id, session, deskKey, enter, publish, log }: Serv
       if (!message || reply === undefined) return;
       const known = asked.get(reply);
       if (!known && message.number > 0) return answerUnknown(reply, message.frames);
-      if (!known && asked.size >= MAX_ASKED) return answerBusy(reply);
+      if (!known && isBusyFor(reply)) return answerBusy(reply);
       const one = known ?? begin(reply);
       if (message.number !== one.next) return end(reply);
       one.next += 1;
       one.heardAt = performance.now();
       one.outbox.heard();
       let seal: Seal | undefined;
+      let isAsked = message.number > 0;
       for (const frame of message.frames) {
         if (!asked.has(reply)) return;
         if (typeof frame !== "string") {
@@ -167,11 +177,14 @@ export function createServed({ id, session, deskKey, enter, publish, log }: Serv
         }
         const parsed = parseFrame(FROM_HUB, frame);
         if (!parsed) seal ??= sealIn(frame);
-        else if (parsed.t === "ask" && message.number === 0)
+        else if (parsed.t === "ask" && !isAsked) {
+          isAsked = true;
           takeAsk(reply, one, { ...parsed, id: 0 }, seal, message.session);
-        else if (parsed.t === "cancel") return end(reply);
+        } else if (parsed.t === "cancel") return end(reply);
         else if (parsed.t === "more") one.answers.frame({ ...parsed, id: 0 });
       }
+      // It would hold its place without end.
+      if (!isAsked) return end(reply);
       complete(reply, one);
       if (one.next % HEARD === 0) one.outbox.say({ t: "more", id: 0, bytes: 0 });
     },
@@ -206,10 +219,13 @@ export function createServed({ id, session, deskKey, enter, publish, log }: Serv
       (message) => publish(reply, message),
       () => session,
     );
-    outbox.say({ t: "refused", error: `${MAX_ASKED} requests are under way` });
+    outbox.say({ t: "refused", error: "too many requests are under way" });
     outbox.close();
   }
 }
+
+/** The desk whose inbox that is. */
+const deskOf = (reply: string) => reply.split(".")[1];
 
 /** `request` with the body that was signed. */
 function withBody(request: Request, body: Uint8Array | undefined): Request {

@@ -1,0 +1,40 @@
+/** What a host keeps for desks, whoever they are. */
+import { expect, test } from "bun:test";
+import { silentLog } from "../../src/lib/log";
+import { newNKey } from "../../src/nats/nkeys";
+import { createServed } from "../../src/nats/serve";
+import { NO_SESSION } from "../../src/nats/wire";
+import { messageOf } from "./hostile";
+
+function served() {
+  const told: string[] = [];
+  const made = createServed({
+    id: newNKey("U").id,
+    session: "1".repeat(16),
+    deskKey: () => "",
+    enter: () => new Promise(() => {}),
+    publish: (subject) => void told.push(subject),
+    log: silentLog,
+  });
+  const [one, other] = [newNKey("U").id, newNKey("U").id];
+  const inbox = (desk: string, nth: number) => `_INBOX.${desk}.${"0".repeat(32)}.${nth}`;
+  return { made, one, other, told, inbox };
+}
+
+const ask = { t: "ask", id: 0, method: "GET", path: "/status", accept: "application/json" };
+
+test("a conversation that begins without a request has no place", () => {
+  const { made, one, inbox } = served();
+  made.take(inbox(one, 1), messageOf(NO_SESSION, [{ t: "more", id: 0, bytes: 0 }]));
+  expect(made.size()).toBe(0);
+});
+
+test("a desk that asks without end leaves places to the others", () => {
+  const { made, one, other, told, inbox } = served();
+  for (let nth = 0; nth < 100; nth++) made.take(inbox(one, nth), messageOf(NO_SESSION, [ask]));
+  expect(made.size()).toBe(64);
+  expect(told).toHaveLength(36);
+  made.take(inbox(other, 1), messageOf(NO_SESSION, [ask]));
+  expect(made.size()).toBe(65);
+  made.endAll();
+});
