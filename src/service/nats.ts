@@ -47,15 +47,20 @@ export function createDeskOverNats(
     ]);
     await made?.stop();
     made = undefined;
-    stamp = now;
+    // What throws is tried again at the next look.
+    stamp = undefined;
     const part = readDeskPart(files.nats);
-    if (!part) return undefined;
+    if (!part) {
+      stamp = now;
+      return undefined;
+    }
     const { id, seed, jwt } = part.desk;
     made = createNatsDesk({
       ...{ id, key: openSigningKey(files.deskKey), log },
       login: { server: part.server, seed, jwt, name: "svc desk" },
       ...(follows && { presence: notices(await addressBook(), await presence(), reached) }),
     });
+    stamp = now;
     return made;
   };
   /** One look after the other. */
