@@ -106,14 +106,14 @@ export const makeNatsBundle = operation({
       if (added.keys.revoked[added.part.desk.id] !== undefined) {
         throw conflict("revoke: this desk cannot lock itself out; --new-keys makes all keys anew");
       }
-      // The keys first: a bundle that was written, and whose keys were lost, would be of no use.
+      // The keys first, and this desk's with them: a bundle whose keys were lost would be of no use, and it can be written again.
       if (new_keys) backUp(files.natsOperator, files.nats);
       operators.writeOperator(files.natsOperator, added.keys);
+      parts.writeDeskPart(files.nats, added.part);
       const tokens = operators.serverTokens(settings.operator, added.keys);
       const own = settings.tls ? null : { cert, key: added.keys.tls_key };
       const rendered = renderBundle(settings, tokens, own);
       const folder = bundles.writeBundle(rendered, output_dir, force);
-      parts.writeDeskPart(files.nats, added.part);
       return {
         folder,
         files: rendered.map(({ name }) => name),
