@@ -141,8 +141,8 @@ export function keepConnection({ login, connected, log, random = Math.random }: 
         FLUSH_MS,
         current.flush().catch(() => {}),
       );
-      await current?.close();
-      await kept;
+      // On a connection that is dead, closing waits for the system to notice.
+      await resolvesWithin(FLUSH_MS, current?.close().then(() => kept) ?? kept);
     },
   };
 }

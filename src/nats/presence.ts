@@ -16,6 +16,9 @@ const LOOK_MS = 10_000;
 /** How long after a connection has come up each host that is there has said so, in milliseconds: the longest pause of `keep.ts`. */
 const ALL_HEARD_MS = 60_000;
 
+/** The longest hello, in characters: it has some 120. */
+const MAX_HELLO = 1_024;
+
 /** What a host says of itself. */
 export const HELLO = v.object({
   v: v.literal(1),
@@ -32,6 +35,8 @@ export interface Heard {
   /** When its connection came up, as far as this desk knows, and when it was heard of last; milliseconds since 1970. */
   readonly since: number;
   readonly seen: number;
+  /** As {@link seen}, without the time in which this process did not run. */
+  readonly awakeAt: number;
 }
 
 export interface PresenceParts {
@@ -48,7 +53,11 @@ export type NatsPresence = ReturnType<typeof createNatsPresence>;
 export function createNatsPresence({ label, up, down, restarted }: PresenceParts, now = Date.now) {
   const heard = new Map<string, Heard>();
   const gone = new Map<string, Heard | null>();
-  let changed = now();
+  /** By how much the clock was set, and how long the machine slept: silence of hosts is not in it. */
+  let skipped = 0;
+  let looked = now();
+  const awake = () => now() - skipped;
+  let changed = awake();
 
   const lose = (host: string, error: string) => {
     const known = heard.get(host) ?? null;
@@ -63,20 +72,24 @@ export function createNatsPresence({ label, up, down, restarted }: PresenceParts
     if (isNews) down(host, name, error);
   };
   const look = () => {
-    const at = now();
-    for (const [host, { seen }] of heard) if (at - seen > SILENT_MS) lose(host, "it is silent");
+    const unseen = now() - looked - LOOK_MS;
+    looked = now();
+    if (Math.abs(unseen) > LOOK_MS) skipped += unseen;
+    const at = awake();
+    for (const [host, { awakeAt }] of heard) if (at - awakeAt > SILENT_MS) lose(host, "it is silent");
     for (const host of gone.keys()) if (label(host) === undefined) gone.delete(host);
   };
   let timer: Timer | undefined;
   return {
     /** The connection of the desk has come up. */
     connected(): void {
-      changed = now();
+      changed = awake();
+      looked = now();
       timer ??= setInterval(look, LOOK_MS);
     },
     /** It has ended: of no host is known whether it is there. */
     lost(): void {
-      changed = now();
+      changed = awake();
       clearInterval(timer);
       timer = undefined;
       for (const [host, known] of heard) gone.set(host, known);
@@ -84,6 +97,7 @@ export function createNatsPresence({ label, up, down, restarted }: PresenceParts
     },
     /** A host says that it is there. */
     hello(host: string, text: string): void {
+      if (text.length > MAX_HELLO) return;
       const read = v.safeParse(HELLO, jsonIn(text));
       const name = label(host);
       if (!read.success || name === undefined) return;
@@ -93,7 +107,7 @@ export function createNatsPresence({ label, up, down, restarted }: PresenceParts
       const isNew = known?.connection !== connection;
       if (isNew) restarted(host, session);
       const since = isNew ? at : (known?.since ?? at);
-      heard.set(host, { version: printable(version, 40), connection, since, seen: at });
+      heard.set(host, { version: printable(version, 40), connection, since, seen: at, awakeAt: awake() });
       gone.delete(host);
       if (!known) up(host, name);
     },
@@ -103,9 +117,9 @@ export function createNatsPresence({ label, up, down, restarted }: PresenceParts
     unheard: (host: string) => lose(host, "it is not connected"),
     isUp: (host: string) => heard.has(host),
     /** Whether a host is known to have no connection. */
-    isGone: (host: string) => !heard.has(host) && gone.has(host) && now() - changed >= ALL_HEARD_MS,
+    isGone: (host: string) => !heard.has(host) && gone.has(host) && awake() - changed >= ALL_HEARD_MS,
     /** Whether a host may yet be heard of for the first time since the connection of this desk has changed. */
-    isExpected: (host: string) => !heard.has(host) && now() - changed < ALL_HEARD_MS,
+    isExpected: (host: string) => !heard.has(host) && awake() - changed < ALL_HEARD_MS,
     counts: () => ({ up: heard.size, gone: gone.size }),
     stop: () => clearInterval(timer),
   };
