@@ -117,7 +117,7 @@ describe("an entry", () => {
     const { stdout, stderr } = await made.svc("tls", "cert", "--on", "lab");
     expect([stdout, stderr]).toEqual([
       "",
-      expect.stringContaining("lab: it is reached over its link, which needs none"),
+      expect.stringContaining("reached over their links, which need no certificate: 1"),
     ]);
   });
 
