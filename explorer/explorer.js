@@ -54,15 +54,17 @@ const BETWEEN_SERVERS = new Set([
   ...["witness.assign", "witness.restored", "audit.cosignatures"],
 ]);
 
-/** @param {Record<string, Record<string, { operationId?: string }>>} paths */
+/** @param {unknown} paths */
 const shownOf = (paths) =>
   Object.fromEntries(
-    Object.entries(paths).flatMap(([path, methods]) => {
-      const shown = Object.entries(methods).filter(
-        ([, { operationId = "" }]) => !BETWEEN_SERVERS.has(operationId),
-      );
-      return shown.length > 0 ? [[path, Object.fromEntries(shown)]] : [];
-    }),
+    Object.entries(/** @type {Record<string, Record<string, { operationId?: string }>>} */ (paths)).flatMap(
+      ([path, methods]) => {
+        const shown = Object.entries(methods).filter(
+          ([, { operationId = "" }]) => !BETWEEN_SERVERS.has(operationId),
+        );
+        return shown.length > 0 ? [[path, Object.fromEntries(shown)]] : [];
+      },
+    ),
   );
 
 async function showDocument() {
