@@ -299,8 +299,6 @@ export const showPlan = operation({
   summary: "Show a plan: what its digest stands for, and what became of it at each host",
   scope: "operate",
   command: "AC_plan_show",
-  // What hosts wait for is known where they have their links.
-  answeredBy: "server or here",
   http: { method: "GET", path: "/plans/{id}" },
   example,
   input: v.strictObject({
