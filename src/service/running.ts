@@ -1,10 +1,12 @@
 /**
  * What the server that runs on a `{config_dir}` says of itself.
  */
+import { existsSync } from "node:fs";
 import type * as v from "valibot";
 import { callOperation } from "../core/call";
 import { localCaller } from "../core/caller";
 import type { overview as overviewOperation } from "../http/operations";
+import { configFiles } from "../lib/paths";
 import type { RunningServer } from "../lib/running-server";
 import type { HostLink } from "../link/links";
 import type { NatsStates } from "../nats/operations/fleet";
@@ -44,6 +46,8 @@ export function serverReport(service: Service, { pid }: RunningServer): ServerRe
       return (await callLocalServer(configDir, showLink, {})).host;
     },
     async nats() {
+      const isUsed = existsSync(configFiles(configDir).nats) || (await service.natsHost()) !== null;
+      if (!isUsed) return { host: null, desk: null };
       const [{ callLocalServer }, { showNats }] = await Promise.all([
         import("../client/local-server"),
         import("../nats/operations/fleet"),
