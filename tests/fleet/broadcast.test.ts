@@ -171,12 +171,10 @@ describe("AC_admin_broadcast_execute", () => {
     await using server = await testServer();
     await (await server.service.addressBook()).add(host("a", target.server.url));
     const actions = [["AC_admin_broadcast_execute", { actions: [["AC_nope"], ["AC_sleep"]], on: "all" }]];
-    const report = (await (await server.call("/execute", post({ actions }))).json()) as {
-      outcomes: [{ ok: boolean; error: string }];
-    };
-    expect(report.outcomes[0].ok).toBe(false);
-    expect(report.outcomes[0].error).toContain(
-      "actions[0]: unknown command AC_nope; actions[1].seconds: missing",
+    const response = await server.call("/execute", post({ actions }));
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as { error: string }).error).toContain(
+      "actions[0].actions[0]: unknown command AC_nope; actions[0].actions[1].seconds: missing",
     );
     expect(await (await target.service.metrics()).render()).not.toContain('path="/commands"');
   });
