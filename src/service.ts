@@ -290,13 +290,14 @@ export function createService({
     },
     natsDesk: () => madeNats?.current() ?? null,
     async natsKey() {
-      return (await import("./nats/host-key")).openHostKey(files.natsKey).id;
+      return (await import("./nats/host-key")).openHostKey(files.natsKey);
     },
-    async natsCarrier(id, name) {
+    async natsCarrier(id, name, proof) {
       if (!existsSync(files.nats)) return null;
-      const { mintHost, readDeskPart } = await import("./nats/desk-part");
+      const { mintHost, readDeskPart, requireProof } = await import("./nats/desk-part");
       const part = readDeskPart(files.nats);
       if (part?.host_signer === undefined) return null;
+      requireProof(id, proof);
       return { kind: "nats", id, server: part.server, jwt: mintHost(part, id, name) };
     },
     async deskWith(token) {

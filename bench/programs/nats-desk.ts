@@ -19,7 +19,10 @@ const [url = ""] = process.argv.slice(2);
 const ids: readonly string[] = await Bun.stdin.json();
 const user = { seed: process.env.DESK_NATS_SEED ?? "", jwt: process.env.DESK_NATS_JWT ?? "" };
 const login = { server: { urls: [url] }, ...user };
-const desk = createNatsDesk({ id: nkey(user.seed).id, login, key: identityOf("desk", 0), log: silentLog });
+const desk = createNatsDesk({
+  ...{ id: nkey(user.seed).id, login, key: identityOf("desk", 0), log: silentLog },
+  hostId: (host) => host,
+});
 
 const rounds: Array<{ answered: number; unreachable: number; ms: number }> = [];
 for (let round = 0; round < ROUNDS; round++) {

@@ -77,7 +77,13 @@ async function overNats(): Promise<Way> {
   ]);
   const user = { seed: process.env.DESK_NATS_SEED ?? "", jwt: process.env.DESK_NATS_JWT ?? "" };
   const login = { server: { urls: [url] }, ...user };
-  const { via } = createNatsDesk({ id: nkey(user.seed).id, login, key, log: silentLog });
+  const { via } = createNatsDesk({
+    id: nkey(user.seed).id,
+    login,
+    key,
+    hostId: (host) => host,
+    log: silentLog,
+  });
   const ask: Way["ask"] = async (nth, request) => {
     using carrier = await via(`nats:${natsIdOf(seed, nth)}`, undefined, null);
     return await carrier.ask(request, { deadline: deadlineIn(60_000), maxBytes: 65_536 });

@@ -12,7 +12,7 @@ import { configFiles } from "../lib/paths";
 import { printable } from "../lib/sanitize";
 import { hostIdOf, isSignedBy, openSigningKey } from "../trust/identity";
 import type { JoinStrings } from "./join-strings";
-import { type JoinRequest, joinMessage, leaveMessage, sha256, wishesOf } from "./messages";
+import { type JoinRequest, joinMessage, leaveMessage, natsKeyMessage, sha256, wishesOf } from "./messages";
 
 /** A host in the address book, as far as joining goes. */
 interface Entry {
@@ -52,14 +52,24 @@ export interface Members {
   remove(label: string): Promise<boolean>;
 }
 
+/** That a host has an NKey. */
+export interface NatsProof {
+  readonly message: string;
+  readonly signature: string;
+}
+
 /** What a desk uses of its service. */
 export interface DeskUses {
   readonly configDir: string;
   joinStrings(): Promise<JoinStrings>;
   /** Null where the server takes no links. */
   openHub(): Promise<object | null>;
-  /** How a host with this NKey reaches the NATS server of this desk; null where the desk has none, or takes no hosts in. */
-  natsCarrier(key: string, name: string): Promise<Carrier | null>;
+  /**
+   * How a host with this NKey reaches the NATS server of this desk; null where the desk has none, or takes no hosts in.
+   *
+   * @throws `forbidden` where the NKey has not signed the `message` of `proof`.
+   */
+  natsCarrier(key: string, name: string, proof: NatsProof): Promise<Carrier | null>;
   addressBook(): Promise<Members>;
 }
 
@@ -77,7 +87,10 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
   const host_id = hostIdOf(host_key);
   strings.refuseOften(host_id);
   const { nats_key } = request;
-  const nats = nats_key === undefined ? null : await service.natsCarrier(nats_key, host_id);
+  const nats =
+    nats_key === undefined
+      ? null
+      : await service.natsCarrier(nats_key, host_id, proofOf(request, string.pin, host_id));
   const way = nats
     ? { base_url: `nats:${nats_key}` }
     : wayTo(host_id, request, (await service.openHub()) !== null, caller);
@@ -139,6 +152,12 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
     nonce: kept.member?.nonce ?? nonce,
     carriers: [carrierOf(kept.base_url, nats)],
   };
+}
+
+/** @throws `bad_input` where a request names an NKey without one. */
+function proofOf({ nats_proof, time }: JoinRequest, pin: string, host_id: string): NatsProof {
+  if (nats_proof === undefined) throw badInput("nats_proof: missing: expected it with nats_key");
+  return { message: natsKeyMessage(pin, host_id, String(time)), signature: nats_proof };
 }
 
 /** How the desk reaches the host, as the host learns it. */

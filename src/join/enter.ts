@@ -11,12 +11,22 @@ import { NOT_PINNED } from "../client/dial";
 import { conflict, type Failure, notFound, unavailable } from "../lib/errors";
 import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
-import { openSigningKey } from "../trust/identity";
+import { hostIdOf, openSigningKey } from "../trust/identity";
 import { type JoinString, parseJoinString } from "./join-string";
 import { type Membership, pinsOfDesk, readMembership, removeMembership, writeMembership } from "./membership";
-import { joinMessage, leaveMessage } from "./messages";
+import { joinMessage, leaveMessage, natsKeyMessage } from "./messages";
 import { accept, release } from "./operations/desk";
 import { type Listening, urlOfHost } from "./reach";
+
+export interface NatsKey {
+  /** The public half. */
+  readonly id: string;
+  sign(bytes: Uint8Array): Buffer;
+}
+
+/** The signature of an NKey as desks take it. */
+export const provedBy = ({ sign }: NatsKey, message: string): string =>
+  sign(Buffer.from(message)).toString("base64url");
 
 /** What a host uses of its service. */
 export interface HostUses {
@@ -25,8 +35,8 @@ export interface HostUses {
   runningServer(): Listening | null;
   /** The pin of the TLS key with which a server here speaks. */
   ownPin(): Promise<string>;
-  /** Who this host is to NATS servers: the public half of its NKey. */
-  natsKey(): Promise<string>;
+  /** Who this host is to NATS servers: its NKey. */
+  natsKey(): Promise<NatsKey>;
   /** The tokens that this host makes for desks. */
   deskTokens(): Promise<DeskTokens>;
 }
@@ -72,10 +82,12 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
     const time = Math.max(Date.now(), Date.parse(former?.joined ?? "") + 1 || 0);
     const known = { id: string.id, ...host, token, token_expires, time };
     const nats_key = way.dials && (await service.natsKey());
-    const askAs = (dials: true | undefined, key?: string) => {
-      const about = { ...known, ...(dials && { dials }), ...(key !== undefined && { nats_key: key }) };
+    const askAs = (dials: true | undefined, key?: NatsKey) => {
+      const about = { ...known, ...(dials && { dials }), ...(key && { nats_key: key.id }) };
       const signature = identity.sign(joinMessage(string.pin, about));
-      return ask(string, { ...about, secret: string.secret, signature });
+      const proof = natsKeyMessage(string.pin, hostIdOf(identity.publicKey), String(time));
+      const nats = key && { nats_proof: provedBy(key, proof) };
+      return ask(string, { ...about, ...nats, secret: string.secret, signature });
     };
     try {
       const asOlder = (error: unknown) => {

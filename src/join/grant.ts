@@ -14,9 +14,9 @@ import { configFiles } from "../lib/paths";
 import { runPool } from "../lib/pool";
 import { isSignedBy, openSigningKey } from "../trust/identity";
 import type { DeskUses } from "./accept";
-import type { HostUses } from "./enter";
+import { type HostUses, provedBy } from "./enter";
 import { readMembership, writeMembership } from "./membership";
-import { type NatsGrant, natsGrantMessage } from "./messages";
+import { type NatsGrant, natsGrantMessage, natsKeyMessage } from "./messages";
 import { takeNats } from "./operations/host";
 
 /** How many hosts are asked at once, and how often one is asked whether it is connected, in milliseconds. */
@@ -69,7 +69,7 @@ export async function grantNats(
 ): Promise<Outcome[]> {
   const book = await service.addressBook();
   const hosts = book.select(selection);
-  const { sign } = openSigningKey(configFiles(service.configDir).deskKey);
+  const { publicKey, sign } = openSigningKey(configFiles(service.configDir).deskKey);
   const grant = async (host: Granted): Promise<boolean> => {
     const { label, base_url, member } = host;
     if (base_url.startsWith("nats:")) return false;
@@ -80,8 +80,9 @@ export async function grantNats(
       const signature = sign(natsGrantMessage(member.host_id, member.nonce, about));
       return callRemote(book.reach(host), takeNats, { ...about, signature }, timeoutMs).catch(inWords);
     };
-    const { id } = await send(undefined);
-    const carrier = await service.natsCarrier(id, member.host_id);
+    const { id, proof } = await send(undefined);
+    const message = natsKeyMessage(publicKey, member.host_id, member.nonce);
+    const carrier = await service.natsCarrier(id, member.host_id, { message, signature: proof });
     if (!carrier) throw conflict(NO_SERVER);
     await send(JSON.stringify(carrier));
     const now = {
@@ -136,7 +137,7 @@ async function answers(server: RemoteServer, deadline: ReturnType<typeof deadlin
 /**
  * Keeps what the desk of this host sends for its NATS server.
  *
- * @returns who this host is to the server, and whether anything changed.
+ * @returns who this host is to the server, with what proves it to the desk, and whether anything changed.
  * @throws `conflict` when this host has joined no desk, or knows something newer; `forbidden` when its desk has not signed it.
  */
 export async function takeNatsGrant(
@@ -153,15 +154,17 @@ export async function takeNatsGrant(
       throw forbidden("the signature is not that of the desk which this host has joined");
     }
     if (signed < nats_signed) throw conflict("this host knows a newer NATS server of its desk");
-    const id = await service.natsKey();
-    if (carrier === undefined) return { id, changed: false };
+    const key = await service.natsKey();
+    const { id } = key;
+    const proof = provedBy(key, natsKeyMessage(desk_key, host_id, nonce));
+    if (carrier === undefined) return { id, proof, changed: false };
     const taken = parsed(carrier);
     if (taken.kind !== "nats" || taken.id !== id)
       throw badInput("carrier: expected that of this host to NATS");
     const others = carriers.filter(({ kind }) => kind !== "nats");
     await caller.announce(`desk.nats id=${id}`);
     writeMembership(files.desk, { ...membership, carriers: [taken, ...others], nats_signed: signed });
-    return { id, changed: true };
+    return { id, proof, changed: true };
   });
 }
 

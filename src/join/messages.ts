@@ -32,6 +32,7 @@ export const JOIN_REQUEST = v.strictObject({
     v.optional(v.pipe(v.string(), v.regex(/^U[A-Z2-7]{55}$/, "the public half of an NKey"))),
     "Who the host will be to a NATS server, if this desk has one",
   ),
+  nats_proof: field(v.optional(base64url(86)), "Ed25519 signature of that NKey; required with it"),
   pin: field(v.optional(text(100)), "Pin of the host's TLS key"),
   token: field(secret(text(512)), "Token of the host for the desk"),
   token_expires: field(v.optional(v.pipe(v.string(), v.isoTimestamp())), "When that token ends"),
@@ -57,7 +58,7 @@ export const JOIN_ANSWER = v.object({
 });
 
 /** What a host signs. */
-type JoinStatement = Omit<JoinRequest, "secret" | "signature">;
+type JoinStatement = Omit<JoinRequest, "secret" | "signature" | "nats_proof">;
 
 /** @param deskPin as the join string has it. */
 export function joinMessage(deskPin: string, request: JoinStatement): string {
@@ -65,6 +66,16 @@ export function joinMessage(deskPin: string, request: JoinStatement): string {
   const kept = JSON.stringify([wishesOf(request), sha256(token), token_expires, time]);
   return ["svc-join-v2", deskPin, id, host_key, kept].join("\n");
 }
+
+/**
+ * What an NKey signs of the host that has it: so no host gets the requests for another. It is no nonce of a NATS server, which may have
+ * anything signed that looks like one.
+ *
+ * @param desk the pin of its TLS key, or its key for jobs.
+ * @param occasion of which it is: the time of the request to join, or the membership.
+ */
+export const natsKeyMessage = (desk: string, host_id: string, occasion: string): string =>
+  ["svc-nats-key-v1", desk, host_id, occasion].join("\n");
 
 /** What a host asks for, in one text, but for its token: that is another when it has to ask once more. */
 export const wishesOf = ({ name, label, url, pin, dials, nats_key: key }: JoinStatement) =>

@@ -38,6 +38,8 @@ export interface AsksParts {
   /** The public half of the desk's NKey. */
   readonly id: string;
   readonly key: Pick<SigningKey, "sign">;
+  /** The id of the host with this NKey; undefined where no such host has joined. */
+  hostId(host: string): string | undefined;
   readonly publish: Publish;
   /** Names the session of each host that was heard of. */
   readonly sessions: Map<string, string>;
@@ -61,7 +63,7 @@ interface Open {
 
 export type Asks = ReturnType<typeof createAsks>;
 
-export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
+export function createAsks({ id, key, hostId: idOf, publish, sessions, unheard }: AsksParts) {
   const inbox = inboxOf(id);
   const open = new Map<string, Open>();
   const perHost = new Map<string, Set<Open>>();
@@ -155,6 +157,11 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
           false,
         );
       }
+      const isSealed = !isOpenRead({ method, path });
+      const hostId = isSealed ? idOf(host) : undefined;
+      if (isSealed && hostId === undefined) {
+        throw new RemoteError("unreachable", "no host of the address book has this key", false);
+      }
       const token = (++last).toString(36);
       const session = sessions.get(host) ?? NO_SESSION;
       const { ask: subject } = subjectsOf(host);
@@ -163,8 +170,9 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
         () => session,
         () => (open.get(token)?.got ?? 0) > 0,
       );
-      if (!isOpenRead({ method, path })) {
-        const seal = sealOf({ method, path, key: about.key }, bytes ?? NO_BODY, { id: host, session }, key);
+      if (hostId !== undefined) {
+        const to = { id: host, hostId, session };
+        const seal = sealOf({ method, path, key: about.key }, bytes ?? NO_BODY, to, key);
         outbox.add(JSON.stringify(seal));
       }
       const ask = { t: "ask", id: 0, method, path, ...about, bytes: bytes?.length };

@@ -147,13 +147,17 @@ let throughWebSocket = false;
 
 const addressOf = (host: string, port: number) => `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 
+/** What a server may have signed: some random bytes in base64, and no text that means something elsewhere. */
+const NONCE = /^[\w+/=-]{0,128}$/;
+
 function authenticator(seed: string, jwt: string) {
   const key = nkey(seed);
-  return (nonce?: string) => ({
-    jwt,
-    nkey: key.id,
-    sig: key.sign(Buffer.from(nonce ?? "")).toString("base64"),
-  });
+  return (nonce = "") => {
+    if (!NONCE.test(nonce)) {
+      throw new RemoteError("answer", "the NATS server wants something signed that is no nonce", false);
+    }
+    return { jwt, nkey: key.id, sig: key.sign(Buffer.from(nonce)).toString("base64") };
+  };
 }
 
 /** A WebSocket costs more than plain TLS. Among equals the order is random. */

@@ -8,7 +8,7 @@ import { secret } from "../core/fields";
 import { forbidden, messageOf, systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
 import { parsePin } from "../lib/spki";
-import { isPublic, isSeed, newNKey, nkey } from "./nkeys";
+import { isPublic, isSeed, isSignedByNKey, newNKey, nkey } from "./nkeys";
 import { parseServerUrl } from "./server-url";
 import { userToken } from "./tokens";
 
@@ -90,10 +90,18 @@ export function readPart<S extends v.GenericSchema>(
   }
 }
 
-/** A new identity for a user. The key is used for nothing else: a server lets its users sign what it chooses. */
+/** A new identity for a user. */
 export function newUser(): { readonly id: string; readonly seed: string } {
   const { id, seed } = newNKey("U");
   return { id, seed };
+}
+
+/** @throws `forbidden` where the NKey with this public half has not signed `message`. */
+export function requireProof(
+  id: string,
+  { message, signature }: { readonly message: string; readonly signature: string },
+): void {
+  if (!isSignedByNKey(id, message, signature)) throw forbidden("nats_proof is not the signature of nats_key");
 }
 
 /**

@@ -22,6 +22,8 @@ export interface DeskParts {
   readonly login: Login;
   /** With which it seals requests. */
   readonly key: Pick<SigningKey, "sign">;
+  /** The id of the host with this NKey; undefined where no such host has joined. */
+  hostId(host: string): string | undefined;
   readonly log: Log;
   /** Where this process follows which hosts are there. */
   readonly presence?: Omit<PresenceParts, "restarted">;
@@ -29,7 +31,7 @@ export interface DeskParts {
 
 export type NatsDesk = ReturnType<typeof createNatsDesk>;
 
-export function createNatsDesk({ id, login, key, log, presence: parts }: DeskParts) {
+export function createNatsDesk({ id, login, key, hostId, log, presence: parts }: DeskParts) {
   const sessions = new Map<string, string>();
   let asks: Asks | undefined;
   const presence =
@@ -45,7 +47,7 @@ export function createNatsDesk({ id, login, key, log, presence: parts }: DeskPar
   const connected = (connection: NatsConnection) => {
     const { publish, follow } = guarded(connection, log);
     const made = createAsks({
-      ...{ id, key, sessions },
+      ...{ id, key, hostId, sessions },
       publish: inBatches(publish),
       unheard: (host) => presence?.unheard(host),
     });

@@ -1,6 +1,6 @@
 /**
- * `{config_dir}/nats_key` (0600): who this host is to NATS servers. It is used for nothing else, as a server lets its users sign what it
- * chooses.
+ * `{config_dir}/nats_key` (0600): who this host is to NATS servers. It signs their nonces (`connect.ts`), and for the desk that this host
+ * joins that it has the key: a text that is no nonce, so that no server can ask for it.
  */
 import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";

@@ -16,7 +16,7 @@ const GRACE_MS = 8_000;
 
 const NOTHING = new Uint8Array();
 
-export interface HostParts extends Pick<ServeParts, "id" | "deskKey" | "enter"> {
+export interface HostParts extends Pick<ServeParts, "id" | "hostId" | "deskKey" | "enter"> {
   login(): Login;
   readonly version: string;
   readonly log: Log;
@@ -26,7 +26,7 @@ export interface HostParts extends Pick<ServeParts, "id" | "deskKey" | "enter"> 
 
 export type NatsHost = ReturnType<typeof keepNatsHost>;
 
-export function keepNatsHost({ id, login, deskKey, enter, version, log, random = Math.random }: HostParts) {
+export function keepNatsHost({ id, login, version, log, random = Math.random, ...own }: HostParts) {
   const subjects = subjectsOf(id);
   let served: Served | undefined;
   let sayBye = () => {};
@@ -35,7 +35,7 @@ export function keepNatsHost({ id, login, deskKey, enter, version, log, random =
     sayBye = () => publish(subjects.bye, NOTHING);
     // A new one for each connection, as what was seen on the last one is forgotten with it: nothing of that can be sent again.
     const session = newSession();
-    const requests = createServed({ id, session, deskKey, enter, publish, log });
+    const requests = createServed({ ...own, id, session, publish, log });
     served = requests;
     follow(subjects.ask, ({ reply, data }) => requests.take(reply, data));
     const about = JSON.stringify({ v: 1, session, connection: session, version });

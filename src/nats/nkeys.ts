@@ -4,6 +4,7 @@
  * node's own crypto signs with them: the JavaScript of the NATS libraries takes 30 milliseconds for a signature.
  */
 import type { KeyObject } from "node:crypto";
+import { isSignedBy } from "../trust/identity";
 
 /** What a key is of: an operator, an account (and who signs for one), a user. */
 const PREFIXES = { O: 14 << 3, A: 0, U: 20 << 3 } as const;
@@ -49,6 +50,12 @@ export function nkey(seed: string): NKey {
     seed,
     sign: (message) => sign(null, message, key),
   };
+}
+
+/** Whether the key with this public half has signed `message`. @param signature 86 characters of base64url. */
+export function isSignedByNKey(id: string, message: string, signature: string): boolean {
+  const raw = decode(id);
+  return raw?.length === 33 && isSignedBy(raw.subarray(1).toString("base64url"), message, signature);
 }
 
 /** Whether `text` is the seed of a key of this kind. */

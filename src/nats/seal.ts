@@ -39,15 +39,17 @@ export interface Sealed {
 
 /** The host that is asked, and which connection of it. */
 export interface Addressee {
+  /** The public half of its NKey, and who it is to the desk that it has joined. */
   readonly id: string;
+  readonly hostId: string;
   readonly session: string;
 }
 
 const messageOf = (
   { method, path, key = "" }: Sealed,
-  { id, session }: Addressee,
+  { id, hostId, session }: Addressee,
   seal: Omit<Seal, "t" | "signature">,
-) => ["svc-nats-v1", id, session, seal.time, seal.nonce, method, path, key, seal.digest].join("\n");
+) => ["svc-nats-v2", id, hostId, session, seal.time, seal.nonce, method, path, key, seal.digest].join("\n");
 
 export const digestOf = (body: Uint8Array): string => Bun.SHA256.hash(body, "base64url");
 
@@ -62,8 +64,8 @@ export function sealOf(
   return { t: "seal", ...about, signature: key.sign(messageOf(request, to, about)) };
 }
 
-/** Checks the seals of requests to this host. */
-export function createSealCheck(me: Addressee, deskKey: () => string, now = Date.now) {
+/** Checks the seals of requests to this host. @param me who it is: its id is another once it has joined anew. */
+export function createSealCheck(me: () => Addressee, deskKey: () => string, now = Date.now) {
   const seen = new Map<string, number>();
   const forgetOld = (at: number) => {
     for (const [nonce, time] of seen) {
@@ -74,7 +76,7 @@ export function createSealCheck(me: Addressee, deskKey: () => string, now = Date
   return {
     /** Why the host does nothing on it; undefined where the seal is good. It is good once. */
     fault(request: Sealed, seal: Seal): string | undefined {
-      if (!isSignedBy(deskKey(), messageOf(request, me, seal), seal.signature)) {
+      if (!isSignedBy(deskKey(), messageOf(request, me(), seal), seal.signature)) {
         return "the signature is not that of the desk which this host has joined";
       }
       const at = now();

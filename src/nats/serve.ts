@@ -29,6 +29,8 @@ export interface ServeParts {
   /** The public half of this host's NKey. */
   readonly id: string;
   readonly session: string;
+  /** Who this host is to the desk that it has joined. */
+  hostId(): string;
   /** With which the desk seals requests. */
   deskKey(): string;
   readonly enter: Enter;
@@ -52,9 +54,9 @@ interface Asked {
 
 export type Served = ReturnType<typeof createServed>;
 
-export function createServed({ id, session, deskKey, enter, publish, log }: ServeParts) {
+export function createServed({ id, session, hostId, deskKey, enter, publish, log }: ServeParts) {
   const asked = new Map<string, Asked>();
-  const seals = createSealCheck({ id, session }, deskKey);
+  const seals = createSealCheck(() => ({ id, hostId: hostId(), session }), deskKey);
   let gathered = 0;
   let isFinishing = false;
   let finished: (() => void) | undefined;

@@ -21,7 +21,7 @@ import type { PageAssets } from "../http/assets";
 import type { RestControl } from "../http/server";
 import type { Inspector } from "../inspector/inspector";
 import type { DeskUses } from "../join/accept";
-import type { DeskTokens } from "../join/enter";
+import type { DeskTokens, NatsKey } from "../join/enter";
 import type { JoinStrings } from "../join/join-strings";
 import type { Log } from "../lib/log";
 import type { RunningServer } from "../lib/running-server";
@@ -98,8 +98,8 @@ export interface Service {
   natsHost(): Promise<NatsHostState | null>;
   /** The connection of this desk to its NATS server; null where it has none, or needed none yet. */
   natsDesk(): NatsDesk | null;
-  /** Who this host is to NATS servers: the public half of a key that is made on the first call. */
-  natsKey(): Promise<string>;
+  /** Who this host is to NATS servers: a key that is made on the first call. */
+  natsKey(): Promise<NatsKey>;
   natsCarrier: DeskUses["natsCarrier"];
   /** The address of the desk that has the named token; null where none has it. */
   deskWith(token: string): Promise<string | null>;

@@ -55,10 +55,12 @@ export function createDeskOverNats(
       return undefined;
     }
     const { id, seed, jwt } = part.desk;
+    const find = hostsByKey(await addressBook());
     made = createNatsDesk({
       ...{ id, key: openSigningKey(files.deskKey), log },
+      hostId: (host) => find(host)?.member?.host_id,
       login: { server: part.server, seed, jwt, name: "svc desk" },
-      ...(follows && { presence: notices(await addressBook(), await presence(), reached) }),
+      ...(follows && { presence: notices(find, await presence(), reached) }),
     });
     stamp = now;
     return made;
@@ -89,11 +91,18 @@ export function createDeskOverNats(
   };
 }
 
-/** What is to be noticed of the hosts of an address book. */
-function notices(book: AddressBook, presence: Presence, reached: Uses["reached"]) {
+/** How old the index of the address book may be, in milliseconds. */
+const AGE_MS = 1_000;
+
+type FindHost = (key: string) => Host | undefined;
+
+/** Finds the host of an address book with an NKey. */
+function hostsByKey(book: Pick<AddressBook, "hosts">): FindHost {
   let listed: readonly Host[] = [];
   let byKey = new Map<string, Host>();
-  const find = (key: string): Host | undefined => {
+  let readAt = Number.NEGATIVE_INFINITY;
+  const read = () => {
+    readAt = performance.now();
     try {
       const now = book.hosts();
       if (now !== listed) {
@@ -103,8 +112,19 @@ function notices(book: AddressBook, presence: Presence, reached: Uses["reached"]
     } catch {
       // While the file is broken, the hosts are those of before.
     }
+  };
+  return (key) => {
+    if (performance.now() - readAt > AGE_MS) read();
+    const known = byKey.get(key);
+    if (known) return known;
+    // One that has just joined is there at once.
+    read();
     return byKey.get(key);
   };
+}
+
+/** What is to be noticed of the hosts of an address book. */
+function notices(find: FindHost, presence: Presence, reached: Uses["reached"]) {
   /** A host that has a link as well is there or not by what its address names. */
   const noticed = (key: string, notice: (host: Host) => void) => {
     const host = find(key);
@@ -144,6 +164,7 @@ export async function startHostOverNats(
   return keepNatsHost({
     ...{ id: key.id, enter, version, log },
     login: () => ({ server, seed: key.seed, jwt, name: `svc host ${joined().host_id}` }),
+    hostId: () => joined().host_id,
     deskKey: () => joined().desk_key,
   });
 }

@@ -10,6 +10,7 @@ test("a host that is not there is so at once, also when others are told that som
     const asks = createAsks({
       id: `U${"A".repeat(55)}`,
       key: { sign: () => "" },
+      hostId: () => "h",
       publish: (subject, _message, reply) => void sent.push({ subject, reply }),
       sessions: new Map(),
       unheard() {},

@@ -24,10 +24,11 @@ async function pair({ tls = false } = {}) {
   const key = openSigningKey(join(nats.folder, "desk_key"));
   const asked: string[] = [];
   const gone = Promise.withResolvers<void>();
-  const startHost = (deskKey = key.publicKey) =>
+  const startHost = (deskKey = key.publicKey, hostId = "h") =>
     keepNatsHost({
       id: hostIs.id,
       login: () => ({ server: nats.server, ...hostIs }),
+      hostId: () => hostId,
       deskKey: () => deskKey,
       version: "1",
       log: silentLog,
@@ -49,6 +50,7 @@ async function pair({ tls = false } = {}) {
   const ups: string[] = [];
   const desk = createNatsDesk({
     ...{ id: deskIs.id, login: { server: nats.server, ...deskIs }, key, log: silentLog },
+    hostId: () => "h",
     presence: {
       label: (id) => (id === hostIs.id ? "lab" : undefined),
       up: (_id, label) => void ups.push(label),
@@ -61,9 +63,9 @@ async function pair({ tls = false } = {}) {
     ...{ nats, desk, key, asked, ups, downs, hostIs, deskIs, gone: gone.promise, connected },
     state: () => host.state().state,
     carrier: (id = hostIs.id) => desk.via(`nats:${id}`, undefined, null),
-    async restartHost(deskKey?: string) {
+    async restartHost(deskKey?: string, hostId?: string) {
       await host.stop();
-      host = startHost(deskKey);
+      host = startHost(deskKey, hostId);
       await connected();
     },
     async [Symbol.asyncDispose]() {
@@ -258,6 +260,15 @@ describe("the server, which others run, gets nothing done:", () => {
       fault: "unauthorized",
       sent: false,
       message: "the host refuses: the signature is not that of the desk which this host has joined",
+    });
+    expect(made.asked).toEqual([]);
+  });
+
+  natsTest("a change for the host that the desk has under this key, on another one", async () => {
+    await using made = await pair();
+    await made.restartHost(undefined, "other");
+    await expect((await made.carrier()).ask(post("y"), limits())).rejects.toMatchObject({
+      fault: "unauthorized",
     });
     expect(made.asked).toEqual([]);
   });

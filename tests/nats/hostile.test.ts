@@ -2,8 +2,10 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { deadlineIn } from "../../src/client/carrier";
+import { natsKeyMessage } from "../../src/join/messages";
 import { silentLog } from "../../src/lib/log";
 import { openSigningKey } from "../../src/lib/signing-key";
+import { connectNats } from "../../src/nats/connect";
 import { createNatsDesk } from "../../src/nats/desk";
 import { keepNatsHost } from "../../src/nats/host";
 import { newNKey } from "../../src/nats/nkeys";
@@ -35,6 +37,7 @@ async function askOver(answer: (nth: number) => { session: string; frame: object
     id: user.id,
     login: { server: hostile.server, seed: user.seed, jwt: "x" },
     key: openSigningKey(join(folder.path, "key")),
+    hostId: () => "h",
     log: silentLog,
   });
   try {
@@ -78,6 +81,7 @@ test("a host whose server suddenly takes no messages connects anew, and goes on"
   const kept = keepNatsHost({
     id: host.id,
     login: () => ({ server: hostile.server, seed: host.seed, jwt: "x" }),
+    hostId: () => "h",
     deskKey: () => "",
     enter: async () => Response.json({}),
     version: "1",
@@ -92,6 +96,15 @@ test("a host whose server suddenly takes no messages connects anew, and goes on"
   }
 });
 
+test("a server gets nothing signed that is no nonce", async () => {
+  const key = natsKeyMessage("spki:a", "0".repeat(32), "1");
+  await using hostile = await startHostile(() => {}, key);
+  const { seed } = newNKey("U");
+  await expect(connectNats({ server: hostile.server, seed, jwt: "x" })).rejects.toMatchObject({
+    message: "the NATS server wants something signed that is no nonce",
+  });
+});
+
 test("a desk whose server suddenly takes no messages fails the request, and goes on", async () => {
   using folder = temporaryFolder();
   const user = newNKey("U");
@@ -100,6 +113,7 @@ test("a desk whose server suddenly takes no messages fails the request, and goes
       id: user.id,
       login: { server, seed: user.seed, jwt: "x" },
       key: openSigningKey(join(folder.path, "key")),
+      hostId: () => "h",
       log: silentLog,
     });
   await using hostile = await startHostile(({ reply }, peer) => {

@@ -18,9 +18,10 @@ export interface Peer {
   drop(): void;
 }
 
-/** @param published is called for each message. */
+/** @param published is called for each message. @param nonce what users sign. */
 export async function startHostile(
   published: (message: Published, peer: Peer, nth: number) => void,
+  nonce = "n",
 ): Promise<{ readonly server: { urls: string[] }; count(): number } & AsyncDisposable> {
   const sockets = new Set<Socket>();
   let count = 0;
@@ -32,7 +33,7 @@ export async function startHostile(
     const peer: Peer = {
       info: (max_payload) =>
         socket.write(
-          `INFO ${JSON.stringify({ server_id: "X", version: "2.9.10", proto: 1, headers: true, max_payload, nonce: "n" })}\r\n`,
+          `INFO ${JSON.stringify({ server_id: "X", version: "2.9.10", proto: 1, headers: true, max_payload, nonce })}\r\n`,
         ),
       send(subject, data, reply = "") {
         const sid = sids.get(subject) ?? sids.get(subject.replace(/[^.]*$/, "*")) ?? "0";

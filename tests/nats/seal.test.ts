@@ -5,7 +5,7 @@ import { openSigningKey } from "../../src/lib/signing-key";
 import { createSealCheck, sealOf } from "../../src/nats/seal";
 import { temporaryFolder } from "../support";
 
-const me = { id: "UHOST", session: "0123456789abcdef" };
+const me = { id: "UHOST", hostId: "a", session: "0123456789abcdef" };
 const request = { method: "POST", path: "/execute", key: "k" };
 const body = Buffer.from("{}");
 
@@ -16,7 +16,7 @@ function made() {
   return {
     ...{ key, seal: sealOf(request, body, me, key) },
     check: createSealCheck(
-      me,
+      () => me,
       () => key.publicKey,
       () => time,
     ),
@@ -51,11 +51,15 @@ test("one for another host, or another start of it, is worth nothing", () => {
   const { key, seal } = made();
   for (const other of [
     { ...me, id: "UOTHER" },
+    { ...me, hostId: "b" },
     { ...me, session: "f".repeat(16) },
   ])
-    expect(createSealCheck(other, () => key.publicKey).fault(request, seal)).toContain(
-      "the signature is not",
-    );
+    expect(
+      createSealCheck(
+        () => other,
+        () => key.publicKey,
+      ).fault(request, seal),
+    ).toContain("the signature is not");
 });
 
 test("one that is older than five minutes is refused, and both clocks are named", () => {

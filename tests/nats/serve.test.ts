@@ -11,6 +11,7 @@ function served() {
   const made = createServed({
     id: newNKey("U").id,
     session: "1".repeat(16),
+    hostId: () => "h",
     deskKey: () => "",
     enter: () => new Promise(() => {}),
     publish: (subject) => void told.push(subject),

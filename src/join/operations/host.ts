@@ -154,8 +154,9 @@ export const takeNats = operation({
   },
   input: NATS_GRANT,
   output: v.object({
-    /** Who this host is to NATS servers. */
+    /** Who this host is to NATS servers, and the signature of that NKey, in base64url, that it is this host's. */
     id: v.string(),
+    proof: v.string(),
     changed: v.boolean(),
   }),
   async run(service: Pick<HostUses, "configDir" | "natsKey">, grant, caller) {
