@@ -43,30 +43,6 @@ const swaggerUi = () =>
     document.head.append(script);
   });
 
-/**
- * What only servers of svc and browsers send to each other. Swagger UI 5.35 shows one tag alone of a document with more than some
- * 110 operations, so these are left out here; the document itself has them.
- */
-const BETWEEN_SERVERS = new Set([
-  ...["dashboard.page", "dashboard.asset", "explorer.page", "explorer.asset", "server.refresh"],
-  ...["sessions.offer", "join.accept", "join.release", "desk.forget", "desk.pins", "desk.nats"],
-  ...["link.open", "link.read", "link.ask", "plan.take_job", "plan.cancel_job"],
-  ...["witness.assign", "witness.restored", "audit.cosignatures"],
-]);
-
-/** @param {unknown} paths */
-const shownOf = (paths) =>
-  Object.fromEntries(
-    Object.entries(/** @type {Record<string, Record<string, { operationId?: string }>>} */ (paths)).flatMap(
-      ([path, methods]) => {
-        const shown = Object.entries(methods).filter(
-          ([, { operationId = "" }]) => !BETWEEN_SERVERS.has(operationId),
-        );
-        return shown.length > 0 ? [[path, Object.fromEntries(shown)]] : [];
-      },
-    ),
-  );
-
 async function showDocument() {
   const [SwaggerUi, spec] = await Promise.all([swaggerUi(), api.ask("openapi.json")]);
   const target = el("div", { id: "swagger-ui" });
@@ -74,7 +50,7 @@ async function showDocument() {
   const ui = SwaggerUi({
     domNode: target,
     // The document has the server's own address; only the one in the address bar may be asked.
-    spec: { ...spec, paths: shownOf(spec.paths), servers: [{ url: api.base.href.replace(/\/$/, "") }] },
+    spec: { ...spec, servers: [{ url: api.base.href.replace(/\/$/, "") }] },
     queryConfigEnabled: false,
     validatorUrl: null,
     deepLinking: true,

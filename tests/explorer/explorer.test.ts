@@ -5,8 +5,25 @@ import { browserTest, openPage, openTab, signIn, useBrowser } from "../browser";
 import { serveSource, TOKEN } from "../support";
 
 const test = browserTest();
-/** Once the document is shown, to its last operation. */
-const shown = (page: Page) => page.getByText("Count the requests of the last hour").waitFor();
+/** Once the document is shown. */
+const shown = (page: Page) => page.locator(".opblock").first().waitFor();
+
+/** Goes down nearly a screen, and resolves to where it is then when that is drawn. */
+const SCROLL = `(async () => {
+  scrollBy({ top: innerHeight * 0.8, behavior: "instant" });
+  await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+  return scrollY;
+})()`;
+
+/** Of a long document Swagger UI draws what is in view: this calls `look` at each screen of it until it returns true, or to the end. */
+async function scrollWhile(page: Page, look: () => Promise<boolean>): Promise<void> {
+  let before = -1;
+  while (!(await look())) {
+    const at = await page.evaluate<number>(SCROLL);
+    if (at === before) return;
+    before = at;
+  }
+}
 
 const browser = useBrowser();
 let host: Awaited<ReturnType<typeof serveSource>>;
@@ -18,7 +35,17 @@ afterAll(() => host[Symbol.asyncDispose]());
 test("asks for the token, keeps it for the tab, and shows every operation", async () => {
   await using tab = await openPage(browser, `${host.url}/docs`, { typed: TOKEN });
   const { page } = tab;
+  const { paths } = (await (await host.call("/openapi.json")).json()) as {
+    paths: Record<string, Record<string, { summary: string }>>;
+  };
   await shown(page);
+  const seen = new Set<string>();
+  await scrollWhile(page, async () => {
+    for (const text of await page.locator(".opblock-summary-description").allTextContents()) seen.add(text);
+    return false;
+  });
+  const summaries = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ summary }) => summary));
+  expect([...seen].sort()).toEqual([...new Set(summaries)].sort());
   expect(await page.evaluate(() => Object.values(sessionStorage))).toEqual([TOKEN]);
   expect(await page.evaluate(() => localStorage.length)).toBe(0);
   await page.reload();
@@ -29,7 +56,9 @@ test("asks for the token, keeps it for the tab, and shows every operation", asyn
 test("tries an operation out with the token, which it never shows; curl has a placeholder for it", async () => {
   await using tab = await openPage(browser, `${host.url}/docs`, { typed: TOKEN });
   const { page } = tab;
+  await shown(page);
   const operation = page.locator(".opblock", { hasText: "List the commands" });
+  await scrollWhile(page, async () => (await operation.count()) > 0);
   await operation.getByRole("button").first().click();
   await operation.getByRole("button", { name: "Try it out" }).click();
   await operation.getByRole("button", { name: "Execute" }).click();
