@@ -44,7 +44,9 @@ test("asks for the token, keeps it for the tab, and shows every operation", asyn
     for (const text of await page.locator(".opblock-summary-description").allTextContents()) seen.add(text);
     return false;
   });
-  const summaries = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ summary }) => summary));
+  const summaries = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).map(({ summary }) => summary),
+  );
   expect([...seen].sort()).toEqual([...new Set(summaries)].sort());
   expect(await page.evaluate(() => Object.values(sessionStorage))).toEqual([TOKEN]);
   expect(await page.evaluate(() => localStorage.length)).toBe(0);
