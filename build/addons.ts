@@ -91,7 +91,7 @@ export const isReplaced = (path: string): boolean =>
   Object.values(addons).some(({ loader }) => endOfPath(loader).test(path));
 
 /** The path of the module `name` in some node_modules folder, with either kind of slash. */
-function endOfPath(name: string): RegExp {
+export function endOfPath(name: string): RegExp {
   const escaped = `node_modules/${name}`.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`[\\\\/]${escaped.replaceAll("/", "[\\\\/]")}$`);
 }

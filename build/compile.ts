@@ -6,6 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { $, type BunPlugin } from "bun";
 import { version } from "../package.json";
 import { addonPlugin, addons, isReplaced } from "./addons";
+import { browserModulePlugin } from "./browser-modules";
 import { billOfMaterials } from "./sbom";
 import { type Packages, ROOT, targets } from "./targets";
 
@@ -32,7 +33,7 @@ export async function compile(
   const maps = join(folder, "maps", target);
   await rm(maps, { recursive: true, force: true });
   await mkdir(maps, { recursive: true });
-  const plugins = [addonPlugin(packages, table)];
+  const plugins = [addonPlugin(packages, table), await browserModulePlugin()];
   const bom = billOfMaterials(await partsOf(entry, plugins), { name: "svc", version });
   const define = {
     SVC_VERSION: JSON.stringify(version),

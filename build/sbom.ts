@@ -2,7 +2,7 @@
  * The software bill of materials: CycloneDX 1.6 (https://cyclonedx.org/docs/1.6/json/) of the packages whose files are in a
  * binary, each with its licence and the licence's text, and of the libraries within native addons.
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import type { Bom, Component } from "../src/licenses/operations";
@@ -90,8 +90,18 @@ function recipeOf(file: string): string {
   return "";
 }
 
-/** What licences ask to be kept with copies: their text, and notices; also of what the package has from others. */
+/**
+ * What licences ask to be kept with copies: their text, and notices; also of what the package has from others, also in those
+ * files of `vendor` that its licence names.
+ */
 function licenceText(folder: string): string {
+  const text = ownLicenceText(folder);
+  const named = new Set([...text.matchAll(/\bvendor\/[\w./-]*LICEN[CS]E[\w.-]*/g)].map(([path]) => path));
+  const found = [...named].map((path) => join(folder, path)).filter((path) => existsSync(path));
+  return [text, ...found.map((path) => readFileSync(path, "utf8").trim())].join("\n\n");
+}
+
+function ownLicenceText(folder: string): string {
   return readdirSync(folder, { withFileTypes: true })
     .filter(({ name }) => /^(licen[cs]es?|copying|notice)([.-].*)?$/i.test(name))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))

@@ -14,13 +14,16 @@ import { parseAccept } from "hono/utils/accept";
 import { notFound } from "../lib/errors";
 import { once } from "../lib/once";
 
-/** The parts of a page; a file is a path from `import … with { type: "file" }`. */
+/** A file as it is read: from a path of `import … with { type: "file" }`, or otherwise. */
+type Source = Pick<Bun.BunFile, "type" | "bytes">;
+
+/** The parts of a page; a file is a path from `import … with { type: "file" }`, where nothing else is said. */
 export interface PageFiles {
   /** The page's own path, without the leading slash; its assets are one level below. */
   readonly path: string;
   readonly page: string;
   /** The files by the names in requests. */
-  readonly assets: Readonly<Record<string, string>>;
+  readonly assets: Readonly<Record<string, string | Source>>;
   /** The Content-Security-Policy of the page. */
   readonly policy: string;
 }
@@ -30,12 +33,14 @@ export type PageAssets = ReturnType<typeof createPageAssets>;
 
 export function createPageAssets({ path, page, assets, policy }: PageFiles) {
   const digest = once(async () => {
-    const contents = [page, ...Object.values(assets)].map((file) => Bun.file(file).bytes());
+    const contents = [page, ...Object.values(assets)].map((file) => sourceOf(file).bytes());
     return digestText(Buffer.concat(await Promise.all(contents)));
   });
   const rewrite = once(async () => createRewriter(path, Object.keys(assets), await digest()));
-  const pageFile = createFile(page, rewrite);
-  const files = new Map(Object.entries(assets).map(([name, file]) => [name, createFile(file, rewrite)]));
+  const pageFile = createFile(sourceOf(page), rewrite);
+  const files = new Map(
+    Object.entries(assets).map(([name, file]) => [name, createFile(sourceOf(file), rewrite)]),
+  );
 
   return {
     /** @param requestHeaders name the encodings that the client accepts and the ETag that it has. */
@@ -81,11 +86,13 @@ const encoders = {
 type Encoding = keyof typeof encoders;
 const ENCODINGS: readonly Encoding[] = ["br", "zstd", "gzip"];
 
+const sourceOf = (file: string | Source): Source => (typeof file === "string" ? Bun.file(file) : file);
+
 /** One file over HTTP, with a strong ETag for each encoding (RFC 9110 section 8.8.3.3). */
-function createFile(path: string, rewrite: () => Promise<(text: string) => string>) {
-  const { type } = Bun.file(path);
+function createFile(source: Source, rewrite: () => Promise<(text: string) => string>) {
+  const { type } = source;
   const content = once(async () => {
-    const bytes = await Bun.file(path).bytes();
+    const bytes = await source.bytes();
     if (!/html|javascript/.test(type)) return bytes;
     return new TextEncoder().encode((await rewrite())(new TextDecoder().decode(bytes)));
   });

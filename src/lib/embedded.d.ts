@@ -14,6 +14,11 @@ declare module "swagger-ui-dist/*" {
   export default path;
 }
 
+declare module "@novnc/novnc" {
+  const path: string;
+  export default path;
+}
+
 declare module "uplot/dist/*" {
   const path: string;
   export default path;

@@ -47,7 +47,7 @@ test("it names what the source maps of the build name and what is embedded as a 
     if (file === null) names.delete(name);
     else names.add(packageOf(`node_modules/${file}`));
   }
-  for (const name of ["bun", "swagger-ui-dist", "uplot"]) names.add(name);
+  for (const name of ["bun", "swagger-ui-dist", "uplot", "@novnc/novnc"]) names.add(name);
   names.delete("");
   const listed = new Set((await bom()).components.map(({ name }) => name));
   expect([...listed].toSorted()).toEqual([...names].toSorted());
@@ -71,6 +71,14 @@ test("everything embedded has a licence", async () => {
     licenses.some((choice) => "license" in choice && choice.license.name === "unknown"),
   );
   expect(unknown.map(({ name }) => name)).toEqual([]);
+});
+
+test("a package that has others in it brings the licences of those", async () => {
+  const noVnc = (await bom()).components.find(({ name }) => name === "@novnc/novnc");
+  const texts = JSON.stringify(noVnc?.licenses);
+  expect(texts).toContain('"id":"MPL-2.0"');
+  expect(texts).toContain("Mozilla\\nPublic License 2.0");
+  expect(texts).toContain("Copyright (C) 2014-2016 by Vitaly Puzrin");
 });
 
 test("svc licenses lists them, with --text in full", async () => {

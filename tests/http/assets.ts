@@ -90,6 +90,14 @@ export function testPages(start: () => Promise<AsyncDisposable & { readonly url:
     expect(refused.headers.get("content-encoding")).toBe("gzip");
   });
 
+  test("noVNC is one file, which imports no other", async () => {
+    const found = await ask("/dashboard/novnc.js");
+    expect([found.status, found.headers.get("content-type")]).toEqual([200, "text/javascript;charset=utf-8"]);
+    const text = await found.text();
+    expect(new Bun.Transpiler({ loader: "js" }).scan(text)).toEqual({ exports: ["default"], imports: [] });
+    expect(text.includes("noVNC_mouse_capture_elem")).toBe(true);
+  });
+
   test("a slash after the page leads back to it", async () => {
     const found = await fetch(`${host.url}/dashboard/`, { redirect: "manual" });
     expect([found.status, found.headers.get("location")]).toEqual([308, "../dashboard"]);
