@@ -17,6 +17,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   client: [...FEATURE, "trust"],
   http: [...FEATURE, "trust"],
   cli: [...FEATURE, "client", "service.ts"],
+  approvals: [...FEATURE, "client"],
   audit: FEATURE,
   config: FEATURE,
   daemon: FEATURE,

@@ -16,6 +16,10 @@ const nouns: Registry["nouns"] = {
     load: () => import("./commands"),
   },
   events: { describe: "Print what happens here, or on many hosts", load: () => import("./events") },
+  approvals: {
+    describe: "List, allow or deny what waits for a person with another token",
+    load: () => import("./approvals"),
+  },
   audit: { describe: "Read, verify and export the audit log", load: () => import("./audit") },
   token: { describe: "Manage bearer tokens", load: () => import("./token") },
   pin: { describe: "Show the pin of this host's TLS key", load: () => import("./pin") },

@@ -2,6 +2,8 @@
  * The table: every operation of svc, feature by feature.
  */
 
+import { eventTypes as approvalEvents } from "./approvals/events";
+import { operations as approvals } from "./approvals/operations";
 import { eventTypes as auditEvents } from "./audit/events";
 import { operations as audit } from "./audit/operations";
 import { operations as config } from "./config/operations";
@@ -65,6 +67,7 @@ import { operations as witness } from "./witness/operations";
 const all = [
   ...audit,
   ...http,
+  ...approvals,
   ...trust,
   ...tls,
   ...runs,
@@ -122,6 +125,7 @@ export const eventTypes: readonly EventType[] = [
   ...auditEvents,
   ...diagnosisEvents,
   ...programEvents,
+  ...approvalEvents,
   ...witnessEvents,
 ];
 

@@ -178,6 +178,21 @@ export function createService({
       const ways = { "link:": via, "nats:": natsVia };
       return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish, ways);
     }),
+    approvals: feature(async () => {
+      const { createApprovals } = await import("./approvals/approvals");
+      const made = createApprovals({
+        publish,
+        async record(detail) {
+          const row = { event_type: "approval", host_id: null, viewer_id: null, detail };
+          await (await service.audit())?.append(row);
+        },
+      });
+      const ask: typeof made.ask = async (question) => {
+        if (findRunningServer(configDir)?.pid === process.pid) return made.ask(question);
+        return (await import("./approvals/elsewhere")).askServer(configDir, question);
+      };
+      return { ...made, ask };
+    }),
     audit: feature(async () => {
       if (!options.audit) return null;
       const { openAuditLog } = await import("./audit/log");

@@ -1,6 +1,7 @@
 /**
  * The service: every feature of one process by its name. `../service.ts` makes it.
  */
+import type { Approvals } from "../approvals/approvals";
 import type { AuditLog } from "../audit/log";
 import type { Restore } from "../audit/witnessed";
 import type { BundleMergers, BundleReaders } from "../config/bundle";
@@ -68,6 +69,8 @@ export interface Service {
   events(): Bus;
   eventStreams(): Promise<Streams>;
   addressBook(): Promise<AddressBook>;
+  /** What waits for the yes of a person. Beside a server, `ask` asks there. */
+  approvals(): Promise<Approvals>;
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;
   /** As `audit()`, but null where no log was ever kept: looking does not make one. */
