@@ -23,8 +23,9 @@ const VARIABLES = ["BUN_TMPDIR", "TMPDIR", "TMP", "TEMP", "SystemRoot", "LD_LIBR
 export const bareEnvironment = (): Record<string, string> =>
   Object.fromEntries(VARIABLES.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 
-/** The command line of a child that {@link confine} restricts to `reach`. */
-export const confinedCommand = (child: string, reach: Reach) => selfCommand([child, JSON.stringify(reach)]);
+/** The command line of a child that {@link confine} restricts to `reach`. @param more what it gets besides, no secrets. */
+export const confinedCommand = (child: string, reach: Reach, more: readonly string[] = []) =>
+  selfCommand([child, JSON.stringify(reach), ...more]);
 
 /**
  * Confines this process for good, all its threads. Landlock holds for one thread and what it runs: so the process runs its own
@@ -32,24 +33,30 @@ export const confinedCommand = (child: string, reach: Reach) => selfCommand([chi
  *
  * @param args those that {@link confinedCommand} put after the name of the `child`.
  * @param load loads the native code. Called before the process is restricted too: Bun unpacks an addon into a file.
+ * @param open opens what the process may not open later, such as a local socket; called once. Must not throw.
  * @returns what is missing, with the reason; null when nothing is.
  */
 export async function confine(
   child: string,
   args: readonly string[],
   load: () => Promise<unknown>,
+  open: (more: readonly string[]) => Promise<void> = async () => {},
 ): Promise<string | null> {
-  const [reach = ""] = args;
+  const [reach = "", ...more] = args;
   await load().catch(() => {});
-  if (process.platform !== "linux") return "svc has no sandbox for this platform";
+  if (process.platform !== "linux") {
+    await open(more);
+    return "svc has no sandbox for this platform";
+  }
   const reasons: string[] = [];
   const missing = (error: unknown) => void reasons.push(messageOf(error));
   if (reach === RESTRICTED) {
     // While this folder is open, the kernel does not forget that the rule for it names it.
     openSync("/proc/self", constants.O_RDONLY | constants.O_DIRECTORY);
   } else {
-    await runRestricted(child, JSON.parse(reach)).catch(missing);
+    await runRestricted(child, JSON.parse(reach), more).catch(missing);
   }
+  await open(more);
   await filter("alone").catch(missing);
   return reasons.length > 0 ? reasons.join("; ") : null;
 }
@@ -70,7 +77,11 @@ function identityOf(path: string): string {
 }
 
 /** Runs this program again under Landlock. @throws why it cannot; it does not return. */
-async function runRestricted(child: string, { reads, writes }: Reach): Promise<never> {
+async function runRestricted(
+  child: string,
+  { reads, writes }: Reach,
+  more: readonly string[],
+): Promise<never> {
   const [{ restrictFiles }, { execute, limitCapabilities }] = await Promise.all([
     import("./landlock"),
     import("./syscall"),
@@ -79,7 +90,7 @@ async function runRestricted(child: string, { reads, writes }: Reach): Promise<n
   restrictFiles({ reads: [...reads, ...source.map((path) => resolve(path, "../.."))], writes });
   limitCapabilities();
   const env = { NODE_CHANNEL_FD: String(CHANNEL_FD), NODE_CHANNEL_SERIALIZATION_MODE: "json" };
-  return execute(program, [program, ...source, child, RESTRICTED], { ...bareEnvironment(), ...env });
+  return execute(program, [program, ...source, child, RESTRICTED, ...more], { ...bareEnvironment(), ...env });
 }
 
 /** Takes away from a helper of the desktop or of USB what none of them needs, where this platform can (`seccomp.ts`). */

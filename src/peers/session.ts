@@ -39,6 +39,12 @@ export interface SessionSend {
   readonly progress?: (bytes: number) => void;
 }
 
+/** The local socket of a viewer of the live screen, and the key that it wants to get first. */
+export interface ScreenEnd {
+  readonly path: string;
+  readonly key: string;
+}
+
 /** How many troubles of a session are logged. */
 const MAX_TROUBLES = 100;
 
@@ -50,7 +56,15 @@ const SDP = v.pipe(v.string(), v.maxLength(100_000));
 export const PROTOCOL: Protocol<SessionCalls, SessionEvents> = {
   answers: {
     probe: v.object({ version: TEXT, missing: v.nullable(TEXT) }),
-    ...{ offer: SDP, answer: SDP, accept: NOTHING, send: NOTHING, close: NOTHING },
+    ...{
+      offer: SDP,
+      answer: SDP,
+      offerScreen: SDP,
+      answerScreen: SDP,
+      accept: NOTHING,
+      send: NOTHING,
+      close: NOTHING,
+    },
   },
   events: {
     ...{ open: v.tuple([]), received: v.tuple([]), progress: v.tuple([COUNT, COUNT]) },
@@ -65,9 +79,13 @@ export const PROTOCOL: Protocol<SessionCalls, SessionEvents> = {
   },
 };
 
-/** How the process of a session that reaches these files is started. */
-const start = (reach: Reach) => ({
-  command: confinedCommand("session-child", reach),
+/**
+ * How the process of a session that reaches these files is started.
+ *
+ * @param screen the path of the local socket that it joins to its channel: the only one that it ever opens.
+ */
+const start = (reach: Reach, screen?: string) => ({
+  command: confinedCommand("session-child", reach, screen === undefined ? [] : [screen]),
   env: bareEnvironment(),
   what: WHAT,
   protocol: PROTOCOL,
@@ -113,6 +131,7 @@ export class PeerSession {
    * @param reach the files of its process: those that it may send, or the inbox.
    * @param measured receives the statistics of the link, once a second, and the id of the session.
    * @param changed called when its record may have changed.
+   * @param screen where the session is for a live screen: the local socket of the viewer.
    */
   constructor(
     role: Role,
@@ -121,6 +140,7 @@ export class PeerSession {
     log: Log,
     measured: (sample: LinkSample, id: string) => void,
     changed: () => void = () => {},
+    private readonly screen?: ScreenEnd,
   ) {
     const id = randomUUID();
     this.record = {
@@ -161,7 +181,7 @@ export class PeerSession {
       unconfined: (missing) => events.trouble(`its process is not confined: ${missing}`),
     };
     const exit = () => this.close("its process ended");
-    this.#child = startChild({ ...start(reach), log, events, exit });
+    this.#child = startChild({ ...start(reach, screen?.path), log, events, exit });
     this.pid = this.#child.pid;
   }
 
@@ -171,7 +191,8 @@ export class PeerSession {
 
   /** Makes an offer. @returns its SDP. @throws an `unavailable` failure when there is no WebRTC here. */
   offer(ice: IceConfig): Promise<string> {
-    return this.#child.calls(DESCRIBE_MS).offer(ice);
+    const calls = this.#child.calls(DESCRIBE_MS);
+    return this.screen ? calls.offerScreen(ice, this.screen.key) : calls.offer(ice);
   }
 
   /** Accepts the answer to the offer. @throws a `rejected` failure when it is not one. */
@@ -183,6 +204,17 @@ export class PeerSession {
   /** Answers an offer. @returns the SDP of the answer. @throws as the two above. */
   async answer(ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean): Promise<string> {
     const answer = await this.#child.calls(DESCRIBE_MS).answer(ice, sdp, inbox, acks);
+    this.#expectPeer();
+    return answer;
+  }
+
+  /**
+   * Answers an offer for the channel of a live screen, as `answer` does.
+   *
+   * @param isSvc whether the caller is svc; false for a browser.
+   */
+  async answerScreen(ice: IceConfig, sdp: string, isSvc: boolean): Promise<string> {
+    const answer = await this.#child.calls(DESCRIBE_MS).answerScreen(ice, sdp, this.screen?.key ?? "", isSvc);
     this.#expectPeer();
     return answer;
   }

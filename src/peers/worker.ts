@@ -4,6 +4,7 @@
  * Each session has a process of its own: the library aborts its process when an invariant is broken, and two busy
  * connections in one process stall each other (usrsctp). So a hostile peer costs its own session only.
  */
+import type { Socket } from "node:net";
 import type { DataChannel, PeerConnection } from "node-datachannel";
 import type * as v from "valibot";
 import type { SESSION } from "../core/records";
@@ -16,6 +17,14 @@ import type { IceConfig } from "./ice";
 import { type Inbox, type InboxPlace, openInbox } from "./inbox";
 import { FILES_LABEL, type FileMessage } from "./messages";
 import { FileReceiver } from "./receive";
+import {
+  joinScreen,
+  type LocalSocket,
+  MAX_UNREAD_BYTES,
+  openLocalSocket,
+  RFB_LABEL,
+  SCTP_SEND_BYTES,
+} from "./screen-channel";
 
 /** How many channels a peer with acknowledgements gets; any other gets one, as in the wire format. */
 const CHANNELS = 4;
@@ -73,9 +82,12 @@ export interface SessionEvents {
 export type SessionCalls = ReturnType<typeof createCalls>;
 
 export default async function sessionChild(args: readonly string[]): Promise<void> {
-  const missing = await confine("session-child", args, loadLibrary);
+  let screen: LocalSocket | undefined;
+  const missing = await confine("session-child", args, loadLibrary, async ([path]) => {
+    if (path !== undefined) screen = await openLocalSocket(path);
+  });
   await serveParent(
-    (owner: SessionEvents) => createCalls(owner, missing),
+    (owner: SessionEvents) => createCalls(owner, missing, screen),
     ({ close }) => close(),
   );
 }
@@ -84,13 +96,20 @@ export default async function sessionChild(args: readonly string[]): Promise<voi
  * The parent calls `offer` or `answer` once, before `accept` and `send`.
  *
  * @param missing what the sandbox of this process lacks; null when it lacks nothing.
+ * @param screen the local socket of a viewer of the live screen, where the session is for one.
  */
-function createCalls(owner: SessionEvents, missing: string | null) {
+function createCalls(owner: SessionEvents, missing: string | null, screen: LocalSocket | undefined) {
   let session: ReturnType<typeof createSession> | undefined;
   const begin = async (ice: IceConfig) => {
     if (missing !== null) owner.unconfined(missing);
+    if (screen) (await loadLibrary()).setSctpSettings({ sendBufferSize: SCTP_SEND_BYTES });
     session = createSession(await createConnection(ice), owner);
     return session;
+  };
+  /** @throws why there is no socket. */
+  const socket = () => {
+    if (!screen) throw new Error("this session is not for a screen");
+    return screen.use();
   };
   return {
     /** Loads the library. @returns its version, and `missing`. */
@@ -100,6 +119,10 @@ function createCalls(owner: SessionEvents, missing: string | null) {
     /** Accepts an offer. @returns the SDP of the answer. */
     answer: async (ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean) =>
       (await begin(ice)).answer(sdp, inbox, acks),
+    /** As `offer` and `answer`, for the channel of a live screen. @param key what the local socket wants to get first. */
+    offerScreen: async (ice: IceConfig, key: string) => (await begin(ice)).offerScreen(socket(), key),
+    answerScreen: async (ice: IceConfig, sdp: string, key: string, isSvc: boolean) =>
+      (await begin(ice)).answerScreen(sdp, socket(), key, isSvc),
     /** Accepts the answer to the offer. */
     accept: async (sdp: string, acks: boolean) => session?.accept(sdp, acks),
     /** Sends a file; resolves when the peer has it. */
@@ -118,6 +141,7 @@ function requireMemory(): void {
 function createSession(peer: PeerConnection, owner: SessionEvents) {
   const channels = createFileChannels(peer, () => acks);
   let peerChannels = 0;
+  let isScreen = false;
   let acks = false;
   let sentUnacknowledged = false;
   let closing = false;
@@ -136,6 +160,17 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
     const [bytes_sent, bytes_received] = [peer.bytesSent(), peer.bytesReceived()];
     owner.stats({ rtt_ms, bytes_sent, bytes_received, route: routeOf(peer) });
   }, STATS_MS);
+
+  const join = (channel: DataChannel, socket: Socket, key: string, role: keyof typeof MAX_UNREAD_BYTES) =>
+    joinScreen(channel, socket, key, MAX_UNREAD_BYTES[role], (reason) => {
+      if (!closing) owner.closed(reason);
+    });
+  const answerTo = async (sdp: string, isSvc: boolean) => {
+    const look = takeRemote(peer, isSvc ? leaveHandshake(sdp) : sdp, "offer");
+    const answer = await describe(peer, "answer");
+    setTimeout(look, CALLER_READY_MS);
+    return answer;
+  };
 
   const receiveOn = (channel: DataChannel, place: InboxPlace) => {
     // Opened with the first file, whose sender then learns what is wrong with it.
@@ -176,11 +211,25 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
       channels.open();
       return describe(peer, "offer");
     },
+    offerScreen(socket: Socket, key: string): Promise<string> {
+      isScreen = true;
+      join(peer.createDataChannel(RFB_LABEL), socket, key, "viewer");
+      return describe(peer, "offer");
+    },
+    answerScreen(sdp: string, socket: Socket, key: string, isSvc: boolean): Promise<string> {
+      isScreen = true;
+      peer.onDataChannel((channel) => {
+        if (channel.getLabel() !== RFB_LABEL || peerChannels > 0) return channel.close();
+        peerChannels += 1;
+        join(channel, socket, key, "host");
+      });
+      return answerTo(sdp, isSvc);
+    },
     async accept(sdp: string, peerAcks: boolean): Promise<void> {
       acks = peerAcks;
-      if (!acks) (await loadLibrary()).setSctpSettings({ sendBufferSize: UNACKNOWLEDGED_BYTES });
+      if (!acks && !isScreen) (await loadLibrary()).setSctpSettings({ sendBufferSize: UNACKNOWLEDGED_BYTES });
       takeRemote(peer, sdp, "answer")();
-      if (!acks) return;
+      if (!acks || isScreen) return;
       for (let open = 1; open < CHANNELS; open++) channels.open();
     },
     async answer(sdp: string, place: InboxPlace, peerAcks: boolean): Promise<string> {
@@ -190,10 +239,7 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
         peerChannels += 1;
         receiveOn(channel, place);
       });
-      const look = takeRemote(peer, peerAcks ? leaveHandshake(sdp) : sdp, "offer");
-      const answer = await describe(peer, "answer");
-      setTimeout(look, CALLER_READY_MS);
-      return answer;
+      return answerTo(sdp, peerAcks);
     },
     async send(transfer: number, path: string, name: string): Promise<void> {
       sentUnacknowledged ||= !acks;
