@@ -21,7 +21,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   audit: FEATURE,
   config: FEATURE,
   daemon: FEATURE,
-  desktop: FEATURE,
+  desktop: [...FEATURE, "client"],
   diagnostics: FEATURE,
   events: FEATURE,
   fleet: [...FEATURE, "client"],

@@ -529,6 +529,13 @@ export function createService({
       madeSessions = await openSessions(configDir, place, ice, { log, record, publish });
       return madeSessions;
     }),
+    screenPeers: stoppable(async () => {
+      const [{ createScreenPeers }, { readIceConfig }] = await Promise.all([
+        import("./peers/screen-peers"),
+        import("./peers/ice"),
+      ]);
+      return createScreenPeers({ log, ice: () => ice ?? readIceConfig(files.ice) });
+    }),
     storedScripts: feature(async () => {
       const { createStoredScripts } = await import("./runs/stored-scripts");
       return createStoredScripts({ file: files.scripts, lock: files.scriptsLock }, log);

@@ -10,10 +10,10 @@ import { NatsConnectionImpl, setTransportFactory } from "@nats-io/nats-core/inte
 import { NodeTransport, nodeResolveHost } from "@nats-io/transport-node/lib/node_transport";
 import { RemoteError, type Trust } from "../client/carrier";
 import { dialError, NOT_PINNED } from "../client/dial";
+import { openWebSocket } from "../client/websocket";
 import { hasPin } from "../lib/spki";
 import { nkey } from "./nkeys";
 import { parseServerUrl, type ServerUrl } from "./server-url";
-import { openWebSocket } from "./websocket";
 
 /** A NATS server, or the servers of one cluster. */
 export interface NatsServer {
@@ -51,7 +51,9 @@ class Transport extends NodeTransport {
     if (!webSocket) return super.connect(server, options);
     this.options = options;
     // The one part of a socket that is used is that of streams.
-    this.socket = (await openWebSocket(addressOf(server.hostname, server.port), trust, timeout)) as Socket;
+    const url = new URL(`https://${addressOf(server.hostname, server.port)}`);
+    const about = { timeoutMs: timeout, what: "the NATS server" };
+    this.socket = (await openWebSocket(url, { trust }, about)) as Socket;
     try {
       if (!this.done) await this.peekInfo();
     } catch (error) {

@@ -31,6 +31,7 @@ import type { HostLink, Hub } from "../link/links";
 import type { Metrics } from "../metrics/metrics";
 import type { NatsDesk } from "../nats/desk";
 import type { NatsHostState } from "../nats/operations/fleet";
+import type { ScreenPeers } from "../peers/screen-peers";
 import type { Sessions } from "../peers/sessions";
 import type { PlanJobs } from "../plans/job/accept";
 import type { Plans } from "../plans/plans";
@@ -132,6 +133,8 @@ export interface Service {
   poller(): Promise<Poller>;
   rest(): Promise<RestControl>;
   sessions(): Promise<Sessions>;
+  /** The data channels of the live screen. */
+  screenPeers(): Promise<ScreenPeers>;
   storedScripts(): Promise<StoredScripts>;
   webhooks(): Promise<Webhooks>;
   syncs(): Promise<Syncs>;

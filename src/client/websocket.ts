@@ -1,28 +1,43 @@
 /**
- * The bytes of a NATS connection inside a WebSocket: for networks that let only HTTPS out.
+ * A stream of bytes inside a WebSocket: a NATS connection in networks that let only HTTPS out, or the live screen of a host.
  *
  * The promise: nothing is sent before the certificate has passed. Bun's own WebSocket cannot check a pin.
  */
 import { Duplex } from "node:stream";
 import driver from "websocket-driver";
-import { RemoteError, type Trust } from "../client/carrier";
-import { CLOSED, dial, dialError } from "../client/dial";
+import { printable } from "../lib/sanitize";
+import { RemoteError, type RemoteServer } from "./carrier";
+import { CLOSED, dial, dialError } from "./dial";
 
 /** The largest message of a WebSocket, in bytes: a server puts all that waits into one. */
 const MAX_MESSAGE_BYTES = 64 * 1_048_576;
 
+export interface WebSocketOptions {
+  /** The subprotocols to offer (default: none). */
+  readonly protocols?: readonly string[];
+  /** For it to open, in milliseconds. */
+  readonly timeoutMs: number;
+  /** What answers, for messages: `the NATS server`. */
+  readonly what: string;
+}
+
 /**
- * Resolves with the bytes of a WebSocket to the server at `address` (host:port).
+ * Resolves with the bytes of a WebSocket to the http or https address `url`. The stream ends with a {@link RemoteError} that has
+ * the reason which the other side gave, if it gave one.
  *
- * @param timeoutMs for it to open.
  * @throws a {@link RemoteError}.
  */
-export function openWebSocket(address: string, trust: Trust, timeoutMs: number): Promise<Duplex> {
+export function openWebSocket(
+  url: URL,
+  server: Pick<RemoteServer, "trust" | "identity">,
+  { protocols = [], timeoutMs, what }: WebSocketOptions,
+): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
-  const protocol = driver.client(`wss://${address}/`, { protocols: [], maxLength: MAX_MESSAGE_BYTES });
+  const address = `${url.protocol === "https:" ? "wss" : "ws"}://${url.host}${url.pathname}`;
+  const protocol = driver.client(address, { protocols, maxLength: MAX_MESSAGE_BYTES });
   let reason = CLOSED;
   let isOpen = false;
-  const socket = dial(new URL(`https://${address}`), { trust }, () => {
+  const socket = dial(url, server, () => {
     socket.setNoDelay(true);
     socket.on("data", (bytes: Buffer) => protocol.parse(bytes)).on("drain", drained);
     protocol.start();
@@ -56,7 +71,7 @@ export function openWebSocket(address: string, trust: Trust, timeoutMs: number):
     bytes.destroy(isOpen ? error : undefined);
   };
   const late = setTimeout(
-    () => fail(new RemoteError("timeout", "the NATS server does not answer", false)),
+    () => fail(new RemoteError("timeout", `${what} does not answer`, false)),
     timeoutMs,
   );
   socket.on("error", fail).on("close", () => fail(new RemoteError("unreachable", reason, false)));
@@ -76,9 +91,12 @@ export function openWebSocket(address: string, trust: Trust, timeoutMs: number):
       const { statusCode } = protocol;
       reason =
         statusCode !== undefined && statusCode !== 101
-          ? `no WebSocket of a NATS server: HTTP ${statusCode}`
+          ? `${what} opens no WebSocket: HTTP ${statusCode}`
           : error.message;
     })
-    .on("close", () => socket.destroy());
+    .on("close", (end: { reason?: string } | undefined) => {
+      if (isOpen && end?.reason) reason = printable(end.reason, 200);
+      socket.destroy();
+    });
   return promise;
 }
