@@ -9,7 +9,7 @@ const KILL_AFTER_MS = 2_000;
 /** Options of `spawn` for a program that {@link endGroup} can end with all that it starts (setsid(2)). */
 export const OWN_GROUP = { detached: process.platform !== "win32" };
 
-type GroupLeader = Pick<Bun.Subprocess, "pid" | "exited">;
+type GroupLeader = Pick<Bun.Subprocess, "pid" | "exited" | "kill">;
 
 /** The command line of `command`: a line for the shell, or a program and its arguments. */
 export function commandLine(command: string | readonly string[]): readonly string[] {
@@ -39,7 +39,7 @@ export async function endGroup(child: GroupLeader): Promise<void> {
 
 function signalGroup(child: GroupLeader, signal: "SIGTERM" | "SIGKILL"): void {
   if (process.platform === "win32") {
-    spawn(["taskkill", "/pid", `${child.pid}`, "/t", "/f"], { stdio: ["ignore", "ignore", "ignore"] });
+    void endTree(child, ["taskkill", "/pid", `${child.pid}`, "/t", "/f"]);
     return;
   }
   try {
@@ -47,4 +47,14 @@ function signalGroup(child: GroupLeader, signal: "SIGTERM" | "SIGKILL"): void {
   } catch {
     // The group is empty.
   }
+}
+
+/** Ends the program and its descendants by `killer`, a command line; the program alone where that fails. Never throws. */
+export async function endTree(child: Pick<GroupLeader, "kill">, killer: readonly string[]): Promise<void> {
+  try {
+    if ((await spawn(killer, { stdio: ["ignore", "ignore", "ignore"] }).exited) === 0) return;
+  } catch {
+    // There is no such program.
+  }
+  child.kill("SIGKILL");
 }
