@@ -32,17 +32,25 @@ const waveText = ({ wave, waves, next_wave, state, stalled }: Summary) => {
   return `, wave ${wave} of ${waves.length}${isDue ? ` (the next at ${next_wave})` : ""}`;
 };
 
+/** Whose a plan is that another desk has announced. */
+const ownerText = ({ desk, heard }: NonNullable<Summary["owner"]>) => `desk ${desk}, heard at ${heard}`;
+
 /** What a person reads of a plan that no process runs. */
 const STALLED = "nobody runs it: `svc serve` goes on with it";
 
-export const stateText = ({ state, kind, stalled }: Summary) => {
-  const more = [...(kind === "broadcast" ? [kind] : []), ...(stalled ? ["nobody runs it"] : [])];
+export const stateText = ({ state, kind, stalled, owner }: Summary) => {
+  const more = [
+    ...(kind === "broadcast" ? [kind] : []),
+    ...(owner ? [ownerText(owner)] : []),
+    ...(stalled ? ["nobody runs it"] : []),
+  ];
   return more.length === 0 ? state : `${state} (${more.join(", ")})`;
 };
 
 export const lineOf = (plan: Summary) => {
   const reason = plan.reason === null ? [] : [printable(plan.reason, 200)];
-  const why = [...reason, ...(plan.stalled ? [STALLED] : [])].join("; ");
+  const owner = plan.owner ? [ownerText(plan.owner)] : [];
+  const why = [...owner, ...reason, ...(plan.stalled ? [STALLED] : [])].join("; ");
   const state = why === "" ? plan.state : `${plan.state} (${why})`;
   return `plan ${plan.id}: ${state}${waveText(plan)}; ${hostsText(plan.total)}: ${countsText(plan)}`;
 };

@@ -11,6 +11,7 @@ import { parseInput } from "./core/input";
 import { OWNER, type Permission, shareOf } from "./core/rights";
 import { createBus } from "./events/bus";
 import { createHandOver } from "./events/hand-over";
+import { messageOf } from "./lib/errors";
 import { silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
@@ -141,7 +142,25 @@ export function createService({
   const overNats = stoppable(async () => {
     const { createDeskOverNats } = await import("./service/nats");
     const reached = (label: string) => madePlans?.runner.hostUp(label);
-    madeNats = createDeskOverNats({ reached, log, addressBook: service.addressBook }, configDir, presence);
+    const others = await service.otherPlans();
+    madeNats = createDeskOverNats(
+      {
+        ...{ reached, log, addressBook: service.addressBook },
+        heardPlans(plans) {
+          try {
+            others.heard(plans);
+          } catch (error) {
+            log.warn(`the plans of other desks are not kept: ${messageOf(error)}`);
+          }
+        },
+        async ownPlans() {
+          const plans = await service.existingPlans();
+          return plans ? (await import("./plans/others")).announced(plans) : [];
+        },
+      },
+      configDir,
+      presence,
+    );
     return madeNats;
   });
   /** What knows which hosts are there that are reached like this. */
@@ -379,7 +398,12 @@ export function createService({
       ]);
       const { deliver, cancel: cancelJob } = createDelivery(() => openSigningKey(files.deskKey));
       madePlans = createPlans({
-        ...{ files, log, publish, events, deliver, cancelJob, endings: tokens.endings },
+        ...{ files, log, events, deliver, cancelJob, endings: tokens.endings },
+        others: await service.otherPlans(),
+        publish(type, data) {
+          publish(type, data);
+          if (type.name !== "plan.target") madeNats?.current()?.plansChanged();
+        },
         book: await service.addressBook(),
         isGone: (address) => hostsBy(address)?.isGone(address.slice(address.indexOf(":") + 1)) ?? false,
         isExpected: (address) =>
@@ -412,6 +436,7 @@ export function createService({
         },
       });
     },
+    otherPlans: once(async () => (await import("./plans/others")).createOtherPlans(files.otherPlans)),
     existingPlans: async () => (existsSync(files.plans) ? service.plans() : null),
     poller: feature(async () => {
       const [{ createPoller }, { createFollower }] = await Promise.all([

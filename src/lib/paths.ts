@@ -70,6 +70,8 @@ export const configFiles = (configDir: string) => ({
   plans: join(configDir, "plans.db"),
   /** One lock for each plan that runs. */
   planLocks: join(configDir, "run", "plans"),
+  /** Those of other desks, as the server has heard. */
+  otherPlans: join(configDir, "run", "other_plans.json"),
   /** The jobs of plans that this host has taken, and the files of those that run. */
   seenJobs: join(configDir, "seen_jobs.db"),
   jobFiles: join(configDir, "run", "job-files"),

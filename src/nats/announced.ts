@@ -1,70 +1,133 @@
 /**
  * The plans of other desks on the same server, as each announces its own at `svc.v1.desk.<id>.plans`.
  *
- * The promise: memory is bounded, whatever comes. An announcement is a hint: the server is somebody else's, and can forge it.
+ * Promises. A desk hears only those with its own key for jobs, whatever the server makes up or repeats. Memory is bounded.
  */
 import * as v from "valibot";
+import { isSignedBy, type SigningKey } from "../trust/identity";
+import type { Publish } from "./asks";
+import { NAME } from "./desk-part";
 
-/** How often a desk announces its plans, and for how long an announcement counts, in milliseconds. */
-export const ANNOUNCE_MS = 20_000;
-const FRESH_MS = 60_000;
+/** How often a desk announces its plans, in milliseconds; and how soon after one has changed. */
+const ANNOUNCE_MS = 20_000;
+const SOON_MS = 1_000;
+
+/** How far the clocks of two desks may differ, in milliseconds; as for jobs (`plans/job/envelope.ts`). */
+const MAX_SKEW_MS = 5 * 60_000;
 
 /** How many desks are heard, how many plans of each, and the longest announcement in bytes. */
 const MAX_DESKS = 32;
 const MAX_PLANS = 200;
-const MAX_BYTES = 256 * 1_024;
+const MAX_BYTES = 128 * 1_024;
 
-const COUNT = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+/** How much of that the plans may be, in characters, before quotation marks are escaped. */
+const MAX_LENGTH = MAX_BYTES / 3;
 
-const PLAN = v.object({
-  id: v.pipe(v.string(), v.uuid()),
-  state: v.pipe(v.string(), v.regex(/^[a-z_]{1,20}$/)),
-  counts: v.record(v.pipe(v.string(), v.regex(/^[a-z_]{1,20}$/)), COUNT),
+const SIGNED = v.object({
+  /** JSON of an {@link ANNOUNCEMENT}. */
+  body: v.string(),
+  signature: v.pipe(v.string(), v.regex(/^[\w-]{86}$/)),
 });
 
 const ANNOUNCEMENT = v.object({
   v: v.literal(1),
-  name: v.pipe(v.string(), v.regex(/^[\w.@-]{1,64}$/)),
-  plans: v.pipe(v.array(PLAN), v.maxLength(MAX_PLANS)),
+  name: NAME,
+  /** Milliseconds since 1970; later than in the one before. */
+  time: v.pipe(v.number(), v.safeInteger()),
+  plans: v.pipe(v.array(v.unknown()), v.maxLength(MAX_PLANS)),
 });
 
-export type AnnouncedPlan = v.InferOutput<typeof PLAN> & {
-  /** The name of the desk that owns it, and its NKey. */
-  readonly owner: string;
+/** What a desk has said of its plans; what they look like is known to whoever keeps them. */
+export interface HeardPlans {
+  /** Its NKey and its name. */
   readonly desk: string;
-};
+  readonly name: string;
+  readonly plans: readonly unknown[];
+}
+
+export interface AnnouncedParts {
+  /** The NKey of this desk, which hears itself, too. */
+  readonly id: string;
+  readonly name: string;
+  readonly key: SigningKey;
+  /** Its open plans, the newest first. */
+  own(): Promise<readonly unknown[]>;
+  heard(plans: HeardPlans): void;
+}
+
+const textOf = (desk: string, body: string) => `svc-nats-plans-v1\n${desk}\n${body}`;
 
 /** What a desk says of its own plans: the newest that fit. */
-export const announcement = (name: string, plans: ReadonlyArray<v.InferOutput<typeof PLAN>>): string =>
-  JSON.stringify({ v: 1, name, plans: plans.slice(0, MAX_PLANS) });
-
-/** @param own the NKey of this desk, which hears itself, too. */
-export function createAnnounced(own: string, now = Date.now) {
-  const desks = new Map<string, { readonly at: number; readonly plans: readonly AnnouncedPlan[] }>();
-  const forgetOld = () => {
-    for (const [desk, { at }] of desks) if (now() - at > FRESH_MS) desks.delete(desk);
+export function announcement(
+  { id, name, key }: Pick<AnnouncedParts, "id" | "name" | "key">,
+  plans: readonly unknown[],
+  time: number,
+): Buffer {
+  let left = MAX_LENGTH;
+  const fits = (plan: unknown) => {
+    left -= JSON.stringify(plan).length;
+    return left >= 0;
   };
+  const body = JSON.stringify({ v: 1, name, time, plans: plans.slice(0, MAX_PLANS).filter(fits) });
+  return Buffer.from(JSON.stringify({ body, signature: key.sign(textOf(id, body)) }));
+}
+
+/** Hears the plans of other desks. */
+export function createHearing({ id, key, heard }: AnnouncedParts, now = Date.now) {
+  const times = new Map<string, number>();
   return {
     /** @param desk of whose subject the message came. */
     take(desk: string, message: Uint8Array): void {
-      if (desk === own || message.length > MAX_BYTES) return;
-      forgetOld();
-      if (!desks.has(desk) && desks.size >= MAX_DESKS) return;
-      let content: unknown;
-      try {
-        content = JSON.parse(Buffer.from(message).toString());
-      } catch {
-        return;
-      }
-      const read = v.safeParse(ANNOUNCEMENT, content, { abortEarly: true });
+      if (desk === id || message.length > MAX_BYTES) return;
+      if (!times.has(desk) && times.size >= MAX_DESKS) return;
+      const signed = v.safeParse(SIGNED, jsonIn(Buffer.from(message).toString()));
+      if (!signed.success) return;
+      const { body, signature } = signed.output;
+      if (!isSignedBy(key.publicKey, textOf(desk, body), signature)) return;
+      const read = v.safeParse(ANNOUNCEMENT, jsonIn(body));
       if (!read.success) return;
-      const { name, plans } = read.output;
-      desks.set(desk, { at: now(), plans: plans.map((plan) => ({ ...plan, owner: name, desk })) });
-    },
-    /** The plans of desks that announced themselves within the last minute. */
-    plans(): AnnouncedPlan[] {
-      forgetOld();
-      return [...desks.values()].flatMap(({ plans }) => plans);
+      const { name, time, plans } = read.output;
+      if (Math.abs(now() - time) > MAX_SKEW_MS || time <= (times.get(desk) ?? 0)) return;
+      times.set(desk, time);
+      heard({ desk, name, plans });
     },
   };
+}
+
+/** Announces the plans of this desk, until it is stopped. */
+export function startAnnouncing(parts: AnnouncedParts, publish: Publish, random = Math.random) {
+  let timer: Timer | undefined;
+  let due = Number.POSITIVE_INFINITY;
+  let isStopped = false;
+  const within = (ms: number) => {
+    const at = performance.now() + ms;
+    if (isStopped || at >= due) return;
+    clearTimeout(timer);
+    due = at;
+    timer = setTimeout(announce, ms);
+  };
+  const announce = async () => {
+    due = Number.POSITIVE_INFINITY;
+    // Plans that cannot be read now are announced later; the runner says why.
+    const plans = await parts.own().catch(() => undefined);
+    if (plans && !isStopped) publish(`svc.v1.desk.${parts.id}.plans`, announcement(parts, plans, Date.now()));
+    within(ANNOUNCE_MS * (0.8 + 0.2 * random()));
+  };
+  within(0);
+  return {
+    /** A plan has changed. */
+    soon: () => within(SOON_MS),
+    stop(): void {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

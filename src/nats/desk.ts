@@ -9,6 +9,7 @@ import type { Log } from "../lib/log";
 import { createAsking } from "../link/asking";
 import type { Call } from "../link/call";
 import type { SigningKey } from "../trust/identity";
+import { type AnnouncedParts, createHearing, startAnnouncing } from "./announced";
 import { type Asks, createAsks, Stale } from "./asks";
 import { inBatches } from "./batch";
 import type { Login } from "./connect";
@@ -21,19 +22,22 @@ export interface DeskParts {
   readonly id: string;
   readonly login: Login;
   /** With which it seals requests. */
-  readonly key: Pick<SigningKey, "sign">;
+  readonly key: SigningKey;
   /** The id of the host with this NKey; undefined where no such host has joined. */
   hostId(host: string): string | undefined;
   readonly log: Log;
   /** Where this process follows which hosts are there. */
   readonly presence?: Omit<PresenceParts, "restarted">;
+  /** The plans of this desk, and what becomes of those that others announce; where this process follows hosts. */
+  readonly plans?: Pick<AnnouncedParts, "name" | "own" | "heard">;
 }
 
 export type NatsDesk = ReturnType<typeof createNatsDesk>;
 
-export function createNatsDesk({ id, login, key, hostId, log, presence: parts }: DeskParts) {
+export function createNatsDesk({ id, login, key, hostId, log, presence: parts, plans }: DeskParts) {
   const sessions = new Map<string, string>();
   let asks: Asks | undefined;
+  let announcing: ReturnType<typeof startAnnouncing> | undefined;
   const presence =
     parts &&
     createNatsPresence({
@@ -57,10 +61,17 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts }:
     );
     if (presence) {
       presence.connected();
-      follow("svc.v1.up.*.hello", (message) => presence.hello(hostOf(message), message.string()));
-      follow("svc.v1.up.*.bye", (message) => presence.bye(hostOf(message)));
+      follow("svc.v1.up.*.hello", (message) => presence.hello(senderOf(message), message.string()));
+      follow("svc.v1.up.*.bye", (message) => presence.bye(senderOf(message)));
+    }
+    const announced = plans && { id, key, ...plans };
+    if (announced) {
+      const hearing = createHearing(announced);
+      follow("svc.v1.desk.*.plans", (message) => hearing.take(senderOf(message), message.data));
+      announcing = startAnnouncing(announced, publish);
     }
     return () => {
+      announcing?.stop();
       if (asks === made) asks = undefined;
       made.endAll();
       presence?.lost();
@@ -115,6 +126,8 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts }:
     start: () => void keep(),
     state: () => kept?.state() ?? null,
     presence,
+    /** A plan of this desk has changed. */
+    plansChanged: () => announcing?.soon(),
     async stop(): Promise<void> {
       presence?.stop();
       await kept?.stop();
@@ -132,5 +145,5 @@ const anew = <T>(send: () => Promise<T>): Promise<T> =>
 /** The status of a message that says that nobody subscribes to the subject (NATS ADR-4). */
 const NO_RESPONDERS = 503;
 
-/** The host that has published a message: `svc.v1.up.<id>.…`. The server lets it publish there alone. */
-const hostOf = ({ subject }: Msg): string => subject.split(".")[3] ?? "";
+/** The host or desk that has published a message: `svc.v1.up.<id>.…`. The server lets it publish there alone. */
+const senderOf = ({ subject }: Msg): string => subject.split(".")[3] ?? "";

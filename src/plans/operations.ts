@@ -10,10 +10,11 @@ import { allows, beyond, type Grant, requireOwnToken, SCOPES } from "../core/rig
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../core/run";
 import type { AddressBook } from "../fleet/address-book";
 import { sleep } from "../lib/deadline";
-import { badInput, forbidden, notFound } from "../lib/errors";
+import { badInput, forbidden } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { type Content, readContent, type Travelling, writeContent } from "./job/content";
 import type { Plan } from "./ledger";
+import type { OtherPlan, OtherPlans } from "./others";
 import {
   countOf,
   MAX_EXPIRES_S,
@@ -25,7 +26,7 @@ import {
   TARGET_STATES,
   wavesOf,
 } from "./plan";
-import { identityOf, type Plans } from "./plans";
+import { identityOf, noPlan, type Plans } from "./plans";
 import { PLAN_REVIEW, PLAN_SUMMARY, PLAN_VIEW, reviewOf, summaryOf, viewOf } from "./view";
 
 interface Uses {
@@ -35,6 +36,8 @@ interface Uses {
 interface LookUses {
   /** Null where no plan was ever made. */
   existingPlans(): Promise<Plans | null>;
+  /** Those of other desks. */
+  otherPlans(): Promise<Pick<OtherPlans, "list" | "find">>;
 }
 
 interface NewUses extends Uses {
@@ -174,6 +177,9 @@ function pathOf(given: string | undefined, { grant, run }: Caller): string {
   return given;
 }
 
+/** The summary of a plan of another desk. */
+const summaryIn = (plan: OtherPlan) => v.parse(PLAN_SUMMARY, plan);
+
 const WAIT = flag("Answer when the plan is over or paused, not when it has begun");
 
 /** What runs from now on, and is waited for where the caller asks or the process ends with its answer. */
@@ -263,21 +269,22 @@ export const adoptPlan = operation({
       path(v.pipe(v.string(), v.maxLength(4_096))),
       "plans.db of the other desk, or a backup of it",
     ),
+    force: flag("Also where the other desk was heard within the last minute"),
   }),
   output: PLAN_VIEW,
-  async run(service: Uses, { id, ledger }, caller) {
+  async run(service: Uses, { id, ledger, force }, caller) {
     const plans = await service.plans();
     await caller.announce(
       `plan.adopt id=${printable(id, 64)} ledger=${printable(JSON.stringify(ledger), 300)}`,
     );
-    const { seq } = await plans.adopt(ledger, id, caller.grant);
+    const { seq } = await plans.adopt(ledger, id, caller.grant, force);
     return viewOf(plans, seq, caller.grant);
   },
 });
 
 export const listPlans = operation({
   name: "plan.list",
-  summary: "List the plans",
+  summary: "List the plans: those of this desk, and what other desks of the same hosts say of theirs",
   scope: "operate",
   command: "AC_plan_list",
   http: { method: "GET", path: "/plans" },
@@ -288,9 +295,18 @@ export const listPlans = operation({
   output: v.object({ plans: v.array(PLAN_SUMMARY) }),
   async run(service: LookUses, { state: states, limit }, { grant }) {
     const plans = await service.existingPlans();
-    if (!plans) return { plans: [] };
-    const found = plans.list(grant).filter(({ state }) => states?.includes(state) ?? true);
-    return { plans: found.slice(0, limit).map((plan) => summaryOf(plans, plan)) };
+    const isAsked = ({ state }: Pick<Plan, "state">) => states?.includes(state) ?? true;
+    const all = plans?.list(grant) ?? [];
+    const own = plans
+      ? all
+          .filter(isAsked)
+          .slice(0, limit)
+          .map((plan) => summaryOf(plans, plan))
+      : [];
+    // One that was taken over is of this desk.
+    const known = new Set(all.map(({ id }) => id));
+    const others = (await service.otherPlans()).list(grant).filter(({ id }) => !known.has(id));
+    return { plans: [...own, ...others.filter(isAsked).map(summaryIn)].slice(0, limit) };
   },
 });
 
@@ -312,9 +328,14 @@ export const showPlan = operation({
   output: PLAN_REVIEW,
   async run(service: ShowUses, { id, only, limit }, { grant }) {
     const plans = await service.existingPlans();
-    if (!plans) throw notFound(`there is no plan ${printable(id, 64)}`);
     const states = only?.filter((state) => state !== "none");
-    const { seq } = plans.find(id, grant);
+    const plan = plans?.here(id, grant);
+    if (!plans || !plan) {
+      const other = (await service.otherPlans()).find(id, grant);
+      if (other) return { ...other, actions: null, stop_on_error: null, scope: null, files: [] };
+      throw noPlan(id);
+    }
+    const { seq } = plan;
     const executor = await service.executor();
     const review = reviewOf(plans.ledger.content(seq), (list) => executor.shown(list));
     return { ...viewOf(plans, seq, grant, states, limit), ...review };

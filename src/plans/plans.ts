@@ -7,7 +7,7 @@ import type { Publish } from "../core/events";
 import { type Grant, maySee } from "../core/rights";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
-import { conflict } from "../lib/errors";
+import { conflict, Failure, notFound } from "../lib/errors";
 import { isLocked } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
@@ -15,6 +15,7 @@ import type { Attendance } from "./attended";
 import { aboutPlan, planCreated, planPaused, planRemoved, planStarted } from "./events";
 import type { CancelJob, DeliverJob } from "./job/job";
 import { type Applicant, openLedger, type Plan } from "./ledger";
+import type { OtherPlans } from "./others";
 import { digestOfPlan, type PlannedHost, RETRIED, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner } from "./runner";
@@ -32,6 +33,8 @@ export interface PlansUses {
   readonly deliver: DeliverJob;
   readonly cancelJob?: CancelJob;
   endings(): Promise<HowEnded>;
+  /** The plans of other desks. */
+  readonly others?: Pick<OtherPlans, "refusal" | "requireSilent">;
   /** Whether the host at that address has no connection to this process, and had the time to make one. */
   isGone(address: string): boolean;
   /** Whether the host at that address has no connection to this process yet, and may have one soon. */
@@ -163,9 +166,20 @@ export function createPlans(uses: PlansUses) {
       state !== "paused" &&
       !runner.has(seq) &&
       !isLocked(join(files.planLocks, `${id}.lock`)),
-    /** The plan of that id, or that begins so. @throws `not_found`, also for a token that may not see it. */
+    /** The plan of that id, or that begins so; undefined where there is none that the caller may see. */
+    here(id: string, grant: Grant): Plan | undefined {
+      try {
+        return ledger.find(id, (plan) => maySee(grant, plan));
+      } catch (error) {
+        if (error instanceof Failure && error.code === "not_found") return undefined;
+        throw error;
+      }
+    },
+    /** The same. @throws `not_found`; `conflict` for one of another desk. */
     find(id: string, grant: Grant): Plan {
-      return ledger.find(id, (plan) => maySee(grant, plan));
+      const found = plans.here(id, grant);
+      if (found) return found;
+      throw uses.others?.refusal(id, grant) ?? noPlan(id);
     },
     /** Those that it may see, the newest first. */
     list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(grant, plan)),
@@ -201,9 +215,15 @@ export function createPlans(uses: PlansUses) {
       if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${which}${begun}`);
       return started(now);
     },
-    /** Takes over the plan of a desk that is gone. @throws as {@link adoptPlan}. */
-    async adopt(file: string, id: string, grant: Grant): Promise<Plan> {
+    /**
+     * Takes over the plan of a desk that is gone.
+     *
+     * @param force whether also where that desk was heard a moment ago.
+     * @throws as {@link adoptPlan}; `conflict` where the desk does not seem to be gone.
+     */
+    async adopt(file: string, id: string, grant: Grant, force: boolean): Promise<Plan> {
       const { adoptPlan } = await import("./adopt");
+      if (!force) uses.others?.requireSilent(id);
       return started(adoptPlan(ledger, file, id, grant.name, files.planLocks));
     },
     /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */
@@ -220,6 +240,9 @@ export function createPlans(uses: PlansUses) {
   };
   return plans;
 }
+
+/** No plan has the id. */
+export const noPlan = (id: string): Failure => notFound(`there is no plan ${printable(id, 64)}`);
 
 /** A broadcast keeps no actions, and ends with its process. @throws `conflict`. */
 function requirePlan({ id, spec }: Plan): void {

@@ -11,6 +11,8 @@ const time = v.nullable(v.string());
 
 const SUMMARY = {
   id: v.string(),
+  /** The desk that owns it, and when that was heard of last, ISO 8601; null for one of this desk. */
+  owner: v.nullable(v.object({ desk: v.string(), heard: v.string() })),
   state: v.picklist(PLAN_STATES),
   /** Whether it is not over, nor paused, and no process runs it: that of its server has ended. */
   stalled: v.boolean(),
@@ -100,7 +102,7 @@ export function summaryOf(plans: Plans, plan: Plan): v.InferInput<typeof PLAN_SU
   const { id, state, reason, digest, spec, hosts, seq, wave, maker, token } = plan;
   const { kind, on, commands, waves, queue } = spec;
   return {
-    ...{ id, state, reason, kind, digest, on, total: hosts, commands: [...commands] },
+    ...{ id, owner: null, state, reason, kind, digest, on, total: hosts, commands: [...commands] },
     stalled: plans.isStalled(plan),
     counts: { ...plans.ledger.counts(seq) },
     wave: plan.applied === null ? 0 : Math.min(wave + 1, waves.length),

@@ -34,6 +34,7 @@ import type { NatsHostState } from "../nats/operations/fleet";
 import type { ScreenPeers } from "../peers/screen-peers";
 import type { Sessions } from "../peers/sessions";
 import type { PlanJobs } from "../plans/job/accept";
+import type { OtherPlans } from "../plans/others";
 import type { Plans } from "../plans/plans";
 import type { Executor } from "../runs/executor";
 import type { History } from "../runs/history";
@@ -128,6 +129,8 @@ export interface Service {
   planJobs(): Promise<PlanJobs>;
   plans(): Promise<Plans>;
   runBroadcast: BroadcastUses["runBroadcast"];
+  /** The plans of other desks of the same hosts. */
+  otherPlans(): Promise<OtherPlans>;
   /** Null where no plan was ever made: looking does not make the file. */
   existingPlans(): Promise<Plans | null>;
   poller(): Promise<Poller>;

@@ -11,6 +11,7 @@ import { messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
+import type { HeardPlans } from "../nats/announced";
 import type { NatsCarrier } from "../nats/carrier";
 import type { NatsDesk } from "../nats/desk";
 import { version } from "../version";
@@ -19,6 +20,10 @@ interface Uses {
   /** A host is there. To the events it may be no news: where the desk itself was cut off, nobody has said that the host is gone. */
   reached(label: string): void;
   readonly log: Log;
+  /** The open plans of this desk. */
+  ownPlans(): Promise<readonly unknown[]>;
+  /** What another desk has said of its plans. */
+  heardPlans(plans: HeardPlans): void;
   addressBook(): Promise<AddressBook>;
 }
 
@@ -26,7 +31,7 @@ export type DeskOverNats = ReturnType<typeof createDeskOverNats>;
 
 /** The connection of this desk, with what `nats.json` says now. */
 export function createDeskOverNats(
-  { reached, log, addressBook }: Uses,
+  { reached, log, addressBook, ownPlans, heardPlans }: Uses,
   configDir: string,
   presence: () => Promise<Presence>,
 ) {
@@ -54,13 +59,16 @@ export function createDeskOverNats(
       stamp = now;
       return undefined;
     }
-    const { id, seed, jwt } = part.desk;
+    const { id, name, seed, jwt } = part.desk;
     const find = hostsByKey(await addressBook());
     made = createNatsDesk({
       ...{ id, key: openSigningKey(files.deskKey), log },
       hostId: (host) => find(host)?.member?.host_id,
       login: { server: part.server, seed, jwt, name: "svc desk" },
-      ...(follows && { presence: notices(find, await presence(), reached) }),
+      ...(follows && {
+        presence: notices(find, await presence(), reached),
+        plans: { name, own: ownPlans, heard: heardPlans },
+      }),
     });
     stamp = now;
     return made;

@@ -1,0 +1,120 @@
+/**
+ * `{config_dir}/run/other_plans.json`: the plans of other desks of the same hosts, as the server of this desk has heard of them; every
+ * process of this desk reads it. They are only shown: each is run and changed by the desk that owns it.
+ */
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import * as v from "valibot";
+import { allows, type Grant, OWNER } from "../core/rights";
+import { conflict, type Failure } from "../lib/errors";
+import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../lib/files";
+import { printable } from "../lib/sanitize";
+import type { Plans } from "./plans";
+import { PLAN_VIEW, viewOf } from "./view";
+
+/** A desk that has said nothing for so long may be gone, in milliseconds: it says every 20 s which plans it has. */
+export const SILENT_MS = 60_000;
+
+/** For how long the plans of a silent desk are kept, in milliseconds: no plan has longer (`MAX_EXPIRES_S`). */
+const KEPT_MS = 30 * 86_400_000;
+
+/** How much of the selection of hosts and of the names of commands is announced. */
+const MAX_ON = 200;
+const MAX_COMMANDS = 50;
+
+const PLAN = v.object({ ...PLAN_VIEW.entries, id: v.pipe(v.string(), v.uuid()) });
+
+const FILE = v.object({
+  v: v.literal(1),
+  desks: v.array(
+    v.object({
+      /** Its NKey, and its name. */
+      desk: v.string(),
+      name: v.string(),
+      /** Milliseconds since 1970. */
+      heard: v.number(),
+      plans: v.array(PLAN),
+    }),
+  ),
+});
+
+type Desk = v.InferOutput<typeof FILE>["desks"][number];
+export type OtherPlan = v.InferOutput<typeof PLAN>;
+
+/** What a desk announces: its plans that were applied and are not over. */
+export const announced = (plans: Plans): OtherPlan[] =>
+  plans.ledger.plans({ open: true }).flatMap(({ seq, spec }) => {
+    if (spec.kind !== "plan") return [];
+    const view = viewOf(plans, seq, OWNER, [], 0);
+    return [{ ...view, on: printable(view.on, MAX_ON), commands: view.commands.slice(0, MAX_COMMANDS) }];
+  });
+
+export type OtherPlans = ReturnType<typeof createOtherPlans>;
+
+export function createOtherPlans(file: string, now = Date.now) {
+  let known: { readonly stamp: string; readonly desks: readonly Desk[] } | undefined;
+  const read = (): readonly Desk[] => {
+    const stamp = fileStamp(file);
+    if (known?.stamp === stamp) return known.desks;
+    known = { stamp, desks: desksIn(file) };
+    return known.desks;
+  };
+  const others = {
+    /** What a desk has said of its plans. Only the server of this desk calls it. */
+    heard({ desk, name, plans }: Pick<Desk, "desk" | "name"> & { readonly plans: readonly unknown[] }): void {
+      const at = now();
+      const before = read();
+      const valid = plans.flatMap((plan) => {
+        const parsed = v.safeParse(PLAN, plan);
+        return parsed.success ? [{ ...parsed.output, targets: [], owner: null }] : [];
+      });
+      const had = before.some((one) => one.desk === desk && one.plans.length > 0);
+      if (valid.length === 0 && !had) return;
+      const rest = before.filter((one) => one.desk !== desk && at - one.heard < KEPT_MS);
+      const own = valid.length > 0 ? [{ desk, name, heard: at, plans: valid }] : [];
+      ensurePrivateFolder(dirname(file));
+      writeFileAtomic(file, `${JSON.stringify({ v: 1, desks: [...own, ...rest] })}\n`);
+    },
+    /** Those that the caller may see, the newest first: only `admin` sees plans that others have made. */
+    list(grant: Grant): OtherPlan[] {
+      if (!allows(grant, "admin")) return [];
+      const all = read().flatMap(({ name, heard, plans }) => {
+        const owner = { desk: name, heard: new Date(heard).toISOString() };
+        return plans.map((plan) => ({ ...plan, owner }));
+      });
+      return all.sort((a, b) => b.created.localeCompare(a.created));
+    },
+    /** The first whose id begins so. */
+    find: (id: string, grant: Grant): OtherPlan | undefined =>
+      others.list(grant).find((plan) => id !== "" && plan.id.startsWith(id)),
+    /** That somebody else's plan is not changed here; undefined where no other desk has it. */
+    refusal(id: string, grant: Grant): Failure | undefined {
+      const plan = others.find(id, grant);
+      if (!plan?.owner) return undefined;
+      const { desk, heard } = plan.owner;
+      return conflict(
+        `the plan ${plan.id} is of the desk ${desk}, heard at ${heard}: change it there; where that desk is gone, \`svc plan adopt\` takes it over`,
+      );
+    },
+    /** @throws `conflict` where the desk that owns the plan was heard within {@link SILENT_MS}. */
+    requireSilent(id: string): void {
+      const plan = others.find(id, OWNER);
+      if (!plan?.owner) return;
+      const ago = now() - Date.parse(plan.owner.heard);
+      if (ago >= SILENT_MS) return;
+      throw conflict(
+        `the desk ${plan.owner.desk} owns the plan ${plan.id}, and was heard ${Math.max(0, Math.round(ago / 1_000))} s ago: end \`svc serve\` there and wait for a minute; --force takes the plan over all the same`,
+      );
+    },
+  };
+  return others;
+}
+
+/** What is in the file; nothing where there is none, or it is broken: it is written again with what is heard next. */
+function desksIn(file: string): Desk[] {
+  try {
+    return v.parse(FILE, JSON.parse(readFileSync(file, "utf8"))).desks;
+  } catch {
+    return [];
+  }
+}
