@@ -31,8 +31,12 @@ export const MAX_UNREAD_BYTES = { host: 4_194_304, viewer: 67_108_864 } as const
 
 /** The local socket of a viewer; it may be opened before a process is confined, and used after. */
 export interface LocalSocket {
-  /** @throws why it is not open. */
-  use(): Socket;
+  /**
+   * Sends the key by which who listens knows the viewer: at once, as it is good for some seconds only.
+   *
+   * @throws why it is not open.
+   */
+  use(key: string): Socket;
 }
 
 /** What is used of a channel. */
@@ -62,24 +66,24 @@ export async function openLocalSocket(path: string): Promise<LocalSocket> {
     });
   });
   return {
-    use() {
+    use(key) {
       if (fault) throw new Error(`the viewer's socket: ${messageOf(fault)}`);
+      socket.setNoDelay(true);
+      socket.write(key);
       return socket;
     },
   };
 }
 
 /**
- * Joins them until one ends.
+ * Joins them until one ends. The socket is not read before the channel is open.
  *
- * @param key is sent first: who listens at the socket knows the viewer by it.
  * @param maxUnread how much may wait for the socket, bytes.
  * @param ended is called once, with the reason.
  */
 export function joinScreen(
   channel: Channel,
   socket: Socket,
-  key: string,
   maxUnread: number,
   ended: (reason: string) => void,
 ): void {
@@ -96,11 +100,7 @@ export function joinScreen(
       channel.sendMessageBinary(bytes.subarray(at, at + MESSAGE_BYTES));
     if (channel.bufferedAmount() > HIGH_BYTES) socket.pause();
   };
-  const begin = () => {
-    socket.setNoDelay(true);
-    socket.write(key);
-    socket.resume();
-  };
+  const begin = () => void socket.resume();
   channel.setBufferedAmountLowThreshold(LOW_BYTES);
   channel.onBufferedAmountLow(() => {
     if (!isOver) socket.resume();

@@ -107,9 +107,9 @@ function createCalls(owner: SessionEvents, missing: string | null, screen: Local
     return session;
   };
   /** @throws why there is no socket. */
-  const socket = () => {
+  const socket = (key: string) => {
     if (!screen) throw new Error("this session is not for a screen");
-    return screen.use();
+    return screen.use(key);
   };
   return {
     /** Loads the library. @returns its version, and `missing`. */
@@ -120,9 +120,9 @@ function createCalls(owner: SessionEvents, missing: string | null, screen: Local
     answer: async (ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean) =>
       (await begin(ice)).answer(sdp, inbox, acks),
     /** As `offer` and `answer`, for the channel of a live screen. @param key what the local socket wants to get first. */
-    offerScreen: async (ice: IceConfig, key: string) => (await begin(ice)).offerScreen(socket(), key),
+    offerScreen: async (ice: IceConfig, key: string) => (await begin(ice)).offerScreen(socket(key)),
     answerScreen: async (ice: IceConfig, sdp: string, key: string, isSvc: boolean) =>
-      (await begin(ice)).answerScreen(sdp, socket(), key, isSvc),
+      (await begin(ice)).answerScreen(sdp, socket(key), isSvc),
     /** Accepts the answer to the offer. */
     accept: async (sdp: string, acks: boolean) => session?.accept(sdp, acks),
     /** Sends a file; resolves when the peer has it. */
@@ -161,8 +161,8 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
     owner.stats({ rtt_ms, bytes_sent, bytes_received, route: routeOf(peer) });
   }, STATS_MS);
 
-  const join = (channel: DataChannel, socket: Socket, key: string, role: keyof typeof MAX_UNREAD_BYTES) =>
-    joinScreen(channel, socket, key, MAX_UNREAD_BYTES[role], (reason) => {
+  const join = (channel: DataChannel, socket: Socket, role: keyof typeof MAX_UNREAD_BYTES) =>
+    joinScreen(channel, socket, MAX_UNREAD_BYTES[role], (reason) => {
       if (!closing) owner.closed(reason);
     });
   const answerTo = async (sdp: string, isSvc: boolean) => {
@@ -211,17 +211,17 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
       channels.open();
       return describe(peer, "offer");
     },
-    offerScreen(socket: Socket, key: string): Promise<string> {
+    offerScreen(socket: Socket): Promise<string> {
       isScreen = true;
-      join(peer.createDataChannel(RFB_LABEL), socket, key, "viewer");
+      join(peer.createDataChannel(RFB_LABEL), socket, "viewer");
       return describe(peer, "offer");
     },
-    answerScreen(sdp: string, socket: Socket, key: string, isSvc: boolean): Promise<string> {
+    answerScreen(sdp: string, socket: Socket, isSvc: boolean): Promise<string> {
       isScreen = true;
       peer.onDataChannel((channel) => {
         if (channel.getLabel() !== RFB_LABEL || peerChannels > 0) return channel.close();
         peerChannels += 1;
-        join(channel, socket, key, "host");
+        join(channel, socket, "host");
       });
       return answerTo(sdp, isSvc);
     },

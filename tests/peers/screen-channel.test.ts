@@ -1,62 +1,12 @@
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, mkdirSync } from "node:fs";
-import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { silentLog } from "../../src/lib/log";
 import { type Channel, joinScreen, openLocalSocket } from "../../src/peers/screen-channel";
 import { createScreenPeers } from "../../src/peers/screen-peers";
 import { temporaryFolder, until } from "../support";
-
-const KEY = "ab".repeat(32);
-
-/** A local socket as the desktop's child has one; `first` resolves with who connects, once it has sent the key. */
-async function listenAt(folder: string) {
-  mkdirSync(folder);
-  chmodSync(folder, 0o700);
-  const path = join(folder, "s");
-  const server = createServer({ pauseOnConnect: true });
-  const connected = once(server, "connection") as Promise<[Socket]>;
-  server.listen(path);
-  await once(server, "listening");
-  /** The connection, what came after the key, and all that comes. */
-  const joined = async () => {
-    const [socket] = await connected;
-    const received: Buffer[] = [];
-    socket.on("data", (bytes) => received.push(Buffer.from(bytes))).on("error", () => {});
-    socket.resume();
-    const text = () => Buffer.concat(received);
-    await until("the key", () => text().length >= KEY.length);
-    expect(text().subarray(0, KEY.length).toString()).toBe(KEY);
-    return { socket, received: () => text().subarray(KEY.length) };
-  };
-  return { end: { path, key: KEY }, joined, close: () => server.close() };
-}
-
-/** A viewer's and a host's end of a data channel, each joined to a local socket. */
-async function bothEnds(home: string) {
-  const logged: string[] = [];
-  const log = { ...silentLog, warn: (text: string) => void logged.push(text) };
-  const make = () => createScreenPeers({ log, ice: () => ({ servers: [], relayOnly: false }) });
-  const [host, viewer] = [make(), make()];
-  const [far, near] = await Promise.all([listenAt(join(home, "far")), listenAt(join(home, "near"))]);
-  let answered: Awaited<ReturnType<typeof host.answer>> | undefined;
-  const session = await viewer.connect(async (offer) => {
-    answered = await host.answer(offer, "v1", far.end);
-    return answered;
-  }, near.end);
-  const [farEnd, nearEnd] = await Promise.all([far.joined(), near.joined()]);
-  return {
-    ...{ session, logged, farEnd, nearEnd },
-    answering: () => answered?.session,
-    async [Symbol.asyncDispose]() {
-      await Promise.all([host.stop(), viewer.stop()]);
-      far.close();
-      near.close();
-    },
-  };
-}
+import { bothEnds, KEY, listenAt } from "./screen-ends";
 
 test("a data channel carries the bytes of a viewer both ways, in order, however many come at once", async () => {
   using home = temporaryFolder();
@@ -75,7 +25,7 @@ test("a data channel carries the bytes of a viewer both ways, in order, however 
 /** A channel that takes everything and delivers nothing, joined to a local socket; `far` is the other end of that. */
 async function stuckChannel(home: string, maxUnread: number) {
   const listening = await listenAt(join(home, "s"));
-  const socket = (await openLocalSocket(listening.end.path)).use();
+  const socket = (await openLocalSocket(listening.end.path)).use(KEY);
   const queued: Uint8Array[] = [];
   let low = () => {};
   let message = (_bytes: Buffer) => {};
@@ -93,7 +43,7 @@ async function stuckChannel(home: string, maxUnread: number) {
     ...{ onClosed() {}, onOpen() {}, isOpen: () => true, close() {} },
   };
   const ended = Promise.withResolvers<string>();
-  joinScreen(channel, socket, KEY, maxUnread, ended.resolve);
+  joinScreen(channel, socket, maxUnread, ended.resolve);
   return {
     ...{ queued, amount, ended: ended.promise, far: await listening.joined() },
     deliver() {
@@ -155,6 +105,24 @@ test("a host that ends a viewer ends the data channel, and the other side sees i
   expect(await ends.answering()?.closed).toBe("the screen has ended this viewer");
 });
 
+test("a viewer shows its key before it is connected: the key is good for some seconds only", async () => {
+  using home = temporaryFolder();
+  const make = () => createScreenPeers({ log: silentLog, ice: () => ({ servers: [], relayOnly: false }) });
+  const [host, viewer] = [make(), make()];
+  const [far, near] = await Promise.all([
+    listenAt(join(home.path, "far")),
+    listenAt(join(home.path, "near")),
+  ]);
+  const lost = viewer.connect(async (offer) => {
+    await host.answer(offer, "v1", far.end);
+    await far.joined();
+    throw new Error("the answer was lost");
+  }, near.end);
+  await expect(lost).rejects.toThrow("the answer was lost");
+  for (const { close } of [far, near]) close();
+  await Promise.all([host.stop(), viewer.stop()]);
+});
+
 test("a session for a socket where nobody listens answers no offer", async () => {
   using home = temporaryFolder();
   const make = () => createScreenPeers({ log: silentLog, ice: () => ({ servers: [], relayOnly: false }) });
@@ -166,3 +134,12 @@ test("a session for a socket where nobody listens answers no offer", async () =>
   near.close();
   await Promise.all([host.stop(), viewer.stop()]);
 });
+
+test("a viewer whose machine vanishes frees its place on the host", async () => {
+  using home = temporaryFolder();
+  await using ends = await bothEnds(home.path);
+  const gone = once(ends.farEnd.socket, "close");
+  process.kill(ends.session.pid, "SIGKILL");
+  await gone;
+  expect(await ends.answering()?.closed).toBe("the peer is gone");
+}, 180_000);
