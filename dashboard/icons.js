@@ -9,6 +9,7 @@ const PATHS = {
   server: "M4 5h16v6H4zM4 13h16v6H4zM8 8h.01M8 16h.01",
   hosts: "M12 4v5M5 20v-4h14v4M12 9v7M3 20h4M10 20h4M17 20h4M9 4h6v5H9z",
   plans: "M4 5h4v4H4zM10 10h4v4h-4zM16 15h4v4h-4zM8 7h4v3M14 12h4v3",
+  approvals: "M12 3l8 3v6c0 4.500-3.500 8-8 9-4.500-1-8-4.500-8-9V6zM8.500 12l2.500 2.500 4.500-5",
   audit: "M6 3h9l4 4v14H6zM14 3v5h5M9 13h7M9 17h7",
   inspector: "M3 12h4l3-8 4 16 3-8h4",
   usb: "M12 21V5M12 5l-2.500 3h5zM12 17l-5-3v-3M12 14l5-3V8M7 11h.01M15.500 5.500h3v3h-3zM12 21h.01",

@@ -24,6 +24,13 @@ export const pages = [
   { name: "server", scope: "read", title: "REST API", icon: "server", load: () => import("./server.js") },
   { name: "admin", scope: "read", title: "Admin console", icon: "hosts", load: () => import("./admin.js") },
   { name: "plans", scope: "operate", title: "Plans", icon: "plans", load: () => import("./plans.js") },
+  {
+    name: "approvals",
+    scope: "operate",
+    title: "Approvals",
+    icon: "approvals",
+    load: () => import("./approvals.js"),
+  },
   { name: "audit", scope: "audit", title: "Audit log", icon: "audit", load: () => import("./audit.js") },
   {
     name: "inspector",

@@ -41,6 +41,7 @@ export const createDashboard = async () =>
         "actions.js": import("../../dashboard/actions.js", { with: { type: "file" } }),
         "admin.js": import("../../dashboard/admin.js", { with: { type: "file" } }),
         "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
+        "approvals.js": import("../../dashboard/approvals.js", { with: { type: "file" } }),
         "audit.js": import("../../dashboard/audit.js", { with: { type: "file" } }),
         "broadcast.js": import("../../dashboard/broadcast.js", { with: { type: "file" } }),
         "diagnostics.js": import("../../dashboard/diagnostics.js", { with: { type: "file" } }),

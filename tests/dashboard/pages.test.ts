@@ -54,7 +54,7 @@ async function seriousViolations(page: Page): Promise<string[]> {
 }
 
 const PAGES = [
-  ...readFileSync(join(import.meta.dir, "../../dashboard/pages.js"), "utf8").matchAll(/\{ name: "(\w+)"/g),
+  ...readFileSync(join(import.meta.dir, "../../dashboard/pages.js"), "utf8").matchAll(/name: "(\w+)"/g),
 ].flatMap(([, name]) => name ?? []);
 for (const name of PAGES) {
   test(`the page ${name} is accessible, light and dark, and fits a screen of 360 pixels`, async () => {
