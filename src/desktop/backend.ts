@@ -5,6 +5,9 @@
  */
 import type { Point, Region, Size } from "./geometry";
 import type { SeeingCalls } from "./images/look";
+import type { ViewerCalls, ViewerEvents } from "./screen/calls";
+import type { Devices } from "./screen/child/input";
+import type { Watch, WatchEvents } from "./screen/child/watch";
 import type { Page } from "./text/page";
 
 /** Where the pointer goes first; a coordinate that is left out stays as it is. */
@@ -65,7 +68,7 @@ export interface Screenshot extends Size {
 }
 
 /** Every method throws Failure; `unavailable` when the display or the platform cannot do it. */
-export interface Backend {
+export interface Backend extends Devices {
   /** What all monitors cover together. Its corner is not 0, 0 when one lies left of the main one, or above it. */
   desktop(): Promise<Region>;
   /** The regions of the monitors, at least one, in the system's order. */
@@ -96,6 +99,8 @@ export interface Backend {
   /** The text of the clipboard; empty when it holds nothing. @throws `not_found` when it holds something else. */
   clipboard(): Promise<string>;
   setClipboard(text: string): Promise<void>;
+  /** Watches the screen for viewers. */
+  watch(events: WatchEvents): Promise<Watch>;
   /** Puts back what was changed on the display (a key mapping). */
   close(): Promise<void>;
 }
@@ -109,12 +114,13 @@ export interface BackendEvents {
 }
 
 /** What the child process reports to its parent. */
-export type DesktopEvents = Pick<BackendEvents, "clipboard">;
+export type DesktopEvents = Pick<BackendEvents, "clipboard"> & ViewerEvents;
 
 /** The calls that the child process (`worker-child.ts`) answers: most are the backend's own. */
 export interface DesktopCalls
-  extends Omit<Backend, "desktop" | "monitors" | "capture" | "windows" | "close">,
-    SeeingCalls {
+  extends Omit<Backend, "desktop" | "monitors" | "capture" | "windows" | "close" | "watch" | keyof Devices>,
+    SeeingCalls,
+    ViewerCalls {
   /** Of all monitors together. */
   screenSize(): Promise<Size>;
   /** @param file where to write the PNG; null to have it in the answer. */

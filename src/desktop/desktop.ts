@@ -10,6 +10,7 @@ import type { DesktopCalls } from "./backend";
 import type { Region } from "./geometry";
 import { createInputLock, type InputLock } from "./input-lock";
 import { PressedKeys } from "./pressed-keys";
+import type { ViewerEvents } from "./screen/calls";
 import type { Word } from "./text/tesseract";
 import { createWorker, type WorkerOptions } from "./worker";
 
@@ -35,6 +36,8 @@ export interface Desktop extends Calls {
   readonly imagesFolder: string;
   /** The lines of text in a region (default: all monitors together), each its words. `unavailable` without tesseract. */
   readLines(region: Region | undefined, language: string, signal: AbortSignal): Promise<Word[][]>;
+  /** Each gets what is reported of viewers of the live screen. */
+  readonly viewerListeners: Set<ViewerEvents>;
   /** The process id of the child; null while there is none. */
   readonly childPid: number | null;
   /** Ends the child, which releases what is down if a run is cut off. */
@@ -43,7 +46,8 @@ export interface Desktop extends Calls {
 
 export function createDesktop(options: DesktopOptions): Desktop {
   const pressed = new PressedKeys();
-  const worker = createWorker(options, () => !pressed.isDown());
+  const viewerListeners = new Set<ViewerEvents>();
+  const worker = createWorker(options, () => !pressed.isDown(), viewerListeners);
   const calls = remote<Calls>(worker.call);
   const inputLock = createInputLock(options.lockFile, () => pressed.releaseAll(calls), options.log);
   const reader = once(async () => (await import("./text/tesseract")).createReader(options.ocrFolder));
@@ -62,6 +66,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
       return read(await calls.page(region, signal), language, signal);
     },
     inputLock,
+    viewerListeners,
     imagesFolder: options.imagesFolder,
     get childPid() {
       return worker.pid();

@@ -89,6 +89,22 @@ export function keysymOfCharacter(character: string): number {
   return code < 0x100 ? code : 0x0100_0000 + code;
 }
 
+/** The right keys of those that there are two of, and others that a keyboard has under another keysym. */
+const OTHER_KEYSYMS: Readonly<Record<number, string>> = {
+  ...{ 65506: "shift", 65508: "ctrl", 65514: "alt", 65516: "win", 65511: "win", 65512: "win" },
+  ...{ 65421: "enter", 65056: "tab", 32: "space" },
+};
+
+/** The name of the key that has `keysym`, or the character that it types; undefined where it has neither. */
+export function keyOfKeysym(keysym: number): string | undefined {
+  const name = OTHER_KEYSYMS[keysym] ?? KEY_NAMES.find((key) => KEYS[key]?.keysym === keysym);
+  if (name !== undefined) return name;
+  const code = keysym >= 0x0100_0000 ? keysym - 0x0100_0000 : keysym;
+  if (code > 0x10_ffff || (keysym < 0x0100_0000 && keysym > 0xff)) return undefined;
+  const character = String.fromCodePoint(code);
+  return isKey(character) ? character : undefined;
+}
+
 /** robotjs's name for a key that {@link isKey}; null where it has none. */
 export function robotKeyOf(name: string): string | null {
   if (!isKey(name)) throw unknownKey(name);

@@ -13,6 +13,8 @@ import type { Backend, BackendEvents, DesktopCalls, DesktopEvents, Frame } from 
 import { type Region, sizeOf } from "./geometry";
 import { createLook } from "./images/look";
 import { PressedKeys } from "./pressed-keys";
+import { VIEWER_CALLS } from "./screen/calls";
+import type { Viewers } from "./screen/child/viewers";
 import { takeScreenshot } from "./screenshot";
 import { desktopVariables } from "./session";
 import { takePage } from "./text/page";
@@ -50,12 +52,23 @@ export default async function desktopChild(): Promise<void> {
       keepPressed = true;
     },
   } satisfies Partial<DesktopCalls>;
+  let viewers: Viewers | undefined;
+  const useViewers = async () => {
+    const { createViewers } = await import("./screen/child/viewers");
+    viewers ??= createViewers(use, {
+      viewer: (...said) => parent?.viewer(...said),
+      viewerStats: (stats) => parent?.viewerStats(stats),
+    });
+    return viewers.calls;
+  };
   const perform = async (method: string, args: readonly unknown[]) => {
     // The X library reads the environment of the process.
     if (!backend && process.platform === "linux") Object.assign(process.env, await desktopVariables(given));
+    if (VIEWER_CALLS.has(method)) return invoke(await useViewers(), method, args);
     return invoke(Object.hasOwn(own, method) ? own : await use(), method, args);
   };
   const close = async () => {
+    await viewers?.close();
     await last.catch(() => {});
     const opened = await backend;
     if (opened && !keepPressed) await pressed.releaseAll(opened);
@@ -69,8 +82,9 @@ export default async function desktopChild(): Promise<void> {
     (events) => {
       parent = events;
       return remote((method, args) => {
-        last = perform(method, args);
-        return last;
+        const performed = perform(method, args);
+        if (!VIEWER_CALLS.has(method)) last = performed;
+        return performed;
       });
     },
     () => resolvesWithin(CLOSE_MS, close()).catch(() => {}),

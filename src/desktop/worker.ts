@@ -13,6 +13,8 @@ import type { Log } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
 import { type DesktopCalls, type DesktopEvents, WINDOW_STATES } from "./backend";
 import { SEEN } from "./images/seen";
+import { VIEWER_ANSWERS, VIEWER_CALLS, VIEWER_EVENTS, type ViewerEvents } from "./screen/calls";
+import { createViewerParent } from "./screen/parent";
 
 export interface WorkerOptions {
   readonly log: Log;
@@ -48,8 +50,9 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
     page: v.object({ base64: v.string(), x: v.number(), y: v.number(), scale: v.number() }),
     windows: v.optional(v.array(WINDOW)),
     ...{ place: PLACE, request: NOTHING, clipboard: v.string(), setClipboard: NOTHING },
+    ...VIEWER_ANSWERS,
   },
-  events: { clipboard: v.strictTuple([v.boolean()]) },
+  events: { clipboard: v.strictTuple([v.boolean()]), ...VIEWER_EVENTS },
 };
 
 const DEADLINE_MS = 10_000;
@@ -63,8 +66,15 @@ const notAsked = (): never => {
   throw cancelled("cancelled before the desktop was asked");
 };
 
-/** @param mayLeave whether a child without calls may end. */
-export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
+/**
+ * @param mayLeave whether a child without calls and viewers may end.
+ * @param listeners get what the child reports of viewers.
+ */
+export function createWorker(
+  options: WorkerOptions,
+  mayLeave: () => boolean,
+  listeners: ReadonlySet<ViewerEvents>,
+) {
   const { log, command = selfCommand(["desktop-child"]), env } = options;
   const { deadlineMs = DEADLINE_MS, idleMs = IDLE_MS } = options;
   let child: Child<DesktopCalls> | undefined;
@@ -74,6 +84,8 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
   let stopping = false;
   /** Whether the child hands the text of the clipboard to other programs: it is gone when the child ends. */
   let hasClipboard = false;
+  /** The calls that the child has not answered. */
+  let running = 0;
   /** Resolves when every child that was asked to end has ended. */
   let left: Promise<unknown> = Promise.resolve();
 
@@ -88,11 +100,13 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
         clipboard(owned) {
           hasClipboard = owned;
         },
+        ...viewers.events,
       },
       exit() {
         if (child !== started) return;
         child = undefined;
         hasClipboard = false;
+        viewers.lost();
       },
     });
     child = started;
@@ -103,19 +117,24 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
     if (child) left = Promise.all([left, child.leave()]);
     child = undefined;
   };
+  const isIdle = () => running === 0 && mayLeave() && !hasClipboard && !viewers.some();
   const leaveLater = () => {
-    idle = setTimeout(() => (mayLeave() && !hasClipboard ? leave() : leaveLater()), idleMs);
+    clearTimeout(idle);
+    idle = setTimeout(() => (isIdle() ? leave() : leaveLater()), idleMs);
     idle.unref();
   };
   const send = async (method: string, args: readonly unknown[]) => {
     if (stopping) notAsked();
     clearTimeout(idle);
+    running++;
     try {
       return await (child ?? start()).call(method, args, deadlineMs);
     } finally {
+      running--;
       leaveLater();
     }
   };
+  const viewers = createViewerParent(listeners, send);
 
   return {
     /** The child's process id; null while there is none. */
@@ -127,6 +146,7 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
      *   the call or could not be started, or when too many calls wait; `cancelled`.
      */
     async call(method: string, args: readonly unknown[]): Promise<unknown> {
+      if (VIEWER_CALLS.has(method)) return viewers.call(method, args, child !== undefined);
       const signal = args.find((arg) => arg instanceof AbortSignal);
       if (signal && waiting >= MAX_WAITING) {
         throw unavailable(`the desktop is busy: ${MAX_WAITING} calls wait already`);

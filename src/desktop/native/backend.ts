@@ -8,7 +8,10 @@ import { messageOf, unavailable } from "../../lib/errors";
 import type { Backend, DesktopWindow, Direction, Place, Stroke, Target, WindowRequest } from "../backend";
 import { assertOn, type Point, type Region } from "../geometry";
 import { robotKeyOf } from "../keys";
+import type { Devices } from "../screen/child/input";
 import { capture, placeOf, type Screens } from "./screen";
+import { createViewerInput } from "./viewer-input";
+import { watchByLooking } from "./watch";
 
 export type Robot = typeof import("robotjs");
 
@@ -39,7 +42,7 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
   const monitors = () => placesOf(screens);
   const desktop = () => boundsOf(monitors());
   const go = (target: Target) => movePointer(robot, desktop(), target);
-  return {
+  const backend = {
     desktop: async () => desktop(),
     monitors: async () => monitors(),
     pointer: async () => pointerAt(robot),
@@ -71,6 +74,11 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
     clipboard: () => platform.clipboard(),
     setClipboard: (text) => platform.setClipboard(text),
     async close() {},
+  } satisfies Omit<Backend, keyof Devices | "watch">;
+  return {
+    ...backend,
+    ...createViewerInput(backend),
+    watch: (events) => watchByLooking(backend, events),
   };
 }
 

@@ -7,6 +7,7 @@ import { createClipboard } from "./clipboard";
 import { connect, type XConnection } from "./connection";
 import { createKeyboard } from "./keyboard";
 import { createScreen, rootPlace } from "./screen";
+import { watchX11 } from "./watch";
 import { createWindows } from "./windows";
 
 /**
@@ -23,6 +24,7 @@ export async function createX11Backend({ lost, clipboard: owns }: BackendEvents)
     ...keyboard,
     ...createWindows(connection),
     ...clipboard,
+    watch: (events) => watchX11(process.env, events),
     async close() {
       await restore();
       giveUp();
@@ -31,11 +33,15 @@ export async function createX11Backend({ lost, clipboard: owns }: BackendEvents)
   };
 }
 
+/** How many buttons an RFB viewer has (RFC 6143, section 7.5.5). */
+const RFB_BUTTONS = 8;
 /** Button numbers (X11/X.h); a wheel's steps are clicks of buttons 4 to 7, opposite directions one apart. */
 const BUTTONS: Record<Button, number> = { left: 1, middle: 2, right: 3 };
 const WHEEL: Record<Direction, number> = { up: 4, down: 5, left: 6, right: 7 };
 
-function createPointer(connection: XConnection): Pick<Backend, "pointer" | "move" | "click" | "scroll"> {
+function createPointer(
+  connection: XConnection,
+): Pick<Backend, "pointer" | "move" | "click" | "scroll" | "point"> {
   const { test, screen, need, settled } = connection;
   const pointer = async () => {
     const { rootX, rootY } = await need.QueryPointer(screen.root);
@@ -74,6 +80,17 @@ function createPointer(connection: XConnection): Pick<Backend, "pointer" | "move
         release(button);
       }
       return settledAt();
+    },
+    /** RFB numbers its buttons as X does. */
+    async point({ x, y }, buttons, before) {
+      test.FakeInput(test.MotionNotify, 0, 0, screen.root, x, y);
+      for (let nth = 0; nth < RFB_BUTTONS; nth++) {
+        if (!(((buttons ^ before) >> nth) & 1)) continue;
+        if ((buttons >> nth) & 1) press(nth + 1);
+        else release(nth + 1);
+      }
+      // One round trip each: a flood goes no faster than the server.
+      await settled();
     },
   };
 }

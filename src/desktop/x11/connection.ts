@@ -26,12 +26,13 @@ export type XConnection = Awaited<ReturnType<typeof connect>>;
 
 /**
  * @param lost called when the server goes away.
+ * @param shm whether memory will be shared with the server (MIT-SHM).
  * @throws an `unavailable` failure that says what is missing.
  */
-export async function connect(env: NodeJS.ProcessEnv, lost: () => void) {
+export async function connect(env: NodeJS.ProcessEnv, lost: () => void, shm = false) {
   const name = env.DISPLAY;
   if (!name) throw unavailable(`no display: DISPLAY is not set${waylandHint(env)}`);
-  const display = await open(name);
+  const display = await open(name, shm);
   const { client } = display;
   const waiting = new Set<(error: Error) => void>();
   let refused: XError | undefined;
@@ -106,14 +107,14 @@ function xtest(client: XClient): Promise<XTest> {
   return promise;
 }
 
-function open(name: string): Promise<XDisplay> {
+function open(name: string, shm: boolean): Promise<XDisplay> {
   const { promise, resolve, reject } = Promise.withResolvers<XDisplay>();
   const fail = (why: string) =>
     reject(
       unavailable(`no display: cannot connect to DISPLAY ${JSON.stringify(printable(name, 200))} (${why})`),
     );
   try {
-    createClient({ display: name, shm: false }, (error, display) => {
+    createClient({ display: name, shm }, (error, display) => {
       if (error) fail(reasonOf(error));
       else resolve(display);
     });

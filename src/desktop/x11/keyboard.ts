@@ -5,11 +5,13 @@
  * a free keycode first (`keycode-remap.ts`).
  */
 import { unavailable } from "../../lib/errors";
-import type { Backend } from "../backend";
+import type { Backend, Stroke } from "../backend";
 import { keysymOf, keysymOfCharacter } from "../keys";
+import type { KeyStroke } from "../screen/child/watch";
 import type { XConnection } from "./connection";
 import { KeycodeRemap } from "./keycode-remap";
 import { findKeycode, isCapsLocked, type KeyboardState, strokeOf } from "./layout";
+import { createViewerKeys } from "./viewer-keys";
 
 const SHIFT_KEYSYM = 0xffe1;
 const CAPS_LOCK_KEYSYM = 0xffe5;
@@ -20,7 +22,7 @@ export function createKeyboard(connection: XConnection) {
   /** What was pressed and not released: names of keys, and the keycodes that went down for them. */
   const down = new Map<string, readonly number[]>();
 
-  const busy = () => new Set([...down.values()].flat());
+  const busy = () => new Set([...[...down.values()].flat(), ...viewerKeys.down()]);
   const fake = (type: number, keycode: number) => test.FakeInput(type, keycode, 0, screen.root, 0, 0);
   const press = (keycodes: readonly number[]) => {
     for (const keycode of keycodes) fake(test.KeyPress, keycode);
@@ -59,6 +61,21 @@ export function createKeyboard(connection: XConnection) {
     }
   };
 
+  const viewerKeys = createViewerKeys({
+    remap,
+    busy: () => [...down.values()].flat(),
+    press,
+    release,
+    settled,
+  });
+  /** One at a time: between two requests the layout is neither the old one nor the new one. */
+  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(act: () => Promise<T>): Promise<T> => {
+    const acted = turn.then(act);
+    turn = acted.catch(() => {});
+    return acted;
+  };
+
   const keyboard: Pick<Backend, "strike" | "type"> = {
     async strike(names, stroke) {
       const keysyms = names.map(keysymOf);
@@ -93,13 +110,16 @@ export function createKeyboard(connection: XConnection) {
     },
   };
   return {
-    ...keyboard,
+    strike: (names: readonly string[], stroke: Stroke) => inTurn(() => keyboard.strike(names, stroke)),
+    type: (text: string) => inTurn(() => keyboard.type(text)),
+    keys: (strokes: readonly KeyStroke[]) => inTurn(() => viewerKeys.strike(strokes)),
     /** Puts the layout back as it was; keys at keycodes that were mapped are released first. */
-    async restore() {
-      for (const [name, keycodes] of down) {
-        if (remap.keycodeOf(keysymOf(name)) !== undefined) releaseKey(name, keycodes);
-      }
-      await remap.restore();
-    },
+    restore: () =>
+      inTurn(async () => {
+        for (const [name, keycodes] of down) {
+          if (remap.keycodeOf(keysymOf(name)) !== undefined) releaseKey(name, keycodes);
+        }
+        await remap.restore();
+      }),
   };
 }

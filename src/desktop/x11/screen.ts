@@ -3,7 +3,7 @@
  */
 import type { Xinerama } from "x11";
 import { unavailable } from "../../lib/errors";
-import type { Backend } from "../backend";
+import type { Backend, Picture } from "../backend";
 import { type Region, type Size, sizeOf } from "../geometry";
 import type { XConnection } from "./connection";
 
@@ -14,7 +14,7 @@ const ALL_PLANES = 0xffff_ffff;
 const DIRECT_CLASSES = [4, 5];
 
 export function createScreen(connection: XConnection): Pick<Backend, "desktop" | "monitors" | "capture"> {
-  const { client, screen, display, need, reply } = connection;
+  const { client, reply } = connection;
   return {
     desktop: () => rootPlace(connection),
     /** In the server's order, the primary monitor first; one that covers all when the server knows of none. */
@@ -26,23 +26,44 @@ export function createScreen(connection: XConnection): Pick<Backend, "desktop" |
       if (!found?.length) return [await rootPlace(connection)];
       return found.map(({ x, y, width, height }) => ({ x1: x, y1: y, x2: x + width, y2: y + height }));
     },
-    async capture(region) {
-      const { x1, y1 } = region;
-      const { width, height } = sizeOf(region);
-      const image = await need.GetImage(Z_PIXMAP, screen.root, x1, y1, width, height, ALL_PLANES);
-      const visual = screen.depths[screen.root_depth]?.[screen.root_visual];
-      const format = display.format[image.depth];
-      if (!visual || !format || !DIRECT_CLASSES.includes(visual.class) || format.bits_per_pixel < 16) {
-        throw unavailable(
-          "the display's pixels are indexes into a colour map; expected a display of 16 bits or more",
-        );
-      }
-      const masks = [visual.blue_mask, visual.green_mask, visual.red_mask];
-      const layout = { ...format, masks, littleEndian: display.image_byte_order === 0 };
-      return { width, height, pixels: toBgrx(image.data, { width, height }, layout), redAt: 2 };
-    },
+    capture: (region) => captureRegion(connection, region),
   };
 }
+
+/** @throws an `unavailable` failure where pixels hold no colours. */
+export async function captureRegion(connection: XConnection, region: Region): Promise<Picture> {
+  const { width, height } = sizeOf(region);
+  const { need, screen } = connection;
+  const { x1, y1 } = region;
+  const image = await need.GetImage(Z_PIXMAP, screen.root, x1, y1, width, height, ALL_PLANES);
+  const layout = layoutOf(connection, image.depth);
+  if (!layout) {
+    throw unavailable(
+      "the display's pixels are indexes into a colour map; expected a display of 16 bits or more",
+    );
+  }
+  return { width, height, pixels: toBgrx(image.data, { width, height }, layout), redAt: 2 };
+}
+
+/** Whether the pixels of the screen are blue, green, red and a filler byte. */
+export function isBgrx(connection: XConnection): boolean {
+  const layout = layoutOf(connection, connection.screen.root_depth);
+  return layout !== undefined && isAsIs(layout);
+}
+
+/** Undefined where pixels are indexes into a colour map. */
+function layoutOf({ screen, display }: XConnection, depth: number): Layout | undefined {
+  const visual = screen.depths[screen.root_depth]?.[screen.root_visual];
+  const format = display.format[depth];
+  if (!visual || !format || !DIRECT_CLASSES.includes(visual.class) || format.bits_per_pixel < 16) {
+    return undefined;
+  }
+  const masks = [visual.blue_mask, visual.green_mask, visual.red_mask];
+  return { ...format, masks, littleEndian: display.image_byte_order === 0 };
+}
+
+const isAsIs = ({ bits_per_pixel, littleEndian, masks }: Layout) =>
+  bits_per_pixel === 32 && littleEndian && masks.join() === [0xff, 0xff00, 0xff0000].join();
 
 /** The root window's place now: its size changes with the monitors. */
 export async function rootPlace({ screen, need }: XConnection): Promise<Region> {
@@ -65,8 +86,7 @@ function toBgrx(data: Uint8Array, { width, height }: Size, layout: Layout): Uint
   const { bits_per_pixel, scanline_pad, littleEndian, masks } = layout;
   const bytesPerPixel = bits_per_pixel / 8;
   const bytesPerRow = (Math.ceil((width * bits_per_pixel) / scanline_pad) * scanline_pad) / 8;
-  const asIs = bytesPerPixel === 4 && littleEndian && masks.join() === [0xff, 0xff00, 0xff0000].join();
-  if (asIs) return data.subarray(0, width * height * 4);
+  if (isAsIs(layout)) return data.subarray(0, width * height * 4);
   const channels = masks.map((mask) => {
     const shift = 31 - Math.clz32(mask & -mask);
     return { shift, max: mask >>> shift };

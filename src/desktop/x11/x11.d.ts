@@ -45,7 +45,7 @@ declare module "x11" {
 
   /** An event; each has only those fields that the protocol gives it. */
   export type XEvent = { readonly name: string } & Numbers<
-    "time" | "wid" | "atom" | "state" | "requestor" | "selection" | "target" | "property"
+    "time" | "wid" | "atom" | "state" | "requestor" | "selection" | "target" | "property" | "width" | "height"
   >;
 
   export interface XClient {
@@ -55,6 +55,10 @@ declare module "x11" {
     require(name: "xtest", done: (error: Error | null, extension: XTest) => void): void;
     require(name: "record", done: (error: Error | null, extension: XRecord) => void): void;
     require(name: "xinerama", done: (error: Error | null, extension: Xinerama) => void): void;
+    require<N extends keyof XConnectionExtensions>(
+      name: N,
+      done: (error: Error | null, extension: XConnectionExtensions[N]) => void,
+    ): void;
     AllocID(): number;
     CreateWindow(
       id: number,
@@ -126,6 +130,40 @@ declare module "x11" {
     QueryScreens(reply: Reply<ReadonlyArray<Numbers<"x" | "y" | "width" | "height">>>): void;
   }
 
+  /** The extensions that watching a screen needs. */
+  export interface XConnectionExtensions {
+    readonly damage: XDamage;
+    readonly fixes: XFixes;
+    readonly shm: XShm;
+  }
+
+  export interface XDamage {
+    readonly ReportLevel: Numbers<"NonEmpty">;
+    Create(damage: number, drawable: number, level: number): void;
+    Subtract(damage: number, repair: number, parts: number): void;
+  }
+
+  type XRect = Numbers<"x" | "y" | "width" | "height">;
+
+  export interface XFixes {
+    CreateRegion(region: number, rects: readonly XRect[]): void;
+    FetchRegion(region: number, reply: Reply<{ readonly rectangles: readonly XRect[] }>): void;
+    SelectCursorInput(window: number, mask: number): void;
+    SelectSelectionInput(window: number, selection: number, mask: number): void;
+    GetCursorImage(
+      reply: Reply<Numbers<"width" | "height" | "xhot" | "yhot"> & { readonly cursorImage: Buffer }>,
+    ): void;
+  }
+
+  export interface XShm {
+    /** @param done gets what went wrong, if anything did. */
+    AttachFd(segment: number, fd: number, readOnly: 0, done: (error: Error | null) => true): void;
+    GetImage(
+      drawable: number,
+      ...rest: [...Area, planes: number, format: 2, segment: number, offset: number, reply: Reply<unknown>]
+    ): void;
+  }
+
   export type XVisual = Numbers<"class" | "red_mask" | "green_mask" | "blue_mask">;
 
   export interface XScreen {
@@ -146,7 +184,7 @@ declare module "x11" {
   }
 
   export function createClient(
-    options: { readonly display: string; readonly shm: false },
+    options: { readonly display: string; readonly shm: boolean },
     ready: (error: XError | undefined, display: XDisplay) => void,
   ): void;
   /** @throws when it cannot be parsed. */

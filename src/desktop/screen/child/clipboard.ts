@@ -1,0 +1,80 @@
+/**
+ * The clipboard between the host and one viewer, as text, while the viewer controls: a look is no right to read it.
+ */
+import { capabilities, notify, plainText, provide, request, understand } from "./clipboard-messages";
+
+/** The clipboard of the host. */
+export interface HostClipboard {
+  /** @throws when it holds no text. */
+  clipboard(): Promise<string>;
+  setClipboard(text: string): Promise<void>;
+}
+
+/** The longest text that a viewer is sent, in characters. */
+const MAX_TEXT = 1_024 * 1_024;
+
+export type ViewerClipboard = ReturnType<typeof createViewerClipboard>;
+
+/** @param isControlled whether from the start. */
+export function createViewerClipboard(host: HostClipboard, isControlled: boolean) {
+  let hasControl = isControlled;
+  /** What both have, as far as is known: nobody is told what it said itself. */
+  let common: string | undefined;
+  let isReading = false;
+  let changedMeanwhile = false;
+  let send: (form: (isExtended: boolean) => Buffer) => void = () => {};
+
+  const changed = async () => {
+    if (!hasControl) return;
+    changedMeanwhile = isReading;
+    if (isReading) return;
+    isReading = true;
+    const text = await host.clipboard().catch(() => undefined);
+    isReading = false;
+    if (changedMeanwhile) return changed();
+    if (!hasControl || !text || text === common || text.length > MAX_TEXT) return;
+    common = text;
+    send((isExtended) => (isExtended ? notify(true) : plainText(text)));
+  };
+  const given = (text: string) => {
+    if (!hasControl || text === common) return;
+    common = text;
+    host.setClipboard(text).catch(() => {});
+  };
+
+  return {
+    /** @param call sends a message, which has another form for viewers that know the extended ones. */
+    onMessage(call: typeof send) {
+      send = call;
+    },
+    /** What the host has may be another text. */
+    changed: () => void changed(),
+    /** Says that the extended messages are known here, too. */
+    offer() {
+      send(capabilities);
+      void changed();
+    },
+    /** The viewer has this text. */
+    given,
+    /** The viewer sent an extended message. */
+    take(flags: number, data: Uint8Array) {
+      if (!hasControl) return;
+      const said = understand(flags, data);
+      if (said.kind === "notify") send(request);
+      if (said.kind === "provide") given(said.text);
+      if (said.kind === "peek") send(() => notify(common !== undefined));
+      if (said.kind === "request" && common !== undefined) {
+        const text = common;
+        send(() => provide(text));
+      }
+    },
+    control(on: boolean) {
+      hasControl = on;
+      if (on) void changed();
+    },
+    end() {
+      hasControl = false;
+      send = () => {};
+    },
+  };
+}

@@ -1,0 +1,158 @@
+/**
+ * A frame as rectangles for viewers: tiles that are alike are encoded together, and each rectangle once for all viewers that
+ * want it in the same form.
+ */
+import { kindOf, PICTURE } from "./colours";
+import type { Frame, Rect } from "./frame";
+import type { PixelFormat } from "./incoming";
+import { encodeRaw, zrleData, zrleRect } from "./plain";
+import { encodeTight } from "./tight";
+
+/** How a viewer takes rectangles. */
+export type Form =
+  | { readonly coding: "tight"; readonly quality: number | null }
+  | { readonly coding: "zrle" }
+  | { readonly coding: "raw"; readonly format: PixelFormat };
+
+/** A rectangle and its bytes. */
+export interface Encoded {
+  readonly rect: Rect;
+  readonly bytes: Buffer | Promise<Buffer>;
+  /** Whether its pixels are only similar to those of the frame. */
+  readonly isLossy: boolean;
+  /** The tiles that it covers. */
+  readonly tiles: readonly number[];
+}
+
+/** The largest rectangle, in tiles: larger ones compress a little better, and are not encoded side by side. */
+const [MAX_COLUMNS, MAX_ROWS] = [8, 4];
+/** How many bytes are kept for the next viewer. */
+const MAX_KEPT = 4 * 1_024 * 1_024;
+
+export type Encoder = ReturnType<typeof createEncoder>;
+
+export function createEncoder(frame: Frame) {
+  const tiles = frame.columns * frame.rows;
+  const kinds = new Uint8Array(tiles);
+  /** The generation of the tile that `kinds` is for. */
+  const kindsOf = new Int32Array(tiles);
+  /** By form and place, the oldest first. */
+  const kept = new Map<string, { readonly generation: number; readonly bytes: Buffer | Promise<Buffer> }>();
+  let keptBytes = 0;
+
+  const kindOfTile = (tile: number) => {
+    const generation = frame.generations[tile] ?? 0;
+    if (kindsOf[tile] !== generation || !kinds[tile]) {
+      kinds[tile] = kindOf(frame, frame.placeOf(tile));
+      kindsOf[tile] = generation;
+    }
+    return kinds[tile] ?? PICTURE;
+  };
+
+  const forget = (key: string) => {
+    const bytes = kept.get(key)?.bytes;
+    if (bytes && !(bytes instanceof Promise)) keptBytes -= bytes.length;
+    kept.delete(key);
+  };
+  const keep = (key: string, generation: number, bytes: Buffer | Promise<Buffer>) => {
+    forget(key);
+    kept.set(key, { generation, bytes });
+    if (!(bytes instanceof Promise)) keptBytes += bytes.length;
+    else {
+      bytes.then(
+        (done) => kept.get(key)?.bytes === bytes && keep(key, generation, done),
+        () => kept.get(key)?.bytes === bytes && forget(key),
+      );
+    }
+    for (const oldest of kept.keys()) {
+      if (keptBytes <= MAX_KEPT && kept.size <= tiles) break;
+      forget(oldest);
+    }
+  };
+
+  const encode = (rect: Rect, kind: number, form: Form): Buffer | Promise<Buffer> => {
+    if (form.coding === "tight") return encodeTight(frame, rect, kind, form.quality);
+    return form.coding === "zrle" ? zrleData(frame, rect) : encodeRaw(frame, rect, form.format);
+  };
+  const encodeOnce = (rect: Rect, kind: number, form: Form, generation: number) => {
+    const key = `${nameOf(form)} ${rect.x} ${rect.y} ${rect.width} ${rect.height}`;
+    const found = kept.get(key);
+    if (found?.generation === generation) return found.bytes;
+    const bytes = encode(rect, kind, form);
+    keep(key, generation, bytes);
+    return bytes;
+  };
+
+  return {
+    /**
+     * The tiles that are marked in `wanted`, as few rectangles.
+     *
+     * @param wanted its marks are removed from the tiles that are encoded; beyond `budget`, marks stay.
+     * @param budget about how many pixels are enough.
+     * @param first the tile to begin with: who is sent a part goes on after it, so that each tile has its turn.
+     */
+    encode(wanted: Uint8Array, form: Form, budget: number, first = 0): Encoded[] {
+      const encoded: Encoded[] = [];
+      let left = budget;
+      let hasWrapped = false;
+      for (let next = first; left > 0; ) {
+        const tile = wanted.indexOf(1, next);
+        if (tile < 0 && (hasWrapped || first === 0)) break;
+        if (tile < 0) {
+          hasWrapped = true;
+          next = 0;
+          continue;
+        }
+        next = tile + 1;
+        const kind = kindOfTile(tile);
+        const block = blockAt(tile, kind, wanted);
+        let generation = 0;
+        for (const covered of block) {
+          wanted[covered] = 0;
+          generation = Math.max(generation, frame.generations[covered] ?? 0);
+        }
+        const rect = around(frame, block);
+        left -= rect.width * rect.height;
+        const isLossy = kind === PICTURE && form.coding === "tight" && form.quality !== null;
+        encoded.push({ rect, bytes: encodeOnce(rect, kind, form, generation), isLossy, tiles: block });
+      }
+      return encoded;
+    },
+  };
+
+  /** The tiles of one kind around the first of them that are wanted: as wide as possible, then as high. */
+  function blockAt(first: number, kind: number, wanted: Uint8Array): number[] {
+    const { columns, rows } = frame;
+    const [x, y] = [first % columns, Math.floor(first / columns)];
+    const fits = (tile: number) => wanted[tile] === 1 && kindOfTile(tile) === kind;
+    let width = 1;
+    while (width < MAX_COLUMNS && x + width < columns && fits(first + width)) width++;
+    const rowOf = (nth: number) =>
+      Array.from({ length: width }, (_, column) => first + nth * columns + column);
+    const block = rowOf(0);
+    for (let nth = 1; nth < MAX_ROWS && y + nth < rows; nth++) {
+      const row = rowOf(nth);
+      if (!row.every(fits)) break;
+      block.push(...row);
+    }
+    return block;
+  }
+}
+
+/** The rectangle that a block of tiles covers. */
+function around(frame: Frame, block: readonly number[]): Rect {
+  const { x, y } = frame.placeOf(block[0] ?? 0);
+  const last = frame.placeOf(block.at(-1) ?? 0);
+  return { x, y, width: last.x + last.width - x, height: last.y + last.height - y };
+}
+
+/** The bytes of `encoded` as the viewer gets them. @param isFirst whether it is the first in ZRLE that this viewer gets. */
+export const wrap = (form: Form, rect: Rect, bytes: Buffer, isFirst: boolean): Buffer =>
+  form.coding === "zrle" ? zrleRect(rect, bytes, isFirst) : bytes;
+
+function nameOf(form: Form): string {
+  if (form.coding === "tight") return `tight ${form.quality}`;
+  if (form.coding === "zrle") return "zrle";
+  const { bits, bigEndian, max, shift } = form.format;
+  return `raw ${bits} ${bigEndian} ${max} ${shift}`;
+}

@@ -1,0 +1,67 @@
+/**
+ * How the stream of one viewer does: frames and bytes, and the round trips of fences.
+ */
+import { BLOCK_BEFORE, FENCE_REQUEST, fence } from "./outgoing";
+
+/** RFC 3550, section 6.4.1: the gain of the smoothed jitter. */
+const JITTER_GAIN = 1 / 16;
+
+export function createGauge() {
+  /** Fences that were not answered, the oldest first. */
+  let sent: Array<{ readonly id: number; readonly at: number }> = [];
+  let lastId = 0;
+  let roundTrip: number | null = null;
+  let jitter: number | null = null;
+  let since = performance.now();
+  let [frames, bytes, total] = [0, 0, 0];
+
+  return {
+    sent(count: number) {
+      bytes += count;
+      total += count;
+    },
+    frame() {
+      frames += 1;
+    },
+    /** How many fences are unanswered. */
+    outstanding: () => sent.length,
+    /** The next fence, which asks for an answer. */
+    fence(): Buffer {
+      lastId += 1;
+      sent.push({ id: lastId, at: performance.now() });
+      const payload = Buffer.alloc(4);
+      payload.writeUInt32BE(lastId);
+      return fence(BLOCK_BEFORE | FENCE_REQUEST, payload);
+    },
+    /** An answer; one to a fence that is not unanswered counts for nothing. */
+    answered(payload: Uint8Array) {
+      if (payload.length !== 4) return;
+      const id = Buffer.from(payload).readUInt32BE(0);
+      const found = sent.find((one) => one.id === id);
+      if (!found) return;
+      sent = sent.filter((one) => one.id > id);
+      const time = performance.now() - found.at;
+      if (roundTrip !== null)
+        jitter = (jitter ?? 0) + (Math.abs(time - roundTrip) - (jitter ?? 0)) * JITTER_GAIN;
+      roundTrip = time;
+    },
+    /** What there was since the last call. */
+    read() {
+      const now = performance.now();
+      const seconds = Math.max(0.001, (now - since) / 1_000);
+      const figures = {
+        fps: round(frames / seconds),
+        bitrate_kbps: round((bytes * 8) / 1_000 / seconds),
+        rtt_ms: roundTrip === null ? null : round(roundTrip),
+        jitter_ms: jitter === null ? null : round(jitter),
+        loss_pct: null,
+        bytes_sent: total,
+      };
+      since = now;
+      frames = bytes = 0;
+      return figures;
+    },
+  };
+}
+
+const round = (value: number) => Math.round(value * 10) / 10;

@@ -1,0 +1,291 @@
+/** Viewers of the live screen on a real X server: what they see, what they may do, and how they end. */
+import { describe, expect, setDefaultTimeout } from "bun:test";
+import { decode } from "fast-png";
+import type { Desktop } from "../../../src/desktop/desktop";
+import type { ViewerStats } from "../../../src/desktop/screen/calls";
+import { focusByTitle, waitForTitle } from "../../../src/desktop/windows";
+import { testWith, until } from "../../support";
+import {
+  childOf,
+  desktopOn,
+  forAllTests,
+  forever,
+  openListener,
+  openTerminal,
+  PROGRAMS,
+  SIZE,
+  startDisplay,
+} from "../support";
+import { CONTINUOUS, CURSOR, FENCE, NAME, QUALITY_6, TIGHT, type Viewer, view, ZRLE } from "./viewer";
+
+setDefaultTimeout(180_000);
+const test = testWith(...PROGRAMS);
+const PATIENCE = { timeout: 10, poll: 0.02 };
+const SHIFT = 0xffe1;
+
+let display: Awaited<ReturnType<typeof startDisplay>>;
+let desktop: Desktop;
+forAllTests(PROGRAMS, (started) => {
+  ({ display, desktop } = started);
+});
+
+let viewers = 0;
+async function openViewer(on: Desktop, control = false) {
+  viewers += 1;
+  const id = `viewer ${viewers}`;
+  const door = await on.openViewer({ id, control, name: id });
+  return { id, door };
+}
+
+/** What is reported of viewers from now on. */
+function listen(on: Desktop) {
+  const said: string[] = [];
+  const stats: ViewerStats[] = [];
+  on.viewerListeners.add({
+    viewer: (id, state, reason) => void said.push(`${id} ${state} ${reason}`.trim()),
+    viewerStats: (list) => void stats.push(...list),
+  });
+  return { said, stats };
+}
+
+/** The screen as `AC_screenshot` has it: red, green and blue. */
+async function screenOf(on: Desktop): Promise<Uint8Array> {
+  const { base64 } = await on.screenshot({}, null, forever);
+  const { data, channels, width, height } = decode(Buffer.from(base64 ?? "", "base64"));
+  const pixels = new Uint8Array(width * height * 3);
+  for (let at = 0; at < width * height; at++) {
+    pixels.set(data.subarray(at * channels, at * channels + 3), at * 3);
+  }
+  return pixels;
+}
+
+function type(viewer: Viewer, text: string): void {
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    const keysym = character === "\n" ? 0xff0d : code < 0x100 ? code : 0x0100_0000 + code;
+    viewer.key(keysym, true);
+    viewer.key(keysym, false);
+  }
+}
+
+/** A terminal that has the focus. */
+async function focusedTerminal(on: Desktop, env: NodeJS.ProcessEnv) {
+  const terminal = openTerminal(env, "terminal");
+  const query = { title_substring: "terminal", case_sensitive: false, ...PATIENCE };
+  await waitForTitle(on, query, forever);
+  await focusByTitle(on, query, forever);
+  return terminal;
+}
+
+describe("a viewer sees the screen to the last pixel", () => {
+  const forms: Array<[string, readonly number[]]> = [
+    ["in Tight", [TIGHT, CURSOR]],
+    ["in ZRLE", [ZRLE]],
+    ["in Raw", [0]],
+    ["in Tight, with updates that it does not ask for", [TIGHT, FENCE, CONTINUOUS]],
+  ];
+  test.each(forms)("%s", async (_name, encodings) => {
+    const { door } = await openViewer(desktop);
+    using viewer = await view(door);
+    expect(viewer.size).toEqual(SIZE);
+    viewer.encodings(...encodings);
+    viewer.start();
+    await viewer.shows(() => screenOf(desktop));
+    await using _terminal = await focusedTerminal(desktop, display.env);
+    await viewer.shows(() => screenOf(desktop));
+    expect(viewer.isContinuous).toBe(encodings.includes(CONTINUOUS));
+  });
+
+  test("and as it was, once a picture has rested, where JPEGs are welcome", async () => {
+    const picture = Bun.spawn(["xsetroot", "-mod", "3", "3", "-fg", "#12ab34", "-bg", "#cd5678"], {
+      env: display.env,
+    });
+    await picture.exited;
+    const { door } = await openViewer(desktop);
+    using viewer = await view(door);
+    viewer.encodings(TIGHT, QUALITY_6, FENCE, CONTINUOUS);
+    viewer.start();
+    await viewer.shows(() => screenOf(desktop));
+  });
+
+  test.each(["RFB 003.003\n", "RFB 003.007\n"])("with a viewer of %j", async (version) => {
+    const { door } = await openViewer(desktop);
+    using viewer = await view(door, version);
+    viewer.start();
+    await viewer.shows(() => screenOf(desktop));
+  });
+
+  test("and in fewer colours, if it wants those", async () => {
+    const { door } = await openViewer(desktop);
+    using viewer = await view(door);
+    viewer.format({ bits: 16, max: [31, 63, 31], shift: [11, 5, 0] });
+    viewer.encodings(TIGHT, ZRLE, 0);
+    viewer.start();
+    const fewer = (value: number, most: number, shift: number) => Math.round(((value >> shift) * 255) / most);
+    await viewer.shows(async () => {
+      const pixels = await screenOf(desktop);
+      return pixels.map((value, at) => (at % 3 === 1 ? fewer(value, 63, 2) : fewer(value, 31, 3)));
+    });
+  });
+});
+
+describe("keys and pointer:", () => {
+  test("what a viewer types arrives exactly, in any script", async () => {
+    await using own = await startDisplay();
+    await using made = desktopOn(own.env);
+    await using terminal = await focusedTerminal(made.desktop, own.env);
+    const { door } = await openViewer(made.desktop, true);
+    using viewer = await view(door);
+    const text = `Hello, noVNC (42)! a/b\\c "q" @#\näöüßÄÖÜ€ 漢字 かな 한국어 Ωж\n`;
+    type(viewer, text);
+    expect(await terminal.typed(2)).toBe(text);
+  });
+
+  test("Shift that does not fit the host's layout is corrected, and stays down for the viewer", async () => {
+    await using terminal = await focusedTerminal(desktop, display.env);
+    const { door } = await openViewer(desktop, true);
+    using viewer = await view(door);
+    // On a German keyboard, / is on 7 with Shift and # without; on this one it is the other way round.
+    viewer.key(SHIFT, true);
+    type(viewer, "/A;?");
+    viewer.key(SHIFT, false);
+    type(viewer, "#a:\n");
+    expect(await terminal.typed(1)).toBe("/A;?#a:\n");
+  });
+
+  test("without control nothing that a viewer sends arrives", async () => {
+    await using terminal = await focusedTerminal(desktop, display.env);
+    const { id, door } = await openViewer(desktop);
+    using viewer = await view(door);
+    const before = await desktop.pointer(forever);
+    type(viewer, "no\n");
+    viewer.pointer(5, 6, 1);
+    viewer.pointer(5, 6, 0);
+    viewer.start();
+    await viewer.shows(() => screenOf(desktop));
+    expect(await desktop.pointer(forever)).toEqual(before);
+    await desktop.controlViewer(id, true);
+    type(viewer, "yes\n");
+    expect(await terminal.typed(1)).toBe("yes\n");
+  });
+
+  test("the pointer goes where the viewer points, and its buttons and wheel count", async () => {
+    await using listener = openListener(display.env, "listener");
+    await waitForTitle(desktop, { title_substring: "listener", case_sensitive: false, ...PATIENCE }, forever);
+    const window = (await desktop.windows(forever))?.find(({ title }) => title === "listener");
+    const [x, y] = [(window?.x ?? 0) + 50, (window?.y ?? 0) + 100];
+    const { door } = await openViewer(desktop, true);
+    using viewer = await view(door);
+    for (const buttons of [0, 1, 0, 4, 0, 8, 0]) viewer.pointer(x, y, buttons);
+    expect(await listener.strokes(6)).toEqual([
+      ...["+button 1", "-button 1", "+button 3", "-button 3", "+button 4", "-button 4"],
+    ]);
+    expect(await desktop.pointer(forever)).toEqual({ x, y });
+  });
+
+  test.each(["loses control", "goes away", "is closed"])(
+    "all that a viewer holds is released when it %s",
+    async (how) => {
+      await using listener = openListener(display.env, "listener");
+      const query = { title_substring: "listener", case_sensitive: false, ...PATIENCE };
+      await waitForTitle(desktop, query, forever);
+      await focusByTitle(desktop, query, forever);
+      const window = (await desktop.windows(forever))?.find(({ title }) => title === "listener");
+      const [x, y] = [(window?.x ?? 0) + 50, (window?.y ?? 0) + 100];
+      const { id, door } = await openViewer(desktop, true);
+      using viewer = await view(door);
+      viewer.key(SHIFT, true);
+      viewer.key("A".charCodeAt(0), true);
+      viewer.pointer(x, y, 1);
+      const pressed = ["+key Shift_L", "+key A", "+button 1"];
+      expect(await listener.strokes(3)).toEqual(pressed);
+      if (how === "loses control") await desktop.controlViewer(id, false);
+      else if (how === "goes away") viewer.socket.destroy();
+      else await desktop.closeViewer(id, "that is enough");
+      expect(await listener.strokes(6)).toEqual([...pressed, "-key A", "-key Shift_L", "-button 1"]);
+    },
+  );
+});
+
+describe("coming and going:", () => {
+  test("each viewer is reported once when it comes and once when it goes, with the reason", async () => {
+    await using made = desktopOn(display.env);
+    const { said } = listen(made.desktop);
+    const first = await openViewer(made.desktop);
+    using viewer = await view(first.door);
+    await made.desktop.closeViewer(first.id, "that is enough");
+    await until("the stream to end", () => viewer.socket.closed || undefined);
+    const second = await openViewer(made.desktop);
+    await made.desktop.closeViewer(second.id, "nobody came");
+    const third = await openViewer(made.desktop);
+    using _other = await view(third.door);
+    process.kill(childOf(made.desktop), "SIGKILL");
+    await until("all to be reported", () => said.length >= 5 || undefined);
+    expect(said).toEqual([
+      `${first.id} open`,
+      `${first.id} closed that is enough`,
+      `${second.id} closed nobody came`,
+      `${third.id} open`,
+      `${third.id} closed the desktop helper ended`,
+    ]);
+  });
+
+  test("a key is good once, and none opens another's stream", async () => {
+    const { door } = await openViewer(desktop);
+    await expect(view({ ...door, key: "0".repeat(64) })).rejects.toThrow("the stream ended");
+    using _viewer = await view(door);
+    await expect(view(door)).rejects.toThrow("the stream ended");
+  });
+
+  test("there are at most sixteen viewers", async () => {
+    await using made = desktopOn(display.env);
+    for (let nth = 0; nth < 16; nth++) await openViewer(made.desktop);
+    await expect(openViewer(made.desktop)).rejects.toThrow("there are 16 viewers already");
+  });
+
+  test("without a display, opening a viewer says what is missing", async () => {
+    const { DISPLAY: _none, WAYLAND_DISPLAY: _neither, ...bare } = process.env;
+    await using made = desktopOn(bare);
+    await expect(openViewer(made.desktop)).rejects.toThrow("no display: DISPLAY is not set");
+  });
+
+  test("the child stays while it has viewers, and leaves after them", async () => {
+    await using made = desktopOn(display.env, { idleMs: 50 });
+    const { door } = await openViewer(made.desktop);
+    const viewer = await view(door);
+    const child = childOf(made.desktop);
+    await Bun.sleep(300);
+    expect(made.desktop.childPid).toBe(child);
+    viewer[Symbol.dispose]();
+    await until("the child to leave", () => made.desktop.childPid === null || undefined);
+  });
+
+  test("viewers show the screen's name, and the new one when it changes", async () => {
+    await using made = desktopOn(display.env);
+    await made.desktop.nameScreen("host 17");
+    const { door } = await openViewer(made.desktop);
+    using viewer = await view(door);
+    expect(viewer.name).toBe("host 17");
+    viewer.encodings(TIGHT, NAME);
+    viewer.start();
+    await made.desktop.nameScreen("host 17: run 9f1c2e4a uses pointer and keyboard");
+    await until("the new name", () => viewer.name.endsWith("keyboard") || undefined);
+  });
+
+  test("once a second there are figures of each viewer", async () => {
+    await using made = desktopOn(display.env);
+    const { stats } = listen(made.desktop);
+    const { id, door } = await openViewer(made.desktop);
+    using viewer = await view(door);
+    viewer.encodings(TIGHT, FENCE, CONTINUOUS);
+    viewer.start();
+    const found = await until("figures", () => stats.find(({ rtt_ms }) => rtt_ms !== null));
+    expect(found).toMatchObject({ id, ...SIZE, loss_pct: null });
+    expect(found.bytes_sent).toBeGreaterThan(0);
+  });
+});
+
+test("a small picture of the screen is a JPEG of the width that was asked for", async () => {
+  const jpeg = Buffer.from(await desktop.snapshot({ width: 320 }), "base64");
+  expect(await new Bun.Image(jpeg).metadata()).toMatchObject({ width: 320, height: 200, format: "jpeg" });
+});
