@@ -29,6 +29,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   join: [...FEATURE, "client", "trust"],
   licenses: FEATURE,
   link: [...FEATURE, "client", "trust"],
+  mcp: [...FEATURE, "client"],
   metrics: FEATURE,
   nats: [...FEATURE, "client", "link", "trust"],
   peers: [...FEATURE, "client"],

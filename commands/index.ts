@@ -61,6 +61,7 @@ const nouns: Registry["nouns"] = {
     load: () => import("./nats"),
   },
   turn: { describe: "Set up or test a TURN relay", load: () => import("./turn") },
+  mcp: { describe: "Serve an agent over stdin and stdout (MCP)", load: () => import("./mcp") },
   sessions: { describe: "List and close peer sessions", load: () => import("./sessions") },
   sync: { describe: "Send the files of a folder to another host", load: () => import("./sync") },
   service: { describe: "Run svc serve as a system service", load: () => import("./service") },

@@ -36,6 +36,7 @@ import { operations as licenses } from "./licenses/operations";
 import { eventTypes as linkEvents } from "./link/events";
 import { operations as links } from "./link/operations";
 import { operations as relay } from "./link/relay";
+import { operations as mcp } from "./mcp/operations";
 import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
 import { operations as nats } from "./nats/operations/fleet";
@@ -106,6 +107,7 @@ const all = [
   ...planJobs,
   ...witness,
   ...plans,
+  ...mcp,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
 
 /** Every type of event. */

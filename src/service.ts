@@ -17,6 +17,7 @@ import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
 import { findRunningServer } from "./lib/running-server";
 import type { LinkHub } from "./link/hub";
+import type { AskPerson } from "./mcp/calls";
 import { iceOfFlags } from "./peers/ice";
 import type { Sessions, SessionsOptions } from "./peers/sessions";
 import type { Plans } from "./plans/plans";
@@ -307,6 +308,15 @@ export function createService({
     }),
     dashboard: feature(async () => (await import("./http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("./http/page-files")).createExplorer()),
+    mcp: stoppable(async () => {
+      const { createMcp } = await import("./mcp/open");
+      const { mcp_write: write, mcp_on: on, mcp_exclude_tools: exclude, allow_origin: origins } = options;
+      const ask: AskPerson = async (question) => (await service.approvals()).ask(question);
+      return createMcp(service, { write, ask: options.mcp_approve ? ask : null, on, exclude, origins });
+    }),
+    async agentsOverStdio(how) {
+      return (await import("./service/agents")).openStdio(service, how);
+    },
     metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service, observed)),
     joinStrings: feature(
       async () => (await import("./join/join-strings")).createJoinStrings(files.joinStrings, publish),

@@ -10,7 +10,7 @@ import { findSubcommand } from "../src/cli/run";
 import { callOperation } from "../src/core/call";
 import { localCaller } from "../src/core/caller";
 import { field, seconds } from "../src/core/fields";
-import { type Operation, operation, type Surface } from "../src/core/operation";
+import { isReadOnly, type Operation, operation, type Surface } from "../src/core/operation";
 import { SCOPES } from "../src/core/rights";
 import { metadataOf, partsOf } from "../src/core/schema";
 import { operations } from "../src/operations";
@@ -147,6 +147,15 @@ describe("each operation of svc", () => {
       "traces.show",
       "turn.credentials",
     ]);
+  });
+
+  test("only reads, or does more, as was decided for it", () => {
+    const reading = operations.filter(isReadOnly).map(({ name }) => name);
+    expect(reading.toSorted()).toEqual(READING);
+    // Each lacks `changes`, and yet an agent must not use it as if it only read.
+    for (const acting of ["config.export", "turn.credentials", "audit.export", "flow.loop", "flow.sleep"])
+      expect(reading).not.toContain(acting);
+    expect(reading).not.toContain("shell.run");
   });
 
   test("is on record first where its answer has a secret", () => {
@@ -401,6 +410,7 @@ const SCOPE_OF = {
     "join.accept",
     "join.release",
     "link.open",
+    "mcp.message",
     "runs.show",
     "scripts.run",
     "tls.pin",
@@ -421,3 +431,83 @@ function missing({ http, command, leftOut }: Operation): Surface[] {
   if (leftOut?.cli !== undefined) surfaces.push("cli");
   return surfaces;
 }
+
+/** What only reads: agents may be offered it without `--write`. All else does more. */
+const READING = [
+  "admin.host_metrics",
+  "admin.list_hosts",
+  "admin.targets",
+  "admin.witness",
+  "admin.witness_fork",
+  "audit.checkpoint",
+  "audit.key",
+  "audit.list",
+  "audit.proof",
+  "audit.status",
+  "audit.verify",
+  "audit.verify_fork",
+  "audit.verify_proof",
+  "commands.list",
+  "commands.reference",
+  "commands.schema",
+  "commands.show",
+  "config.list",
+  "dashboard.asset",
+  "dashboard.overview",
+  "dashboard.page",
+  "data.list",
+  "desk.show",
+  "desktop.assert_image",
+  "desktop.get_clipboard",
+  "desktop.get_pixel",
+  "desktop.if_image_found",
+  "desktop.locate",
+  "desktop.locate_all_image",
+  "desktop.locate_image_center",
+  "desktop.locate_text",
+  "desktop.mouse_position",
+  "desktop.read_text",
+  "desktop.screen_size",
+  "desktop.screenshot",
+  "desktop.screenshot_diff",
+  "desktop.wait_image",
+  "desktop.wait_image_gone",
+  "desktop.wait_pixel",
+  "desktop.wait_still",
+  "desktop.wait_text",
+  "desktop.window_rows",
+  "desktop.windows",
+  "diagnostics.run",
+  "events.list",
+  "events.types",
+  "execute.check",
+  "explorer.asset",
+  "explorer.page",
+  "health",
+  "history.list",
+  "inspector.recent",
+  "inspector.summary",
+  "jobs.list",
+  "licenses.list",
+  "link.list",
+  "link.show",
+  "metrics.render",
+  "nats.show",
+  "openapi",
+  "rest.requests",
+  "rest.status",
+  "runs.list",
+  "runs.show",
+  "scripts.list",
+  "sessions.get",
+  "sync.status",
+  "tls.cert",
+  "tls.pin",
+  "token.rights",
+  "traces.get",
+  "traces.list",
+  "usb.events",
+  "usb.list",
+  "witness.checkpoint",
+  "witness.key",
+];

@@ -168,6 +168,7 @@ export const exportAudit = operation({
   summary: "Write all rows of the audit log as JSON lines",
   scope: "audit",
   reveals: true,
+  acts: true,
   leftOut: { http: BULKY, script: BULKY },
   input: v.strictObject({
     output: field(v.optional(PATH), "File to write (.gz compresses); without it, the rows are returned"),

@@ -26,6 +26,10 @@ export interface Caller {
    * seconds to read the rest. For `rest`.
    */
   readonly ended?: () => void;
+  /** As `signal`, but it goes on when its client has gone, or its answer ends that stays open; for `rest`. */
+  readonly lasting?: AbortSignal;
+  /** The rows of a call that the request carries, in place of the request's own, for `rest`. @param agent who makes it, by its own word. */
+  readonly rowsOf?: (agent: string) => CallRows;
   /** Of a request that is handed on to another host (`relays` of the route), for `rest`. */
   readonly relay?: Relay;
   /** The run that the operation is an action of; absent when it was called by itself. */
@@ -47,6 +51,14 @@ export interface Caller {
   announce(subject: string): Promise<void>;
   /** Puts on record that what was announced failed; absent where the surface or the run records outcomes itself. */
   recordFailure?(subject: string, error: unknown): Promise<void>;
+}
+
+/** The rows of a call inside a request. */
+export interface CallRows {
+  /** As of {@link Caller}. */
+  announce(subject: string): Promise<void>;
+  /** Puts on record how it ended: `ok:200`, `failed:404`, `error`. Never throws. */
+  ended(outcome: string, subject: string): Promise<void>;
 }
 
 /** What an operation says of a request that it hands on to another host. What it does not hand on is limited and on record here. */

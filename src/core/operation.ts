@@ -85,6 +85,8 @@ export interface Operation<
   readonly changes?: true | "announces";
   /** Set when its answer has secrets or shows the screen: like a change, it runs only after an audit row is on disk. */
   readonly reveals?: true;
+  /** Set when it does more than read, though it has no `changes`: it writes a file that its caller names, or carries calls of others. */
+  readonly acts?: true;
   /**
    * Set when what it changes or reveals is not this host's: it leaves its audit row where one can be written, and runs all the
    * same where none can (a read-only container).
@@ -146,6 +148,16 @@ export function operation<const I extends InputSchema, O extends OutputSchema, S
 ): Operation<I, O, S> {
   return definition;
 }
+
+/** The scopes that only let a token look; `any` is about the token itself. */
+const LOOKING: readonly Need[] = ["metrics", "read", "screen", "audit", "any"];
+
+/**
+ * Whether it only reads: it changes nothing, and its scope lets nobody act. What merely has no `changes` may do more: flow
+ * commands run others, and what needs `admin` may show a secret.
+ */
+export const isReadOnly = ({ scope, changes, acts, uses, http }: Operation): boolean =>
+  LOOKING.includes(scope) && !changes && !acts && !uses && http?.public !== "signed";
 
 /** The longest path that goes on record as it is, in characters. */
 const MAX_PATH = 200;

@@ -118,7 +118,7 @@ export function call(
   };
 
   const callerOf = (
-    { request, server, client, grant, announce, relay, link }: Exchange,
+    { request, server, client, grant, announce, rowsOf, relay, link }: Exchange,
     goesOn: boolean,
   ): Caller => {
     let open: ReturnType<OpenAnswers["open"]> | undefined;
@@ -141,10 +141,14 @@ export function call(
         ]);
         return signal;
       },
+      get lasting() {
+        return AbortSignal.any([stopping, ...(grant?.name == null ? [] : [untilRevoked(grant.name)])]);
+      },
       get gone() {
         return request.raw.signal;
       },
       announce,
+      rowsOf,
       ...(relay && { relay }),
       ...(staysOpen && {
         ended() {

@@ -38,6 +38,7 @@ export interface LinkEntry {
 }
 
 const noRecord = async () => {};
+const NO_ROWS = { announce: noRecord, ended: noRecord };
 
 /** One request, and what the steps found out about it. */
 export class Exchange {
@@ -57,6 +58,10 @@ export class Exchange {
   relay: Relay | null = null;
   /** Whether it needs no row, as another host has one. */
   isElsewhere = false;
+  /** Who makes the call that it carries, by its own word; null for what is no such call. That has rows of its own. */
+  agent: string | null = null;
+  /** The rows of such a call. */
+  rowsOf: NonNullable<Caller["rowsOf"]> = () => NO_ROWS;
 
   constructor(
     readonly request: HonoRequest,

@@ -30,16 +30,35 @@ export const record =
       }
       return audit.announce(entryOf(exchange), announced);
     };
+    // Of a call inside the request, whose answer may begin before it has ended.
+    let isCalling = false;
+    // The answer goes out first.
+    const letGo = () => {
+      if (release && !isCalling) setImmediate(release);
+    };
+    exchange.rowsOf = (agent) => {
+      exchange.agent = agent;
+      isCalling = true;
+      return {
+        announce: exchange.announce,
+        async ended(outcome, subject) {
+          await audit.answered(entryOf(exchange), outcome, subject);
+          isCalling = false;
+          letGo();
+        },
+      };
+    };
     return after(next(exchange), async (response) => {
       if (exchange.route.isRoutine && response.ok) return response;
       const isUnchanged = exchange.route.entry === "signed" && subject === null;
       const unchanged = response.status === 101 ? "opened" : "unchanged";
       const refusal = exchange.refusal ?? (isUnchanged ? unchanged : null);
       const isElsewhere = exchange.isElsewhere && subject === null;
+      const hasRows = exchange.agent !== null && response.ok;
       if (refusal) await audit.refused(entryOf(exchange), refusal);
-      else if (!isElsewhere) await audit.answered(entryOf(exchange), outcomeOf(response.status), subject);
-      // The answer goes out first.
-      if (release) setImmediate(release);
+      else if (!isElsewhere && !hasRows)
+        await audit.answered(entryOf(exchange), outcomeOf(response.status), subject);
+      letGo();
       return response;
     });
   };
@@ -59,7 +78,7 @@ async function refusePipelined({ request }: Exchange): Promise<void> {
 /** A request as its rows show it. */
 export type RequestEntry = ReturnType<typeof entryOf>;
 
-export function entryOf({ client, request, grant, route, link }: Exchange) {
+export function entryOf({ client, request, grant, route, link, agent }: Exchange) {
   return {
     client: client?.address ?? "unknown",
     /** What limits count by (`client-address.ts`). */
@@ -70,8 +89,9 @@ export function entryOf({ client, request, grant, route, link }: Exchange) {
     /** The name of its token; null for the host's own token, and without a valid one. */
     token: grant?.name ?? null,
     via: link?.via ?? null,
+    agent,
     // Who polls for events would get that of the poll before, again and again.
-    quiet: route.staysOpen,
+    quiet: route.staysOpen && agent === null,
   };
 }
 
@@ -100,8 +120,15 @@ export function createRequestAudit(audit: AuditLog | null, failed: () => void, m
   const append = async (host_id: string | null, detail: string, quiet = false) => {
     await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail }, { quiet });
   };
-  const appendRequest = ({ client, method, path, token, via, quiet }: RequestEntry, outcome: string) => {
-    const who = `${token === null ? "" : ` token=${token}`}${via === null ? "" : ` via=${via}`}`;
+  const appendRequest = (
+    { client, method, path, token, via, agent, quiet }: RequestEntry,
+    outcome: string,
+  ) => {
+    const who = [
+      ...(token === null ? [] : [` token=${token}`]),
+      ...(agent === null ? [] : [` agent=${agent}`, " via=mcp"]),
+      ...(via === null ? [] : [` via=${via}`]),
+    ].join("");
     return append(client, `${method} ${path} -> ${outcome}${who}`, quiet);
   };
 

@@ -28,6 +28,8 @@ import type { Log } from "../lib/log";
 import type { RunningServer } from "../lib/running-server";
 import type { LinkHub } from "../link/hub";
 import type { HostLink, Hub } from "../link/links";
+import type { createMcp, McpOptions } from "../mcp/open";
+import type { Choice } from "../mcp/toolsets";
 import type { Metrics } from "../metrics/metrics";
 import type { NatsDesk } from "../nats/desk";
 import type { NatsHostState } from "../nats/operations/fleet";
@@ -124,6 +126,13 @@ export interface Service {
   deskTokens(): Promise<DeskTokens>;
   /** The pin of the TLS key with which a server here speaks. */
   ownPin(): Promise<string>;
+  /** Agents at `POST /mcp`. */
+  mcp(): ReturnType<typeof createMcp>;
+  /** The agent that has started this process. @throws `bad_input` for a tool that there is not. */
+  agentsOverStdio(how: Pick<McpOptions, "on"> & { readonly approve: boolean }): Promise<{
+    /** Resolves when the agent has gone, or `signal` is aborted. */
+    serve(choice: Choice, signal: AbortSignal): Promise<void>;
+  }>;
   metrics(): Promise<Metrics>;
   /** The jobs that this host takes from a desk. */
   planJobs(): Promise<PlanJobs>;

@@ -7,6 +7,7 @@ import { field, flag, whole } from "../core/fields";
 import type { Operation } from "../core/operation";
 import { SERVER_FIELDS } from "../http/options";
 import type { Log } from "../lib/log";
+import { SERVED_MCP_FIELDS } from "../mcp/options";
 import { ICE_FIELDS, INBOX_FIELDS } from "../peers/options";
 
 /** What scripts may do only where svc was started with the flag. */
@@ -31,6 +32,7 @@ export const SERVICE_FIELDS = {
     "Take links: hosts that join dial out to this desk, which reaches them over the connection (--max-connections)",
   ),
   mask_serials: flag("Hide serial numbers of USB devices"),
+  ...SERVED_MCP_FIELDS,
   ...INBOX_FIELDS,
   ...ICE_FIELDS,
 };

@@ -77,6 +77,7 @@ export const showTrace = operation({
   summary: "Show the steps of a trace",
   scope: "screen",
   reveals: true,
+  acts: true,
   // Most are files that somebody has; no row is needed for those.
   elsewhere: true,
   subcommand: "trace show",

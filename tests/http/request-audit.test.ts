@@ -19,6 +19,7 @@ const entry = (client: string): RequestEntry => ({
   path: "/sessions",
   token: null,
   via: null,
+  agent: null,
   quiet: false,
 });
 const details = (rows: readonly AuditEvent[]) => rows.map(({ host_id, detail }) => [host_id, detail]);

@@ -1,0 +1,258 @@
+/**
+ * Calls of tools: what only reads is done at once, a change is proposed and then confirmed. Every call leaves a row.
+ */
+import { parseCall } from "../core/call";
+import type { Caller, CallRows } from "../core/caller";
+import type { Operation } from "../core/operation";
+import { allows, type Grant } from "../core/rights";
+import { metadataOf } from "../core/schema";
+import { deadline } from "../lib/deadline";
+import { badInput, failureOf, forbidden, HTTP_STATUS, messageOf } from "../lib/errors";
+import { sizeWithin } from "../lib/json-size";
+import type { Log } from "../lib/log";
+import { printable } from "../lib/sanitize";
+import type { Budget } from "./budget";
+import { failed, said, type ToolResult, text, UNTRUSTED, untrusted } from "./content";
+import { effectsOf } from "./effects";
+import { agentGrant, userOf } from "./grant";
+import type { Hosts } from "./hosts";
+import { type Decision, LIFETIME_MS, type Proposal, type Proposals } from "./proposals";
+import { CONFIRM_TOOL, extrasOf, isPicture, isProposed, type ListedTool, listed, SIDE } from "./tools";
+import { CONFIRM, toolName } from "./toolsets";
+
+/** Asks a person with another token. */
+export type AskPerson = (question: {
+  readonly what: string;
+  readonly detail: string;
+  readonly digest: string;
+  readonly caller: Pick<Caller, "grant" | "client">;
+  readonly signal: AbortSignal;
+}) => Promise<Decision>;
+
+/** What calls are made with. */
+export interface CallsParts {
+  /** What operations run on. */
+  readonly service: object;
+  /** The table. */
+  readonly operations: readonly Operation[];
+  /** Runs an operation, with all that stands before it. */
+  perform(operation: Operation, input: unknown, caller: Caller): unknown;
+  /** The hosts of `--on`; null where agents have this one alone. */
+  readonly hosts: Hosts | null;
+  /** Set where a person has to allow each change. */
+  readonly ask: AskPerson | null;
+  readonly log: Log;
+  readonly proposals: Proposals;
+  readonly budget: Budget;
+}
+
+/** Who calls. */
+export interface Asking {
+  readonly caller: Caller;
+  readonly rows: CallRows;
+  /** The name of the client, by its own word. */
+  readonly agent: string;
+  /** Aborted when the client has cancelled the call. */
+  readonly signal: AbortSignal;
+  /** Takes how far it is; absent when the client does not look. */
+  readonly progress?: ((done: number, total: number | undefined, message: string) => void) | undefined;
+}
+
+export type Calls = ReturnType<typeof createCalls>;
+
+/** How long `confirm` waits for a person, in milliseconds: clients give up after a minute. */
+const WAIT_MS = 45_000;
+
+export function createCalls(parts: CallsParts) {
+  const { operations, perform, hosts, proposals, budget, log } = parts;
+  const check = operations.find(({ name }) => name === "execute.check");
+  const listedOf = new Map<Operation, ListedTool>();
+
+  const tool = (operation: Operation) => {
+    const made = listedOf.get(operation) ?? listed(operation, hosts !== null);
+    listedOf.set(operation, made);
+    return made;
+  };
+
+  /** Those of `offered` that the token may use. */
+  const usable = (offered: readonly Operation[], grant: Grant) => {
+    const own = agentGrant(grant);
+    return offered.filter(({ scope }) => allows(own, scope));
+  };
+
+  const read = async (operation: Operation, given: Fields, asking: Asking): Promise<ToolResult> => {
+    const { fields, on, side } = partsOf(operation, given, hosts !== null);
+    const caller = callerFor(operation, asking);
+    if (on !== undefined && hosts) {
+      if (!allows(caller.grant, "operate")) throw forbidden("on: asking other hosts needs operate");
+      const answers = await hosts.ask(on, operation, fields, caller.signal);
+      const shown = answers.map(async (answer) =>
+        answer.ok && isPicture(operation)
+          ? [text(`Host ${printable(answer.label, 130)}:`), ...(await picture(answer.result, side))]
+          : [untrusted(answer)],
+      );
+      return { content: (await Promise.all(shown)).flat(), _meta: UNTRUSTED };
+    }
+    const answer = await perform(operation, fields, caller);
+    const content = isPicture(operation) ? await picture(answer, side) : [untrusted(answer)];
+    return { content, _meta: UNTRUSTED };
+  };
+
+  /** Checks a change and keeps it; nothing is done. */
+  const propose = async (operation: Operation, given: Fields, asking: Asking) => {
+    const { caller } = asking;
+    const user = userOf(caller.grant);
+    const input = parseCall(operation, given);
+    for (const [name, value] of Object.entries(given)) {
+      const entry = operation.input.entries[name];
+      const { actions } = entry ? metadataOf(entry as Parameters<typeof metadataOf>[0]) : {};
+      if (actions && check) await perform(check, { actions: value }, callerFor(check, asking));
+    }
+    operation.requires?.(parts.service, input);
+    const effects = effectsOf(operations, operation, given);
+    const { digest } = proposals.add(user, { operation, input: structuredClone(given), effects });
+    const result = said(
+      "Proposed, nothing is done yet. It would do this:",
+      ...effects,
+      `Digest: ${digest}`,
+      `Call \`${CONFIRM}\` with this digest within 10 minutes to do it.${parts.ask ? " It then waits for a person with another token." : ""}`,
+      budget.words(user),
+    );
+    return { digest, result };
+  };
+
+  /** @returns the answer where there is no yes yet; undefined where there is. */
+  const permission = async (proposal: Proposal, { caller, agent, signal }: Asking) => {
+    const { digest, operation, effects, expires } = proposal;
+    if (!parts.ask) return undefined;
+    proposal.decision ??= parts.ask({
+      what: `${operation.name}, as an agent that says it is ${agent}`,
+      detail: effects.join("; "),
+      digest,
+      caller,
+      signal: AbortSignal.timeout(Math.max(1, Math.min(LIFETIME_MS, expires - Date.now()))),
+    });
+    const { decision: asked } = proposal;
+    asked.catch(() => {
+      if (proposal.decision === asked) delete proposal.decision;
+    });
+    const decision = await deadline(asked, { ms: WAIT_MS, late: () => "waiting" as const, signal });
+    if (decision === "allowed") return undefined;
+    if (decision === "waiting") {
+      return said(
+        "Nothing is done yet: it waits for a person with another token (`svc approvals list`, or the dashboard).",
+        `Call \`${CONFIRM}\` with the same digest again to go on waiting.`,
+      );
+    }
+    proposals.take(userOf(caller.grant), digest);
+    throw forbidden(decision === "denied" ? "a person has denied it" : "no person has allowed it in time");
+  };
+
+  const confirm = async ({ digest }: Fields, offered: readonly Operation[], asking: Asking) => {
+    const user = userOf(asking.caller.grant);
+    if (typeof digest !== "string") throw badInput("digest: expected the digest of a proposal");
+    const proposal = proposals.find(user, digest);
+    const { operation, input } = proposal;
+    if (!offered.includes(operation))
+      throw forbidden(`${toolName(operation.name)} is not offered any longer`);
+    budget.require(user);
+    const waiting = await permission(proposal, asking);
+    if (waiting) return waiting;
+    // Another call may have done it, or used up the rest, while a person was asked.
+    budget.require(user);
+    proposals.take(user, digest);
+    budget.spend(user);
+    const answer = await perform(operation, input, callerFor(operation, asking));
+    return { content: [text(`Done. ${budget.words(user)}`), untrusted(answer)], _meta: UNTRUSTED };
+  };
+
+  return {
+    /** The list of tools. */
+    list(offered: readonly Operation[], grant: Grant): ListedTool[] {
+      const own = usable(offered, grant);
+      return [...own.map(tool), ...(own.some(isProposed) ? [CONFIRM_TOOL] : [])];
+    },
+    /** Whether there is such a tool. */
+    has: (offered: readonly Operation[], grant: Grant, name: string): boolean =>
+      usable(offered, grant).some(
+        (one) => toolName(one.name) === name || (name === CONFIRM && isProposed(one)),
+      ),
+    /** Calls a tool. What goes wrong is the answer: the model can do something about it. Never throws. */
+    async call(
+      offered: readonly Operation[],
+      name: string,
+      given: Fields,
+      asking: Asking,
+    ): Promise<ToolResult> {
+      const own = usable(offered, asking.caller.grant);
+      const operation = own.find((one) => toolName(one.name) === name);
+      let subject = `mcp ${printable(name, 80)}`;
+      let outcome = "ok:200";
+      try {
+        if (sizeWithin(given, LIMITS) === undefined)
+          throw badInput("arguments: expected fewer levels inside each other");
+        if (operation && isProposed(operation)) {
+          subject = `mcp.propose ${operation.name}`;
+          const { digest, result } = await propose(operation, given, asking);
+          subject += ` digest=${digest}`;
+          return result;
+        }
+        if (operation) {
+          // Not its fields: a script that is to be checked may hold a secret.
+          subject = operation.name;
+          return await read(operation, given, asking);
+        }
+        if (name !== CONFIRM) throw badInput(`there is no tool ${printable(name, 80)}`);
+        subject = `mcp.confirm digest=${printable(`${given.digest}`, 64)}`;
+        return await confirm(given, own, asking);
+      } catch (thrown) {
+        const failure = failureOf(thrown);
+        outcome = failure ? `failed:${HTTP_STATUS[failure.code]}` : "error";
+        if (!failure) log.error(`${name} failed: ${messageOf(thrown)}`, thrown);
+        return failed(failure?.message ?? "internal error");
+      } finally {
+        await asking.rows.ended(outcome, subject);
+      }
+    },
+  };
+}
+
+/** A body has its own limit; JSON can be too deep to be gone through. */
+const LIMITS = { bytes: Number.POSITIVE_INFINITY, depth: 200 };
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const picture = async (answer: unknown, side: number) => (await import("./picture")).pictureOf(answer, side);
+
+/** The input of the operation, and what the tool takes besides. @throws a `bad_input` failure for a bad one of these. */
+function partsOf(operation: Operation, given: Fields, hasHosts: boolean) {
+  const extras: readonly string[] = extrasOf(operation, hasHosts);
+  const fields = Object.fromEntries(Object.entries(given).filter(([name]) => !extras.includes(name)));
+  const { on, max_side: side = SIDE.usual } = given;
+  if (extras.includes("on") && on !== undefined && typeof on !== "string")
+    throw badInput("on: expected a text");
+  const isSide = Number.isInteger(side) && Number(side) >= SIDE.least && Number(side) <= SIDE.most;
+  if (extras.includes("max_side") && !isSide)
+    throw badInput(`max_side: expected a whole number from ${SIDE.least} to ${SIDE.most}`);
+  return { fields, on: extras.includes("on") ? (on as string | undefined) : undefined, side: Number(side) };
+}
+
+/** The caller of an operation, for an agent. A change ends with the token and the process, a run and a read with the call too. */
+function callerFor(operation: Operation, { caller, rows, signal, progress }: Asking): Caller {
+  const { kind, client, clientKey, gone, lasting = caller.signal } = caller;
+  const goesOn = isProposed(operation) && !operation.http?.long && !operation.uses;
+  let ended: AbortSignal | undefined;
+  return {
+    kind,
+    client,
+    clientKey,
+    grant: agentGrant(caller.grant),
+    get signal() {
+      ended ??= goesOn ? lasting : AbortSignal.any([lasting, signal]);
+      return ended;
+    },
+    ...(gone && { gone }),
+    ...(progress && { progress: ({ done, total, what }) => progress(done, total, what) }),
+    announce: rows.announce,
+  };
+}

@@ -1,0 +1,83 @@
+/**
+ * What agents have proposed and not confirmed yet.
+ *
+ * The promise: a proposal is one user's, is done once at most, and is forgotten after {@link LIFETIME_MS}. Its digest is of the
+ * tool and of all that it was given, so what is confirmed is what was proposed, and what a person was asked.
+ */
+
+import type { Operation } from "../core/operation";
+import { RecentMap } from "../lib/buckets";
+import { notFound } from "../lib/errors";
+
+/** As long as an approval waits, in milliseconds. */
+export const LIFETIME_MS = 600_000;
+
+/** How many of one user are kept; the oldest goes first. */
+const OF_A_USER = 32;
+
+/** How many users have some. */
+const MAX_USERS = 1_024;
+
+export type Decision = "allowed" | "denied" | "expired";
+
+/** A change that was proposed. */
+export interface Proposal {
+  readonly operation: Operation;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly effects: readonly string[];
+  readonly digest: string;
+  readonly expires: number;
+  /** What a person says, once one was asked. */
+  decision?: Promise<Decision>;
+}
+
+export type Proposals = ReturnType<typeof createProposals>;
+
+/** @param now milliseconds since the epoch. */
+export function createProposals(now: () => number = Date.now) {
+  const users = new RecentMap<Map<string, Proposal>>(MAX_USERS);
+  const of = (user: string) => {
+    const own = users.get(user) ?? new Map<string, Proposal>();
+    for (const [digest, { expires }] of own) if (expires <= now()) own.delete(digest);
+    return own;
+  };
+  return {
+    /** Keeps it; the same once more is the same proposal. */
+    add(user: string, proposed: Pick<Proposal, "operation" | "input" | "effects">): Proposal {
+      const own = of(user);
+      const digest = digestOf(proposed.operation.name, proposed.input);
+      const kept = own.get(digest);
+      if (kept) return kept;
+      const proposal = { ...proposed, digest, expires: now() + LIFETIME_MS };
+      own.set(digest, proposal);
+      for (const oldest of [...own.keys()].slice(0, -OF_A_USER)) own.delete(oldest);
+      users.set(user, own);
+      return proposal;
+    },
+    /** @throws a `not_found` failure. */
+    find(user: string, digest: string): Proposal {
+      const found = of(user).get(digest);
+      if (found) return found;
+      throw notFound(
+        "no proposal has this digest: it was done, denied or never made, or is older than 10 minutes",
+      );
+    },
+    /** Takes it away: nobody else does it. @throws as `find`. */
+    take(user: string, digest: string): Proposal {
+      const found = this.find(user, digest);
+      of(user).delete(digest);
+      return found;
+    },
+  };
+}
+
+/** SHA-256 of the tool and its input, in hexadecimal; the order of fields makes no difference. */
+const digestOf = (name: string, input: unknown): string =>
+  Bun.SHA256.hash(`svc-mcp-v1\n${name}\n${JSON.stringify(sorted(input))}`, "hex");
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]));
+}

@@ -1,0 +1,40 @@
+/** MCP over stdin and stdout: one client, which has started this process. */
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { type Caller, type CallerService, localCaller } from "../core/caller";
+import type { Operation } from "../core/operation";
+import { messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+import type { createTools } from "./open";
+
+/** Serves the client until it closes stdin, or `signal` is aborted. */
+export async function serveClient(
+  service: CallerService & { readonly log: Log },
+  { serverFor }: Pick<Awaited<ReturnType<typeof createTools>>, "serverFor">,
+  offered: readonly Operation[],
+  signal: AbortSignal,
+): Promise<void> {
+  const caller: Caller = localCaller(service, "cli", { signal, warn: (text) => service.log.warn(text) });
+  const append = async (agent: string, detail: string) => {
+    const row = { event_type: "cli", host_id: null, viewer_id: null };
+    await (await service.audit())?.append({
+      ...row,
+      detail: `mcp -> ${detail} token=local agent=${agent} via=mcp`,
+    });
+  };
+  const rowsOf = (agent: string) => ({
+    announce: (subject: string) => append(agent, `started ${subject}`),
+    ended: (outcome: string, subject: string) =>
+      append(agent, `${outcome} ${subject}`).catch((error) =>
+        service.log.error(`a row of the audit log is missing: ${messageOf(error)}`),
+      ),
+  });
+  const over = new Promise<void>((resolve) => {
+    process.stdin.once("end", resolve).once("close", resolve);
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const handle = serveStdio(() => serverFor({ caller, offered, rowsOf }), {
+    onerror: (error) => service.log.error(`MCP: ${error.message}`),
+  });
+  await over;
+  await handle.close();
+}

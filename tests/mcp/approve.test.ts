@@ -1,0 +1,60 @@
+/** Changes that wait for a person. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { post, testServer } from "../support";
+import { asked, connectAgent, dataIn, ERAS, makeToken, rowsOf, runsOf } from "./support";
+
+setDefaultTimeout(120_000);
+
+const approving = { mcp_write: true, mcp_approve: true } as const;
+const query = "?toolsets=jobs";
+
+describe.each(ERAS)("with --approve, for an agent of %s", (era) => {
+  test("a change waits for a person with another token, who sees its effects", async () => {
+    await using host = await testServer({ service: approving });
+    const token = await makeToken(host.configDir, "bob", ["read", "operate"]);
+    await using agent = await connectAgent(host.server.url, token, { query, era });
+    const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
+    const call = agent.call("confirm", { digest });
+    const question = await asked(host.call);
+    expect(question).toMatchObject({ digest, what: "execute.actions, as an agent that says it is tester" });
+    expect(question.detail).toContain('1. AC_log (message="hello")');
+    expect(await runsOf(host.call)).toHaveLength(0);
+    const own = await fetch(`${host.server.url}/approvals/allow`, {
+      ...post({ id: question.id }),
+      headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+    });
+    expect(own.status).toBe(403);
+    expect((await host.call("/approvals/allow", post({ id: question.id }))).status).toBe(200);
+    const done = await call;
+    expect(dataIn(done.text)).toMatchObject({ ok: true });
+  });
+
+  test("what a person denies is not done, then or later", async () => {
+    await using host = await testServer({ service: approving });
+    const token = await makeToken(host.configDir, "bob", ["read", "operate"]);
+    await using agent = await connectAgent(host.server.url, token, { query, era });
+    const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
+    const call = agent.call("confirm", { digest });
+    const { id } = await asked(host.call);
+    await host.call("/approvals/deny", post({ id }));
+    expect(await call).toMatchObject({ isError: true, text: "a person has denied it" });
+    expect((await agent.call("confirm", { digest })).text).toContain("no proposal has this digest");
+    expect(await runsOf(host.call)).toHaveLength(0);
+    expect(await rowsOf(host.call)).toContain(
+      `POST /mcp -> failed:403 mcp.confirm digest=${digest} token=bob agent=tester via=mcp`,
+    );
+  });
+
+  test("two who confirm the same ask one person, and it is done once", async () => {
+    await using host = await testServer({ service: approving });
+    const token = await makeToken(host.configDir, "bob", ["read", "operate"]);
+    await using agent = await connectAgent(host.server.url, token, { query, era });
+    const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
+    const both = [agent.call("confirm", { digest }), agent.call("confirm", { digest })];
+    const { id } = await asked(host.call);
+    await host.call("/approvals/allow", post({ id }));
+    const errors = (await Promise.all(both)).map(({ isError }) => isError);
+    expect(errors.toSorted()).toEqual([false, true]);
+    expect(await runsOf(host.call)).toHaveLength(1);
+  });
+});

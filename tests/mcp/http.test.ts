@@ -1,0 +1,113 @@
+/** `POST /mcp` as HTTP. */
+import { describe, expect, test } from "bun:test";
+import { testServer } from "../support";
+import { connectAgent, makeToken } from "./support";
+
+const initialize = {
+  ...{ jsonrpc: "2.0", id: 1, method: "initialize" },
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+};
+
+const sent = (message: unknown, headers: Record<string, string> = {}): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers },
+  body: JSON.stringify(message),
+});
+
+describe("POST /mcp", () => {
+  test("refuses a page of another origin, and takes one of its own and those of --allow-origin", async () => {
+    const allowed = "https://agents.example";
+    await using host = await testServer({ service: { allow_origin: [allowed] } });
+    const statusFor = async (origin: string) =>
+      (await host.call("/mcp", sent(initialize, { origin }))).status;
+    expect(await statusFor("https://evil.example")).toBe(403);
+    expect(await statusFor("http://127.0.0.1:1")).toBe(403);
+    expect(await statusFor("null")).toBe(403);
+    expect(await statusFor(host.server.url)).toBe(200);
+    expect(await statusFor(allowed)).toBe(200);
+  });
+
+  test("refuses a host name that is not the server's", async () => {
+    await using host = await testServer();
+    expect((await host.call("/mcp", sent(initialize, { host: "evil.example" }))).status).toBe(421);
+  });
+
+  test("says how to sign in", async () => {
+    await using host = await testServer();
+    const refused = await fetch(`${host.server.url}/mcp`, sent(initialize));
+    expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  });
+
+  test("has no session that a GET or DELETE could be about", async () => {
+    await using host = await testServer();
+    for (const method of ["GET", "DELETE"]) {
+      const { status, headers } = await host.call("/mcp", { method });
+      expect([status, headers.get("allow")]).toEqual([405, "POST"]);
+    }
+  });
+
+  test("takes one message a request", async () => {
+    await using host = await testServer();
+    const { status } = await host.call("/mcp", sent([initialize, initialize]));
+    expect(status).toBe(400);
+  });
+
+  test("lets nobody wait for changes that never come", async () => {
+    await using host = await testServer();
+    const answer = await host.call(
+      "/mcp",
+      sent({ jsonrpc: "2.0", id: 7, method: "subscriptions/listen", params: {} }),
+    );
+    expect(await answer.json()).toMatchObject({ id: 7, error: { code: -32_601 } });
+  });
+
+  test("names the tool that there is not in the address", async () => {
+    await using host = await testServer();
+    const { status } = await host.call("/mcp?tools=usb_lists", sent(initialize));
+    expect(status).toBe(400);
+  });
+
+  test("takes several words of the address", async () => {
+    await using host = await testServer();
+    const query = "?tools=usb_list,jobs_list&exclude_tools=jobs_list";
+    await using agent = await connectAgent(host.server.url, `${host.server.token.current()}`, { query });
+    expect(await agent.tools()).toEqual(["usb_list"]);
+  });
+
+  test("offers a token what its scopes allow", async () => {
+    await using host = await testServer();
+    await using agent = await connectAgent(
+      host.server.url,
+      await makeToken(host.configDir, "bob", ["screen"]),
+    );
+    const tools = await agent.tools();
+    expect(tools).toContain("desktop_screenshot");
+    expect(tools).not.toContain("jobs_list");
+    expect(agent.call("jobs_list")).rejects.toThrow("Unknown tool");
+  });
+
+  test("leaves the connection as it was after a stream", async () => {
+    await using host = await testServer({ service: { mcp_write: true } });
+    await using agent = await connectAgent(host.server.url, `${host.server.token.current()}`, {
+      query: "?toolsets=jobs",
+    });
+    for (const nth of [1, 2, 3]) {
+      const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", [`${nth}`]]] });
+      expect((await agent.call("confirm", { digest })).isError).toBe(false);
+    }
+  });
+
+  test("loads nothing of MCP before the first message", async () => {
+    const script = `
+      const { createService } = await import("./src/service");
+      const { operations } = await import("./src/operations");
+      const loaded = () => Object.keys(require.cache ?? {}).filter((name) => name.includes("@modelcontextprotocol"));
+      createService({ configDir: "/tmp/none" });
+      console.log(operations.length > 0, loaded().length);`;
+    const child = Bun.spawn([process.execPath, "-e", script], {
+      cwd: `${import.meta.dir}/../..`,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    expect((await child.stdout.text()).trim()).toBe("true 0");
+  });
+});

@@ -1,0 +1,69 @@
+/** `svc mcp`. */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createService } from "../../src/service";
+import { post, SOURCE, serveSource, temporaryFolder } from "../support";
+import { asked, dataIn, ERAS, startAgent } from "./support";
+
+setDefaultTimeout(180_000);
+
+const envFor = (configDir: string) => ({
+  PATH: `${process.env.PATH}`,
+  HOME: configDir,
+  SVC_CONFIG_DIR: configDir,
+});
+
+/** The rows of a log that nobody writes any longer. */
+async function rowsIn(configDir: string): Promise<string[]> {
+  const service = createService({ configDir });
+  const rows = (await (await service.audit())?.list({ limit: 100 })) ?? [];
+  await service.stop();
+  return rows.map(({ detail }) => `${detail}`).toReversed();
+}
+
+describe.each(ERAS)("svc mcp, for an agent of %s,", (era) => {
+  test("reads, and every call is on record", async () => {
+    using folder = temporaryFolder();
+    const agent = await startAgent([...SOURCE, "mcp"], envFor(folder.path), { name: "desk top", era });
+    expect(dataIn((await agent.call("jobs_list")).text)).toEqual({ jobs: [], problems: [] });
+    expect(await agent.tools()).not.toContain("confirm");
+    await agent.client.close();
+    expect(await rowsIn(folder.path)).toContain(
+      "mcp -> ok:200 jobs.list token=local agent=desk%20top via=mcp",
+    );
+  });
+
+  test("changes something in two steps with --write", async () => {
+    using folder = temporaryFolder();
+    const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write"];
+    const agent = await startAgent(command, envFor(folder.path), { era });
+    const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
+    expect(dataIn((await agent.call("confirm", { digest })).text)).toMatchObject({ ok: true });
+    await agent.client.close();
+    const rows = await rowsIn(folder.path);
+    expect(rows).toContainEqual(
+      expect.stringMatching(/^mcp -> started run=\S+ .* token=local agent=tester via=mcp$/),
+    );
+  });
+});
+
+test("with --approve, the owner of the host says yes at the server beside it", async () => {
+  await using server = await serveSource();
+  const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write", "--approve"];
+  await using agent = await startAgent(command, { ...envFor(server.configDir), SVC_TOKEN: server.token });
+  const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
+  const call = agent.call("confirm", { digest });
+  const { id } = await asked(server.call);
+  expect((await server.call("/approvals/allow", post({ id }))).status).toBe(200);
+  expect(dataIn((await call).text)).toMatchObject({ ok: true });
+});
+
+test("--approve without --write is wrong usage, and so is a tool that there is not", async () => {
+  using folder = temporaryFolder();
+  for (const flags of [["--approve"], ["--tools", "usb_lists"], ["--toolsets", "reads"]]) {
+    const child = Bun.spawn([...SOURCE, "mcp", ...flags], {
+      env: envFor(folder.path),
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    expect([await child.exited, await child.stdout.text()]).toEqual([2, ""]);
+  }
+});
