@@ -108,9 +108,9 @@ test("a stream with a deadline ends when its host goes on beyond that", async ()
     }),
   );
   const ended = new AbortController();
-  for await (const one of followEvents(serverAt(host.url), { withinMs: 50, signal: ended.signal })) {
+  for await (const one of followEvents(serverAt(host.url), { withinMs: 1_000, signal: ended.signal })) {
     if (one.kind === "event") continue;
-    expect(one).toMatchObject({ kind: "cut", error: "not all within 0.05 s" });
+    expect(one).toMatchObject({ kind: "cut", error: "not all within 1 s" });
     break;
   }
 });
