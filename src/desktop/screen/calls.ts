@@ -34,6 +34,8 @@ const STATS = v.object({
   height: COUNT,
   /** Bytes that wait for the viewer to read. */
   unsent: COUNT,
+  /** Since its last key, pointer or text, while it controls, in seconds; null when there was none, or it does not control. */
+  idle_s: v.nullable(COUNT),
 });
 
 export type Door = v.InferOutput<typeof DOOR>;
@@ -52,7 +54,7 @@ export interface ViewerCalls {
     readonly control: boolean;
     readonly name: string;
   }): Promise<Door>;
-  /** Without control, what a viewer sends is dropped; when it ends, its keys and buttons are released. */
+  /** Without control, what a viewer sends is dropped. Resolves, when it ends, once its keys and buttons are released. */
   controlViewer(id: string, control: boolean): Promise<void>;
   /** Ends a viewer, if it is there. */
   closeViewer(id: string, reason: string): Promise<void>;

@@ -16,7 +16,19 @@ import {
   SIZE,
   startDisplay,
 } from "../support";
-import { CONTINUOUS, CURSOR, FENCE, NAME, QUALITY_6, TIGHT, type Viewer, view, ZRLE } from "./viewer";
+import {
+  CONTINUOUS,
+  CURSOR,
+  EXTENDED_SIZE,
+  FENCE,
+  NAME,
+  QUALITY_6,
+  SIZE as SIZE_CHANGE,
+  TIGHT,
+  type Viewer,
+  view,
+  ZRLE,
+} from "./viewer";
 
 setDefaultTimeout(180_000);
 const test = testWith(...PROGRAMS);
@@ -283,6 +295,79 @@ describe("coming and going:", () => {
     expect(found).toMatchObject({ id, ...SIZE, loss_pct: null });
     expect(found.bytes_sent).toBeGreaterThan(0);
   });
+});
+
+describe("a screen that changes its size:", () => {
+  /** A display within the tests' own that can change its size. */
+  async function startResizable() {
+    const server = Bun.spawn(["Xephyr", "-displayfd", "1", "-screen", "800x600", "-nolisten", "tcp"], {
+      env: display.env,
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const { value } = await server.stdout.getReader().read();
+    const env = { ...process.env, DISPLAY: `:${new TextDecoder().decode(value).trim()}` };
+    return {
+      env,
+      async resize(size: string) {
+        const { exited } = Bun.spawn(["xrandr", "-s", size], { env, stdio: ["ignore", "ignore", "ignore"] });
+        await exited;
+      },
+      async [Symbol.asyncDispose]() {
+        server.kill("SIGKILL");
+        await server.exited;
+      },
+    };
+  }
+
+  testWith(...PROGRAMS, "Xephyr", "xrandr").each([
+    ["as rfbproto has it", [TIGHT, EXTENDED_SIZE, SIZE_CHANGE, FENCE, CONTINUOUS]],
+    ["as RFC 6143 has it", [TIGHT, SIZE_CHANGE]],
+  ])("viewers get the new one, %s", async (_name, encodings) => {
+    await using own = await startResizable();
+    await using made = desktopOn(own.env);
+    const { door } = await openViewer(made.desktop);
+    using viewer = await view(door);
+    viewer.encodings(...encodings);
+    viewer.start();
+    await viewer.shows(() => screenOf(made.desktop));
+    for (const [width, height] of [
+      [640, 480],
+      [1024, 768],
+    ] as const) {
+      await own.resize(`${width}x${height}`);
+      await until("the new size", () => viewer.size.width === width || undefined);
+      expect(viewer.size).toEqual({ width, height });
+      await viewer.shows(() => screenOf(made.desktop));
+    }
+  });
+
+  testWith(
+    ...PROGRAMS,
+    "Xephyr",
+    "xrandr",
+  )("a viewer that cannot change its own is ended, and says why", async () => {
+    await using own = await startResizable();
+    await using made = desktopOn(own.env);
+    const { said } = listen(made.desktop);
+    const { id, door } = await openViewer(made.desktop);
+    using viewer = await view(door);
+    viewer.start();
+    await viewer.shows(() => screenOf(made.desktop));
+    await own.resize("640x480");
+    await until("the end", () => said.length > 1 || undefined);
+    expect(said[1]).toBe(`${id} closed the screen has another size, and this viewer cannot change its own`);
+  });
+});
+
+test("a display that goes away ends its viewers", async () => {
+  const own = await startDisplay({ managed: false });
+  await using made = desktopOn(own.env);
+  const { said } = listen(made.desktop);
+  const { id, door } = await openViewer(made.desktop);
+  using _viewer = await view(door);
+  await own[Symbol.asyncDispose]();
+  await until("the end", () => said.length > 1 || undefined);
+  expect(said[1]).toBe(`${id} closed the X server went away`);
 });
 
 test("a small picture of the screen is a JPEG of the width that was asked for", async () => {

@@ -10,17 +10,19 @@ export const [PLAIN, DRAWN, MIXED, PICTURE] = [1, 2, 3, 4];
 export const MAX_PALETTE = 256;
 /** The most colours of a tile that was drawn: text and its edges, icons. */
 const DRAWN_COLOURS = 96;
+/** Beyond so many colours, a tile has a picture in it, if only in a part. */
+const PICTURE_COLOURS = 512;
 /** A picture changes from one pixel to the next; what was drawn has runs of one colour, whatever its edges. */
 const PICTURE_CHANGES = 0.5;
 
-/** A table from colours to their place in the palette, twice as large as the most there are and more. */
+/** A table from colours to their place in the palette, twice as large as the most there are. */
 const SLOTS = 1_024;
 const slotColour = new Int32Array(SLOTS);
 const slotIndex = new Int16Array(SLOTS);
 /** The search that wrote a slot; others are empty. */
 const slotSearch = new Int32Array(SLOTS);
 let search = 0;
-const palette = new Int32Array(MAX_PALETTE);
+const palette = new Int32Array(PICTURE_COLOURS);
 
 /**
  * Finds the colours of `rect`; they are in the array that {@link paletteOf} shares.
@@ -71,10 +73,10 @@ function changesOf({ pixels, width }: Frame, rect: Rect): number {
 
 /** {@link PLAIN}: one colour. {@link DRAWN}: few. {@link MIXED}: many, and still drawn. {@link PICTURE}: a photograph, a film. */
 export function kindOf(frame: Frame, rect: Rect): number {
-  const count = countColours(frame, rect, DRAWN_COLOURS);
+  const count = countColours(frame, rect, PICTURE_COLOURS);
   if (count === 1) return PLAIN;
   if (count <= DRAWN_COLOURS) return DRAWN;
-  return changesOf(frame, rect) < PICTURE_CHANGES ? MIXED : PICTURE;
+  return count <= PICTURE_COLOURS && changesOf(frame, rect) < PICTURE_CHANGES ? MIXED : PICTURE;
 }
 
 /** Room for the indexes of the largest rectangle; shared, as the palette is: both are good until the next call. */

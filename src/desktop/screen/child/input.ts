@@ -112,10 +112,11 @@ export function createInput(devices: Devices, isControlled: boolean) {
       else waiting.push({ kind: "pointer", buttons: stroke.buttons, at: pointAt(stroke.x, stroke.y) });
       void work();
     },
-    control(on: boolean) {
+    /** Resolves, when control ends, once all is released. */
+    async control(on: boolean): Promise<void> {
       if (hasControl === on) return;
       hasControl = on;
-      if (!on) void release();
+      if (!on) await release();
     },
     /** Resolves when all is released. */
     end(): Promise<void> {

@@ -46,6 +46,9 @@ const TIGHT = 7;
 /** The JPEG quality for the ten levels of a viewer: three, so that viewers share what is encoded. */
 const QUALITIES = [45, 45, 45, 45, 75, 75, 75, 75, 90, 90];
 
+/** What a person does. */
+const ACTS: ReadonlySet<Incoming["kind"]> = new Set(["key", "pointer", "cut"]);
+
 export type Session = ReturnType<typeof createSession>;
 
 export interface SessionOptions {
@@ -54,6 +57,8 @@ export interface SessionOptions {
   readonly input: Input;
   readonly clipboard: ViewerClipboard;
   readonly name: string;
+  /** Whether the viewer controls from the start. */
+  readonly control: boolean;
   /** Called once. */
   readonly ended: (reason: string) => void;
 }
@@ -62,7 +67,9 @@ export function createSession(options: SessionOptions) {
   const { socket, screen, input, clipboard } = options;
   const unread = new Unread();
   const gauge = createGauge();
-  let { name } = options;
+  let { name, control: hasControl } = options;
+  /** When the viewer last did something that counts. */
+  let lastAct: number | null = null;
   let stage: "version" | "security" | "init" | "running" | "ended" = "version";
   let minorVersion = 8;
 
@@ -156,9 +163,12 @@ export function createSession(options: SessionOptions) {
     if (!looker.isReady()) return;
     isSending = true;
     try {
-      if (sizes.length > 0) return sendUpdate([sizes.shift() ?? Buffer.alloc(0)]);
-      const budget = form.coding === "tight" && form.quality !== null ? BUDGET : BUDGET_SMALL;
-      await sendTiles(screen.encoder.encode(dirty, form, budget, nextTile), extras());
+      const size = sizes.shift();
+      if (size) sendUpdate([size]);
+      else {
+        const budget = form.coding === "tight" && form.quality !== null ? BUDGET : BUDGET_SMALL;
+        await sendTiles(screen.encoder.encode(dirty, form, budget, nextTile), extras());
+      }
     } catch (error) {
       void end(messageOf(error));
     } finally {
@@ -193,6 +203,9 @@ export function createSession(options: SessionOptions) {
     for (const one of later) now.push(wrapped(one, await one.bytes));
     if (stage !== "running" || encoder !== screen.encoder) return;
     if (now.length > 0) sendUpdate(now);
+    if (encoded.length === 0) return;
+    gauge.frame();
+    if (known.has(PSEUDO.fence)) send(gauge.fence());
     if (encoded.some((one) => one.isLossy)) refineLater(REST_MS);
   };
   const wrapped = ({ rect }: Encoded, bytes: Buffer) => {
@@ -203,8 +216,6 @@ export function createSession(options: SessionOptions) {
   const sendUpdate = (rects: readonly Buffer[]) => {
     isAsked = false;
     send(Buffer.concat([updateHeader(rects.length), ...rects]));
-    gauge.frame();
-    if (known.has(PSEUDO.fence)) send(gauge.fence());
   };
 
   const refineLater = (ms: number) => {
@@ -277,6 +288,7 @@ export function createSession(options: SessionOptions) {
   };
 
   const take = (message: Incoming) => {
+    if (hasControl && ACTS.has(message.kind)) lastAct = performance.now();
     switch (message.kind) {
       case "format":
         format = message.format;
@@ -366,9 +378,12 @@ export function createSession(options: SessionOptions) {
       unread.add(rest);
       read();
     },
-    control(on: boolean) {
-      input.control(on);
+    /** Resolves, when control ends, once all that the viewer held is released. */
+    async control(on: boolean): Promise<void> {
+      hasControl = on;
+      lastAct = null;
       clipboard.control(on);
+      await input.control(on);
     },
     rename(text: string) {
       name = text;
@@ -379,7 +394,8 @@ export function createSession(options: SessionOptions) {
     stats() {
       const { width, height } = screen.frame;
       if (known.has(PSEUDO.fence) && gauge.outstanding() === 0) send(gauge.fence());
-      return { ...gauge.read(), width, height, unsent: socket.writableLength };
+      const idle_s = lastAct === null ? null : Math.round((performance.now() - lastAct) / 1_000);
+      return { ...gauge.read(), width, height, unsent: socket.writableLength, idle_s };
     },
   };
 }

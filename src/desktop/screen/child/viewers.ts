@@ -89,6 +89,7 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
       input: createInput(backend, viewer.control),
       clipboard: createViewerClipboard(backend, viewer.control),
       name: screenName,
+      control: viewer.control,
       ended: (reason) => closed(id, reason),
     });
     events.viewer(id, "open", "");
@@ -125,7 +126,7 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
       const viewer = viewers.get(id);
       if (!viewer) return;
       viewer.control = control;
-      viewer.session?.control(control);
+      await viewer.session?.control(control);
     },
     async closeViewer(id, reason) {
       (await door)?.forget(id);
