@@ -41,6 +41,8 @@ export interface AsksParts {
   /** The id of the host with this NKey; undefined where no such host has joined. */
   hostId(host: string): string | undefined;
   readonly publish: Publish;
+  /** As `drained` of `guarded.ts`. */
+  drained?(): Promise<void> | undefined;
   /** Names the session of each host that was heard of. */
   readonly sessions: Map<string, string>;
   /** A host has no connection, as the server says. */
@@ -63,7 +65,7 @@ interface Open {
 
 export type Asks = ReturnType<typeof createAsks>;
 
-export function createAsks({ id, key, hostId: idOf, publish, sessions, unheard }: AsksParts) {
+export function createAsks({ id, key, hostId: idOf, publish, drained, sessions, unheard }: AsksParts) {
   const inbox = inboxOf(id);
   const open = new Map<string, Open>();
   const perHost = new Map<string, Set<Open>>();
@@ -180,7 +182,7 @@ export function createAsks({ id, key, hostId: idOf, publish, sessions, unheard }
       const way = {
         say: (frame: object) => outbox.say(frame),
         send: (frame: string | Uint8Array<ArrayBuffer>) => outbox.send(frame),
-        ready: () => outbox.ready(),
+        ready: () => outbox.ready() ?? drained?.(),
         forget: () => forget(token),
       };
       const call = new Call(0, way, bytes);

@@ -66,6 +66,11 @@ class Transport extends NodeTransport {
     this.signal.resolve();
   }
 
+  /** The server is silent: the library would wait until it has read what was sent, which one that hangs never does. */
+  override disconnect() {
+    this.socket?.destroy();
+  }
+
   override isEncrypted() {
     return (this.options as Options).webSocket || super.isEncrypted();
   }

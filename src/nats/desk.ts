@@ -13,7 +13,7 @@ import { type AnnouncedParts, createHearing, startAnnouncing } from "./announced
 import { type Asks, createAsks, Stale } from "./asks";
 import { inBatches } from "./batch";
 import type { Login } from "./connect";
-import { guarded } from "./guarded";
+import { type Guarded, guarded } from "./guarded";
 import { type Kept, keepConnection } from "./keep";
 import { createNatsPresence, type PresenceParts } from "./presence";
 
@@ -37,6 +37,7 @@ export type NatsDesk = ReturnType<typeof createNatsDesk>;
 export function createNatsDesk({ id, login, key, hostId, log, presence: parts, plans }: DeskParts) {
   const sessions = new Map<string, string>();
   let asks: Asks | undefined;
+  let guard: Guarded | undefined;
   let announcing: ReturnType<typeof startAnnouncing> | undefined;
   const presence =
     parts &&
@@ -49,9 +50,10 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
     });
 
   const connected = (connection: NatsConnection) => {
-    const { publish, follow } = guarded(connection, log);
+    guard = guarded(connection, log);
+    const { publish, follow, drained } = guard;
     const made = createAsks({
-      ...{ id, key, hostId, sessions },
+      ...{ id, key, hostId, sessions, drained },
       publish: inBatches(publish),
       unheard: (host) => presence?.unheard(host),
     });
@@ -83,10 +85,10 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
     kept ??= keepConnection({ login: () => login, connected, log });
     return kept;
   };
+  const aborted = () => {
+    throw new RemoteError("cancelled", "cancelled", false);
+  };
   const ready = async (signal: AbortSignal | undefined): Promise<void> => {
-    const aborted = () => {
-      throw new RemoteError("cancelled", "cancelled", false);
-    };
     try {
       await deadline(
         Promise.try(() => keep().ready()),
@@ -108,6 +110,9 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
       return call;
     }, anew);
     if (!asks) await ready(signal);
+    // Each request sends a part of its body at once.
+    const waits = guard?.drained();
+    if (waits) await deadline(waits, { signal, aborted });
     return {
       ask: (request, limits) => ask(host, request, limits, signal),
       open: (path, within, silentMs) => anew(() => open(host, path, within, silentMs, signal)),

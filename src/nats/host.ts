@@ -31,11 +31,11 @@ export function keepNatsHost({ id, login, version, log, random = Math.random, ..
   let served: Served | undefined;
   let sayBye = () => {};
   const connected = (connection: NatsConnection) => {
-    const { publish, follow } = guarded(connection, log);
+    const { publish, follow, drained } = guarded(connection, log);
     sayBye = () => publish(subjects.bye, NOTHING);
     // A new one for each connection, as what was seen on the last one is forgotten with it: nothing of that can be sent again.
     const session = newSession();
-    const requests = createServed({ ...own, id, session, publish, log });
+    const requests = createServed({ ...own, id, session, publish, drained, log });
     served = requests;
     follow(subjects.ask, ({ reply, data }) => requests.take(reply, data));
     const about = JSON.stringify({ v: 1, session, connection: session, version });

@@ -35,6 +35,8 @@ export interface ServeParts {
   deskKey(): string;
   readonly enter: Enter;
   publish(subject: string, message: Uint8Array): void;
+  /** As `drained` of `guarded.ts`. */
+  drained?(): Promise<void> | undefined;
   readonly log: Pick<Log, "error">;
 }
 
@@ -54,7 +56,7 @@ interface Asked {
 
 export type Served = ReturnType<typeof createServed>;
 
-export function createServed({ id, session, hostId, deskKey, enter, publish, log }: ServeParts) {
+export function createServed({ id, session, hostId, deskKey, enter, publish, drained, log }: ServeParts) {
   const asked = new Map<string, Asked>();
   const seals = createSealCheck(() => ({ id, hostId: hostId(), session }), deskKey);
   let gathered = 0;
@@ -98,7 +100,7 @@ export function createServed({ id, session, hostId, deskKey, enter, publish, log
     const one: Asked = {
       ...{ outbox, next: 0, heardAt: 0, gathering: undefined, body: undefined },
       answers: createAnswers(
-        outbox,
+        { send: (frame) => outbox.send(frame), ready: () => outbox.ready() ?? drained?.() },
         (request) => enter(withBody(request, one.body)),
         log,
         () => end(reply),
