@@ -68,6 +68,7 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
     rest: async () => ({ server: { uptimeSeconds: () => 1 } }),
     audit: async () => ({ rowCount: () => 1 }),
     sessions: async () => ({ list: () => [{ state: "open" }] }),
+    viewersNow: () => 1,
     scheduler: async () => ({ count: () => 1 }),
     runs: async () => ({ totals: () => ({ active: 1, ended }) }),
     events: () => ({ counts: () => new Map([["run.ended", 3]]) }),

@@ -47,6 +47,7 @@ const nouns: Registry["nouns"] = {
     load: () => import("./plan"),
   },
   usb: { describe: "List and watch USB devices", load: () => import("./usb") },
+  screen: { describe: "Show who watches the screen live, and who controls it" },
   screenshot: { describe: "Take a screenshot", load: () => import("./screenshot") },
   locate: { describe: "Look for an image on the screen", load: () => import("./locate") },
   desktop: { describe: "Control pointer, keyboard and windows", load: () => import("./desktop") },

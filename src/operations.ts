@@ -19,6 +19,8 @@ import { operations as programs } from "./desktop/operations/programs";
 import { operations as text } from "./desktop/operations/text";
 import { operations as windows } from "./desktop/operations/windows";
 import { operations as record } from "./desktop/record/operations";
+import { eventTypes as screenEvents } from "./desktop/screen/events";
+import { operations as screen } from "./desktop/screen/operations";
 import { eventTypes as diagnosisEvents } from "./diagnostics/events";
 import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as events } from "./events/operations";
@@ -83,6 +85,7 @@ const all = [
   ...config,
   ...desktop,
   ...record,
+  ...screen,
   ...windows,
   ...seeing,
   ...clipboard,
@@ -128,6 +131,7 @@ export const eventTypes: readonly EventType[] = [
   ...diagnosisEvents,
   ...programEvents,
   ...approvalEvents,
+  ...screenEvents,
   ...witnessEvents,
 ];
 

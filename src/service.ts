@@ -9,6 +9,7 @@ import type { Via } from "./client/carrier";
 import { type Publish, unheard } from "./core/events";
 import { parseInput } from "./core/input";
 import { OWNER, type Permission, shareOf } from "./core/rights";
+import type { Screens } from "./desktop/screen/screens";
 import { createBus } from "./events/bus";
 import { createHandOver } from "./events/hand-over";
 import { messageOf } from "./lib/errors";
@@ -68,6 +69,7 @@ export function createService({
   let madeRuns: Runs | undefined;
   let madeSessions: Sessions | undefined;
   let madeSyncs: Syncs | undefined;
+  let madeScreens: Screens | undefined;
   let madeHub: LinkHub | undefined;
   /** Whether this host had a membership when it looked last. */
   let hasJoined = false;
@@ -547,6 +549,30 @@ export function createService({
       hasLooked = true;
       return stop;
     },
+    screens: stoppable(async () => {
+      const [{ createScreens }, { createTrusted }, desktop] = await Promise.all([
+        import("./desktop/screen/screens"),
+        import("./desktop/screen/trusted"),
+        service.desktop(),
+      ]);
+      madeScreens = createScreens({
+        ...{ log, desktop, isOn: options.screen, asksFirst: options.screen_approval, publish },
+        isTrusted: createTrusted(files.trustedViewers, files.importLock, log),
+        approvals: service.approvals,
+        async record(detail, viewer_id, host_id) {
+          const row = { event_type: "screen", host_id, viewer_id, detail };
+          await (await service.audit())?.append(row);
+        },
+        async cancelRun(id, why) {
+          const runs = await service.runs();
+          runs.cancel(runs.show(id).run_id, why);
+        },
+        untilRevoked: revocations.until,
+      });
+      return madeScreens;
+    }),
+    screenTickets: feature(async () => (await import("./desktop/screen/tickets")).createTickets()),
+    viewersNow: () => madeScreens?.count() ?? 0,
     sessions: stoppable(async () => {
       const { openSessions } = await import("./peers/open");
       const inspector = await service.inspector();
@@ -561,7 +587,11 @@ export function createService({
         maxFiles: options.inbox_max_files,
         minFree: options.inbox_min_free,
       };
-      madeSessions = await openSessions(configDir, place, ice, { log, record, publish });
+      const others = {
+        list: () => madeScreens?.sessions() ?? [],
+        close: async (id: string) => (await madeScreens?.end(id, "it was closed here")) ?? false,
+      };
+      madeSessions = await openSessions(configDir, place, ice, { log, record, publish, others });
       return madeSessions;
     }),
     screenPeers: stoppable(async () => {

@@ -42,6 +42,8 @@ export const LINK_SUMMARY = v.object({
 export const SESSION = v.object({
   id: v.string(),
   role: v.picklist(["host", "viewer"]),
+  /** What it is for. Hosts of 0.1.0 do not send it. */
+  kind: v.optional(v.picklist(["files", "screen"]), "files"),
   peer: v.string(),
   /** The token that opened it; null for the owner's. Hosts of 0.1.0 do not send it. */
   token: v.optional(v.nullable(v.string()), null),

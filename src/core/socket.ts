@@ -3,6 +3,8 @@
  * the operation says what becomes of its messages.
  */
 
+import type { Grant } from "./rights";
+
 /** The largest message that a client may send, in bytes; a connection with a larger one ends. */
 export const MAX_MESSAGE_BYTES = 131_072;
 
@@ -46,5 +48,9 @@ export interface SocketHandlers {
 
 /** What the `run` of such an operation returns. */
 export class SocketAnswer {
-  constructor(readonly handlers: SocketHandlers) {}
+  /** @param grant whose token the connection ends with, where the request has none (default: that of the request). */
+  constructor(
+    readonly handlers: SocketHandlers,
+    readonly grant: Grant | null = null,
+  ) {}
 }

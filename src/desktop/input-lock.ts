@@ -5,10 +5,10 @@
  * `{config_dir}` (`svc serve` and `svc execute` share a pointer) never hold it at once, and a process whose runs queue
  * up lets another in between. The lock of a process that dies is free.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { deadline, sleep } from "../lib/deadline";
 import { cancelled } from "../lib/errors";
-import { type Release, tryLock } from "../lib/lock";
+import { isLocked, type Release, tryLock } from "../lib/lock";
 import { type Log, silentLog } from "../lib/log";
 import { printable } from "../lib/sanitize";
 
@@ -27,27 +27,56 @@ const aborted = (): never => {
  * @param log has a line for each that waits.
  */
 export function createInputLock(lockFile: string, releaseAll: () => Promise<void>, log: Log = silentLog) {
-  let last: Promise<void> = Promise.resolve();
-  /** Those of this process that hold it or wait for it. */
-  let count = 0;
+  /** Those of this process that wait, in the order of their turns. */
+  let queue: Array<() => void> = [];
+  /** Whether one of this process has its turn: it holds the lock, or waits for another process. */
+  let isBusy = false;
   let taken: string | undefined;
   const holderFile = `${lockFile}-holder`;
 
   /** Who holds it now, for messages: `run 9f1c2e4a (rest 10.0.0.7)`, of this process or another. */
   const holder = () => taken ?? otherHolder(holderFile);
+  const passOn = () => {
+    const next = queue.shift();
+    if (next) next();
+    else isBusy = false;
+  };
+  /** Resolves when it is the turn of this one. */
+  const turn = async (signal: AbortSignal, isFirst: boolean) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let hasCome = false;
+    const come = () => {
+      hasCome = true;
+      resolve();
+    };
+    queue = isFirst ? [come, ...queue] : [...queue, come];
+    try {
+      await deadline(promise, { signal, aborted });
+    } catch (error) {
+      if (hasCome) passOn();
+      else queue = queue.filter((one) => one !== come);
+      throw error;
+    }
+  };
 
   return {
     /** Whether a run of this process holds it now. */
     taken: () => taken !== undefined,
     holder,
+    /** Who holds it now, in words; null for nobody. It looks at the lock, where another process may hold it. */
+    user(): string | null {
+      if (taken !== undefined) return taken;
+      return existsSync(lockFile) && isLocked(lockFile) ? otherHolder(holderFile) : null;
+    },
     /**
      * Waits for the right to use pointer and keyboard. A run that has it does not take it again for its nested lists.
      *
      * @param who takes it, for those that wait.
      * @param waiting is called once when it is not free.
+     * @param isFirst whether it is next, before those that wait already: a person.
      * @throws a `cancelled` failure when `signal` aborts first.
      */
-    async take(signal: AbortSignal, who = "a program", waiting = () => {}) {
+    async take(signal: AbortSignal, who = "a program", waiting = () => {}, isFirst = false) {
       let isNotified = false;
       const notify = () => {
         if (isNotified) return;
@@ -55,12 +84,12 @@ export function createInputLock(lockFile: string, releaseAll: () => Promise<void
         log.info(`${who} waits for pointer and keyboard: ${holder()} uses them`);
         waiting();
       };
-      if (count++ > 0) notify();
-      const before = last;
-      const { promise: ended, resolve: passOn } = Promise.withResolvers<void>();
-      last = before.then(() => ended);
+      if (isBusy) {
+        notify();
+        await turn(signal, isFirst);
+      }
+      isBusy = true;
       try {
-        await deadline(before, { signal, aborted });
         const release = await lockBetweenProcesses(lockFile, signal, notify);
         taken = who;
         leaveName(holderFile, who);
@@ -77,13 +106,11 @@ export function createInputLock(lockFile: string, releaseAll: () => Promise<void
             held = false;
             if (how === "broken") await releaseAll().catch(() => {});
             taken = undefined;
-            count--;
             release();
             passOn();
           },
         };
       } catch (error) {
-        count--;
         passOn();
         throw error;
       }

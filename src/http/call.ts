@@ -101,7 +101,11 @@ export function call(
 
   /** The connection that a request becomes. One with a token ends with it. */
   const upgrade = (exchange: Exchange, answer: SocketAnswer) => {
-    const { grant, client, peer } = exchange;
+    const { client, peer } = exchange;
+    const grant = answer.grant ?? exchange.grant;
+    // It may have ended since it was looked at.
+    if (answer.grant?.sha256 !== undefined && !gate.now(answer.grant.sha256))
+      return errorResponse(403, "the token of this has ended");
     const key = client?.key ?? "unknown";
     // Kept as long as the connection: not the whole exchange.
     const entry = entryOf(exchange);

@@ -116,4 +116,6 @@ export const configFiles = (configDir: string) => ({
   /** What the reader of text must know of languages. */
   ocr: join(configDir, "ocr"),
   inputLock: join(configDir, "run", "input.lock"),
+  /** The tokens whose viewers of the screen need no approval. */
+  trustedViewers: join(configDir, "trusted_viewers.json"),
 });

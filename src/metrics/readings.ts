@@ -13,6 +13,7 @@ export interface MetricSources {
   rest(): Promise<{ readonly server: { uptimeSeconds(): number } | null }>;
   audit(): Promise<{ rowCount(): number } | null>;
   sessions(): Promise<{ list(): ReadonlyArray<{ readonly state: string }> }>;
+  viewersNow(): number;
   scheduler(): Promise<{ count(): number | Promise<number> }>;
   runs(): Promise<{ totals(): RunTotals }>;
   events(): { counts(): ReadonlyMap<string, number> };
@@ -131,6 +132,11 @@ const SERVICE: readonly Reading[] = [
       const sessions = (await service.sessions()).list();
       return sessions.filter(({ state }) => state === "open").length;
     },
+  },
+  {
+    name: "service_screen_viewers",
+    help: "Viewers of the live screen, those that wait for an approval included",
+    read: (service) => service.viewersNow(),
   },
   {
     name: "service_scheduler_jobs",

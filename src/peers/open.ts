@@ -29,7 +29,7 @@ export function openSessions(
   configDir: string,
   inbox: Place,
   ice: IceConfig | undefined,
-  { log, record, publish }: Pick<SessionsOptions, "log" | "record" | "publish">,
+  { log, record, publish, others }: Pick<SessionsOptions, "log" | "record" | "publish" | "others">,
 ) {
   const files = configFiles(configDir);
   const place = { ...inbox, index: files.inboxIndex };
@@ -51,6 +51,7 @@ export function openSessions(
     },
     record,
     ...(publish && { publish }),
+    ...(others && { others }),
     ended({ record, pid }) {
       if (record.role !== "host") return;
       try {

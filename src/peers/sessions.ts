@@ -7,7 +7,7 @@
 import type * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
 import { type Publish, unheard } from "../core/events";
-import type { LinkSample, SESSIONS } from "../core/records";
+import type { LinkSample, SESSIONS, SessionsRecord } from "../core/records";
 import { busy, notFound } from "../lib/errors";
 import type { Reach } from "../lib/landlock";
 import type { Log } from "../lib/log";
@@ -48,6 +48,12 @@ export interface SessionsOptions {
   readonly most?: number;
   /** Says what begins, changes and ends (default: to nobody). */
   readonly publish?: Publish;
+  /** Sessions of another kind, which are listed and closed like these. */
+  readonly others?: {
+    list(): SessionsRecord["sessions"];
+    /** @returns whether there was one. */
+    close(id: string): Promise<boolean>;
+  };
   /** Called when a session has ended. */
   readonly ended?: (session: PeerSession) => void;
 }
@@ -122,7 +128,7 @@ export function createSessions(options: SessionsOptions) {
         // Peers come in through the REST server; there is no port of their own.
         host: { running: hosts > 0, port: 0, connected_clients: hosts, host_id: options.knownHostId() },
         viewer: { connected: viewer !== undefined, host_id: viewer?.peer ?? null },
-        sessions: all,
+        sessions: [...all, ...(options.others?.list() ?? [])],
       };
     },
     /**
@@ -190,6 +196,7 @@ export function createSessions(options: SessionsOptions) {
     /** @throws a `not_found` failure. */
     async close(id: string): Promise<void> {
       const session = sessions.get(id);
+      if (!session && (await options.others?.close(id))) return;
       if (!session) throw notFound(`no session has the id ${JSON.stringify(id)}`);
       await session.close("it was closed here");
     },

@@ -11,6 +11,8 @@ import type { Operation } from "../core/operation";
 import type { Permission } from "../core/rights";
 import type { Desktop } from "../desktop/desktop";
 import type { Programs } from "../desktop/programs";
+import type { Screens } from "../desktop/screen/screens";
+import type { Tickets } from "../desktop/screen/tickets";
 import type { Diagnostics } from "../diagnostics/diagnostics";
 import type { Bus } from "../events/bus";
 import type { HandedOver } from "../events/hand-over";
@@ -161,6 +163,11 @@ export interface Service {
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
+  /** The viewers of the live screen. */
+  screens(): Promise<Screens>;
+  screenTickets(): Promise<Tickets>;
+  /** How many viewers there are: asking loads nothing. */
+  viewersNow(): number;
   /**
    * Stops what a token that was revoked has started: disables its jobs; in this process, cancels its runs and requests, stops
    * its syncs and closes its sessions.

@@ -31,6 +31,10 @@ export const SERVICE_FIELDS = {
   hub: flag(
     "Take links: hosts that join dial out to this desk, which reaches them over the connection (--max-connections)",
   ),
+  screen: field(v.optional(v.boolean(), true), "Show the screen live to tokens that may see it"),
+  screen_approval: flag(
+    "A person with another token has to allow each viewer of the screen that trusted_viewers.json does not name",
+  ),
   mask_serials: flag("Hide serial numbers of USB devices"),
   ...SERVED_MCP_FIELDS,
   ...INBOX_FIELDS,

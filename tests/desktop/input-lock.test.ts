@@ -104,3 +104,29 @@ test("only a broken run has its keys and buttons released, once, even when that 
   expect(released).toBe(1);
   await (await inputLock.take(forever)).end("finished");
 });
+
+test("a person is next, before the runs that wait already", async () => {
+  using folder = temporaryFolder();
+  const inputLock = lockIn(folder.path);
+  const first = await inputLock.take(forever, "run 1");
+  const order: string[] = [];
+  const take = async (who: string, isFirst: boolean) => {
+    const hold = await inputLock.take(forever, who, () => {}, isFirst);
+    order.push(who);
+    await hold.end("finished");
+  };
+  const all = [take("run 2", false), take("run 3", false), take("viewer ann", true)];
+  await first.end("finished");
+  await Promise.all(all);
+  expect(order).toEqual(["viewer ann", "run 2", "run 3"]);
+});
+
+test("says who uses pointer and keyboard now: of this process, of another, or nobody", async () => {
+  using folder = temporaryFolder();
+  const [here, there] = [lockIn(folder.path), lockIn(folder.path)];
+  expect(here.user()).toBeNull();
+  const hold = await there.take(forever, "run 1");
+  expect([here.user(), there.user()]).toEqual([`run 1 of process ${process.pid}`, "run 1"]);
+  await hold.end("finished");
+  expect([here.user(), there.user()]).toEqual([null, null]);
+});

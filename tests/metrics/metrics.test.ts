@@ -8,6 +8,7 @@ const SOURCES: MetricSources = {
   rest: async () => ({ server: { uptimeSeconds: () => 5 } }),
   audit: async () => ({ rowCount: () => 7 }),
   sessions: async () => ({ list: () => [{ state: "open" }, { state: "open" }, { state: "closed" }] }),
+  viewersNow: () => 2,
   scheduler: async () => ({ count: () => 3 }),
   runs: async () => ({ totals: () => ({ active: 4, ended: ENDED }) }),
   events: () => ({ counts: () => new Map([["run.ended", 3]]) }),

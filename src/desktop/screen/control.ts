@@ -1,0 +1,112 @@
+/**
+ * Who controls: the viewer that holds the input lock. So no run moves the pointer meanwhile, and one viewer controls at a time.
+ *
+ * The promise: after control every key and button is up, whoever pressed it.
+ */
+import { cancelled, conflict, type Failure, notFound } from "../../lib/errors";
+
+/** The right to use pointer and keyboard (`input-lock.ts`). */
+export interface ControlLock {
+  /** Who uses them now; null for nobody. */
+  user(): string | null;
+  take(
+    signal: AbortSignal,
+    who: string,
+    waiting: () => void,
+    isFirst: boolean,
+  ): Promise<{ end(how: "broken"): Promise<void> }>;
+}
+
+export interface ControlParts {
+  readonly lock: ControlLock;
+  /** Whether what a viewer sends counts. */
+  controlViewer(id: string, control: boolean): Promise<void>;
+  /** Cancels a run of this process. @param id the beginning of its id. @throws `not_found` for one of another process. */
+  cancelRun(id: string, why: string): Promise<unknown>;
+  /** Called when a viewer has control, or has it no longer. It must not throw. */
+  changed(id: string, control: boolean, why: string): Promise<void>;
+  /** Called when a viewer begins to wait. */
+  waits(id: string): void;
+}
+
+interface Holder {
+  readonly id: string;
+  readonly since: number;
+  readonly end: () => Promise<void>;
+}
+
+export type Control = ReturnType<typeof createControl>;
+
+export function createControl({ lock, controlViewer, cancelRun, changed, waits }: ControlParts) {
+  let holder: Holder | undefined;
+  /** Those that wait for it. */
+  const wanting = new Map<string, { readonly control: AbortController; readonly taken: Promise<void> }>();
+
+  const release = async (id: string, why: string): Promise<void> => {
+    wanting.get(id)?.control.abort(cancelled(why));
+    if (holder?.id !== id) return;
+    const { end } = holder;
+    holder = undefined;
+    // Its keys are up before anybody else has the lock.
+    await controlViewer(id, false).catch(() => {});
+    await end();
+    await changed(id, false, why);
+  };
+
+  /** Ends what uses the devices, on purpose. @throws `conflict` for what this process cannot end. */
+  const interrupt = async (who: string): Promise<void> => {
+    if (holder) return release(holder.id, `${who} took it`);
+    const user = lock.user();
+    const run = /^run ([0-9a-f]{8})\b/.exec(user ?? "")?.[1];
+    if (user === null) return;
+    const isElsewhere = (error: Pick<Failure, "code">) => error.code === "not_found";
+    if (run === undefined || user.includes(" of process "))
+      throw conflict(`${user} uses pointer and keyboard, and is not cancelled from here: wait for it`);
+    await cancelRun(run, `${who} took pointer and keyboard`).catch((error) => {
+      // It has ended meanwhile.
+      if (!isElsewhere(Object(error))) throw error;
+    });
+  };
+
+  const take = async (id: string, who: string, signal: AbortSignal): Promise<void> => {
+    const hold = await lock.take(signal, who, () => waits(id), true);
+    try {
+      signal.throwIfAborted();
+      await controlViewer(id, true);
+      signal.throwIfAborted();
+    } catch (error) {
+      await controlViewer(id, false).catch(() => {});
+      await hold.end("broken");
+      throw error;
+    }
+    holder = { id, since: Date.now(), end: () => hold.end("broken") };
+    await changed(id, true, "");
+  };
+
+  return {
+    /** The viewer that controls; undefined for none. */
+    holder: (): Pick<Holder, "id" | "since"> | undefined => holder,
+    isWaiting: (id: string): boolean => wanting.has(id),
+    /**
+     * Gives a viewer control; resolves when it has it.
+     *
+     * @param who the viewer, for those that wait.
+     * @param run what becomes of what uses the devices now: `cancel` ends it.
+     * @throws `cancelled` when it is released meanwhile; `conflict` for what cannot be cancelled here.
+     */
+    async take(id: string, who: string, run: "wait" | "cancel"): Promise<void> {
+      if (holder?.id === id) return;
+      if (run === "cancel") await interrupt(who);
+      const known = wanting.get(id);
+      if (known) return known.taken;
+      const control = new AbortController();
+      const taken = take(id, who, control.signal).finally(() => wanting.delete(id));
+      wanting.set(id, { control, taken });
+      return taken;
+    },
+    /** Takes control from a viewer, or ends its wait. Never throws. */
+    release,
+  };
+}
+
+export const noSuchViewer = (id: string) => notFound(`no viewer has the id ${JSON.stringify(id)}`);

@@ -1,0 +1,116 @@
+/**
+ * The stream of a viewer over a WebSocket: bytes between the client and the desktop's child process, as they come.
+ *
+ * Neither side makes this process hold much: while the client reads slower, the child's end is not read, which the child notices and
+ * skips pictures; a client that sends faster than the child reads is ended.
+ */
+import { connect, type Socket as LocalSocket } from "node:net";
+import type { Grant } from "../../core/rights";
+import { MAX_UNSENT_BYTES, type Socket, SocketAnswer } from "../../core/socket";
+import { failureOf, messageOf } from "../../lib/errors";
+import { CLOSE } from "./record";
+import type { Admitted } from "./screens";
+
+/** How much may wait for the client before the child's end is not read any more, in bytes. */
+const UNSENT_BYTES = 65_536;
+
+/** How much a client may send before it is let in, and ahead of the child, in bytes. */
+const MAX_EARLY_BYTES = 4_096;
+
+/** The longest reason of a close frame, in bytes (RFC 6455 section 5.5). */
+const MAX_REASON = 120;
+
+interface Parts {
+  /** Lets the viewer in; it is not yet there. */
+  admit(signal: AbortSignal): Promise<Admitted>;
+  end(id: string, reason: string, code: number): Promise<unknown>;
+  /** What the connection ends with. */
+  readonly grant: Grant;
+}
+
+/** The handlers of one connection. */
+export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
+  const gone = new AbortController();
+  let socket: Socket | undefined;
+  let local: LocalSocket | undefined;
+  let id: string | undefined;
+  let early: Uint8Array[] = [];
+  let hasClosed = false;
+
+  const close = (code: number, reason: string) => {
+    if (hasClosed) return;
+    hasClosed = true;
+    socket?.close(code, cutTo(reason, MAX_REASON));
+    local?.destroy();
+  };
+
+  const relay = ({ path, key, closed, ...viewer }: Admitted) => {
+    id = viewer.id;
+    void closed.then(({ code, reason }) => close(code, reason));
+    const made = connect({ path });
+    local = made;
+    made.setNoDelay?.();
+    made.write(key);
+    for (const bytes of early) made.write(bytes);
+    early = [];
+    made.on("data", (bytes: Buffer<ArrayBuffer>) => {
+      socket?.send(bytes);
+      if ((socket?.unsent() ?? 0) > UNSENT_BYTES) made.pause();
+    });
+    made.on("error", (error) => close(CLOSE.broken, messageOf(error)));
+    // What the child says of the end, a moment later, has the reason.
+    made.on("close", () => setTimeout(close, 500, CLOSE.broken, "the screen's stream has ended"));
+  };
+
+  const handlers = {
+    opened(made: Socket) {
+      socket = made;
+      made.accept();
+      admit(gone.signal).then(
+        (admitted) => {
+          if (hasClosed) void end(admitted.id, "its client has gone", CLOSE.gone);
+          else relay(admitted);
+        },
+        (error) => {
+          const code = Number(Object(Object(error).more).close ?? CLOSE.broken);
+          close(code, failureOf(error)?.message ?? "internal error");
+        },
+      );
+    },
+    message(message: string | Uint8Array) {
+      if (typeof message === "string") return close(1_003, "expected bytes");
+      if (hasClosed) return;
+      if (local) {
+        local.write(message);
+        if (local.writableLength > MAX_UNSENT_BYTES) close(1_008, "it sends more than the desktop takes");
+        return;
+      }
+      // Nothing is to be said before the server's greeting.
+      early.push(Uint8Array.from(message));
+      if (early.reduce((sum, { length }) => sum + length, 0) > MAX_EARLY_BYTES)
+        close(1_008, "it sends before the server has greeted");
+    },
+    drained() {
+      local?.resume();
+    },
+    stopping() {
+      close(CLOSE.gone, "the server stops");
+    },
+    closed() {
+      hasClosed = true;
+      local?.destroy();
+      gone.abort();
+      if (id !== undefined) void end(id, "its client has gone", CLOSE.gone);
+    },
+  };
+  return new SocketAnswer(handlers, grant);
+}
+
+/** `text` cut to so many bytes of UTF-8. */
+function cutTo(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text;
+  return Buffer.from(text)
+    .subarray(0, bytes)
+    .toString("utf8")
+    .replace(/\ufffd+$/, "");
+}
