@@ -1,13 +1,16 @@
 /**
  * `nats-desk.ts URL`: a desk that asks hosts over a NATS server, all of them, five times. The ids of the hosts are a JSON list on
  * standard input, the credentials of the desk in the environment. Says how many answered, how many are not connected, and how long
- * each time took.
+ * each time took. Then the same in a bare loop on the same client library, which publishes a finished message to each host and counts
+ * what comes back.
  */
 import { deadlineIn, RemoteError } from "../../src/client/carrier";
 import { silentLog } from "../../src/lib/log";
 import { runPool } from "../../src/lib/pool";
+import { connectNats } from "../../src/nats/connect";
 import { createNatsDesk } from "../../src/nats/desk";
 import { nkey } from "../../src/nats/nkeys";
+import { inboxOf, NO_SESSION, Outbox, subjectsOf } from "../../src/nats/wire";
 import { identityOf } from "./sim-seed";
 
 const ROUNDS = 5;
@@ -24,9 +27,23 @@ const desk = createNatsDesk({
   hostId: (host) => host,
 });
 
-const rounds: Array<{ answered: number; unreachable: number; ms: number }> = [];
+/** How long something takes, in milliseconds, and how much processor time of this process. */
+interface Took {
+  readonly ms: number;
+  readonly cpuMs: number;
+}
+
+function stopwatch(): () => Took {
+  const [started, used] = [performance.now(), process.cpuUsage()];
+  return () => {
+    const { user, system } = process.cpuUsage(used);
+    return { ms: performance.now() - started, cpuMs: (user + system) / 1_000 };
+  };
+}
+
+const rounds: Array<Took & { answered: number; unreachable: number }> = [];
 for (let round = 0; round < ROUNDS; round++) {
-  const started = performance.now();
+  const took = stopwatch();
   const limits = { deadline: deadlineIn(60_000), maxBytes: 65_536 };
   let answered = 0;
   await runPool(ids, { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY }, async (id) => {
@@ -38,8 +55,41 @@ for (let round = 0; round < ROUNDS; round++) {
       if (!(error instanceof RemoteError) || error.fault !== "unreachable") throw error;
     }
   });
-  const ms = performance.now() - started;
-  rounds.push({ answered, unreachable: ids.length - answered, ms });
+  rounds.push({ answered, unreachable: ids.length - answered, ...took() });
 }
-console.log(JSON.stringify({ rounds }));
+await desk.stop();
+
+/** What anybody would write first. @returns what it takes until something has come back from each host, for each round. */
+async function bareLoop(): Promise<Took[]> {
+  const connection = await connectNats(login);
+  const inbox = inboxOf(nkey(user.seed).id);
+  const message = Promise.withResolvers<Uint8Array>();
+  const outbox = new Outbox({ session: NO_SESSION, publish: message.resolve });
+  outbox.say({ t: "ask", id: 0, method: "GET", path: "/sessions", accept: "application/json" });
+  outbox.flush();
+  const bytes = await message.promise;
+  let came = () => {};
+  connection.subscribe(`${inbox}.*`, { callback: () => came() });
+  const rounds: Took[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const took = stopwatch();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let sent = 0;
+    let left = ids.length;
+    const send = () => {
+      for (let nth = 0; nth < SLOTS && sent < ids.length; nth++, sent++)
+        connection.publish(subjectsOf(ids[sent] ?? "").ask, bytes, { reply: `${inbox}.${sent}` });
+    };
+    came = () => {
+      if (--left === 0) resolve();
+      else if (left === ids.length - sent) send();
+    };
+    send();
+    await promise;
+    rounds.push(took());
+  }
+  return rounds;
+}
+
+console.log(JSON.stringify({ rounds, bare: await bareLoop() }));
 process.exit();

@@ -13,7 +13,7 @@ import type { Spec } from "../../src/plans/plan";
 import { createPlans } from "../../src/plans/plans";
 import { openSigningKey } from "../../src/trust/identity";
 import type { AnswerOne, AskOne } from "./sim-https";
-import { identityOf, labelOf, natsIdOf, parseShare, seeded, shareOf } from "./sim-seed";
+import { labelOf, memberOf, natsIdOf, parseShare, seeded, shareOf } from "./sim-seed";
 
 const [folder = "", count = "", url = "", seed = "", dead = ""] = process.argv.slice(2);
 const isDead = shareOf(Number(count), parseShare(dead), seeded(seed, "dead"));
@@ -28,7 +28,7 @@ interface Way {
   ask(nth: number, request: Request): Promise<unknown>;
 }
 
-const identities = Array.from({ length: Number(count) }, (_, nth) => identityOf(seed, nth));
+const members = Array.from({ length: Number(count) }, (_, nth) => memberOf(seed, nth));
 
 /** One WebSocket to all of them, as a hub would be. */
 async function overSocket(): Promise<Way> {
@@ -66,7 +66,7 @@ async function overSocket(): Promise<Way> {
     };
     return carrier;
   };
-  return { via, scheme: "link", idOf: (nth) => identities[nth]?.hostId ?? "", ask };
+  return { via, scheme: "link", idOf: (nth) => members[nth]?.host_id ?? "", ask };
 }
 
 /** The connection of a desk to a NATS server. */
@@ -94,16 +94,13 @@ async function overNats(): Promise<Way> {
 const way = await (url.startsWith("nats:") ? overNats() : overSocket());
 
 /** The hosts as the address book has them. */
-const hosts = identities.map(({ hostId: host_id, publicKey: host_key }, nth) => {
-  const member = { host_id, host_key, nonce: "" };
-  return {
-    label: labelOf(nth),
-    base_url: `${way.scheme}:${way.idOf(nth)}`,
-    tags: [],
-    token: undefined,
-    member,
-  };
-});
+const hosts = members.map((member, nth) => ({
+  label: labelOf(nth),
+  base_url: `${way.scheme}:${way.idOf(nth)}`,
+  tags: [],
+  token: undefined,
+  member: { ...member, nonce: "" },
+}));
 const numbers = new Map(hosts.map(({ base_url }, nth) => [base_url, nth]));
 const { via, ask } = way;
 

@@ -103,10 +103,10 @@ function connectOne({ seed, jwt, hosts }: NatsUser, where: Where) {
       frames.filter((frame) => typeof frame !== "string").map((frame) => frame.subarray(4)),
     );
     const { status, body: answer } = await host.answer(method, path, body.toString());
-    const outbox = new Outbox(
-      (message) => send(socket, `PUB ${reply} ${message.length}\r\n`, message, "\r\n"),
-      () => SESSION,
-    );
+    const outbox = new Outbox({
+      session: SESSION,
+      publish: (message) => send(socket, `PUB ${reply} ${message.length}\r\n`, message, "\r\n"),
+    });
     outbox.say({ t: "head", id: 0, status, type: "application/json" });
     outbox.send(pieceFrame(0, Buffer.from(JSON.stringify(answer))));
     outbox.say({ t: "end", id: 0 });

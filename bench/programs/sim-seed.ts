@@ -62,6 +62,13 @@ export function identityOf(seed: string | number, nth: number) {
   };
 }
 
+/** What stands for the identity of a host in an address book, where nobody proves that it has it. */
+export function memberOf(seed: string | number, nth: number) {
+  const digest = new Bun.CryptoHasher("sha256").update(`${seed}\nmember ${nth}`);
+  const host_key = digest.digest("base64url");
+  return { host_id: hostIdOf(host_key), host_key };
+}
+
 /** What stands for the NKey of a host in subjects, where nobody proves that it has it. */
 export function natsIdOf(seed: string | number, nth: number): string {
   const digest = new Bun.CryptoHasher("sha512").update(`${seed}\nnats ${nth}`).digest();

@@ -9,7 +9,7 @@ import type { FromHost } from "./frames";
 type Head = Extract<FromHost, { t: "head" }>;
 
 /** The link that a request is on. */
-interface Way extends Outlet {
+export interface Way extends Outlet {
   say(frame: object): void;
   /** The request is over. */
   forget(id: number): void;
@@ -22,7 +22,7 @@ export class Call implements Disposable {
   /** The head of the answer, once it is here. */
   answered: Head | undefined;
   private readonly receiver: Receiver;
-  private readonly sender: Sender;
+  private readonly sender: Sender | undefined;
   private waiting: PromiseWithResolvers<Head> | undefined;
   private listener: (() => void) | undefined;
   private fault: RemoteError | undefined;
@@ -34,8 +34,8 @@ export class Call implements Disposable {
     body: Uint8Array | undefined,
   ) {
     this.receiver = new Receiver((bytes) => way.say({ t: "more", id, bytes }));
-    this.sender = new Sender(id, way);
-    this.written = body && this.sender.write(body);
+    this.sender = body && new Sender(id, way);
+    this.written = body && this.sender?.write(body);
   }
 
   /** The head of the answer. @throws a {@link RemoteError}. */
@@ -86,7 +86,7 @@ export class Call implements Disposable {
   }
 
   more(bytes: number): void {
-    this.sender.more(bytes);
+    this.sender?.more(bytes);
   }
 
   /** The answer is complete, or broke off. */
@@ -120,7 +120,7 @@ export class Call implements Disposable {
     this.fault = error;
     if (error) this.waiting?.reject(error);
     this.receiver.finish(error);
-    this.sender.stop();
+    this.sender?.stop();
     this.way.forget(this.id);
   }
 }

@@ -5,8 +5,8 @@ import { RemoteError, type Request } from "../client/carrier";
 import type { Socket, SocketHandlers } from "../core/socket";
 import { printable } from "../lib/sanitize";
 import { isSignedBy } from "../trust/identity";
-import type { About } from "./asking";
 import { Call } from "./call";
+import type { About } from "./exchange";
 import {
   CODE,
   FROM_HOST,

@@ -1,7 +1,7 @@
 /**
  * What a hub offers: requests to hosts that have dialled it, and which hosts those are.
  */
-import type { Deadline, Limits, Opened, Request, Response } from "../client/carrier";
+import type { Asking } from "./asking";
 
 /** A host that is linked, or was since the server started. */
 export interface LinkState {
@@ -24,21 +24,7 @@ export interface LinkState {
 }
 
 /** The links of a server that was started with `--hub`. */
-export interface Hub {
-  /**
-   * As `ask` of a carrier, with the same errors: `unreachable`, unsent, where the host has no link.
-   *
-   * @throws a `RemoteError`.
-   */
-  ask(hostId: string, request: Request, limits: Limits, signal?: AbortSignal): Promise<Response>;
-  /** As `open` of a carrier. @throws a `RemoteError`. */
-  open(
-    hostId: string,
-    path: string,
-    deadline: Deadline,
-    silentMs: number,
-    signal?: AbortSignal,
-  ): Promise<Opened>;
+export interface Hub extends Asking {
   /** All that are or were linked. */
   links(): readonly LinkState[];
   /** How many are linked, and how many others were. */

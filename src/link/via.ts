@@ -16,13 +16,13 @@ import { createSlots } from "../client/slots";
 import { deadline } from "../lib/deadline";
 import { messageOf } from "../lib/errors";
 import { findRunningServer } from "../lib/running-server";
-import type { Hub } from "./links";
+import { type Asking, HostCarrier } from "./asking";
 import { relayed } from "./relay";
 
 interface Uses {
   readonly configDir: string;
   /** Null where this process is no hub. */
-  hub(): Pick<Hub, "ask" | "open"> | null;
+  hub(): Asking | null;
 }
 
 /** How much longer the server of this desk may take to answer than the host, in milliseconds. */
@@ -34,23 +34,14 @@ const MAX_KEPT = 32;
 /** The way to hosts whose id is behind `link:`. A host without a link is `unreachable`; so is each where no hub runs. */
 export function createLinkWay(service: Uses) {
   const kept = createKept(service.configDir);
-  const via: Via = async (url, signal = new AbortController().signal, client = null) => {
+  const via: Via = async (url, signal, client = null) => {
     const hostId = url.replace(/^link:/, "");
     const hub = service.hub();
-    return hub ? overLink(hub, hostId, signal) : throughServer(kept, hostId, signal, client);
+    return hub
+      ? new HostCarrier(hub, hostId, signal)
+      : throughServer(kept, hostId, signal ?? new AbortController().signal, client);
   };
   return { via, stop: kept.stop };
-}
-
-function overLink(hub: Pick<Hub, "ask" | "open">, hostId: string, signal: AbortSignal): Carrier {
-  const closed = new AbortController();
-  const until = AbortSignal.any([signal, closed.signal]);
-  return {
-    ask: (request, limits) => hub.ask(hostId, request, limits, until),
-    open: (path, deadline, silentMs) => hub.open(hostId, path, deadline, silentMs, until),
-    pin: () => undefined,
-    [Symbol.dispose]: () => closed.abort(),
-  };
 }
 
 async function throughServer(

@@ -7,12 +7,12 @@
 import * as v from "valibot";
 import { RemoteError, type Request } from "../client/carrier";
 import { printable } from "../lib/sanitize";
-import type { About } from "../link/asking";
-import { Call } from "../link/call";
+import { Call, type Way } from "../link/call";
+import type { About } from "../link/exchange";
 import { FROM_HOST, type FromHost, MAX_BODY_BYTES, parseFrame, parsePiece } from "../link/frames";
 import type { SigningKey } from "../trust/identity";
 import { sealOf } from "./seal";
-import { decode, HEARD, inboxOf, isOpenRead, NO_SESSION, Outbox, subjectsOf } from "./wire";
+import { decode, HEARD, inboxOf, isOpenRead, type Line, NO_SESSION, Outbox, subjectsOf } from "./wire";
 
 /** What is published where, and where the other side answers. */
 export type Publish = (subject: string, message: Uint8Array, reply?: string) => void;
@@ -49,18 +49,69 @@ export interface AsksParts {
   unheard(host: string): void;
 }
 
-interface Open {
-  readonly host: string;
+/** What all requests of a connection share. */
+interface Home {
+  readonly inbox: string;
+  readonly publish: Publish;
+  readonly drained: AsksParts["drained"];
+  forget(one: Open): void;
+}
+
+/** A request that is under way. One object and few functions: a desk asks tens of thousands of hosts at once. */
+class Open implements Line, Way {
+  readonly outbox: Outbox = new Outbox(this);
   readonly call: Call;
-  readonly outbox: Outbox;
-  /** The session that it was sealed for. */
-  readonly sealedFor: string;
   /** The session of the host that has answered. */
-  session: string | undefined;
+  answeredIn: string | undefined;
   /** How many messages have come. */
-  got: number;
+  got = 0;
   /** Whether it was open when the hosts were last told that somebody waits. */
-  isOld: boolean;
+  isOld = false;
+  private readonly subject: string;
+  private readonly reply: string;
+
+  /** @param session the one that it was sealed for. */
+  constructor(
+    private readonly home: Home,
+    readonly host: string,
+    readonly token: string,
+    readonly session: string,
+    first: readonly object[],
+    body: Uint8Array | undefined,
+  ) {
+    this.subject = subjectsOf(host).ask;
+    this.reply = `${home.inbox}.${token}`;
+    for (const frame of first) this.outbox.add(JSON.stringify(frame));
+    this.call = new Call(0, this, body);
+  }
+
+  publish(message: Uint8Array): void {
+    this.home.publish(this.subject, message, this.reply);
+  }
+
+  mayGoOn(): boolean {
+    return this.got > 0;
+  }
+
+  say(frame: object): void {
+    this.outbox.say(frame);
+  }
+
+  send(frame: string | Uint8Array<ArrayBuffer>): void {
+    this.outbox.send(frame);
+  }
+
+  ready(): Promise<void> | undefined {
+    return this.outbox.ready() ?? this.home.drained?.();
+  }
+
+  forget(): void {
+    this.home.forget(this);
+  }
+
+  lost(why: string): void {
+    this.call.fail(new RemoteError("unreachable", why, true));
+  }
 }
 
 export type Asks = ReturnType<typeof createAsks>;
@@ -68,22 +119,21 @@ export type Asks = ReturnType<typeof createAsks>;
 export function createAsks({ id, key, hostId: idOf, publish, drained, sessions, unheard }: AsksParts) {
   const inbox = inboxOf(id);
   const open = new Map<string, Open>();
-  const perHost = new Map<string, Set<Open>>();
+  const perHost = new Map<string, Open[]>();
   let last = 0;
   let timer: Timer | undefined;
 
-  const forget = (token: string) => {
-    const one = open.get(token);
-    if (!one) return;
-    open.delete(token);
+  const forget = (one: Open) => {
+    if (!open.delete(one.token)) return;
     one.outbox.close();
-    const others = perHost.get(one.host);
-    others?.delete(one);
-    if (others?.size === 0) perHost.delete(one.host);
+    const all = perHost.get(one.host) ?? [];
+    if (all.length > 1) all.splice(all.indexOf(one), 1);
+    else perHost.delete(one.host);
     if (open.size > 0) return;
     clearInterval(timer);
     timer = undefined;
   };
+  const home: Home = { inbox, publish, drained, forget };
   const keepAlive = () => {
     for (const one of open.values()) {
       // A new one may be for a host that is not there: after a second message, nobody knows which of them was not heard.
@@ -91,22 +141,20 @@ export function createAsks({ id, key, hostId: idOf, publish, drained, sessions, 
       one.isOld = true;
     }
   };
-  const lost = ({ call }: Open, why: string) => call.fail(new RemoteError("unreachable", why, true));
-
   const take = (one: Open, bytes: Uint8Array) => {
     const message = decode(bytes);
-    if (!message || message.number !== one.got) return lost(one, "a part of its answer was lost");
-    one.session ??= message.session;
-    if (one.session !== message.session) return lost(one, "svc was started anew on this host");
+    if (!message || message.number !== one.got) return one.lost("a part of its answer was lost");
+    one.answeredIn ??= message.session;
+    if (one.answeredIn !== message.session) return one.lost("svc was started anew on this host");
     if (sessions.get(one.host) !== message.session) sessions.set(one.host, message.session);
     one.got += 1;
     one.outbox.heard();
     for (const frame of message.frames) {
-      if (!takeFrame(one, frame)) return lost(one, "its answer is not of this protocol");
+      if (!takeFrame(one, frame)) return one.lost("its answer is not of this protocol");
     }
     if (one.got % HEARD === 0) one.outbox.say(NOTHING_MORE);
   };
-  const takeFrame = ({ call, session, sealedFor }: Open, frame: string | Uint8Array): boolean => {
+  const takeFrame = ({ call, answeredIn, session }: Open, frame: string | Uint8Array): boolean => {
     if (typeof frame !== "string") {
       const piece = parsePiece(frame);
       return piece !== undefined && call.push(piece.bytes);
@@ -115,7 +163,7 @@ export function createAsks({ id, key, hostId: idOf, publish, drained, sessions, 
     if (read?.t === "head") return call.begin(read);
     if (read?.t === "more") call.more(read.bytes);
     else if (read?.t === "end") call.finish(read.error);
-    else return refused(call, frame, session !== sealedFor);
+    else return refused(call, frame, answeredIn !== session);
     return true;
   };
   const refused = (call: Call, frame: string, isOther: boolean): boolean => {
@@ -148,8 +196,8 @@ export function createAsks({ id, key, hostId: idOf, publish, drained, sessions, 
      */
     begin(host: string, { method, path, body }: Request, about: About): Call {
       const bytes = body === undefined ? undefined : Buffer.from(body);
-      const others = perHost.get(host) ?? new Set();
-      if (others.size >= MAX_CALLS) {
+      const others = perHost.get(host);
+      if (others && others.length >= MAX_CALLS) {
         throw new RemoteError("unreachable", `${MAX_CALLS} requests to this host are under way`, false);
       }
       if (bytes && bytes.length > MAX_BODY_BYTES) {
@@ -166,32 +214,16 @@ export function createAsks({ id, key, hostId: idOf, publish, drained, sessions, 
       }
       const token = (++last).toString(36);
       const session = sessions.get(host) ?? NO_SESSION;
-      const { ask: subject } = subjectsOf(host);
-      const outbox: Outbox = new Outbox(
-        (message) => publish(subject, message, `${inbox}.${token}`),
-        () => session,
-        () => (open.get(token)?.got ?? 0) > 0,
-      );
-      if (hostId !== undefined) {
-        const to = { id: host, hostId, session };
-        const seal = sealOf({ method, path, key: about.key }, bytes ?? NO_BODY, to, key);
-        outbox.add(JSON.stringify(seal));
-      }
       const ask = { t: "ask", id: 0, method, path, ...about, bytes: bytes?.length };
-      outbox.add(JSON.stringify(ask));
-      const way = {
-        say: (frame: object) => outbox.say(frame),
-        send: (frame: string | Uint8Array<ArrayBuffer>) => outbox.send(frame),
-        ready: () => outbox.ready() ?? drained?.(),
-        forget: () => forget(token),
-      };
-      const call = new Call(0, way, bytes);
-      const one: Open = { host, call, outbox, sealedFor: session, session: undefined, got: 0, isOld: false };
+      const to = hostId === undefined ? undefined : { id: host, hostId, session };
+      const seal = to && sealOf({ method, path, key: about.key }, bytes ?? NO_BODY, to, key);
+      const one = new Open(home, host, token, session, seal ? [seal, ask] : [ask], bytes);
       open.set(token, one);
-      perHost.set(host, others.add(one));
-      outbox.flush();
+      if (others) others.push(one);
+      else perHost.set(host, [one]);
+      one.outbox.flush();
       timer ??= setInterval(keepAlive, KEEP_ALIVE_MS);
-      return call;
+      return one.call;
     },
     /** A message has come. @param isUnheard whether it says that nobody takes what was sent. */
     take(subject: string, bytes: Uint8Array, isUnheard: boolean) {
@@ -206,12 +238,12 @@ export function createAsks({ id, key, hostId: idOf, publish, drained, sessions, 
     },
     /** The host has a new connection: what it has begun to answer has no end. It says so itself of what it has not. */
     restarted(host: string): void {
-      for (const one of perHost.get(host) ?? [])
-        if (one.got > 0) lost(one, "the connection of the host was lost");
+      for (const one of [...(perHost.get(host) ?? [])])
+        if (one.got > 0) one.lost("the connection of the host was lost");
     },
     /** The connection has ended, and with it all requests. */
     endAll(): void {
-      for (const one of open.values()) lost(one, "the connection to the NATS server was lost");
+      for (const one of open.values()) one.lost("the connection to the NATS server was lost");
     },
   };
 }

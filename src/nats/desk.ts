@@ -2,12 +2,11 @@
  * The desk's side of NATS: a connection that is made on first use, the requests of this process to hosts, and which hosts are there.
  */
 import type { Msg, NatsConnection } from "@nats-io/nats-core";
-import { type Carrier, RemoteError, type Via } from "../client/carrier";
+import { RemoteError, type Via } from "../client/carrier";
 import { deadline } from "../lib/deadline";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
-import { createAsking } from "../link/asking";
-import type { Call } from "../link/call";
+import { createAsking, HostCarrier } from "../link/asking";
 import type { SigningKey } from "../trust/identity";
 import { type AnnouncedParts, createHearing, startAnnouncing } from "./announced";
 import { type Asks, createAsks, Stale } from "./asks";
@@ -99,29 +98,20 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
       throw new RemoteError("unreachable", `no connection to the NATS server: ${messageOf(error)}`, false);
     }
   };
-  const via: Via = async (url, signal) => {
-    const host = url.replace(/^nats:/, "");
-    let call: Call | undefined;
-    let isClosed = false;
-    const { ask, open } = createAsking((_host, request, about) => {
-      if (isClosed) throw new RemoteError("cancelled", "cancelled", false);
+  // A host that runs in another process than the desk knew is asked again: it has done nothing.
+  const asking = createAsking(
+    (host, request, about) => {
       if (!asks) throw new RemoteError("unreachable", "no connection to the NATS server", false);
-      call = asks.begin(host, request, about);
-      return call;
-    }, anew);
+      return asks.begin(host, request, about);
+    },
+    (error) => error instanceof Stale,
+  );
+  const via: Via = async (url, signal) => {
     if (!asks) await ready(signal);
     // Each request sends a part of its body at once.
     const waits = guard?.drained();
     if (waits) await deadline(waits, { signal, aborted });
-    return {
-      ask: (request, limits) => ask(host, request, limits, signal),
-      open: (path, within, silentMs) => anew(() => open(host, path, within, silentMs, signal)),
-      pin: () => undefined,
-      [Symbol.dispose]() {
-        isClosed = true;
-        call?.[Symbol.dispose]();
-      },
-    } satisfies Carrier;
+    return new HostCarrier(asking, url.replace(/^nats:/, ""), signal);
   };
   return {
     about: { id, urls: login.server.urls },
@@ -139,13 +129,6 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
     },
   };
 }
-
-/** A host that runs in another process than the desk knew is asked again: it has done nothing. */
-const anew = <T>(send: () => Promise<T>): Promise<T> =>
-  send().catch((error) => {
-    if (error instanceof Stale) return send();
-    throw error;
-  });
 
 /** The status of a message that says that nobody subscribes to the subject (NATS ADR-4). */
 const NO_RESPONDERS = 503;

@@ -93,10 +93,7 @@ export function createServed({ id, session, hostId, deskKey, enter, publish, dra
   };
 
   const begin = (reply: string): Asked => {
-    const outbox = new Outbox(
-      (message) => publish(reply, message),
-      () => session,
-    );
+    const outbox = new Outbox({ session, publish: (message) => publish(reply, message) });
     const one: Asked = {
       ...{ outbox, next: 0, heardAt: 0, gathering: undefined, body: undefined },
       answers: createAnswers(
@@ -210,19 +207,13 @@ export function createServed({ id, session, hostId, deskKey, enter, publish, dra
   function answerUnknown(reply: string, frames: ReadonlyArray<string | Uint8Array>): void {
     if (frames.some((frame) => typeof frame === "string" && parseFrame(FROM_HUB, frame)?.t === "cancel"))
       return;
-    const outbox = new Outbox(
-      (message) => publish(reply, message),
-      () => session,
-    );
+    const outbox = new Outbox({ session, publish: (message) => publish(reply, message) });
     outbox.say({ t: "end", id: 0, error: "it no longer knows the request" });
     outbox.close();
   }
 
   function answerBusy(reply: string): void {
-    const outbox = new Outbox(
-      (message) => publish(reply, message),
-      () => session,
-    );
+    const outbox = new Outbox({ session, publish: (message) => publish(reply, message) });
     outbox.say({ t: "refused", error: "too many requests are under way" });
     outbox.close();
   }

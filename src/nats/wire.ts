@@ -58,20 +58,21 @@ export interface Message {
 
 type Frame = string | Uint8Array<ArrayBuffer>;
 
-function encode(number: number, session: string, frames: readonly Uint8Array[], kinds: readonly boolean[]) {
-  const bytes = frames.reduce((sum, { length }) => sum + FRAME_HEAD_BYTES + length, HEAD_BYTES);
-  const message = Buffer.allocUnsafe(bytes);
+function encode(number: number, session: string, frames: readonly Frame[], bytes: number) {
+  const message = Buffer.allocUnsafe(HEAD_BYTES + frames.length * FRAME_HEAD_BYTES + bytes);
   message[0] = VERSION;
   message.writeUInt32BE(number, 1);
   // What is no session leaves bytes as they were.
   message.fill(0, 5, HEAD_BYTES).write(session, 5, "hex");
   let at = HEAD_BYTES;
-  for (let nth = 0; nth < frames.length; nth++) {
-    const frame = frames[nth] as Uint8Array;
-    message[at] = kinds[nth] ? 1 : 0;
-    message.writeUInt32BE(frame.length, at + 1);
-    message.set(frame, at + FRAME_HEAD_BYTES);
-    at += FRAME_HEAD_BYTES + frame.length;
+  for (const frame of frames) {
+    const start = at + FRAME_HEAD_BYTES;
+    let { length } = frame;
+    if (typeof frame === "string") length = message.write(frame, start);
+    else message.set(frame, start);
+    message[at] = typeof frame === "string" ? 0 : 1;
+    message.writeUInt32BE(length, at + 1);
+    at = start + length;
   }
   return message;
 }
@@ -79,7 +80,8 @@ function encode(number: number, session: string, frames: readonly Uint8Array[], 
 /** What a message holds; undefined for what is none. */
 export function decode(bytes: Uint8Array): Message | undefined {
   if (bytes.length < HEAD_BYTES || bytes[0] !== VERSION) return undefined;
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  // The buffer of a small array is only made when somebody asks for it, and the array copied.
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   const frames: Array<string | Uint8Array> = [];
   for (let at = HEAD_BYTES; at < bytes.length; ) {
     if (at + FRAME_HEAD_BYTES > bytes.length || frames.length === MAX_FRAMES) return undefined;
@@ -99,28 +101,28 @@ const MAX_UNHEARD = 400;
 /** After so many messages, the one who reads them says so. */
 export const HEARD = 100;
 
+/** Where a conversation goes. */
+export interface Line {
+  /** The session of the host. */
+  readonly session: string;
+  /** Sends a message. */
+  publish(message: Uint8Array): void;
+  /** Whether more than the first message may be sent yet (default: always). */
+  mayGoOn?(): boolean;
+}
+
 /** One side of a conversation: sends frames, several in one message where they come together. */
 export class Outbox implements Outlet {
   /** How many messages were sent. */
   sent = 0;
-  private frames: Uint8Array[] = [];
-  private kinds: boolean[] = [];
+  private frames: Frame[] = [];
   private bytes = 0;
   private unheard = 0;
   private isDue = false;
   private isClosed = false;
   private wake: Array<() => void> | undefined;
 
-  /**
-   * @param publish sends a message.
-   * @param session of the host.
-   * @param mayGoOn whether more than the first message may be sent yet (default: always).
-   */
-  constructor(
-    private readonly publish: (message: Uint8Array) => void,
-    private readonly session: () => string,
-    private readonly mayGoOn = () => true,
-  ) {}
+  constructor(private readonly line: Line) {}
 
   say(frame: object): void {
     this.send(JSON.stringify(frame));
@@ -136,10 +138,8 @@ export class Outbox implements Outlet {
   /** As `send`, for who flushes at once. */
   add(frame: Frame): void {
     if (this.isClosed) return;
-    const bytes = typeof frame === "string" ? Buffer.from(frame) : frame;
-    this.frames.push(bytes);
-    this.kinds.push(typeof frame !== "string");
-    this.bytes += bytes.length;
+    this.frames.push(frame);
+    this.bytes += typeof frame === "string" ? Buffer.byteLength(frame) : frame.length;
     if (this.bytes >= PIECE_BYTES || this.frames.length === MAX_FRAMES) this.flush();
   }
 
@@ -147,12 +147,11 @@ export class Outbox implements Outlet {
   flush(): void {
     this.isDue = false;
     if (this.frames.length === 0) return;
-    const { frames, kinds } = this;
+    const message = encode(this.sent++, this.line.session, this.frames, this.bytes);
     this.frames = [];
-    this.kinds = [];
     this.bytes = 0;
     this.unheard += 1;
-    this.publish(encode(this.sent++, this.session(), frames, kinds));
+    this.line.publish(message);
   }
 
   /** The other side has sent a message. */
@@ -162,8 +161,8 @@ export class Outbox implements Outlet {
   }
 
   ready(): Promise<void> | undefined {
-    if (this.isClosed || (this.unheard < MAX_UNHEARD && (this.sent === 0 || this.mayGoOn())))
-      return undefined;
+    const mayGoOn = this.sent === 0 || this.line.mayGoOn?.() !== false;
+    if (this.isClosed || (this.unheard < MAX_UNHEARD && mayGoOn)) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.wake ??= [];
     this.wake.push(resolve);
@@ -178,7 +177,8 @@ export class Outbox implements Outlet {
   }
 
   private resume(): void {
-    const woken = this.wake ?? [];
+    const woken = this.wake;
+    if (!woken) return;
     this.wake = undefined;
     for (const resolve of woken) resolve();
   }

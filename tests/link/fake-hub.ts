@@ -31,8 +31,11 @@ export function fakeHub(url: string): Pick<Hub, "ask" | "open"> {
       const { status, body, retryAfterS } = await carrier.ask(request, limits);
       return { status, body, ...(retryAfterS !== undefined && { retryAfterS }) };
     },
-    open: async (id, path, deadline, silentMs, signal) =>
-      connection(id, signal).open(path, deadline, silentMs),
+    async open(id, path, deadline, silentMs, signal, asker) {
+      const carrier = connection(id, signal);
+      asker?.began(carrier);
+      return carrier.open(path, deadline, silentMs);
+    },
   };
 }
 

@@ -178,10 +178,11 @@ describe("the server, which others run, gets nothing done:", () => {
     connection.subscribe(`${inbox}.*`, {
       callback: (_error, message) => answer.resolve(Buffer.from(message.data.subarray(18)).toString()),
     });
-    const outbox = new Outbox(
-      (message) => connection.publish(subjectsOf(made.hostIs.id).ask, message, { reply: `${inbox}.1` }),
-      () => session,
-    );
+    const outbox = new Outbox({
+      session,
+      publish: (message) =>
+        connection.publish(subjectsOf(made.hostIs.id).ask, message, { reply: `${inbox}.1` }),
+    });
     for (const frame of frames) outbox.say(frame);
     outbox.close();
     return await answer.promise;
@@ -240,13 +241,13 @@ describe("the server, which others run, gets nothing done:", () => {
     connection.subscribe(`_INBOX.${made.deskIs.id}.${"1".repeat(32)}.*`, {
       callback: (_error, { data }) => session.resolve(Buffer.from(data.subarray(5, 13)).toString("hex")),
     });
-    const outbox = new Outbox(
-      (message) =>
+    const outbox = new Outbox({
+      session: NO_SESSION,
+      publish: (message) =>
         connection.publish(subjectsOf(made.hostIs.id).ask, message, {
           reply: `_INBOX.${made.deskIs.id}.${"1".repeat(32)}.1`,
         }),
-      () => NO_SESSION,
-    );
+    });
     outbox.say({ ...ask, method: "GET", path: "/nothing" });
     outbox.close();
     return await session.promise;

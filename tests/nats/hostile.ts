@@ -78,12 +78,12 @@ export async function startHostile(
 /** A message of these frames, the first of a conversation. */
 export function messageOf(session: string, frames: readonly object[]): Uint8Array {
   let made: Uint8Array = new Uint8Array();
-  const outbox = new Outbox(
-    (message) => {
+  const outbox = new Outbox({
+    session,
+    publish(message) {
       made = message;
     },
-    () => session,
-  );
+  });
   for (const frame of frames) outbox.say(frame);
   outbox.close();
   return made;
