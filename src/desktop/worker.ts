@@ -106,7 +106,7 @@ export function createWorker(
         if (child !== started) return;
         child = undefined;
         hasClipboard = false;
-        viewers.lost();
+        viewers.lost("the desktop helper ended");
       },
     });
     child = started;
@@ -114,8 +114,10 @@ export function createWorker(
   };
   const leave = () => {
     clearTimeout(idle);
-    if (child) left = Promise.all([left, child.leave()]);
+    if (!child) return;
+    left = Promise.all([left, child.leave()]);
     child = undefined;
+    viewers.lost("svc ends");
   };
   const isIdle = () => running === 0 && mayLeave() && !hasClipboard && !viewers.some();
   const leaveLater = () => {
@@ -146,14 +148,14 @@ export function createWorker(
      *   the call or could not be started, or when too many calls wait; `cancelled`.
      */
     async call(method: string, args: readonly unknown[]): Promise<unknown> {
-      if (VIEWER_CALLS.has(method)) return viewers.call(method, args, child !== undefined);
       const signal = args.find((arg) => arg instanceof AbortSignal);
+      const sent = args.filter((arg) => arg !== signal);
+      if (VIEWER_CALLS.has(method)) return viewers.call(method, sent, child !== undefined);
       if (signal && waiting >= MAX_WAITING) {
         throw unavailable(`the desktop is busy: ${MAX_WAITING} calls wait already`);
       }
       const before = queue;
       waiting++;
-      const sent = args.filter((arg) => arg !== signal);
       const called = deadline(before, { signal, aborted: notAsked })
         .finally(() => waiting--)
         .then(() => send(method, sent));

@@ -2,6 +2,9 @@
  * The viewers of the desktop's child process, from its parent's side: each that was prepared is reported as closed once,
  * however the child ends.
  */
+import { rmdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname } from "node:path";
 import type { ViewerEvents } from "./calls";
 
 /**
@@ -15,6 +18,8 @@ export function createViewerParent(
   /** Those that were prepared and have not ended. */
   const ids = new Set<string>();
   let screenName: string | undefined;
+  /** The socket of the child: one that is killed leaves it behind. */
+  let door: string | undefined;
 
   const events: ViewerEvents = {
     viewer(id, state, reason) {
@@ -38,16 +43,35 @@ export function createViewerParent(
         if (screenName !== undefined) await send("nameScreen", [screenName]);
         const answer = await send(method, args);
         if (method === "openViewer" && isNamed(first)) ids.add(first.id);
+        if (isDoor(answer)) door = answer.path;
         return answer;
       }
       return hasChild ? send(method, args) : undefined;
     },
-    /** The child has gone, and all viewers with it. */
-    lost() {
-      for (const id of [...ids]) events.viewer(id, "closed", "the desktop helper ended");
+    /** The child has gone, or is about to, and all viewers with it. */
+    lost(reason: string) {
+      for (const id of [...ids]) events.viewer(id, "closed", reason);
+      if (door !== undefined) removeDoor(door);
+      door = undefined;
     },
   };
 }
+
+/** Removes a socket of the form that `openDoor` makes, and its folder: a child that was taken over might name any file. */
+function removeDoor(path: string): void {
+  const folder = dirname(path);
+  if (!/^svc-screen-\w+$/.test(basename(folder)) || basename(path) !== "rfb" || dirname(folder) !== tmpdir())
+    return;
+  try {
+    rmSync(path, { force: true });
+    rmdirSync(folder);
+  } catch {
+    // The child has removed it, as it does when it ends by itself.
+  }
+}
+
+const isDoor = (value: unknown): value is { readonly path: string } =>
+  typeof value === "object" && value !== null && "path" in value && typeof value.path === "string";
 
 const isNamed = (value: unknown): value is { readonly id: string } =>
   typeof value === "object" && value !== null && "id" in value && typeof value.id === "string";

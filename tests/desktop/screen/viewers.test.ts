@@ -1,5 +1,7 @@
 /** Viewers of the live screen on a real X server: what they see, what they may do, and how they end. */
 import { describe, expect, setDefaultTimeout } from "bun:test";
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { decode } from "fast-png";
 import type { Desktop } from "../../../src/desktop/desktop";
 import type { ViewerStats } from "../../../src/desktop/screen/calls";
@@ -240,6 +242,26 @@ describe("coming and going:", () => {
       `${third.id} open`,
       `${third.id} closed the desktop helper ended`,
     ]);
+  });
+
+  test("viewers that are there when svc ends are reported, and no socket stays behind", async () => {
+    const made = desktopOn(display.env);
+    const { said } = listen(made.desktop);
+    const { id, door } = await openViewer(made.desktop);
+    using _viewer = await view(door);
+    await until("it to be there", () => said.length > 0 || undefined);
+    await made[Symbol.asyncDispose]();
+    expect(said).toEqual([`${id} open`, `${id} closed svc ends`]);
+    expect(existsSync(dirname(door.path))).toBe(false);
+  });
+
+  test("a child that is killed leaves no socket behind", async () => {
+    await using made = desktopOn(display.env);
+    const { said } = listen(made.desktop);
+    const { door } = await openViewer(made.desktop);
+    process.kill(childOf(made.desktop), "SIGKILL");
+    await until("it to be noticed", () => said.length > 0 || undefined);
+    expect(existsSync(dirname(door.path))).toBe(false);
   });
 
   test("a key is good once, and none opens another's stream", async () => {

@@ -44,6 +44,8 @@ export function createFrame(width: number, height: number) {
     bytes: new Uint8Array(pixels.buffer),
     generations,
     changedAt,
+    /** The number of the last change. */
+    lastChange: () => generation,
     /** The place of a tile, by its number. */
     placeOf(tile: number): Rect {
       const [x, y] = [(tile % columns) * TILE, Math.floor(tile / columns) * TILE];

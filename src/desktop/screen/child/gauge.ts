@@ -6,13 +6,22 @@ import { BLOCK_BEFORE, FENCE_REQUEST, fence } from "./outgoing";
 /** RFC 3550, section 6.4.1: the gain of the smoothed jitter. */
 const JITTER_GAIN = 1 / 16;
 
-export function createGauge() {
+/** How many updates may be on their way before the viewer has answered the fence of the first. */
+const MAX_OUTSTANDING = 8;
+/** What waits on the way, in milliseconds beyond the shortest round trip; each halves how many updates may be on their way. */
+const QUEUED_MS = [200, 400, 800];
+/** How many round trips the shortest is one of: another way may be longer. */
+const REMEMBERED = 256;
+
+/** @param clock the time, in milliseconds. */
+export function createGauge(clock = () => performance.now()) {
   /** Fences that were not answered, the oldest first. */
   let sent: Array<{ readonly id: number; readonly at: number }> = [];
   let lastId = 0;
   let roundTrip: number | null = null;
   let jitter: number | null = null;
-  let since = performance.now();
+  const recent: number[] = [];
+  let since = clock();
   let [frames, bytes, total] = [0, 0, 0];
 
   return {
@@ -25,10 +34,18 @@ export function createGauge() {
     },
     /** How many fences are unanswered. */
     outstanding: () => sent.length,
+    /**
+     * How many may be unanswered. On a slow way a viewer is sent less, and not later: what waits there is as late as it is
+     * much.
+     */
+    window(): number {
+      const queued = (roundTrip ?? 0) - Math.min(...recent);
+      return QUEUED_MS.reduce((most, ms) => (queued > ms ? most / 2 : most), MAX_OUTSTANDING);
+    },
     /** The next fence, which asks for an answer. */
     fence(): Buffer {
       lastId += 1;
-      sent.push({ id: lastId, at: performance.now() });
+      sent.push({ id: lastId, at: clock() });
       const payload = Buffer.alloc(4);
       payload.writeUInt32BE(lastId);
       return fence(BLOCK_BEFORE | FENCE_REQUEST, payload);
@@ -40,14 +57,16 @@ export function createGauge() {
       const found = sent.find((one) => one.id === id);
       if (!found) return;
       sent = sent.filter((one) => one.id > id);
-      const time = performance.now() - found.at;
+      const time = clock() - found.at;
       if (roundTrip !== null)
         jitter = (jitter ?? 0) + (Math.abs(time - roundTrip) - (jitter ?? 0)) * JITTER_GAIN;
       roundTrip = time;
+      recent.push(time);
+      if (recent.length > REMEMBERED) recent.shift();
     },
     /** What there was since the last call. */
     read() {
-      const now = performance.now();
+      const now = clock();
       const seconds = Math.max(0.001, (now - since) / 1_000);
       const figures = {
         fps: round(frames / seconds),

@@ -34,8 +34,8 @@ import type { Screen } from "./screen";
 
 /** With so many bytes on their way to the viewer, nothing is encoded for it, and nothing more read from it. */
 const MAX_UNSENT = 1_024 * 1_024;
-/** How many updates may be on their way before the viewer has answered the fence of the first. */
-const MAX_OUTSTANDING = 8;
+/** How many answers about the size may wait. */
+const MAX_SIZES = 8;
 /** About how many pixels go into one update: as JPEGs all of a large screen, otherwise so many that they stay small. */
 const [BUDGET_SMALL, BUDGET] = [512 * 1_024, 4 * 1_024 * 1_024];
 /** How long a picture rests before it is sent again without loss; and how long until the next part of it, in milliseconds. */
@@ -137,7 +137,7 @@ export function createSession(options: SessionOptions) {
     isReady: () =>
       stage === "running" &&
       !isSending &&
-      (continuous ? gauge.outstanding() < MAX_OUTSTANDING : isAsked) &&
+      (continuous ? !known.has(PSEUDO.fence) || gauge.outstanding() < gauge.window() : isAsked) &&
       socket.writableLength < MAX_UNSENT,
     changed(tiles: readonly number[]) {
       for (const tile of tiles) dirty[tile] = 1;
@@ -316,7 +316,7 @@ export function createSession(options: SessionOptions) {
         } else gauge.answered(message.payload);
         break;
       case "resize":
-        if (sizes.length < MAX_OUTSTANDING) sizes.push(extendedSizeRect(screen.frame, BY_VIEWER, PROHIBITED));
+        if (sizes.length < MAX_SIZES) sizes.push(extendedSizeRect(screen.frame, BY_VIEWER, PROHIBITED));
         break;
       case "key":
       case "pointer":

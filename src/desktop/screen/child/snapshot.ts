@@ -7,8 +7,24 @@ import { jpegOf } from "./tight";
 const QUALITY = 70;
 const [MIN_WIDTH, MAX_WIDTH] = [16, 1_920];
 
+/** The last pictures of frames, by their width: a screen at rest is asked for again and again. */
+const taken = new WeakMap<Frame, Map<number, { readonly generation: number; readonly picture: string }>>();
+const MAX_TAKEN = 4;
+
 /** The frame, at most `width` wide, as a JPEG in base64. */
 export async function takeSnapshot(frame: Frame, width: number): Promise<string> {
+  const before = taken.get(frame) ?? new Map();
+  taken.set(frame, before);
+  const generation = frame.lastChange();
+  const found = before.get(width);
+  if (found?.generation === generation) return found.picture;
+  const picture = await encode(frame, width);
+  if (before.size >= MAX_TAKEN) before.clear();
+  before.set(width, { generation, picture });
+  return picture;
+}
+
+async function encode(frame: Frame, width: number): Promise<string> {
   const small = shrink(frame, Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, Math.round(width))));
   const { width: across, height } = small;
   return Buffer.from(await jpegOf(small, { x: 0, y: 0, width: across, height }, QUALITY)).toString("base64");

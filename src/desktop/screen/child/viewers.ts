@@ -54,6 +54,14 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
     leaving = undefined;
     return screen ?? open();
   };
+  const useDoor = () => {
+    const opening = door ?? openDoor();
+    opening.catch(() => {
+      if (door === opening) door = undefined;
+    });
+    door = opening;
+    return opening;
+  };
   const leaveLater = () => {
     if (viewers.size > 0) return;
     clearInterval(ticking);
@@ -106,8 +114,7 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
       try {
         // A screen that is not to be had is said now, and not to the carrier.
         await useScreen();
-        door ??= openDoor();
-        const { path, expect } = await door;
+        const { path, expect } = await useDoor();
         const come = (socket: Socket, rest: Buffer) => {
           start(id, viewer, socket, rest).catch((error) => {
             socket.destroy();
@@ -156,7 +163,9 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
         if (session) return session.end("the desktop helper ends");
         return closed(id, "the desktop helper ends");
       });
+      const opened = await door;
       leave();
+      opened?.close();
       await Promise.all(ended);
     },
   };
