@@ -26,7 +26,10 @@ export default {
   verbs: {
     show: view(showNats, {
       text: ({ host, desk }) =>
-        [host && connectionText("this host", host), desk && connectionText("this desk", desk, desk.hosts)]
+        [
+          host && connectionText("this host", host),
+          desk && connectionText("this desk", desk, desk.hosts, desk.twins),
+        ]
           .filter((line) => line !== null)
           .join("\n") ||
         "no NATS: this host has joined no desk with a server, and there is no nats.json here",
@@ -100,12 +103,14 @@ function connectionText(
   who: string,
   { urls, state, since, next, problem }: Shown,
   hosts: { readonly up: number; readonly gone: number } | null = null,
+  twins: readonly string[] = [],
 ): string {
   const parts = [
     since === null ? state : `${state} since ${since}`,
     next === null ? undefined : `tried again at ${next}`,
     problem === null || state === "connected" ? undefined : problem,
     hosts && `hosts connected: ${hosts.up}; that were: ${hosts.gone}`,
+    twins.length > 0 && `two machines with one key: ${printable(twins.join(", "), 300)}`,
   ].filter((part) => part);
   return `${who}, ${urls.map((url) => printable(url)).join(" ")}: ${parts.join("; ")}`;
 }

@@ -255,19 +255,22 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
      *
      * @param tokenName of the token that the desk has.
      * @param desk its address.
+     * @param asking which of the desks with that token asks, where there may be several.
      */
     async enter(
       request: Request,
       tokenName: string,
       desk: string,
       via: LinkEntry["via"] = "link",
+      asking = "",
     ): Promise<Response> {
       const grant = () => {
         const sha256 = named.digestOf(tokenName);
         return sha256 === undefined ? undefined : gate.now(sha256);
       };
       // Scrapes of the metrics use up nothing of what the desk asks itself.
-      const key = new URL(request.url).pathname === "/metrics" ? "link metrics" : "link";
+      const what = new URL(request.url).pathname === "/metrics" ? "link metrics" : "link";
+      const key = asking === "" ? what : `${what} ${asking}`;
       const link = { via, grant, client: { address: desk, key } };
       return app.fetch(request, { server: NO_LISTENER, link });
     },

@@ -6,7 +6,7 @@ import { resolvesWithin } from "../lib/deadline";
 import type { Log } from "../lib/log";
 import type { Login } from "./connect";
 import { guarded } from "./guarded";
-import { keepConnection } from "./keep";
+import { AMONG_MANY, keepConnection } from "./keep";
 import { HELLO_MS } from "./presence";
 import { createServed, type Served, type ServeParts } from "./serve";
 import { newSession, subjectsOf } from "./wire";
@@ -51,7 +51,7 @@ export function keepNatsHost({ id, login, version, log, random = Math.random, ..
       requests.endAll();
     };
   };
-  const kept = keepConnection({ login, connected, log, random });
+  const kept = keepConnection({ login, connected, log, random, firstAttempt: AMONG_MANY });
   return {
     state: kept.state,
     /** Answers what is under way, says that this host stops, and ends the connection. */

@@ -4,6 +4,7 @@
  * The promise: memory is bounded by the address book.
  */
 import * as v from "valibot";
+import { createBuckets } from "../lib/buckets";
 import { printable } from "../lib/sanitize";
 
 /** How often a host says that it is there: after this time, or up to a fifth more or less; in milliseconds. */
@@ -18,6 +19,9 @@ const ALL_HEARD_MS = 60_000;
 
 /** The longest hello, in characters: it has some 120. */
 const MAX_HELLO = 1_024;
+
+/** How often the connection of a host may be a new one: one that comes and goes without end is no news each time. */
+const CHANGES = { ratePerMinute: 4, burst: 10 };
 
 /** What a host says of itself. */
 export const HELLO = v.object({
@@ -35,8 +39,10 @@ export interface Heard {
   /** When its connection came up, as far as this desk knows, and when it was heard of last; milliseconds since 1970. */
   readonly since: number;
   readonly seen: number;
-  /** As {@link seen}, without the time in which this process did not run. */
+  /** As {@link seen}, on a clock that nobody sets, without the time in which this process did not run. */
   readonly awakeAt: number;
+  /** The connection that it had before. */
+  readonly former: string | undefined;
 }
 
 export interface PresenceParts {
@@ -46,17 +52,26 @@ export interface PresenceParts {
   down(host: string, label: string, error: string): void;
   /** A host has a new connection, or runs in another process. */
   restarted(host: string, session: string): void;
+  /** Two machines are connected with the key of this host. It is called once. */
+  twin(host: string, label: string): void;
 }
 
 export type NatsPresence = ReturnType<typeof createNatsPresence>;
 
-export function createNatsPresence({ label, up, down, restarted }: PresenceParts, now = Date.now) {
+/** @param clock milliseconds since any point in time; nobody sets it. */
+export function createNatsPresence(
+  { label, up, down, restarted, twin }: PresenceParts,
+  clock = () => performance.now(),
+) {
   const heard = new Map<string, Heard>();
   const gone = new Map<string, Heard | null>();
-  /** By how much the clock was set, and how long the machine slept: silence of hosts is not in it. */
+  /** Hosts of which two machines have the key. */
+  const twins = new Set<string>();
+  const mayChange = createBuckets(CHANGES);
+  /** How long this process did not run: silence of hosts is not in it. */
   let skipped = 0;
-  let looked = now();
-  const awake = () => now() - skipped;
+  let looked = clock();
+  const awake = () => clock() - skipped;
   let changed = awake();
 
   const lose = (host: string, error: string) => {
@@ -72,11 +87,12 @@ export function createNatsPresence({ label, up, down, restarted }: PresenceParts
     if (isNews) down(host, name, error);
   };
   const look = () => {
-    const unseen = now() - looked - LOOK_MS;
-    looked = now();
-    if (Math.abs(unseen) > LOOK_MS) skipped += unseen;
+    const unseen = clock() - looked - LOOK_MS;
+    looked = clock();
+    if (unseen > LOOK_MS) skipped += unseen;
     const at = awake();
     for (const [host, { awakeAt }] of heard) if (at - awakeAt > SILENT_MS) lose(host, "it is silent");
+    for (const host of twins) if (label(host) === undefined) twins.delete(host);
     for (const host of gone.keys()) if (label(host) === undefined) gone.delete(host);
   };
   let timer: Timer | undefined;
@@ -84,7 +100,7 @@ export function createNatsPresence({ label, up, down, restarted }: PresenceParts
     /** The connection of the desk has come up. */
     connected(): void {
       changed = awake();
-      looked = now();
+      looked = clock();
       timer ??= setInterval(look, LOOK_MS);
     },
     /** It has ended: of no host is known whether it is there. */
@@ -103,11 +119,19 @@ export function createNatsPresence({ label, up, down, restarted }: PresenceParts
       if (!read.success || name === undefined) return;
       const { session, connection, version } = read.output;
       const known = heard.get(host);
-      const at = now();
+      const at = Date.now();
       const isNew = known?.connection !== connection;
+      if (isNew && mayChange(host, clock()) > 0) return;
+      // A host never goes back to a connection that it has ended.
+      if (isNew && known?.former === connection && !twins.has(host)) {
+        twins.add(host);
+        twin(host, name);
+      }
       if (isNew) restarted(host, session);
       const since = isNew ? at : (known?.since ?? at);
-      heard.set(host, { version: printable(version, 40), connection, since, seen: at, awakeAt: awake() });
+      const former = isNew ? known?.connection : known?.former;
+      const about = { version: printable(version, 40), connection, former };
+      heard.set(host, { ...about, since, seen: at, awakeAt: awake() });
       gone.delete(host);
       if (!known) up(host, name);
     },
@@ -121,6 +145,8 @@ export function createNatsPresence({ label, up, down, restarted }: PresenceParts
     /** Whether a host may yet be heard of for the first time since the connection of this desk has changed. */
     isExpected: (host: string) => !heard.has(host) && awake() - changed < ALL_HEARD_MS,
     counts: () => ({ up: heard.size, gone: gone.size }),
+    /** The labels of hosts of which two machines have the key. */
+    twins: () => [...twins].flatMap((host) => label(host) ?? []),
     stop: () => clearInterval(timer),
   };
 }

@@ -6,7 +6,7 @@
 import * as v from "valibot";
 import type { Log } from "../lib/log";
 import { FROM_HUB, type FromHub, MAX_BODY_BYTES, parseFrame, parsePiece } from "../link/frames";
-import { type Answers, createAnswers, type Enter } from "../link/serve";
+import { type Answers, createAnswers } from "../link/serve";
 import { createSealCheck, digestOf, SEAL, type Seal } from "./seal";
 import { decode, HEARD, isInbox, isOpenRead, Outbox } from "./wire";
 
@@ -33,7 +33,8 @@ export interface ServeParts {
   hostId(): string;
   /** With which the desk seals requests. */
   deskKey(): string;
-  readonly enter: Enter;
+  /** Answers a request of the desk with that NKey. */
+  enter(request: Request, desk: string): Promise<Response>;
   publish(subject: string, message: Uint8Array): void;
   /** As `drained` of `guarded.ts`. */
   drained?(): Promise<void> | undefined;
@@ -98,7 +99,7 @@ export function createServed({ id, session, hostId, deskKey, enter, publish, dra
       ...{ outbox, next: 0, heardAt: 0, gathering: undefined, body: undefined },
       answers: createAnswers(
         { send: (frame) => outbox.send(frame), ready: () => outbox.ready() ?? drained?.() },
-        (request) => enter(withBody(request, one.body)),
+        (request) => enter(withBody(request, one.body), deskOf(reply)),
         log,
         () => end(reply),
       ),
@@ -220,7 +221,7 @@ export function createServed({ id, session, hostId, deskKey, enter, publish, dra
 }
 
 /** The desk whose inbox that is. */
-const deskOf = (reply: string) => reply.split(".")[1];
+const deskOf = (reply: string) => reply.split(".")[1] ?? "";
 
 /** `request` with the body that was signed. */
 function withBody(request: Request, body: Uint8Array | undefined): Request {

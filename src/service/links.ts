@@ -187,12 +187,12 @@ export function createHostLink(
   };
   const enterVia =
     (via: "link" | "nats") =>
-    async (request: Request): Promise<Response> => {
+    async (request: Request, asking?: string): Promise<Response> => {
       const { server } = await service.rest();
       if (!server) return Response.json({ error: "the server of this host stops" }, { status: 503 });
       const { token, desk } = joinedNow();
       prolongOnce(token);
-      return server.enter(request, token, new URL(`https://${desk}`).hostname, via);
+      return server.enter(request, token, new URL(`https://${desk}`).hostname, via, asking);
     };
   const startLink = async (): Promise<KeptLink> => {
     const [{ keepLink }, { openSigningKey }, { pinsOfDesk }] = await Promise.all([

@@ -11,6 +11,7 @@ import { messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
+import { printable } from "../lib/sanitize";
 import type { HeardPlans } from "../nats/announced";
 import type { NatsCarrier } from "../nats/carrier";
 import type { NatsDesk } from "../nats/desk";
@@ -66,7 +67,7 @@ export function createDeskOverNats(
       hostId: (host) => find(host)?.member?.host_id,
       login: { server: part.server, seed, jwt, name: "svc desk" },
       ...(follows && {
-        presence: notices(find, await presence(), reached),
+        presence: notices(find, await presence(), reached, log),
         plans: { name, own: ownPlans, heard: heardPlans },
       }),
     });
@@ -132,7 +133,7 @@ function hostsByKey(book: Pick<AddressBook, "hosts">): FindHost {
 }
 
 /** What is to be noticed of the hosts of an address book. */
-function notices(find: FindHost, presence: Presence, reached: Uses["reached"]) {
+function notices(find: FindHost, presence: Presence, reached: Uses["reached"], log: Log) {
   /** A host that has a link as well is there or not by what its address names. */
   const noticed = (key: string, notice: (host: Host) => void) => {
     const host = find(key);
@@ -146,6 +147,10 @@ function notices(find: FindHost, presence: Presence, reached: Uses["reached"]) {
         reached(host.label);
       }),
     down: (key: string, _label: string, error: string) => noticed(key, (host) => presence.gone(host, error)),
+    twin: (_key: string, label: string) =>
+      log.warn(
+        `two machines are connected as ${printable(label, 130)}: one is a copy of the other; on the copy, run \`svc leave\`, delete nats_key and host_key, and join again`,
+      ),
   };
 }
 
@@ -159,7 +164,7 @@ export async function startHostOverNats(
   configDir: string,
   carrier: NatsCarrier,
   joined: () => Membership,
-  enter: (request: Request) => Promise<Response>,
+  enter: (request: Request, desk: string) => Promise<Response>,
   log: Log,
 ) {
   const [{ keepNatsHost }, { readHostKey }] = await Promise.all([

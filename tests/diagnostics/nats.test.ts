@@ -34,6 +34,12 @@ test("a connection that is lost is a warning at first and then a failure, with t
   expect(judge(DOWN, true, "host", at + 61_000)).toMatchObject({ ok: false, severity: "error", detail });
 });
 
+test("a desk at which two machines have one key is a warning that names them", () => {
+  expect(judge({ ...UP, twins: ["h1"] }, true, "desk", at)).toMatchObject({
+    ...{ severity: "warn", detail: "two machines are connected with one key: h1" },
+  });
+});
+
 test("a host whose server does not run is a warning", async () => {
   expect(await finding(nats, host({ natsHost: async () => OFF }))).toMatchObject({
     severity: "warn",

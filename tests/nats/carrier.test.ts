@@ -55,6 +55,7 @@ async function pair({ tls = false } = {}) {
       label: (id) => (id === hostIs.id ? "lab" : undefined),
       up: (_id, label) => void ups.push(label),
       down: (_id, _label, error) => void downs.push(error),
+      twin() {},
     },
   });
   const connected = () => until("the host", () => host.state().state === "connected");

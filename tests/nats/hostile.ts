@@ -14,6 +14,8 @@ export interface Peer {
   info(maxPayload: number): void;
   /** Sends a message to those of its subscriptions that `subject` matches. */
   send(subject: string, data: Uint8Array, reply?: string): void;
+  /** Says that something is refused. */
+  refuse(what: string): void;
   /** Ends the connection. */
   drop(): void;
 }
@@ -22,7 +24,7 @@ export interface Peer {
 export async function startHostile(
   published: (message: Published, peer: Peer, nth: number) => void,
   nonce = "n",
-): Promise<{ readonly server: { urls: string[] }; count(): number } & AsyncDisposable> {
+): Promise<{ readonly server: { urls: string[] }; count(): number; open(): number } & AsyncDisposable> {
   const sockets = new Set<Socket>();
   let count = 0;
   const listener = createServer((socket) => {
@@ -41,6 +43,7 @@ export async function startHostile(
         socket.write(data);
         socket.write("\r\n");
       },
+      refuse: (what) => socket.write(`-ERR 'Permissions Violation for Publish to "${what}"'\r\n`),
       drop: () => socket.destroy(),
     };
     peer.info(1_048_576);
@@ -68,6 +71,8 @@ export async function startHostile(
   return {
     server: { urls: [`nats://127.0.0.1:${port}`] },
     count: () => count,
+    /** How many connections are open. */
+    open: () => sockets.size,
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => listener.close(resolve));

@@ -1,9 +1,10 @@
 /** Which hosts are there, as far as a desk can say. */
-import { expect, jest, test } from "bun:test";
+import { expect, jest, setSystemTime, test } from "bun:test";
 import { createNatsPresence } from "../../src/nats/presence";
 
 function presence() {
-  let time = Date.now();
+  let time = 0;
+  const twins: string[] = [];
   const downs: string[] = [];
   const ups: string[] = [];
   const made = createNatsPresence(
@@ -12,11 +13,12 @@ function presence() {
       up: (host) => void ups.push(host),
       down: (host) => void downs.push(host),
       restarted() {},
+      twin: (host) => void twins.push(host),
     },
     () => time,
   );
   return {
-    ...{ made, ups, downs },
+    ...{ made, ups, downs, twins },
     /** The clock goes on; this process runs meanwhile, or not. */
     runs(seconds: number) {
       for (let at = 0; at < seconds; at += 10) {
@@ -32,19 +34,25 @@ function presence() {
 
 const about = { v: 1, session: "1".repeat(16), connection: "2".repeat(16), version: "1" };
 
-test.each([3_600, -3_600])("no host is gone as the clock jumps by %d s; one that is silent is", (seconds) => {
+test.each([
+  ["the clock is set forward", 3_600, 0],
+  ["the clock is set back", -3_600, 0],
+  ["this process does not run for an hour", 0, 3_600],
+])("no host is gone as %s; one that is silent is", (_what, set, slept) => {
   jest.useFakeTimers();
   const { made, downs, runs, sleeps } = presence();
   try {
     made.connected();
+    setSystemTime(new Date(Date.now() + set * 1_000));
     made.hello("a", JSON.stringify(about));
-    sleeps(seconds);
+    sleeps(slept);
     runs(300);
     expect(downs).toEqual([]);
     runs(60);
     expect(downs).toEqual(["a"]);
   } finally {
     made.stop();
+    setSystemTime();
     jest.useRealTimers();
   }
 });
@@ -53,4 +61,25 @@ test("a hello that is far too long is not read", () => {
   const { made, ups } = presence();
   made.hello("a", JSON.stringify({ ...about, more: "x".repeat(2_000) }));
   expect(ups).toEqual([]);
+});
+
+const connection = (digit: string) => JSON.stringify({ ...about, connection: digit.repeat(16) });
+
+test("a host that comes and goes without end is news a few times", () => {
+  const { made, ups, downs } = presence();
+  for (let nth = 0; nth < 100; nth++) {
+    made.hello("a", JSON.stringify({ ...about, connection: String(nth).padStart(16, "0") }));
+    made.bye("a");
+  }
+  expect(ups).toHaveLength(10);
+  expect(downs).toHaveLength(10);
+});
+
+test("two machines with the key of one host are named once; one that connects anew is not", () => {
+  const { made, twins } = presence();
+  for (const digit of ["1", "1", "2", "3", "3"]) made.hello("a", connection(digit));
+  expect(twins).toEqual([]);
+  for (const digit of ["2", "3", "2"]) made.hello("a", connection(digit));
+  expect(twins).toEqual(["a"]);
+  expect(made.twins()).toEqual(["a"]);
 });

@@ -140,3 +140,20 @@ test("what is no NATS server is said to be none", async () => {
     { name: "connect", ok: false, detail: "no greeting: a NATS server speaks first" },
   ]);
 });
+
+testWith("nats-server")("of what answers in place of the monitoring, the beginning is read", async () => {
+  await using nats = await startBundle();
+  let sent = 0;
+  const pull = (controller: ReadableStreamDefaultController) => {
+    sent += 65_536;
+    controller.enqueue(Buffer.alloc(65_536, "x"));
+  };
+  using endless = Bun.serve({
+    ...{ port: 0, hostname: "127.0.0.1" },
+    fetch: () => new Response(new ReadableStream({ pull }, { highWaterMark: 0 })),
+  });
+  const [url = ""] = nats.server.urls;
+  await found(url, nats.server.pin, undefined, endless.port);
+  expect(sent).toBeGreaterThan(0);
+  expect(sent).toBeLessThan(32 * 1_048_576);
+});

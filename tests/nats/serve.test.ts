@@ -8,18 +8,22 @@ import { messageOf } from "./hostile";
 
 function served() {
   const told: string[] = [];
+  const asking: string[] = [];
   const made = createServed({
     id: newNKey("U").id,
     session: "1".repeat(16),
     hostId: () => "h",
     deskKey: () => "",
-    enter: () => new Promise(() => {}),
+    enter(_request, desk) {
+      asking.push(desk);
+      return new Promise(() => {});
+    },
     publish: (subject) => void told.push(subject),
     log: silentLog,
   });
   const [one, other] = [newNKey("U").id, newNKey("U").id];
   const inbox = (desk: string, nth: number) => `_INBOX.${desk}.${"0".repeat(32)}.${nth}`;
-  return { made, one, other, told, inbox };
+  return { made, one, other, told, inbox, asking };
 }
 
 const ask = { t: "ask", id: 0, method: "GET", path: "/status", accept: "application/json" };
@@ -28,6 +32,13 @@ test("a conversation that begins without a request has no place", () => {
   const { made, one, inbox } = served();
   made.take(inbox(one, 1), messageOf(NO_SESSION, [{ t: "more", id: 0, bytes: 0 }]));
   expect(made.size()).toBe(0);
+});
+
+test("what answers knows which desk asks", async () => {
+  const { made, one, inbox, asking } = served();
+  made.take(inbox(one, 1), messageOf(NO_SESSION, [ask]));
+  expect(asking).toEqual([one]);
+  made.endAll();
 });
 
 test("a desk that asks without end leaves places to the others", () => {

@@ -12,6 +12,8 @@ interface Connection {
   readonly attempts: number;
   /** Since when there is no connection. */
   readonly lost: string | null;
+  /** Of a desk: hosts of which two machines have the key. */
+  readonly twins?: readonly string[];
 }
 
 interface Uses {
@@ -42,7 +44,7 @@ export const nats = check({
 
 /** @param serves whether a server runs here, which keeps the connection. */
 export function judge(now: Connection, serves: boolean, role: "host" | "desk", at = Date.now()): Finding {
-  const { urls, state, since, problem, attempts, lost } = now;
+  const { urls, state, since, problem, attempts, lost, twins = [] } = now;
   const extra = { [role]: { urls, state, since, problem, attempts, lost }, nats: state === "connected" };
   const where = urls.join(", ");
   if (!serves) {
@@ -51,6 +53,10 @@ export function judge(now: Connection, serves: boolean, role: "host" | "desk", a
       ["svc service install, or svc serve"],
       extra,
     );
+  }
+  if (state === "connected" && twins.length > 0) {
+    const advice = ["on the copy: svc leave, delete nats_key and host_key, and join again"];
+    return warning(`two machines are connected with one key: ${twins.join(", ")}`, advice, extra);
   }
   if (state === "connected") return fine(`as a ${role} connected to ${where} since ${since}`, extra);
   if (state === "off" && problem === null)

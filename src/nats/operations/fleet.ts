@@ -52,6 +52,8 @@ export const showNats = operation({
         ...CONNECTION,
         /** How many hosts of the address book are connected, and how many others were; null where this process does not follow it. */
         hosts: v.nullable(v.object({ up: v.number(), gone: v.number() })),
+        /** Hosts of which two machines have the key: one is a copy of the other. */
+        twins: v.array(v.string()),
       }),
     ),
   }),
@@ -66,6 +68,7 @@ export const showNats = operation({
           ? shown(now)
           : { state: "off" as const, since: null, next: null, problem: null, attempts: 0, lost: null }),
         hosts: desk.presence?.counts() ?? null,
+        twins: desk.presence?.twins() ?? [],
       },
     };
   },
