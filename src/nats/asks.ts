@@ -47,6 +47,8 @@ export interface AsksParts {
   readonly sessions: Map<string, string>;
   /** A host has no connection, as the server says. */
   unheard(host: string): void;
+  /** A host has answered. */
+  answered?(host: string): void;
 }
 
 /** What all requests of a connection share. */
@@ -116,7 +118,16 @@ class Open implements Line, Way {
 
 export type Asks = ReturnType<typeof createAsks>;
 
-export function createAsks({ id, key, hostId: idOf, publish, drained, sessions, unheard }: AsksParts) {
+export function createAsks({
+  id,
+  key,
+  hostId: idOf,
+  publish,
+  drained,
+  sessions,
+  unheard,
+  answered,
+}: AsksParts) {
   const inbox = inboxOf(id);
   const open = new Map<string, Open>();
   const perHost = new Map<string, Open[]>();
@@ -144,6 +155,7 @@ export function createAsks({ id, key, hostId: idOf, publish, drained, sessions, 
   const take = (one: Open, bytes: Uint8Array) => {
     const message = decode(bytes);
     if (!message || message.number !== one.got) return one.lost("a part of its answer was lost");
+    if (one.answeredIn === undefined) answered?.(one.host);
     one.answeredIn ??= message.session;
     if (one.answeredIn !== message.session) return one.lost("svc was started anew on this host");
     if (sessions.get(one.host) !== message.session) sessions.set(one.host, message.session);

@@ -55,6 +55,7 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
       ...{ id, key, hostId, sessions, drained },
       publish: inBatches(publish),
       unheard: (host) => presence?.unheard(host),
+      answered: (host) => presence?.answered(host),
     });
     asks = made;
     follow(made.subject, ({ subject, data, headers }) =>

@@ -65,6 +65,8 @@ export function createNatsPresence(
 ) {
   const heard = new Map<string, Heard>();
   const gone = new Map<string, Heard | null>();
+  /** Those that have answered, and may yet say themselves that they are there. */
+  const answered = new Set<string>();
   /** Hosts of which two machines have the key. */
   const twins = new Set<string>();
   const mayChange = createBuckets(CHANGES);
@@ -77,6 +79,7 @@ export function createNatsPresence(
   const lose = (host: string, error: string) => {
     const known = heard.get(host) ?? null;
     heard.delete(host);
+    answered.delete(host);
     const name = label(host);
     if (name === undefined) {
       gone.delete(host);
@@ -110,6 +113,11 @@ export function createNatsPresence(
       timer = undefined;
       for (const [host, known] of heard) gone.set(host, known);
       heard.clear();
+      answered.clear();
+    },
+    /** A host has answered a request on this connection. */
+    answered(host: string): void {
+      if (!heard.has(host)) answered.add(host);
     },
     /** A host says that it is there. */
     hello(host: string, text: string): void {
@@ -133,6 +141,7 @@ export function createNatsPresence(
       const about = { version: printable(version, 40), connection, former };
       heard.set(host, { ...about, since, seen: at, awakeAt: awake() });
       gone.delete(host);
+      answered.delete(host);
       if (!known) up(host, name);
     },
     /** A host stops, as it says itself. */
@@ -141,9 +150,10 @@ export function createNatsPresence(
     unheard: (host: string) => lose(host, "it is not connected"),
     isUp: (host: string) => heard.has(host),
     /** Whether a host is known to have no connection. */
-    isGone: (host: string) => !heard.has(host) && gone.has(host) && awake() - changed >= ALL_HEARD_MS,
+    isGone: (host: string) =>
+      !heard.has(host) && !answered.has(host) && gone.has(host) && awake() - changed >= ALL_HEARD_MS,
     /** Whether a host may yet be heard of for the first time since the connection of this desk has changed. */
-    isExpected: (host: string) => !heard.has(host) && awake() - changed < ALL_HEARD_MS,
+    isExpected: (host: string) => !heard.has(host) && !answered.has(host) && awake() - changed < ALL_HEARD_MS,
     counts: () => ({ up: heard.size, gone: gone.size }),
     /** The labels of hosts of which two machines have the key. */
     twins: () => [...twins].flatMap((host) => label(host) ?? []),

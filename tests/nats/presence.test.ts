@@ -83,3 +83,20 @@ test("two machines with the key of one host are named once; one that connects an
   expect(twins).toEqual(["a"]);
   expect(made.twins()).toEqual(["a"]);
 });
+
+test("a host that has answered is not waited for, until it is lost or the connection is", () => {
+  const { made } = presence();
+  try {
+    made.connected();
+    expect(made.isExpected("a")).toBe(true);
+    made.answered("a");
+    expect(made.isExpected("a")).toBe(false);
+    made.unheard("a");
+    expect(made.isExpected("a")).toBe(true);
+    made.answered("a");
+    made.lost();
+    expect(made.isExpected("a")).toBe(true);
+  } finally {
+    made.stop();
+  }
+});
