@@ -42,6 +42,8 @@ export interface SocketHandlers {
   drained?(): void;
   /** The server is about to stop: it ends the connection in some seconds. */
   stopping(): void;
+  /** Its token has ended: it closes the connection, whose client may want to know (default: that ends at once). */
+  revoked?(): void;
   /** It has ended, whoever ended it. */
   closed(code: number): void;
 }

@@ -5,6 +5,7 @@
  * allows something else than before; and at once when the server stops.
  */
 import type { Grant } from "../core/rights";
+import { cancelled } from "../lib/errors";
 import type { Gate } from "./gate";
 
 /** How often the tokens of open answers are looked at, in milliseconds. */
@@ -30,7 +31,7 @@ export function createOpenAnswers(gate: Pick<Gate, "now">) {
     for (const { sha256, scopes, control } of answers) {
       if (sha256 === undefined) continue;
       if (!now.has(sha256)) now.set(sha256, gate.now(sha256)?.scopes.join());
-      if (now.get(sha256) !== scopes) control.abort();
+      if (now.get(sha256) !== scopes) control.abort(cancelled("its token has ended"));
     }
   };
 

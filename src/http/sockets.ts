@@ -6,7 +6,7 @@
  * connection costs a tenth of the memory.
  */
 import { MAX_MESSAGE_BYTES, MAX_UNSENT_BYTES, type Socket, type SocketAnswer } from "../core/socket";
-import { badInput } from "../lib/errors";
+import { badInput, Failure } from "../lib/errors";
 import type { Exchange } from "./exchange";
 import { failureResponse } from "./responses";
 
@@ -25,6 +25,7 @@ interface Connection {
   /** To be called when it has ended. */
   readonly ended: () => void;
   end?: () => void;
+  aborted?: () => void;
   /** Whether its close was noticed. */
   hasEnded: boolean;
 }
@@ -40,7 +41,12 @@ export const SOCKETS: Bun.WebSocketHandler<Connection> = {
     const { answer, open, signal } = ws.data;
     open.add(ws.data);
     ws.data.end = () => ws.terminate();
-    signal?.addEventListener("abort", ws.data.end);
+    ws.data.aborted = () => {
+      // Other reasons are those of the server itself.
+      if (signal?.reason instanceof Failure && answer.handlers.revoked) answer.handlers.revoked();
+      else ws.terminate();
+    };
+    signal?.addEventListener("abort", ws.data.aborted);
     if (signal?.aborted) ws.terminate();
     else answer.handlers.opened(new OpenSocket(ws));
   },
@@ -52,7 +58,7 @@ export const SOCKETS: Bun.WebSocketHandler<Connection> = {
     if (data.hasEnded) return;
     data.hasEnded = true;
     data.open.delete(data);
-    if (data.end) data.signal?.removeEventListener("abort", data.end);
+    if (data.aborted) data.signal?.removeEventListener("abort", data.aborted);
     data.ended();
     data.answer.handlers.closed(code);
   },

@@ -111,6 +111,7 @@ interface Viewer {
   stats: StreamStats | null;
   /** Whether it is in the audit log, so that its end has to be. */
   isRecorded: boolean;
+  isEnding: boolean;
   readonly ending: AbortController;
   readonly closed: PromiseWithResolvers<Ending>;
   unlisten: () => void;
@@ -207,12 +208,12 @@ export function createScreens(parts: ScreensParts) {
 
   const finish = async (viewer: Viewer, { code, reason }: Ending): Promise<void> => {
     const { id } = viewer.record;
-    if (viewers.get(id) !== viewer) return;
+    // The first reason counts.
+    if (viewers.get(id) !== viewer || viewer.isEnding) return;
+    viewer.isEnding = true;
     const seconds = Math.round((Date.now() - viewer.began) / 1_000);
     const end = `screen.close ${aboutText(viewer)} seconds=${seconds}`;
     await control.release(id, reason);
-    // Two may have come as far as here.
-    if (viewers.get(id) !== viewer) return;
     viewers.delete(id);
     viewer.unlisten();
     viewer.ending.abort(refused("cancelled", code, reason));
@@ -397,7 +398,15 @@ function viewerOf({ caller, carrier, id }: Pick<Admission, "caller" | "carrier" 
       since: new Date(now).toISOString(),
       ...{ state: "waiting", control: false, wants_control: false, approval_id: null, stats: null },
     },
-    ...{ grant, began: now, mayControl: false, controlled: 0, stats: null, isRecorded: false },
+    ...{
+      grant,
+      began: now,
+      mayControl: false,
+      controlled: 0,
+      stats: null,
+      isRecorded: false,
+      isEnding: false,
+    },
     ending: new AbortController(),
     closed: Promise.withResolvers(),
     unlisten() {},

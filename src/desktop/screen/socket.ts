@@ -17,6 +17,9 @@ const UNSENT_BYTES = 65_536;
 /** How much a client may send before it is let in, and ahead of the child, in bytes. */
 const MAX_EARLY_BYTES = 4_096;
 
+/** How long a client may take to end a connection that is closed, in milliseconds. */
+const LAST_MS = 3_000;
+
 /** The longest reason of a close frame, in bytes (RFC 6455 section 5.5). */
 const MAX_REASON = 120;
 
@@ -42,6 +45,15 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     hasClosed = true;
     socket?.close(code, cutTo(reason, MAX_REASON));
     local?.destroy();
+    // One that does not answer the close frame.
+    setTimeout(() => socket?.terminate(), LAST_MS).unref();
+  };
+  /** Ends the viewer with it: its row has the reason. */
+  const endWith = (code: number, reason: string) => {
+    // First of all: the connection may be over as soon as it is closed, and would be the reason.
+    if (id !== undefined) void end(id, reason, code);
+    close(code, reason);
+    gone.abort();
   };
 
   const relay = ({ path, key, closed, ...viewer }: Admitted) => {
@@ -78,23 +90,26 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
       );
     },
     message(message: string | Uint8Array) {
-      if (typeof message === "string") return close(1_003, "expected bytes");
       if (hasClosed) return;
+      if (typeof message === "string") return endWith(1_003, "expected bytes");
       if (local) {
         local.write(message);
-        if (local.writableLength > MAX_UNSENT_BYTES) close(1_008, "it sends more than the desktop takes");
+        if (local.writableLength > MAX_UNSENT_BYTES) endWith(1_008, "it sends more than the desktop takes");
         return;
       }
       // Nothing is to be said before the server's greeting.
       early.push(Uint8Array.from(message));
       if (early.reduce((sum, { length }) => sum + length, 0) > MAX_EARLY_BYTES)
-        close(1_008, "it sends before the server has greeted");
+        endWith(1_008, "it sends before the server has greeted");
     },
     drained() {
       local?.resume();
     },
     stopping() {
-      close(CLOSE.gone, "the server stops");
+      endWith(CLOSE.gone, "the server stops");
+    },
+    revoked() {
+      endWith(CLOSE.token, "its token has ended");
     },
     closed() {
       hasClosed = true;

@@ -163,7 +163,9 @@ test("a viewer ends with its token, and a ticket of a token that has gone opens 
   const unused = await ticketOf(eve);
   await removeToken(store, "eve");
   await host.service.refresh();
-  expect([1_006, 4_006]).toContain((await viewer.closed).code);
+  expect(await viewer.closed).toEqual({ code: 4_006, reason: "its token has ended" });
+  const rows = (await made.rows()).join("\n");
+  expect(rows).toContain('controlled=false reason="its token has ended"');
   expect((await open(unused).closed).code).toBe(1_006);
   await until("the end", async () => (await viewersOf(host.call)).length === 0);
 });
