@@ -231,13 +231,20 @@ export function createService({
         ? service.audit()
         : null,
     async bundleReaders() {
-      const [{ addressBookFaults }, { identityFaults }, { settingsFaults }] = await Promise.all([
-        import("./fleet/address-book"),
-        import("./peers/identity"),
-        import("./config/settings"),
-      ]);
+      const [{ addressBookFaults }, { identityFaults }, { settingsFaults }, { trustedFaults }] =
+        await Promise.all([
+          import("./fleet/address-book"),
+          import("./peers/identity"),
+          import("./config/settings"),
+          import("./desktop/screen/trusted"),
+        ]);
       const ids = { remote_host_id: identityFaults, viewer_id: identityFaults };
-      return { "admin_hosts.json": addressBookFaults, "host_service.json": settingsFaults, ...ids };
+      return {
+        "admin_hosts.json": addressBookFaults,
+        "host_service.json": settingsFaults,
+        "trusted_viewers.json": trustedFaults,
+        ...ids,
+      };
     },
     bundleMergers: async () => ({
       "admin_hosts.json": (await import("./fleet/address-book")).mergeAddressBooks,

@@ -130,7 +130,7 @@ export const controlScreen = operation({
     ),
   }),
   output: v.object({ /** Whether it controls now. */ control: v.boolean() }),
-  async run(service: Uses, { viewer, action, run }, { grant, client, kind, gone }) {
+  async run(service: Uses, { viewer, action, run }, { grant, client, kind, gone, signal }) {
     const screens = await service.screens();
     const { token } = screens.viewer(viewer);
     if (action === "release") {
@@ -139,12 +139,12 @@ export const controlScreen = operation({
     }
     if (token !== grant.name) throw forbidden("control is taken with the token of the viewer itself");
     const leave = () => void screens.release(viewer, "nobody waits for it any longer").catch(() => {});
-    gone?.addEventListener("abort", leave);
+    for (const end of [gone, signal]) end?.addEventListener("abort", leave);
     try {
       await screens.take(viewer, run);
       return { control: true };
     } finally {
-      gone?.removeEventListener("abort", leave);
+      for (const end of [gone, signal]) end?.removeEventListener("abort", leave);
     }
   },
 });

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 import type { Grant } from "../../core/rights";
 import { messageOf } from "../../lib/errors";
-import { createJsonStore, parseBy } from "../../lib/json-store";
+import { createJsonStore, type ListFormat, loadFaults, parseBy } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
 
 /** What the host's own token is called there: no named token can be. */
@@ -17,13 +17,19 @@ const TRUSTED = v.object({
   added_at: v.optional(v.pipe(v.string(), v.isoTimestamp())),
 });
 
+const FORMAT: ListFormat<v.InferOutput<typeof TRUSTED>> = {
+  what: "the list of trusted viewers",
+  list: "viewers",
+  key: "viewer_id",
+  parse: parseBy(TRUSTED),
+};
+
+/** What would not be loaded of a file with this `content`, in words that quote nothing of it. */
+export const trustedFaults = (content: unknown): string[] => loadFaults(FORMAT, content);
+
 /** @returns whether a grant needs no approval now. While the file is broken, all need one. */
 export function createTrusted(file: string, lock: string, log: Log): (grant: Grant) => boolean {
-  const parse = parseBy(TRUSTED);
-  const store = createJsonStore(
-    { file, lock, what: "the list of trusted viewers", list: "viewers", key: "viewer_id", parse },
-    log,
-  );
+  const store = createJsonStore({ ...FORMAT, file, lock }, log);
   return ({ name, since = 0, limited }) => {
     try {
       const found = store.entries().find(({ viewer_id }) => viewer_id === (name ?? OWNER_ID));

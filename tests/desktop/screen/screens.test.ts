@@ -7,7 +7,7 @@ import { createApprovals } from "../../../src/approvals/approvals";
 import type { Grant, Scope } from "../../../src/core/rights";
 import { createScreens, type ScreensParts } from "../../../src/desktop/screen/screens";
 import { createTrusted } from "../../../src/desktop/screen/trusted";
-import { notFound } from "../../../src/lib/errors";
+import { conflict, notFound } from "../../../src/lib/errors";
 import { silentLog } from "../../../src/lib/log";
 import { temporaryFolder, until } from "../../support";
 import { standIn } from "./stand-in";
@@ -250,6 +250,20 @@ describe("control", () => {
     expect(screens.viewer(first.id).control).toBe(true);
     await Promise.all([screens.take(second.id, "cancel"), waiting]);
     expect([screens.viewer(first.id).control, screens.viewer(second.id).control]).toEqual([false, true]);
+  });
+
+  test("comes at once where the run that was to be cancelled has just ended", async () => {
+    const { look, screens, inputLock, fake } = made({
+      cancelRun: () => Promise.reject(conflict("run 9f1c2e4a has ended: ok")),
+    });
+    using _ = fake;
+    const { id } = await look(ANN);
+    const hold = await inputLock.take(new AbortController().signal, "run 9f1c2e4a (rest 192.0.2.9)");
+    const taken = screens.take(id, "cancel");
+    await until("the wait", () => screens.viewer(id).wants_control);
+    await hold.end("finished");
+    await taken;
+    expect(screens.viewer(id).control).toBe(true);
   });
 
   test("of what another process uses is not cancelled from here", async () => {

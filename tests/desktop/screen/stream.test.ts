@@ -217,6 +217,16 @@ test("with --screen-approval the stream is silent until a person allows it, and 
   first.socket.close();
 });
 
+test("a bundle whose list of trusted viewers would not load is refused", async () => {
+  await using made = await served();
+  const content = { viewers: [{ viewer_id: "ann", added_at: "yesterday" }] };
+  const files = { "trusted_viewers.json": { format: "json", content } };
+  const manifest = { version: 1, exported_at: "2026-06-01T00:00:00Z", platform: "Linux", source_root: "/" };
+  const bundle = { manifest, files };
+  const refused = await made.host.call("/config/import", post({ bundle, dry_run: true }));
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("added_at")]);
+});
+
 test("--no-screen refuses each viewer", async () => {
   await using made = await served({ screen: false });
   const { code, reason } = await open(await made.ticketOf()).closed;
