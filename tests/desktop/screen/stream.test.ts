@@ -222,8 +222,7 @@ test("a bundle whose list of trusted viewers would not load is refused", async (
   const content = { viewers: [{ viewer_id: "ann", added_at: "yesterday" }] };
   const files = { "trusted_viewers.json": { format: "json", content } };
   const manifest = { version: 1, exported_at: "2026-06-01T00:00:00Z", platform: "Linux", source_root: "/" };
-  const bundle = { manifest, files };
-  const refused = await made.host.call("/config/import", post({ bundle, dry_run: true }));
+  const refused = await made.host.call("/config/import?dry_run=true", post({ manifest, files }));
   expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("added_at")]);
 });
 
