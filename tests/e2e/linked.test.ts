@@ -92,9 +92,10 @@ describe.each(CARRIERS)("over %s", (carrier) => {
       );
       /** The value of each host. */
       const query = async (text: string): Promise<string[]> => {
-        const answer = await fetch(`http://${address}/api/v1/query?query=${encodeURIComponent(text)}`).catch(
-          () => null,
-        );
+        // Where another program has got the port first, it may be silent.
+        const signal = AbortSignal.timeout(10_000);
+        const url = `http://${address}/api/v1/query?query=${encodeURIComponent(text)}`;
+        const answer = await fetch(url, { signal }).catch(() => null);
         if (!answer?.ok) return [];
         const { data } = (await answer.json()) as {
           data: { result: Array<{ metric: Record<string, string>; value: [number, string] }> };
