@@ -34,7 +34,7 @@ interface StreamStats {
   readonly width: number;
   readonly height: number;
   /** Seconds since its last input while it controls. */
-  readonly idle_s?: number | null | undefined;
+  readonly idle_s: number | null;
 }
 
 /** What viewers need of the desktop. */
@@ -246,7 +246,8 @@ export function createScreens(parts: ScreensParts) {
   };
   /** Since its last input, or since it has control. */
   const idleOf = ({ controlled }: Viewer, { idle_s }: StreamStats) =>
-    idle_s === undefined ? 0 : (idle_s ?? (Date.now() - controlled) / 1_000);
+    // It may have controlled before.
+    Math.min(idle_s ?? Number.POSITIVE_INFINITY, (Date.now() - controlled) / 1_000);
 
   /** Waits for the yes of a person, where one is needed. @throws a `Failure` for anything else. */
   const approve = async (viewer: Viewer, wantsControl: boolean): Promise<void> => {
@@ -282,6 +283,10 @@ export function createScreens(parts: ScreensParts) {
   };
 
   const screens = {
+    /** @throws `forbidden` where this host does not show its screen live. */
+    requireOn(): void {
+      if (!isOn) throw refused("forbidden", CLOSE.off, "the live screen is off here (svc serve --no-screen)");
+    },
     /** How many there are, those that wait included. */
     count: () => viewers.size,
     /**
@@ -293,7 +298,7 @@ export function createScreens(parts: ScreensParts) {
     async admit({ caller, control: wants, carrier, signal, id }: Admission): Promise<Admitted> {
       const { grant, client } = caller;
       signal.throwIfAborted();
-      if (!isOn) throw refused("forbidden", CLOSE.off, "the live screen is off here (svc serve --no-screen)");
+      screens.requireOn();
       for (const need of wants ? (["screen", "operate"] as const) : (["screen"] as const)) {
         if (!allows(grant, need))
           throw refused("forbidden", CLOSE.denied, beyond(grant, `this needs ${need}`));

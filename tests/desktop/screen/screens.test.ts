@@ -1,5 +1,5 @@
 /** The viewers of the live screen: who may look, who controls, what goes on record. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -282,6 +282,13 @@ describe("control", () => {
     await screens.take(id, "wait");
     stats(id, 299);
     expect(screens.viewer(id)).toMatchObject({ control: true, stats: { fps: 30, rtt_ms: 4 } });
+    // Since before it had control.
+    stats(id, 301);
+    expect(screens.viewer(id).control).toBe(true);
+    const now = Date.now();
+    using _clock = spyOn(Date, "now").mockImplementation(() => now + 301_000);
+    stats(id, 7);
+    expect(screens.viewer(id).control).toBe(true);
     stats(id, 301);
     await until("the end", () => !screens.viewer(id).control);
     expect(screens.size()).toEqual({ width: 800, height: 600 });
