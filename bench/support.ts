@@ -226,15 +226,19 @@ export const p99 = (times: readonly number[]): number =>
 /** `bytes` for a person. */
 export const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`;
 
-/** A display of its own that is full of text. @param size such as `1920x1080`, in pixels. */
-export async function startDisplay(size: string): Promise<AsyncDisposable & { readonly name: string }> {
+/** A display of its own. @param size such as `1920x1080`, in pixels. @param isFull whether it is full of text. */
+export async function startDisplay(
+  size: string,
+  isFull = true,
+): Promise<AsyncDisposable & { readonly name: string }> {
   const server = Bun.spawn(["Xvfb", "-displayfd", "1", "-screen", "0", `${size}x24`, "-nolisten", "tcp"], {
     stdio: ["ignore", "pipe", "ignore"],
   });
   const { value } = await server.stdout.getReader().read();
   const name = `:${new TextDecoder().decode(value).trim()}`;
   const text = "head -c 200000 /dev/urandom | base64 -w 600; exec sleep 600";
-  const window = Bun.spawn(["xterm", "-geometry", "640x160+0+0", "-e", "sh", "-c", text], {
+  const fill = ["xterm", "-geometry", "640x160+0+0", "-e", "sh", "-c", text];
+  const window = Bun.spawn(isFull ? fill : ["sleep", "infinity"], {
     env: { ...process.env, DISPLAY: name },
     stdio: ["ignore", "ignore", "ignore"],
   });

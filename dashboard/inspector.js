@@ -39,7 +39,7 @@ export const METRICS = /** @type {const} */ ([
 export const noSamples = () =>
   nothing(
     "No samples yet",
-    "Samples come from live peer sessions, and from other viewers through ",
+    "Samples come from live peer sessions and viewers of the live screen, and from other programs through ",
     el("code", {}, "POST /inspector/samples"),
     ".",
   );

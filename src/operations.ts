@@ -21,6 +21,9 @@ import { operations as windows } from "./desktop/operations/windows";
 import { operations as record } from "./desktop/record/operations";
 import { eventTypes as screenEvents } from "./desktop/screen/events";
 import { operations as screen } from "./desktop/screen/operations";
+import { eventTypes as recordingEvents } from "./desktop/screen/record/events";
+import { operations as recordings } from "./desktop/screen/record/operations";
+import { operations as thumbnails } from "./desktop/screen/thumbnail/operations";
 import { eventTypes as diagnosisEvents } from "./diagnostics/events";
 import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as events } from "./events/operations";
@@ -28,6 +31,7 @@ import { eventTypes as hostEvents } from "./fleet/events";
 import { operations as fleet } from "./fleet/operations/fleet";
 import { operations as admin } from "./fleet/operations/hosts";
 import { operations as prometheus } from "./fleet/operations/prometheus";
+import { operations as hostThumbnails } from "./fleet/operations/thumbnail";
 import { operations as http } from "./http/operations";
 import { eventTypes as inspectorEvents } from "./inspector/events";
 import { operations as inspector } from "./inspector/operations";
@@ -86,6 +90,8 @@ const all = [
   ...desktop,
   ...record,
   ...screen,
+  ...recordings,
+  ...thumbnails,
   ...windows,
   ...seeing,
   ...clipboard,
@@ -105,6 +111,7 @@ const all = [
   ...natsServer,
   ...admin,
   ...prometheus,
+  ...hostThumbnails,
   ...relay,
   ...fleet,
   ...planJobs,
@@ -130,6 +137,7 @@ export const eventTypes: readonly EventType[] = [
   ...auditEvents,
   ...diagnosisEvents,
   ...programEvents,
+  ...recordingEvents,
   ...approvalEvents,
   ...screenEvents,
   ...witnessEvents,

@@ -9,10 +9,11 @@ import type { Via } from "./client/carrier";
 import { type Publish, unheard } from "./core/events";
 import { parseInput } from "./core/input";
 import { OWNER, type Permission, shareOf } from "./core/rights";
+import type { Recordings } from "./desktop/screen/record/recordings";
 import type { Screens } from "./desktop/screen/screens";
 import { createBus } from "./events/bus";
 import { createHandOver } from "./events/hand-over";
-import { messageOf } from "./lib/errors";
+import { forbidden, messageOf } from "./lib/errors";
 import { silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
@@ -70,6 +71,7 @@ export function createService({
   let madeSessions: Sessions | undefined;
   let madeSyncs: Syncs | undefined;
   let madeScreens: Screens | undefined;
+  let madeRecordings: Recordings | undefined;
   let madeHub: LinkHub | undefined;
   /** Whether this host had a membership when it looked last. */
   let hasJoined = false;
@@ -125,6 +127,7 @@ export function createService({
     // A sync would open its session again.
     await madeSyncs?.endRevoked(howEnded);
     await madeSessions?.endRevoked(howEnded);
+    await madeRecordings?.endRevoked(howEnded);
     if (existsSync(files.webhooks)) await (await service.webhooks()).endRevoked();
   };
 
@@ -179,6 +182,12 @@ export function createService({
   const keeper = once(async () =>
     (await import("./service/links")).createHostLink(service, configDir, tokens.prolong),
   );
+
+  /** @throws `forbidden` with `--no-screen`. */
+  const shownDesktop = async () => {
+    if (!options.screen) throw forbidden("the live screen is off here (svc serve --no-screen)");
+    return service.desktop();
+  };
 
   const service: Service = {
     get configDir() {
@@ -251,13 +260,30 @@ export function createService({
     }),
     desktop: stoppable(async () => {
       const { createDesktop } = await import("./desktop/desktop");
-      return createDesktop({
+      const desktop = createDesktop({
         lockFile: files.inputLock,
         imagesFolder: files.images,
         ocrFolder: files.ocr,
         log,
       });
+      const { createViewerSamples } = await import("./service/viewer-samples");
+      desktop.viewerListeners.add(createViewerSamples(service.inspector, log));
+      return desktop;
     }),
+    thumbnails: feature(async () => {
+      const { createThumbnails } = await import("./desktop/screen/thumbnail/thumbnails");
+      return createThumbnails(async (size) => (await shownDesktop()).snapshot(size));
+    }),
+    recordings: feature(
+      async () => {
+        const { createRecordings } = await import("./desktop/screen/record/recordings");
+        // Made first, so that it stops last.
+        await service.desktop();
+        madeRecordings = createRecordings({ folder: files.recordings, desktop: shownDesktop, publish, log });
+        return madeRecordings;
+      },
+      (recordings) => recordings.stopAll(),
+    ),
     programs: stoppable(async () => (await import("./desktop/programs")).createPrograms(publish)),
     diagnostics: feature(async () => {
       const [{ createDiagnostics }, { loadChecks }] = await Promise.all([
@@ -516,7 +542,8 @@ export function createService({
       const looks = {
         // Whoever revokes a token may not be able to notify this process.
         "what revoked tokens have started was not ended": async () => {
-          if (madeRuns || madeSessions || hasHooks() || revocations.awaited()) await endRevoked();
+          if (madeRuns || madeSessions || madeRecordings || hasHooks() || revocations.awaited())
+            await endRevoked();
         },
         "the scheduler did not start": async () => {
           if (hasJobs()) await service.scheduler();

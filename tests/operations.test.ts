@@ -116,6 +116,7 @@ describe("each operation of svc", () => {
 
   test("reveals nothing but what is listed here", () => {
     expect(operations.flatMap(({ name, reveals }) => (reveals ? [name] : [])).toSorted()).toEqual([
+      "admin.host_thumbnail",
       "audit.export",
       "config.export",
       "desk.export",
@@ -141,7 +142,9 @@ describe("each operation of svc", () => {
       "desktop.window_rows",
       "desktop.windows",
       "nats.desk",
+      "recording.get",
       "runs.show",
+      "screen.thumbnail",
       "token.show",
       "traces.get",
       "traces.show",
@@ -243,6 +246,7 @@ const SCOPE_OF = {
     "witness.key",
   ],
   screen: [
+    "admin.host_thumbnail",
     "desktop.assert_image",
     "desktop.get_clipboard",
     "desktop.get_pixel",
@@ -262,7 +266,12 @@ const SCOPE_OF = {
     "desktop.wait_text",
     "desktop.window_rows",
     "desktop.windows",
+    "recording.get",
+    "recording.list",
+    "recording.start",
+    "recording.stop",
     "screen.state",
+    "screen.thumbnail",
     "screen.ticket",
     "traces.get",
     "traces.show",
@@ -439,6 +448,7 @@ function missing({ http, command, leftOut }: Operation): Surface[] {
 /** What only reads: agents may be offered it without `--write`. All else does more. */
 const READING = [
   "admin.host_metrics",
+  "admin.host_thumbnail",
   "admin.list_hosts",
   "admin.targets",
   "admin.witness",
@@ -498,10 +508,14 @@ const READING = [
   "metrics.render",
   "nats.show",
   "openapi",
+  "recording.get",
+  "recording.list",
   "rest.requests",
   "rest.status",
   "runs.list",
   "runs.show",
+  "screen.state",
+  "screen.thumbnail",
   "scripts.list",
   "sessions.get",
   "sync.status",

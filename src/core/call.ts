@@ -44,7 +44,7 @@ export function performOperation<I extends InputSchema, O extends OutputSchema, 
 ): Promise<v.InferInput<O>> | v.InferInput<O> {
   const { name, scope } = operation;
   if (!allows(caller.grant, scope)) throw forbidden(beyond(caller.grant, `${name} needs ${scope}`));
-  const isRecorded = operation.changes === true || operation.reveals;
+  const isRecorded = operation.changes === true || operation.reveals === true;
   // The clicks and keys of a run are recorded together, before the first of them: there may be thousands.
   if (!isRecorded || (caller.run && operation.uses)) return operation.run(service, input, caller);
   return runOnRecord(service, operation, input, caller);

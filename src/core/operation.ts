@@ -27,7 +27,7 @@ export interface HttpRoute {
   readonly body?: string;
   /** Set where that body is text, not JSON. */
   readonly text?: true;
-  /** Set for what is signed and asked for again and again: it leaves a row when it is refused only. */
+  /** Set for what is asked for again and again: it leaves a row by itself when it is refused only. */
   readonly routine?: true;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */
   readonly content?: string;
@@ -83,8 +83,11 @@ export interface Operation<
    * its client has gone.
    */
   readonly changes?: true | "announces";
-  /** Set when its answer has secrets or shows the screen: like a change, it runs only after an audit row is on disk. */
-  readonly reveals?: true;
+  /**
+   * Set when its answer has secrets or shows the screen: like a change, it runs only after an audit row is on disk. With
+   * `"announces"`, `run` sees to that, as it is asked for again and again (`seldom.ts`).
+   */
+  readonly reveals?: true | "announces";
   /** Set when it does more than read, though it has no `changes`: it writes a file that its caller names, or carries calls of others. */
   readonly acts?: true;
   /**

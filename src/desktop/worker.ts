@@ -13,7 +13,13 @@ import type { Log } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
 import { type DesktopCalls, type DesktopEvents, WINDOW_STATES } from "./backend";
 import { SEEN } from "./images/seen";
-import { VIEWER_ANSWERS, VIEWER_CALLS, VIEWER_EVENTS, type ViewerEvents } from "./screen/calls";
+import {
+  LASTING_CALLS,
+  VIEWER_ANSWERS,
+  VIEWER_CALLS,
+  VIEWER_EVENTS,
+  type ViewerEvents,
+} from "./screen/calls";
 import { createViewerParent } from "./screen/parent";
 
 export interface WorkerOptions {
@@ -130,7 +136,8 @@ export function createWorker(
     clearTimeout(idle);
     running++;
     try {
-      return await (child ?? start()).call(method, args, deadlineMs);
+      const limit = LASTING_CALLS.has(method) ? undefined : deadlineMs;
+      return await (child ?? start()).call(method, args, limit);
     } finally {
       running--;
       leaveLater();

@@ -12,6 +12,7 @@ import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import { parseAccept } from "hono/utils/accept";
 import { notFound } from "../lib/errors";
+import { digestText, matches } from "../lib/etag";
 import { once } from "../lib/once";
 
 /** A file as it is read: from a path of `import … with { type: "file" }`, or otherwise. */
@@ -124,19 +125,8 @@ function createRewriter(path: string, names: readonly string[], digest: string):
     );
 }
 
-/** 132 bits of a SHA-256, in characters that are valid in a name and in an ETag. */
-const digestText = (bytes: Uint8Array) =>
-  new Bun.CryptoHasher("sha256").update(bytes).digest("base64url").slice(0, 22);
-
 /** The first of {@link ENCODINGS} that the client accepts; undefined sends the file as it is. */
 function chooseEncoding(accepted: string | null): Encoding | undefined {
   const quality = new Map(parseAccept(accepted ?? "").map(({ type, q }) => [type.toLowerCase(), q]));
   return ENCODINGS.find((encoding) => (quality.get(encoding) ?? quality.get("*") ?? 0) > 0);
-}
-
-/** Whether `If-None-Match` names the ETag (RFC 9110 section 13.1.2: compared weakly). */
-function matches(ifNoneMatch: string | null, etag: string): boolean {
-  if (ifNoneMatch === null) return false;
-  const tags = ifNoneMatch.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
-  return tags.includes("*") || tags.includes(etag);
 }

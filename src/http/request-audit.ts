@@ -49,13 +49,13 @@ export const record =
       };
     };
     return after(next(exchange), async (response) => {
-      if (exchange.route.isRoutine && response.ok) return response;
+      const isRoutine = exchange.route.isRoutine && response.status < 400;
       const isUnchanged = exchange.route.entry === "signed" && subject === null;
       const unchanged = response.status === 101 ? "opened" : "unchanged";
       const refusal = exchange.refusal ?? (isUnchanged ? unchanged : null);
       const isElsewhere = exchange.isElsewhere && subject === null;
-      const hasRows = exchange.agent !== null && response.ok;
-      if (refusal) await audit.refused(entryOf(exchange), refusal);
+      const hasRows = isRoutine || (exchange.agent !== null && response.ok);
+      if (refusal && !isRoutine) await audit.refused(entryOf(exchange), refusal);
       else if (!isElsewhere && !hasRows)
         await audit.answered(entryOf(exchange), outcomeOf(response.status), subject);
       letGo();

@@ -106,6 +106,7 @@ export const configFiles = (configDir: string) => ({
   inbox: join(configDir, "inbox"),
   syncFolder: join(configDir, "sync"),
   traces: join(configDir, "traces"),
+  recordings: join(configDir, "recordings"),
   /** In a folder of its own: the processes of sessions write there. */
   inboxIndex: join(configDir, "inbox-index", "inbox.db"),
   /** Where the first builds of 0.1.0 had it. */

@@ -11,7 +11,9 @@ import type { Operation } from "../core/operation";
 import type { Permission } from "../core/rights";
 import type { Desktop } from "../desktop/desktop";
 import type { Programs } from "../desktop/programs";
+import type { Recordings } from "../desktop/screen/record/recordings";
 import type { Screens } from "../desktop/screen/screens";
+import type { Thumbnails } from "../desktop/screen/thumbnail/thumbnails";
 import type { Tickets } from "../desktop/screen/tickets";
 import type { Diagnostics } from "../diagnostics/diagnostics";
 import type { Bus } from "../events/bus";
@@ -87,6 +89,10 @@ export interface Service {
   bundleMergers(): Promise<BundleMergers>;
   settings(): Promise<Settings>;
   desktop(): Promise<Desktop>;
+  /** Small pictures of the screen. */
+  thumbnails(): Promise<Thumbnails>;
+  /** The recordings of the screen. */
+  recordings(): Promise<Recordings>;
   /** The programs that scripts start and do not wait for. */
   programs(): Promise<Programs>;
   diagnostics(): Promise<Diagnostics>;

@@ -5,6 +5,7 @@
  */
 import * as v from "valibot";
 import { NOTHING } from "../../lib/child";
+import { RECORDING_ANSWERS, type RecordingCalls } from "./record/calls";
 
 /** Where the stream of a viewer is: a local socket that takes this key once, and speaks RFB (RFC 6143) after it. */
 const DOOR = v.object({
@@ -42,7 +43,7 @@ export type Door = v.InferOutput<typeof DOOR>;
 export type ViewerStats = v.InferOutput<typeof STATS>;
 
 /** The calls of the child process for viewers. None waits for a call that runs. */
-export interface ViewerCalls {
+export interface ViewerCalls extends RecordingCalls {
   /**
    * Prepares a viewer. Its key is good once, and for ten seconds.
    *
@@ -79,13 +80,26 @@ export const VIEWER_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>([
   "closeViewer",
   "nameScreen",
   "snapshot",
+  "record",
+  "stopRecording",
 ]);
+
+/** Those of them that start the child where there is none. */
+export const STARTING_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>([
+  "openViewer",
+  "snapshot",
+  "record",
+]);
+
+/** Those of them that may take as long as they like. */
+export const LASTING_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>(["record"]);
 
 /** The form of their answers. */
 export const VIEWER_ANSWERS = {
   openViewer: DOOR,
   ...{ controlViewer: NOTHING, closeViewer: NOTHING, nameScreen: NOTHING },
   snapshot: v.string(),
+  ...RECORDING_ANSWERS,
 };
 
 /** The form of the events' arguments. */

@@ -5,7 +5,7 @@
 import { rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname } from "node:path";
-import type { ViewerEvents } from "./calls";
+import { STARTING_CALLS, type ViewerEvents } from "./calls";
 
 /**
  * @param listeners get what the child reports.
@@ -39,7 +39,7 @@ export function createViewerParent(
     async call(method: string, args: readonly unknown[], hasChild: boolean): Promise<unknown> {
       const [first] = args;
       if (method === "nameScreen" && typeof first === "string") screenName = first;
-      if (method === "snapshot" || method === "openViewer") {
+      if (STARTING_CALLS.has(method)) {
         if (screenName !== undefined) await send("nameScreen", [screenName]);
         const answer = await send(method, args);
         if (method === "openViewer" && isNamed(first)) ids.add(first.id);

@@ -3,9 +3,10 @@
  * the screen.
  */
 import type { Socket } from "node:net";
-import { badInput, messageOf, unavailable } from "../../../lib/errors";
+import { badInput, conflict, messageOf, unavailable } from "../../../lib/errors";
 import type { Backend } from "../../backend";
 import type { ViewerCalls, ViewerEvents } from "../calls";
+import type { Recorded } from "../record/calls";
 import { createViewerClipboard } from "./clipboard";
 import { type Door, openDoor } from "./door";
 import { createInput } from "./input";
@@ -35,10 +36,12 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
   let screenName = "svc";
   let ticking: Timer | undefined;
   let leaving: Timer | undefined;
+  let recording: { readonly end: AbortController; readonly over: Promise<Recorded> } | undefined;
 
   const open = () => {
     const gone = (reason: string) => {
       screen = undefined;
+      recording?.end.abort(new Error(reason));
       for (const { session } of [...viewers.values()]) session?.end(reason);
     };
     const opening = use().then((backend) => openScreen(backend.watch, gone));
@@ -62,16 +65,18 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
     door = opening;
     return opening;
   };
+  const isUsed = () => viewers.size > 0 || recording !== undefined;
   const leaveLater = () => {
-    if (viewers.size > 0) return;
-    clearInterval(ticking);
-    ticking = undefined;
-    leaving ??= setTimeout(leave, LINGER_MS);
+    if (viewers.size === 0) {
+      clearInterval(ticking);
+      ticking = undefined;
+    }
+    if (!isUsed()) leaving ??= setTimeout(leave, LINGER_MS);
   };
   const leave = () => {
     clearTimeout(leaving);
     leaving = undefined;
-    if (viewers.size > 0) return;
+    if (isUsed()) return;
     door?.then((opened) => opened.close()).catch(() => {});
     screen?.then((opened) => opened.close()).catch(() => {});
     door = screen = undefined;
@@ -154,16 +159,37 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
         leaveLater();
       }
     },
+    async record(options) {
+      if (recording) throw conflict("the screen is being recorded already");
+      const end = new AbortController();
+      const begin = async () => {
+        const [opened, { record }] = await Promise.all([useScreen(), import("../record/recorder")]);
+        return record(opened, options, end.signal);
+      };
+      recording = { end, over: begin() };
+      try {
+        return await recording.over;
+      } finally {
+        recording = undefined;
+        leaveLater();
+      }
+    },
+    async stopRecording() {
+      recording?.end.abort();
+    },
   };
   return {
     calls,
-    /** Ends all of them; resolves when what they held is released. */
+    /** Ends all of them; resolves when what they held is released, and the file of a recording is complete. */
     async close() {
+      recording?.end.abort();
+      const recorded = recording?.over.catch(() => {});
       const ended = [...viewers].map(([id, { session }]) => {
         if (session) return session.end("the desktop helper ends");
         return closed(id, "the desktop helper ends");
       });
       const opened = await door;
+      await recorded;
       leave();
       opened?.close();
       await Promise.all(ended);

@@ -1,0 +1,205 @@
+/**
+ * The live screen beside Debian's x11vnc 0.9.16 with websockify: noVNC in Chromium looks at the same display of 1920x1080
+ * through either, in turns of one run. Only the server whose turn it is runs.
+ *
+ * What is drawn (30 pictures or lines a second) is what the delivered pictures are divided by; times are divided by their goals.
+ */
+import { join } from "node:path";
+import {
+  type Entrance,
+  memoryBytes,
+  processorMs,
+  type Rival,
+  startDelay,
+  startSvcScreen,
+  startX11vnc,
+} from "./screen/rivals";
+import { SCENE_MS, SCENES, type Seen, takeTurn } from "./screen/turn";
+import { type Scene, type Stage, startStage, startViewer, type Viewer } from "./screen/watch";
+import { type Figure, healthDuring, median, p99, startDisplay, temporaryFolder } from "./support";
+
+const PROGRAMS = ["Xvfb", "xterm", "chromium", "x11vnc", "websockify"];
+const TURNS = Number(process.env.SCREEN_TURNS ?? 3);
+const VIEWERS = 10;
+
+export async function bench(): Promise<Figure[]> {
+  const missing = PROGRAMS.filter((name) => Bun.which(name) === null);
+  if (missing.length > 0) {
+    const detail = `needs ${missing.join(", ")}`;
+    return [{ name: "the live screen beside x11vnc", ratio: Number.NaN, goal: ">= 1", detail }];
+  }
+  await using display = await startDisplay("1920x1080", false);
+  await using stage = await startStage(display.name);
+  await using viewer = await startViewer();
+  using configDir = temporaryFolder();
+  const ours: Seen[][] = [];
+  const theirs: Seen[][] = [];
+  for (let turn = 0; turn < TURNS; turn++) {
+    ours.push(await takeTurn(() => startSvcScreen(display.name, join(configDir.path, "svc")), stage, viewer));
+    theirs.push(await takeTurn(() => startX11vnc(display.name), stage, viewer));
+  }
+  await using svc = await startSvcScreen(display.name, join(configDir.path, "svc"));
+  return [
+    ...compare(ours, theirs),
+    await farAway(svc, stage, viewer),
+    await idleViewer(svc, stage, viewer),
+    ...(await manyViewers(svc, stage, viewer)),
+  ];
+}
+
+/** The figures of all turns: medians. */
+function compare(ours: readonly Seen[][], theirs: readonly Seen[][]): Figure[] {
+  const middle = (turns: readonly Seen[][], scene: Scene, what: keyof Seen) =>
+    median(turns.map((seen) => seen[SCENES.indexOf(scene)]?.[what] ?? Number.NaN));
+  const rate = (scene: Scene, name: string, goal: Figure["goal"]): Figure => {
+    const [fps, drawn, other] = [
+      middle(ours, scene, "fps"),
+      middle(ours, scene, "drawnFps"),
+      middle(theirs, scene, "fps"),
+    ];
+    const detail = `${fps.toFixed(1)} / ${drawn.toFixed(1)} a second (x11vnc ${other.toFixed(1)})`;
+    return {
+      name: `live screen: pictures delivered of those drawn, ${name}`,
+      ratio: fps / drawn,
+      goal,
+      detail,
+    };
+  };
+  const delay = (scene: Scene, name: string, limit: number): Figure => {
+    const [p50, p95] = [middle(ours, scene, "keyP50"), middle(ours, scene, "keyP95")];
+    const [otherP50, otherP95] = [middle(theirs, scene, "keyP50"), middle(theirs, scene, "keyP95")];
+    const detail = `${p95.toFixed(1)} / ${limit} ms, p50 ${p50.toFixed(1)} (x11vnc ${otherP95.toFixed(1)}, p50 ${otherP50.toFixed(1)})`;
+    return { name: `live screen: key to canvas (p95) ${name}`, ratio: p95 / limit, goal: "<= 1", detail };
+  };
+  const cost = (scene: Scene, name: string): Figure => {
+    const each = (turns: readonly Seen[][]) =>
+      middle(turns, scene, "processor") / middle(turns, scene, "fps");
+    const detail = `${(each(ours) * 10).toFixed(1)} / ${(each(theirs) * 10).toFixed(1)} ms of a processor (x11vnc)`;
+    return {
+      name: `live screen: processor time per picture, ${name}, against x11vnc`,
+      ratio: each(ours) / each(theirs),
+      goal: "<= 1.3",
+      detail,
+    };
+  };
+  const median50 = (scene: Scene, name: string): Figure => {
+    const [mine, other] = [middle(ours, scene, "keyP50"), middle(theirs, scene, "keyP50")];
+    const detail = `${mine.toFixed(1)} / ${other.toFixed(1)} ms`;
+    return {
+      name: `live screen: key to canvas (p50) ${name}, against x11vnc`,
+      ratio: mine / other,
+      goal: "<= 1",
+      detail,
+    };
+  };
+  return [
+    rate("small", "640x360", ">= 0.967"),
+    rate("large", "920x980", ">= 0.833"),
+    rate("scroll", "a terminal that scrolls", ">= 0.967"),
+    delay("still", "at rest", 20),
+    delay("small", "beside a picture of 640x360", 45),
+    median50("still", "at rest"),
+    median50("small", "beside a picture of 640x360"),
+    cost("small", "640x360"),
+    cost("large", "920x980"),
+  ];
+}
+
+/** A round trip of 100 ms: netem is not in every kernel, so a relay keeps each byte back for 50 ms. */
+async function farAway(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figure> {
+  const { url, protocols } = await svc.enter();
+  using relay = startDelay(url.replace("ws", "http"), 50);
+  await stage.show("still");
+  await viewer.connect({ url: url.replace(/^ws:\/\/[^/]+/, relay.url), protocols });
+  await Bun.sleep(1_500);
+  await stage.show("small");
+  await Bun.sleep(2_000);
+  const fps = await viewer.framesPerSecond("small", SCENE_MS);
+  const times = await viewer.keys(30);
+  await viewer.disconnect();
+  await stage.show("still");
+  return {
+    name: "live screen: pictures a second of 640x360 at a round trip of 100 ms, against 24",
+    ratio: fps / 24,
+    goal: ">= 1",
+    detail: `${fps.toFixed(1)} / 24, key to canvas p50 ${median(times).toFixed(0)} ms`,
+  };
+}
+
+async function idleViewer(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figure> {
+  await stage.show("still");
+  await viewer.connect(await svc.enter());
+  await Bun.sleep(4_000);
+  const before = processorMs(svc.pid);
+  await Bun.sleep(10_000);
+  const share = (processorMs(svc.pid) - before) / 10_000;
+  await viewer.disconnect();
+  return {
+    name: "live screen: a viewer while nothing changes, against 1 % of a processor",
+    ratio: share / 0.01,
+    goal: "<= 1",
+    detail: `${(share * 100).toFixed(2)} / 1 %`,
+  };
+}
+
+/** Viewers that read and do not draw, beside the one in Chromium. */
+async function manyViewers(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figure[]> {
+  await stage.show("small");
+  await viewer.connect(await svc.enter());
+  const measure = async () => {
+    await Bun.sleep(3_000);
+    const [started, before] = [performance.now(), processorMs(svc.pid)];
+    const health = await healthDuring({ url: svc.http ?? "", pid: svc.pid } as never, Bun.sleep(SCENE_MS));
+    return {
+      share: (processorMs(svc.pid) - before) / (performance.now() - started),
+      memory: memoryBytes(svc.pid),
+      health: p99(health),
+    };
+  };
+  const one = await measure();
+  const sinks = await Promise.all(
+    Array.from({ length: VIEWERS - 1 }, async () => openSink(await svc.enter())),
+  );
+  const ten = await measure();
+  for (const sink of sinks) sink.close();
+  await viewer.disconnect();
+  const each = (ten.memory - one.memory) / (VIEWERS - 1) / 1_048_576;
+  return [
+    {
+      name: "live screen: processor time of ten viewers of 640x360, against one",
+      ratio: ten.share / one.share,
+      goal: "<= 1.2",
+      detail: `${(ten.share * 100).toFixed(1)} / ${(one.share * 100).toFixed(1)} %`,
+    },
+    {
+      name: "live screen: memory of each further viewer, against 6 MiB",
+      ratio: each / 6,
+      goal: "<= 1",
+      detail: `${each.toFixed(1)} / 6 MiB`,
+    },
+    {
+      name: "GET /health (p99) with ten viewers of the live screen, against 20 ms",
+      ratio: ten.health / 20,
+      goal: "<= 1",
+      detail: `${ten.health.toFixed(1)} / 20 ms (one viewer ${one.health.toFixed(1)} ms)`,
+    },
+  ];
+}
+
+/** Asks for what changed every 25 ms and reads nothing of the answers. */
+function openSink({ url, protocols }: Entrance): WebSocket {
+  const socket = new WebSocket(url, [...protocols]);
+  socket.binaryType = "arraybuffer";
+  const request = (incremental: number) =>
+    Buffer.from([3, incremental, 0, 0, 0, 0, 1_920 >> 8, 1_920 & 255, 1_080 >> 8, 1_080 & 255]);
+  let timer: Timer | undefined;
+  socket.addEventListener("open", () => {
+    socket.send(Buffer.from("RFB 003.008\n"));
+    // Security type 1 (none), a shared screen, the encoding Tight (7).
+    socket.send(Buffer.from([1, 1, 2, 0, 0, 1, 0, 0, 0, 7]));
+    socket.send(request(0));
+    timer = setInterval(() => socket.send(request(1)), 25);
+  });
+  socket.addEventListener("close", () => clearInterval(timer));
+  return socket;
+}

@@ -1,0 +1,63 @@
+/** One turn of a server in the bench of the live screen. */
+import { median } from "../support";
+import { processorMs, type Rival } from "./rivals";
+import type { Scene, Stage, Viewer } from "./watch";
+
+export const SCENES = ["still", "small", "large", "scroll"] as const satisfies Scene[];
+/** How long the pictures of a scene are counted, in milliseconds. */
+export const SCENE_MS = 6_000;
+const KEYS = 80;
+
+/** What one server did in one scene of one turn. */
+export interface Seen {
+  /** Pictures a second on the canvas, and drawn. */
+  readonly fps: number;
+  readonly drawnFps: number;
+  /** Per cent of one processor. */
+  readonly processor: number;
+  readonly keyP50: number;
+  readonly keyP95: number;
+}
+
+/** Starts a server, and shows each scene to a viewer of it. */
+export async function takeTurn(start: () => Promise<Rival>, stage: Stage, viewer: Viewer): Promise<Seen[]> {
+  await using rival = await start();
+  await stage.show("still");
+  await viewer.connect(await rival.enter());
+  await Bun.sleep(1_500);
+  const seen: Seen[] = [];
+  for (const scene of SCENES) seen.push(await watch(rival, stage, viewer, scene));
+  await viewer.disconnect();
+  if (process.env.SCREEN_DEBUG)
+    console.error(
+      seen
+        .map((one) =>
+          Object.values(one)
+            .map((n) => n.toFixed(1))
+            .join(" "),
+        )
+        .join(" | "),
+    );
+  return seen;
+}
+
+async function watch(rival: Rival, stage: Stage, viewer: Viewer, scene: Scene): Promise<Seen> {
+  await stage.show(scene);
+  await Bun.sleep(1_000);
+  await stage.show(scene);
+  const started = performance.now();
+  const before = processorMs(rival.pid);
+  const fps = await viewer.framesPerSecond(scene, SCENE_MS);
+  const seconds = (performance.now() - started) / 1_000;
+  const processor = (processorMs(rival.pid) - before) / seconds / 10;
+  const drawnFps = (await stage.show(scene)) / seconds;
+  const times = await viewer.keys(KEYS);
+  await stage.show("still");
+  return {
+    fps,
+    drawnFps,
+    processor,
+    keyP50: median(times),
+    keyP95: times[Math.floor(times.length * 0.95)] ?? Number.NaN,
+  };
+}

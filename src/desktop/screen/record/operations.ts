@@ -1,0 +1,104 @@
+/**
+ * Recording the screen.
+ */
+import * as v from "valibot";
+import { between, bytes, field, NO_INPUT, path, seconds, whole } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { RECORDING, type Recordings } from "./recordings";
+
+interface Uses {
+  recordings(): Promise<Recordings>;
+}
+
+const MIB = 1_024 * 1_024;
+const WEBM = "video/webm";
+
+const FILE = v.pipe(v.string(), v.maxLength(4_096), v.regex(/^[^\0]*\.webm$/i, "a path that ends in .webm"));
+
+export const startRecording = operation({
+  name: "recording.start",
+  summary: "Record the screen to a file that browsers play, until it is stopped or a limit is reached",
+  scope: "screen",
+  changes: true,
+  answeredBy: "server",
+  command: "AC_record_screen_start",
+  http: { method: "POST", path: "/screen/recording/start" },
+  example: { duration_s: 60 },
+  input: v.strictObject({
+    file_path: field(
+      v.optional(path(FILE)),
+      "File to write on the host, `.webm`; an existing one is replaced (default: one in `{config_dir}/recordings`, which keeps the newest 20)",
+    ),
+    duration_s: field(v.optional(seconds(between(1, 86_400)), 600), "How long it may be, seconds"),
+    max_bytes: field(
+      v.optional(bytes(whole(MIB, 4_096 * MIB)), 100 * MIB),
+      "How large the file may be, bytes; where the screen changes too much for that, it has fewer pictures",
+    ),
+    fps: field(v.optional(between(0.1, 10), 4), "Pictures a second, at most; there is none without a change"),
+  }),
+  output: RECORDING,
+  run: async (service: Uses, { file_path, duration_s, max_bytes, fps }, { grant }) =>
+    (await service.recordings()).start({
+      file: file_path,
+      token: grant.name,
+      fps,
+      maxMs: duration_s * 1_000,
+      maxBytes: max_bytes,
+    }),
+});
+
+export const stopRecording = operation({
+  name: "recording.stop",
+  summary: "End the recording of the screen and complete its file",
+  scope: "screen",
+  changes: true,
+  answeredBy: "server",
+  command: "AC_record_screen_stop",
+  http: { method: "POST", path: "/screen/recording/stop" },
+  input: NO_INPUT,
+  output: RECORDING,
+  run: async (service: Uses) => (await service.recordings()).stop(),
+});
+
+const FOR_PEOPLE = "a script knows the file that it started";
+
+export const listRecordings = operation({
+  name: "recording.list",
+  summary: "List the recordings in `{config_dir}/recordings`, newest first, and the one that goes on",
+  scope: "screen",
+  answeredBy: "server",
+  leftOut: { script: FOR_PEOPLE },
+  http: { method: "GET", path: "/screen/recordings" },
+  input: NO_INPUT,
+  output: v.object({
+    current: v.nullable(RECORDING),
+    recordings: v.array(v.object({ name: v.string(), file_path: v.string(), bytes: v.number() })),
+    count: v.number(),
+  }),
+  async run(service: Uses) {
+    const kept = await service.recordings();
+    const recordings = kept.list();
+    return { current: kept.current(), recordings, count: recordings.length };
+  },
+});
+
+export const getRecording = operation({
+  name: "recording.get",
+  summary: "Return a recording of the screen, a WebM file",
+  scope: "screen",
+  reveals: true,
+  leftOut: { script: FOR_PEOPLE, cli: "it is a file of this host: `svc recording list` names it" },
+  http: { method: "GET", path: "/screen/recordings/{name}", content: WEBM },
+  input: v.strictObject({
+    name: field(v.pipe(v.string(), v.maxLength(64)), "Its name, as GET /screen/recordings has it"),
+  }),
+  output: v.instance(Response),
+  async run(service: Uses, { name }) {
+    const file = (await service.recordings()).fileOf(name);
+    return new Response(Bun.file(file), {
+      headers: { "content-type": WEBM, "content-disposition": `attachment; filename="${name}"` },
+    });
+  },
+});
+
+export const operations = [startRecording, stopRecording, listRecordings, getRecording];
