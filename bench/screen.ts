@@ -158,7 +158,7 @@ async function manyViewers(svc: Rival, stage: Stage, viewer: Viewer): Promise<Fi
   };
   const one = await measure();
   const sinks = await Promise.all(
-    Array.from({ length: VIEWERS - 1 }, async () => openSink(await svc.enter())),
+    Array.from({ length: VIEWERS - 1 }, async () => openSink(await svc.enter(false))),
   );
   const ten = await measure();
   for (const sink of sinks) sink.close();

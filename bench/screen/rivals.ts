@@ -10,8 +10,8 @@ export interface Entrance {
 
 /** A server of a screen, ended when the scope ends. */
 export interface Rival extends AsyncDisposable {
-  /** Called for each viewer. */
-  enter(): Promise<Entrance>;
+  /** Called for each viewer. @param control whether its keys count (default: true). */
+  enter(control?: boolean): Promise<Entrance>;
   /** Its first process. */
   readonly pid: number;
   /** Where it answers; undefined for one without HTTP. */
@@ -25,11 +25,11 @@ export async function startSvcScreen(display: string, configDir: string): Promis
   return {
     pid: server.pid,
     http: server.url,
-    async enter() {
+    async enter(control = true) {
       const answer = await fetch(`${server.url}/screen/ticket`, {
         method: "POST",
         headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-        body: JSON.stringify({ control: true }),
+        body: JSON.stringify({ control }),
       });
       const { ticket } = (await answer.json()) as { readonly ticket: string };
       return {
