@@ -7,7 +7,7 @@ import type { Operation } from "../core/operation";
 import { allows, type Grant } from "../core/rights";
 import { metadataOf } from "../core/schema";
 import { deadline } from "../lib/deadline";
-import { badInput, failureOf, forbidden, HTTP_STATUS, messageOf } from "../lib/errors";
+import { badInput, cancelled, failureOf, forbidden, HTTP_STATUS, messageOf } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
@@ -206,7 +206,7 @@ export function createCalls(parts: CallsParts) {
         subject = `mcp.confirm digest=${printable(`${given.digest}`, 64)}`;
         return await confirm(given, own, asking);
       } catch (thrown) {
-        const failure = failureOf(thrown);
+        const failure = asking.signal.aborted ? cancelled("the agent has gone") : failureOf(thrown);
         outcome = failure ? `failed:${HTTP_STATUS[failure.code]}` : "error";
         if (!failure) log.error(`${name} failed: ${messageOf(thrown)}`, thrown);
         return failed(failure?.message ?? "internal error");

@@ -1,7 +1,12 @@
 /**
  * MCP over HTTP (streamable HTTP): one message a request, of the revision 2026-07-28 or, without a session of its own, 2025-11-25.
  */
-import { CLIENT_INFO_META_KEY, createMcpHandler, type Server } from "@modelcontextprotocol/server";
+import {
+  CLIENT_INFO_META_KEY,
+  createMcpHandler,
+  type Server,
+  type ServerEventBus,
+} from "@modelcontextprotocol/server";
 import type { Caller } from "../core/caller";
 import { badInput, forbidden } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -25,12 +30,12 @@ export type McpEndpoint = ReturnType<typeof createEndpoint>;
 
 /**
  * @param serverFor makes the server of one message.
- * @param options.listens whether clients may wait for changes of the lists; svc's never change.
+ * @param options.changes what clients may wait for; the lists of svc never change.
  */
 export function createEndpoint<C>(
   serverFor: (context: C, peer: Pick<Peer, "agent" | "cancelled">) => Server,
   log: Pick<Log, "error">,
-  { listens = false } = {},
+  { changes }: { readonly changes?: ServerEventBus } = {},
 ) {
   const running = new Map<string, AbortController>();
   interface Held {
@@ -43,7 +48,7 @@ export function createEndpoint<C>(
       if (!held) throw new Error("a message without its client");
       return serverFor(held.context, held.peer);
     },
-    { onerror: (error) => log.error(`MCP: ${error.message}`) },
+    { onerror: (error) => log.error(`MCP: ${error.message}`), ...(changes && { bus: changes }) },
   );
 
   return {
@@ -58,7 +63,7 @@ export function createEndpoint<C>(
       const { headers = new Headers() } = caller;
       if (Array.isArray(message)) throw badInput("body: expected one message, not a list");
       const { method, params, id } = Object(message);
-      if (method === "subscriptions/listen" && !listens) return unlistened(id);
+      if (method === "subscriptions/listen" && !changes) return unlistened(id);
       const session = sessionIn(headers);
       const user = userOf(caller.grant);
       const keyOf = (request: unknown) => JSON.stringify([user, session?.id, request]);
