@@ -21,6 +21,9 @@ import { operations as windows } from "./desktop/operations/windows";
 import { operations as record } from "./desktop/record/operations";
 import { eventTypes as screenEvents } from "./desktop/screen/events";
 import { operations as screen } from "./desktop/screen/operations";
+import { operations as screenOffers } from "./desktop/screen/operations/offer";
+import { operations as screenProxies } from "./desktop/screen/operations/proxy";
+import { operations as screenRelays } from "./desktop/screen/operations/relay";
 import { eventTypes as recordingEvents } from "./desktop/screen/record/events";
 import { operations as recordings } from "./desktop/screen/record/operations";
 import { operations as thumbnails } from "./desktop/screen/thumbnail/operations";
@@ -98,6 +101,9 @@ const all = [
   ...programs,
   ...text,
   ...data,
+  ...screenOffers,
+  ...screenProxies,
+  ...screenRelays,
   ...diagnostics,
   ...turn,
   ...daemon,

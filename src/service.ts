@@ -635,6 +635,7 @@ export function createService({
       ]);
       return createScreenPeers({ log, ice: () => ice ?? readIceConfig(files.ice) });
     }),
+    keepScreenProxy: (proxy) => void stops.push(() => proxy.stop()),
     storedScripts: feature(async () => {
       const { createStoredScripts } = await import("./runs/stored-scripts");
       return createStoredScripts({ file: files.scripts, lock: files.scriptsLock }, log);

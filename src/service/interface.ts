@@ -11,6 +11,7 @@ import type { Operation } from "../core/operation";
 import type { Permission } from "../core/rights";
 import type { Desktop } from "../desktop/desktop";
 import type { Programs } from "../desktop/programs";
+import type { ProxyUses } from "../desktop/screen/operations/proxy";
 import type { Recordings } from "../desktop/screen/record/recordings";
 import type { Screens } from "../desktop/screen/screens";
 import type { Thumbnails } from "../desktop/screen/thumbnail/thumbnails";
@@ -155,6 +156,7 @@ export interface Service {
   sessions(): Promise<Sessions>;
   /** The data channels of the live screen. */
   screenPeers(): Promise<ScreenPeers>;
+  keepScreenProxy: ProxyUses["keepScreenProxy"];
   storedScripts(): Promise<StoredScripts>;
   webhooks(): Promise<Webhooks>;
   syncs(): Promise<Syncs>;

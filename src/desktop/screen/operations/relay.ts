@@ -1,0 +1,120 @@
+/**
+ * The live screen of a host of the address book, through this desk: a page of the desk shows it wherever the host is. The desk hands
+ * on offer and answer; the pictures go over the data channel, past the desk where the networks allow it.
+ */
+import * as v from "valibot";
+import { RemoteError, type RemoteServer } from "../../../client/carrier";
+import type { Caller } from "../../../core/caller";
+import { field } from "../../../core/fields";
+import { type InputSchema, type Operation, type OutputSchema, operation } from "../../../core/operation";
+import { allows, beyond, shareOf } from "../../../core/rights";
+import {
+  Failure,
+  type FailureCode,
+  forbidden,
+  HTTP_STATUS,
+  timedOut,
+  unavailable,
+} from "../../../lib/errors";
+import { printable } from "../../../lib/sanitize";
+import { controlScreen, screenState } from "../operations";
+import { ADMIT_MS, OFFER_FIELDS, offerScreen, SCREEN_ANSWER } from "./offer";
+
+interface Uses {
+  addressBook(): Promise<{
+    host(label: string): { readonly label: string };
+    server(label: string): RemoteServer;
+  }>;
+}
+
+const LABEL = field(
+  v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256)),
+  "Label of the host",
+);
+
+/** How long a host may take to show its state, in milliseconds. */
+const STATE_MS = 15_000;
+
+const BY_PAGES = {
+  cli: "`svc screen HOST` opens the page that sends it",
+  script: "a script sees no live picture",
+};
+
+/** The answer of a host to `asked`. @throws the failure that the host answers with; `unavailable` where it cannot be reached. */
+export async function askHost<I extends InputSchema, O extends OutputSchema>(
+  service: Uses,
+  label: string,
+  asked: Operation<I, O>,
+  input: v.InferInput<I>,
+  { grant, signal, gone, relay }: Caller,
+  ms: number,
+): Promise<v.InferOutput<O>> {
+  const book = await service.addressBook();
+  const host = book.host(label);
+  relay?.to(host.label);
+  // Loaded on first use: the modules for dialling are large.
+  const { callRemote } = await import("../../../client/call");
+  const until = gone ? AbortSignal.any([gone, signal]) : signal;
+  try {
+    return await callRemote(book.server(host.label), asked, input, ms, until, shareOf(grant));
+  } catch (error) {
+    if (!(error instanceof RemoteError)) throw error;
+    throw failureOf(host.label, error);
+  }
+}
+
+/** What the host has said, with its label. */
+function failureOf(label: string, { fault, message, refusal }: RemoteError): Failure {
+  const said = `${printable(label, 130)}: ${printable(refusal?.error ?? message, 300)}`;
+  const codes = Object.keys(HTTP_STATUS) as FailureCode[];
+  const code = codes.find((one) => HTTP_STATUS[one] === refusal?.status);
+  if (code) return new Failure(code, said);
+  return fault === "timeout" ? timedOut(said) : unavailable(said);
+}
+
+export const offerOfHost = operation({
+  name: "admin.screen_offer",
+  summary: "Hand the offer of a viewer on to a host of the address book",
+  scope: "screen",
+  changes: true,
+  leftOut: BY_PAGES,
+  http: { method: "POST", path: "/admin/hosts/{label}/screen/offer", relays: true },
+  input: v.strictObject({ label: LABEL, ...OFFER_FIELDS }),
+  output: SCREEN_ANSWER,
+  async run(service: Uses, { label, ...offer }, caller) {
+    // The host sees the token that this desk has there, which may allow more.
+    if (offer.control && !allows(caller.grant, "operate"))
+      throw forbidden(beyond(caller.grant, "control needs operate"));
+    return askHost(service, label, offerScreen, offer, caller, ADMIT_MS);
+  },
+});
+
+export const stateOfHost = operation({
+  name: "admin.screen_state",
+  summary: "Show who watches the screen of a host of the address book, and who uses its pointer and keyboard",
+  scope: "screen",
+  leftOut: BY_PAGES,
+  http: { method: "GET", path: "/admin/hosts/{label}/screen/state", relays: true },
+  input: v.strictObject({ label: LABEL }),
+  output: screenState.output,
+  async run(service: Uses, { label }, caller) {
+    const state = await askHost(service, label, screenState, {}, caller, STATE_MS);
+    caller.relay?.recorded();
+    return state;
+  },
+});
+
+export const controlOfHost = operation({
+  name: "admin.screen_control",
+  summary: "Give a viewer of a host's screen pointer and keyboard, or take them from it",
+  scope: "operate",
+  changes: true,
+  leftOut: BY_PAGES,
+  http: { method: "POST", path: "/admin/hosts/{label}/screen/control", relays: true },
+  input: v.strictObject({ label: LABEL, ...controlScreen.input.entries }),
+  output: controlScreen.output,
+  run: async (service: Uses, { label, ...asked }, caller) =>
+    askHost(service, label, controlScreen, asked, caller, ADMIT_MS),
+});
+
+export const operations = [offerOfHost, stateOfHost, controlOfHost];
