@@ -45,11 +45,18 @@ export interface Asking {
 /**
  * @param begin throws an `unreachable` {@link RemoteError} where there is no way to it now.
  * @param isRefusedForNow whether a request that failed so is sent again, once, as the same request with the same key.
+ * @param full resolves once another request may be sent; undefined where one may now. Its time is that of the request.
  */
 export function createAsking(
   begin: Begin,
   isRefusedForNow: (error: unknown) => boolean = () => false,
+  full: () => Promise<void> | undefined = () => undefined,
 ): Asking {
+  /** What `act` returns, once the request may be sent. */
+  const inTurn = <T>(until: Deadline, signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> => {
+    const waits = full();
+    return waits ? within(until, signal, () => false, waits).then(act) : act();
+  };
   const askOnce = (asked: Asked) =>
     new Promise<Answer>((resolve, reject) => {
       new Exchange(begin, isRefusedForNow, asked, resolve, reject).begin();
@@ -99,14 +106,18 @@ export function createAsking(
   return {
     ask(hostId, request, limits, signal, asker) {
       const asked = { hostId, request, limits, signal, asker, key: undefined };
-      if (request.method !== "POST" || request.once) return askOnce(asked);
-      return askWithKey({ ...asked, key: crypto.randomUUID() });
+      const isPlain = request.method !== "POST" || request.once;
+      return inTurn(limits.deadline, signal, () =>
+        isPlain ? askOnce(asked) : askWithKey({ ...asked, key: crypto.randomUUID() }),
+      );
     },
-    open: (...asked) =>
-      openOnce(...asked).catch((error) => {
+    open: (...asked) => {
+      const [, , until, , signal] = asked;
+      return inTurn(until, signal, () => openOnce(...asked)).catch((error) => {
         if (isRefusedForNow(error)) return openOnce(...asked);
         throw error;
-      }),
+      });
+    },
   };
 }
 

@@ -106,12 +106,11 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
       return asks.begin(host, request, about);
     },
     (error) => error instanceof Stale,
+    // Each request sends a part of its body at once.
+    () => guard?.drained(),
   );
   const via: Via = async (url, signal) => {
     if (!asks) await ready(signal);
-    // Each request sends a part of its body at once.
-    const waits = guard?.drained();
-    if (waits) await deadline(waits, { signal, aborted });
     return new HostCarrier(asking, url.replace(/^nats:/, ""), signal);
   };
   return {

@@ -9,6 +9,7 @@ import { connectNats } from "../../src/nats/connect";
 import { createNatsDesk } from "../../src/nats/desk";
 import { guarded } from "../../src/nats/guarded";
 import { keepNatsHost } from "../../src/nats/host";
+import { newNKey } from "../../src/nats/nkeys";
 import { testWith, until } from "../support";
 import { startNats } from "./support";
 
@@ -103,6 +104,34 @@ describe.each([{ tls: false }, { tls: true }])("over TLS: $tls", ({ tls }) => {
       await connection.closed();
     },
   );
+
+  testWith("nats-server")("a request that waits for the server ends at its deadline", async () => {
+    await using made = await through();
+    const user = await made.nats.desk();
+    const key = openSigningKey(join(made.nats.folder, "desk_key"));
+    const desk = createNatsDesk({
+      ...{ id: user.id, login: { server: made.server, ...user }, key, log: silentLog },
+      hostId: () => "h",
+    });
+    const body = JSON.stringify({ text: "x".repeat(4 * MIB) });
+    const ask = async () => {
+      using carrier = await desk.via(`nats:${newNKey("U").id}`, undefined, null);
+      const limits = { deadline: deadlineIn(20), maxBytes: MIB };
+      return carrier.ask({ method: "POST", path: "/execute", body, once: true }, limits).catch((e) => e);
+    };
+    try {
+      await ask();
+      made.proxy.stop();
+      const waited = await until("a request that is not sent", async () => {
+        const errors = await Promise.all(Array.from({ length: 50 }, ask));
+        return errors.find(({ fault, sent }) => fault === "timeout" && !sent);
+      });
+      expect(waited.message).toBe("timeout after 0.02 s");
+    } finally {
+      made.proxy.goOn();
+      await desk.stop();
+    }
+  });
 
   testWith("nats-server")("a host that is asked for much does not gather it all", async () => {
     await using made = await through();
