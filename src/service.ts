@@ -255,6 +255,18 @@ export function createService({
         ...ids,
       };
     },
+    async deskReaders() {
+      const [{ addressBookFaults }, { deskPartFaults }, { operatorFaults }] = await Promise.all([
+        import("./fleet/address-book"),
+        import("./nats/desk-part"),
+        import("./nats/operator"),
+      ]);
+      return {
+        "admin_hosts.json": addressBookFaults,
+        "nats.json": deskPartFaults,
+        "nats_operator.json": operatorFaults,
+      };
+    },
     bundleMergers: async () => ({
       "admin_hosts.json": (await import("./fleet/address-book")).mergeAddressBooks,
     }),

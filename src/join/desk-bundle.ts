@@ -1,5 +1,5 @@
 /**
- * What makes a folder a desk, as one bundle: its keys and its address book. With them another machine is the same desk.
+ * What makes a folder a desk, as one bundle: its keys, its address book, and what it is on a NATS server. With them another machine is the same desk.
  *
  * The promise: a bundle that is refused changes nothing, and what is replaced stays beside it as `<name>.bak.<unix time>`.
  */
@@ -20,7 +20,12 @@ const FILES = {
   "tls/cert.pem": v.string(),
   "tls/next.json": v.optional(v.string()),
   "admin_hosts.json": v.optional(v.string()),
+  "nats.json": v.optional(v.string()),
+  "nats_operator.json": v.optional(v.string()),
 };
+
+/** What is of one desk alone: a further one of the same hosts has a part of its own. */
+const NATS_NAMES: readonly FileName[] = ["nats.json", "nats_operator.json"];
 
 type FileName = keyof typeof FILES;
 
@@ -56,13 +61,19 @@ export function bundleOf(configDir: string): DeskBundle {
   };
 }
 
-/** What finds faults in the content of an address book. */
-type BookReader = (content: unknown) => readonly string[];
+/** What finds faults in the JSON of files. */
+export type Readers = Readonly<Partial<Record<FileName, (content: unknown) => readonly string[]>>>;
+
+interface Ways {
+  /** Whether another desk here is replaced. */
+  readonly replace: boolean;
+  /** Whether what is here of NATS stays as it is. */
+  readonly without_nats: boolean;
+}
 
 /**
  * Makes the folder the desk of a bundle.
  *
- * @param replace whether another desk here is replaced.
  * @param announce is called before anything is written.
  * @returns the files that were written, and the backups of those that they replaced.
  * @throws `rejected` for what is no such bundle; `conflict` where a desk is here, unless `replace`.
@@ -70,22 +81,24 @@ type BookReader = (content: unknown) => readonly string[];
 export async function becomeDesk(
   configDir: string,
   bundle: unknown,
-  replace: boolean,
-  readBook: BookReader,
+  { replace, without_nats }: Ways,
+  readers: Readers,
   announce: (subject: string) => Promise<void>,
 ) {
-  const { files } = await checked(bundle, readBook);
-  const { deskKey, adminHosts, adminLock, importLock } = configFiles(configDir);
+  const { files } = await checked(bundle, readers);
+  const all = NAMES.filter((name) => !without_nats || !NATS_NAMES.includes(name));
+  const { deskKey, nats, adminHosts, adminLock, importLock } = configFiles(configDir);
+  const isDesk = () => existsSync(deskKey) || (!without_nats && existsSync(nats)) || hasHosts(adminHosts);
   return withLock(importLock, () =>
     withLock(adminLock, async () => {
-      if (!replace && (existsSync(deskKey) || hasHosts(adminHosts))) {
+      if (!replace && isDesk()) {
         throw conflict("this folder is a desk already: --replace makes it another one, and keeps its files");
       }
-      const names = NAMES.filter((name) => files[name] !== undefined);
+      const names = all.filter((name) => files[name] !== undefined);
       await announce(`desk.import ${names.join(",")}`);
       const stamp = Math.floor(Date.now() / 1_000);
       const backups: Record<string, string> = {};
-      for (const name of NAMES) {
+      for (const name of all) {
         const path = join(configDir, name);
         if (existsSync(path)) {
           backups[name] = `${name}.bak.${stamp}`;
@@ -102,7 +115,7 @@ export async function becomeDesk(
 }
 
 /** @throws a `rejected` failure that quotes nothing of the bundle. */
-async function checked(bundle: unknown, readBook: BookReader): Promise<DeskBundle> {
+async function checked(bundle: unknown, readers: Readers): Promise<DeskBundle> {
   const parsed = v.safeParse(DESK_BUNDLE, bundle);
   if (!parsed.success) throw rejected("bundle rejected: expected what `svc desk export` writes");
   const { files } = parsed.output;
@@ -118,8 +131,11 @@ async function checked(bundle: unknown, readBook: BookReader): Promise<DeskBundl
   if (next !== undefined && !(await isNextKey(next))) {
     throw rejected("bundle rejected: tls/next.json is not an announced key");
   }
-  const faults = files["admin_hosts.json"] === undefined ? [] : readBook(jsonIn(files["admin_hosts.json"]));
-  if (faults.length > 0) throw rejected(`bundle rejected: admin_hosts.json: ${faults.join("; ")}`);
+  for (const name of NAMES) {
+    const text = files[name];
+    const faults = text === undefined ? [] : (readers[name]?.(jsonIn(text)) ?? []);
+    if (faults.length > 0) throw rejected(`bundle rejected: ${name}: ${faults.join("; ")}`);
+  }
   return parsed.output;
 }
 

@@ -90,6 +90,10 @@ export function readPart<S extends v.GenericSchema>(
   }
 }
 
+/** Why `content` is not a desk's part, in words that quote nothing of it. */
+export const deskPartFaults = (content: unknown): string[] =>
+  v.is(DESK_PART, content) ? [] : ["it was not written by `svc nats`"];
+
 /** A new identity for a user. */
 export function newUser(): { readonly id: string; readonly seed: string } {
   const { id, seed } = newNKey("U");

@@ -49,6 +49,10 @@ export type Operator = v.InferOutput<typeof OPERATOR>;
 export const readOperator = (file: string): Operator | undefined =>
   readPart(file, OPERATOR, "is not what `svc nats` writes: restore it from a backup");
 
+/** Why `content` is not that, in words that quote nothing of it. */
+export const operatorFaults = (content: unknown): string[] =>
+  v.is(OPERATOR, content) ? [] : ["it is not what `svc nats` writes"];
+
 export const writeOperator = (file: string, operator: Operator): void =>
   writeFileAtomic(file, `${JSON.stringify(operator, null, 2)}\n`);
 

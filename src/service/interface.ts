@@ -27,6 +27,7 @@ import type { PageAssets } from "../http/assets";
 import type { RestControl } from "../http/server";
 import type { Inspector } from "../inspector/inspector";
 import type { DeskUses } from "../join/accept";
+import type { Readers as DeskReaders } from "../join/desk-bundle";
 import type { DeskTokens, NatsKey } from "../join/enter";
 import type { JoinStrings } from "../join/join-strings";
 import type { Log } from "../lib/log";
@@ -86,6 +87,8 @@ export interface Service {
   existingAudit(): Promise<AuditLog | null>;
   /** What checks that files of a bundle would load here. */
   bundleReaders(): Promise<BundleReaders>;
+  /** What would not load of the files of a desk (`svc desk import`). */
+  deskReaders(): Promise<DeskReaders>;
   /** What merges files of a bundle with those that are here. */
   bundleMergers(): Promise<BundleMergers>;
   settings(): Promise<Settings>;

@@ -1,20 +1,21 @@
 /** A desk moves to another machine: its keys and its address book, in one sealed file. */
 import { expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import { poll } from "../../src/fleet/operations/fleet";
 import { exportDesk, importDesk } from "../../src/join/operations/desk";
 import { configFiles } from "../../src/lib/paths";
+import { makeNatsBundle } from "../../src/nats/operations/server";
 import type { Service } from "../../src/service";
 import { testService } from "../support";
 import { joinString, joinWith, tlsServer } from "./support";
 
 const own = (service: Service) => localCaller(service, "cli");
 const bundleOf = ({ service }: { service: Service }) => callOperation(service, exportDesk, {}, own(service));
-const take = ({ service }: { service: Service }, bundle: unknown, replace = false) =>
-  callOperation(service, importDesk, { bundle, replace }, own(service));
+const take = ({ service }: { service: Service }, bundle: unknown, ways: object = {}) =>
+  callOperation(service, importDesk, { bundle, ...ways }, own(service));
 
 test("a machine that takes the place of a desk has its key, its hosts and their tokens", async () => {
   await using desk = await tlsServer();
@@ -39,9 +40,54 @@ test("a desk is replaced only where that is asked for, and its files are kept", 
   const { deskKey } = configFiles(other.configDir);
   writeFileSync(deskKey, "former");
   await expect(take(other, bundle)).rejects.toThrow("this folder is a desk already");
-  const { backups } = await take(other, bundle, true);
+  const { backups } = await take(other, bundle, { replace: true });
   expect(readFileSync(`${other.configDir}/${backups.desk_key}`, "utf8")).toBe("former");
   expect(readFileSync(deskKey, "utf8")).toBe(bundle.files.desk_key);
+});
+
+/** A desk whose NATS server svc has made. */
+async function natsDesk() {
+  const desk = await tlsServer();
+  await joinString(desk);
+  const made = { operator: "lab", url: ["tls://nats.example"], output_dir: `${desk.configDir}/bundle` };
+  await callOperation(desk.service, makeNatsBundle, made, own(desk.service));
+  return desk;
+}
+
+test("a desk that moves is the same one on its NATS server, and has the keys of that", async () => {
+  await using desk = await natsDesk();
+  const bundle = await bundleOf(desk);
+  await using next = testService();
+  const { written } = await take(next, bundle);
+  const names = ["nats.json", "nats_operator.json"] as const;
+  expect(written).toEqual(expect.arrayContaining([...names]));
+  for (const name of names) {
+    const [before, after] = [desk, next].map(({ configDir }) => readFileSync(`${configDir}/${name}`, "utf8"));
+    expect(after).toBe(before);
+    expect(statSync(`${next.configDir}/${name}`).mode & 0o777).toBe(0o600);
+  }
+  const { files } = bundle;
+  await using fresh = testService();
+  for (const name of names) {
+    await expect(take(fresh, { ...bundle, files: { ...files, [name]: "{}" } })).rejects.toThrow(
+      `bundle rejected: ${name}: `,
+    );
+  }
+});
+
+test("a further desk of the same hosts keeps its own identity on the NATS server", async () => {
+  await using desk = await natsDesk();
+  await using next = testService();
+  const { nats, natsOperator } = configFiles(next.configDir);
+  mkdirSync(next.configDir, { recursive: true });
+  writeFileSync(nats, "of its own");
+  const bundle = await bundleOf(desk);
+  await expect(take(next, bundle)).rejects.toThrow("this folder is a desk already");
+  const { written, backups } = await take(next, bundle, { without_nats: true });
+  expect(written).toEqual(["desk_key", "tls/key.pem", "tls/cert.pem"]);
+  expect(backups).toEqual({});
+  expect(readFileSync(nats, "utf8")).toBe("of its own");
+  expect(existsSync(natsOperator)).toBe(false);
 });
 
 test("a bundle with a fault is refused as a whole, and so is one for a folder with a server", async () => {

@@ -11,7 +11,7 @@ import { configFiles } from "../../lib/paths";
 import { openSigningKey } from "../../trust/identity";
 import { status as tlsStatus } from "../../trust/operations/tls";
 import type { DeskUses } from "../accept";
-import { becomeDesk, bundleOf, DESK_BUNDLE } from "../desk-bundle";
+import { becomeDesk, bundleOf, DESK_BUNDLE, type Readers } from "../desk-bundle";
 import type { GrantUses } from "../grant";
 import { formatJoinString } from "../join-string";
 import type { JoinRow } from "../join-strings";
@@ -232,7 +232,8 @@ const KEYS_IN_FILE =
 
 export const exportDesk = operation({
   name: "desk.export",
-  summary: "Export the keys and the address book of this desk, for another machine to take its place",
+  summary:
+    "Export the keys, the address book and the NATS identity of this desk, for another machine to take its place",
   scope: "admin",
   reveals: true,
   leftOut: { http: KEYS_IN_FILE, script: KEYS_IN_FILE },
@@ -242,9 +243,7 @@ export const exportDesk = operation({
 });
 
 interface ImportUses extends Pick<Uses, "configDir" | "runningServer"> {
-  bundleReaders(): Promise<{
-    readonly "admin_hosts.json"?: ((content: unknown) => readonly string[]) | undefined;
-  }>;
+  deskReaders(): Promise<Readers>;
 }
 
 export const importDesk = operation({
@@ -256,12 +255,14 @@ export const importDesk = operation({
   input: v.strictObject({
     bundle: field(secret(inForm(DESK_BUNDLE)), "What `svc desk export` has written"),
     replace: flag("Replace the desk that is here; its files are kept as backups"),
+    without_nats: flag(
+      "Leave out the identity on the NATS server: this is a further desk, with one of its own (`svc nats use`)",
+    ),
   }),
   output: v.object({ written: v.array(v.string()), backups: v.record(v.string(), v.string()) }),
-  async run(service: ImportUses, { bundle, replace }, caller) {
+  async run(service: ImportUses, { bundle, ...ways }, caller) {
     if (service.runningServer()) throw conflict("a server runs here: stop it before it becomes another desk");
-    const readBook = (await service.bundleReaders())["admin_hosts.json"] ?? (() => []);
-    return becomeDesk(service.configDir, bundle, replace, readBook, caller.announce);
+    return becomeDesk(service.configDir, bundle, ways, await service.deskReaders(), caller.announce);
   },
 });
 
