@@ -192,11 +192,12 @@ export class Api extends EventTarget {
    * @template {PostPath} Path
    * @param {Path} path without a leading slash
    * @param {import("./wire").Body<Path>} body
+   * @param {AbortSignal} [signal] gives it up, here and at the server
    * @returns {Promise<import("./wire").Answer<Path>>}
    * @throws {ApiError}
    */
-  post(path, body) {
-    return this.#ask(path, postOf(body));
+  post(path, body, signal) {
+    return this.#ask(path, { ...postOf(body), ...(signal && { signal }) });
   }
 
   /**

@@ -96,7 +96,9 @@ async function show(reason = "") {
   if (signal.aborted || api.token === null) return;
   const may = mayOf(rights);
   showRights(rights, may);
-  const named = pages.find(({ name }) => location.hash === `#${name}`);
+  // A page may show one of several things: `#live:LABEL`.
+  const [asked] = location.hash.split(":");
+  const named = pages.find(({ name }) => asked === `#${name}`);
   const page = named ?? pages.find(({ scope }) => may(scope)) ?? pages[0];
   document.title = `${page.title} · svc`;
   for (const link of links) {

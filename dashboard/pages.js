@@ -51,4 +51,5 @@ export const pages = [
   { name: "jobs", scope: "read", title: "Jobs and history", icon: "jobs", load: () => import("./jobs.js") },
   { name: "sync", scope: "read", title: "Folder sync", icon: "sync", load: () => import("./sync.js") },
   { name: "screen", scope: "screen", title: "Screen", icon: "screen", load: () => import("./screen.js") },
+  { name: "live", scope: "screen", title: "Live screen", icon: "live", load: () => import("./live.js") },
 ];

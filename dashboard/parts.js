@@ -227,13 +227,13 @@ export function offer(select, all, values) {
 }
 
 /**
- * Downloads `text` as a file.
+ * Downloads a text, or what a blob holds, as a file.
  *
  * @param {string} name
- * @param {string} text
+ * @param {string | Blob} content
  */
-export function download(name, text) {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
+export function download(name, content) {
+  const url = URL.createObjectURL(new Blob([content], { type: "application/octet-stream" }));
   el("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -34,11 +34,11 @@ async function signedIn(token: string) {
 }
 
 for (const [scopes, titles] of [
-  [["screen"], ["Screen"]],
+  [["screen"], ["Screen", "Live screen"]],
   [["audit"], ["Audit log"]],
   [
     ["audit", "screen"],
-    ["Audit log", "Screen"],
+    ["Audit log", "Screen", "Live screen"],
   ],
 ] as const) {
   test(`a token for ${scopes.join(" and ")} signs in, and the navigation has what it allows`, async () => {

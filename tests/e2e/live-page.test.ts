@@ -1,0 +1,156 @@
+/** The live screen of the compiled binary, in the dashboard in Chromium: a real display, and programs that are typed into. */
+import { expect } from "bun:test";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import type { Page } from "playwright-core";
+import { browserTest, openPage, useBrowser } from "../browser";
+import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
+import { serveBinary, TOKEN, until } from "../support";
+
+const test = browserTest(...PROGRAMS);
+const browser = useBrowser();
+
+/** What only some keyboards have, and what none has. */
+const TEXT = `Hello, noVNC (42)! a/b\\c "q" @#`;
+const OTHERS = "äöüß€ 漢字 жя";
+
+/** A display with a terminal, a server, and what opens its page. */
+async function setUp() {
+  const display = await startDisplay();
+  const terminal = openTerminal(display.env, "target");
+  const server = await serveBinary(["--rate-limit", "0"], { env: display.env });
+  return {
+    ...{ display, terminal, server },
+    look: (url = server.url) => openPage(browser, `${url}/dashboard#live`, { token: TOKEN }),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await terminal[Symbol.asyncDispose]();
+      await display[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A network between the browser and the server, which can be cut. */
+async function networkTo(port: number) {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const inner = connect(port, "127.0.0.1");
+    for (const socket of [client, inner]) {
+      sockets.add(socket);
+      socket.on("error", () => {}).on("close", () => sockets.delete(socket));
+    }
+    client.pipe(inner).pipe(client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut,
+    async [Symbol.asyncDispose]() {
+      cut();
+      server.close();
+    },
+  };
+}
+
+async function takeControl(page: Page, how?: string): Promise<void> {
+  await page.getByRole("button", { name: "Take control" }).click();
+  if (how !== undefined) {
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel(how).check();
+    await dialog.getByRole("button", { name: "Take control" }).click();
+  }
+  await page.getByText("you control").waitFor();
+}
+
+/** Clicks into the window of the terminal, as the page shows it. */
+async function clickTerminal(page: Page): Promise<void> {
+  const box = await page.locator(".live-stage canvas").boundingBox();
+  if (!box) throw new Error("expected a picture");
+  const scale = box.width / SIZE.width;
+  await page.mouse.click(box.x + 150 * scale, box.y + 120 * scale);
+}
+
+/** noVNC says on the console why a connection ended. */
+const besides = (complaints: readonly string[]) =>
+  complaints.filter((text) => !/WebSocket|net::ERR|Failed when connect|Failed while conn/.test(text));
+
+test("text that is typed arrives exactly, and nothing of who only looks", async () => {
+  await using host = await setUp();
+  await using tab = await host.look();
+  const { page } = tab;
+  await page.getByText("view only").waitFor();
+  await clickTerminal(page);
+  await page.keyboard.type("not this");
+  await takeControl(page);
+  await clickTerminal(page);
+  await page.keyboard.type(TEXT);
+  await page.keyboard.insertText(OTHERS);
+  await page.keyboard.press("Enter");
+  expect(await host.terminal.typed(1)).toBe(`${TEXT}${OTHERS}\n`);
+  await page.getByRole("button", { name: "Type text…" }).click();
+  await page.getByLabel("Text", { exact: true }).fill(`${OTHERS}${TEXT}\n`);
+  await page.getByRole("dialog").getByRole("button", { name: "Type" }).click();
+  expect(await host.terminal.typed(2)).toBe(`${TEXT}${OTHERS}\n${OTHERS}${TEXT}\n`);
+  expect(besides(tab.complaints)).toEqual([]);
+});
+
+test("control goes from one viewer to another on purpose, and each sees the other", async () => {
+  await using host = await setUp();
+  await using first = await host.look();
+  await takeControl(first.page);
+  await using second = await host.look();
+  await second.page.getByText("uses pointer and keyboard.").waitFor();
+  expect(
+    await first.page.getByRole("table", { name: "Viewers of this screen" }).getByRole("row").count(),
+  ).toBe(3);
+  await takeControl(second.page, "Take it away from the viewer");
+  await first.page.getByText("view only").waitFor();
+  await clickTerminal(first.page);
+  await first.page.keyboard.type("no longer");
+  await clickTerminal(second.page);
+  await second.page.keyboard.type("now");
+  await second.page.keyboard.press("Enter");
+  expect(await host.terminal.typed(1)).toBe("now\n");
+  expect([...besides(first.complaints), ...besides(second.complaints)]).toEqual([]);
+});
+
+test("after a cut the picture is there again by itself", async () => {
+  await using host = await setUp();
+  await using between = await networkTo(Number(new URL(host.server.url).port));
+  await using tab = await host.look(`http://127.0.0.1:${between.port}`);
+  const { page } = tab;
+  await page.getByText("view only").waitFor();
+  const viewers = async () =>
+    ((await (await host.server.call("/screen/state")).json()) as { viewers: { id: string }[] }).viewers;
+  const [before] = await viewers();
+  between.cut();
+  await until("another viewer", async () => {
+    const [now] = await viewers();
+    return now !== undefined && now.id !== before?.id;
+  });
+  await page.getByText("view only").waitFor();
+  expect(await page.locator(".live-frozen").count()).toBe(0);
+  expect(besides(tab.complaints)).toEqual([]);
+});
+
+test("a viewer that is closed on the host says so, and does not come back by itself", async () => {
+  await using host = await setUp();
+  await using tab = await host.look();
+  const { page } = tab;
+  await page.getByText("view only").waitFor();
+  const { sessions } = (await (await host.server.call("/sessions")).json()) as { sessions: { id: string }[] };
+  const init = { method: "POST", headers: { "content-type": "application/json" } };
+  const [session] = sessions;
+  const closed = await host.server.call("/sessions/close", {
+    ...init,
+    body: JSON.stringify({ id: session?.id }),
+  });
+  expect(closed.status).toBe(200);
+  await page.getByRole("button", { name: "Look again" }).waitFor();
+  await page.locator(".live-notes .notice.error").waitFor();
+  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByText("view only").waitFor();
+  expect(besides(tab.complaints)).toEqual([]);
+});
