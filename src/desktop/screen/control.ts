@@ -95,11 +95,15 @@ export function createControl({ lock, controlViewer, cancelRun, changed, waits }
      */
     async take(id: string, who: string, run: "wait" | "cancel"): Promise<void> {
       if (holder?.id === id) return;
-      if (run === "cancel") await interrupt(who);
       const known = wanting.get(id);
+      if (known && run === "cancel") await interrupt(who);
       if (known) return known.taken;
       const control = new AbortController();
-      const taken = take(id, who, control.signal).finally(() => wanting.delete(id));
+      // It is among those that wait from now on: whoever leaves while a run is being cancelled gets nothing.
+      const taken = (async () => {
+        if (run === "cancel") await interrupt(who);
+        await take(id, who, control.signal);
+      })().finally(() => wanting.delete(id));
       wanting.set(id, { control, taken });
       return taken;
     },

@@ -9,7 +9,7 @@ import type { Caller } from "../../core/caller";
 import { type Publish, unheard } from "../../core/events";
 import type { SessionsRecord } from "../../core/records";
 import { allows, beyond, type Grant, shareOf } from "../../core/rights";
-import { Failure, type FailureCode, messageOf } from "../../lib/errors";
+import { conflict, Failure, type FailureCode, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { shortage } from "../../lib/quota";
 import { type ControlLock, createControl, noSuchViewer } from "./control";
@@ -105,12 +105,15 @@ interface Viewer {
   readonly record: ViewerRecord;
   readonly grant: Grant;
   readonly began: number;
-  /** Whether nobody has to be asked before it controls. */
+  /** Whether nobody has to be asked before it controls, and the question whether it may. */
   mayControl: boolean;
+  asking?: Promise<void> | undefined;
   controlled: number;
   stats: StreamStats | null;
   /** Whether it is in the audit log, so that its end has to be. */
   isRecorded: boolean;
+  /** Whether the desktop's child process knows it. */
+  hasDoor: boolean;
   isEnding: boolean;
   readonly ending: AbortController;
   readonly closed: PromiseWithResolvers<Ending>;
@@ -323,12 +326,19 @@ export function createScreens(parts: ScreensParts) {
       try {
         await approve(viewer, wants);
         viewer.ending.signal.throwIfAborted();
-        await record(`screen.open ${aboutText(viewer)} carrier=${carrier} control=${wants}`, known, client);
+        // It may end before the row is on disk: the row of its end comes after that one.
         viewer.isRecorded = true;
+        await record(`screen.open ${aboutText(viewer)} carrier=${carrier} control=${wants}`, known, client).catch(
+          (error) => {
+            viewer.isRecorded = false;
+            throw error;
+          },
+        );
         viewer.ending.signal.throwIfAborted();
         const door = await desktop.openViewer({ id: known, control: false, name });
         if (viewer.ending.signal.aborted) void desktop.closeViewer(known, "it has ended").catch(() => {});
         viewer.ending.signal.throwIfAborted();
+        viewer.hasDoor = true;
         if (wants) void screens.take(known, "wait").catch(() => {});
         return { id: known, ...door, closed: viewer.closed.promise };
       } catch (error) {
@@ -357,8 +367,15 @@ export function createScreens(parts: ScreensParts) {
       const { grant, record: about } = viewer;
       if (!allows(grant, "operate"))
         throw refused("forbidden", CLOSE.denied, beyond(grant, "control needs operate", "its token"));
-      if (!viewer.mayControl) await approve(viewer, true);
+      if (!viewer.hasDoor) throw conflict(`viewer ${id} has not been let in yet`);
+      if (!viewer.mayControl) {
+        viewer.asking ??= approve(viewer, true).finally(() => {
+          viewer.asking = undefined;
+        });
+        await viewer.asking;
+      }
       viewer.ending.signal.throwIfAborted();
+      if (viewer.isEnding) throw noSuchViewer(id);
       await control.take(id, `viewer ${about.name}`, run);
     },
     /** Takes control from a viewer. */
@@ -410,6 +427,7 @@ function viewerOf({ caller, carrier, id }: Pick<Admission, "caller" | "carrier" 
       controlled: 0,
       stats: null,
       isRecorded: false,
+      hasDoor: false,
       isEnding: false,
     },
     ending: new AbortController(),

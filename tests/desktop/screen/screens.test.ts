@@ -104,6 +104,24 @@ describe("a viewer", () => {
     expect([silent.calls, silent.screens.count()]).toEqual([[], 0]);
   });
 
+  test("has a row of its end where it ended before that of its beginning was on disk", async () => {
+    const begun = Promise.withResolvers<void>();
+    const rows: string[] = [];
+    const { admit, screens, fake } = made({
+      async record(detail) {
+        rows.push(detail.split(" ", 1).join());
+        if (rows.length === 1) await begun.promise;
+      },
+    });
+    using _ = fake;
+    const asked = admit(EVE);
+    const { id } = await until("the viewer", () => screens.viewers()[0]);
+    await screens.end(id, "it was closed here");
+    begun.resolve();
+    await expect(asked).rejects.toThrow("it was closed here");
+    expect(rows).toEqual(["screen.open", "screen.close"]);
+  });
+
   test("ends with its token, with its client, and by a person, and its carrier gets the reason", async () => {
     const { look, ended, admit, screens, fake } = made();
     using _ = fake;
@@ -292,6 +310,53 @@ describe("control", () => {
     stats(id, 301);
     await until("the end", () => !screens.viewer(id).control);
     expect(screens.size()).toEqual({ width: 800, height: 600 });
+  });
+
+  test("is nobody's when the viewer goes while the run is being cancelled", async () => {
+    const cancelling = Promise.withResolvers<void>();
+    const { look, screens, inputLock, fake, calls } = made({ cancelRun: () => cancelling.promise });
+    using _ = fake;
+    const { id } = await look(ANN);
+    const hold = await inputLock.take(new AbortController().signal, "run 9f1c2e4a (rest 192.0.2.9)");
+    const taken = screens.take(id, "cancel");
+    await screens.end(id, "it was closed here");
+    cancelling.resolve();
+    await hold.end("broken");
+    await expect(taken).rejects.toMatchObject({ code: "cancelled" });
+    expect([inputLock.user(), calls.includes("control true")]).toEqual([null, false]);
+  });
+
+  test("is not given to a viewer that is ending", async () => {
+    const rows = Promise.withResolvers<void>();
+    const { look, screens, inputLock, fake } = made({
+      record: (detail) => (/^screen.control .*=false/.test(detail) ? rows.promise : Promise.resolve()),
+    });
+    using _ = fake;
+    const { id } = await look(ANN);
+    await screens.take(id, "wait");
+    const ended = screens.end(id, "it was closed here");
+    await until("the lock to be free", () => inputLock.user() === null);
+    await expect(screens.take(id, "wait")).rejects.toMatchObject({ code: "not_found" });
+    rows.resolve();
+    await ended;
+    expect(inputLock.user()).toBeNull();
+  });
+
+  test("is asked for once, however often a viewer wants it, and not before it is let in", async () => {
+    const { admit, screens, approvals, fake } = made({ asksFirst: true });
+    using _ = fake;
+    const asked = admit(ANN);
+    const first = await until("the approval", () => approvals.list()[0]);
+    const { id } = await until("the viewer", () => screens.viewers()[0]);
+    await expect(screens.take(id, "wait")).rejects.toMatchObject({ code: "conflict" });
+    approvals.decide(first.id, "allowed", BOB);
+    await asked;
+    const taken = [screens.take(id, "wait"), screens.take(id, "cancel")];
+    const again = await until("the second", () => approvals.list().find(({ state }) => state === "waiting"));
+    expect(approvals.list()).toHaveLength(2);
+    approvals.decide(again.id, "allowed", BOB);
+    await Promise.all(taken);
+    expect(screens.viewer(id).control).toBe(true);
   });
 
   test("viewers see in the name of the screen who uses pointer and keyboard", async () => {
