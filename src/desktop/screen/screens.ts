@@ -328,12 +328,14 @@ export function createScreens(parts: ScreensParts) {
         viewer.ending.signal.throwIfAborted();
         // It may end before the row is on disk: the row of its end comes after that one.
         viewer.isRecorded = true;
-        await record(`screen.open ${aboutText(viewer)} carrier=${carrier} control=${wants}`, known, client).catch(
-          (error) => {
-            viewer.isRecorded = false;
-            throw error;
-          },
-        );
+        await record(
+          `screen.open ${aboutText(viewer)} carrier=${carrier} control=${wants}`,
+          known,
+          client,
+        ).catch((error) => {
+          viewer.isRecorded = false;
+          throw error;
+        });
         viewer.ending.signal.throwIfAborted();
         const door = await desktop.openViewer({ id: known, control: false, name });
         if (viewer.ending.signal.aborted) void desktop.closeViewer(known, "it has ended").catch(() => {});

@@ -31,3 +31,11 @@ test("a viewer on whose way much waits has fewer updates on their way, and at le
   expect(gauge.window()).toBe(8);
   expect([100, 120, 310, 520, 2_000, 110].map(roundTrip)).toEqual([8, 8, 4, 2, 1, 8]);
 });
+
+test("of a viewer that answers no fence, the last few are remembered", () => {
+  const gauge = createGauge();
+  const fences = Array.from({ length: 1_000 }, () => payloadOf(gauge.fence()));
+  expect(gauge.outstanding()).toBe(64);
+  gauge.answered(fences.at(-1) ?? Buffer.of());
+  expect(gauge.outstanding()).toBe(0);
+});

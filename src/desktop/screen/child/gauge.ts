@@ -8,6 +8,8 @@ const JITTER_GAIN = 1 / 16;
 
 /** How many updates may be on their way before the viewer has answered the fence of the first. */
 const MAX_OUTSTANDING = 8;
+/** How many fences are remembered of a viewer that answers none. */
+const MAX_SENT = 64;
 /** What waits on the way, in milliseconds beyond the shortest round trip; each halves how many updates may be on their way. */
 const QUEUED_MS = [200, 400, 800];
 /** How many round trips the shortest is one of: another way may be longer. */
@@ -46,6 +48,7 @@ export function createGauge(clock = () => performance.now()) {
     fence(): Buffer {
       lastId += 1;
       sent.push({ id: lastId, at: clock() });
+      if (sent.length > MAX_SENT) sent.shift();
       const payload = Buffer.alloc(4);
       payload.writeUInt32BE(lastId);
       return fence(BLOCK_BEFORE | FENCE_REQUEST, payload);

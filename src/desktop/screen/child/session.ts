@@ -166,8 +166,9 @@ export function createSession(options: SessionOptions) {
       const size = sizes.shift();
       if (size) sendUpdate([size]);
       else {
-        const budget = form.coding === "tight" && form.quality !== null ? BUDGET : BUDGET_SMALL;
-        await sendTiles(screen.encoder.encode(dirty, form, budget, nextTile), extras());
+        const wanted = form;
+        const budget = wanted.coding === "tight" && wanted.quality !== null ? BUDGET : BUDGET_SMALL;
+        await sendTiles(screen.encoder.encode(dirty, wanted, budget, nextTile), wanted, extras());
       }
     } catch (error) {
       void end(messageOf(error));
@@ -189,18 +190,18 @@ export function createSession(options: SessionOptions) {
     return found;
   };
   /** What is ready goes first: a key's letter does not wait for the film beside it. */
-  const sendTiles = async (encoded: readonly Encoded[], first: readonly Buffer[]) => {
+  const sendTiles = async (encoded: readonly Encoded[], wanted: Form, first: readonly Buffer[]) => {
     const { encoder } = screen;
     const now = first.slice();
     const later: Encoded[] = [];
     for (const one of encoded) {
-      if (one.bytes instanceof Buffer) now.push(wrapped(one, one.bytes));
+      if (one.bytes instanceof Buffer) now.push(wrapped(one, wanted, one.bytes));
       else later.push(one);
       for (const tile of one.tiles) lossy[tile] = one.isLossy ? 1 : 0;
       nextTile = (one.tiles[0] ?? 0) + 1;
     }
     if (later.length > 0 && now.length > 0 && continuous) sendUpdate(now.splice(0));
-    for (const one of later) now.push(wrapped(one, await one.bytes));
+    for (const one of later) now.push(wrapped(one, wanted, await one.bytes));
     if (stage !== "running" || encoder !== screen.encoder) return;
     if (now.length > 0) sendUpdate(now);
     if (encoded.length === 0) return;
@@ -208,9 +209,10 @@ export function createSession(options: SessionOptions) {
     if (known.has(PSEUDO.fence)) send(gauge.fence());
     if (encoded.some((one) => one.isLossy)) refineLater(REST_MS);
   };
-  const wrapped = ({ rect }: Encoded, bytes: Buffer) => {
-    const whole = wrap(form, rect, bytes, isFirstZrle);
-    if (form.coding === "zrle") isFirstZrle = false;
+  /** @param wanted the form in which it was encoded: the viewer may want another one meanwhile. */
+  const wrapped = ({ rect }: Encoded, wanted: Form, bytes: Buffer) => {
+    const whole = wrap(wanted, rect, bytes, isFirstZrle);
+    if (wanted.coding === "zrle") isFirstZrle = false;
     return whole;
   };
   const sendUpdate = (rects: readonly Buffer[]) => {
@@ -236,7 +238,8 @@ export function createSession(options: SessionOptions) {
     if (!rested.includes(1) || !looker.isReady()) return refineLater(REST_MS);
     isSending = true;
     try {
-      await sendTiles(encoder.encode(rested, { coding: "tight", quality: null }, REFINED_PIXELS), []);
+      const wanted: Form = form.coding === "tight" ? { coding: "tight", quality: null } : form;
+      await sendTiles(encoder.encode(rested, wanted, REFINED_PIXELS), wanted, []);
     } finally {
       isSending = false;
     }
