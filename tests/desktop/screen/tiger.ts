@@ -1,0 +1,63 @@
+/** TigerVNC's viewer, on a display of its own: a client that knows nothing of svc. */
+import { startDisplay } from "../support";
+
+export const TIGER = ["xtigervncviewer", "xdotool", "Xvfb", "openbox"] as const;
+
+/** What every carrier has to bring across: punctuation, shifted keys, umlauts, CJK. */
+export const TEXT = `Hello, noVNC (42)! a/b\\c "q" @# Grüße, 世界`;
+
+/** The viewer, connected to a port of this machine; it ends with the scope. */
+export async function startTiger(port: number) {
+  await using stack = new AsyncDisposableStack();
+  const display = stack.use(await startDisplay());
+  const { env } = display;
+  const flags = ["-SecurityTypes=None", "-FullScreen=0", "-RemoteResize=0", "-geometry=1300x850+0+0"];
+  const child = Bun.spawn(["xtigervncviewer", ...flags, `127.0.0.1::${port}`], {
+    env,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  stack.defer(async () => {
+    child.kill("SIGKILL");
+    await child.exited;
+  });
+  const said = child.stderr.text();
+  const xdotool = async (...args: string[]) => {
+    const run = Bun.spawn(["xdotool", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const [out, err] = await Promise.all([run.stdout.text(), run.stderr.text()]);
+    if ((await run.exited) !== 0) throw new Error(`xdotool ${args[0]}: ${err}`);
+    return out.trim();
+  };
+  const rest = stack.move();
+  return {
+    env,
+    /** Waits for a window whose title holds `words`: that of the screen has the name that it was sent. */
+    async shows(words: string): Promise<string> {
+      const found = xdotool("search", "--sync", "--onlyvisible", "--name", words);
+      const gone = said.then((text) => {
+        throw new Error(`the viewer has ended: ${text}`);
+      });
+      return ((await Promise.race([found, gone])).split("\n")[0] ?? "").trim();
+    },
+    /** Clicks into the window at a place of the screen, and types. */
+    async click(window: string, x: number, y: number): Promise<void> {
+      await xdotool(
+        "windowfocus",
+        "--sync",
+        window,
+        "mousemove",
+        "--window",
+        window,
+        `${x}`,
+        `${y}`,
+        "click",
+        "1",
+      );
+    },
+    type: (text: string) => xdotool("type", "--delay", "40", text),
+    enter: () => xdotool("key", "Return"),
+    /** All that it said on stderr, once it has ended. */
+    said,
+    exited: child.exited,
+    [Symbol.asyncDispose]: () => rest.disposeAsync(),
+  };
+}
