@@ -9,11 +9,10 @@ export default view(join, {
     const body = await call(input);
     const { desk, label, url, dials, served, asks_certificate } = body;
     const name = printable(label);
-    const way = dials ? "this host dials it" : `it will look for this host at ${url}`;
+    const [way, toDo] = wayOf(url, dials);
     print(globals, body, () => `joined the desk at ${desk} as ${name}; ${way}`);
     if (!served) {
-      const server = dials ? "`svc serve` dials the desk" : `start one that listens at ${url}`;
-      service.log.warn(`no server runs here yet: ${server}`);
+      service.log.warn(`no server runs here yet: ${toDo}`);
     }
     if (asks_certificate && !dials) {
       service.log.warn(
@@ -28,3 +27,12 @@ export default view(join, {
     ["$0 join --direct https://10.0.0.5:9939", "Where this host has several addresses"],
   ],
 });
+
+/** How the desk and this host come together, and what a server here has to do for that. */
+function wayOf(url: string, dials: boolean): readonly [way: string, toDo: string] {
+  if (url.startsWith("nats:")) {
+    return ["this host connects to the NATS server of the desk", "`svc serve` connects to the NATS server"];
+  }
+  if (dials) return ["this host dials it", "`svc serve` dials the desk"];
+  return [`it will look for this host at ${url}`, `start one that listens at ${url}`];
+}

@@ -6,7 +6,7 @@
  */
 import { isIP, type Socket } from "node:net";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/nats-core";
-import { NatsConnectionImpl, setTransportFactory } from "@nats-io/nats-core/internal";
+import { NatsConnectionImpl, Parser, setTransportFactory } from "@nats-io/nats-core/internal";
 import { NodeTransport, nodeResolveHost } from "@nats-io/transport-node/lib/node_transport";
 import { RemoteError, type Trust } from "../client/carrier";
 import { dialError, NOT_PINNED } from "../client/dial";
@@ -102,6 +102,23 @@ class Transport extends NodeTransport {
   }
 }
 
+const { parse } = Parser.prototype;
+
+/** What is no NATS ends the connection: the library would print it as the server sent it, and be deaf from then on. */
+function parseOrEnd(this: Parser, bytes: Uint8Array): void {
+  try {
+    parse.call(this, bytes);
+  } catch {
+    const protocol = Object(this.dispatcher);
+    protocol.lastError = new RemoteError(
+      "answer",
+      "the NATS server sends what is not of its protocol",
+      false,
+    );
+    protocol.disconnect();
+  }
+}
+
 function faultOf(socket: import("node:tls").TLSSocket, trust: Trust): string | undefined {
   if (trust.kind !== "pin") return socket.authorized ? undefined : "the certificate is not trusted";
   const { raw } = socket.getPeerCertificate();
@@ -125,6 +142,7 @@ export async function connectNats({
   name,
   timeoutMs = READY_MS,
 }: Login): Promise<NatsConnection> {
+  Parser.prototype.parse = parseOrEnd;
   setTransportFactory({ factory: () => new Transport(), dnsResolveFn: nodeResolveHost });
   const common = {
     ...(seed !== undefined && jwt !== undefined && { authenticator: authenticator(seed, jwt) }),

@@ -50,6 +50,8 @@ export async function probeServer(options: ProbeOptions): Promise<ProbeReport> {
   const late = () => {
     throw new Finding(`no answer within ${timeoutMs / 1_000} s`);
   };
+  const { promise: ended, reject: end } = Promise.withResolvers<never>();
+  ended.catch(() => {});
   /** The result of `work`, which becomes a check; undefined when it failed or took too long. */
   const step = async <T>(
     name: string,
@@ -57,7 +59,7 @@ export async function probeServer(options: ProbeOptions): Promise<ProbeReport> {
     detail: (result: T) => string,
   ): Promise<T | undefined> => {
     try {
-      const result = await deadline(work(), { ms: timeoutMs, late });
+      const result = await deadline(Promise.race([work(), ended]), { ms: timeoutMs, late });
       checks.push({ name, ok: true, detail: detail(result) });
       return result;
     } catch (error) {
@@ -69,6 +71,8 @@ export async function probeServer(options: ProbeOptions): Promise<ProbeReport> {
   const connect = async (login: Omit<Login, "server" | "timeoutMs"> = {}) => {
     const connection = await connectNats({ server, timeoutMs, name: "svc nats test", ...login });
     open.push(connection);
+    // What waits for an answer on a connection that has ended, the library never settles.
+    connection.closed().then(() => end(new Finding("the server has ended a connection of this test")));
     return connection;
   };
   const refused = async (login?: { readonly seed: string; readonly jwt: string }) => {

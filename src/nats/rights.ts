@@ -35,26 +35,35 @@ const subscribe = (subjects: readonly string[]): Attempt[] =>
 const publish = (subjects: readonly string[]): Attempt[] =>
   subjects.map((subject) => ({ kind: "publish", subject }));
 
-/** Those of `attempts` that the server lets the user of this connection do. */
+/**
+ * Those of `attempts` that the server lets the user of this connection do.
+ *
+ * @throws what the server says beside refusals: then nothing is known of the rest.
+ */
 export async function allowed(nc: NatsConnection, attempts: readonly Attempt[]): Promise<Attempt[]> {
   const { PermissionViolationError } = await import("@nats-io/nats-core");
   const refused = new Set<string>();
+  const { promise: broken, reject } = Promise.withResolvers<never>();
+  broken.catch(() => {});
   const statuses = nc.status();
   const watching = (async () => {
     for await (const status of statuses) {
-      if (status.type !== "error" || !(status.error instanceof PermissionViolationError)) continue;
-      const { operation, subject } = status.error;
-      refused.add(`${operation === "publish" ? "publish" : "subscribe"} ${subject}`);
+      if (status.type !== "error") continue;
+      const { error } = status;
+      if (!(error instanceof PermissionViolationError))
+        reject(new Error(`the server says: ${error.message}`));
+      else refused.add(`${error.operation === "publish" ? "publish" : "subscribe"} ${error.subject}`);
     }
   })();
   for (const { kind, subject } of attempts) {
-    if (kind === "publish") nc.publish(subject);
-    else nc.subscribe(subject, { callback() {} });
-    // The server refuses before it answers this. One at a time: hosts have few subscriptions.
-    await nc.flush();
+    const tried = kind === "subscribe" ? nc.subscribe(subject, { callback() {} }) : nc.publish(subject);
+    // The server refuses before it answers this.
+    await Promise.race([nc.flush(), broken]);
+    // Hosts may have few subscriptions.
+    tried?.unsubscribe();
   }
-  await nc.flush();
   (statuses as unknown as { stop(): void }).stop();
   await watching;
+  await Promise.race([broken, undefined]);
   return attempts.filter(({ kind, subject }) => !refused.has(`${kind} ${subject}`));
 }

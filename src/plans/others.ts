@@ -78,7 +78,8 @@ export function createOtherPlans(file: string, now = Date.now) {
     /** Those that the caller may see, the newest first: only `admin` sees plans that others have made. */
     list(grant: Grant): OtherPlan[] {
       if (!allows(grant, "admin")) return [];
-      const all = read().flatMap(({ name, heard, plans }) => {
+      const kept = read().filter(({ heard }) => now() - heard < KEPT_MS);
+      const all = kept.flatMap(({ name, heard, plans }) => {
         const owner = { desk: name, heard: new Date(heard).toISOString() };
         return plans.map((plan) => ({ ...plan, owner }));
       });

@@ -29,7 +29,9 @@ testWith("nats-server")(
       const host = stack.use(await serveBinary());
       const string = join(host.configDir, "string");
       writeFileSync(string, await svc(desk, "join-token"));
-      await svc(host, "join", "--file", string, "--label", label);
+      expect(await svc(host, "join", "--file", string, "--label", label)).toEndWith(
+        `as ${label}; this host connects to the NATS server of the desk`,
+      );
       hosts.push(host);
     }
     const healthy = async (at: Pick<ServerProcess, "call">) => {

@@ -1,5 +1,5 @@
 /** A NATS server that turns against the hosts and desks that it serves. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { deadlineIn } from "../../src/client/carrier";
 import { natsKeyMessage } from "../../src/join/messages";
@@ -8,6 +8,7 @@ import { openSigningKey } from "../../src/lib/signing-key";
 import { connectNats } from "../../src/nats/connect";
 import { createNatsDesk } from "../../src/nats/desk";
 import { keepNatsHost } from "../../src/nats/host";
+import { keepConnection } from "../../src/nats/keep";
 import { newNKey } from "../../src/nats/nkeys";
 import { decode } from "../../src/nats/wire";
 import { temporaryFolder } from "../support";
@@ -131,3 +132,38 @@ test("a desk whose server suddenly takes no messages fails the request, and goes
     await made.stop();
   }
 });
+
+test.each(["INFO {\u001b[31m\r\n", "MSG \u001b]0;x\u0007 y z w v\r\n"])(
+  "a server that sends %j is connected to anew, and printed nowhere",
+  async (garbage) => {
+    const printed = spyOn(console, "log").mockImplementation(() => {});
+    const greeting = { server_id: "X", version: "2.9.10", proto: 1, headers: true, max_payload: 1_048_576 };
+    let logins = 0;
+    const again = Promise.withResolvers<void>();
+    using server = Bun.listen({
+      ...{ hostname: "127.0.0.1", port: 0 },
+      socket: {
+        open: (socket) => void socket.write(`INFO ${JSON.stringify(greeting)}\r\n`),
+        data(socket, bytes) {
+          if (!bytes.includes("CONNECT")) return;
+          socket.write("PONG\r\n");
+          if (++logins === 2) again.resolve();
+          setTimeout(() => socket.write(garbage), 50);
+        },
+      },
+    });
+    const kept = keepConnection({
+      login: () => ({ server: { urls: [`nats://127.0.0.1:${server.port}`] } }),
+      connected: () => () => {},
+      log: silentLog,
+      random: () => 0.001,
+    });
+    try {
+      await again.promise;
+      expect(printed).not.toHaveBeenCalled();
+    } finally {
+      printed.mockRestore();
+      await kept.stop();
+    }
+  },
+);

@@ -1,9 +1,10 @@
 /** The test of a live server: what it finds on real ones. */
 import { expect, test } from "bun:test";
-import { encodeAccount } from "@nats-io/jwt";
+import { encodeAccount, newScopedSigner, type UserPermissionsLimits } from "@nats-io/jwt";
 import { nkeys } from "@nats-io/nats-core";
 import type { DeskPart } from "../../src/nats/desk-part";
 import { nkey } from "../../src/nats/nkeys";
+import type { Operator } from "../../src/nats/operator";
 import { probeServer } from "../../src/nats/probe";
 import { readServerUrl } from "../../src/nats/server-url";
 import { testWith } from "../support";
@@ -60,32 +61,34 @@ testWith("nats-server")("a server that is open to anybody fails, and one without
   );
 });
 
+const EVERYTHING = { subs: -1, data: -1, payload: -1, pub: { allow: [">"] }, sub: { allow: [">"] } };
+
+/** The configuration of a server whose account gives those whom its keys sign what `template` says. */
+const giving = (template: Partial<UserPermissionsLimits>) => async (conf: string, keys: Operator) => {
+  const limits = {
+    subs: -1,
+    data: -1,
+    payload: -1,
+    imports: -1,
+    exports: -1,
+    wildcards: true,
+    conn: -1,
+    leaf: 0,
+  };
+  const signing_keys = [keys.host_signer, keys.desk_signer].map((seed) =>
+    newScopedSigner(nkeys.fromPublic(nkey(seed).id), "any", { ...EVERYTHING, ...template }),
+  );
+  const account = await encodeAccount(
+    "FLEET",
+    nkeys.fromPublic(keys.account),
+    { signing_keys, limits },
+    { signer: nkeys.fromSeed(Buffer.from(keys.operator)) },
+  );
+  return conf.replace(new RegExp(`${keys.account}: .*`), `${keys.account}: ${account}`);
+};
+
 testWith("nats-server")("a server that gives hosts more rights than theirs fails", async () => {
-  await using nats = await startBundle({
-    async change(conf, keys) {
-      // The keys sign as they do for svc, and the account gives their users everything.
-      const signers = [keys.host_signer, keys.desk_signer].map((seed) => nkey(seed).id);
-      const account = await encodeAccount(
-        "FLEET",
-        nkeys.fromPublic(keys.account),
-        {
-          signing_keys: signers,
-          limits: {
-            subs: -1,
-            data: -1,
-            payload: -1,
-            imports: -1,
-            exports: -1,
-            wildcards: true,
-            conn: -1,
-            leaf: 0,
-          },
-        },
-        { signer: nkeys.fromSeed(Buffer.from(keys.operator)) },
-      );
-      return conf.replace(new RegExp(`${keys.account}: .*`), `${keys.account}: ${account}`);
-    },
-  });
+  await using nats = await startBundle({ change: giving({}) });
   const [url = ""] = nats.server.urls;
   const report = await found(url, nats.server.pin, nats.first.part);
   expect(report).toContainEqual(
@@ -95,6 +98,30 @@ testWith("nats-server")("a server that gives hosts more rights than theirs fails
   );
   expect(report).toContainEqual(expect.stringMatching(/^rights of a desk: it may subscribe >, /));
 });
+
+testWith("nats-server")(
+  "rights are tried one after the other, also where few subscriptions are allowed",
+  async () => {
+    await using nats = await startBundle({ change: giving({ subs: 2 }) });
+    const [url = ""] = nats.server.urls;
+    expect(await found(url, nats.server.pin, nats.first.part)).toContainEqual(
+      expect.stringMatching(/^rights of a host: it may .* and 14 more$/),
+    );
+  },
+);
+
+testWith("nats-server")(
+  "a server that ends connections is not said to be silent, or to allow much",
+  async () => {
+    // Without room for a single subscription, it says so and ends the connection within some milliseconds.
+    await using nats = await startBundle({ change: giving({ subs: 0 }) });
+    const [url = ""] = nats.server.urls;
+    const report = (await found(url, nats.server.pin, nats.first.part)).join("\n");
+    expect(report).toMatch(/^false\n/);
+    expect(report).not.toContain("no answer within");
+    expect(report).not.toContain("it may");
+  },
+);
 
 testWith("nats-server")("a server that shows anybody who is connected fails", async () => {
   const port = freePort();

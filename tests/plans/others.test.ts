@@ -64,6 +64,7 @@ test("the plans of a desk that is silent stay, and go with its next word or afte
   expect(made.others.list(OWNER)).toEqual([]);
   made.others.heard({ desk: "U1", name: "first", plans: [one] });
   made.pass(31 * 86_400_000);
+  expect(made.others.list(OWNER)).toEqual([]);
   made.others.heard({ desk: "U2", name: "second", plans: [plan()] });
   expect(made.others.list(OWNER).map(({ owner }) => owner?.desk)).toEqual(["second"]);
 });

@@ -46,7 +46,7 @@ export const join = operation({
     desk: v.string(),
     host_id: v.string(),
     label: v.string(),
-    /** Where the desk reaches this host; `link:` and its id, where it dials the desk. */
+    /** Where the desk reaches this host; `link:` and its id, where it dials the desk; `nats:` and its key, over a NATS server. */
     url: v.string(),
     dials: v.boolean(),
     /** Whether a server runs here. */

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import { NO_INPUT } from "../../core/fields";
 import { operation } from "../../core/operation";
+import { configFiles } from "../../lib/paths";
 import type { NatsDesk } from "../desk";
 import { shown } from "../keep";
 
@@ -29,6 +30,7 @@ const HOST = v.object(CONNECTION);
 export type NatsHostState = v.InferOutput<typeof HOST>;
 
 interface Uses {
+  readonly configDir: string;
   natsHost(): Promise<NatsHostState | null>;
   natsDesk(): Pick<NatsDesk, "about" | "state" | "presence"> | null;
 }
@@ -46,7 +48,7 @@ export const showNats = operation({
   output: v.object({
     /** As a host; null where this host has joined no desk with a NATS server. */
     host: v.nullable(HOST),
-    /** As a desk; null where there is no nats.json, or nothing has needed it yet. */
+    /** As a desk; null where there is no nats.json. */
     desk: v.nullable(
       v.object({
         ...CONNECTION,
@@ -58,7 +60,7 @@ export const showNats = operation({
     ),
   }),
   async run(service: Uses) {
-    const desk = service.natsDesk();
+    const desk = service.natsDesk() ?? (await unused(service.configDir));
     const now = desk?.state();
     return {
       host: await service.natsHost(),
@@ -66,12 +68,21 @@ export const showNats = operation({
         ...{ id: desk.about.id, urls: [...desk.about.urls] },
         ...(now
           ? shown(now)
-          : { state: "off" as const, since: null, next: null, problem: null, attempts: 0, lost: null }),
+          : { state: "off" as const, since: null, next: null, problem: NOT_YET, attempts: 0, lost: null }),
         hosts: desk.presence?.counts() ?? null,
         twins: desk.presence?.twins() ?? [],
       },
     };
   },
 });
+
+const NOT_YET = "it has not connected yet: `svc serve` does";
+
+/** A desk that nothing has needed yet in this process; null where there is no nats.json. @throws `unavailable` for a broken one. */
+async function unused(configDir: string): Promise<ReturnType<Uses["natsDesk"]>> {
+  const part = (await import("../desk-part")).readDeskPart(configFiles(configDir).nats);
+  if (!part) return null;
+  return { about: { id: part.desk.id, urls: part.server.urls }, state: () => null, presence: undefined };
+}
 
 export const operations = [showNats];
