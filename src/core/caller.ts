@@ -28,6 +28,11 @@ export interface Caller {
   readonly ended?: () => void;
   /** As `signal`, but it goes on when its client has gone, or its answer ends that stays open; for `rest`. */
   readonly lasting?: AbortSignal;
+  /**
+   * For what goes on after the answer: `signal` is aborted with a failure when the token of the request has been removed, replaced, has
+   * expired, or allows something else; `ended` is to be called when nobody listens any more. For `rest`.
+   */
+  readonly untilTokenEnds?: () => { readonly signal: AbortSignal; ended(): void };
   /** The rows of a call that the request carries, in place of the request's own, for `rest`. @param agent who makes it, by its own word. */
   readonly rowsOf?: (agent: string) => CallRows;
   /** Of a request that is handed on to another host (`relays` of the route), for `rest`. */

@@ -148,6 +148,7 @@ export function call(
       get lasting() {
         return AbortSignal.any([stopping, ...(grant?.name == null ? [] : [untilRevoked(grant.name)])]);
       },
+      ...(grant !== null && { untilTokenEnds: () => openAnswers.open(grant) }),
       get gone() {
         return request.raw.signal;
       },

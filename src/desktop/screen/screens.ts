@@ -84,7 +84,8 @@ export interface ScreensParts {
 
 /** Who wants to look, and how the stream gets there. */
 export interface Admission {
-  readonly caller: Pick<Caller, "grant" | "client">;
+  /** With `untilTokenEnds` where nothing else ends the carrier with the token. */
+  readonly caller: Pick<Caller, "grant" | "client" | "untilTokenEnds">;
   /** Whether it shall control as soon as pointer and keyboard are free. */
   readonly control: boolean;
   readonly carrier: CarrierKind;
@@ -318,7 +319,11 @@ export function createScreens(parts: ScreensParts) {
       const left = () => void screens.end(known, "its client has gone", CLOSE.gone);
       token?.addEventListener("abort", lost);
       signal.addEventListener("abort", left);
+      const ends = caller.untilTokenEnds?.();
+      // Other reasons are those of the server itself.
+      ends?.signal.addEventListener("abort", () => ends.signal.reason instanceof Failure && lost());
       viewer.unlisten = () => {
+        ends?.ended();
         token?.removeEventListener("abort", lost);
         signal.removeEventListener("abort", left);
       };

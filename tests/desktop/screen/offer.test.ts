@@ -9,7 +9,7 @@ import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { createScreenPeers } from "../../../src/peers/screen-peers";
 import type { ServiceOptions } from "../../../src/service";
-import { addToken, tokenStore } from "../../../src/trust/named-tokens";
+import { addToken, removeToken, tokenStore } from "../../../src/trust/named-tokens";
 import { caller as callerOf, post, TOKEN, testServer, until } from "../../support";
 import { GREETING, standIn } from "./stand-in";
 
@@ -100,6 +100,18 @@ test("an offer opens a data channel, which carries the stream both ways and ends
   seen.stream.destroy();
   await until("it has ended", async () => (await stateOf(made.call)).viewers.length === 0);
   expect((await made.rows()).filter((row) => row.startsWith("screen.close"))).toHaveLength(1);
+});
+
+test("a viewer over a data channel ends with its token, also where another token has its name", async () => {
+  await using made = await served();
+  const eve = await made.withToken("eve", ["screen"]);
+  await using seen = await viewer(eve, "/screen/offer");
+  await until("the greeting", () => seen.text() === GREETING);
+  const store = tokenStore(configFiles(made.host.configDir), silentLog);
+  await removeToken(store, "eve");
+  await made.withToken("eve", ["screen"]);
+  await until("it has ended", async () => (await stateOf(made.call)).viewers.length === 0);
+  expect((await made.rows()).find((row) => row.startsWith("screen.close"))).toContain("its token has ended");
 });
 
 test("svc sessions close ends a viewer over a data channel, and its session", async () => {
