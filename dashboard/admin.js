@@ -9,6 +9,7 @@ import { count, milliseconds, moment } from "./format.js";
 import { hostForm } from "./host-form.js";
 import { icon } from "./icons.js";
 import { joinPanel } from "./join.js";
+import { wallPanel } from "./live-wall.js";
 import { actionButton, badge, nothing, panel, time } from "./parts.js";
 import { table } from "./table.js";
 
@@ -52,12 +53,17 @@ export function open(view) {
   /** Labels of the hosts that a broadcast is sent to. @type {Set<string>} */
   const selected = new Set();
   const broadcast = broadcastPanel(view, selected);
-  const hosts = hostsPanel(view, selected, broadcast.tellSelection);
+  const wall = wallPanel(view, selected);
+  const hosts = hostsPanel(view, selected, () => {
+    broadcast.tellSelection();
+    wall.show();
+  });
   view.root.append(
     el(
       "div",
       { class: "stack" },
       hosts,
+      view.may("screen") && wall.root,
       view.may("admin") && joinPanel(view),
       view.may("operate") && broadcast.root,
     ),

@@ -38,3 +38,73 @@ export async function openSocket(api) {
     close: () => channel.close(),
   };
 }
+
+/**
+ * A data channel to the host: the server hands on the offer, the stream goes between the browser and the host.
+ *
+ * @param {import("./api.js").Api} api
+ * @param {"screen/offer"} offered the path that takes the offer of this screen
+ * @param {AbortSignal} signal
+ * @returns {Promise<Carrier>}
+ */
+export async function openChannel(api, offered, signal) {
+  const { ice_servers, ice_transport_policy } = await api.ask("screen/ice");
+  const peer = new RTCPeerConnection({ iceServers: ice_servers, iceTransportPolicy: ice_transport_policy });
+  signal.addEventListener("abort", () => peer.close());
+  const channel = peer.createDataChannel("rfb");
+  let wasConnected = false;
+  let isCut = true;
+  channel.addEventListener("open", () => {
+    wasConnected = true;
+  });
+  // A host that ends a view closes the channel; where the network ends it, the connection has failed first.
+  channel.addEventListener("close", () => {
+    isCut = !wasConnected || peer.connectionState !== "connected";
+    peer.close();
+  });
+  peer.addEventListener("connectionstatechange", () => {
+    if (peer.connectionState === "failed") peer.close();
+    // Closed from this side, a channel fires nothing.
+    if (peer.connectionState === "failed" || peer.connectionState === "closed")
+      channel.dispatchEvent(new Event("close"));
+  });
+  const viewer = (async () => {
+    await peer.setLocalDescription();
+    await gathered(peer, signal);
+    const sdp = peer.localDescription?.sdp ?? "";
+    const answer = await api.post(offered, { type: "offer", sdp, control: false }, signal);
+    await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
+    return answer.viewer_id;
+  })();
+  viewer.catch(() => peer.close());
+  return {
+    channel,
+    viewer,
+    roundTrip: () => roundTripOf(peer),
+    isCut: () => isCut,
+    reason: () => "",
+    close: () => peer.close(),
+  };
+}
+
+/** Resolves when all candidates are in the offer: there is one request for all. @param {RTCPeerConnection} peer @param {AbortSignal} signal */
+const gathered = (peer, signal) =>
+  new Promise((resolve) => {
+    const look = () => (peer.iceGatheringState === "complete" || signal.aborted) && resolve(null);
+    peer.addEventListener("icegatheringstatechange", look, { signal });
+    // A server that does not answer must not hold up the others.
+    setTimeout(resolve, GATHERED_MS);
+    look();
+  });
+
+/** How long the browser may ask STUN and TURN servers for its addresses, in milliseconds. */
+const GATHERED_MS = 3_000;
+
+/** @param {RTCPeerConnection} peer @returns {Promise<number | null>} */
+async function roundTripOf(peer) {
+  for (const report of (await peer.getStats()).values()) {
+    if (report.type === "candidate-pair" && report.nominated && report.currentRoundTripTime !== undefined)
+      return report.currentRoundTripTime * 1_000;
+  }
+  return null;
+}

@@ -6,7 +6,7 @@ import { ask, fill } from "./dialog.js";
 import { button, el, labelled, setText } from "./dom.js";
 import { bytes, measure, milliseconds } from "./format.js";
 import { icon } from "./icons.js";
-import { openSocket } from "./live-carrier.js";
+import { openChannel, openSocket } from "./live-carrier.js";
 import { keyButtons, keyboardField, typeText } from "./live-keys.js";
 import { Watch } from "./live-watch.js";
 import {
@@ -45,7 +45,8 @@ const CARRIERS = { websocket: "WebSocket", channel: "data channel", proxy: "VNC 
 /** @param {import("./view.js").View} view */
 export function open(view) {
   const { root, api, may, signal, poll } = view;
-  const label = /** @type {string | null} */ (null);
+  const [, named] = location.hash.split(":");
+  const label = named === undefined ? null : labelIn(named);
   /**
    * @template {string} Rest
    * @param {Rest} rest
@@ -55,7 +56,11 @@ export function open(view) {
       label === null ? `screen/${rest}` : `admin/hosts/${encodeURIComponent(label)}/screen/${rest}`
     );
   const stage = el("div", { class: "live-stage" });
-  const watch = new Watch(stage, () => openSocket(api), signal);
+  const watch = new Watch(
+    stage,
+    (attempt) => (label === null ? openSocket(api) : openChannel(api, at("offer"), attempt)),
+    signal,
+  );
   /** @type {ScreenState | null} */
   let state = null;
   /** Ends what this page waits for: control, or the end of what it types. */
@@ -319,6 +324,15 @@ export function open(view) {
   signal.addEventListener("abort", () => clearInterval(measuring));
   show();
   watch.begin();
+}
+
+/** The label of a host in the address; what is no label stays as it is. @param {string} text */
+function labelIn(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** The clipboard of the host, in both directions. @param {Watch} watch */

@@ -21,10 +21,10 @@ export const passGate =
   (exchange) => {
     const key = exchange.client?.key ?? "unknown";
     const authorization = exchange.request.raw.headers.get("authorization");
-    const isRelay = exchange.route.relays === true;
+    const { relays: isRelay = false, isRoutine } = exchange.route;
     const verdict = exchange.link
-      ? gate.admit(key, exchange.link.grant(), exchange.started)
-      : gate.check(key, authorization, exchange.started, isRelay);
+      ? gate.admit(key, exchange.link.grant(), exchange.started, isRoutine)
+      : gate.check(key, authorization, exchange.started, { isRelay, isRoutine });
     if (verdict.kind === "pass") {
       exchange.grant = verdict.grant;
       return isRelay ? passOn(gate, key, exchange, verdict.grant, next) : next(exchange);
@@ -36,14 +36,14 @@ export const passGate =
 
 /** Counts a request against the limit of the host that gets it; a request that no host gets counts as any other. */
 function passOn(gate: Gate, key: string, exchange: Exchange, grant: Grant, next: Handler): Answer {
-  const { started, link } = exchange;
+  const { started, link, route } = exchange;
   let isSpent = link !== null;
   let limit: Limited | undefined;
   exchange.relay = {
     to(host) {
       if (isSpent) return;
       isSpent = true;
-      limit = gate.spend(key, grant, started, host);
+      limit = gate.spend(key, grant, started, { host, isRoutine: route.isRoutine });
       if (limit) throw tooMany("rate limited");
     },
     recorded() {
@@ -51,7 +51,7 @@ function passOn(gate: Gate, key: string, exchange: Exchange, grant: Grant, next:
     },
   };
   return after(next(exchange), (response) => {
-    if (!isSpent) limit = gate.spend(key, grant, started);
+    if (!isSpent) limit = gate.spend(key, grant, started, route);
     if (!limit) return response;
     exchange.refusal = limit.kind;
     return tooManyResponse(limit);
@@ -184,9 +184,12 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
   const spendRefusal = createBuckets(options);
   const spendConflict = createBuckets(options.ratePerMinute === 0 ? options : CONFLICTS);
   const spendProof = createBuckets(options.ratePerMinute === 0 ? options : PROOFS);
-  /** A bucket for each token of a client: one that allows less must not use up the requests of another. */
-  const spend = (client: string, { name }: Grant, now: number): number =>
-    spendPass(`${client} ${name ?? ""}`, now);
+  /**
+   * A bucket for each token of a client: one that allows less must not use up the requests of another. Routine requests, which come
+   * again and again, have one of their own.
+   */
+  const spend = (client: string, { name }: Grant, now: number, isRoutine: boolean): number =>
+    spendPass(`${client} ${name ?? ""}${isRoutine ? " routine" : ""}`, now);
   const guesses = new RecentMap<number[]>(MAX_CLIENTS);
   const lockedUntil = new Map<string, number>();
 
@@ -223,9 +226,15 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
      * @param client the client's `key` (`client-address.ts`).
      * @param authorization the header, or null when there is none.
      * @param now milliseconds of a clock that only goes forward.
-     * @param isRelay whether the request may be handed on to another host: `spend` counts it, once that is known.
+     * @param kind.isRelay whether the request may be handed on to another host: `spend` counts it, once that is known.
+     * @param kind.isRoutine whether it spends from the bucket for what comes again and again.
      */
-    check(client: string, authorization: string | null, now: number, isRelay = false): Verdict {
+    check(
+      client: string,
+      authorization: string | null,
+      now: number,
+      { isRelay = false, isRoutine = false } = {},
+    ): Verdict {
       const until = lockedUntil.get(client) ?? 0;
       const locked = until > now;
       // While a client is locked out, not even the time of an answer may show whether a guess is right.
@@ -236,7 +245,7 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
       const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {
-        const wait = isRelay ? 0 : spend(client, grant, now);
+        const wait = isRelay ? 0 : spend(client, grant, now, isRoutine);
         return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
       }
       if (locked) return limited("locked_out", until - now, false);
@@ -246,21 +255,28 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
       return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);
     },
     /** Decides on a request whose sender is known without a token, and counts it. @param grant undefined: none is in force. */
-    admit(client: string, grant: Grant | undefined, now: number): Verdict {
+    admit(client: string, grant: Grant | undefined, now: number, isRoutine = false): Verdict {
       if (!grant) return { kind: "unauthorized", guess: false };
-      const wait = spend(client, grant, now);
+      const wait = spend(client, grant, now, isRoutine);
       return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
     },
     /**
      * Counts a request that `check` has let pass to be handed on.
      *
-     * @param host that it is handed on to, which limits it too: others than the host's own token have a bucket for each.
+     * @param kind.host that it is handed on to, which limits it too: others than the host's own token have a bucket for each.
      * @returns undefined within the limit; always for the host's own token.
      */
-    spend(client: string, grant: Grant, now: number, host?: string): Limited | undefined {
+    spend(
+      client: string,
+      grant: Grant,
+      now: number,
+      { host, isRoutine = false }: { readonly host?: string; readonly isRoutine?: boolean } = {},
+    ): Limited | undefined {
       if (grant.name === null) return undefined;
       const wait =
-        host === undefined ? spend(client, grant, now) : spendRelay(`${client} ${grant.name} ${host}`, now);
+        host === undefined
+          ? spend(client, grant, now, isRoutine)
+          : spendRelay(`${client} ${grant.name}${isRoutine ? " routine" : ""} ${host}`, now);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
     /** What the token of this digest (hexadecimal) allows now; undefined when it is not in force any longer. */

@@ -59,6 +59,7 @@ export const createDashboard = async () =>
         "live.js": import("../../dashboard/live.js", { with: { type: "file" } }),
         "live-carrier.js": import("../../dashboard/live-carrier.js", { with: { type: "file" } }),
         "live-keys.js": import("../../dashboard/live-keys.js", { with: { type: "file" } }),
+        "live-wall.js": import("../../dashboard/live-wall.js", { with: { type: "file" } }),
         "live-watch.js": import("../../dashboard/live-watch.js", { with: { type: "file" } }),
         "main.js": import("../../dashboard/main.js", { with: { type: "file" } }),
         "overview.js": import("../../dashboard/overview.js", { with: { type: "file" } }),

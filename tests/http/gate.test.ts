@@ -219,6 +219,14 @@ describe("the rate", () => {
     expect(passesOf(gate, RIGHT, 100, 0)).toBe(30);
   });
 
+  test("what comes again and again has its own: pictures of the wall cost the other requests nothing", () => {
+    const gate = gateWith();
+    const routine = { isRoutine: true };
+    for (let nth = 0; nth < 30; nth++) expect(gate.check("a", GENERATED, 0, routine).kind).toBe("pass");
+    expect(gate.check("a", GENERATED, 0, routine).kind).toBe("rate_limited");
+    expect(passesOf(gate, GENERATED, 100, 0)).toBe(30);
+  });
+
   test("0 turns it off", () => {
     expect(passesOf(gateWith({ ratePerMinute: 0 }), RIGHT, 10_000, 0)).toBe(10_000);
   });
