@@ -129,7 +129,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
               : el(
                   "div",
                   { class: "hint" },
-                  `${TRUST[trust]}${next_pin === null ? "" : "; another announced"}`,
+                  `${wayTo(base_url)}, ${TRUST[trust]}${next_pin === null ? "" : "; another announced"}`,
                 ),
             link && linkOf(link),
           ),
@@ -398,6 +398,9 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
 
 /** @param {number | null | undefined} value */
 const number = (value) => (value === null || value === undefined ? "–" : count(value));
+
+/** How a host is reached. @param {string} url */
+const wayTo = (url) => ({ link: "link", nats: "NATS", http: "HTTP" })[url.split(":")[0] ?? ""] ?? "HTTPS";
 
 /** How the link of a host is. @param {Link} link */
 function linkOf({ linked, since, last_seen, rtt_ms, address, twin }) {

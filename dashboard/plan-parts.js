@@ -96,6 +96,7 @@ export function aboutOf({
   applied,
   expires,
   ended,
+  owner,
 }) {
   const open = ["planned", "waiting", "sent", "running"].reduce((sum, one) => sum + (counts[one] ?? 0), 0);
   const tone = PLAN_TONES[state];
@@ -111,6 +112,7 @@ export function aboutOf({
       "dl",
       { class: "facts" },
       ...factsOf("Plan", el("code", {}, id), kind === "broadcast" && " (a broadcast)"),
+      ...(owner ? factsOf("Desk", prose(owner.desk), " runs and changes it, heard ", time(owner.heard)) : []),
       ...factsOf("Hosts", prose(on), queue && " (those that are off get it when they are back)"),
       ...factsOf("Commands", prose(commands.join(", "))),
       ...factsOf("Digest", el("code", {}, digest)),

@@ -110,14 +110,16 @@ export function planPanel({ api, poll }) {
   function show(answer) {
     made.fail(null);
     plan = answer;
-    const { id, kind, state, counts, total } = answer;
-    const own = kind === "plan";
+    const { id, kind, state, counts, total, owner } = answer;
+    // Another desk runs it, and changes it.
+    const here = owner === null;
+    const own = kind === "plan" && here;
     buttons.apply.hidden = !own || state !== "new";
     buttons.pause.hidden = !own || state !== "running";
     buttons.resume.hidden = !own || state !== "paused";
     buttons.retry.hidden = !own || state === "new" || !RETRIABLE.some(([one]) => counts[one]);
-    buttons.remove.hidden = answer.ended === null;
-    buttons.cancel.hidden = !["new", "running", "paused"].includes(state);
+    buttons.remove.hidden = !here || answer.ended === null;
+    buttons.cancel.hidden = !here || !["new", "running", "paused"].includes(state);
     const next = el("div", { class: "stack" }, ...aboutOf(answer), ...reviewOf(answer));
     // What is selected in it stays so.
     if (!about.firstElementChild?.isEqualNode(next)) about.replaceChildren(next);
@@ -131,9 +133,11 @@ export function planPanel({ api, poll }) {
     const listed = which.value === "" ? total : (counts[which.value] ?? 0);
     setText(
       more,
-      listed > LISTED
-        ? `The first ${count(LISTED)} of ${counted(listed, "host")}. svc plan show ${id.slice(0, 8)} --json lists all.`
-        : "",
+      owner
+        ? "Its hosts are listed at that desk."
+        : listed > LISTED
+          ? `The first ${count(LISTED)} of ${counted(listed, "host")}. svc plan show ${id.slice(0, 8)} --json lists all.`
+          : "",
     );
   }
 

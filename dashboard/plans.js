@@ -63,11 +63,12 @@ export function open(view) {
       {
         label: "What and where",
         kind: "wide",
-        cell: ({ kind, on, commands }) =>
+        cell: ({ kind, on, commands, owner }) =>
           el(
             "div",
             {},
             prose(on),
+            owner && el("div", { class: "hint" }, `of the desk ${owner.desk}, heard `, time(owner.heard)),
             el(
               "div",
               { class: "hint" },

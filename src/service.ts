@@ -152,9 +152,11 @@ export function createService({
     madeNats = createDeskOverNats(
       {
         ...{ reached, log, addressBook: service.addressBook },
-        heardPlans(plans) {
+        async heardPlans(heard) {
           try {
-            others.heard(plans);
+            const adopted = others.heard(heard);
+            const plans = await service.existingPlans();
+            if (plans?.yieldTo(heard.name, adopted)) madeNats?.current()?.plansChanged();
           } catch (error) {
             log.warn(`the plans of other desks are not kept: ${messageOf(error)}`);
           }

@@ -255,7 +255,7 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
      *
      * @param tokenName of the token that the desk has.
      * @param desk its address.
-     * @param asking which of the desks with that token asks, where there may be several.
+     * @param asking which of the desks with that token asks, where there may be several and that is proven.
      */
     async enter(
       request: Request,

@@ -33,8 +33,8 @@ export interface ServeParts {
   hostId(): string;
   /** With which the desk seals requests. */
   deskKey(): string;
-  /** Answers a request of the desk with that NKey. */
-  enter(request: Request, desk: string): Promise<Response>;
+  /** Answers a request of the desk with that NKey; undefined where nothing proves that a desk asks, as for a poll. */
+  enter(request: Request, desk: string | undefined): Promise<Response>;
   publish(subject: string, message: Uint8Array): void;
   /** As `drained` of `guarded.ts`. */
   drained?(): Promise<void> | undefined;
@@ -53,6 +53,8 @@ interface Asked {
     | { readonly ask: Ask; readonly seal: Seal; readonly body: Uint8Array; at: number; unreported: number }
     | undefined;
   body: Uint8Array | undefined;
+  /** Whether the desk has signed what it asks. */
+  isSealed: boolean;
 }
 
 export type Served = ReturnType<typeof createServed>;
@@ -96,10 +98,10 @@ export function createServed({ id, session, hostId, deskKey, enter, publish, dra
   const begin = (reply: string): Asked => {
     const outbox = new Outbox({ session, publish: (message) => publish(reply, message) });
     const one: Asked = {
-      ...{ outbox, next: 0, heardAt: 0, gathering: undefined, body: undefined },
+      ...{ outbox, next: 0, heardAt: 0, gathering: undefined, body: undefined, isSealed: false },
       answers: createAnswers(
         { send: (frame) => outbox.send(frame), ready: () => outbox.ready() ?? drained?.() },
-        (request) => enter(withBody(request, one.body), deskOf(reply)),
+        (request) => enter(withBody(request, one.body), one.isSealed ? deskOf(reply) : undefined),
         log,
         () => end(reply),
       ),
@@ -150,6 +152,7 @@ export function createServed({ id, session, hostId, deskKey, enter, publish, dra
     if (digestOf(body) !== seal.digest)
       return refuse(reply, "its body is not the one that the desk has signed");
     if (ask.bytes !== undefined) one.body = body;
+    one.isSealed = true;
     one.answers.frame({ ...ask, bytes: undefined });
   };
 

@@ -55,6 +55,8 @@ export interface Plan {
   readonly forgiven: number;
   /** Grows with each change that does not come from who runs the plan. */
   readonly revision: number;
+  /** When it was taken over from another desk, later than from the one before; 0 where it was made here. */
+  readonly adopted: number;
 }
 
 /** A host of a plan. */
@@ -115,7 +117,7 @@ const planOf = (row: Row): Plan => ({
 
 /** All but the content, which may be large. */
 const COLUMNS = `seq, id, digest, content_digest, spec, hosts, state, reason, maker, token, created, applied, expires,
-  ended, wave, wave_at, forgiven, revision`;
+  ended, wave, wave_at, forgiven, revision, adopted`;
 
 const listed = (states: readonly string[]) => states.map((state) => `'${state}'`).join(", ");
 
@@ -219,8 +221,9 @@ export function openLedger(path: string) {
         return bySeq(seq);
       }),
     /** Stores the plan of another ledger as it is there. @throws `conflict` where it is here already. */
-    adopt: ({ seq: _, ...plan }: Plan, content: string, targets: readonly Target[]): Plan =>
+    adopt: ({ seq: _, ...given }: Plan, content: string, targets: readonly Target[]): Plan =>
       transaction(() => {
+        const plan = { ...given, adopted: Math.max(given.adopted + 1, Date.now()) };
         if (db.query("SELECT 1 FROM plan WHERE id = ?1").get(plan.id))
           throw conflict(`the plan ${plan.id} is here already`);
         const row = { ...plan, spec: JSON.stringify(plan.spec), content };
@@ -433,16 +436,17 @@ function prepare(db: Database): void {
     content_digest TEXT NOT NULL, spec TEXT NOT NULL, hosts INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT,
     maker TEXT, token TEXT, created INTEGER NOT NULL, applied INTEGER, expires INTEGER,
     ended INTEGER, wave INTEGER NOT NULL DEFAULT 0, wave_at INTEGER, forgiven INTEGER NOT NULL DEFAULT 0,
-    revision INTEGER NOT NULL DEFAULT 0)`);
+    revision INTEGER NOT NULL DEFAULT 0, adopted INTEGER NOT NULL DEFAULT 0)`);
   db.run(`CREATE TABLE IF NOT EXISTS target (
     plan INTEGER NOT NULL, n INTEGER NOT NULL, label TEXT NOT NULL, identity TEXT NOT NULL, wave INTEGER NOT NULL,
     state TEXT NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, way TEXT, sent_at INTEGER, done_at INTEGER, error TEXT,
     run_id TEXT, PRIMARY KEY (plan, n)) WITHOUT ROWID`);
-  const hasScopes = () =>
-    db.query("SELECT 1 FROM pragma_table_info('plan') WHERE name = 'scopes'").get() !== null;
-  if (!hasScopes()) return;
-  // The first version had a column that nothing read. Another process may be at it.
+  const has = (column: string) =>
+    db.query("SELECT 1 FROM pragma_table_info('plan') WHERE name = ?1").get(column) !== null;
+  if (!has("scopes") && has("adopted")) return;
+  // Earlier versions had a column that nothing read, and lacked one. Another process may be at it.
   db.transaction(() => {
-    if (hasScopes()) db.run("ALTER TABLE plan DROP COLUMN scopes");
+    if (has("scopes")) db.run("ALTER TABLE plan DROP COLUMN scopes");
+    if (!has("adopted")) db.run("ALTER TABLE plan ADD COLUMN adopted INTEGER NOT NULL DEFAULT 0");
   }).immediate();
 }

@@ -1,6 +1,6 @@
 /**
  * `{config_dir}/run/other_plans.json`: the plans of other desks of the same hosts, as the server of this desk has heard of them; every
- * process of this desk reads it. They are only shown: each is run and changed by the desk that owns it.
+ * process of this desk reads it. They are only shown: each is run and changed by the desk that owns it, which is the one that took it over last.
  */
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -9,6 +9,7 @@ import { allows, type Grant, OWNER } from "../core/rights";
 import { conflict, type Failure } from "../lib/errors";
 import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../lib/files";
 import { printable } from "../lib/sanitize";
+import { ADOPTED_BY } from "./plan";
 import type { Plans } from "./plans";
 import { PLAN_VIEW, viewOf } from "./view";
 
@@ -23,6 +24,9 @@ const MAX_ON = 200;
 const MAX_COMMANDS = 50;
 
 const PLAN = v.object({ ...PLAN_VIEW.entries, id: v.pipe(v.string(), v.uuid()) });
+
+/** A plan as it is announced: with the time at which its desk took it over, 0 where it did not. */
+const ANNOUNCED = v.object({ ...PLAN.entries, adopted: v.optional(v.pipe(v.number(), v.safeInteger()), 0) });
 
 const FILE = v.object({
   v: v.literal(1),
@@ -40,13 +44,15 @@ const FILE = v.object({
 
 type Desk = v.InferOutput<typeof FILE>["desks"][number];
 export type OtherPlan = v.InferOutput<typeof PLAN>;
+type AnnouncedPlan = v.InferOutput<typeof ANNOUNCED>;
 
 /** What a desk announces: its plans that were applied and are not over. */
-export const announced = (plans: Plans): OtherPlan[] =>
-  plans.ledger.plans({ open: true }).flatMap(({ seq, spec }) => {
-    if (spec.kind !== "plan") return [];
+export const announced = (plans: Plans): AnnouncedPlan[] =>
+  plans.ledger.plans({ open: true }).flatMap(({ seq, spec, adopted, reason }) => {
+    if (spec.kind !== "plan" || reason?.startsWith(ADOPTED_BY)) return [];
     const view = viewOf(plans, seq, OWNER, [], 0);
-    return [{ ...view, on: printable(view.on, MAX_ON), commands: view.commands.slice(0, MAX_COMMANDS) }];
+    const commands = view.commands.slice(0, MAX_COMMANDS);
+    return [{ ...view, on: printable(view.on, MAX_ON), commands, adopted }];
   });
 
 export type OtherPlans = ReturnType<typeof createOtherPlans>;
@@ -60,20 +66,29 @@ export function createOtherPlans(file: string, now = Date.now) {
     return known.desks;
   };
   const others = {
-    /** What a desk has said of its plans. Only the server of this desk calls it. */
-    heard({ desk, name, plans }: Pick<Desk, "desk" | "name"> & { readonly plans: readonly unknown[] }): void {
+    /** What a desk has said of its plans. Only the server of this desk calls it. @returns when it took over each. */
+    heard({
+      desk,
+      name,
+      plans,
+    }: Pick<Desk, "desk" | "name"> & { readonly plans: readonly unknown[] }): Map<string, number> {
       const at = now();
       const before = read();
+      const adopted = new Map<string, number>();
       const valid = plans.flatMap((plan) => {
-        const parsed = v.safeParse(PLAN, plan);
-        return parsed.success ? [{ ...parsed.output, targets: [], owner: null }] : [];
+        const parsed = v.safeParse(ANNOUNCED, plan);
+        if (!parsed.success) return [];
+        const { adopted: since, ...rest } = parsed.output;
+        adopted.set(rest.id, since);
+        return [{ ...rest, targets: [], owner: null }];
       });
       const had = before.some((one) => one.desk === desk && one.plans.length > 0);
-      if (valid.length === 0 && !had) return;
+      if (valid.length === 0 && !had) return adopted;
       const rest = before.filter((one) => one.desk !== desk && at - one.heard < KEPT_MS);
       const own = valid.length > 0 ? [{ desk, name, heard: at, plans: valid }] : [];
       ensurePrivateFolder(dirname(file));
       writeFileAtomic(file, `${JSON.stringify({ v: 1, desks: [...own, ...rest] })}\n`);
+      return adopted;
     },
     /** Those that the caller may see, the newest first: only `admin` sees plans that others have made. */
     list(grant: Grant): OtherPlan[] {
@@ -96,6 +111,11 @@ export function createOtherPlans(file: string, now = Date.now) {
       return conflict(
         `the plan ${plan.id} is of the desk ${desk}, heard at ${heard}: change it there; where that desk is gone, \`svc plan adopt\` takes it over`,
       );
+    },
+    /** Whether another desk has said within {@link SILENT_MS} that it has the plan. */
+    isHeard(id: string): boolean {
+      const heard = others.find(id, OWNER)?.owner?.heard;
+      return heard !== undefined && now() - Date.parse(heard) < SILENT_MS;
     },
     /** @throws `conflict` where the desk that owns the plan was heard within {@link SILENT_MS}. */
     requireSilent(id: string): void {

@@ -78,6 +78,9 @@ export const PLAN_STATES = ["new", "running", "paused", "done", "cancelled", "ex
 
 export type PlanState = (typeof PLAN_STATES)[number];
 
+/** Why a plan is paused that another desk has taken over; the name of the desk follows. */
+export const ADOPTED_BY = "adopted by the desk";
+
 /** What a plan does and within which limits. It never changes. */
 export interface Spec {
   /** `broadcast`: it ends with the process that runs it, and too many failures cancel the rest. */

@@ -16,7 +16,7 @@ import { aboutPlan, planCreated, planPaused, planRemoved, planStarted } from "./
 import type { CancelJob, DeliverJob } from "./job/job";
 import { type Applicant, openLedger, type Plan } from "./ledger";
 import type { OtherPlans } from "./others";
-import { digestOfPlan, type PlannedHost, RETRIED, type Spec } from "./plan";
+import { ADOPTED_BY, digestOfPlan, type PlannedHost, RETRIED, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner } from "./runner";
 import type { HowEnded } from "./shared";
@@ -34,7 +34,7 @@ export interface PlansUses {
   readonly cancelJob?: CancelJob;
   endings(): Promise<HowEnded>;
   /** The plans of other desks. */
-  readonly others?: Pick<OtherPlans, "refusal" | "requireSilent">;
+  readonly others?: Pick<OtherPlans, "refusal" | "requireSilent" | "isHeard">;
   /** Whether the host at that address has no connection to this process, and had the time to make one. */
   isGone(address: string): boolean;
   /** Whether the host at that address has no connection to this process yet, and may have one soon. */
@@ -175,10 +175,11 @@ export function createPlans(uses: PlansUses) {
         throw error;
       }
     },
-    /** The same. @throws `not_found`; `conflict` for one of another desk. */
+    /** The same, to change it. @throws `not_found`; `conflict` for one of another desk, or that such a one has taken over. */
     find(id: string, grant: Grant): Plan {
       const found = plans.here(id, grant);
-      if (found) return found;
+      const isElsewhere = found?.reason?.startsWith(ADOPTED_BY) && uses.others?.isHeard(found.id);
+      if (found && !isElsewhere) return found;
       throw uses.others?.refusal(id, grant) ?? noPlan(id);
     },
     /** Those that it may see, the newest first. */
@@ -225,6 +226,22 @@ export function createPlans(uses: PlansUses) {
       const { adoptPlan } = await import("./adopt");
       if (!force) uses.others?.requireSilent(id);
       return started(adoptPlan(ledger, file, id, grant.name, files.planLocks));
+    },
+    /**
+     * Pauses the plans of this desk that the desk `name` has taken over since.
+     *
+     * @param adopted when that desk took over each of its plans.
+     * @returns whether it still has one that this desk took over from it, and so needs to hear that.
+     */
+    yieldTo(name: string, adopted: ReadonlyMap<string, number>): boolean {
+      let isBehind = false;
+      for (const plan of ledger.plans({ open: true })) {
+        const since = adopted.get(plan.id);
+        if (since === undefined) continue;
+        if (since < plan.adopted) isBehind = true;
+        else if (since > plan.adopted && plan.state === "running") plans.pause(plan, `${ADOPTED_BY} ${name}`);
+      }
+      return isBehind;
     },
     /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */
     remove(plan: Plan): void {

@@ -24,7 +24,7 @@ interface Uses {
   /** The open plans of this desk. */
   ownPlans(): Promise<readonly unknown[]>;
   /** What another desk has said of its plans. */
-  heardPlans(plans: HeardPlans): void;
+  heardPlans(plans: HeardPlans): Promise<void>;
   addressBook(): Promise<AddressBook>;
 }
 
@@ -164,7 +164,7 @@ export async function startHostOverNats(
   configDir: string,
   carrier: NatsCarrier,
   joined: () => Membership,
-  enter: (request: Request, desk: string) => Promise<Response>,
+  enter: (request: Request, desk: string | undefined) => Promise<Response>,
   log: Log,
 ) {
   const [{ keepNatsHost }, { readHostKey }] = await Promise.all([

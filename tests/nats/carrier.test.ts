@@ -23,6 +23,7 @@ async function pair({ tls = false } = {}) {
   const [deskIs, hostIs] = [await nats.desk(), await nats.host()];
   const key = openSigningKey(join(nats.folder, "desk_key"));
   const asked: string[] = [];
+  const signers: Array<string | undefined> = [];
   const gone = Promise.withResolvers<void>();
   const startHost = (deskKey = key.publicKey, hostId = "h") =>
     keepNatsHost({
@@ -33,7 +34,8 @@ async function pair({ tls = false } = {}) {
       version: "1",
       log: silentLog,
       random: () => 0.01,
-      async enter(request) {
+      async enter(request, by) {
+        signers.push(by);
         const { pathname, searchParams } = new URL(request.url);
         asked.push(`${request.method} ${pathname}`);
         if (pathname === "/never") {
@@ -61,7 +63,7 @@ async function pair({ tls = false } = {}) {
   const connected = () => until("the host", () => host.state().state === "connected");
   await connected();
   return {
-    ...{ nats, desk, key, asked, ups, downs, hostIs, deskIs, gone: gone.promise, connected },
+    ...{ nats, desk, key, asked, signers, ups, downs, hostIs, deskIs, gone: gone.promise, connected },
     state: () => host.state().state,
     carrier: (id = hostIs.id) => desk.via(`nats:${id}`, undefined, null),
     async restartHost(deskKey?: string, hostId?: string) {
@@ -88,6 +90,14 @@ describe.each([{ tls: false }, { tls: true }])("over TLS: $tls", (options) => {
       expect(JSON.parse(Buffer.from(sent.body).toString())).toEqual({ length: bytes });
     }
   });
+});
+
+natsTest("a host knows which desk has signed a request, and that nobody has signed a poll", async () => {
+  await using made = await pair();
+  const carrier = await made.carrier();
+  await carrier.ask(get("/sessions"), limits());
+  await carrier.ask(post("{}"), limits());
+  expect(made.signers).toEqual([undefined, made.deskIs.id]);
 });
 
 natsTest("a host that is not connected is so at once, and has done nothing", async () => {

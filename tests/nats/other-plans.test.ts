@@ -56,5 +56,17 @@ testWith("nats-server")(
     await expect(adopt(false)).rejects.toThrow(/^the desk first owns the plan .*; --force takes/);
     expect(await adopt(true)).toMatchObject({ id, owner: null });
     expect((await list()).map(({ id, owner }) => ({ id, owner }))).toEqual([{ id, owner: null }]);
+
+    // The first desk was there after all.
+    const former = () => callOperation(first.service, showPlan, { id }, at(first));
+    const paused = await until("the former owner to hear it", async () => {
+      const plan = await former();
+      return plan.state === "paused" && plan;
+    });
+    expect(paused.reason).toBe("adopted by the desk second");
+    await expect(callOperation(first.service, cancelPlan, { id }, at(first))).rejects.toThrow(
+      new RegExp(`^the plan ${id} is of the desk second, heard at`),
+    );
+    expect((await list())[0]).toMatchObject({ id, owner: null, state: "running" });
   },
 );

@@ -52,7 +52,8 @@ test("it is here as it was there, with the rights of who took it over", () => {
   dead.commit([{ plan: plan.seq, n: 0, attempt: 0, step: "send", way: "job" }], 1);
   const taken = adopt(undefined, "bob");
   const there = dead.plan(plan.seq);
-  expect(taken).toEqual({ ...there, seq: taken.seq, maker: "bob", token: "bob" });
+  expect(taken).toEqual({ ...there, seq: taken.seq, maker: "bob", token: "bob", adopted: taken.adopted });
+  expect(taken.adopted).toBeGreaterThan(there.adopted);
   expect(own.targets(taken.seq)).toEqual(dead.targets(plan.seq));
   expect(own.content(taken.seq)).toBe("c");
   expect(own.counts(taken.seq)).toEqual({ sent: 1, planned: 2 });
