@@ -238,7 +238,8 @@ export class Watch extends EventTarget {
 
   /** Connects now, where it is waiting to. */
   #soon() {
-    if (this.#rfb || this.#signal.aborted || this.state === "ended" || this.state === "live") return;
+    // A carrier that waits, as for an approval, is a viewer at the host already.
+    if (this.#carrier || this.#signal.aborted || this.state === "ended") return;
     clearTimeout(this.#timer);
     this.#attempt.abort();
     void this.#connect();

@@ -127,9 +127,13 @@ test("a viewer that waits for a person says how that one allows it", async () =>
   host.viewers = host.viewers.map((one) => ({ ...one, state: "waiting", approval_id: "9f1c2e4a" }));
   await page.getByText("svc approvals allow 9f1c2e4a").waitFor();
   await page.getByText("waiting for a person").waitFor();
+  // Its place at the host is kept, whatever the network of the browser says meanwhile.
+  await page.evaluate("dispatchEvent(new Event('online'))");
+  await page.evaluate("fetch('screen/state')");
   host.viewers = host.viewers.map((one) => ({ ...one, state: "open", approval_id: null }));
   host.connections[0]?.greet();
   await page.getByText("view only").waitFor();
+  expect(host.offered).toEqual(["svc.rfb, ticket.secret-1"]);
   expect(besides(tab.complaints)).toEqual([]);
 });
 
