@@ -4,16 +4,20 @@ import { view } from "../src/cli/view";
 import { openScreenPage, proxyScreen } from "../src/desktop/screen/operations/proxy";
 import { terminated } from "../src/lib/signals";
 
+const open = view(openScreenPage, {
+  positionals: ["host"],
+  text: ({ url, opened }) => (opened ? `${url}\nopened in the browser` : `${url}\nopen it in a browser`),
+  examples: [
+    ["$0 screen", "Open the page with the live screen of this host"],
+    ["$0 screen lab-01", "The screen of a host of the address book, through the server of this desk"],
+  ],
+});
+
 export default {
-  own: view(openScreenPage, {
-    positionals: ["host"],
-    text: ({ url, opened }) => (opened ? `${url}\nopened in the browser` : `${url}\nopen it in a browser`),
-    examples: [
-      ["$0 screen", "Open the page with the live screen of this host"],
-      ["$0 screen lab-01", "The screen of a host of the address book, through the server of this desk"],
-    ],
-  }),
+  own: open,
   verbs: {
+    // For a host whose label is one of these words, too.
+    open,
     proxy: view(proxyScreen, {
       positionals: ["host"],
       async run({ service, globals, input, call }) {

@@ -1,67 +1,13 @@
 /** `svc screen proxy` of the compiled binary, with TigerVNC's viewer: whatever way leads to the host. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { startTiger, TEXT, TIGER } from "../desktop/screen/tiger";
+import { CONTINUOUS, FENCE, pixelsOf, TIGHT, view } from "../desktop/screen/viewer";
 import { openTerminal, PROGRAMS, startDisplay } from "../desktop/support";
-import { startNats } from "../nats/support";
-import { BINARY, follow, type ServerProcess, serveBinary, testWith, until } from "../support";
+import { post, testWith, until } from "../support";
+import { pairOver, startProxy, WAYS } from "./screen-pair";
 
 setDefaultTimeout(300_000);
 
-/** Runs a subcommand beside a server. */
-async function svc({ configDir, token }: ServerProcess, ...args: string[]): Promise<string> {
-  const child = Bun.spawn([BINARY, ...args], {
-    env: { ...process.env, SVC_CONFIG_DIR: configDir, SVC_TOKEN: token },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([await child.exited, stderr]).toEqual([0, expect.any(String)]);
-  return stdout.trim();
-}
-
-/** `svc screen proxy` beside a server, on a free port; it ends with the scope. */
-async function startProxy({ configDir, token }: ServerProcess, ...args: string[]) {
-  const child = Bun.spawn([BINARY, "screen", "proxy", ...args, "--listen", "0", "--json"], {
-    env: { ...process.env, SVC_CONFIG_DIR: configDir, SVC_TOKEN: token },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [out, err] = [follow(child.stdout), follow(child.stderr)];
-  await out.says("\n");
-  const { port } = JSON.parse(out.text());
-  return {
-    port: Number(port),
-    says: err.says,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await child.exited;
-    },
-  };
-}
-
-/** A desk and a host with a display; the desk knows it as `lab one`. */
-async function pairOver(way: "https" | "link" | "nats", env: NodeJS.ProcessEnv) {
-  await using stack = new AsyncDisposableStack();
-  const desk = stack.use(await serveBinary(way === "link" ? ["--hub", "--tls"] : ["--tls"]));
-  if (way === "nats") {
-    const nats = stack.use(await startNats({ tls: true }));
-    writeFileSync(join(desk.configDir, "nats.json"), JSON.stringify(await nats.part()));
-  }
-  const host = stack.use(await serveBinary(["--tls"], { env }));
-  const string = join(host.configDir, "string");
-  writeFileSync(string, await svc(desk, "join-token"));
-  await svc(host, "join", "--file", string, "--label", "lab one");
-  const [entry] = JSON.parse(await svc(desk, "admin", "list", "--json"));
-  expect(entry.base_url).toStartWith(way === "https" ? "https://" : `${way}:`);
-  await until("the host", async () => {
-    const polled = (await (await desk.call("/admin/poll")).json()) as Array<{ healthy: boolean }>;
-    return polled[0]?.healthy;
-  });
-  const rest = stack.move();
-  return { desk, host, [Symbol.asyncDispose]: () => rest.disposeAsync() };
-}
-
-const WAYS = ["https", "link", "nats"] as const;
 const needed = { https: [], link: [], nats: ["nats-server"] } as const;
 
 for (const way of WAYS)
@@ -90,3 +36,36 @@ for (const way of WAYS)
       expect(viewers).toMatchObject([{ state: "open", carrier: way === "https" ? "proxy" : "channel" }]);
     },
   );
+
+testWith(...PROGRAMS)(
+  "a viewer at the desk of a linked host gets every pixel, and its end when a person at the host ends it",
+  async () => {
+    await using display = await startDisplay();
+    await using pair = await pairOver("link", display.env);
+    await using proxy = await startProxy(pair.desk, "lab one");
+    const screen = async () => {
+      const { data } = (await (await pair.host.call("/screenshot")).json()) as { data: string };
+      return pixelsOf(data);
+    };
+    const viewers = async () => {
+      const state = await (await pair.desk.call("/admin/hosts/lab%20one/screen/state")).json();
+      return (state as { viewers: Array<{ id: string; route: string | null }> }).viewers;
+    };
+
+    using viewer = await view({ port: proxy.port });
+    viewer.encodings(TIGHT, FENCE, CONTINUOUS);
+    viewer.start();
+    await viewer.shows(screen);
+    const before = await screen();
+    await using _terminal = openTerminal(display.env, "editor", "80x20+0+0");
+    await until("the terminal", async () => Buffer.compare(before, await screen()) !== 0);
+    await viewer.shows(screen);
+    await until("the route", async () => (await viewers())[0]?.route?.startsWith("channel "));
+
+    const [{ id } = { id: "" }] = await viewers();
+    expect((await pair.host.call("/sessions/close", post({ id }))).status).toBe(200);
+    await until("the end at the viewer", () => viewer.failure);
+    expect(await viewers()).toEqual([]);
+    await proxy.says("was ended");
+  },
+);

@@ -11,6 +11,16 @@ export const QUALITY_6 = -26;
 export const [CURSOR, NAME, EXTENDED_SIZE, SIZE] = [-239, -307, -308, -223];
 export const [FENCE, CONTINUOUS, EXTENDED_CLIPBOARD] = [-312, -313, 0xc0a1e5ce | 0];
 
+/** Red, green and blue of each pixel of a PNG in base64, as a viewer has them. */
+export function pixelsOf(base64: string): Uint8Array {
+  const { data, channels, width, height } = decode(Buffer.from(base64, "base64"));
+  const pixels = new Uint8Array(width * height * 3);
+  for (let at = 0; at < width * height; at++) {
+    pixels.set(data.subarray(at * channels, at * channels + 3), at * 3);
+  }
+  return pixels;
+}
+
 /** Bytes that come one after the other. */
 function createReader(socket: Socket) {
   let bytes = Buffer.alloc(0);
@@ -49,11 +59,11 @@ const OWN: Format = { bits: 32, max: [255, 255, 255], shift: [16, 8, 0] };
 
 export type Viewer = Awaited<ReturnType<typeof view>>;
 
-/** Connects to `door`, and gets as far as the size of the screen. */
-export async function view({ path, key }: Door, version = "RFB 003.008\n") {
-  const socket = connect(path);
+/** Connects to `door`, or to a proxy that wants no key, and gets as far as the size of the screen. */
+export async function view(door: Door | { readonly port: number }, version = "RFB 003.008\n") {
+  const socket = "port" in door ? connect(door.port, "127.0.0.1") : connect(door.path);
   const read = createReader(socket);
-  socket.write(key);
+  if ("key" in door) socket.write(door.key);
   const greeting = (await read(12)).toString();
   socket.write(version);
   if (version.endsWith("003\n")) await read(4);

@@ -2,7 +2,6 @@
 import { describe, expect, setDefaultTimeout } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
-import { decode } from "fast-png";
 import type { Desktop } from "../../../src/desktop/desktop";
 import type { ViewerStats } from "../../../src/desktop/screen/calls";
 import { focusByTitle, waitForTitle } from "../../../src/desktop/windows";
@@ -24,6 +23,7 @@ import {
   EXTENDED_SIZE,
   FENCE,
   NAME,
+  pixelsOf,
   QUALITY_6,
   SIZE as SIZE_CHANGE,
   TIGHT,
@@ -65,12 +65,7 @@ function listen(on: Desktop) {
 /** The screen as `AC_screenshot` has it: red, green and blue. */
 async function screenOf(on: Desktop): Promise<Uint8Array> {
   const { base64 } = await on.screenshot({}, null, forever);
-  const { data, channels, width, height } = decode(Buffer.from(base64 ?? "", "base64"));
-  const pixels = new Uint8Array(width * height * 3);
-  for (let at = 0; at < width * height; at++) {
-    pixels.set(data.subarray(at * channels, at * channels + 3), at * 3);
-  }
-  return pixels;
+  return pixelsOf(base64 ?? "");
 }
 
 function type(viewer: Viewer, text: string): void {
