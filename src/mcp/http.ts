@@ -26,6 +26,9 @@ const SESSION = "mcp-session-id";
 /** Calls that a client of 2025-11-25 may cancel by another request. */
 const MAX_CANCELLABLE = 1_024;
 
+/** How the library begins what it says of a request that it refuses. */
+const REJECTED = "Rejected inbound request";
+
 export type McpEndpoint = ReturnType<typeof createEndpoint>;
 
 /**
@@ -48,7 +51,13 @@ export function createEndpoint<C>(
       if (!held) throw new Error("a message without its client");
       return serverFor(held.context, held.peer);
     },
-    { onerror: (error) => log.error(`MCP: ${error.message}`), ...(changes && { bus: changes }) },
+    {
+      onerror(error) {
+        // What a client sends is no error of svc: the client gets the reason, and the audit log a row.
+        if (!error.message.startsWith(REJECTED)) log.error(`MCP: ${error.message}`);
+      },
+      ...(changes && { bus: changes }),
+    },
   );
 
   return {
