@@ -1,16 +1,23 @@
 /** TigerVNC's viewer, on a display of its own: a client that knows nothing of svc. */
 import { startDisplay } from "../support";
 
-export const TIGER = ["xtigervncviewer", "xdotool", "Xvfb", "openbox"] as const;
+export const TIGER = ["xtigervncviewer", "xdotool", "Xvfb", "openbox", "xmodmap"] as const;
 
 /** What every carrier has to bring across: punctuation, shifted keys, umlauts, CJK. */
 export const TEXT = `Hello, noVNC (42)! a/b\\c "q" @# Grüße, 世界`;
+
+/** Keycodes that no key of the test's keyboard has, for what {@link TEXT} needs besides the keys of a US one. */
+const FURTHER_KEYS = ["udiaeresis", "ssharp", "U4E16", "U754C"].map(
+  (name, nth) => `keycode ${247 + nth} = ${name}`,
+);
 
 /** The viewer, connected to a port of this machine; it ends with the scope. */
 export async function startTiger(port: number) {
   await using stack = new AsyncDisposableStack();
   const display = stack.use(await startDisplay());
   const { env } = display;
+  // Else xdotool gives a keycode another meaning for each character, and the viewer may look it up too late.
+  await Bun.$`xmodmap ${FURTHER_KEYS.flatMap((line) => ["-e", line])}`.env(env).quiet();
   const flags = ["-SecurityTypes=None", "-FullScreen=0", "-RemoteResize=0", "-geometry=1300x850+0+0"];
   const child = Bun.spawn(["xtigervncviewer", ...flags, `127.0.0.1::${port}`], {
     env,
