@@ -83,6 +83,8 @@ export interface Backend extends Devices {
   strike(keys: readonly string[], stroke: Stroke): Promise<void>;
   /** @param text any Unicode text; line feeds and tabs are the keys of those names. */
   type(text: string): Promise<void>;
+  /** Releases every key and button that is down, whoever pressed it; nothing where the system does not say which are. */
+  liftAll(): Promise<void>;
   /** @param region inside the desktop, not empty. */
   capture(region: Region): Promise<Picture>;
   windows(): Promise<readonly DesktopWindow[]>;

@@ -49,7 +49,11 @@ export function createDesktop(options: DesktopOptions): Desktop {
   const viewerListeners = new Set<ViewerEvents>();
   const worker = createWorker(options, () => !pressed.isDown(), viewerListeners);
   const calls = remote<Calls>(worker.call);
-  const inputLock = createInputLock(options.lockFile, () => pressed.releaseAll(calls), options.log);
+  const releaseAll = async () => {
+    await pressed.releaseAll(calls);
+    await worker.lift();
+  };
+  const inputLock = createInputLock(options.lockFile, releaseAll, options.log);
   const reader = once(async () => (await import("./text/tesseract")).createReader(options.ocrFolder));
   return remote<Desktop>(worker.call, {
     ...pressed.track<[signal?: AbortSignal]>(calls),

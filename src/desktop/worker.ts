@@ -50,7 +50,7 @@ const WINDOW = v.object({
 const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
   answers: {
     ...{ screenSize: v.object(SIZE), pointer: POINT, move: POINT, click: POINT, scroll: POINT },
-    ...{ strike: NOTHING, type: NOTHING, focus: NOTHING, keepPressed: NOTHING },
+    ...{ strike: NOTHING, type: NOTHING, liftAll: NOTHING, focus: NOTHING, keepPressed: NOTHING },
     ...SEEN,
     screenshot: v.object({ ...SIZE, base64: v.nullable(v.string()) }),
     page: v.object({ base64: v.string(), x: v.number(), y: v.number(), scale: v.number() }),
@@ -112,6 +112,7 @@ export function createWorker(
         if (child !== started) return;
         child = undefined;
         hasClipboard = false;
+        viewers.broke();
         viewers.lost("the desktop helper ended");
       },
     });
@@ -146,6 +147,8 @@ export function createWorker(
   const viewers = createViewerParent(listeners, send);
 
   return {
+    /** Releases what a viewer held when the child broke; nothing where that is released. @throws as `call`. */
+    lift: viewers.lift,
     /** The child's process id; null while there is none. */
     pid: () => child?.pid ?? null,
     /**

@@ -63,6 +63,8 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
       return pointerAt(robot);
     },
     ...createKeyboard(robot, platform),
+    // robotjs does not say what is down.
+    async liftAll() {},
     async capture(region) {
       if (robot.getScreenCapturePermission() === false) throw notAllowed("Screen Recording");
       return capture(screens, region);

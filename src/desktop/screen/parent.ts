@@ -1,6 +1,6 @@
 /**
  * The viewers of the desktop's child process, from its parent's side: each that was prepared is reported as closed once,
- * however the child ends.
+ * however the child ends, and what those held that controlled is released by the next child, where one breaks.
  */
 import { rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,13 +17,20 @@ export function createViewerParent(
 ) {
   /** Those that were prepared and have not ended. */
   const ids = new Set<string>();
+  /** Those of them whose keys and buttons count: the child alone knows which are down. */
+  const controlling = new Set<string>();
+  /** Whether a child broke while there were such. */
+  let mayBeDown = false;
   let screenName: string | undefined;
   /** The socket of the child: one that is killed leaves it behind. */
   let door: string | undefined;
 
   const events: ViewerEvents = {
     viewer(id, state, reason) {
-      if (state === "closed" && !ids.delete(id)) return;
+      if (state === "closed") {
+        controlling.delete(id);
+        if (!ids.delete(id)) return;
+      }
       for (const listener of listeners) listener.viewer(id, state, reason);
     },
     viewerStats(stats) {
@@ -31,18 +38,45 @@ export function createViewerParent(
     },
   };
 
+  const lift = async () => {
+    if (!mayBeDown) return;
+    await send("liftAll", []);
+    mayBeDown = false;
+  };
+  /** Whose keys count from now on, or no longer. */
+  const control = async (id: string, on: unknown, hasChild: boolean) => {
+    if (!hasChild) return;
+    if (on) {
+      await lift();
+      controlling.add(id);
+    }
+    const answer = await send("controlViewer", [id, on]);
+    if (!on) controlling.delete(id);
+    return answer;
+  };
+
   return {
     events,
+    lift,
+    /** The child ended and had not been asked to: nobody has released what its viewers held. */
+    broke() {
+      mayBeDown ||= controlling.size > 0;
+      controlling.clear();
+    },
     /** Whether the child is needed. */
     some: () => ids.size > 0,
     /** Makes one of the `VIEWER_CALLS`. @param hasChild where there is no child, there is no viewer to call about. */
     async call(method: string, args: readonly unknown[], hasChild: boolean): Promise<unknown> {
       const [first] = args;
       if (method === "nameScreen" && typeof first === "string") screenName = first;
+      if (method === "controlViewer" && typeof first === "string") return control(first, args[1], hasChild);
       if (STARTING_CALLS.has(method)) {
         if (screenName !== undefined) await send("nameScreen", [screenName]);
         const answer = await send(method, args);
-        if (method === "openViewer" && isNamed(first)) ids.add(first.id);
+        if (method === "openViewer" && isNamed(first)) {
+          ids.add(first.id);
+          if ("control" in first && first.control) controlling.add(first.id);
+        }
         if (isDoor(answer)) door = answer.path;
         return answer;
       }

@@ -35,13 +35,16 @@ export async function createX11Backend({ lost, clipboard: owns }: BackendEvents)
 
 /** How many buttons an RFB viewer has (RFC 6143, section 7.5.5). */
 const RFB_BUTTONS = 8;
+/** The mask of button 1 in a pointer's state; those of buttons 2 to 5 follow (X11/X.h). */
+const BUTTON_1_MASK = 1 << 8;
+const MASKED_BUTTONS = 5;
 /** Button numbers (X11/X.h); a wheel's steps are clicks of buttons 4 to 7, opposite directions one apart. */
 const BUTTONS: Record<Button, number> = { left: 1, middle: 2, right: 3 };
 const WHEEL: Record<Direction, number> = { up: 4, down: 5, left: 6, right: 7 };
 
 function createPointer(
   connection: XConnection,
-): Pick<Backend, "pointer" | "move" | "click" | "scroll" | "point"> {
+): Pick<Backend, "pointer" | "move" | "click" | "scroll" | "point" | "liftAll"> {
   const { test, screen, need, settled } = connection;
   const pointer = async () => {
     const { rootX, rootY } = await need.QueryPointer(screen.root);
@@ -80,6 +83,15 @@ function createPointer(
         release(button);
       }
       return settledAt();
+    },
+    async liftAll() {
+      const [keys, { keyMask }] = await Promise.all([need.QueryKeymap(), need.QueryPointer(screen.root)]);
+      for (let keycode = 0; keycode < keys.length * 8; keycode++) {
+        const isDown = ((keys[keycode >> 3] ?? 0) >> (keycode & 7)) & 1;
+        if (isDown) test.FakeInput(test.KeyRelease, keycode, 0, screen.root, 0, 0);
+      }
+      for (let nth = 0; nth < MASKED_BUTTONS; nth++) if (keyMask & (BUTTON_1_MASK << nth)) release(nth + 1);
+      await settled();
     },
     /** RFB numbers its buttons as X does. */
     async point({ x, y }, buttons, before) {

@@ -39,6 +39,8 @@ declare module "x11" {
     GetWindowAttributes(window: number): Numbers<"mapState" | "overrideRedirect">;
     /** `keyMask`: modifiers, buttons and, in bits 13 and 14, the keyboard group. */
     QueryPointer(window: number): Numbers<"rootX" | "rootY" | "keyMask" | "child">;
+    /** A bit for each keycode that is down. */
+    QueryKeymap(): Buffer;
     GetKeyboardMapping(firstKeycode: number, count: number): number[][];
     GetModifierMapping(): number[][];
   }

@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import type { Desktop } from "../../../src/desktop/desktop";
 import type { ViewerStats } from "../../../src/desktop/screen/calls";
 import { focusByTitle, waitForTitle } from "../../../src/desktop/windows";
+import { connect } from "../../../src/desktop/x11/connection";
 import { testWith, until } from "../../support";
 import {
   childOf,
@@ -214,6 +215,29 @@ describe("keys and pointer:", () => {
       expect(await listener.strokes(6)).toEqual([...pressed, "-key A", "-key Shift_L", "-button 1"]);
     },
   );
+});
+
+test("what a viewer held when the child was killed is released before anybody else has pointer and keyboard", async () => {
+  await using made = desktopOn(display.env);
+  const { said } = listen(made.desktop);
+  const { need, screen, close } = await connect(display.env, () => {});
+  await using _closing = { [Symbol.asyncDispose]: async () => close() };
+  const down = async () => {
+    const [keys, { keyMask }] = await Promise.all([need.QueryKeymap(), need.QueryPointer(screen.root)]);
+    return { keys: keys.some((byte) => byte !== 0), button: (keyMask & 0x100) !== 0 };
+  };
+  const hold = await made.desktop.inputLock.take(forever);
+  const { id, door } = await openViewer(made.desktop);
+  using viewer = await view(door);
+  await made.desktop.controlViewer(id, true);
+  viewer.key(SHIFT, true);
+  viewer.pointer(3, 790, 1);
+  await until("both to be down", async () => Object.values(await down()).every(Boolean) || undefined);
+  process.kill(childOf(made.desktop), "SIGKILL");
+  await until("it to be noticed", () => said.some((one) => one.startsWith(`${id} closed`)) || undefined);
+  expect(await down()).toEqual({ keys: true, button: true });
+  await hold.end("broken");
+  expect(await down()).toEqual({ keys: false, button: false });
 });
 
 describe("coming and going:", () => {
