@@ -1,7 +1,7 @@
 /** `svc screen proxy` of the compiled binary, with TigerVNC's viewer: whatever way leads to the host. */
 import { expect, setDefaultTimeout } from "bun:test";
 import { startTiger, TEXT, TIGER } from "../desktop/screen/tiger";
-import { CONTINUOUS, FENCE, pixelsOf, TIGHT, view } from "../desktop/screen/viewer";
+import { CONTINUOUS, FENCE, pixelsOf, TIGHT, view, withPointer } from "../desktop/screen/viewer";
 import { openTerminal, PROGRAMS, startDisplay } from "../desktop/support";
 import { post, testWith, until } from "../support";
 import { pairOver, startProxy, WAYS } from "./screen-pair";
@@ -55,11 +55,12 @@ testWith(...PROGRAMS)(
     using viewer = await view({ port: proxy.port });
     viewer.encodings(TIGHT, FENCE, CONTINUOUS);
     viewer.start();
-    await viewer.shows(screen);
+    const pointed = async () => withPointer(await screen(), display.env);
+    await viewer.shows(pointed);
     const before = await screen();
     await using _terminal = openTerminal(display.env, "editor", "80x20+0+0");
     await until("the terminal", async () => Buffer.compare(before, await screen()) !== 0);
-    await viewer.shows(screen);
+    await viewer.shows(pointed);
     await until("the route", async () => (await viewers())[0]?.route?.startsWith("channel "));
 
     const [{ id } = { id: "" }] = await viewers();

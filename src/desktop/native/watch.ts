@@ -11,7 +11,7 @@ const INTERVAL_MS = 100;
 
 /** Never has a shape of the pointer: viewers show their own. */
 export async function watchByLooking(
-  { desktop, capture }: Pick<Backend, "desktop" | "capture">,
+  { desktop, capture, pointer }: Pick<Backend, "desktop" | "capture" | "pointer">,
   events: WatchEvents,
 ): Promise<Watch> {
   const region = await desktop();
@@ -19,12 +19,13 @@ export async function watchByLooking(
   const { width, height } = first;
   const everything = [{ x: 0, y: 0, width, height }];
   const pixels = new Int32Array(width * height);
+  const scale = width / sizeOf(region).width;
   const timer = setInterval(() => events.damaged(), INTERVAL_MS);
   return {
     width,
     height,
     pixels,
-    scale: width / sizeOf(region).width,
+    scale,
     corner: { x: region.x1, y: region.y1 },
     async grab() {
       const now = await desktop();
@@ -42,6 +43,10 @@ export async function watchByLooking(
           pixels[at] = (pixel & 0xff00) | ((pixel & 0xff) << 16) | ((pixel >> 16) & 0xff);
         });
       return everything;
+    },
+    async pointer() {
+      const { x, y } = await pointer();
+      return { x: Math.round((x - region.x1) * scale), y: Math.round((y - region.y1) * scale) };
     },
     close: () => clearInterval(timer),
   };

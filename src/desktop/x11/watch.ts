@@ -87,6 +87,10 @@ async function watchOn(connection: XConnection, events: WatchEvents): Promise<Wa
       for (const band of bandsOf(changed)) await picture.read(band.y, band.height);
       return changed;
     },
+    async pointer() {
+      const { rootX: x, rootY: y } = await need.QueryPointer(screen.root);
+      return { x, y };
+    },
     close: connection.close,
   };
 }

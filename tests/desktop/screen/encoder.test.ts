@@ -44,10 +44,11 @@ const rgbOf = (pixels: Int32Array) =>
   Uint8Array.from([...pixels].flatMap((pixel) => [(pixel >> 16) & 255, (pixel >> 8) & 255, pixel & 255]));
 
 const FORMS: readonly Form[] = [
-  { coding: "tight", quality: null },
-  { coding: "zrle" },
+  { coding: "tight", quality: null, hasPointer: false },
+  { coding: "zrle", hasPointer: false },
   {
     coding: "raw",
+    hasPointer: false,
     format: { bits: 32, depth: 24, bigEndian: false, max: [255, 255, 255], shift: [16, 8, 0] },
   },
 ];
@@ -90,7 +91,9 @@ test("a rectangle is encoded once for all viewers, and again when it has changed
   const frame = frameOf(256, 128, (x, y) => (x * y) & 0xff);
   const encoder = createEncoder(frame);
   const encode = () =>
-    encoder.encode(new Uint8Array(8).fill(1), { coding: "zrle" }, 1e6).map(({ bytes }) => bytes);
+    encoder
+      .encode(new Uint8Array(8).fill(1), { coding: "zrle", hasPointer: false }, 1e6)
+      .map(({ bytes }) => bytes);
   const first = encode();
   expect(encode().every((bytes, nth) => bytes === first[nth])).toBe(true);
   const changed = frame.pixels.slice();
@@ -107,7 +110,7 @@ test("text is never a JPEG, smoothed as its edges may be; a film is, and so is a
   const jpegs = async (colourAt: (x: number, y: number) => number) => {
     const encoded = createEncoder(frameOf(128, 64, colourAt)).encode(
       new Uint8Array(2).fill(1),
-      { coding: "tight", quality: 75 },
+      { coding: "tight", quality: 75, hasPointer: false },
       1e6,
     );
     await Promise.all(encoded.map(({ bytes }) => bytes));

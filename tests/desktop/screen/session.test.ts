@@ -22,7 +22,10 @@ test("a picture that has rested comes again in the encoding that the viewer take
   using folder = temporaryFolder();
   const size = { width: 128, height: 64 };
   const pixels = film(size.width * size.height);
-  const idle = { ...size, pixels, scale: 1, corner: { x: 0, y: 0 }, grab: async () => [], close() {} };
+  const idle = {
+    ...{ ...size, pixels, scale: 1, corner: { x: 0, y: 0 } },
+    ...{ grab: async () => [], pointer: async () => ({ x: 0, y: 0 }), close() {} },
+  };
   const screen = await openScreen(
     async () => idle,
     () => {},

@@ -2,7 +2,9 @@
 import { connect, type Socket } from "node:net";
 import { constants, createInflate, inflateSync } from "node:zlib";
 import { decode } from "fast-png";
+import type { XConnectionExtensions } from "x11";
 import type { Door } from "../../../src/desktop/screen/calls";
+import { connect as connectToX } from "../../../src/desktop/x11/connection";
 import { until } from "../../support";
 
 export const TIGHT = 7;
@@ -17,6 +19,35 @@ export function pixelsOf(base64: string): Uint8Array {
   const pixels = new Uint8Array(width * height * 3);
   for (let at = 0; at < width * height; at++) {
     pixels.set(data.subarray(at * channels, at * channels + 3), at * 3);
+  }
+  return pixels;
+}
+
+/** Draws the pointer of the display of `env` into `pixels`, a picture of all of its screen. */
+export async function withPointer(pixels: Uint8Array, env: NodeJS.ProcessEnv): Promise<Uint8Array> {
+  const { client, screen, need, reply, close } = await connectToX(env, () => {});
+  const { promise, resolve } = Promise.withResolvers<XConnectionExtensions["fixes"]>();
+  client.require("fixes", (_error, found) => resolve(found));
+  const fixes = await promise;
+  const [size, { rootX, rootY }, image] = await Promise.all([
+    need.GetGeometry(screen.root),
+    need.QueryPointer(screen.root),
+    reply(fixes.GetCursorImage.bind(fixes)),
+  ]);
+  close();
+  if (!image) throw new Error("the display has no pointer");
+  const { width, height, xhot, yhot } = image;
+  const shape = Buffer.from(image.cursorImage);
+  for (let nth = 0; nth < width * height; nth++) {
+    // The colours are multiplied by the alpha already.
+    const [blue = 0, green = 0, red = 0, alpha = 0] = shape.subarray(nth * 4, nth * 4 + 4);
+    const [x, y] = [rootX - xhot + (nth % width), rootY - yhot + Math.floor(nth / width)];
+    if (x < 0 || y < 0 || x >= size.width || y >= size.height) continue;
+    const at = (y * size.width + x) * 3;
+    const mixed = [red, green, blue].map(
+      (over, colour) => over + Math.round(((pixels[at + colour] ?? 0) * (255 - alpha)) / 255),
+    );
+    pixels.set(mixed, at);
   }
   return pixels;
 }

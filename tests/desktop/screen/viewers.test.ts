@@ -30,6 +30,7 @@ import {
   TIGHT,
   type Viewer,
   view,
+  withPointer,
   ZRLE,
 } from "./viewer";
 
@@ -69,6 +70,8 @@ async function screenOf(on: Desktop): Promise<Uint8Array> {
   return pixelsOf(base64 ?? "");
 }
 
+const pointedScreenOf = async (on: Desktop, env: NodeJS.ProcessEnv) => withPointer(await screenOf(on), env);
+
 function type(viewer: Viewer, text: string): void {
   for (const character of text) {
     const code = character.codePointAt(0) ?? 0;
@@ -87,7 +90,7 @@ async function focusedTerminal(on: Desktop, env: NodeJS.ProcessEnv) {
   return terminal;
 }
 
-describe("a viewer sees the screen to the last pixel", () => {
+describe("a viewer sees the screen and the pointer to the last pixel", () => {
   const forms: Array<[string, readonly number[]]> = [
     ["in Tight", [TIGHT, CURSOR]],
     ["in ZRLE", [ZRLE]],
@@ -100,9 +103,9 @@ describe("a viewer sees the screen to the last pixel", () => {
     expect(viewer.size).toEqual(SIZE);
     viewer.encodings(...encodings);
     viewer.start();
-    await viewer.shows(() => screenOf(desktop));
+    await viewer.shows(() => pointedScreenOf(desktop, display.env));
     await using _terminal = await focusedTerminal(desktop, display.env);
-    await viewer.shows(() => screenOf(desktop));
+    await viewer.shows(() => pointedScreenOf(desktop, display.env));
     expect(viewer.isContinuous).toBe(encodings.includes(CONTINUOUS));
   });
 
@@ -115,14 +118,14 @@ describe("a viewer sees the screen to the last pixel", () => {
     using viewer = await view(door);
     viewer.encodings(TIGHT, QUALITY_6, FENCE, CONTINUOUS);
     viewer.start();
-    await viewer.shows(() => screenOf(desktop));
+    await viewer.shows(() => pointedScreenOf(desktop, display.env));
   });
 
   test.each(["RFB 003.003\n", "RFB 003.007\n"])("with a viewer of %j", async (version) => {
     const { door } = await openViewer(desktop);
     using viewer = await view(door, version);
     viewer.start();
-    await viewer.shows(() => screenOf(desktop));
+    await viewer.shows(() => pointedScreenOf(desktop, display.env));
   });
 
   test("and in fewer colours, if it wants those", async () => {
@@ -133,9 +136,82 @@ describe("a viewer sees the screen to the last pixel", () => {
     viewer.start();
     const fewer = (value: number, most: number, shift: number) => Math.round(((value >> shift) * 255) / most);
     await viewer.shows(async () => {
-      const pixels = await screenOf(desktop);
+      const pixels = await pointedScreenOf(desktop, display.env);
       return pixels.map((value, at) => (at % 3 === 1 ? fewer(value, 63, 2) : fewer(value, 31, 3)));
     });
+  });
+});
+
+describe("the pointer of the host", () => {
+  /** Where the pointer goes, at the edges, too. */
+  const PLACES = [
+    { x: 300, y: 200 },
+    { x: 0, y: 0 },
+    { x: SIZE.width - 1, y: SIZE.height - 1 },
+    { x: 640, y: 401 },
+  ];
+
+  test.each([
+    ["in Tight", [TIGHT, CURSOR]],
+    ["in ZRLE", [ZRLE, CURSOR]],
+    ["in Tight, with updates that it does not ask for", [TIGHT, CURSOR, FENCE, CONTINUOUS]],
+  ])(
+    "is in the picture of a viewer that only looks, wherever a run moves it: %s",
+    async (_name, encodings) => {
+      const { door } = await openViewer(desktop);
+      using viewer = await view(door);
+      viewer.encodings(...encodings);
+      viewer.start();
+      for (const place of PLACES) {
+        await desktop.move(place, forever);
+        const expected = () => pointedScreenOf(desktop, display.env);
+        await viewer.shows(expected);
+        expect(Buffer.compare(await expected(), await screenOf(desktop))).not.toBe(0);
+      }
+      expect(viewer.cursor).toBeUndefined();
+    },
+  );
+
+  test("is in the picture of a viewer that controls and knows no shapes", async () => {
+    const { door } = await openViewer(desktop, true);
+    using viewer = await view(door);
+    viewer.encodings(TIGHT);
+    viewer.start();
+    viewer.pointer(420, 310, 0);
+    await until("the pointer to be there", async () => (await desktop.pointer(forever)).x === 420);
+    await viewer.shows(() => pointedScreenOf(desktop, display.env));
+  });
+
+  test("changes its shape in the picture, too", async () => {
+    const { door } = await openViewer(desktop);
+    using viewer = await view(door);
+    viewer.encodings(TIGHT);
+    viewer.start();
+    await desktop.move({ x: 1_000, y: 700 }, forever);
+    for (const shape of ["watch", "left_ptr"]) {
+      const changing = Bun.spawn(["xsetroot", "-cursor_name", shape], { env: display.env });
+      await changing.exited;
+      await viewer.shows(() => pointedScreenOf(desktop, display.env));
+    }
+  });
+
+  test("is a shape for the viewer that controls, and in the picture again when its control ends", async () => {
+    const { id, door } = await openViewer(desktop);
+    using viewer = await view(door);
+    viewer.encodings(TIGHT, CURSOR, FENCE, CONTINUOUS);
+    viewer.start();
+    for (const place of PLACES) {
+      await desktop.move(place, forever);
+      await viewer.shows(() => pointedScreenOf(desktop, display.env));
+      await desktop.controlViewer(id, true);
+      await viewer.shows(() => screenOf(desktop));
+      await until("the shape", () => (viewer.cursor?.width ?? 0) > 0 || undefined);
+      await desktop.move({ x: place.x >> 1, y: place.y >> 1 }, forever);
+      await viewer.shows(() => screenOf(desktop));
+      await desktop.controlViewer(id, false);
+      await viewer.shows(() => pointedScreenOf(desktop, display.env));
+      expect(viewer.cursor).toEqual({ width: 0, height: 0 });
+    }
   });
 });
 
@@ -172,7 +248,7 @@ describe("keys and pointer:", () => {
     viewer.pointer(5, 6, 1);
     viewer.pointer(5, 6, 0);
     viewer.start();
-    await viewer.shows(() => screenOf(desktop));
+    await viewer.shows(() => pointedScreenOf(desktop, display.env));
     expect(await desktop.pointer(forever)).toEqual(before);
     await desktop.controlViewer(id, true);
     type(viewer, "yes\n");
@@ -370,7 +446,7 @@ describe("a screen that changes its size:", () => {
     using viewer = await view(door);
     viewer.encodings(...encodings);
     viewer.start();
-    await viewer.shows(() => screenOf(made.desktop));
+    await viewer.shows(() => pointedScreenOf(made.desktop, own.env));
     for (const [width, height] of [
       [640, 480],
       [1024, 768],
@@ -378,7 +454,7 @@ describe("a screen that changes its size:", () => {
       await own.resize(`${width}x${height}`);
       await until("the new size", () => viewer.size.width === width || undefined);
       expect(viewer.size).toEqual({ width, height });
-      await viewer.shows(() => screenOf(made.desktop));
+      await viewer.shows(() => pointedScreenOf(made.desktop, own.env));
     }
   });
 
@@ -393,7 +469,7 @@ describe("a screen that changes its size:", () => {
     const { id, door } = await openViewer(made.desktop);
     using viewer = await view(door);
     viewer.start();
-    await viewer.shows(() => screenOf(made.desktop));
+    await viewer.shows(() => pointedScreenOf(made.desktop, own.env));
     await own.resize("640x480");
     await until("the end", () => said.length > 1 || undefined);
     expect(said[1]).toBe(`${id} closed the screen has another size, and this viewer cannot change its own`);

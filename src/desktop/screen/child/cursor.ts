@@ -14,6 +14,13 @@ export interface Cursor extends Size {
   readonly pixels: Uint32Array;
 }
 
+/** No pointer at all. */
+export const NO_CURSOR: Cursor = { width: 0, height: 0, hotX: 0, hotY: 0, pixels: new Uint32Array() };
+
+/** Whether a viewer shows the pointer itself, once it has its shape. */
+export const showsCursor = (known: ReadonlySet<number>) =>
+  [PSEUDO.alphaCursor, PSEUDO.vmwareCursor, PSEUDO.cursor].some((one) => known.has(one));
+
 /** The shape in the best form that the viewer knows; undefined when it knows none. */
 export function cursorRect(
   cursor: Cursor,

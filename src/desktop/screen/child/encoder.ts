@@ -6,10 +6,13 @@ import { kindOf, PICTURE } from "./colours";
 import type { Frame, Rect } from "./frame";
 import type { PixelFormat } from "./incoming";
 import { encodeRaw, zrleData, zrleRect } from "./plain";
+import { createPointer } from "./pointer";
 import { encodeTight } from "./tight";
 
-/** How a viewer takes rectangles. */
-export type Form =
+/** How a viewer takes rectangles, and whether it wants the pointer in them. */
+export type Form = Coding & { readonly hasPointer: boolean };
+
+type Coding =
   | { readonly coding: "tight"; readonly quality: number | null }
   | { readonly coding: "zrle" }
   | { readonly coding: "raw"; readonly format: PixelFormat };
@@ -36,8 +39,9 @@ export function createEncoder(frame: Frame) {
   const kinds = new Uint8Array(tiles);
   /** The generation of the tile that `kinds` is for. */
   const kindsOf = new Int32Array(tiles);
-  /** By form and place, the oldest first. */
-  const kept = new Map<string, { readonly generation: number; readonly bytes: Buffer | Promise<Buffer> }>();
+  const pointer = createPointer(frame);
+  /** By form and place, the oldest first; `version` is that of the pixels, and of the pointer in them. */
+  const kept = new Map<string, { readonly version: string; readonly bytes: Buffer | Promise<Buffer> }>();
   let keptBytes = 0;
 
   const kindOfTile = (tile: number) => {
@@ -54,13 +58,13 @@ export function createEncoder(frame: Frame) {
     if (bytes && !(bytes instanceof Promise)) keptBytes -= bytes.length;
     kept.delete(key);
   };
-  const keep = (key: string, generation: number, bytes: Buffer | Promise<Buffer>) => {
+  const keep = (key: string, version: string, bytes: Buffer | Promise<Buffer>) => {
     forget(key);
-    kept.set(key, { generation, bytes });
+    kept.set(key, { version, bytes });
     if (!(bytes instanceof Promise)) keptBytes += bytes.length;
     else {
       bytes.then(
-        (done) => kept.get(key)?.bytes === bytes && keep(key, generation, done),
+        (done) => kept.get(key)?.bytes === bytes && keep(key, version, done),
         () => kept.get(key)?.bytes === bytes && forget(key),
       );
     }
@@ -74,16 +78,21 @@ export function createEncoder(frame: Frame) {
     if (form.coding === "tight") return encodeTight(frame, rect, kind, form.quality);
     return form.coding === "zrle" ? zrleData(frame, rect) : encodeRaw(frame, rect, form.format);
   };
-  const encodeOnce = (rect: Rect, kind: number, form: Form, generation: number) => {
-    const key = `${nameOf(form)} ${rect.x} ${rect.y} ${rect.width} ${rect.height}`;
+  const encodeOnce = (rect: Rect, kind: number, form: Form, generation: number, hasPointer: boolean) => {
+    const place = `${rect.x} ${rect.y} ${rect.width} ${rect.height}`;
+    const key = `${nameOf(form)} ${place}${hasPointer ? " with the pointer" : ""}`;
+    const version = hasPointer ? `${generation} ${pointer.changes()}` : `${generation}`;
     const found = kept.get(key);
-    if (found?.generation === generation) return found.bytes;
-    const bytes = encode(rect, kind, form);
-    keep(key, generation, bytes);
+    if (found?.version === version) return found.bytes;
+    const encodeNow = () => encode(rect, kind, form);
+    const bytes = hasPointer ? pointer.within(encodeNow) : encodeNow();
+    keep(key, version, bytes);
     return bytes;
   };
 
   return {
+    /** Drawn in the forms that have it. */
+    pointer,
     /**
      * The tiles that are marked in `wanted`, as few rectangles.
      *
@@ -105,7 +114,8 @@ export function createEncoder(frame: Frame) {
         }
         next = tile + 1;
         const kind = kindOfTile(tile);
-        const block = blockAt(tile, kind, wanted);
+        const hasPointer = form.hasPointer && pointer.covers(tile);
+        const block = blockAt(tile, kind, wanted, form.hasPointer);
         let generation = 0;
         for (const covered of block) {
           wanted[covered] = 0;
@@ -114,17 +124,27 @@ export function createEncoder(frame: Frame) {
         const rect = around(frame, block);
         left -= rect.width * rect.height;
         const isLossy = kind === PICTURE && form.coding === "tight" && form.quality !== null;
-        encoded.push({ rect, bytes: encodeOnce(rect, kind, form, generation), isLossy, tiles: block });
+        encoded.push({
+          rect,
+          bytes: encodeOnce(rect, kind, form, generation, hasPointer),
+          isLossy,
+          tiles: block,
+        });
       }
       return encoded;
     },
   };
 
-  /** The tiles of one kind around the first of them that are wanted: as wide as possible, then as high. */
-  function blockAt(first: number, kind: number, wanted: Uint8Array): number[] {
+  /**
+   * The tiles of one kind around the first of them that are wanted: as wide as possible, then as high.
+   *
+   * @param isApart whether those with the pointer are apart, so that the others are good for all viewers.
+   */
+  function blockAt(first: number, kind: number, wanted: Uint8Array, isApart: boolean): number[] {
     const { columns, rows } = frame;
     const [x, y] = [first % columns, Math.floor(first / columns)];
-    const fits = (tile: number) => wanted[tile] === 1 && kindOfTile(tile) === kind;
+    const isLike = (tile: number) => !isApart || pointer.covers(tile) === pointer.covers(first);
+    const fits = (tile: number) => wanted[tile] === 1 && kindOfTile(tile) === kind && isLike(tile);
     let width = 1;
     while (width < MAX_COLUMNS && x + width < columns && fits(first + width)) width++;
     const rowOf = (nth: number) =>

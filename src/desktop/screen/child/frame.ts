@@ -51,6 +51,8 @@ export function createFrame(width: number, height: number) {
       const [x, y] = [(tile % columns) * TILE, Math.floor(tile / columns) * TILE];
       return { x, y, width: Math.min(TILE, width - x), height: Math.min(TILE, height - y) };
     },
+    /** A mark for each tile that one of `areas` touches. */
+    touchedBy: (areas: readonly Rect[]) => tilesOf(areas, columns, rows),
     /**
      * Takes over what differs in the tiles that `areas` touch.
      *
@@ -86,7 +88,6 @@ export function createFrame(width: number, height: number) {
   };
 }
 
-/** A mark for each tile that one of `areas` touches. */
 function tilesOf(areas: readonly Rect[], columns: number, rows: number): Uint8Array {
   const touched = new Uint8Array(columns * rows);
   for (const { x, y, width, height } of areas) {

@@ -16,6 +16,8 @@ export interface Looker {
   /** Sends what has changed, if it can. */
   push(): void;
   cursorChanged(): void;
+  /** Whether the pointer is drawn into its picture. */
+  drawsPointer(): boolean;
   clipboardChanged(): void;
   /** The screen is another one: of another size. */
   replaced(): void;
@@ -25,6 +27,10 @@ export type Screen = Awaited<ReturnType<typeof openScreen>>;
 
 /** The shortest time between two looks, in milliseconds. */
 const MIN_INTERVAL_MS = 1_000 / 60;
+/** The time between two looks at the pointer, in milliseconds: while something moves, and when nothing has for a while. */
+const [POINTER_MS, RESTING_POINTER_MS] = [1_000 / 30, 250];
+/** That while, in milliseconds. */
+const RESTED_MS = 1_000;
 /** How long to wait until a screen that has gone is looked for again, in milliseconds. */
 const AGAIN_MS = 500;
 
@@ -42,6 +48,9 @@ export async function openScreen(
   let isGrabbing = false;
   let lastGrab = 0;
   let timer: Timer | undefined;
+  let lastFollowed = 0;
+  let lastMoved = 0;
+  let following: Timer | undefined;
   let isClosed = false;
   let current = await start();
 
@@ -67,7 +76,11 @@ export async function openScreen(
     remove(looker: Looker) {
       lookers.delete(looker);
     },
-    look,
+    /** Looks at what has changed, when it is time to. */
+    look() {
+      look();
+      follow();
+    },
     /** Resolves when the frame shows the screen of now, whoever is ready for it. */
     async refresh() {
       while (isGrabbing) await Bun.sleep(5);
@@ -76,6 +89,7 @@ export async function openScreen(
     close() {
       isClosed = true;
       clearTimeout(timer);
+      clearTimeout(following);
       current.watch.close();
     },
   };
@@ -138,6 +152,35 @@ export async function openScreen(
     timer = setTimeout(() => {
       timer = undefined;
       look();
+    }, wait);
+  }
+
+  /** Looks where the pointer is, and again, as long as somebody who has it drawn is ready for more. */
+  function follow() {
+    const isWanted = () => [...lookers].some((looker) => looker.drawsPointer() && looker.isReady());
+    if (following || isClosed || !isWanted()) return;
+    const now = performance.now();
+    const isResting = Math.max(lastMoved, lastGrab) + RESTED_MS < now;
+    const wait = Math.max(0, lastFollowed + (isResting ? RESTING_POINTER_MS : POINTER_MS) - now);
+    following = setTimeout(async () => {
+      if (!isWanted()) {
+        following = undefined;
+        return;
+      }
+      lastFollowed = performance.now();
+      const { watch: watched, encoder } = current;
+      const at = await watched.pointer().catch(() => undefined);
+      following = undefined;
+      const tiles = at && watched === current.watch ? encoder.pointer.move(cursor, at) : [];
+      if (tiles.length > 0) {
+        lastMoved = lastFollowed;
+        for (const looker of lookers) {
+          if (!looker.drawsPointer()) continue;
+          looker.changed(tiles);
+          looker.push();
+        }
+      }
+      follow();
     }, wait);
   }
 

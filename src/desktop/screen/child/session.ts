@@ -7,7 +7,7 @@
 import type { Socket } from "node:net";
 import { messageOf } from "../../../lib/errors";
 import type { ViewerClipboard } from "./clipboard";
-import { type Cursor, cursorRect } from "./cursor";
+import { cursorRect, NO_CURSOR, showsCursor } from "./cursor";
 import { type Encoded, type Form, wrap } from "./encoder";
 import { createGauge } from "./gauge";
 import { cutMessage, type Incoming, Invalid, type PixelFormat, Unread } from "./incoming";
@@ -75,7 +75,7 @@ export function createSession(options: SessionOptions) {
 
   let known: ReadonlySet<number> = new Set();
   let format: PixelFormat = OWN_FORMAT;
-  let form: Form = { coding: "raw", format };
+  let form: Form = { coding: "raw", format, hasPointer: true };
   let isFirstZrle = true;
 
   let dirty = new Uint8Array(0);
@@ -87,6 +87,8 @@ export function createSession(options: SessionOptions) {
   let hasSaidContinuous = false;
   let isSending = false;
   let hasNewCursor = true;
+  /** Whether the viewer has a shape of the pointer, which it shows itself. */
+  let hasCursor = false;
   let hasNewName = false;
   /** The answers to the viewer's wishes about the size, and news of it; each is an update of its own. */
   const sizes: Buffer[] = [];
@@ -147,6 +149,7 @@ export function createSession(options: SessionOptions) {
       hasNewCursor = true;
       void push();
     },
+    drawsPointer: () => form.hasPointer,
     clipboardChanged: () => clipboard.changed(),
     replaced() {
       if (stage !== "running") return;
@@ -181,10 +184,14 @@ export function createSession(options: SessionOptions) {
   /** What goes along with pixels. */
   const extras = () => {
     const found: Buffer[] = [];
-    const shape: Cursor | undefined = hasNewCursor ? screen.cursor : undefined;
-    const cursor = shape && cursorRect(shape, known, format);
-    if (cursor) found.push(cursor);
-    if (shape) hasNewCursor = false;
+    // Who has the pointer in the picture must not show another.
+    const shape = form.hasPointer ? NO_CURSOR : screen.cursor;
+    if (shape && (form.hasPointer ? hasCursor : hasNewCursor)) {
+      const cursor = cursorRect(shape, known, format);
+      if (cursor) found.push(cursor);
+      hasCursor = shape !== NO_CURSOR;
+      hasNewCursor = false;
+    }
     if (hasNewName && known.has(PSEUDO.desktopName)) found.push(nameRect(name));
     hasNewName = false;
     return found;
@@ -238,7 +245,7 @@ export function createSession(options: SessionOptions) {
     if (!rested.includes(1) || !looker.isReady()) return refineLater(REST_MS);
     isSending = true;
     try {
-      const wanted: Form = form.coding === "tight" ? { coding: "tight", quality: null } : form;
+      const wanted: Form = form.coding === "tight" ? { ...form, quality: null } : form;
       await sendTiles(encoder.encode(rested, wanted, REFINED_PIXELS), wanted, []);
     } finally {
       isSending = false;
@@ -349,12 +356,21 @@ export function createSession(options: SessionOptions) {
     void push();
   };
   const choose = () => {
+    const hasPointer = !hasControl || !showsCursor(known);
+    if (hasPointer !== form.hasPointer) {
+      looker.changed(screen.encoder.pointer.tiles());
+      hasNewCursor = true;
+    }
     if (known.has(TIGHT) && hasThreeBytes(format)) {
       const levels = [...known].filter((one) => one >= PSEUDO.quality[0] && one <= PSEUDO.quality[1]);
       const [level] = levels.map((one) => one - PSEUDO.quality[0]);
-      form = { coding: "tight", quality: level === undefined ? null : (QUALITIES[level] ?? null) };
-    } else if (known.has(ZRLE) && isOwn(format)) form = { coding: "zrle" };
-    else form = { coding: "raw", format };
+      form = {
+        coding: "tight",
+        quality: level === undefined ? null : (QUALITIES[level] ?? null),
+        hasPointer,
+      };
+    } else if (known.has(ZRLE) && isOwn(format)) form = { coding: "zrle", hasPointer };
+    else form = { coding: "raw", format, hasPointer };
   };
   const resend = () => {
     dirty.fill(1);
@@ -385,6 +401,9 @@ export function createSession(options: SessionOptions) {
     async control(on: boolean): Promise<void> {
       hasControl = on;
       lastAct = null;
+      choose();
+      void push();
+      screen.look();
       clipboard.control(on);
       await input.control(on);
     },

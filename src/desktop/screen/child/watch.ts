@@ -39,5 +39,7 @@ export interface Watch {
    * @returns what may have changed.
    */
   grab(all: boolean): Promise<readonly Rect[]>;
+  /** Where the pointer is, in pixels of the screen. */
+  pointer(): Promise<Point>;
   close(): void;
 }

@@ -25,6 +25,7 @@ interface Looker {
   push(): void;
   cursorChanged(): void;
   clipboardChanged(): void;
+  drawsPointer(): boolean;
   replaced(): void;
 }
 
@@ -82,6 +83,7 @@ export async function record(
     },
     cursorChanged() {},
     clipboardChanged() {},
+    drawsPointer: () => false,
   };
   screen.add(looker);
   push();
