@@ -38,13 +38,18 @@ function fieldsOf(
     const entry = schema.entries[name];
     const { actions, remote } = entry ? metadataOf(entry as Parameters<typeof metadataOf>[0]) : {};
     const list = actions || remote ? input[name] : undefined;
-    if (!Array.isArray(list)) return [`${name}=${printable(JSON.stringify(value) ?? "null", MAX_EFFECTS)}`];
+    if (!Array.isArray(list))
+      return [`${nameText(name)}=${printable(JSON.stringify(value) ?? "null", MAX_EFFECTS)}`];
     return [
-      `${name}: ${list.length} actions`,
+      `${nameText(name)}: ${list.length} actions`,
       ...list.map((action, at) => `${at + 1}. ${actionText(commands, action)}`),
     ];
   });
 }
+
+/** The name of a field; one that other hosts are to know is in quotes unless it is a word, so it cannot pass for more actions. */
+const nameText = (name: string): string =>
+  /^\w+$/.test(name) ? name : printable(JSON.stringify(name), MAX_EFFECTS);
 
 /** One action; those of lists inside it follow in brackets. */
 function actionText(commands: Commands, action: unknown): string {

@@ -171,6 +171,8 @@ export function chosen(
     const one = byTool.get(name);
     return one !== undefined && (write || isReadOnly(one));
   };
+  if (exclude.includes(CONFIRM))
+    throw badInput(`tools: ${CONFIRM} is there wherever something is proposed: leave out write instead`);
   for (const name of [...(tools ?? []), ...exclude]) {
     if (known.includes(name) || (write && name === CONFIRM)) continue;
     throw badInput(`tools: there is no tool ${printable(name, 80)}${meant(name, known)}`);

@@ -58,7 +58,7 @@ interface ShowUses extends LookUses {
   executor(): Promise<{ shown(list: unknown): unknown[] }>;
 }
 
-interface ApplyUses extends Uses, Pick<NewUses, "executor"> {}
+export interface ApplyUses extends Uses, Pick<NewUses, "executor"> {}
 
 interface CheckedList {
   /** Of the list, and of the scripts that travel with it. */
@@ -210,11 +210,11 @@ function progressOf({ ledger }: Plans, { seq, hosts, wave, spec }: Plan) {
   return { what, done: hosts - planned - waiting - sent - running, total: hosts };
 }
 
-/** A plan that the caller may have run. @throws `forbidden`, `not_found`. */
-async function permitted(service: ApplyUses, id: string, { grant }: Caller) {
+/** A plan that the caller may have run. @param seeing whose plans are looked at. @throws `forbidden`, `not_found`. */
+export async function permitted(service: ApplyUses, id: string, { grant }: Caller, seeing = grant) {
   requireOwnToken(grant, "a plan");
   const plans = await service.plans();
-  const plan = plans.find(id, grant);
+  const plan = plans.find(id, seeing);
   (await service.executor()).permit(plan.spec.commands, grant);
   if (plan.spec.kind === "plan") requireRights(readContent(plans.ledger.content(plan.seq)), grant);
   return { plans, plan };
@@ -433,6 +433,9 @@ export const removePlan = operation({
     return { removed: plan.id };
   },
 });
+
+/** Those that have a plan run; each is for {@link permitted} callers alone. */
+export const RUNNING: readonly string[] = [applyPlan.name, resumePlan.name, retryPlan.name];
 
 export const operations = [
   newPlan,

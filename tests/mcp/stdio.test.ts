@@ -57,9 +57,35 @@ test("with --approve, the owner of the host says yes at the server beside it", a
   expect(dataIn((await call).text)).toMatchObject({ ok: true });
 });
 
+test("a plan that was made with more than agents have is run by none, also where a server runs plans", async () => {
+  await using server = await serveSource();
+  const { call } = server;
+  const host = { label: "a", base_url: "http://127.0.0.1:9", token: "not-a-token-of-it" };
+  expect((await call("/admin/hosts/add", post(host))).status).toBe(200);
+  const made = await call("/plans/new", post({ actions: [["AC_shell_command", ["id"]]], on: "a" }));
+  const planned = (await made.json()) as { id: string; digest: string };
+  const { id } = planned;
+  const command = [...SOURCE, "mcp", "--toolsets", "fleet", "--write"];
+  await using agent = await startAgent(command, { ...envFor(server.configDir), SVC_TOKEN: server.token });
+  const { digest } = await agent.propose("plan_apply", { id, digest: planned.digest });
+  const { isError, text } = await agent.call("confirm", { digest });
+  expect([isError, text]).toEqual([true, expect.stringContaining("admin")]);
+  expect(await (await call(`/plans/${id}`)).json()).toMatchObject({ applied: null });
+  // One of its own is another matter.
+  const own = await agent.propose("plan_new", { actions: [["AC_log", ["hello"]]], on: "a" });
+  const plan = dataIn((await agent.call("confirm", { digest: own.digest })).text) as typeof planned;
+  const apply = await agent.propose("plan_apply", { id: plan.id, digest: plan.digest });
+  expect((await agent.call("confirm", { digest: apply.digest })).isError).toBe(false);
+});
+
 test("--approve without --write is wrong usage, and so is a tool that there is not", async () => {
   using folder = temporaryFolder();
-  for (const flags of [["--approve"], ["--tools", "usb_lists"], ["--toolsets", "reads"]]) {
+  for (const flags of [
+    ["--approve"],
+    ["--tools", "usb_lists"],
+    ["--toolsets", "reads"],
+    ["--write", "--exclude-tools", "confirm"],
+  ]) {
     const child = Bun.spawn([...SOURCE, "mcp", ...flags], {
       env: envFor(folder.path),
       stdio: ["ignore", "pipe", "pipe"],
