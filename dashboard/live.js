@@ -94,6 +94,7 @@ export function open(view) {
   const picture = actionButton([icon("download"), "Picture"], savePicture, made.tell, {
     title: "Downloads the picture of now",
   });
+  const record = label === null && recordButton(view, made.tell);
   const again = button("Look again", () => watch.begin(), { class: "primary", hidden: true });
   /** For who controls. */
   const forControl = [keyboard, moreKeys, type, pasting];
@@ -105,6 +106,7 @@ export function open(view) {
     full,
     ...(may("operate") ? forControl : []),
     picture,
+    record,
     again,
   );
   const frame = el("div", { class: "live-frame" }, bar, keys.root, clipboard.root, notes, stage);
@@ -324,6 +326,38 @@ export function open(view) {
   signal.addEventListener("abort", () => clearInterval(measuring));
   show();
   watch.begin();
+}
+
+/**
+ * Records the screen to a file on the host, and downloads it at the end.
+ *
+ * @param {import("./view.js").View} view
+ * @param {(error: Error | null) => void} tell
+ */
+function recordButton({ api, poll }, tell) {
+  let isOn = false;
+  const made = actionButton("Record", toggleIt, tell, { title: "Ends after ten minutes, or 100 MiB" });
+  const listed = poll({
+    path: "screen/recordings",
+    on: ["recording.*"],
+    every: 30,
+    rest: 120,
+    show({ current }) {
+      isOn = current !== null;
+      setText(made, isOn ? "Stop recording" : "Record");
+    },
+    fail: () => {},
+  });
+
+  async function toggleIt() {
+    if (!isOn) await api.post("screen/recording/start", {});
+    else {
+      const { name } = await api.post("screen/recording/stop", {});
+      if (name !== null) download(name, await api.blob(`screen/recordings/${name}`));
+    }
+    await listed.now();
+  }
+  return made;
 }
 
 /** The label of a host in the address; what is no label stays as it is. @param {string} text */

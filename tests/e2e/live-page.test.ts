@@ -154,3 +154,19 @@ test("a viewer that is closed on the host says so, and does not come back by its
   await page.getByText("view only").waitFor();
   expect(besides(tab.complaints)).toEqual([]);
 });
+
+test("a recording is made and downloaded from the page", async () => {
+  await using host = await setUp();
+  await using tab = await host.look();
+  const { page } = tab;
+  await page.getByText("view only").waitFor();
+  await page.getByRole("button", { name: "Record", exact: true }).click();
+  const stop = page.getByRole("button", { name: "Stop recording" });
+  await stop.waitFor();
+  const downloading = page.waitForEvent("download");
+  await stop.click();
+  const download = await downloading;
+  expect(download.suggestedFilename()).toEndWith(".webm");
+  await page.getByRole("button", { name: "Record", exact: true }).waitFor();
+  expect(besides(tab.complaints)).toEqual([]);
+});

@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { makeToken } from "../../mcp/support";
 import { post, serveSource, temporaryFolder, testWith, until } from "../../support";
 import { openTerminal, PROGRAMS, startDisplay } from "../support";
 
@@ -90,6 +91,15 @@ test("a thumbnail is small, has not changed while the screen has not, and leaves
   const rows = await (await server.call("/audit/list")).text();
   expect(rows.split("looks at small pictures").length - 1).toBe(1);
   expect(rows).not.toContain("ok:304");
+});
+
+test("who may only look writes no file of its choice", async () => {
+  await using server = await serveSource([]);
+  const token = await makeToken(server.configDir, "looker", ["screen"]);
+  const init = post({ file_path: "/tmp/of-somebody-else.webm" });
+  const headers = { ...Object.fromEntries(new Headers(init.headers)), authorization: `Bearer ${token}` };
+  const refused = await fetch(`${server.url}/screen/recording/start`, { ...init, headers });
+  expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("file_path")]);
 });
 
 test("with --no-screen there is neither a recording nor a thumbnail", async () => {

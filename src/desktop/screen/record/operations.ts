@@ -4,6 +4,8 @@
 import * as v from "valibot";
 import { between, bytes, field, NO_INPUT, path, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
+import { allows, beyond } from "../../../core/rights";
+import { forbidden } from "../../../lib/errors";
 import { RECORDING, type Recordings } from "./recordings";
 
 interface Uses {
@@ -37,14 +39,18 @@ export const startRecording = operation({
     fps: field(v.optional(between(0.1, 10), 4), "Pictures a second, at most; there is none without a change"),
   }),
   output: RECORDING,
-  run: async (service: Uses, { file_path, duration_s, max_bytes, fps }, { grant }) =>
-    (await service.recordings()).start({
+  async run(service: Uses, { file_path, duration_s, max_bytes, fps }, { grant }) {
+    if (file_path !== undefined && !allows(grant, "operate")) {
+      throw forbidden(beyond(grant, "file_path, a file anywhere on the host, needs operate"));
+    }
+    return (await service.recordings()).start({
       file: file_path,
       token: grant.name,
       fps,
       maxMs: duration_s * 1_000,
       maxBytes: max_bytes,
-    }),
+    });
+  },
 });
 
 export const stopRecording = operation({

@@ -3,13 +3,14 @@
  *
  * Promise: those in svc's own folder take a bounded amount of the disk; the oldest go first.
  */
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import type { Publish } from "../../../core/events";
 import { conflict, messageOf, notFound, systemCode } from "../../../lib/errors";
 import { ensurePrivateFolder, writeNamedFile } from "../../../lib/files";
 import type { Log } from "../../../lib/log";
+import { lookThrough } from "../../../lib/look";
 import { RECORDED, type Recorded, type RecordingOptions } from "./calls";
 import { recordingEnded, recordingStarted } from "./events";
 
@@ -158,4 +159,4 @@ function namesIn(folder: string): string[] {
   }
 }
 
-const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+const sizeOf = (path: string): number => lookThrough(path)?.size ?? 0;
