@@ -1,5 +1,8 @@
 /** Plans on the dashboard, in Chromium. */
 import { expect } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { configFiles } from "../../src/lib/paths";
 import { browserTest, openPage, useBrowser } from "../browser";
 import { post, serveSource, TOKEN } from "../support";
 
@@ -110,4 +113,24 @@ test("a plan that is made elsewhere appears, is paused and cancelled, and a broa
       .count(),
   ).toBe(0);
   expect(tab.complaints).toEqual([]);
+});
+
+test("a plan of another desk is shown with its desk, and is not changed here", async () => {
+  await using host = await desk();
+  const made = await host.call("/plans/new", post({ actions: [["AC_sleep", { seconds: 0 }]], on: "all" }));
+  const { id } = (await made.json()) as { id: string };
+  const own = (await (await host.call(`/plans/${id}`)).json()) as object;
+  const plan = { ...own, id: crypto.randomUUID(), state: "running" };
+  const desks = [{ desk: "U", name: "north", heard: Date.now(), plans: [plan] }];
+  const { otherPlans } = configFiles(host.configDir);
+  mkdirSync(dirname(otherPlans), { recursive: true, mode: 0o700 });
+  writeFileSync(otherPlans, JSON.stringify({ v: 1, desks }));
+  await using tab = await openPage(browser, `${host.url}/dashboard#plans`, { token: TOKEN });
+  const { page } = tab;
+  await page.getByText("of the desk north, heard").waitFor();
+  await page.getByRole("button", { name: `Show the plan ${plan.id.slice(0, 8)}` }).click();
+  await page.getByText("north runs and changes it, heard").waitFor();
+  await page.getByText("Its hosts are listed at that desk.").waitFor();
+  for (const name of ["Pause", "Cancel…", "Retry…"])
+    expect(await page.getByRole("button", { name, exact: true }).isVisible()).toBe(false);
 });
