@@ -109,7 +109,7 @@ export function call(
     const key = client?.key ?? "unknown";
     // Kept as long as the connection: not the whole exchange.
     const entry = entryOf(exchange);
-    const open = grant === null ? undefined : openAnswers.open(grant);
+    const open = grant === null ? undefined : openAnswers.open(grant, true);
     return sockets.upgrade(exchange, answer, operation.http.socket ?? "", {
       signal: open?.signal,
       ended: () => open?.ended(),
@@ -148,7 +148,7 @@ export function call(
       get lasting() {
         return AbortSignal.any([stopping, ...(grant?.name == null ? [] : [untilRevoked(grant.name)])]);
       },
-      ...(grant !== null && { untilTokenEnds: () => openAnswers.open(grant) }),
+      ...(grant !== null && { untilTokenEnds: () => openAnswers.open(grant, true) }),
       get gone() {
         return request.raw.signal;
       },

@@ -17,6 +17,8 @@ interface Open {
   readonly sha256: string | undefined;
   readonly scopes: string;
   readonly control: AbortController;
+  /** Whether its client does not ask again by itself. */
+  readonly lasts: boolean;
 }
 
 export type OpenAnswers = ReturnType<typeof createOpenAnswers>;
@@ -36,9 +38,13 @@ export function createOpenAnswers(gate: Pick<Gate, "now">) {
   };
 
   return {
-    /** An answer that opens. `signal` is aborted when it has to end; `ended` is to be called when it has. */
-    open({ sha256, scopes }: Grant) {
-      const one: Open = { sha256, scopes: scopes.join(), control: new AbortController() };
+    /**
+     * An answer that opens. `signal` is aborted when it has to end; `ended` is to be called when it has.
+     *
+     * @param lasts whether it goes on when the certificate is exchanged.
+     */
+    open({ sha256, scopes }: Grant, lasts = false) {
+      const one: Open = { sha256, scopes: scopes.join(), control: new AbortController(), lasts };
       if (isStopping) one.control.abort();
       answers.add(one);
       timer ??= setInterval(look, LOOK_MS);
@@ -54,14 +60,14 @@ export function createOpenAnswers(gate: Pick<Gate, "now">) {
     },
     /** Ends those whose tokens are not in force any longer, without waiting for the next look. */
     look,
-    /** Ends all that are open; their clients ask again. */
-    endAll(): void {
-      for (const { control } of answers) control.abort();
+    /** The certificate was exchanged: ends those whose clients ask again. */
+    exchanged(): void {
+      for (const { control, lasts } of answers) if (!lasts) control.abort();
     },
     /** Ends all, also those that begin from now on. */
     stop(): void {
       isStopping = true;
-      this.endAll();
+      for (const { control } of answers) control.abort();
     },
   };
 }

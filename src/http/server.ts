@@ -231,7 +231,7 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
       if (!tls || !(await tls.look())) return;
       try {
         await listener.exchange(tls.settings());
-        openAnswers.endAll();
+        openAnswers.exchanged();
         answersTo = hostCheck();
         publish();
         log.info(`a new certificate is in use, ${pinNow()}`);
