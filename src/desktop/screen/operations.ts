@@ -6,7 +6,7 @@ import { field, flag, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, beyond } from "../../core/rights";
 import { SocketAnswer } from "../../core/socket";
-import { forbidden } from "../../lib/errors";
+import { cancelled, forbidden } from "../../lib/errors";
 import { VIEWER } from "./record";
 import type { Screens } from "./screens";
 import { type Tickets, ticketIn } from "./tickets";
@@ -141,6 +141,8 @@ export const controlScreen = operation({
     const leave = () => void screens.release(viewer, "nobody waits for it any longer").catch(() => {});
     for (const end of [gone, signal]) end?.addEventListener("abort", leave);
     try {
+      // Whoever has gone already is not noticed by a listener.
+      if (gone?.aborted || signal.aborted) throw cancelled("nobody waits for it any longer");
       await screens.take(viewer, run);
       return { control: true };
     } finally {
