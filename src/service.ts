@@ -620,6 +620,10 @@ export function createService({
       return madeScreens;
     }),
     screenTickets: feature(async () => (await import("./desktop/screen/tickets")).createTickets()),
+    relayedViewers: feature(async () => {
+      const { createRelayedViewers } = await import("./desktop/screen/operations/relayed");
+      return createRelayedViewers(log, async (label) => (await service.addressBook()).server(label));
+    }),
     viewersNow: () => madeScreens?.count() ?? 0,
     sessions: stoppable(async () => {
       const { openSessions } = await import("./peers/open");

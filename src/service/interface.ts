@@ -12,6 +12,7 @@ import type { Permission } from "../core/rights";
 import type { Desktop } from "../desktop/desktop";
 import type { Programs } from "../desktop/programs";
 import type { ProxyUses } from "../desktop/screen/operations/proxy";
+import type { RelayedViewers } from "../desktop/screen/operations/relayed";
 import type { Recordings } from "../desktop/screen/record/recordings";
 import type { Screens } from "../desktop/screen/screens";
 import type { Thumbnails } from "../desktop/screen/thumbnail/thumbnails";
@@ -177,6 +178,8 @@ export interface Service {
   /** The viewers of the live screen. */
   screens(): Promise<Screens>;
   screenTickets(): Promise<Tickets>;
+  /** The viewers that this desk has let in at other hosts. */
+  relayedViewers(): Promise<RelayedViewers>;
   /** How many viewers there are: asking loads nothing. */
   viewersNow(): number;
   /**

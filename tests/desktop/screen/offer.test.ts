@@ -185,6 +185,29 @@ test("at a desk, a token that may only look gets no control of a host, whatever 
   expect(await taken.json()).toEqual({ control: true });
 });
 
+test("a viewer through a desk ends at the host when the token of the person at the desk has ended", async () => {
+  await using made = await desked();
+  const eve = await made.desk.withToken("eve", ["screen"]);
+  await using seen = await viewer(eve, "/admin/hosts/lab%201/screen/offer");
+  await until("the greeting", () => seen.text() === GREETING);
+  await stateOf(made.desk.call, "/admin/hosts/lab%201/screen/state");
+  await removeToken(tokenStore(configFiles(made.desk.host.configDir), silentLog), "eve");
+  await made.desk.host.service.refresh();
+  await until("it has ended", async () => (await stateOf(made.host.call)).viewers.length === 0);
+});
+
+test("at a desk, the token of another person gives a viewer no control, its own does", async () => {
+  await using made = await desked();
+  const scopes: Scope[] = ["screen", "operate"];
+  const [ann, bob] = [await made.desk.withToken("ann", scopes), await made.desk.withToken("bob", scopes)];
+  await using seen = await viewer(ann, "/admin/hosts/lab%201/screen/offer");
+  const take = post({ viewer: seen.id, action: "take" });
+  const refused = await bob("/admin/hosts/lab%201/screen/control", take);
+  expect(refused.status).toBe(403);
+  const taken = await ann("/admin/hosts/lab%201/screen/control", take);
+  expect(await taken.json()).toEqual({ control: true });
+});
+
 test("what a host refuses is said with its label, and a host that is not there is named", async () => {
   await using made = await served();
   await using host = await served({ screen: false });

@@ -19,12 +19,23 @@ import {
 import { printable } from "../../../lib/sanitize";
 import { controlScreen, screenState } from "../operations";
 import { ADMIT_MS, OFFER_FIELDS, offerScreen, SCREEN_ANSWER } from "./offer";
+import type { RelayedViewers } from "./relayed";
 
 interface Uses {
   addressBook(): Promise<{
     host(label: string): { readonly label: string };
     server(label: string): RemoteServer;
   }>;
+}
+
+interface ViewerUses extends Uses {
+  relayedViewers(): Promise<RelayedViewers>;
+}
+
+/** The viewers let in at other hosts, and the label of one as the address book has it. */
+async function relayedOf(service: ViewerUses, label: string) {
+  const [relayed, book] = await Promise.all([service.relayedViewers(), service.addressBook()]);
+  return { relayed, known: book.host(label).label };
 }
 
 const LABEL = field(
@@ -81,11 +92,14 @@ export const offerOfHost = operation({
   http: { method: "POST", path: "/admin/hosts/{label}/screen/offer", relays: true },
   input: v.strictObject({ label: LABEL, ...OFFER_FIELDS }),
   output: SCREEN_ANSWER,
-  async run(service: Uses, { label, ...offer }, caller) {
+  async run(service: ViewerUses, { label, ...offer }, caller) {
     // The host sees the token that this desk has there, which may allow more.
     if (offer.control && !allows(caller.grant, "operate"))
       throw forbidden(beyond(caller.grant, "control needs operate"));
-    return askHost(service, label, offerScreen, offer, caller, ADMIT_MS);
+    const { relayed, known } = await relayedOf(service, label);
+    const answer = await askHost(service, label, offerScreen, offer, caller, ADMIT_MS);
+    relayed.add(known, answer.viewer_id, caller);
+    return answer;
   },
 });
 
@@ -97,8 +111,13 @@ export const stateOfHost = operation({
   http: { method: "GET", path: "/admin/hosts/{label}/screen/state", relays: true },
   input: v.strictObject({ label: LABEL }),
   output: screenState.output,
-  async run(service: Uses, { label }, caller) {
+  async run(service: ViewerUses, { label }, caller) {
+    const { relayed, known } = await relayedOf(service, label);
+    // Those that come meanwhile may be missing in the answer.
+    const before = relayed.of(known);
     const state = await askHost(service, label, screenState, {}, caller, STATE_MS);
+    const now = new Set(state.viewers.map(({ id }) => id));
+    for (const id of before) if (!now.has(id)) relayed.forget(known, id);
     caller.relay?.recorded();
     return state;
   },
@@ -113,8 +132,12 @@ export const controlOfHost = operation({
   http: { method: "POST", path: "/admin/hosts/{label}/screen/control", relays: true },
   input: v.strictObject({ label: LABEL, ...controlScreen.input.entries }),
   output: controlScreen.output,
-  run: async (service: Uses, { label, ...asked }, caller) =>
-    askHost(service, label, controlScreen, asked, caller, ADMIT_MS),
+  async run(service: ViewerUses, { label, ...asked }, caller) {
+    const { relayed, known } = await relayedOf(service, label);
+    // To the host, all viewers of this desk have one token.
+    if (asked.action === "take") relayed.requireOwn(known, asked.viewer, caller.grant);
+    return askHost(service, label, controlScreen, asked, caller, ADMIT_MS);
+  },
 });
 
 export const operations = [offerOfHost, stateOfHost, controlOfHost];
