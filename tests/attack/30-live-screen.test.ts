@@ -69,8 +69,8 @@ testWith("Xvfb")(
     expect(await taken.json()).toEqual({ control: true });
     viewer.socket.send(moveTo(7, 9));
     controls.socket.send(moveTo(21, 34));
-    controls.socket.close();
     await until("the pointer", async () => Bun.deepEquals(await pointer(host), [21, 34]));
+    controls.socket.close();
     const removed = Bun.spawn([BINARY, "token", "remove", "eve", "--config-dir", host.configDir], {
       stdio: ["ignore", "ignore", "inherit"],
     });
