@@ -49,6 +49,7 @@ const nouns: Registry["nouns"] = {
   usb: { describe: "List and watch USB devices", load: () => import("./usb") },
   screenshot: { describe: "Take a screenshot", load: () => import("./screenshot") },
   screen: { describe: "Show the live screen of a host, and who watches it", load: () => import("./screen") },
+  recording: { describe: "Record the screen to a file that browsers play, and list what was recorded" },
   locate: { describe: "Look for an image on the screen", load: () => import("./locate") },
   desktop: { describe: "Control pointer, keyboard and windows", load: () => import("./desktop") },
   record: { describe: "Record a script from what a person does", load: () => import("./record") },
