@@ -22,8 +22,14 @@ export class KeycodeRemap {
   /** Keycodes by the keysym they are mapped to, the longest mapped first. */
   private readonly mapped = new Map<number, number>();
   private lastUse = 0;
+  /** The layout and its modifiers as the server has them; undefined once it has said that they are others. */
+  private keys: Promise<[mapping: Rows, modifiers: Rows]> | undefined;
 
-  constructor(private readonly connection: XConnection) {}
+  constructor(private readonly connection: XConnection) {
+    connection.client.on("event", ({ name }) => {
+      if (name === "MappingNotify") this.keys = undefined;
+    });
+  }
 
   keycodeOf(keysym: number): number | undefined {
     return this.mapped.get(keysym);
@@ -115,11 +121,10 @@ export class KeycodeRemap {
   private async read() {
     const { display, screen, need } = this.connection;
     const first = display.min_keycode;
-    const [mapping, modifiers, { keyMask }] = await Promise.all([
-      need.GetKeyboardMapping(first, display.max_keycode - first + 1),
-      need.GetModifierMapping(),
-      need.QueryPointer(screen.root),
-    ]);
+    this.readKeys().catch(() => {});
+    // With this answer, the server has reported all changes of the layout before it.
+    const { keyMask } = await need.QueryPointer(screen.root);
+    const [mapping, modifiers] = await this.readKeys();
     this.compare(mapping, first);
     const mapped = new Set(this.mapped.values());
     const used = new Set([...modifiers.flat(), ...mapped]);
@@ -129,6 +134,21 @@ export class KeycodeRemap {
     const rows = mapping.map((row, index) => (mapped.has(first + index) ? [] : row));
     const state: KeyboardState = { first, rows, modifiers, mask: keyMask };
     return { state, mapping, free };
+  }
+
+  private readKeys(): Promise<[mapping: Rows, modifiers: Rows]> {
+    if (this.keys) return this.keys;
+    const { display, need } = this.connection;
+    const { min_keycode: first, max_keycode: last } = display;
+    const keys: Promise<[Rows, Rows]> = Promise.all([
+      need.GetKeyboardMapping(first, last - first + 1),
+      need.GetModifierMapping(),
+    ]);
+    keys.catch(() => {
+      if (this.keys === keys) this.keys = undefined;
+    });
+    this.keys = keys;
+    return keys;
   }
 
   /** Forgets keycodes that another program has mapped again, and adopts those that a killed child has left. */
