@@ -17,6 +17,9 @@ const UNSENT_BYTES = 65_536;
 /** How much a client may send before it is let in, and ahead of the child, in bytes. */
 const MAX_EARLY_BYTES = 4_096;
 
+/** How often to look whether a client has read on, in milliseconds: under load a stream stood still once, as if no drain had come. */
+const LOOK_MS = 250;
+
 /** How long a client may take to end a connection that is closed, in milliseconds. */
 const LAST_MS = 3_000;
 
@@ -56,6 +59,13 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     gone.abort();
   };
 
+  /** Reads the child's end on, once the client has read what it was sent. */
+  const readOn = () => {
+    if (hasClosed || !local?.isPaused()) return;
+    if ((socket?.unsent() ?? 0) <= UNSENT_BYTES) local.resume();
+    else setTimeout(readOn, LOOK_MS).unref();
+  };
+
   const relay = ({ path, key, closed, ...viewer }: Admitted) => {
     id = viewer.id;
     void closed.then(({ code, reason }) => close(code, reason));
@@ -67,7 +77,9 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     early = [];
     made.on("data", (bytes: Buffer<ArrayBuffer>) => {
       socket?.send(bytes);
-      if ((socket?.unsent() ?? 0) > UNSENT_BYTES) made.pause();
+      if ((socket?.unsent() ?? 0) <= UNSENT_BYTES || made.isPaused()) return;
+      made.pause();
+      setTimeout(readOn, LOOK_MS).unref();
     });
     made.on("error", (error) => close(CLOSE.broken, messageOf(error)));
     // What the child says of the end, a moment later, has the reason.

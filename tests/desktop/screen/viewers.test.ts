@@ -81,10 +81,13 @@ function type(viewer: Viewer, text: string): void {
   }
 }
 
-/** A terminal that has the focus. */
+let terminals = 0;
+
+/** A terminal that has the focus. Its title is its own: that of the test before may still be listed. */
 async function focusedTerminal(on: Desktop, env: NodeJS.ProcessEnv) {
-  const terminal = openTerminal(env, "terminal");
-  const query = { title_substring: "terminal", case_sensitive: false, ...PATIENCE };
+  const title = `terminal ${++terminals}`;
+  const terminal = openTerminal(env, title);
+  const query = { title_substring: title, case_sensitive: false, ...PATIENCE };
   await waitForTitle(on, query, forever);
   await focusByTitle(on, query, forever);
   return terminal;
