@@ -30,6 +30,8 @@ export async function serveClient(
   });
   const over = new Promise<void>((resolve) => {
     process.stdin.once("end", resolve).once("close", resolve);
+    // Nobody reads any longer; stdin, which nobody reads here then, would not end.
+    process.stdout.once("error", resolve);
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
   const handle = serveStdio(() => serverFor({ caller, offered, rowsOf }), {

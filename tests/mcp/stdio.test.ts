@@ -78,6 +78,23 @@ test("a plan that was made with more than agents have is run by none, also where
   expect((await agent.call("confirm", { digest: apply.digest })).isError).toBe(false);
 });
 
+test("ends when its client reads no longer", async () => {
+  using folder = temporaryFolder();
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+  const line = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+  const child = Bun.spawn([...SOURCE, "mcp"], {
+    env: envFor(folder.path),
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  child.stdin.write(`${line}\n`);
+  const reader = child.stdout.getReader();
+  await reader.read();
+  await reader.cancel();
+  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" })}\n`);
+  await child.stdin.end();
+  expect(await child.exited).toBe(0);
+});
+
 test("--approve without --write is wrong usage, and so is a tool that there is not", async () => {
   using folder = temporaryFolder();
   for (const flags of [
