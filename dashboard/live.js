@@ -221,6 +221,7 @@ export function open(view) {
     const own = mine();
     const may = own?.control === true && watch.state === "live";
     if (watch.control !== may) setControl(may);
+    stage.classList.toggle("controls", may);
     const [tone, text] = STATES[watch.state];
     const asks = own?.state === "waiting" && own.approval_id !== null;
     status.replaceChildren(
