@@ -8,6 +8,8 @@ import { el } from "./dom.js";
 /** Milliseconds until a cut view is opened again: at first, and at most. */
 const RETRY_FIRST = 250;
 const RETRY_MOST = 5_000;
+/** The same before the first picture: the host may have no screen. */
+const FIRST_RETRY_MOST = 60_000;
 
 /**
  * `opening`: the first picture is not here yet. `live`: it is. `cut`: the stream broke, and is opened again. `ended`: the host
@@ -233,7 +235,7 @@ export class Watch extends EventTarget {
     if (this.#signal.aborted) return;
     this.#set(this.frames > 0 ? "cut" : "opening", reason);
     this.#timer = setTimeout(() => this.#soon(), this.#delay);
-    this.#delay = Math.min(this.#delay * 2, RETRY_MOST);
+    this.#delay = Math.min(this.#delay * 2, this.frames > 0 ? RETRY_MOST : FIRST_RETRY_MOST);
   }
 
   /** Connects now, where it is waiting to. */

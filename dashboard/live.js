@@ -23,8 +23,9 @@ import {
 } from "./parts.js";
 import { table } from "./table.js";
 
-/** Seconds between requests for who looks: also for the round trip. */
+/** Seconds between requests for who looks and for the round trip, and where events come. */
 const STATE_EVERY_S = 5;
+const STATE_REST_S = 60;
 
 /** Characters that are typed for a person at once. */
 const TYPED_MOST = 10_000;
@@ -313,7 +314,7 @@ export function open(view) {
     path: at("state"),
     on: ["screen.*", "approval.*", "run.started", "run.ended"],
     every: STATE_EVERY_S,
-    rest: STATE_EVERY_S,
+    rest: STATE_REST_S,
     show(answer) {
       made.fail(null);
       state = answer;

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { browserTest, openPage, openTab, settled, useBrowser } from "../browser";
+import { startDisplay } from "../desktop/support";
 import { post, serveSource, TOKEN, until } from "../support";
 
 const test = browserTest();
@@ -110,7 +111,9 @@ const PAGES = [
 
 for (const name of PAGES) {
   test(`a tab at rest asks at most twice a minute on the page ${name}`, async () => {
-    await using host = await serveSource(["--rate-limit", "0"]);
+    // Without a screen, that page tries again and again.
+    await using display = name === "live" ? await startDisplay({ managed: false }) : null;
+    await using host = await serveSource(["--rate-limit", "0"], display ? { env: display.env } : {});
     await using tab = await openTab(browser, host.url, { token: TOKEN });
     const { page } = tab;
     await page.clock.install();
