@@ -135,7 +135,7 @@ function tile(label) {
   const free = () => URL.revokeObjectURL(address);
   return {
     label,
-    /** When it is to be asked for next, by performance.now(). */
+    /** When its next picture is due, by performance.now(). */
     due: 0,
     isAsked: false,
     free,

@@ -27,7 +27,7 @@ const LAST_MS = 3_000;
 const MAX_REASON = 120;
 
 interface Parts {
-  /** Lets the viewer in; it is not yet there. */
+  /** Admits the viewer. Its stream does not exist yet. */
   admit(signal: AbortSignal): Promise<Admitted>;
   end(id: string, reason: string, code: number): Promise<unknown>;
   /** What the connection ends with. */
@@ -109,7 +109,7 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
         if (local.writableLength > MAX_UNSENT_BYTES) endWith(1_008, "it sends more than the desktop takes");
         return;
       }
-      // Nothing is to be said before the server's greeting.
+      // A client sends nothing before the server's greeting (RFC 6143, section 7.1.1).
       early.push(Uint8Array.from(message));
       if (early.reduce((sum, { length }) => sum + length, 0) > MAX_EARLY_BYTES)
         endWith(1_008, "it sends before the server has greeted");

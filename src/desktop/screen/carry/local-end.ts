@@ -12,7 +12,7 @@ import { join } from "node:path";
 const KEY_DIGITS = 64;
 
 export interface LocalEnd extends Disposable {
-  /** Its path, and what is to be sent first. */
+  /** Its path, and the key that the other side sends first. */
   readonly end: { readonly path: string; readonly key: string };
   /** The stream, once the other side has sent the key. @throws where it does not. */
   readonly stream: Promise<Socket>;

@@ -18,7 +18,7 @@ export type ViewerClipboard = ReturnType<typeof createViewerClipboard>;
 /** @param isControlled whether from the start. */
 export function createViewerClipboard(host: HostClipboard, isControlled: boolean) {
   let hasControl = isControlled;
-  /** What both have, as far as is known: nobody is told what it said itself. */
+  /** The text that both sides have, as far as is known: neither is sent its own text back. */
   let common: string | undefined;
   let isReading = false;
   let changedMeanwhile = false;

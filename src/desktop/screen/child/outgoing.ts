@@ -61,7 +61,7 @@ export function nameRect(name: string): Buffer {
   return Buffer.concat([header, length, text]);
 }
 
-/** Why a viewer is told the size, and whether what it asked for was done (rfbproto, ExtendedDesktopSize). */
+/** Why a size is sent to a viewer, and whether its request was granted (rfbproto, ExtendedDesktopSize). */
 export const [BY_SERVER, BY_VIEWER] = [0, 1];
 export const [DONE, PROHIBITED] = [0, 1];
 

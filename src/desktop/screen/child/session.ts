@@ -196,7 +196,7 @@ export function createSession(options: SessionOptions) {
     hasNewName = false;
     return found;
   };
-  /** What is ready goes first: a key's letter does not wait for the film beside it. */
+  /** Sends what is ready first: a letter that was typed does not wait for a video on the same screen. */
   const sendTiles = async (encoded: readonly Encoded[], wanted: Form, first: readonly Buffer[]) => {
     const { encoder } = screen;
     const now = first.slice();
