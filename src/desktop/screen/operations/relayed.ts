@@ -66,10 +66,9 @@ export function createRelayedViewers(log: Log, server: (label: string) => Promis
       const ends = untilTokenEnds?.();
       known.set(id, { grant, forget: () => ends?.ended() });
       ends?.signal.addEventListener("abort", () => {
-        // Other reasons are those of the server itself.
-        if (!(ends.signal.reason instanceof Failure)) return;
         forget(label, id);
-        void end(label, id);
+        // Other reasons are those of the server itself.
+        if (ends.signal.reason instanceof Failure) void end(label, id);
       });
       const [oldest] = known.keys();
       if (known.size <= MAX_OF_HOST || oldest === undefined) return;
