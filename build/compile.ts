@@ -7,6 +7,7 @@ import { $, type BunPlugin } from "bun";
 import { version } from "../package.json";
 import { addonPlugin, addons, isReplaced } from "./addons";
 import { browserModulePlugin } from "./browser-modules";
+import { publicKeyOfBuild } from "./package/sign";
 import { billOfMaterials } from "./sbom";
 import { type Packages, ROOT, targets } from "./targets";
 
@@ -38,6 +39,7 @@ export async function compile(
   const define = {
     SVC_VERSION: JSON.stringify(version),
     SVC_COMMIT: JSON.stringify(await sourceCommit(ROOT)),
+    SVC_RELEASE_KEY: JSON.stringify(publicKeyOfBuild()),
     SVC_BOM: JSON.stringify(bom),
   };
   // Bun puts the maps it writes into the binary as well: the same is compiled once for the maps, and once without any.

@@ -34,6 +34,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   nats: [...FEATURE, "client", "link", "trust"],
   peers: [...FEATURE, "client"],
   plans: [...FEATURE, "client", "fleet", "trust"],
+  release: FEATURE,
   runs: FEATURE,
   scheduler: FEATURE,
   sync: FEATURE,

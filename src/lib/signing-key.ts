@@ -79,12 +79,17 @@ function makeSigningKey(file: string): SigningKey {
   return key;
 }
 
-/** Whether `signature` is that of `message` by the key of which this is the public half. Never throws. */
-export function isSignedBy(publicKey: string, message: string, signature: string): boolean {
+/** Whether `signature`, base64url, is that of `message` by the key of which this is the public half. Never throws. */
+export function isSignedBy(publicKey: string, message: string | Uint8Array, signature: string): boolean {
   const { createPublicKey, verify } = nodeCrypto();
   try {
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: publicKey }, format: "jwk" });
-    return verify(null, Buffer.from(message), key, Buffer.from(signature, "base64url"));
+    return verify(
+      null,
+      typeof message === "string" ? Buffer.from(message) : message,
+      key,
+      Buffer.from(signature, "base64url"),
+    );
   } catch {
     return false;
   }
