@@ -6,7 +6,7 @@ import { field, flag, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, beyond } from "../../core/rights";
 import { SocketAnswer } from "../../core/socket";
-import { cancelled, forbidden } from "../../lib/errors";
+import { forbidden } from "../../lib/errors";
 import { VIEWER } from "./record";
 import type { Screens } from "./screens";
 import { type Tickets, ticketIn } from "./tickets";
@@ -51,7 +51,12 @@ export const makeTicket = operation({
   async run(service: TicketUses, { control, carrier }, caller) {
     if (control && !allows(caller.grant, "operate"))
       throw forbidden(beyond(caller.grant, "control needs operate"));
-    const [tickets, { server }] = await Promise.all([service.screenTickets(), service.rest()]);
+    const [tickets, screens, { server }] = await Promise.all([
+      service.screenTickets(),
+      service.screens(),
+      service.rest(),
+    ]);
+    screens.requireOn();
     const url = `${(server?.url ?? "").replace(/^http/, "ws")}/screen/rfb`;
     return { ...tickets.make(caller, { control, carrier }), url };
   },
@@ -138,16 +143,8 @@ export const controlScreen = operation({
       return { control: false };
     }
     if (token !== grant.name) throw forbidden("control is taken with the token of the viewer itself");
-    const leave = () => void screens.release(viewer, "nobody waits for it any longer").catch(() => {});
-    for (const end of [gone, signal]) end?.addEventListener("abort", leave);
-    try {
-      // Whoever has gone already is not noticed by a listener.
-      if (gone?.aborted || signal.aborted) throw cancelled("nobody waits for it any longer");
-      await screens.take(viewer, run);
-      return { control: true };
-    } finally {
-      for (const end of [gone, signal]) end?.removeEventListener("abort", leave);
-    }
+    await screens.take(viewer, run, gone ? AbortSignal.any([gone, signal]) : signal);
+    return { control: true };
   },
 });
 

@@ -47,8 +47,9 @@ export const CLOSE = {
   denied: 4_002,
   expired: 4_003,
   full: 4_004,
-  off: 4_005,
   token: 4_006,
+  /** Its client sends text, or more than is taken: it would do so again. */
+  misused: 4_007,
 } as const;
 
 /** How a viewer ended. */

@@ -7,14 +7,16 @@
 import { hostname } from "node:os";
 import type { Caller } from "../../core/caller";
 import { type Publish, unheard } from "../../core/events";
-import type { SessionsRecord } from "../../core/records";
-import { allows, beyond, type Grant, shareOf } from "../../core/rights";
-import { conflict, Failure, type FailureCode, messageOf } from "../../lib/errors";
+import { allows, beyond, shareOf } from "../../core/rights";
+import { deadline } from "../../lib/deadline";
+import { cancelled, conflict, Failure, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { shortage } from "../../lib/quota";
+import { type AskingParts, createAsking } from "./asking";
 import { type ControlLock, createControl, noSuchViewer } from "./control";
 import { screenClosed, screenControl, screenOpened, screenWaiting } from "./events";
 import { type CarrierKind, CLOSE, type Ending, type ViewerRecord } from "./record";
+import { aboutText, newViewer, quoted, refused, type StreamStats, sessionOf, type Viewer } from "./viewer";
 
 /** How many viewers there are at once; a named token alone gets three quarters. */
 const VIEWERS = { what: "viewers", most: 16, times: 3 };
@@ -22,20 +24,7 @@ const VIEWERS = { what: "viewers", most: 16, times: 3 };
 /** After so many seconds without a key or a move of the pointer control ends. */
 const IDLE_S = 300;
 
-/** What the child process reports of a viewer once a second. */
-interface StreamStats {
-  readonly id: string;
-  readonly fps: number;
-  readonly bitrate_kbps: number;
-  readonly rtt_ms: number | null;
-  readonly jitter_ms: number | null;
-  readonly loss_pct: number | null;
-  readonly bytes_sent: number;
-  readonly width: number;
-  readonly height: number;
-  /** Seconds since its last input while it controls. */
-  readonly idle_s: number | null;
-}
+const NOBODY_WAITS = "nobody waits for it any longer";
 
 /** What viewers need of the desktop. */
 export interface ScreenDesktop {
@@ -54,26 +43,11 @@ export interface ScreenDesktop {
   }>;
 }
 
-interface Asked {
-  readonly approval: { readonly id: string };
-  readonly ended: Promise<"allowed" | "denied" | "expired" | "withdrawn">;
-}
-
-export interface ScreensParts {
+export interface ScreensParts extends Omit<AskingParts, "waits"> {
   readonly log: Log;
   readonly desktop: ScreenDesktop;
-  /** Whether this host shows its screen, and whether viewers that are not trusted need an approval. */
+  /** Whether this host shows its screen. */
   readonly isOn: boolean;
-  readonly asksFirst: boolean;
-  isTrusted(grant: Grant): boolean;
-  approvals(): Promise<{
-    begin(question: {
-      readonly what: string;
-      readonly detail: string;
-      readonly caller: Pick<Caller, "grant" | "client">;
-    }): Promise<Asked>;
-    withdraw(id: string): void;
-  }>;
   /** Leaves a row in the audit log. @throws `unavailable` when it cannot. */
   record(detail: string, viewer: string, client: string | null): Promise<unknown>;
   cancelRun(id: string, why: string): Promise<unknown>;
@@ -102,41 +76,10 @@ export interface Admitted {
   readonly closed: Promise<Ending>;
 }
 
-interface Viewer {
-  readonly record: ViewerRecord;
-  readonly grant: Grant;
-  readonly began: number;
-  /** Whether nobody has to be asked before it controls, and the question whether it may. */
-  mayControl: boolean;
-  asking?: Promise<void> | undefined;
-  controlled: number;
-  stats: StreamStats | null;
-  /** Whether it is in the audit log, so that its end has to be. */
-  isRecorded: boolean;
-  /** Whether the desktop's child process knows it. */
-  hasDoor: boolean;
-  isEnding: boolean;
-  readonly ending: AbortController;
-  readonly closed: PromiseWithResolvers<Ending>;
-  unlisten: () => void;
-}
-
-const refused = (code: FailureCode, close: number, reason: string) => new Failure(code, reason, { close });
-
 export type Screens = ReturnType<typeof createScreens>;
 
 export function createScreens(parts: ScreensParts) {
-  const {
-    log,
-    desktop,
-    isOn,
-    asksFirst,
-    isTrusted,
-    approvals,
-    record,
-    untilRevoked,
-    publish = unheard,
-  } = parts;
+  const { log, desktop, isOn, approvals, record, untilRevoked, publish = unheard } = parts;
   const viewers = new Map<string, Viewer>();
   let named = "";
 
@@ -253,43 +196,30 @@ export function createScreens(parts: ScreensParts) {
     // It may have controlled before.
     Math.min(idle_s ?? Number.POSITIVE_INFINITY, (Date.now() - controlled) / 1_000);
 
-  /** Waits for the yes of a person, where one is needed. @throws a `Failure` for anything else. */
-  const approve = async (viewer: Viewer, wantsControl: boolean): Promise<void> => {
-    const { record: about, grant, ending } = viewer;
-    if (!asksFirst || isTrusted(grant)) {
-      viewer.mayControl = true;
-      return;
+  const approve = createAsking({ ...parts, waits: (viewer) => publish(screenWaiting, dataOf(viewer)) });
+
+  const takeNow = async (viewer: Viewer, run: "wait" | "cancel"): Promise<void> => {
+    const { grant, record: about } = viewer;
+    if (!allows(grant, "operate"))
+      throw refused("forbidden", CLOSE.denied, beyond(grant, "control needs operate", "its token"));
+    if (!viewer.hasDoor) throw conflict(`viewer ${about.id} has not been let in yet`);
+    if (!viewer.mayControl) {
+      viewer.asking ??= approve(viewer, true).finally(() => {
+        viewer.asking = undefined;
+      });
+      await viewer.asking;
     }
-    const made = await approvals();
-    const { approval, ended } = await made.begin({
-      what: wantsControl ? "control the screen" : "look at the screen",
-      detail: wantsControl
-        ? `${about.name} would see the screen live, and use pointer, keyboard and clipboard`
-        : `${about.name} would see the screen live, and could change nothing`,
-      caller: { grant, client: about.client },
-    });
-    about.approval_id = approval.id;
-    publish(screenWaiting, dataOf(viewer));
-    const withdraw = () => made.withdraw(approval.id);
-    ending.signal.addEventListener("abort", withdraw);
-    if (ending.signal.aborted) withdraw();
-    try {
-      const state = await ended;
-      ending.signal.throwIfAborted();
-      if (state === "withdrawn") throw refused("cancelled", CLOSE.ended, "the wish was withdrawn");
-      if (state === "denied") throw refused("forbidden", CLOSE.denied, "a person has denied it");
-      if (state !== "allowed") throw refused("timeout", CLOSE.expired, "nobody has allowed it in time");
-      if (wantsControl) viewer.mayControl = true;
-    } finally {
-      about.approval_id = null;
-      ending.signal.removeEventListener("abort", withdraw);
-    }
+    viewer.ending.signal.throwIfAborted();
+    if (viewer.isEnding) throw noSuchViewer(about.id);
+    if (viewer.takers === 0) throw cancelled(NOBODY_WAITS);
+    await control.take(about.id, `viewer ${about.name}`, run);
   };
 
   const screens = {
     /** @throws `forbidden` where this host does not show its screen live. */
     requireOn(): void {
-      if (!isOn) throw refused("forbidden", CLOSE.off, "the live screen is off here (svc serve --no-screen)");
+      if (!isOn)
+        throw refused("forbidden", CLOSE.denied, "the live screen is off here (svc serve --no-screen)");
     },
     /** How many there are, those that wait included. */
     count: () => viewers.size,
@@ -310,7 +240,7 @@ export function createScreens(parts: ScreensParts) {
       const shares = [...viewers.values()].map((one) => shareOf(one.grant));
       const full = shortage(VIEWERS, shares, shareOf(grant));
       if (full !== undefined) throw refused("unavailable", CLOSE.full, full);
-      const viewer = viewerOf({ caller, carrier, id });
+      const viewer = newViewer({ grant, client, carrier, id });
       const { id: known, name } = viewer.record;
       viewers.set(known, viewer);
       desktop.viewerListeners.add(listener);
@@ -368,22 +298,27 @@ export function createScreens(parts: ScreensParts) {
       const viewer = viewers.get(id);
       if (viewer) viewer.record.route = text;
     },
-    /** Gives a viewer control; resolves when it has it. @throws as `take` of `createControl`; `forbidden` for one that may not. */
-    async take(id: string, run: "wait" | "cancel"): Promise<void> {
+    /**
+     * Gives a viewer control; resolves when it has it.
+     *
+     * @param gone ends the wait; that of the viewer ends with the last who waits for it.
+     * @throws as `take` of `createControl`; `forbidden` for one that may not.
+     */
+    async take(id: string, run: "wait" | "cancel", gone?: AbortSignal): Promise<void> {
       const viewer = requireViewer(id);
-      const { grant, record: about } = viewer;
-      if (!allows(grant, "operate"))
-        throw refused("forbidden", CLOSE.denied, beyond(grant, "control needs operate", "its token"));
-      if (!viewer.hasDoor) throw conflict(`viewer ${id} has not been let in yet`);
-      if (!viewer.mayControl) {
-        viewer.asking ??= approve(viewer, true).finally(() => {
-          viewer.asking = undefined;
+      if (gone?.aborted) throw cancelled(NOBODY_WAITS);
+      const aborted = () => {
+        throw cancelled(NOBODY_WAITS);
+      };
+      viewer.takers += 1;
+      try {
+        await deadline(takeNow(viewer, run), { signal: gone, aborted }).finally(() => {
+          viewer.takers -= 1;
         });
-        await viewer.asking;
+      } catch (error) {
+        if (gone?.aborted && viewer.takers === 0) await screens.release(id, NOBODY_WAITS).catch(() => {});
+        throw error;
       }
-      viewer.ending.signal.throwIfAborted();
-      if (viewer.isEnding) throw noSuchViewer(id);
-      await control.take(id, `viewer ${about.name}`, run);
     },
     /** Takes control from a viewer. */
     async release(id: string, why: string): Promise<void> {
@@ -402,49 +337,10 @@ export function createScreens(parts: ScreensParts) {
       return null;
     },
     /** The viewers as sessions. */
-    sessions: (): SessionsRecord["sessions"] =>
-      [...viewers.values()].map(({ record: one, stats }) => ({
-        ...{ id: one.id, role: "host", kind: "screen", peer: `viewer ${one.name}`, token: one.token },
-        ...{ state: one.state === "open" ? "open" : "connecting", since: one.since },
-        ...{ route: one.route ?? one.carrier, rtt_ms: stats?.rtt_ms ?? null },
-        ...{ bytes_sent: stats?.bytes_sent ?? 0, bytes_received: 0, files_received: 0 },
-      })),
+    sessions: () => [...viewers.values()].map(sessionOf),
     async stop(): Promise<void> {
       await Promise.all([...viewers.keys()].map((id) => screens.end(id, "svc stops", CLOSE.gone)));
     },
   };
   return screens;
 }
-
-function viewerOf({ caller, carrier, id }: Pick<Admission, "caller" | "carrier" | "id">): Viewer {
-  const { grant, client } = caller;
-  const now = Date.now();
-  return {
-    record: {
-      id: id ?? crypto.randomUUID(),
-      name: `${grant.name ?? "owner"}${client === null ? "" : ` (${client})`}`,
-      ...{ token: grant.name, client, carrier, route: null },
-      since: new Date(now).toISOString(),
-      ...{ state: "waiting", control: false, wants_control: false, approval_id: null, stats: null },
-    },
-    ...{
-      grant,
-      began: now,
-      mayControl: false,
-      controlled: 0,
-      stats: null,
-      isRecorded: false,
-      hasDoor: false,
-      isEnding: false,
-    },
-    ending: new AbortController(),
-    closed: Promise.withResolvers(),
-    unlisten() {},
-  };
-}
-
-/** How rows of the audit log show it. */
-const aboutText = ({ record: { id, token } }: Viewer) =>
-  `viewer=${id}${token === null ? "" : ` token=${token}`}`;
-
-const quoted = (text: string) => JSON.stringify(text.slice(0, 200));

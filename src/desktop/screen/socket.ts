@@ -103,16 +103,17 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     },
     message(message: string | Uint8Array) {
       if (hasClosed) return;
-      if (typeof message === "string") return endWith(1_003, "expected bytes");
+      if (typeof message === "string") return endWith(CLOSE.misused, "expected bytes");
       if (local) {
         local.write(message);
-        if (local.writableLength > MAX_UNSENT_BYTES) endWith(1_008, "it sends more than the desktop takes");
+        if (local.writableLength > MAX_UNSENT_BYTES)
+          endWith(CLOSE.misused, "it sends more than the desktop takes");
         return;
       }
       // A client sends nothing before the server's greeting (RFC 6143, section 7.1.1).
       early.push(Uint8Array.from(message));
       if (early.reduce((sum, { length }) => sum + length, 0) > MAX_EARLY_BYTES)
-        endWith(1_008, "it sends before the server has greeted");
+        endWith(CLOSE.misused, "it sends before the server has greeted");
     },
     drained() {
       local?.resume();

@@ -3,6 +3,7 @@ import { test as always, describe, expect, setDefaultTimeout } from "bun:test";
 import { constants, deflateSync, inflateSync } from "node:zlib";
 import fc from "fast-check";
 import type { Desktop } from "../../../src/desktop/desktop";
+import { createViewerClipboard } from "../../../src/desktop/screen/child/clipboard";
 import { provide, understand } from "../../../src/desktop/screen/child/clipboard-messages";
 import { testWith, until } from "../../support";
 import { desktopOn, forAllTests, forever, PROGRAMS, type startDisplay } from "../support";
@@ -133,4 +134,30 @@ always("data that is damaged, or unpacks to more than is taken, says nothing", (
       understand(flags, data);
     }),
   );
+});
+
+always("of a flood of texts the host is given one at a time, and the newest", async () => {
+  const given: string[] = [];
+  const taken: Array<() => void> = [];
+  const host = {
+    clipboard: async () => "",
+    setClipboard(text: string) {
+      given.push(text);
+      return new Promise<void>((resolve) => taken.push(resolve));
+    },
+  };
+  const clipboard = createViewerClipboard(host, true);
+  for (let nth = 0; nth <= 100; nth++) clipboard.given(`text ${nth}`);
+  expect(given).toEqual(["text 0"]);
+  taken[0]?.();
+  await until("the newest", () => given.length > 1 || undefined);
+  expect(given).toEqual(["text 0", "text 100"]);
+  // What waits when its control ends is not given.
+  clipboard.given("too late");
+  clipboard.control(false);
+  taken[1]?.();
+  clipboard.control(true);
+  clipboard.given("again");
+  await until("another", () => given.length > 2 || undefined);
+  expect(given).toEqual(["text 0", "text 100", "again"]);
 });

@@ -258,6 +258,59 @@ describe("control", () => {
     expect([screens.user(), calls.includes("control true")]).toEqual([null, false]);
   });
 
+  test("is given to nobody whose caller has gone already", async () => {
+    const { look, screens, fake, calls } = made();
+    using _ = fake;
+    const { id } = await look(ANN);
+    await expect(screens.take(id, "wait", AbortSignal.abort())).rejects.toThrow("nobody waits for it");
+    expect([screens.user(), calls.includes("control true")]).toEqual([null, false]);
+  });
+
+  test("comes to a viewer for which somebody waits still, and to none for which nobody does", async () => {
+    const { look, screens, inputLock, fake } = made();
+    using _ = fake;
+    const { id } = await look(ANN);
+    const hold = await inputLock.take(new AbortController().signal, "run 9f1c2e4a");
+    const [first, second] = [new AbortController(), new AbortController()];
+    const left = screens.take(id, "wait", first.signal);
+    const stays = screens.take(id, "wait", second.signal);
+    await until("the wait", () => screens.viewer(id).wants_control);
+    first.abort();
+    await expect(left).rejects.toThrow("nobody waits for it");
+    await hold.end("finished");
+    await stays;
+    expect(screens.viewer(id).control).toBe(true);
+    await screens.release(id, "enough");
+    const again = await inputLock.take(new AbortController().signal, "run 9f1c2e4a");
+    const third = new AbortController();
+    const given = screens.take(id, "wait", third.signal);
+    await until("the wait", () => screens.viewer(id).wants_control);
+    third.abort();
+    await expect(given).rejects.toThrow("nobody waits for it");
+    await until("the end of the wait", () => !screens.viewer(id).wants_control);
+    await again.end("finished");
+    expect(screens.user()).toBeNull();
+  });
+
+  test("waits for a yes that one of two still wants", async () => {
+    const { admit, screens, approvals, fake } = made({ asksFirst: true });
+    using _ = fake;
+    const waiting = () =>
+      until("the approval", () => approvals.list().find(({ state }) => state === "waiting"));
+    const asked = admit(ANN);
+    approvals.decide((await waiting()).id, "allowed", BOB);
+    const { id } = await asked;
+    const first = new AbortController();
+    const left = screens.take(id, "wait", first.signal);
+    const stays = screens.take(id, "wait", new AbortController().signal);
+    const { id: question } = await waiting();
+    first.abort();
+    await expect(left).rejects.toThrow("nobody waits for it");
+    approvals.decide(question, "allowed", BOB);
+    await stays;
+    expect(screens.viewer(id).control).toBe(true);
+  });
+
   test("goes from one viewer to another on purpose only", async () => {
     const { look, screens, fake } = made();
     using _ = fake;

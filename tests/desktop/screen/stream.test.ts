@@ -184,7 +184,7 @@ test("a client that does not read costs this process no more than a little, and 
   stream?.pause();
   stream?.removeAllListeners("data");
   for (let nth = 0; nth < 200; nth++) viewer.socket.send(piece);
-  expect(await viewer.closed).toEqual({ code: 1_008, reason: "it sends more than the desktop takes" });
+  expect(await viewer.closed).toEqual({ code: 4_007, reason: "it sends more than the desktop takes" });
 });
 
 test("text instead of bytes ends the stream", async () => {
@@ -192,7 +192,7 @@ test("text instead of bytes ends the stream", async () => {
   const viewer = open(await made.ticketOf());
   await until("the greeting", () => viewer.text() === GREETING);
   viewer.socket.send("hello");
-  expect((await viewer.closed).code).toBe(1_003);
+  expect((await viewer.closed).code).toBe(4_007);
 });
 
 test("with --screen-approval the stream is silent until a person allows it, and says so where one denies", async () => {
@@ -226,8 +226,8 @@ test("a bundle whose list of trusted viewers would not load is refused", async (
   expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("added_at")]);
 });
 
-test("--no-screen refuses each viewer", async () => {
+test("with --no-screen there is no ticket", async () => {
   await using made = await served({ screen: false });
-  const { code, reason } = await open(await made.ticketOf()).closed;
-  expect([code, reason]).toEqual([4_005, "the live screen is off here (svc serve --no-screen)"]);
+  const refused = await made.host.call("/screen/ticket", post({}));
+  expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("--no-screen")]);
 });

@@ -22,6 +22,9 @@ export function createViewerClipboard(host: HostClipboard, isControlled: boolean
   let common: string | undefined;
   let isReading = false;
   let changedMeanwhile = false;
+  /** The text that the host gets next, and whether it is being given one. */
+  let waiting: string | undefined;
+  let isGiving = false;
   let send: (form: (isExtended: boolean) => Buffer) => void = () => {};
 
   const changed = async () => {
@@ -36,10 +39,20 @@ export function createViewerClipboard(host: HostClipboard, isControlled: boolean
     common = text;
     send((isExtended) => (isExtended ? notify(true) : plainText(text)));
   };
+  /** Gives the host the newest text; those that came while it took one are left out. */
+  const give = async () => {
+    isGiving = true;
+    for (let text = waiting; text !== undefined; text = waiting) {
+      waiting = undefined;
+      await host.setClipboard(text).catch(() => {});
+    }
+    isGiving = false;
+  };
   const given = (text: string) => {
     if (!hasControl || text === common) return;
     common = text;
-    host.setClipboard(text).catch(() => {});
+    waiting = text;
+    if (!isGiving) void give();
   };
 
   return {
@@ -71,9 +84,11 @@ export function createViewerClipboard(host: HostClipboard, isControlled: boolean
     control(on: boolean) {
       hasControl = on;
       if (on) void changed();
+      else waiting = undefined;
     },
     end() {
       hasControl = false;
+      waiting = undefined;
       send = () => {};
     },
   };

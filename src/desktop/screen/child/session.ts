@@ -42,6 +42,8 @@ const [BUDGET_SMALL, BUDGET] = [512 * 1_024, 4 * 1_024 * 1_024];
 const [REST_MS, NEXT_PART_MS] = [500, 40];
 /** How many pixels are sent again at once. */
 const REFINED_PIXELS = 96 * 1_024;
+/** How long a viewer may take to shake hands, in milliseconds: some 20 s are normal for one that asks a person. */
+const HANDSHAKE_MS = 60_000;
 const TIGHT = 7;
 /** The JPEG quality for the ten levels of a viewer: three, so that viewers share what is encoded. */
 const QUALITIES = [45, 45, 45, 45, 75, 75, 75, 75, 90, 90];
@@ -59,12 +61,14 @@ export interface SessionOptions {
   readonly name: string;
   /** Whether the viewer controls from the start. */
   readonly control: boolean;
+  /** For tests. */
+  readonly handshakeMs?: number;
   /** Called once. */
   readonly ended: (reason: string) => void;
 }
 
 export function createSession(options: SessionOptions) {
-  const { socket, screen, input, clipboard } = options;
+  const { socket, screen, input, clipboard, handshakeMs = HANDSHAKE_MS } = options;
   const unread = new Unread();
   const gauge = createGauge();
   let { name, control: hasControl } = options;
@@ -103,6 +107,7 @@ export function createSession(options: SessionOptions) {
     if (stage === "ended") return;
     stage = "ended";
     clearTimeout(refineTimer);
+    clearTimeout(handshake);
     screen.remove(looker);
     const released = input.end();
     clipboard.end();
@@ -283,6 +288,7 @@ export function createSession(options: SessionOptions) {
         resetFrame();
         send(serverInit(screen.frame, name));
         stage = "running";
+        clearTimeout(handshake);
         screen.add(looker);
         return true;
       case "running": {
@@ -388,6 +394,9 @@ export function createSession(options: SessionOptions) {
   });
   socket.on("error", () => {});
   socket.on("close", () => void end("its connection was closed"));
+  // It would keep the place of another viewer.
+  const late = `it did not shake hands within ${handshakeMs / 1_000} s`;
+  const handshake = setTimeout(() => void end(late), handshakeMs);
   send(GREETING);
 
   return {

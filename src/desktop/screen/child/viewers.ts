@@ -15,8 +15,8 @@ import { createSession, type Session } from "./session";
 import { takeSnapshot } from "./snapshot";
 import { forgetBitmaps } from "./tight";
 
-/** How many viewers there may be at once. */
-const MAX_VIEWERS = 16;
+/** How many viewers there may be at once: the server lets in 16, and counts those that are ending no longer. */
+const MAX_VIEWERS = 32;
 const SECOND_MS = 1_000;
 /** How long the screen is still watched when nobody looks any more, in milliseconds: thumbnails come again and again. */
 const LINGER_MS = 5_000;
