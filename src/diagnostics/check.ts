@@ -21,13 +21,19 @@ export const FINDING = v.object({
 /** What a check found. */
 export type Finding = v.InferOutput<typeof FINDING>;
 
+/** What to do, one line for each step or way. */
+export type Advice = readonly string[] | ((reason: string) => readonly string[]);
+
+export const adviceFor = (reason: string, advice: Advice): readonly string[] =>
+  typeof advice === "function" ? advice(reason) : advice;
+
 /** One check: a file in `checks/` and a line in `checks.ts`. `S` is the slice of the service that it uses. */
 export interface Check<S extends object = object> {
   readonly name: string;
   /** What it verifies, for the documentation: one line without a full stop. */
   readonly summary: string;
-  /** What to do when it throws or does not answer. */
-  readonly advice: readonly string[];
+  /** What to do when it throws or does not answer; where that depends on the reason, a function of it. */
+  readonly advice: Advice;
   /** Milliseconds it may take (default {@link DEADLINE_MS}). */
   readonly deadlineMs?: number;
   /**

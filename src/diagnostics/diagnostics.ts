@@ -13,7 +13,7 @@ import { failureOf, messageOf, systemCode, timedOut } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { createSharing } from "../lib/share";
-import { type Check, DEADLINE_MS, FINDING, type Finding, failed } from "./check";
+import { adviceFor, type Check, DEADLINE_MS, FINDING, type Finding, failed } from "./check";
 import { diagnosisChanged } from "./events";
 
 const CHECK_RESULT = v.object({
@@ -67,7 +67,10 @@ export function createDiagnostics<S extends { readonly log: Log }>(
     };
     const thrownIn = (thrown: unknown): Finding => {
       const failure = failureOf(thrown);
-      if (failure || systemCode(thrown)) return failed(messageOf(failure ?? thrown), advice);
+      if (failure || systemCode(thrown)) {
+        const reason = messageOf(failure ?? thrown);
+        return failed(reason, adviceFor(reason, advice));
+      }
       service.log.error(`the check ${name} failed: ${messageOf(thrown)}`, thrown);
       return failed(`the check itself failed: ${messageOf(thrown)}`, ["report this, with the log of svc"]);
     };

@@ -5,12 +5,18 @@ import { runProgram } from "../lib/run-program";
 import { deviceText, hexId, type UsbDevice } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
 
-/** A fixed script without parameters. Without its first line, PowerShell 5 answers in the console's code page. */
-const SCRIPT = `
+/**
+ * A fixed script without parameters. Without its first line, PowerShell 5 answers in the console's code page. That there is no device is
+ * an error of `Get-PnpDevice`, too, and answered with `[]`; any other ends the script with a status.
+ */
+export const SCRIPT = `
 [Console]::OutputEncoding = [System.Text.UTF8Encoding]::new($false)
-Get-PnpDevice -PresentOnly -Class USB -ErrorAction SilentlyContinue |
-  Select-Object InstanceId, FriendlyName, Manufacturer, Service |
-  ConvertTo-Json -Compress
+$ErrorActionPreference = 'Stop'
+$fields = 'InstanceId', 'FriendlyName', 'Manufacturer', 'Service'
+$devices = @(Get-PnpDevice -PresentOnly -Class USB -ErrorAction SilentlyContinue -ErrorVariable failed |
+  Select-Object -Property $fields)
+if ($failed -and $failed[0].CategoryInfo.Category -ne 'ObjectNotFound') { exit 1 }
+ConvertTo-Json -Compress -InputObject $devices
 `;
 
 /** @throws an `unavailable` or `timeout` failure when PowerShell gives no report. */
@@ -21,7 +27,7 @@ export async function list(): Promise<UsbDevice[]> {
 }
 
 /**
- * The devices of a report, which is one object, a list of them, or empty. Host controllers, root hubs and the interfaces
+ * The devices of a report, which is one object or a list of them. Host controllers, root hubs and the interfaces
  * of composite devices are not devices.
  *
  * @throws an `unavailable` failure when it is not JSON.

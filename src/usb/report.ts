@@ -7,13 +7,13 @@ import { unavailable } from "../lib/errors";
 export type Report = Readonly<Record<string, unknown>>;
 
 /**
- * The report as JSON; undefined when it is empty. Bytes that are not UTF-8 become U+FFFD.
+ * The report as JSON. Bytes that are not UTF-8 become U+FFFD.
  *
- * @throws an `unavailable` failure naming `tool` when it is not JSON.
+ * @throws an `unavailable` failure naming `tool` when it is empty or not JSON.
  */
 export function parseReport(tool: string, bytes: Uint8Array): unknown {
   const text = new TextDecoder().decode(bytes).trim();
-  if (text === "") return undefined;
+  if (text === "") throw unavailable(`${tool} answered with nothing`);
   try {
     return JSON.parse(text);
   } catch {

@@ -1,10 +1,11 @@
 /** `svc diagnose` as the compiled binary, from an empty folder: with a display, without one, and with things broken. */
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { join } from "node:path";
+import { copyFileSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { CHECK_NAMES } from "../../src/diagnostics/operations";
 import { startDisplay } from "../desktop/support";
-import { installBinary, serveBinary, testWith } from "../support";
+import { BINARY, installBinary, serveBinary, temporaryFolder, testWith } from "../support";
 
 const NO_DISPLAY = { DISPLAY: undefined, WAYLAND_DISPLAY: undefined };
 const WITHOUT_DESKTOP = ["diagnose", "--skip", "screenshot,mouse"];
@@ -121,4 +122,35 @@ test("over HTTP the server reports the same", async () => {
     ok: true,
     checks: [{ name: "platform" }, { name: "rest_api", extra: { running: true, audit_failures: 0 } }],
   });
+});
+
+/** Runs the binary in a root that has nothing but the C library; `mount` is a command before it. */
+async function runInBareRoot(args: readonly string[], mount = "true") {
+  using root = temporaryFolder();
+  const listed = await Bun.$`ldd ${BINARY}`.text();
+  for (const [library] of listed.matchAll(/\/\S+(?= \(0x)/g)) {
+    mkdirSync(join(root.path, dirname(library)), { recursive: true });
+    copyFileSync(library, join(root.path, library));
+  }
+  for (const name of ["proc", "dev", "tmp"]) mkdirSync(join(root.path, name));
+  copyFileSync(BINARY, join(root.path, "svc"));
+  const script = `cd "$0" && mount --rbind /proc proc && mount --rbind /dev dev && ${mount} && exec chroot . /svc "$@"`;
+  const child = Bun.spawn(["unshare", "--map-root-user", "--mount", "sh", "-c", script, root.path, ...args], {
+    env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, HOME: "/" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  return await child.stdout.text();
+}
+
+testWith("unshare", "ldd")("a library that the system lacks is named, with its package", async () => {
+  const said = await runInBareRoot(["diagnose", "--only", "optional_deps"]);
+  expect(said).toContain("usb (USB devices that come and go): install libgcc_s.so.1 (Debian: libgcc-s1; ");
+});
+
+testWith("unshare", "ldd")("a /tmp that programs may not be loaded from is named", async () => {
+  const said = await runInBareRoot(
+    ["diagnose", "--only", "optional_deps"],
+    "mount -t tmpfs -o noexec none tmp",
+  );
+  expect(said).toContain("webrtc (peer sessions): set BUN_TMPDIR to a folder");
 });

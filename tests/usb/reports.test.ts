@@ -3,8 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { Language, Parser } from "web-tree-sitter";
 import { parseMacos } from "../../src/usb/lister-macos";
-import { parseWindows } from "../../src/usb/lister-windows";
+import { parseWindows, SCRIPT } from "../../src/usb/lister-windows";
 
 const fixture = (name: string) => readFileSync(join(import.meta.dir, "../fixtures/usb", name));
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -34,9 +35,15 @@ describe("Windows", () => {
     expect(ids(parseWindows(fixture("windows-one.json")))).toEqual(["0781:5567"]);
   });
 
-  test("no devices is an empty report", () => {
-    expect(parseWindows(bytes(""))).toEqual([]);
-    expect(parseWindows(bytes("\ufeff\r\n"))).toEqual([]);
+  test("no devices is an empty list", () => {
+    expect(parseWindows(bytes("\ufeff[]\r\n"))).toEqual([]);
+  });
+
+  test("the script is PowerShell", async () => {
+    await Parser.init();
+    const grammar = Bun.resolveSync("tree-sitter-powershell/tree-sitter-powershell.wasm", import.meta.dir);
+    const parser = new Parser().setLanguage(await Language.load(grammar));
+    expect(parser.parse(SCRIPT)?.rootNode.hasError).toBe(false);
   });
 
   test("missing fields and wrong types are null, non-objects are skipped", () => {
@@ -128,6 +135,11 @@ for (const [name, parse] of [
       bytes('b"}'),
     ]);
     expect(parse(report)[0]?.product).toBe("a\ufffd\ufffdb");
+  });
+
+  test(`${name}: a tool that answers with nothing has failed`, () => {
+    for (const nothing of ["", "\ufeff\r\n"])
+      expect(() => parse(bytes(nothing))).toThrow("answered with nothing");
   });
 
   test(`${name}: what is not JSON is a failure that says so`, () => {

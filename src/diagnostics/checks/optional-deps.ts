@@ -5,7 +5,8 @@ import { deadline } from "../../lib/deadline";
 import { messageOf, unavailable } from "../../lib/errors";
 import { runProgram } from "../../lib/run-program";
 import { printable } from "../../lib/sanitize";
-import { check, type Finding, fine, warning } from "../check";
+import { type Advice, adviceFor, check, type Finding, fine, warning } from "../check";
+import { loadingStep } from "../loading";
 import { type SkipSettings, skippedHere } from "../skipped";
 import { desktopAdvice } from "./screenshot";
 
@@ -30,13 +31,13 @@ export interface Capability {
   /** Few hosts need it: nothing is said where it is not. */
   readonly rare?: true;
   /** How to get it: each step by itself. */
-  readonly how: readonly string[];
+  readonly how: Advice;
   /**
-   * What was found: a version, a size, a name.
+   * What was found: a version, a size, a name; with a `step` that is missing for all that it could do.
    *
    * @throws what keeps it from working.
    */
-  probe(service: Uses, signal: AbortSignal): Promise<string>;
+  probe(service: Uses, signal: AbortSignal): Promise<string | { found: string; step: string | undefined }>;
 }
 
 export const optionalDeps = check({
@@ -61,39 +62,36 @@ export async function judgeCapabilities(
   const tried = await Promise.all(
     capabilities.map(async ({ name, purpose, rare, how, probe }) => {
       try {
-        const found = await deadline(probe(service, signal), { ms: PROBE_MS });
-        return { name, purpose, found: printable(found, 100) };
+        const probed = await deadline(probe(service, signal), { ms: PROBE_MS });
+        const { found, step } = typeof probed === "string" ? { found: probed } : probed;
+        return { name, purpose, found: printable(found, 100), steps: step === undefined ? [] : [step] };
       } catch (error) {
         if (rare) return [];
-        return { name, purpose, how: how.join("; "), steps: how, reason: printable(messageOf(error), 300) };
+        const reason = printable(messageOf(error), 300);
+        const steps = adviceFor(reason, how);
+        return { name, purpose, how: steps.join("; "), reason, steps };
       }
     }),
   );
   const results = tried.flat();
-  const available = results.filter((one) => "found" in one);
-  const lacking = results.filter((one) => "reason" in one);
-  const missing = lacking.map(({ steps, ...one }) => one);
-  const extra = { available, missing };
-  const detail = `${available.length} of ${results.length} found`;
-  if (missing.length === 0) return fine(detail, extra);
-  const advice = lacking.flatMap(({ name, purpose, steps = [] }) =>
+  const advice = results.flatMap(({ name, purpose, steps }) =>
     steps.map((step) => `${name} (${purpose}): ${step}`),
   );
-  return warning(`${detail}; missing: ${missing.map(({ name }) => name).join(", ")}`, advice, extra);
+  const extra = {
+    available: results.flatMap(({ steps: _, ...one }) => ("found" in one ? [one] : [])),
+    missing: results.flatMap(({ steps: _, ...one }) => ("reason" in one ? [one] : [])),
+  };
+  const found = `${extra.available.length} of ${results.length} found`;
+  const names = extra.missing.map(({ name }) => name).join(", ");
+  const detail = names === "" ? found : `${found}; missing: ${names}`;
+  return names === "" && advice.length === 0 ? fine(detail, extra) : warning(detail, advice, extra);
 }
-
-const WEBRTC_HOW: Partial<Record<NodeJS.Platform, string>> = {
-  linux:
-    "set BUN_TMPDIR to a folder from which programs may be loaded, or use the build of svc for this platform",
-};
 
 export const CAPABILITIES: readonly Capability[] = [
   {
     name: "webrtc",
     purpose: "peer sessions",
-    how: [
-      WEBRTC_HOW[process.platform] ?? "use the build of svc for this platform: the library is part of it",
-    ],
+    how: (reason) => [loadingStep(reason) ?? "the library is part of svc: report this, with the log of svc"],
     probe: (service) => service.probeWebRtc(),
   },
   {
@@ -103,7 +101,7 @@ export const CAPABILITIES: readonly Capability[] = [
     async probe(service) {
       const { backend, error } = await (await service.usb()).lister.list();
       if (backend === "unsupported") throw unavailable(error ?? "not on this platform");
-      return error === null ? "the addon" : `${backend} (${error})`;
+      return error === null ? "the addon" : { found: `${backend} (${error})`, step: loadingStep(error) };
     },
   },
   {
