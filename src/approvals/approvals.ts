@@ -2,11 +2,12 @@
  * What waits for the yes of a person: a viewer of the screen, or what a program wants to change.
  *
  * The promise: who asked does not decide. That takes another token; the host's own counts as another unless it asked. What nobody
- * decides within {@link LIFETIME_MS} has not been allowed, and the same goes for what waits when the process ends.
+ * decides within {@link LIFETIME_MS} has not been allowed, and the same goes for what waits when the process ends. What may be secret
+ * is shown to who may decide, and stands in no event and no row.
  */
 import type { Caller } from "../core/caller";
 import { type Publish, unheard } from "../core/events";
-import { allows, beyond, type Grant } from "../core/rights";
+import { ANYBODY, allows, beyond, type Grant } from "../core/rights";
 import { deadline } from "../lib/deadline";
 import { cancelled, conflict, forbidden, notFound, tooMany } from "../lib/errors";
 import { type Quota, shortage } from "../lib/quota";
@@ -26,6 +27,7 @@ const KEPT = 100;
 /** The longest texts, in characters. */
 export const MAX_WHAT = 200;
 export const MAX_DETAIL = 2_000;
+export const MAX_FULL = 10_000;
 
 /** What somebody asks for. */
 export interface Question {
@@ -33,6 +35,8 @@ export interface Question {
   readonly what: string;
   /** Its effects, in words. */
   readonly detail: string;
+  /** As `detail`, with what no record may have, such as text to be typed: shown while it waits, to who may decide. */
+  readonly full?: string | undefined;
   /** Of what exactly would be allowed. */
   readonly digest?: string | undefined;
   /** What a token must allow to decide (default: operate). */
@@ -45,6 +49,8 @@ export type Decision = "allowed" | "denied" | "expired";
 
 interface Kept {
   approval: Approval;
+  /** While it waits. */
+  full: string | undefined;
   readonly end: (state: Ended) => void;
   timer?: Timer;
 }
@@ -80,6 +86,7 @@ export function createApprovals({
     clearTimeout(kept.timer);
     const decided = by && { decided_by: by.name, decided_at: new Date().toISOString() };
     kept.approval = { ...kept.approval, state, ...decided };
+    kept.full = undefined;
     publish(EVENTS[state], kept.approval);
     kept.end(state);
     const over = known().filter((one) => one.state !== "waiting");
@@ -97,7 +104,7 @@ export function createApprovals({
      *
      * @throws `too_many` while too many wait already; `unavailable` where it cannot be on record.
      */
-    async begin({ what, detail, digest, needs = "operate", caller }: Question) {
+    async begin({ what, detail, full, digest, needs = "operate", caller }: Question) {
       const users = known().flatMap(({ state, asked_by }) => (state === "waiting" ? [asked_by] : []));
       const reason = shortage(WAITING, users, caller.grant.name);
       if (reason !== undefined) throw tooMany(reason);
@@ -112,7 +119,7 @@ export function createApprovals({
       };
       const { promise: ended, resolve } = Promise.withResolvers<Ended>();
       // Its place is taken before the row is on disk: others may ask meanwhile.
-      const kept: Kept = { approval, end: resolve };
+      const kept: Kept = { approval, full: full && printable(full, MAX_FULL), end: resolve };
       all.set(id, kept);
       try {
         await record(`approvals.ask ${aboutText(approval)}`);
@@ -145,8 +152,12 @@ export function createApprovals({
       signal.throwIfAborted();
       throw cancelled("the approval was withdrawn");
     },
-    /** Newest first, those that are over too. */
-    list: (): Approval[] => known().reverse(),
+    /** Newest first, those that are over too, as this grant sees them. */
+    list: (grant: Grant = ANYBODY) =>
+      [...all.values()].reverse().map(({ approval, full }) => {
+        const may_decide = mayDecide(approval, grant);
+        return { ...approval, ...(may_decide && full !== undefined && { detail: full }), may_decide };
+      }),
     /** The one that waits. @throws `not_found`, `conflict` where it is over, `forbidden` where this grant does not decide it. */
     decidable(id: string, grant: Grant): Approval {
       const approval = all.get(id)?.approval;
@@ -163,12 +174,13 @@ export function createApprovals({
       const waiting = approvals.decidable(id, grant);
       return end(waiting.id, decision, grant) ?? waiting;
     },
-    /** Whether this grant may decide it now. */
-    mayDecide: (approval: Approval, grant: Grant): boolean =>
-      approval.state === "waiting" && allows(grant, approval.needs) && isAnother(approval, grant),
   };
   return approvals;
 }
+
+/** Whether this grant may decide it now. */
+const mayDecide = (approval: Approval, grant: Grant): boolean =>
+  approval.state === "waiting" && allows(grant, approval.needs) && isAnother(approval, grant);
 
 const isAnother = ({ asked_by }: Approval, { name }: Grant) => asked_by !== name;
 

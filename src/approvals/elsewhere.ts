@@ -14,11 +14,11 @@ const LOOK_MS = 2_000;
 /** As `ask` of `createApprovals`. @throws `unavailable` where no server runs: nobody could decide. */
 export async function askServer(
   configDir: string,
-  { what, detail, digest, needs, caller, signal }: Question & { readonly signal: AbortSignal },
+  { what, detail, full, digest, needs, caller, signal }: Question & { readonly signal: AbortSignal },
 ): Promise<Decision> {
   signal.throwIfAborted();
   const by = caller.grant.name ?? undefined;
-  const { id } = await callLocalServer(configDir, askApproval, { what, detail, digest, needs, by });
+  const { id } = await callLocalServer(configDir, askApproval, { what, detail, full, digest, needs, by });
   try {
     for (;;) {
       await sleep(LOOK_MS, signal);

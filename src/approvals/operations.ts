@@ -1,8 +1,8 @@
 import * as v from "valibot";
-import { field, NO_INPUT } from "../core/fields";
+import { field, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import { forbidden } from "../lib/errors";
-import { type Approvals, aboutText, MAX_DETAIL, MAX_WHAT } from "./approvals";
+import { type Approvals, aboutText, MAX_DETAIL, MAX_FULL, MAX_WHAT } from "./approvals";
 import { APPROVAL } from "./record";
 
 interface Uses {
@@ -35,12 +35,8 @@ export const listApprovals = operation({
     waiting: v.number(),
   }),
   async run(service: Uses, _input, { grant }) {
-    const made = await service.approvals();
-    const all = made.list();
-    return {
-      approvals: all.map((one) => ({ ...one, may_decide: made.mayDecide(one, grant) })),
-      waiting: all.filter(({ state }) => state === "waiting").length,
-    };
+    const approvals = (await service.approvals()).list(grant);
+    return { approvals, waiting: approvals.filter(({ state }) => state === "waiting").length };
   },
 });
 
@@ -82,6 +78,10 @@ export const askApproval = operation({
   input: v.strictObject({
     what: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_WHAT)), "What, in a few words"),
     detail: field(v.pipe(v.string(), v.maxLength(MAX_DETAIL)), "Its effects, in words"),
+    full: field(
+      v.optional(secret(v.pipe(v.string(), v.maxLength(MAX_FULL)))),
+      "Its effects with what no record may have, for who may decide",
+    ),
     digest: field(v.optional(v.pipe(v.string(), v.maxLength(100))), "Of what exactly would be allowed"),
     needs: field(v.optional(v.picklist(["operate", "admin"])), "What a token must allow to decide"),
     by: field(v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))), "Who asks (default: the owner)"),

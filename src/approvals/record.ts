@@ -5,7 +5,7 @@ export const APPROVAL = v.object({
   id: v.string(),
   /** In a few words: `look at the screen`. */
   what: v.string(),
-  /** Its effects, in words. */
+  /** Its effects, in words. What may be secret, such as text to be typed, is shown in the list alone, to who may decide. */
   detail: v.string(),
   /** Of what exactly is allowed; null where the words are all of it. */
   digest: v.nullable(v.string()),

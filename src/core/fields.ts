@@ -22,8 +22,11 @@ export const flag = (description: string) => field(v.optional(v.boolean(), false
 /** A value that is never logged, audited, quoted in an error, or kept. */
 export const secret = mark({ secret: true });
 
-/** A {@link secret} that variables are set to or compared with. */
-export const passed = mark({ secret: true, passed: true });
+/** A {@link secret} that decides what the action does, such as text to type: it is shown to who is to allow the action. */
+export const judged = mark({ secret: true, judged: true });
+
+/** As {@link judged}, for what variables are set to or compared with. */
+export const passed = mark({ secret: true, judged: true, passed: true });
 
 /** A span of time in seconds. As text also `90s`, `15m`, `2h` or `1d`. */
 export const seconds = mark<number | "never">({ text: "duration" });

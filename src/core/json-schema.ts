@@ -59,6 +59,7 @@ function withKeywords<J extends object>(
     form,
     choices: _offered,
     passed: _passed,
+    judged: _judged,
     remote: _remote,
     variable: _variable,
     content: _content,

@@ -6,6 +6,8 @@ import * as v from "valibot";
 /** The marks of a field. */
 export interface Metadata {
   readonly secret?: true;
+  /** What the action does depends on this secret: who is to allow the action sees it. */
+  readonly judged?: true;
   readonly actions?: true;
   /** It is a list of actions that runs on other hosts. */
   readonly remote?: true;

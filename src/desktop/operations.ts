@@ -2,7 +2,7 @@
  * The operations of screen, pointer and keyboard.
  */
 import * as v from "valibot";
-import { between, field, flag, NO_INPUT, path, seconds, secret, whole } from "../core/fields";
+import { between, field, flag, judged, NO_INPUT, path, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import type { Stroke } from "./backend";
 import type { Desktop } from "./desktop";
@@ -245,7 +245,7 @@ export const writeText = inputOperation("write", {
   summary: "Type text into the window that has the focus",
   example: { write_string: "Grüße" },
   input: v.strictObject({
-    write_string: field(secret(TEXT), "Any Unicode text; a tab and a line feed are the keys Tab and Enter"),
+    write_string: field(judged(TEXT), "Any Unicode text; a tab and a line feed are the keys Tab and Enter"),
   }),
   output: v.null(),
   perform: (desktop, { write_string }, signal) => desktop.type(write_string, signal).then(done),

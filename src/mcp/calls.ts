@@ -12,8 +12,8 @@ import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import type { Budget } from "./budget";
-import { failed, said, type ToolResult, text, UNTRUSTED, untrusted } from "./content";
-import { effectsOf } from "./effects";
+import { failed, MAX_TEXT, said, type ToolResult, text, UNTRUSTED, untrusted } from "./content";
+import { effectsOf, joined, MAX_FULL } from "./effects";
 import { agentGrant, userOf } from "./grant";
 import type { Hosts } from "./hosts";
 import { type Decision, LIFETIME_MS, type Proposal, type Proposals } from "./proposals";
@@ -24,6 +24,8 @@ import { CONFIRM, toolName } from "./toolsets";
 export type AskPerson = (question: {
   readonly what: string;
   readonly detail: string;
+  /** As `detail`, with what only who decides may see. */
+  readonly full: string;
   readonly digest: string;
   readonly caller: Pick<Caller, "grant" | "client">;
   readonly signal: AbortSignal;
@@ -86,10 +88,11 @@ export function createCalls(parts: CallsParts) {
     if (on !== undefined && hosts) {
       if (!allows(caller.grant, "operate")) throw forbidden("on: asking other hosts needs operate");
       const answers = await hosts.ask(on, operation, fields, caller.signal);
+      const each = Math.floor(MAX_TEXT / answers.length);
       const shown = answers.map(async (answer) =>
         answer.ok && isPicture(operation)
           ? [text(`Host ${printable(answer.label, 130)}:`), ...(await picture(answer.result, side))]
-          : [untrusted(answer)],
+          : [untrusted(answer, each)],
       );
       return { content: (await Promise.all(shown)).flat(), _meta: UNTRUSTED };
     }
@@ -110,10 +113,12 @@ export function createCalls(parts: CallsParts) {
     }
     operation.requires?.(parts.service, input);
     const effects = effectsOf(operations, operation, given);
+    const { masked, full } = effects;
+    if (parts.ask && !full) throw badInput(TOO_LONG);
     const { digest } = proposals.add(user, { operation, input: structuredClone(given), effects });
     const result = said(
       "Proposed, nothing is done yet. It would do this:",
-      ...effects,
+      ...(full ?? masked),
       `Digest: ${digest}`,
       `Call \`${CONFIRM}\` with this digest within 10 minutes to do it.${parts.ask ? " It then waits for a person with another token." : ""}`,
       budget.words(user),
@@ -127,7 +132,8 @@ export function createCalls(parts: CallsParts) {
     if (!parts.ask) return undefined;
     proposal.decision ??= parts.ask({
       what: `${operation.name}, as an agent that says it is ${agent}`,
-      detail: effects.join("; "),
+      detail: joined(effects.masked),
+      full: joined(effects.full ?? effects.masked),
       digest,
       caller,
       signal: AbortSignal.timeout(Math.max(1, Math.min(LIFETIME_MS, expires - Date.now()))),
@@ -216,6 +222,8 @@ export function createCalls(parts: CallsParts) {
     },
   };
 }
+
+const TOO_LONG = `this is too long for a person to judge: expected at most ${MAX_FULL} characters of effects and texts`;
 
 /** A body has its own limit; JSON can be too deep to be gone through. */
 const LIMITS = { bytes: Number.POSITIVE_INFINITY, depth: 200 };

@@ -1,78 +1,134 @@
 /**
- * What a call would do, in words, for the agent and for the person who is asked.
+ * What a call would do, in words: for the agent, for the person who decides, and for events.
  *
- * The promise: nothing of it is left out but secrets, whose length is shown. What is too long to be read is refused, so nobody says
- * yes to the part of a list that was cut off.
+ * The promise: the person sees all of it, also text that is to be typed, but for fields that are secrets of their own (a token, a
+ * passphrase). What is too long to be read is refused, so nobody says yes to the part of a list that was cut off.
  */
 import { type InputSchema, type Operation, redact } from "../core/operation";
-import { metadataOf } from "../core/schema";
+import { entryOf, metadataOf } from "../core/schema";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 
-/** The longest text that a person is asked about, in characters: as long as an approval may be. */
+/** The longest text without secrets, in characters: as long as the detail of an approval may be. */
 export const MAX_EFFECTS = 1_800;
 
-/** The lines of it. @throws a `bad_input` failure for what is too long. */
-export function effectsOf(
-  operations: readonly Operation[],
-  operation: Operation,
-  input: Readonly<Record<string, unknown>>,
-): string[] {
-  const byCommand = new Map(operations.map((one) => [one.command ?? "", one]));
-  const lines = [`${operation.name}: ${operation.summary}`, ...fieldsOf(byCommand, operation, input)];
-  if (lines.join("; ").length > MAX_EFFECTS)
+/** The longest text with what is to be typed, in characters: as long as that of an approval may be. */
+export const MAX_FULL = 10_000;
+
+/** Lines of words. */
+export interface Effects {
+  /** With the length alone of what may be secret, for events and logs. */
+  readonly masked: readonly string[];
+  /** With all that decides what it does, for who wrote it and who decides; null where that is longer than {@link MAX_FULL}. */
+  readonly full: readonly string[] | null;
+}
+
+/** @throws a `bad_input` failure for what is too long without its secrets. */
+export function effectsOf(operations: readonly Operation[], operation: Operation, input: Fields): Effects {
+  const commands = new Map(operations.map((one) => [one.command ?? "", one]));
+  const linesOf = (isFull: boolean) => [
+    `${operation.name}: ${operation.summary}`,
+    ...fieldsOf({ commands, isFull }, operation, input),
+  ];
+  const [masked, full] = [linesOf(false), linesOf(true)];
+  if (joined(masked).length > MAX_EFFECTS)
     throw badInput(
       `this is too long for a person to judge: expected at most ${MAX_EFFECTS} characters of effects`,
     );
-  return lines;
+  return { masked, full: joined(full).length > MAX_FULL ? null : full };
 }
 
-type Commands = ReadonlyMap<string, Operation>;
+/** The lines as one text. */
+export const joined = (lines: readonly string[]): string => lines.join("; ");
 
-function fieldsOf(
-  commands: Commands,
-  { input: schema }: Operation,
-  input: Readonly<Record<string, unknown>>,
-): string[] {
-  return Object.entries(shownOf(schema, input)).flatMap(([name, value]) => {
-    const entry = schema.entries[name];
-    const { actions, remote } = entry ? metadataOf(entry as Parameters<typeof metadataOf>[0]) : {};
-    const list = actions || remote ? input[name] : undefined;
-    if (!Array.isArray(list))
-      return [`${nameText(name)}=${printable(JSON.stringify(value) ?? "null", MAX_EFFECTS)}`];
+/**
+ * The commands in the lists of `input`, those of lists inside and of lists for other hosts too. A script that an action calls by its
+ * name is not among them.
+ */
+export function commandsIn(operations: readonly Operation[], operation: Operation, input: Fields): string[] {
+  const commands = new Map(operations.map((one) => [one.command ?? "", one]));
+  const of = ({ input: schema }: Operation, given: Fields): string[] =>
+    Object.entries(given).flatMap(([name, value]) =>
+      (listIn(schema, name, value) ?? []).flatMap((action) => {
+        const { command, operation: called, fields } = partsOf(commands, action);
+        return [command, ...(called ? of(called, fields) : [])];
+      }),
+    );
+  return of(operation, input);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+interface Words {
+  readonly commands: ReadonlyMap<string, Operation>;
+  readonly isFull: boolean;
+}
+
+function fieldsOf(words: Words, { input: schema }: Operation, input: Fields): string[] {
+  return Object.entries(shownOf(words, schema, input)).flatMap(([name, value]) => {
+    const list = listIn(schema, name, input[name]);
+    if (!list) return [`${nameText(name)}=${textOf(value)}`];
     return [
       `${nameText(name)}: ${list.length} actions`,
-      ...list.map((action, at) => `${at + 1}. ${actionText(commands, action)}`),
+      ...list.map((action, at) => `${at + 1}. ${actionText(words, action)}`),
     ];
   });
 }
 
+/** The list of actions that a field has, for this host or others. */
+function listIn(schema: InputSchema, name: string, value: unknown): unknown[] | undefined {
+  const { actions, remote } = metadataOf(entryOf(schema, name) ?? NO_FIELD);
+  return (actions || remote) && Array.isArray(value) ? value : undefined;
+}
+
+const NO_FIELD = {} as Parameters<typeof metadataOf>[0];
+
 /** The name of a field; one that other hosts are to know is in quotes unless it is a word, so it cannot pass for more actions. */
-const nameText = (name: string): string =>
-  /^\w+$/.test(name) ? name : printable(JSON.stringify(name), MAX_EFFECTS);
+const nameText = (name: string): string => (/^\w+$/.test(name) ? name : textOf(name));
+
+/** What a reader cannot see (Unicode: format, separators of lines, private use, unassigned). `printable` has the rest. */
+const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/gu;
+
+/** A value in quotes; what a reader cannot see is escaped. */
+const textOf = (value: unknown): string =>
+  printable(JSON.stringify(value) ?? "null", MAX_FULL).replace(
+    UNSEEN,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );
+
+/** An action as its command and its fields by name. */
+function partsOf(commands: Words["commands"], action: unknown) {
+  const [name, given] = Array.isArray(action) ? action : [];
+  const command = typeof name === "string" ? name : "";
+  const operation = commands.get(command);
+  const names = Object.keys(operation?.input.entries ?? {});
+  const fields: Fields = Array.isArray(given)
+    ? Object.fromEntries(given.map((value, at) => [names[at] ?? `${at}`, value]))
+    : Object(given);
+  return { command, operation, fields };
+}
 
 /** One action; those of lists inside it follow in brackets. */
-function actionText(commands: Commands, action: unknown): string {
-  const [command, given] = Array.isArray(action) ? action : [];
-  const operation = typeof command === "string" ? commands.get(command) : undefined;
-  if (!operation) return printable(JSON.stringify(action) ?? "null", MAX_EFFECTS);
-  const named = Array.isArray(given)
-    ? Object.fromEntries(
-        given.map((value, at) => [Object.keys(operation.input.entries)[at] ?? `${at}`, value]),
-      )
-    : (given ?? {});
-  const fields = fieldsOf(commands, operation, named);
-  return [command, ...(fields.length > 0 ? [`(${fields.join("; ")})`] : [])].join(" ");
+function actionText(words: Words, action: unknown): string {
+  const { command, operation, fields } = partsOf(words.commands, action);
+  if (!operation) return words.isFull ? textOf(action) : lengthOf(action);
+  const lines = fieldsOf(words, operation, fields);
+  return [command, ...(lines.length > 0 ? [`(${joined(lines)})`] : [])].join(" ");
 }
 
 /** The input with secrets as their length. */
-function shownOf(schema: InputSchema, input: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function shownOf({ isFull }: Words, schema: InputSchema, input: Fields): Fields {
   const masked = redact(schema, input);
-  return Object.fromEntries(
-    Object.entries(masked).map(([name, value]) => {
-      const given = input[name];
-      const length = typeof given === "string" ? given.length : (JSON.stringify(given) ?? "").length;
-      return [name, value === "***" ? `*** (${length} characters)` : value];
-    }),
-  );
+  const shown = (name: string, value: unknown) => {
+    const entry = entryOf(schema, name);
+    const { secret, judged } = entry ? metadataOf(entry) : { secret: true, judged: true };
+    if (!secret) return masked[name];
+    return isFull && judged ? value : lengthOf(value);
+  };
+  return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, shown(name, value)]));
 }
+
+const lengthOf = (value: unknown): string => {
+  const { length } = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return `*** (${length} characters)`;
+};

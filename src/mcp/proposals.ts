@@ -8,6 +8,7 @@
 import type { Operation } from "../core/operation";
 import { RecentMap } from "../lib/buckets";
 import { notFound } from "../lib/errors";
+import type { Effects } from "./effects";
 
 /** As long as an approval waits, in milliseconds. */
 export const LIFETIME_MS = 600_000;
@@ -24,7 +25,7 @@ export type Decision = "allowed" | "denied" | "expired";
 export interface Proposal {
   readonly operation: Operation;
   readonly input: Readonly<Record<string, unknown>>;
-  readonly effects: readonly string[];
+  readonly effects: Effects;
   readonly digest: string;
   readonly expires: number;
   /** What a person says, once one was asked. */

@@ -2,7 +2,7 @@
  * The records of a run: how it starts, what it reports, what is kept.
  */
 import * as v from "valibot";
-import { between, field, flag, seconds, secret, whole } from "../core/fields";
+import { between, field, flag, judged, seconds, whole } from "../core/fields";
 import { SCOPES } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS, STOP_ON_ERROR } from "../core/run";
 
@@ -27,7 +27,7 @@ export const RUN_OPTIONS = v.strictObject({
     "Scopes that the run is limited to (default: all that its caller has); it then starts no job and no sync, and ends with its client",
   ),
   variables: field(
-    v.optional(secret(v.record(v.string(), v.unknown())), {}),
+    v.optional(judged(v.record(v.string(), v.unknown())), {}),
     "Initial values of variables, by name",
   ),
   trace: flag(

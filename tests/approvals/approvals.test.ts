@@ -64,7 +64,7 @@ describe("an approval", () => {
     expect(deny(approval.id, grantOf("ann", "admin"))).toThrow("asked with this token");
     expect(deny(approval.id, grantOf("eve", "screen"))).toThrow("needs operate");
     expect(deny(high.id, BOB)).toThrow("needs admin");
-    expect(approvals.mayDecide(high, BOB)).toBe(false);
+    expect(approvals.list(BOB).find(({ id }) => id === high.id)?.may_decide).toBe(false);
     approvals.decide(approval.id, "denied", BOB);
     expect(deny(approval.id, OWNER)).toThrow("denied already");
     expect(deny("nothing", OWNER)).toThrow("no approval nothing");
@@ -113,6 +113,23 @@ describe("an approval", () => {
     for (let nth = 0; nth < 200; nth++)
       approvals.withdraw((await approvals.begin(question(BOB))).approval.id);
     expect(approvals.list()).toHaveLength(100);
+  });
+
+  test("shows in full what it is about to who may decide, while it waits, and to no event or row", async () => {
+    const seen: unknown[] = [];
+    const approvals = createApprovals({
+      publish: (_type, data) => void seen.push(data),
+      record: async (detail) => void seen.push(detail),
+    });
+    const full = 'AC_write (write_string="rm -rf ~\u001b")';
+    const { approval } = await approvals.begin(question(ANN, { detail: "***", full }));
+    const detailFor = (grant: Grant) => approvals.list(grant)[0]?.detail;
+    expect(detailFor(BOB)).toBe('AC_write (write_string="rm -rf ~\\x1b")');
+    for (const other of [ANN, grantOf("eve", "read", "screen")]) expect(detailFor(other)).toBe("***");
+    seen.push(approvals.decide(approval.id, "allowed", BOB));
+    expect(detailFor(BOB)).toBe("***");
+    expect(JSON.stringify(seen)).not.toContain("rm -rf");
+    expect(seen).toHaveLength(4);
   });
 
   test("shows control characters instead of sending them to a terminal", async () => {

@@ -29,8 +29,9 @@ testOnDisplay("an agent sees the screen, and types into a window once a person h
   });
   expect(text).toContain("3. AC_write");
   const confirmed = agent.call("confirm", { digest });
-  const { id, digest: shown } = await asked(server.call);
+  const { id, digest: shown, detail } = await asked(server.call);
   expect(shown).toBe(digest);
+  expect(detail).toContain('3. AC_write (write_string="Grüße vom Agenten\\n")');
   expect(await runsOf(server.call)).toEqual([]);
   expect((await server.call("/approvals/allow", post({ id }))).status).toBe(200);
   expect(dataIn((await confirmed).text)).toMatchObject({ ok: true });

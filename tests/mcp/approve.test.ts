@@ -1,7 +1,8 @@
 /** Changes that wait for a person. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { post, testServer } from "../support";
-import { asked, connectAgent, dataIn, ERAS, makeToken, rowsOf, runsOf } from "./support";
+import type { Service } from "../../src/service";
+import { caller, post, testServer } from "../support";
+import { approvalsOf, asked, connectAgent, dataIn, ERAS, makeToken, rowsOf, runsOf } from "./support";
 
 setDefaultTimeout(120_000);
 
@@ -57,4 +58,44 @@ describe.each(ERAS)("with --approve, for an agent of %s", (era) => {
     expect(errors.toSorted()).toEqual([false, true]);
     expect(await runsOf(host.call)).toHaveLength(1);
   });
+});
+
+/** The events of approvals that a server has published. */
+function published(service: Service): string[] {
+  const events = service.events();
+  const all = Array.from({ length: events.newest }, (_, nth) => events.at(nth + 1));
+  return all.flatMap((one) => (one?.type.name.startsWith("approval.") ? [one.text] : []));
+}
+
+test("who decides sees the text to be typed; rows, events and tokens that do not decide have its length alone", async () => {
+  await using host = await testServer({ service: approving });
+  const token = await makeToken(host.configDir, "bob", ["read", "operate"]);
+  await using agent = await connectAgent(host.server.url, token, { query });
+  const { digest, text } = await agent.propose("execute_actions", {
+    actions: [["AC_set_var", { name: "line", value: "rm -rf ~\n" }]],
+  });
+  expect(text).toContain('value="rm -rf ~\\n"');
+  const call = agent.call("confirm", { digest });
+  const { id, detail } = await asked(host.call);
+  expect(detail).toContain('AC_set_var (name="line"; value="rm -rf ~\\n")');
+  const seen = caller(host.server.url, token);
+  expect((await asked(seen)).detail).toContain('value="*** (9 characters)"');
+  const reader = caller(host.server.url, await makeToken(host.configDir, "eve", ["read"]));
+  expect((await reader("/approvals")).status).toBe(403);
+  const allowed = await (await host.call("/approvals/allow", post({ id }))).text();
+  await call;
+  const [over] = await approvalsOf(host.call);
+  const events = published(host.service);
+  expect(events).toHaveLength(2);
+  for (const kept of [allowed, JSON.stringify([over, events]), (await rowsOf(host.call)).join("\n")])
+    expect(kept).not.toContain("rm -rf");
+});
+
+test("a text that is too long for a person to read is not proposed", async () => {
+  await using host = await testServer({ service: approving });
+  await using agent = await connectAgent(host.server.url, `${host.server.token.current()}`, { query });
+  const { isError, text } = await agent.call("execute_actions", {
+    actions: [["AC_set_var", { name: "line", value: "x".repeat(20_000) }]],
+  });
+  expect([isError, text]).toEqual([true, expect.stringContaining("too long for a person to judge")]);
 });

@@ -50,9 +50,11 @@ test("with --approve, the owner of the host says yes at the server beside it", a
   await using server = await serveSource();
   const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write", "--approve"];
   await using agent = await startAgent(command, { ...envFor(server.configDir), SVC_TOKEN: server.token });
-  const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
+  const actions = [["AC_set_var", { name: "line", value: "rm -rf ~" }]];
+  const { digest } = await agent.propose("execute_actions", { actions });
   const call = agent.call("confirm", { digest });
-  const { id } = await asked(server.call);
+  const { id, detail } = await asked(server.call);
+  expect(detail).toContain('value="rm -rf ~"');
   expect((await server.call("/approvals/allow", post({ id }))).status).toBe(200);
   expect(dataIn((await call).text)).toMatchObject({ ok: true });
 });

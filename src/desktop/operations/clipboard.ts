@@ -2,7 +2,7 @@
  * The operations of the clipboard.
  */
 import * as v from "valibot";
-import { field, NO_INPUT, secret } from "../../core/fields";
+import { field, judged, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { inputOperation, NO_ROUTE, type Uses } from "../shared";
 
@@ -26,7 +26,7 @@ const setClipboard = inputOperation("set_clipboard", {
   example: { text: "Grüße" },
   leftOut: { ...NO_ROUTE, cli: "the text is gone when the process ends: use it in a script" },
   input: v.strictObject({
-    text: field(secret(v.pipe(v.string(), v.maxLength(MAX_TEXT))), "Any text; it may be secret"),
+    text: field(judged(v.pipe(v.string(), v.maxLength(MAX_TEXT))), "Any text; it may be secret"),
   }),
   output: v.null(),
   perform: (desktop, { text }, signal) => desktop.setClipboard(text, signal).then(() => null),
