@@ -39,6 +39,7 @@ export async function compile(
   const define = {
     SVC_VERSION: JSON.stringify(version),
     SVC_COMMIT: JSON.stringify(await sourceCommit(ROOT)),
+    SVC_TARGET: JSON.stringify(target),
     SVC_RELEASE_KEY: JSON.stringify(publicKeyOfBuild()),
     SVC_BOM: JSON.stringify(bom),
   };

@@ -67,6 +67,7 @@ const nouns: Registry["nouns"] = {
   sessions: { describe: "List and close peer sessions", load: () => import("./sessions") },
   sync: { describe: "Send the files of a folder to another host", load: () => import("./sync") },
   service: { describe: "Run svc serve as a system service", load: () => import("./service") },
+  version: { describe: "Show the version, or compare it with a release", load: () => import("./version") },
   licenses: {
     describe: "List embedded packages and their licences",
     load: () => import("./licenses"),

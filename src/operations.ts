@@ -55,6 +55,7 @@ import { operations as sessions } from "./peers/operations";
 import { eventTypes as planEvents } from "./plans/events";
 import { operations as planJobs } from "./plans/job/operations";
 import { operations as plans } from "./plans/operations";
+import { operations as release } from "./release/operations";
 import { eventTypes as runEvents } from "./runs/events";
 import { operations as runs } from "./runs/operations";
 import { operations as scripts } from "./runs/operations/scripts";
@@ -108,6 +109,7 @@ const all = [
   ...turn,
   ...daemon,
   ...licenses,
+  ...release,
   ...sessions,
   ...sync,
   ...desk,

@@ -244,6 +244,7 @@ const SCOPE_OF = {
     "traces.list",
     "usb.events",
     "usb.list",
+    "version.show",
     "witness.key",
   ],
   screen: [
@@ -535,6 +536,7 @@ const READING = [
   "traces.list",
   "usb.events",
   "usb.list",
+  "version.show",
   "witness.checkpoint",
   "witness.key",
 ];
