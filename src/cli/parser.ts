@@ -115,13 +115,21 @@ async function run(
 }
 
 /** `<script>`, `[name]` or `[tags..]` of a usage line. */
-function placeOf({ name, required, kind }: Flag): string {
+export function placeOf({ name, required, kind }: Flag): string {
   const shown = kind === "list" ? `${name}..` : name;
   return required ? `<${shown}>` : `[${shown}]`;
 }
 
 /** The help of a flag, with what stands in brackets after it. */
-const noted = (describe: string, note: string | undefined) => (note ? `${describe} (${note})` : describe);
+export const noted = (describe: string, note: string | undefined) =>
+  note ? `${describe} (${note})` : describe;
+
+/** The help of a flag, with its choices. */
+export function flagHelp({ name, kind, describe, choices, default: preset }: Flag): string {
+  const isOn = kind === "boolean" && preset === "true";
+  const values = kind === "boolean" ? choices?.map((choice) => `--${name}=${choice}`) : choices;
+  return noted(describe, isOn ? `--no-${name}: off` : values?.join(", "));
+}
 
 function declarePlace(argv: Argv, { name, kind, describe, choices, required }: Flag): void {
   const help = noted(describe, choices?.join(", "));
@@ -131,10 +139,7 @@ function declarePlace(argv: Argv, { name, kind, describe, choices, required }: F
 }
 
 function declareFlag(argv: Argv, flag: Flag, group: string): void {
-  const { name, kind, describe, choices, required } = flag;
-  const isOn = kind === "boolean" && flag.default === "true";
-  const values = kind === "boolean" ? choices?.map((choice) => `--${name}=${choice}`) : choices;
-  const note = isOn ? `--no-${name}: off` : values?.join(", ");
+  const { name, kind, required } = flag;
   const preset = flag.default === undefined ? {} : { defaultDescription: flag.default };
   const type =
     kind === "boolean"
@@ -142,7 +147,7 @@ function declareFlag(argv: Argv, flag: Flag, group: string): void {
       : { type: "string" as const, array: kind === "list", nargs: 1 };
   argv.option(name, {
     ...type,
-    describe: noted(describe, note),
+    describe: flagHelp(flag),
     demandOption: required,
     group,
     ...preset,

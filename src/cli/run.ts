@@ -46,7 +46,8 @@ const EXAMPLES: readonly Example[] = [
   ["svc diagnose", "Check this host"],
 ];
 
-const GRAMMAR = `Durations: 90s, 15m, 2h, 1d; a bare number counts seconds.
+/** What holds for the words of every command line, a line each. */
+export const GRAMMAR = `Durations: 90s, 15m, 2h, 1d; a bare number counts seconds.
 Sizes: 512MB, 1GiB; a bare number counts bytes.
 Times: ISO 8601 in UTC, such as 2026-04-01; or 1h for one hour ago.
 Lists: repeat the flag, or separate values with commas.
