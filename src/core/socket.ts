@@ -38,7 +38,7 @@ export interface SocketHandlers {
   message(message: string | Uint8Array): void;
   /** The client has sent a ping, which is answered already. */
   pinged?(data: Uint8Array): void;
-  /** What waited to be sent has gone. */
+  /** Some of what waited to be sent has gone; called again until all has. */
   drained?(): void;
   /** The server is about to stop: it ends the connection in some seconds. */
   stopping(): void;

@@ -17,9 +17,6 @@ const UNSENT_BYTES = 65_536;
 /** How much a client may send before it is let in, and ahead of the child, in bytes. */
 const MAX_EARLY_BYTES = 4_096;
 
-/** How often to look whether a client has read on, in milliseconds: under load a stream stood still once, as if no drain had come. */
-const LOOK_MS = 250;
-
 /** How long a client may take to end a connection that is closed, in milliseconds. */
 const LAST_MS = 3_000;
 
@@ -59,12 +56,7 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     gone.abort();
   };
 
-  /** Reads the child's end on, once the client has read what it was sent. */
-  const readOn = () => {
-    if (hasClosed || !local?.isPaused()) return;
-    if ((socket?.unsent() ?? 0) <= UNSENT_BYTES) local.resume();
-    else setTimeout(readOn, LOOK_MS).unref();
-  };
+  const isFull = () => (socket?.unsent() ?? 0) > UNSENT_BYTES;
 
   const relay = ({ path, key, closed, ...viewer }: Admitted) => {
     id = viewer.id;
@@ -77,9 +69,7 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     early = [];
     made.on("data", (bytes: Buffer<ArrayBuffer>) => {
       socket?.send(bytes);
-      if ((socket?.unsent() ?? 0) <= UNSENT_BYTES || made.isPaused()) return;
-      made.pause();
-      setTimeout(readOn, LOOK_MS).unref();
+      if (isFull()) made.pause();
     });
     made.on("error", (error) => close(CLOSE.broken, messageOf(error)));
     // What the child says of the end, a moment later, has the reason.
@@ -116,7 +106,8 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
         endWith(CLOSE.misused, "it sends before the server has greeted");
     },
     drained() {
-      local?.resume();
+      // A part of it, perhaps: with more each time, too much would wait, and the connection would be ended.
+      if (!isFull()) local?.resume();
     },
     stopping() {
       endWith(CLOSE.gone, "the server stops");
