@@ -37,6 +37,11 @@ export function createOpenAnswers(gate: Pick<Gate, "now">) {
     }
   };
 
+  const rest = () => {
+    clearInterval(timer);
+    timer = undefined;
+  };
+
   return {
     /**
      * An answer that opens. `signal` is aborted when it has to end; `ended` is to be called when it has.
@@ -45,16 +50,14 @@ export function createOpenAnswers(gate: Pick<Gate, "now">) {
      */
     open({ sha256, scopes }: Grant, lasts = false) {
       const one: Open = { sha256, scopes: scopes.join(), control: new AbortController(), lasts };
-      if (isStopping) one.control.abort();
       answers.add(one);
-      timer ??= setInterval(look, LOOK_MS);
+      if (isStopping) one.control.abort();
+      else timer ??= setInterval(look, LOOK_MS);
       return {
         signal: one.control.signal,
         ended(): void {
           answers.delete(one);
-          if (answers.size > 0) return;
-          clearInterval(timer);
-          timer = undefined;
+          if (answers.size === 0) rest();
         },
       };
     },
@@ -64,9 +67,10 @@ export function createOpenAnswers(gate: Pick<Gate, "now">) {
     exchanged(): void {
       for (const { control, lasts } of answers) if (!lasts) control.abort();
     },
-    /** Ends all, also those that begin from now on. */
+    /** Ends all, also those that begin from now on. One whose end nobody reports keeps no process alive. */
     stop(): void {
       isStopping = true;
+      rest();
       for (const { control } of answers) control.abort();
     },
   };

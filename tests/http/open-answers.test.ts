@@ -1,5 +1,5 @@
 /** Answers that stay open, and what ends them. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { OWNER } from "../../src/core/rights";
 import { createOpenAnswers } from "../../src/http/open-answers";
 
@@ -16,4 +16,15 @@ test("an exchange of the certificate ends streams, and leaves connections, which
   answers.look();
   expect(connection.signal.aborted).toBe(true);
   for (const { ended } of [stream, connection]) ended();
+});
+
+test("after the stop nothing is looked at any longer, also where nobody reports the end of an answer", () => {
+  using timers = spyOn(globalThis, "setInterval");
+  using cleared = spyOn(globalThis, "clearInterval");
+  const answers = createOpenAnswers({ now: () => OWNER });
+  const kept = answers.open(OWNER);
+  answers.stop();
+  expect(answers.open(OWNER).signal.aborted).toBe(true);
+  expect([kept.signal.aborted, timers.mock.calls.length]).toEqual([true, 1]);
+  expect(cleared.mock.calls[0]?.[0]).toBe(timers.mock.results[0]?.value as NodeJS.Timeout);
 });
