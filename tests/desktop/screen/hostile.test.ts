@@ -108,8 +108,10 @@ test("a viewer that answers no fence, or fences that were never sent, stalls by 
   expect(viewer.failure).toBeUndefined();
 });
 
-test("a flood of keys keeps neither other viewers nor calls from their turn", async () => {
+test("a flood of keys costs a bounded amount, and neither other viewers nor calls their turn", async () => {
   await using made = desktopOn(display.env);
+  await othersAreWell(made.desktop);
+  const before = memoryOf(childOf(made.desktop));
   const socket = await deaf(await openViewer(made.desktop, true));
   const strokes = Buffer.alloc(16 * 2_000);
   for (let nth = 0; nth < 2_000; nth++) {
@@ -125,6 +127,7 @@ test("a flood of keys keeps neither other viewers nor calls from their turn", as
   flood();
   await othersAreWell(made.desktop);
   await othersAreWell(made.desktop);
+  expect(memoryOf(childOf(made.desktop)) - before).toBeLessThan(100);
   socket.destroy();
 });
 

@@ -1,29 +1,21 @@
-/** What a viewer is sent that changes its mind. */
+/** One viewer: what it is sent when it changes its mind, and what it costs when it misbehaves. */
 import { expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import { createViewerClipboard } from "../../../src/desktop/screen/child/clipboard";
-import { createInput } from "../../../src/desktop/screen/child/input";
+import { createInput, type Input } from "../../../src/desktop/screen/child/input";
 import { openScreen } from "../../../src/desktop/screen/child/screen";
 import { createSession } from "../../../src/desktop/screen/child/session";
 import { temporaryFolder, until } from "../../support";
+import { colours } from "./picture";
 import { QUALITY_6, TIGHT, view, ZRLE } from "./viewer";
-
-/** As many colours as a film has, the same each time. */
-function film(count: number): Int32Array {
-  let seed = 1;
-  return Int32Array.from({ length: count }, () => {
-    seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fff_ffff;
-    return (seed >> 4) & 0xff_ffff;
-  });
-}
 
 /** A session of its own for each connection to a screen that stays as it is. */
 async function serveSessions(
   pixels: Int32Array,
   size: { width: number; height: number },
-  handshakeMs?: number,
+  { handshakeMs, input }: { readonly handshakeMs?: number; readonly input?: Input } = {},
 ) {
   const folder = temporaryFolder();
   const idle = {
@@ -38,9 +30,10 @@ async function serveSessions(
   const ended: string[] = [];
   const server = createServer((socket) =>
     createSession({
-      ...{ socket, screen, name: "test", control: false, ended: (reason) => void ended.push(reason) },
+      ...{ socket, screen, name: "test", ended: (reason) => void ended.push(reason) },
       ...(handshakeMs !== undefined && { handshakeMs }),
-      input: createInput({ keys: async () => {}, point: async () => {} }, false),
+      control: input !== undefined,
+      input: input ?? createInput({ keys: async () => {}, point: async () => {} }, false),
       clipboard: createViewerClipboard(none, false),
     }),
   );
@@ -59,20 +52,52 @@ async function serveSessions(
 
 test("a viewer that never finishes the handshake is ended, and one that has is not", async () => {
   const size = { width: 64, height: 64 };
-  using made = await serveSessions(new Int32Array(size.width * size.height), size, 300);
+  using made = await serveSessions(new Int32Array(size.width * size.height), size, { handshakeMs: 2_000 });
   using viewer = await view({ path: made.path, key: "" });
   viewer.encodings(TIGHT);
   viewer.start();
   const silent = connect(made.path).resume();
   await once(silent, "close");
-  expect(made.ended).toEqual(["it did not shake hands within 0.3 s"]);
+  expect(made.ended).toEqual(["it did not shake hands within 2 s"]);
   viewer.encodings(ZRLE);
   await until("more", () => viewer.updates > 0 || undefined);
 });
 
+test("no more keys are read than may wait, and all of them are struck in the end", async () => {
+  const free = Promise.withResolvers<void>();
+  let [taken, struck] = [0, 0];
+  const devices = {
+    async keys(strokes: readonly unknown[]) {
+      await free.promise;
+      struck += strokes.length;
+    },
+    point: async () => {},
+  };
+  const made = createInput(devices, true);
+  const input: Input = {
+    ...made,
+    take(...stroke) {
+      taken += 1;
+      made.take(...stroke);
+    },
+  };
+  const size = { width: 64, height: 64 };
+  using served = await serveSessions(new Int32Array(size.width * size.height), size, { input });
+  using viewer = await view({ path: served.path, key: "" });
+  const COUNT = 100_000;
+  const strokes = Buffer.alloc(8 * COUNT);
+  for (let nth = 0; nth < COUNT; nth++) strokes.set([4, 1 - (nth % 2), 0, 0, 0, 0, 0, 97], 8 * nth);
+  viewer.socket.write(strokes);
+  await until("the first keys", () => taken > 100 || undefined);
+  for (let nth = 0; nth < 300; nth++) await new Promise(setImmediate);
+  expect(taken).toBeLessThan(300);
+  free.resolve();
+  await until("all of them", () => struck === COUNT || undefined);
+});
+
 test("a picture that has rested comes again in the encoding that the viewer takes then", async () => {
   const size = { width: 128, height: 64 };
-  const pixels = film(size.width * size.height);
+  const pixels = colours(size.width * size.height);
   using made = await serveSessions(pixels, size);
   using viewer = await view({ path: made.path, key: "" });
   viewer.encodings(TIGHT, QUALITY_6);

@@ -114,6 +114,7 @@ export async function view(door: Door | { readonly port: number }, version = "RF
   const cut: Array<{ extended: boolean; body: Buffer }> = [];
   const fences: Buffer[] = [];
   let updates = 0;
+  let jpegs = 0;
   let continuous = false;
   let canContinue = false;
   let answersFences = true;
@@ -150,6 +151,7 @@ export async function view(door: Door | { readonly port: number }, version = "RF
       return;
     }
     if (control === 0x90) {
+      jpegs += 1;
       const jpeg = await read(await compact());
       const { data, channels } = decode(await new Bun.Image(jpeg).png().bytes());
       for (let at = 0; at < w * h; at++) {
@@ -306,6 +308,10 @@ export async function view(door: Door | { readonly port: number }, version = "RF
     },
     get updates() {
       return updates;
+    },
+    /** How many rectangles came as JPEGs. */
+    get jpegs() {
+      return jpegs;
     },
     get isContinuous() {
       return continuous;

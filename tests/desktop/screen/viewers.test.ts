@@ -18,6 +18,7 @@ import {
   SIZE,
   startDisplay,
 } from "../support";
+import { showPicture } from "./picture";
 import {
   CONTINUOUS,
   CURSOR,
@@ -113,15 +114,13 @@ describe("a viewer sees the screen and the pointer to the last pixel", () => {
   });
 
   test("and as it was, once a picture has rested, where JPEGs are welcome", async () => {
-    const picture = Bun.spawn(["xsetroot", "-mod", "3", "3", "-fg", "#12ab34", "-bg", "#cd5678"], {
-      env: display.env,
-    });
-    await picture.exited;
+    using _picture = await showPicture(display.env);
     const { door } = await openViewer(desktop);
     using viewer = await view(door);
     viewer.encodings(TIGHT, QUALITY_6, FENCE, CONTINUOUS);
     viewer.start();
     await viewer.shows(() => pointedScreenOf(desktop, display.env));
+    expect(viewer.jpegs).toBeGreaterThan(0);
   });
 
   test.each(["RFB 003.003\n", "RFB 003.007\n"])("with a viewer of %j", async (version) => {
