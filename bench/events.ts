@@ -14,7 +14,7 @@ const ALLOWED_BYTES = 32 * 1_024;
 export async function bench(): Promise<Figure[]> {
   using folder = temporaryFolder();
   await using svc = await startSvc(folder.path);
-  const tokens = [TOKEN, ...Array.from({ length: TOKENS - 1 }, (_, nth) => addToken(folder.path, nth))];
+  const tokens = tokensOf(folder.path);
   await follow(svc.url, tokens, 16, async () => {});
   // What the first streams need is not what each keeps.
   await Bun.sleep(1_000);
@@ -42,6 +42,11 @@ export async function bench(): Promise<Figure[]> {
   ];
 }
 
+/** Tokens for {@link STREAMS} streams, the first of them the host's own. */
+export function tokensOf(configDir: string): string[] {
+  return [TOKEN, ...Array.from({ length: TOKENS - 1 }, (_, nth) => addToken(configDir, nth))];
+}
+
 function addToken(configDir: string, nth: number): string {
   const { stdout } = Bun.spawnSync([
     ...[BINARY, "token", "add", `follower-${nth}`, "--scope", "read"],
@@ -51,7 +56,7 @@ function addToken(configDir: string, nth: number): string {
 }
 
 /** Opens the streams, has `ready` called, and measures {@link EVENTS} events. @returns the delays of all of them. */
-async function follow(
+export async function follow(
   url: string,
   tokens: readonly string[],
   count: number,

@@ -1,47 +1,71 @@
 /**
- * `bun run bench [name…]`: runs every module of `bench/`, or those whose file name holds one of the names, one after the
- * other, and prints one table: each ratio beside its goal. When all of them ran, `docs/performance.md` is written anew.
- * Exit code 1 when a goal was missed or a bench failed.
+ * `bun run bench [name…] [--once] [--compare REF]`: runs every module of `bench/`, or those whose file name holds one of the names,
+ * and prints one table: each ratio beside its goal, and between which values it lies. A module whose figures are of one measurement
+ * each is run three times, with `--once` not. When all modules ran so, `docs/performance.md` is written anew. With `--compare`, the
+ * same benches of that commit run in turn with these, and the table shows what has changed since. Exit code 1 when a goal was not
+ * met or a bench failed.
  */
 import { readdirSync } from "node:fs";
-import { cpus, totalmem } from "node:os";
+import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { ROOT } from "../build/targets";
 import { messageOf } from "../src/lib/errors";
-import { BINARY, type Figure, type Goal } from "./support";
+import { compareWith } from "./compare";
+import { BINARY, type Figure } from "./support";
+import { pageOf, ratiosOf, tableOf, verdictOf } from "./table";
 
 type Bench = { readonly bench: () => Promise<Figure[]> };
 
-const NOT_BENCHES = new Set(["run.ts", "support.ts"]);
+const NOT_BENCHES = new Set(["run.ts", "support.ts", "table.ts", "compare.ts"]);
+/** How often a figure is measured, at least. */
+const TIMES = 3;
 
-const wanted = process.argv.slice(2);
+const { values, positionals: wanted } = parseArgs({
+  options: { once: { type: "boolean", default: false }, compare: { type: "string" } },
+  allowPositionals: true,
+});
 const files = readdirSync(import.meta.dir)
   .filter((name) => name.endsWith(".ts") && !NOT_BENCHES.has(name))
   .filter((name) => wanted.length === 0 || wanted.some((part) => name.includes(part)))
   .sort();
 if (files.length === 0) throw new Error(`no bench is named ${wanted.join(" or ")}`);
 
-const figures: Figure[] = [];
-let broken = 0;
-for (const file of files) {
-  console.error(`bench/${file} …`);
-  try {
-    const { bench }: Bench = await import(join(import.meta.dir, file));
-    figures.push(...(await bench()));
-  } catch (error) {
-    broken++;
-    console.error(`bench/${file} failed: ${messageOf(error)}`);
-  }
-}
-const report = `${machine()}\n\n${tableOf(figures)}\n`;
-console.log(report);
-if (wanted.length === 0 && broken === 0) await Bun.write(join(ROOT, "docs", "performance.md"), page(report));
-process.exitCode = broken === 0 && figures.every(meets) ? 0 : 1;
+if (values.compare === undefined) await measure();
+else console.log(`${machine()}\n\n${await compareWith(values.compare, wanted)}`);
 
-/** A ratio that could not be measured meets nothing. */
-function meets({ ratio, goal }: Figure): boolean {
-  const bound = Number(goal.slice(3));
-  return goal.startsWith(">=") ? ratio >= bound : ratio <= bound;
+async function measure(): Promise<void> {
+  const figures: Figure[] = [];
+  let broken = 0;
+  for (const file of files) {
+    try {
+      figures.push(...(await run(file)));
+    } catch (error) {
+      broken++;
+      console.error(`bench/${file} failed: ${messageOf(error)}`);
+    }
+  }
+  const report = `${machine()}\n\n${tableOf(figures)}\n`;
+  console.log(report);
+  if (wanted.length === 0 && broken === 0 && !values.once) {
+    await Bun.write(join(ROOT, "docs", "performance.md"), pageOf(report, figures));
+  }
+  process.exitCode = broken === 0 && figures.every((figure) => verdictOf(figure) === "met") ? 0 : 1;
+}
+
+/** The figures of a bench, with all of the ratios that were measured. */
+async function run(file: string): Promise<Figure[]> {
+  const { bench }: Bench = await import(join(import.meta.dir, file));
+  let figures: Figure[] = [];
+  do {
+    console.error(`bench/${file} …`);
+    const again = await bench();
+    figures = again.map((figure) => {
+      const before = figures.find(({ name }) => name === figure.name);
+      return { ...figure, ratio: [...(before ? ratiosOf(before) : []), ...ratiosOf(figure)] };
+    });
+  } while (!values.once && figures.some((figure) => ratiosOf(figure).length < TIMES));
+  return figures;
 }
 
 /** What the figures were measured with. */
@@ -54,38 +78,7 @@ function machine(): string {
     `${process.platform}-${process.arch}`,
     `${cpus().length} × ${processor?.model ?? "unknown"}`,
     memory,
+    `load ${loadavg()[0]?.toFixed(1)}`,
     new Date().toISOString().slice(0, 10),
   ].join(" · ");
-}
-
-/** The figures as a table in Markdown. */
-function tableOf(figures: readonly Figure[]): string {
-  const rows = figures.map((figure) => [
-    figure.name,
-    figure.ratio.toFixed(2),
-    shown(figure.goal),
-    meets(figure) ? "met" : "MISSED",
-    figure.detail,
-  ]);
-  const table = [["figure", "ratio", "goal", "", "measured / baseline"], ...rows];
-  const widths = [0, 1, 2, 3, 4].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]) =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
-  const [head = [], ...body] = table;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...body.map(line)].join("\n");
-}
-
-/** The page that keeps the last report. */
-function page(report: string): string {
-  return `# Performance
-
-Generated by \`npm run bench\`, which runs every benchmark. Each figure is the ratio of svc to a baseline. Both are measured in the same
-run, on the same machine and in turns, so that a slow or busy machine slows both; the last column has both values. The file in
-\`bench/\` that measures a figure describes its baseline at the top.
-
-${report}`;
-}
-
-function shown(goal: Goal): string {
-  return goal.replace(">=", "≥").replace("<=", "≤");
 }

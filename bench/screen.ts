@@ -187,7 +187,7 @@ async function manyViewers(svc: Rival, stage: Stage, viewer: Viewer): Promise<Fi
 }
 
 /** Asks for what changed every 25 ms and reads nothing of the answers. */
-function openSink({ url, protocols }: Entrance): WebSocket {
+export function openSink({ url, protocols }: Entrance): WebSocket {
   const socket = new WebSocket(url, [...protocols]);
   socket.binaryType = "arraybuffer";
   const request = (incremental: number) =>

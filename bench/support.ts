@@ -13,11 +13,13 @@ export type Goal = `>= ${number}` | `<= ${number}`;
 /** One measured ratio beside what it has to be. */
 export interface Figure {
   readonly name: string;
-  /** What was measured over its baseline, measured in the same run; NaN when it could not be measured. */
-  readonly ratio: number;
+  /** What was measured over its baseline, measured in the same run, or of each round; NaN when it could not be measured. */
+  readonly ratio: number | readonly number[];
   readonly goal: Goal;
   /** Both absolute values with their units, or why there are none. */
   readonly detail: string;
+  /** A picture of it, in characters. */
+  readonly plot?: string;
 }
 
 /** The compiled binary, as `bun run build` leaves it. */
@@ -30,34 +32,63 @@ export function median(values: readonly number[]): number {
   return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
 }
 
-/** What {@link paired} found: medians over the rounds. */
+/**
+ * Where the median of a ratio lies, with 95 % certainty: between two order statistics of its measurements, whatever their
+ * distribution (the sign test). With fewer than six, which cannot give that certainty, between the least and the greatest.
+ */
+export function spreadOf(ratios: readonly number[]): { readonly low: number; readonly high: number } {
+  const sorted = ratios.toSorted((a, b) => a - b);
+  const count = sorted.length;
+  let outside = 0;
+  /** The chance that exactly `below` of the measurements are below the median. */
+  let chance = 2 ** -count;
+  let cut = 0;
+  for (let below = 0; 2 * (outside + chance) <= 0.05 && 2 * below < count; below++) {
+    outside += chance;
+    chance *= (count - below) / (below + 1);
+    cut = below;
+  }
+  return { low: sorted[cut] ?? Number.NaN, high: sorted[count - 1 - cut] ?? Number.NaN };
+}
+
+/** What {@link paired} found. */
 export interface Pair {
-  readonly ratio: number;
+  /** Of each round. */
+  readonly ratio: readonly number[];
+  /** The medians over the rounds. */
   readonly subject: number;
   readonly baseline: number;
 }
 
+/** The spread that is narrow enough, as a share of the median. */
+const NARROW = 0.1;
+
 /**
- * Measures both in turn, so that what slows the machine down slows both; `ratio` is the median of the rounds' ratios.
+ * Measures both in turn, so that what slows the machine down slows both, until the ratio is known to a tenth.
  *
- * @param rounds how many are counted; one more goes before them to warm up.
+ * @param rounds the fewest that are counted; one more goes before them to warm up, and there are at most three times as many.
  */
 export async function paired(
   subject: () => Promise<number>,
   baseline: () => Promise<number>,
-  rounds = 5,
+  rounds = 6,
 ): Promise<Pair> {
   await subject();
   await baseline();
   const found: Array<{ subject: number; baseline: number }> = [];
-  for (let round = 0; round < rounds; round++) {
+  const ratios = () => found.map((pair) => pair.subject / pair.baseline);
+  const isKnown = () => {
+    const { low, high } = spreadOf(ratios());
+    return high - low <= NARROW * median(ratios());
+  };
+  for (let round = 0; round < rounds || (round < 3 * rounds && !isKnown()); round++) {
     // Who goes first alternates: the second of two often finds caches warm.
     const first = round % 2 === 0 ? await subject() : await baseline();
     const second = round % 2 === 0 ? await baseline() : await subject();
     found.push(round % 2 === 0 ? { subject: first, baseline: second } : { subject: second, baseline: first });
   }
   return {
-    ratio: median(found.map((pair) => pair.subject / pair.baseline)),
+    ratio: ratios(),
     subject: median(found.map((pair) => pair.subject)),
     baseline: median(found.map((pair) => pair.baseline)),
   };
