@@ -68,6 +68,10 @@ const nouns: Registry["nouns"] = {
   sync: { describe: "Send the files of a folder to another host", load: () => import("./sync") },
   service: { describe: "Run svc serve as a system service", load: () => import("./service") },
   version: { describe: "Show the version, or compare it with a release", load: () => import("./version") },
+  upgrade: {
+    describe: "Replace this program by a newer one, and go back where that fails",
+    load: () => import("./upgrade"),
+  },
   licenses: {
     describe: "List embedded packages and their licences",
     load: () => import("./licenses"),

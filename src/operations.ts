@@ -55,6 +55,7 @@ import { operations as sessions } from "./peers/operations";
 import { eventTypes as planEvents } from "./plans/events";
 import { operations as planJobs } from "./plans/job/operations";
 import { operations as plans } from "./plans/operations";
+import { eventTypes as upgradeEvents } from "./release/events";
 import { operations as release } from "./release/operations";
 import { eventTypes as runEvents } from "./runs/events";
 import { operations as runs } from "./runs/operations";
@@ -149,6 +150,7 @@ export const eventTypes: readonly EventType[] = [
   ...approvalEvents,
   ...screenEvents,
   ...witnessEvents,
+  ...upgradeEvents,
 ];
 
 /** Every operation of svc. Each names the slice of the service that it uses; the service has them all. */

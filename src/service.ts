@@ -32,6 +32,7 @@ import { SERVICE_OPTIONS, type ServiceOptions } from "./service/options";
 import { serverReport } from "./service/running";
 import { startJob } from "./service/start-job";
 import { createTokenUses } from "./service/token-uses";
+import { watchOwnUpgrade } from "./service/upgraded";
 import { createNotifyPins, startUpkeep } from "./service/upkeep";
 import type { Syncs } from "./sync/manager";
 import { createRevocations } from "./trust/revocations";
@@ -582,10 +583,18 @@ export function createService({
       // Before plans go on, which would take its hosts for gone.
       await service.openHub();
       const endUpkeep = startUpkeep(service, { ...looks, ...later }, tellPins);
+      const endWatch = watchOwnUpgrade({
+        ...{ log, publish },
+        async record(detail) {
+          const row = { event_type: "upgrade", host_id: null, viewer_id: null, detail };
+          await (await service.audit())?.append(row);
+        },
+      });
       let leaving: Promise<void> | undefined;
       const stop = () => {
         runsJobs = false;
         endUpkeep();
+        endWatch();
         madeScheduler?.stop();
         if (hasJoined) leaving ??= keeper().then((link) => link.stop());
         return leaving;
@@ -693,6 +702,7 @@ export function createService({
       (syncs) => syncs.stopAll(),
     ),
     untilRevoked: revocations.until,
+    daemonsRunning: async (binary) => (await import("./service/daemons")).daemonsRunning(binary),
     async endWorkOf(token) {
       const jobs = hasJobs() ? await (await service.scheduler()).disown("token", token) : 0;
       await endRevoked();

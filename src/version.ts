@@ -18,5 +18,8 @@ export const target: string = typeof SVC_TARGET === "string" ? SVC_TARGET : "sou
 /** The public key of minisign that verifies releases, 56 characters of base64; empty in a build without one. */
 export const releaseKey: string = typeof SVC_RELEASE_KEY === "string" ? SVC_RELEASE_KEY : "";
 
+/** The program of this process, absolute and without links. @throws the system error once it has been removed. */
+export const programPath = (): string => process.getBuiltinModule("node:fs").realpathSync(process.execPath);
+
 /** Whether this is the compiled binary rather than the source tree. */
 export const compiled: boolean = typeof SVC_VERSION === "string";

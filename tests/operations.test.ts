@@ -397,6 +397,7 @@ const SCOPE_OF = {
     "nats.grant",
     "nats.use",
     "plan.adopt",
+    "release.upgrade",
     "rest.start",
     "rest.stop",
     "screen.proxy",

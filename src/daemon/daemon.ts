@@ -47,6 +47,12 @@ export interface DaemonPlan {
   /** Once the file is removed. */
   readonly forget: string[][];
   readonly status: string[];
+  /** Starts it anew and does not wait until it is ready; also after it has failed too often. */
+  readonly restart: string[][];
+  /** What the content of such a file says: the program, and its `{config_dir}` (null: the default); undefined for what svc has not written. */
+  readonly read: (
+    content: string,
+  ) => { readonly binary: string; readonly configDir: string | null } | undefined;
   readonly logs: (follow: boolean) => string[];
 }
 

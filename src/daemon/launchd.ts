@@ -3,7 +3,7 @@
  * not.
  */
 import { join } from "node:path";
-import { fill } from "../lib/fill";
+import { fill, unescaped } from "../lib/fill";
 import type { DaemonOptions, DaemonPlan } from "./daemon";
 import propertyList from "./templates/svc.serve.plist" with { type: "text" };
 
@@ -28,6 +28,17 @@ export function launchdPlan({ binary, flags, system, configDir, home, userId }: 
     uninstall: [["launchctl", "bootout", `${domain}/${LABEL}`]],
     forget: [],
     status: ["launchctl", "print", `${domain}/${LABEL}`],
+    restart: [["launchctl", "kickstart", "-k", `${domain}/${LABEL}`]],
+    read(text) {
+      const stringAfter = (key: string) => {
+        const found = text.split(`<key>${key}</key>`)[1];
+        const [, escaped] = /^\s*(?:<array>\s*)?<string>([^<]*)<\/string>/.exec(found ?? "") ?? [];
+        return escaped === undefined ? undefined : unescaped(escaped);
+      };
+      const program = stringAfter("ProgramArguments");
+      if (program === undefined) return undefined;
+      return { binary: program, configDir: stringAfter("SVC_CONFIG_DIR") ?? (system ? own : null) };
+    },
     logs: (follow) => ["tail", "-n", "100", ...(follow ? ["-F"] : []), log],
   };
 }

@@ -4,7 +4,7 @@
  */
 import { win32 } from "node:path";
 import { badInput } from "../lib/errors";
-import { fill } from "../lib/fill";
+import { fill, unescaped } from "../lib/fill";
 import type { DaemonOptions, DaemonPlan } from "./daemon";
 import task from "./templates/svc-task.xml" with { type: "text" };
 
@@ -36,6 +36,19 @@ export function scheduledTaskPlan(options: DaemonOptions): DaemonPlan {
     install: [schtasks("/Create", "/XML", path, "/F"), schtasks("/Run")],
     uninstall: [schtasks("/End"), schtasks("/Delete", "/F")],
     forget: [],
+    restart: [schtasks("/End"), schtasks("/Run")],
+    read(text) {
+      const [, escaped = ""] = /<Arguments>([^<]*)<\/Arguments>/.exec(text) ?? [];
+      const [, line = ""] = /^\/d \/s \/c "(.*) >> /s.exec(unescaped(escaped)) ?? [];
+      const words = Array.from(
+        line.matchAll(/"([^"]*)"|(\S+)/g),
+        ([, inQuotes, bare]) => inQuotes ?? bare ?? "",
+      );
+      const [program] = words;
+      if (program === undefined) return undefined;
+      const at = words.lastIndexOf("--config-dir");
+      return { binary: program, configDir: at < 0 ? null : (words[at + 1] ?? null) };
+    },
     status: schtasks("/Query", "/V", "/FO", "LIST"),
     logs(follow) {
       const script = `Get-Content -Tail 100 ${follow ? "-Wait " : ""}-LiteralPath '${log.replaceAll("'", "''")}'`;

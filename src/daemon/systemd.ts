@@ -46,6 +46,14 @@ export function systemdPlan({ system, home, binary, flags, configDir }: DaemonOp
     uninstall: [systemctl("disable", "--now", UNIT)],
     forget: [systemctl("daemon-reload")],
     status: systemctl("status", "--no-pager", UNIT),
+    restart: [systemctl("reset-failed", UNIT), systemctl("restart", "--no-block", UNIT)],
+    read(text) {
+      const [program] = wordsIn(/^ExecStart=(.*)$/m.exec(text)?.[1] ?? "");
+      const [variable] = wordsIn(/^Environment=(.*)$/m.exec(text)?.[1] ?? "");
+      if (program === undefined) return undefined;
+      const [, folder = null] = /^SVC_CONFIG_DIR=(.*)$/s.exec(variable ?? "") ?? [];
+      return { binary: program, configDir: folder };
+    },
     logs(follow) {
       const mode = follow ? "--follow" : "--no-pager";
       return ["journalctl", ...scope, "--unit", UNIT, "--lines", "100", mode];
@@ -57,4 +65,12 @@ export function systemdPlan({ system, home, binary, flags, configDir }: DaemonOp
 function quoted(word: string): string {
   const plain = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
   return /^[\w@%+=:,./-]+$/.test(plain) ? plain : `"${plain.replaceAll(/["\\]/g, "\\$&")}"`;
+}
+
+/** The words of a line that {@link quoted} has written. */
+function wordsIn(line: string): string[] {
+  const words = line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g);
+  return Array.from(words, ([, inQuotes, bare]) =>
+    (inQuotes?.replaceAll(/\\(.)/g, "$1") ?? bare ?? "").replaceAll("%%", "%").replaceAll("$$", "$"),
+  );
 }

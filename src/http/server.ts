@@ -19,6 +19,7 @@ import { watchPreviousTokens } from "../trust/own-rotation";
 import { openToken } from "../trust/owner-token";
 import { digestToken, type GrantOf, ownerToken } from "../trust/scopes";
 import { noteTokenUse } from "../trust/token-use";
+import { version } from "../version";
 import { createApp } from "./app";
 import type { RunOne } from "./call";
 import { createClientResolver } from "./client-address";
@@ -209,6 +210,7 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
       url,
       host,
       pid: process.pid,
+      version,
       token_file: token.file && resolve(token.file),
       ...(tls && {
         pin: pinNow(),

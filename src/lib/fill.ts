@@ -17,3 +17,9 @@ export function fill(
     return line && text !== "" ? `${text}\n` : text;
   });
 }
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#x27": "'" };
+
+/** What `Bun.escapeHTML` has made `text` of. */
+export const unescaped = (text: string): string =>
+  text.replaceAll(/&(amp|lt|gt|quot|#x27);/g, (_, name: string) => ENTITIES[name] ?? "");

@@ -16,6 +16,8 @@ const RUN_FILE = v.object({
   /** The pin of its TLS key; absent where it speaks plain http. */
   pin: v.optional(v.string()),
   pid: v.number(),
+  /** Of svc. Versions before it do not say. */
+  version: v.optional(v.string()),
   /** Null when the token is not from a file. */
   token_file: v.optional(v.nullable(v.string())),
   /** The operator's certificate; null where it uses the one of `{config_dir}`. */

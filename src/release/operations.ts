@@ -1,7 +1,9 @@
 import * as v from "valibot";
-import { field } from "../core/fields";
+import { field, flag, path } from "../core/fields";
 import { operation } from "../core/operation";
-import { commit, releaseKey, target, version } from "../version";
+import { unavailable } from "../lib/errors";
+import { commit, compiled, programPath, releaseKey, target, version } from "../version";
+import type { Daemon } from "./upgrade";
 
 export const PUBLIC_KEY = field(
   v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
@@ -71,4 +73,73 @@ export const showVersion = operation({
   },
 });
 
-export const operations = [showVersion];
+/** What upgrades the program of this process. */
+interface UpgradeUses {
+  /** Those that run it. @param binary absolute, without links. */
+  daemonsRunning(binary: string): Promise<readonly Daemon[]>;
+}
+
+const PATH = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096));
+
+export const upgradeHere = operation({
+  name: "release.upgrade",
+  summary: "Replace this program by a signed one, restart its daemon, and go back where that does not answer",
+  scope: "admin",
+  subcommand: "upgrade",
+  changes: "announces",
+  leftOut: {
+    http: "it ends the process that would answer; a desk upgrades hosts by a plan",
+    script: "it ends the process that would run the script; a desk upgrades hosts by a plan",
+  },
+  input: v.strictObject({
+    file: field(path(PATH), "The binary of a release, with its signature FILE.minisig beside it"),
+    signature: field(v.optional(path(PATH)), "The signature (default: FILE.minisig)"),
+    public_key: PUBLIC_KEY,
+    allow_downgrade: flag("Also take a version that is not newer"),
+    dry_run: flag("Verify the file, and change nothing"),
+  }),
+  output: v.object({
+    from: v.string(),
+    to: v.string(),
+    /** The program that was replaced. */
+    program: v.string(),
+    /** Where the old one is kept. */
+    previous: v.string(),
+    /** The daemons that were started anew. */
+    restarted: v.array(v.string()),
+    dry_run: v.boolean(),
+  }),
+  async run(service: UpgradeUses, { file, signature, public_key, allow_downgrade, dry_run }, caller) {
+    const [{ upgrade }, { upgradeFiles }, { verifyingKey }, { SIGNATURE_EXTENSION }] = await Promise.all([
+      import("./upgrade"),
+      import("./files"),
+      import("./key"),
+      import("./minisign"),
+    ]);
+    if (!compiled) throw unavailable("this svc runs from its source: there is no program to replace");
+    const key = verifyingKey(public_key);
+    if (key === null) {
+      throw unavailable(
+        "this svc has no release key, so nobody knows who made the file: name the key with --public-key",
+      );
+    }
+    const binary = programPath();
+    const { from, to, restarted } = await upgrade(
+      { file, signature: signature ?? `${file}${SIGNATURE_EXTENSION}` },
+      {
+        ...{ binary, version, target, key, dryRun: dry_run },
+        id: crypto.randomUUID(),
+        allowDowngrade: allow_downgrade,
+        daemons: await service.daemonsRunning(binary),
+        announce(next) {
+          caller.signal.throwIfAborted();
+          return caller.announce(`upgrade ${version} -> ${next} by the key ${key.id}`);
+        },
+      },
+    );
+    const { previous } = upgradeFiles(binary);
+    return { from, to, program: binary, previous, restarted: [...restarted], dry_run };
+  },
+});
+
+export const operations = [showVersion, upgradeHere];

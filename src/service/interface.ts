@@ -45,6 +45,7 @@ import type { Sessions } from "../peers/sessions";
 import type { PlanJobs } from "../plans/job/accept";
 import type { OtherPlans } from "../plans/others";
 import type { Plans } from "../plans/plans";
+import type { Daemon } from "../release/upgrade";
 import type { Executor } from "../runs/executor";
 import type { History } from "../runs/history";
 import type { Runs } from "../runs/runs";
@@ -182,6 +183,8 @@ export interface Service {
   relayedViewers(): Promise<RelayedViewers>;
   /** How many viewers there are: asking loads nothing. */
   viewersNow(): number;
+  /** The daemons that run a program. @param binary absolute, without links. */
+  daemonsRunning(binary: string): Promise<readonly Daemon[]>;
   /**
    * Stops what a token that was revoked has started: disables its jobs; in this process, cancels its runs and requests, stops
    * its syncs and closes its sessions.

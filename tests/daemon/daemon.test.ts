@@ -81,6 +81,26 @@ describe("a systemd unit", () => {
   });
 });
 
+test("the program and the folder of an installed daemon are read back from its file, on every platform", () => {
+  const word = fc
+    .string({ minLength: 1, unit: "grapheme" })
+    .filter((text) => !/[\p{Cc}\ufffe\uffff"%]/u.test(text));
+  const platform = fc.constantFrom<NodeJS.Platform>("linux", "darwin", "win32");
+  fc.assert(
+    fc.property(platform, word, fc.option(word), fc.array(word), (os, name, folder, flags) => {
+      const binary = `/opt/${name}`;
+      const configDir = folder === null ? null : `/srv/${folder}`;
+      const { file, read } = planDaemon({ ...OPTIONS, binary, configDir, flags }, os);
+      expect(read(file.content)).toEqual({ binary, configDir });
+    }),
+  );
+  for (const os of ["linux", "darwin", "win32"] as const) {
+    expect(planDaemon(OPTIONS, os).read("something else")).toBeUndefined();
+    const { file, read } = planDaemon({ ...OPTIONS, system: true }, os);
+    expect(read(file.content)?.configDir).toMatch(/svc$/);
+  }
+});
+
 /** What `script` makes of the files that plans with `flags` come to; it is given their paths. */
 async function readBack(platform: NodeJS.Platform, flags: readonly string[][], script: string) {
   using folder = temporaryFolder();
@@ -97,7 +117,15 @@ async function readBack(platform: NodeJS.Platform, flags: readonly string[][], s
   return read;
 }
 
-const NOTHING = { install: [], uninstall: [], forget: [], status: [], logs: () => [] };
+const NOTHING = {
+  install: [],
+  uninstall: [],
+  forget: [],
+  status: [],
+  restart: [],
+  read: () => undefined,
+  logs: () => [],
+};
 
 /** Words of any characters but those that `without` matches. */
 const anyFlags = (without: RegExp) =>

@@ -1,0 +1,189 @@
+/**
+ * Putting a newer program in the place of this one, and going back where the newer one does not answer.
+ *
+ * The promise: the program is replaced whole or not at all, by what the release key has signed for this target. Where its daemons
+ * are not ready with it in time, the old program is put back, and they are started again.
+ */
+import { accessSync, chmodSync, constants, mkdirSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { conflict, forbidden, messageOf, systemCode, unavailable } from "../lib/errors";
+import { tryLock } from "../lib/lock";
+import { admit, type Candidate, type Own } from "./candidate";
+import { goBack, readState, swap, type UpgradeState, upgradeFiles, writeState } from "./files";
+import type { PublicKey } from "./minisign";
+
+/** A daemon that runs the program. */
+export interface Daemon {
+  /** For messages: `the daemon of the machine`. */
+  readonly name: string;
+  /** Whether this user may restart it. */
+  readonly mayRestart: boolean;
+  /** The id of the process that answers; null while none does. */
+  answering(): number | null;
+  /** Begins to start it anew. @throws a failure where that cannot be asked for. */
+  restart(): Promise<void>;
+  /** Whether another process than `pid` answers, and is of that version where it says one. Never throws. */
+  isReady(pid: number | null, version: string): Promise<boolean>;
+}
+
+export interface UpgradeOptions extends Own {
+  /** Names the upgrade, for whoever asks later what became of it. */
+  readonly id: string;
+  readonly key: PublicKey;
+  readonly allowDowngrade: boolean;
+  /** Verifies the candidate, and changes nothing. */
+  readonly dryRun?: boolean;
+  /** Those that run the program. */
+  readonly daemons: readonly Daemon[];
+  /** Called once the new program is verified, before anything is replaced. When it throws, nothing is. */
+  announce(version: string): Promise<void>;
+  /** How long daemons may take until they are ready, in milliseconds (default {@link READY_MS}). */
+  readonly readyMs?: number;
+  /** Called after each step on disk, for tests. */
+  readonly after?: (step: string) => void;
+}
+
+export interface Upgraded {
+  readonly from: string;
+  readonly to: string;
+  /** The names of the daemons that were started anew, or would be. */
+  readonly restarted: readonly string[];
+}
+
+/** How long the daemons may take until they are ready, in milliseconds. */
+const READY_MS = 30_000;
+
+/** The same for the old program, whose daemons may first have to end the new one. */
+const READY_AGAIN_MS = 60_000;
+
+const LOOK_MS = 200;
+
+/**
+ * Replaces the program by `candidate`.
+ *
+ * @throws why it was not replaced, or was put back, as a failure.
+ */
+export async function upgrade(candidate: Candidate, options: UpgradeOptions): Promise<Upgraded> {
+  const { binary, version: from, daemons, id, key, allowDowngrade, announce, after = () => {} } = options;
+  requireMayReplace(binary);
+  for (const { name, mayRestart } of daemons) {
+    if (!mayRestart)
+      throw forbidden(`${name} runs ${binary}, and only root may start it anew: run this as root`);
+  }
+  using _lock = lock(binary);
+  const to = await admit(options, candidate, key, allowDowngrade);
+  const running = daemons.filter((daemon) => daemon.answering() !== null);
+  const restarted = running.map(({ name }) => name);
+  if (options.dryRun) {
+    rmSync(upgradeFiles(binary).fresh, { force: true });
+    return { from, to, restarted };
+  }
+  try {
+    await announce(to);
+  } catch (error) {
+    rmSync(upgradeFiles(binary).fresh, { force: true });
+    throw error;
+  }
+  const began = new Date().toISOString();
+  const note = (step: UpgradeState["step"], error: string | null = null) => {
+    const ended = step === "begun" || step === "swapped" ? null : new Date().toISOString();
+    writeState(binary, { format: 1, id, from, to, step, error, pid: process.pid, began, ended });
+    after(step);
+  };
+  note("begun");
+  try {
+    swap(binary);
+  } catch (error) {
+    const why = `${binary} cannot be replaced (${systemCode(error) ?? messageOf(error)})`;
+    note("failed", why);
+    throw unavailable(why);
+  }
+  after("swap");
+  note("swapped");
+  const fault = await start(running, to, options.readyMs ?? READY_MS, after);
+  if (fault === null) {
+    note("ok");
+    return { from, to, restarted };
+  }
+  throw await putBack(fault);
+
+  async function putBack(why: string) {
+    try {
+      goBack(binary);
+    } catch (error) {
+      const text = `${why}, and ${from} cannot be put back (${systemCode(error) ?? messageOf(error)})`;
+      note("failed", text);
+      return unavailable(text);
+    }
+    after("go back");
+    const again = await start(running, from, READY_AGAIN_MS, after);
+    const text =
+      again === null
+        ? `${why}: ${from} is in place again, and answers`
+        : `${why}; ${from} is in place again, and ${again}`;
+    note(again === null ? "back" : "failed", text);
+    return unavailable(text);
+  }
+}
+
+/** @throws `conflict` for a program of a package, `forbidden` where this user may not write it. */
+function requireMayReplace(binary: string): void {
+  // File Hierarchy Standard 3.0, 4.4: local programs are in /usr/local/bin. Homebrew keeps its own in Cellar.
+  if (/^\/usr\/s?bin\/|\/Cellar\//.test(binary)) {
+    throw conflict(`${binary} belongs to a package manager: upgrade the package`);
+  }
+  try {
+    accessSync(dirname(binary), constants.W_OK);
+  } catch (error) {
+    throw forbidden(
+      `${dirname(binary)} cannot be written by this user (${systemCode(error)}): run this as its owner, or as root`,
+    );
+  }
+}
+
+function lock(binary: string): Disposable {
+  const { folder, lock } = upgradeFiles(binary);
+  mkdirSync(folder, { recursive: true });
+  // Whatever the umask says: a daemon of the machine reads there what became of the upgrade.
+  chmodSync(folder, 0o755);
+  const release = tryLock(lock);
+  if (!release) throw conflict(`another process upgrades ${binary}`);
+  return { [Symbol.dispose]: release };
+}
+
+/** Starts the daemons anew and waits until they are ready. @returns what went wrong; null where nothing did. */
+async function start(
+  daemons: readonly Daemon[],
+  version: string,
+  withinMs: number,
+  after: (step: string) => void,
+) {
+  const until = performance.now() + withinMs;
+  const before = daemons.map((daemon) => ({ daemon, pid: daemon.answering() }));
+  try {
+    for (const { daemon } of before) await daemon.restart();
+  } catch (error) {
+    return `${version} could not be started (${messageOf(error)})`;
+  }
+  after("restart");
+  for (const { daemon, pid } of before) {
+    while (!(await daemon.isReady(pid, version))) {
+      if (performance.now() > until) return `${version} was not ready within ${withinMs / 1_000} s`;
+      await Bun.sleep(LOOK_MS);
+    }
+  }
+  return null;
+}
+
+/** What is to be said of an upgrade that a killed process left; null where there is nothing. */
+export function interruption(
+  binary: string,
+  own: string,
+  isUnderWay: (state: UpgradeState) => boolean,
+): string | null {
+  const state = readState(binary);
+  if (!state || state.ended !== null || isUnderWay(state)) return null;
+  const { previous } = upgradeFiles(binary);
+  const now = own === state.to ? `it is in place; ${previous} is ${state.from}` : `${own} is in place`;
+  return `the upgrade from ${state.from} to ${state.to} at ${state.began} was interrupted: ${now}`;
+}

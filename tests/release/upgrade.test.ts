@@ -1,0 +1,209 @@
+/**
+ * Replacing a program by a signed one, with shell scripts as programs and a daemon that the test plays.
+ */
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { signFile } from "../../build/package/sign";
+import { isUnderWay, readState, upgradeFiles } from "../../src/release/files";
+import { type Daemon, interruption, type UpgradeOptions, upgrade } from "../../src/release/upgrade";
+import { temporaryFolder } from "../support";
+import { makeKey } from "./support";
+
+const TARGET = "linux-x64";
+
+/** A program that says what it is. */
+const script = (version: string, target = TARGET) =>
+  `#!/bin/sh\necho '${JSON.stringify({ version, target })}'\n`;
+
+/** A program of version 0.1.0, and a signed one of `version`, in a folder of its own. */
+async function installed(
+  version: string,
+  { says = script(version), comment = `svc ${version} ${TARGET}` } = {},
+) {
+  const folder = temporaryFolder();
+  const [binary, file] = [join(folder.path, "svc"), join(folder.path, "downloaded")];
+  const { secret } = makeKey(folder.path);
+  writeFileSync(binary, script("0.1.0"), { mode: 0o755 });
+  writeFileSync(file, says);
+  await signFile(secret, file, comment);
+  const options: UpgradeOptions = {
+    ...{ binary, version: "0.1.0", target: TARGET, id: "one", key: secret.publicKey, allowDowngrade: false },
+    daemons: [],
+    announce: async () => {},
+    readyMs: 0,
+  };
+  const run = (more: Partial<UpgradeOptions> = {}) =>
+    upgrade({ file, signature: `${file}.minisig` }, { ...options, ...more });
+  return {
+    ...{ binary, file, secret, run },
+    says: () => readFileSync(binary, "utf8"),
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+/** A daemon that is ready with the versions of `ready` once it was restarted. */
+function daemon(binary: string, ready: readonly string[]): Daemon & { readonly restarts: string[] } {
+  const restarts: string[] = [];
+  return {
+    ...{ name: "the daemon", mayRestart: true, restarts },
+    answering: () => 1 + restarts.length,
+    async restart() {
+      const [, version = ""] = /"version":"([^"]*)"/.exec(readFileSync(binary, "utf8")) ?? [];
+      restarts.push(version);
+    },
+    isReady: async (_pid, version) => ready.includes(version) && restarts.at(-1) === version,
+  };
+}
+
+test("a newer program takes the place of the old one, which is kept, and its daemon is started anew", async () => {
+  using host = await installed("0.2.0");
+  const own = daemon(host.binary, ["0.2.0"]);
+  const announced: string[] = [];
+  const done = await host.run({
+    daemons: [own],
+    async announce(version) {
+      announced.push(version);
+      expect(host.says()).toBe(script("0.1.0"));
+    },
+  });
+  expect(done).toEqual({ from: "0.1.0", to: "0.2.0", restarted: ["the daemon"] });
+  expect([announced, own.restarts]).toEqual([["0.2.0"], ["0.2.0"]]);
+  expect(host.says()).toBe(script("0.2.0"));
+  expect(readFileSync(`${host.binary}.previous`, "utf8")).toBe(script("0.1.0"));
+  expect(Bun.spawnSync([host.binary]).exitCode).toBe(0);
+  expect(readState(host.binary)).toMatchObject({ id: "one", step: "ok", error: null });
+});
+
+test("the old program is put back, and its daemon started, where that is not ready with the new one", async () => {
+  using host = await installed("0.2.0");
+  const own = daemon(host.binary, ["0.1.0"]);
+  await expect(host.run({ daemons: [own] })).rejects.toThrow(
+    "0.2.0 was not ready within 0 s: 0.1.0 is in place again, and answers",
+  );
+  expect(own.restarts).toEqual(["0.2.0", "0.1.0"]);
+  expect(host.says()).toBe(script("0.1.0"));
+  expect(readState(host.binary)).toMatchObject({ step: "back" });
+  // The next one finds its way clear.
+  expect(await host.run()).toMatchObject({ to: "0.2.0" });
+  expect(host.says()).toBe(script("0.2.0"));
+  expect(readFileSync(`${host.binary}.previous`, "utf8")).toBe(script("0.1.0"));
+});
+
+test("nothing is changed by --dry-run", async () => {
+  using host = await installed("0.2.0");
+  const own = daemon(host.binary, []);
+  expect(await host.run({ dryRun: true, daemons: [own] })).toMatchObject({
+    to: "0.2.0",
+    restarted: ["the daemon"],
+  });
+  expect([host.says(), own.restarts]).toEqual([script("0.1.0"), []]);
+  const { previous, fresh, state } = upgradeFiles(host.binary);
+  expect([previous, fresh, state].filter((path) => existsSync(path))).toEqual([]);
+});
+
+describe("refused, and nothing of it runs or stays:", () => {
+  const marks = (folder: string) => `#!/bin/sh\ntouch ${folder}\n`;
+  test.each([
+    ["an older version", "0.0.9", {}, "is 0.0.9, not newer than this svc (0.1.0)"],
+    ["the same version", "0.1.0", {}, "is 0.1.0, not newer"],
+    [
+      "another target",
+      "0.2.0",
+      { comment: "svc 0.2.0 linux-arm64" },
+      "is for linux-arm64, and this svc is for linux-x64",
+    ],
+    [
+      "the signature of something else",
+      "0.2.0",
+      { comment: "svc 0.2.0 release.json x" },
+      "is not that of a binary of svc",
+    ],
+    [
+      "a program that says another version",
+      "0.2.0",
+      { says: script("0.1.5") },
+      "says that it is 0.1.5 for linux-x64",
+    ],
+    [
+      "a program that does not start",
+      "0.2.0",
+      { says: "#!/bin/sh\nexit 3\n" },
+      "does not say its version here",
+    ],
+  ])("%s", async (_, version, more, message) => {
+    using host = await installed(version, more);
+    await expect(host.run()).rejects.toThrow(message);
+    expect(host.says()).toBe(script("0.1.0"));
+    expect(existsSync(upgradeFiles(host.binary).fresh)).toBe(false);
+    expect(readState(host.binary)).toBeNull();
+  });
+
+  test("a file that was changed after it was signed does not even start", async () => {
+    using host = await installed("0.2.0");
+    const mark = `${host.file}.ran`;
+    writeFileSync(host.file, marks(mark));
+    await expect(host.run()).rejects.toThrow("does not match the file");
+    expect([host.says(), existsSync(mark)]).toEqual([script("0.1.0"), false]);
+  });
+
+  test("the key of somebody else", async () => {
+    using host = await installed("0.2.0");
+    using other = await installed("0.2.0");
+    await expect(host.run({ key: other.secret.publicKey })).rejects.toThrow("is signed by the key");
+  });
+
+  test("a change that cannot be put on record", async () => {
+    using host = await installed("0.2.0");
+    const announce = () => Promise.reject(new Error("the disk is full"));
+    await expect(host.run({ announce })).rejects.toThrow("the disk is full");
+    expect([host.says(), existsSync(upgradeFiles(host.binary).fresh)]).toEqual([script("0.1.0"), false]);
+  });
+
+  test("a daemon that this user may not restart, and a program of a package", async () => {
+    using host = await installed("0.2.0");
+    const own = { ...daemon(host.binary, []), mayRestart: false };
+    await expect(host.run({ daemons: [own] })).rejects.toThrow("only root may start it anew");
+    await expect(host.run({ binary: "/usr/bin/svc" })).rejects.toThrow("belongs to a package manager");
+  });
+
+  test("a second upgrade at the same time", async () => {
+    using host = await installed("0.2.0");
+    let second: unknown;
+    await host.run({
+      async announce() {
+        second = await host.run().catch((error) => error);
+      },
+    });
+    expect(String(second)).toContain("another process upgrades");
+    expect(host.says()).toBe(script("0.2.0"));
+  });
+});
+
+test("an older version is installed where that is allowed", async () => {
+  using host = await installed("0.0.9");
+  expect(await host.run({ allowDowngrade: true })).toMatchObject({ from: "0.1.0", to: "0.0.9" });
+});
+
+describe("a process that is killed leaves a program that starts, and the next one says so:", () => {
+  const STEPS = ["begun", "swap", "swapped", "restart", "go back", "restart 2"];
+  test.each(STEPS)("after %s", async (step) => {
+    using host = await installed("0.2.0");
+    const child = Bun.spawn([process.execPath, join(import.meta.dir, "killed.ts")], {
+      env: {
+        ...process.env,
+        KILLED: JSON.stringify({ binary: host.binary, file: host.file, key: host.secret.publicKey, step }),
+      },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    await child.exited;
+    expect(child.signalCode).toBe("SIGKILL");
+    const isNew = ["swap", "swapped", "restart"].includes(step);
+    expect(Bun.spawnSync([host.binary]).stdout.toString()).toContain(isNew ? "0.2.0" : "0.1.0");
+    const said = interruption(host.binary, isNew ? "0.2.0" : "0.1.0", isUnderWay);
+    expect(said).toContain("the upgrade from 0.1.0 to 0.2.0 at ");
+    expect(said).toContain(isNew ? "was interrupted: it is in place;" : "was interrupted: 0.1.0 is in place");
+    expect(await host.run({ allowDowngrade: true })).toMatchObject({ to: "0.2.0" });
+    expect(interruption(host.binary, "0.2.0", isUnderWay)).toBeNull();
+  });
+});
