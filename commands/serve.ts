@@ -26,6 +26,8 @@ export default subcommand({
   async run({ enable_audit, ...typed }, globals) {
     const { audit = enable_audit ?? true } = typed;
     if (audit !== (enable_audit ?? audit)) throw badInput("audit, enable_audit: expected one of them");
+    if (typed.mcp_approve && !typed.mcp_write)
+      throw badInput("mcp_approve: expected with mcp_write: without it there is nothing to allow");
     const given = { ...typed, audit };
     const options = v.parse(SERVICE, given);
     return withService(

@@ -7,7 +7,7 @@ import { printable } from "../lib/sanitize";
 import type { Caller } from "./caller";
 import { parseInput, sentence } from "./input";
 import { type InputSchema, type Operation, type OutputSchema, redact } from "./operation";
-import { allows, beyond } from "./rights";
+import { beyond, missingFor } from "./rights";
 
 /**
  * @param input as the surface received it, unchecked.
@@ -42,8 +42,8 @@ export function performOperation<I extends InputSchema, O extends OutputSchema, 
   input: v.InferOutput<I>,
   caller: Caller,
 ): Promise<v.InferInput<O>> | v.InferInput<O> {
-  const { name, scope } = operation;
-  if (!allows(caller.grant, scope)) throw forbidden(beyond(caller.grant, `${name} needs ${scope}`));
+  const missing = missingFor(caller.grant, operation);
+  if (missing !== undefined) throw forbidden(beyond(caller.grant, missing));
   const isRecorded = operation.changes === true || operation.reveals === true;
   // The clicks and keys of a run are recorded together, before the first of them: there may be thousands.
   if (!isRecorded || (caller.run && operation.uses)) return operation.run(service, input, caller);

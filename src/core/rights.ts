@@ -46,6 +46,10 @@ export interface Grant {
   readonly script?: string;
   /** Set for a run that a host makes for a token of another host, such as a desk: it has no more than that token allows. */
   readonly limited?: true;
+  /** The names of operations that it does not allow, whatever its scopes are. */
+  readonly without?: readonly string[];
+  /** Set for the owner of the host without `admin`, such as an agent that the owner starts: it sees what the owner made. */
+  readonly owner?: true;
   /** When its token got the name, in milliseconds since the epoch: one before may have had it too. Absent for no named token. */
   readonly since?: number;
   /** When that token ends, in milliseconds since the epoch; absent where it does not. */
@@ -61,6 +65,16 @@ export const ANYBODY: Grant = { name: null, scopes: ["read"] };
 /** Whether an operation that needs this may be used. */
 export function allows({ scopes }: Grant, need: Need | Scope): boolean {
   return need === "any" || scopes.includes(need) || scopes.includes("admin");
+}
+
+/** Why a grant does not allow an operation: `usb.list needs read`; undefined where it does. @param called how it was called. */
+export function missingFor(
+  grant: Grant,
+  { name, scope }: { readonly name: string; readonly scope: Need },
+  called = name,
+): string | undefined {
+  if (!allows(grant, scope)) return `${called} needs ${scope}`;
+  return grant.without?.includes(name) ? `${called} is left out (--exclude-tools)` : undefined;
 }
 
 /** `grant` without the scopes that are not in `scopes`; what it does not allow, it does not allow then either. */
@@ -81,7 +95,8 @@ export interface Origin {
  */
 export function maySee(grant: Grant, { maker, created }: Origin): boolean {
   if (allows(grant, "admin")) return true;
-  return grant.name !== null && !grant.limited && grant.name === maker && (grant.since ?? 0) <= created;
+  const isKnown = grant.name !== null || grant.owner === true;
+  return isKnown && !grant.limited && grant.name === maker && (grant.since ?? 0) <= created;
 }
 
 /**

@@ -4,7 +4,7 @@
 import { parseCall } from "../core/call";
 import type { Caller, CallRows } from "../core/caller";
 import type { Operation } from "../core/operation";
-import { allows, type Grant } from "../core/rights";
+import { allows, beyond, type Grant, missingFor } from "../core/rights";
 import { metadataOf } from "../core/schema";
 import { deadline } from "../lib/deadline";
 import { badInput, cancelled, failureOf, forbidden, HTTP_STATUS, messageOf } from "../lib/errors";
@@ -13,7 +13,7 @@ import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import type { Budget } from "./budget";
 import { failed, MAX_TEXT, said, type ToolResult, text, UNTRUSTED, untrusted } from "./content";
-import { effectsOf, joined, MAX_FULL } from "./effects";
+import { commandsIn, effectsOf, joined, MAX_FULL } from "./effects";
 import { agentGrant, userOf } from "./grant";
 import type { Hosts } from "./hosts";
 import { type Decision, LIFETIME_MS, type Proposal, type Proposals } from "./proposals";
@@ -52,6 +52,8 @@ export interface CallsParts {
 export interface Asking {
   readonly caller: Caller;
   readonly rows: CallRows;
+  /** The names of operations that it shall not have, inside lists of actions neither. */
+  readonly without?: readonly string[];
   /** The name of the client, by its own word. */
   readonly agent: string;
   /** Aborted when the client has cancelled the call. */
@@ -106,10 +108,12 @@ export function createCalls(parts: CallsParts) {
     const { caller } = asking;
     const user = userOf(caller.grant);
     const input = parseCall(operation, given);
+    // Lists for other hosts have no check of their own here.
+    permitCommands(operations, commandsIn(operations, operation, given), asking);
     for (const [name, value] of Object.entries(given)) {
       const entry = operation.input.entries[name];
       const { actions } = entry ? metadataOf(entry as Parameters<typeof metadataOf>[0]) : {};
-      if (actions && check) await perform(check, { actions: value }, callerFor(check, asking));
+      if (actions && check) await perform(check, { actions: value }, checkerFor(check, asking));
     }
     operation.requires?.(parts.service, input);
     const effects = effectsOf(operations, operation, given);
@@ -223,6 +227,24 @@ export function createCalls(parts: CallsParts) {
   };
 }
 
+/** The caller of the check before a proposal, also for an agent that shall not call it by itself. */
+const checkerFor = (check: Operation, asking: Asking): Caller =>
+  callerFor(check, { ...asking, without: (asking.without ?? []).filter((name) => name !== check.name) });
+
+/** @throws a `forbidden` failure for commands that an agent shall not have. */
+function permitCommands(
+  operations: readonly Operation[],
+  commands: readonly string[],
+  { caller, without = [] }: Asking,
+): void {
+  const left = operations.filter(
+    ({ name, command = "" }) => without.includes(name) && commands.includes(command),
+  );
+  const grant = agentGrant(caller.grant, without);
+  const missing = left.flatMap((operation) => missingFor(grant, operation, operation.command) ?? []);
+  if (missing.length > 0) throw forbidden(beyond(grant, missing.join(", "), "this agent"));
+}
+
 const TOO_LONG = `this is too long for a person to judge: expected at most ${MAX_FULL} characters of effects and texts`;
 
 /** A body has its own limit; JSON can be too deep to be gone through. */
@@ -246,7 +268,7 @@ function partsOf(operation: Operation, given: Fields, hasHosts: boolean) {
 }
 
 /** The caller of an operation, for an agent. A change ends with the token and the process, a run and a read with the call too. */
-function callerFor(operation: Operation, { caller, rows, signal, progress }: Asking): Caller {
+function callerFor(operation: Operation, { caller, rows, signal, progress, without }: Asking): Caller {
   const { kind, client, clientKey, gone, lasting = caller.signal } = caller;
   const goesOn = isProposed(operation) && !operation.http?.long && !operation.uses;
   let ended: AbortSignal | undefined;
@@ -254,7 +276,7 @@ function callerFor(operation: Operation, { caller, rows, signal, progress }: Ask
     kind,
     client,
     clientKey,
-    grant: agentGrant(caller.grant),
+    grant: agentGrant(caller.grant, without),
     get signal() {
       ended ??= goesOn ? lasting : AbortSignal.any([lasting, signal]);
       return ended;

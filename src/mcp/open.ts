@@ -11,7 +11,7 @@ import { createHosts } from "./hosts";
 import { createEndpoint, requireOrigin } from "./http";
 import { createProposals } from "./proposals";
 import { createToolServer, instructionsFor, type Peer } from "./server";
-import { type Choice, chosen } from "./toolsets";
+import { type Choice, type Offer, offerOf } from "./toolsets";
 
 /** What MCP uses of the service. */
 export interface McpUses {
@@ -60,14 +60,14 @@ export async function createMcp(service: McpUses, options: McpOptions) {
     service.log,
   );
   // Every request of a client has the same choice.
-  let last: { readonly key: string; readonly offered: readonly Operation[] } | undefined;
-  const offeredFor = (choice: Omit<Choice, "write">) => {
+  let last: ({ readonly key: string } & Offer) | undefined;
+  const offerFor = (choice: Omit<Choice, "write">) => {
     const key = JSON.stringify(choice);
     if (last?.key !== key) {
       const all = [...(choice.exclude ?? []), ...exclude];
-      last = { key, offered: chosen(operations, { ...choice, write, exclude: all }) };
+      last = { key, ...offerOf(operations, { ...choice, write, exclude: all }) };
     }
-    return last.offered;
+    return last;
   };
   return {
     /** Answers a message. @throws `forbidden` for a page of another origin; `bad_input` for what is no message, or no tool. */
@@ -78,9 +78,9 @@ export async function createMcp(service: McpUses, options: McpOptions) {
         isOver = true;
       };
       requireOrigin(caller.headers, origins);
-      const offered = offeredFor(choice);
+      const { offered, without } = offerFor(choice);
       const rowsOf = caller.rowsOf ?? (() => NO_ROWS);
-      return endpoint.answer({ caller, message }, { caller, offered, rowsOf }, ended);
+      return endpoint.answer({ caller, message }, { caller, offered, without, rowsOf }, ended);
     },
     stop: () => endpoint.close(),
   };

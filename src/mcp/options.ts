@@ -1,9 +1,21 @@
 /** What agents are offered: flags of `svc mcp`, and those of `svc serve` for `POST /mcp`. */
 import * as v from "valibot";
 import { field, flag } from "../core/fields";
-import { TOOLSETS } from "./toolsets";
+import { expectedFor, expectedOfExcluded, TOOLSETS } from "./toolsets";
 
-const NAMES = v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100)));
+/** Names of tools. @param expected what is expected in place of a name; undefined where it is right. */
+const names = (expected: (name: string) => string | undefined) =>
+  v.array(
+    v.pipe(
+      v.string(),
+      v.check(
+        (name) => expected(name) === undefined,
+        ({ input }) => expected(input) ?? "",
+      ),
+    ),
+  );
+
+const EXCLUDED = names(expectedOfExcluded);
 
 /** What an agent is to have. */
 const CHOICE_FIELDS = {
@@ -12,11 +24,11 @@ const CHOICE_FIELDS = {
     "Sets of tools (default: read, screen)",
   ),
   tools: field(
-    v.optional(v.pipe(NAMES, v.maxLength(200))),
+    v.optional(v.pipe(names(expectedFor), v.maxLength(200))),
     "Tools by name, besides those of the sets; without sets, these alone",
   ),
   exclude_tools: field(
-    v.optional(v.pipe(NAMES, v.maxLength(200))),
+    v.optional(v.pipe(EXCLUDED, v.maxLength(200))),
     "Tools to leave out, whatever the others say",
   ),
 };
@@ -58,7 +70,7 @@ export const SERVED_MCP_FIELDS = {
   mcp_write: flag(over("offer tools that change something; each change is proposed, and then confirmed")),
   mcp_approve: flag(over("have each change wait for a person with another token (`svc approvals`)")),
   mcp_on: field(on, over("hosts of the address book that they may ask too")),
-  mcp_exclude_tools: field(v.optional(NAMES), over("tools that none of them has")),
+  mcp_exclude_tools: field(v.optional(EXCLUDED), over("tools that none of them has")),
   allow_origin: field(
     v.optional(
       v.array(v.pipe(v.string(), v.regex(/^https?:\/\/[^/]+$/, "an origin, such as https://agents.example"))),

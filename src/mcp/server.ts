@@ -20,6 +20,8 @@ import { UNTRUSTED_RULE } from "./content";
 export interface Peer {
   readonly caller: Caller;
   readonly offered: readonly Operation[];
+  /** The names of operations that it shall not have, inside lists of actions neither. */
+  readonly without?: readonly string[];
   /** What it says of itself with the request; undefined where the connection knows. */
   readonly agent?: string | undefined;
   rowsOf(agent: string): CallRows;
@@ -45,7 +47,7 @@ export const instructionsFor = (hosts: string | undefined): string =>
 
 /** A server with the tools of `peer`. */
 export function createToolServer(calls: Calls, peer: Peer, instructions: string): Server {
-  const { caller, offered } = peer;
+  const { caller, offered, without = [] } = peer;
   const server = new Server(INFO, { capabilities: { tools: {} }, instructions });
   server.setRequestHandler("tools/list", async () => ({
     tools: calls.list(offered, caller.grant),
@@ -62,7 +64,14 @@ export function createToolServer(calls: Calls, peer: Peer, instructions: string)
     }
     const cancelled = peer.cancelled?.(mcpReq.id);
     const signal = cancelled ? AbortSignal.any([mcpReq.signal, cancelled]) : mcpReq.signal;
-    return calls.call(offered, name, given, { caller, rows, agent, signal, progress: progressOf(mcpReq) });
+    return calls.call(offered, name, given, {
+      caller,
+      rows,
+      agent,
+      without,
+      signal,
+      progress: progressOf(mcpReq),
+    });
   });
   return server;
 }

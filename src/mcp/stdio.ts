@@ -1,16 +1,16 @@
 /** MCP over stdin and stdout: one client, which has started this process. */
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { type Caller, type CallerService, localCaller } from "../core/caller";
-import type { Operation } from "../core/operation";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { createTools } from "./open";
+import type { Offer } from "./toolsets";
 
 /** Serves the client until it closes stdin, or `signal` is aborted. */
 export async function serveClient(
   service: CallerService & { readonly log: Log },
   { serverFor }: Pick<Awaited<ReturnType<typeof createTools>>, "serverFor">,
-  offered: readonly Operation[],
+  offer: Offer,
   signal: AbortSignal,
 ): Promise<void> {
   const caller: Caller = localCaller(service, "cli", { signal, warn: (text) => service.log.warn(text) });
@@ -34,7 +34,7 @@ export async function serveClient(
     process.stdout.once("error", resolve);
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  const handle = serveStdio(() => serverFor({ caller, offered, rowsOf }), {
+  const handle = serveStdio(() => serverFor({ caller, ...offer, rowsOf }), {
     onerror: (error) => service.log.error(`MCP: ${error.message}`),
   });
   await over;

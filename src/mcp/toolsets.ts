@@ -156,6 +156,18 @@ export const toolName = (operation: string): string => operation.replaceAll(".",
 
 const ALL: readonly string[] = [...new Set(Object.values(SETS).flat())];
 
+const LEFT_OUT = `${CONFIRM} is there wherever something is proposed: leave out write instead`;
+
+/** What was expected in place of this name of a tool; undefined where it is one. */
+export function expectedFor(name: string): string | undefined {
+  const known = ALL.map(toolName);
+  return known.includes(name) || name === CONFIRM ? undefined : `the name of a tool${meant(name, known)}`;
+}
+
+/** As {@link expectedFor}, for a tool to leave out. */
+export const expectedOfExcluded = (name: string) =>
+  name === CONFIRM ? `another tool (${LEFT_OUT})` : expectedFor(name);
+
 /**
  * The operations of a choice, in the order of the sets, whatever the order of the words.
  *
@@ -171,8 +183,7 @@ export function chosen(
     const one = byTool.get(name);
     return one !== undefined && (write || isReadOnly(one));
   };
-  if (exclude.includes(CONFIRM))
-    throw badInput(`tools: ${CONFIRM} is there wherever something is proposed: leave out write instead`);
+  if (exclude.includes(CONFIRM)) throw badInput(`tools: ${LEFT_OUT}`);
   for (const name of [...(tools ?? []), ...exclude]) {
     if (known.includes(name) || (write && name === CONFIRM)) continue;
     throw badInput(`tools: there is no tool ${printable(name, 80)}${meant(name, known)}`);
@@ -186,4 +197,17 @@ export function chosen(
     const one = byTool.get(name);
     return one && wanted.has(name) && isOffered(name) && !exclude.includes(name) ? one : [];
   });
+}
+
+/** What an agent is offered, and what it shall not have in lists of actions either, by the names of operations. */
+export interface Offer {
+  readonly offered: readonly Operation[];
+  readonly without: readonly string[];
+}
+
+/** As {@link chosen}, with what is excluded. */
+export function offerOf(operations: readonly Operation[], choice: Choice): Offer {
+  const { exclude = [] } = choice;
+  const without = operations.flatMap(({ name }) => (exclude.includes(toolName(name)) ? name : []));
+  return { offered: chosen(operations, choice), without };
 }

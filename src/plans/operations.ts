@@ -210,11 +210,11 @@ function progressOf({ ledger }: Plans, { seq, hosts, wave, spec }: Plan) {
   return { what, done: hosts - planned - waiting - sent - running, total: hosts };
 }
 
-/** A plan that the caller may have run. @param seeing whose plans are looked at. @throws `forbidden`, `not_found`. */
-export async function permitted(service: ApplyUses, id: string, { grant }: Caller, seeing = grant) {
+/** A plan that the caller may have run. @throws `forbidden`, `not_found`. */
+export async function permitted(service: ApplyUses, id: string, { grant }: Caller) {
   requireOwnToken(grant, "a plan");
   const plans = await service.plans();
-  const plan = plans.find(id, seeing);
+  const plan = plans.find(id, grant);
   (await service.executor()).permit(plan.spec.commands, grant);
   if (plan.spec.kind === "plan") requireRights(readContent(plans.ledger.content(plan.seq)), grant);
   return { plans, plan };

@@ -2,7 +2,7 @@
  * Checking action lists against the table: whether they can run, with which rights, and which scripts they call.
  */
 import { type Operation, redact } from "../core/operation";
-import { allows, beyond, type Grant, notPermitted, type Permission, type Scope } from "../core/rights";
+import { beyond, type Grant, missingFor, notPermitted, type Permission, type Scope } from "../core/rights";
 import { readScript, withPlaces } from "../core/script";
 import { forbidden } from "../lib/errors";
 import { createYamlReader } from "../lib/yaml";
@@ -90,8 +90,8 @@ export class Checker {
   /** @throws a `forbidden` failure that names the commands that a caller with this grant may not use. */
   permit(names: readonly string[], grant: Grant, who?: string): void {
     const refused = names.flatMap((name) => {
-      const scope = this.commands.get(name)?.scope;
-      return scope === undefined || allows(grant, scope) ? [] : [`${name} needs ${scope}`];
+      const operation = this.commands.get(name);
+      return (operation && missingFor(grant, operation, name)) ?? [];
     });
     if (refused.length > 0) throw forbidden(beyond(grant, refused.join(", "), who));
   }

@@ -268,8 +268,8 @@ async function foundRun(service: Uses, id: string, owner: Grant | undefined): Pr
 }
 
 /** A token that has the name of one before it has none of its runs. */
-const isOf = ({ token, started_at }: ShownRun, { name, since = 0 }: Grant) =>
-  name !== null && token === name && Date.parse(started_at) >= since;
+const isOf = ({ token, started_at }: ShownRun, { name, owner, since = 0 }: Grant) =>
+  (name !== null || owner === true) && token === name && Date.parse(started_at) >= since;
 
 async function inMemory(service: Uses, id: string): Promise<ShownRun> {
   try {

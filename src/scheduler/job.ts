@@ -49,6 +49,8 @@ const ENTRIES = {
   token: v.optional(v.nullable(v.string()), null),
   /** What it may do. */
   scopes: v.optional(v.array(SCOPE), ["admin"]),
+  /** The operations that it does not use, whatever its scopes are. */
+  without: v.exactOptional(v.array(v.string())),
   /** The stored script that added it, where its token allows that script alone; it ends with the script. */
   script: v.optional(v.nullable(v.string()), null),
   /** Why it may not run any more; null while it may. */

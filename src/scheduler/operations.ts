@@ -86,6 +86,7 @@ async function add(
     timeout_seconds,
     token: grant.name,
     scopes: [...grant.scopes],
+    ...(grant.without && { without: [...grant.without] }),
     script: grant.script,
     job_id: given.job_id ?? crypto.randomUUID().slice(0, 8),
     script_path: resolve(given.script_path),

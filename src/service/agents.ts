@@ -1,16 +1,40 @@
 /** An agent over stdin and stdout: its operations run here, or at the server on the same `{config_dir}`, as those of the command line. */
+import * as v from "valibot";
 import { callOperation } from "../core/call";
-import { OWNER } from "../core/rights";
+import type { Caller } from "../core/caller";
+import type { Operation } from "../core/operation";
 import { findRunningServer } from "../lib/running-server";
 import type { AskPerson, CallsParts } from "../mcp/calls";
 import { createTools, type McpOptions } from "../mcp/open";
 import { serveClient } from "../mcp/stdio";
-import { type Choice, chosen } from "../mcp/toolsets";
+import { type Choice, offerOf } from "../mcp/toolsets";
 import { permitted, RUNNING } from "../plans/operations";
+import { cancelRun, listRuns, showRun } from "../runs/operations";
 import type { Service } from "./interface";
 
 /** Who asks a person, so that the owner may say yes: it is the owner's process, but not the owner. No token has this name. */
 const ASKING = "(svc mcp)";
+
+/** The operations of one run. The agent's own runs are runs of this process, which the server beside it does not have. */
+const OF_A_RUN: readonly string[] = [showRun.name, cancelRun.name];
+
+async function knowsRun(service: Service, id: unknown): Promise<boolean> {
+  const known = (await service.runs()).list().filter(({ run_id }) => run_id.startsWith(`${id}`));
+  return known.length > 0;
+}
+
+/**
+ * What the server has answered to the owner, as an agent may see it.
+ *
+ * @throws a `forbidden` failure for the outcomes of a run with commands that it may not use.
+ */
+async function ofAgent(service: Service, { name }: Operation, answer: unknown, { grant }: Caller) {
+  if (name === showRun.name)
+    (await service.executor()).permit(v.parse(showRun.output, answer).commands, grant);
+  if (name !== listRuns.name) return answer;
+  const runs = [...(await service.runs()).list(), ...v.parse(listRuns.output, answer).runs];
+  return { runs, count: runs.length };
+}
 
 export async function openStdio(
   service: Service,
@@ -22,11 +46,15 @@ export async function openStdio(
   };
   const perform: CallsParts["perform"] = async (operation, input, caller) => {
     const { answeredBy, changes, uses } = operation;
-    if (answeredBy === "server" || (answeredBy && findRunningServer(service.configDir))) {
+    const hasServer = Boolean(findRunningServer(service.configDir));
+    const isOwnRun = OF_A_RUN.includes(operation.name) && (await knowsRun(service, Object(input).run_id));
+    const isHere = isOwnRun || (!hasServer && operation.name.startsWith("runs."));
+    if (!isHere && (answeredBy === "server" || (answeredBy && hasServer))) {
       // The server is asked with the token of the owner, which may do more than an agent.
-      if (RUNNING.includes(operation.name)) await permitted(service, Object(input).id, caller, OWNER);
+      if (RUNNING.includes(operation.name)) await permitted(service, Object(input).id, caller);
       const { callLocalServer } = await import("../client/local-server");
-      return callLocalServer(service.configDir, operation, Object(input), caller.signal);
+      const answer = await callLocalServer(service.configDir, operation, Object(input), caller.signal);
+      return ofAgent(service, operation, answer, caller);
     }
     const answer = await callOperation(service, operation, input, caller);
     // The change is in force when the agent has its answer.
@@ -36,6 +64,6 @@ export async function openStdio(
   const tools = await createTools(service, { on, ask: approve ? ask : null }, perform);
   return {
     serve: (choice: Choice, signal: AbortSignal) =>
-      serveClient(service, tools, chosen(tools.operations, choice), signal),
+      serveClient(service, tools, offerOf(tools.operations, choice), signal),
   };
 }

@@ -9,13 +9,13 @@ import type { Service } from "./interface";
 /** @param hasEnded whether its token has expired: then it is not started, and the failure says so. */
 export async function startJob(
   service: Service,
-  { job_id, script_path, timeout_seconds, token, scopes, script }: Job,
+  { job_id, script_path, timeout_seconds, token, scopes, without, script }: Job,
   hasEnded: boolean,
   signal?: AbortSignal,
 ) {
   const base = localCaller(service, "scheduler", {
     signal,
-    grant: { name: token, scopes, ...(script !== null && { script }) },
+    grant: { name: token, scopes, ...(without && { without }), ...(script !== null && { script }) },
   });
   const ending = token === null ? "" : ` token=${token}`;
   const announce = async (subject: string) => {

@@ -1,7 +1,7 @@
 /** What agents call: reads at once, changes in two steps, all of it on record. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
-import { temporaryFolder, testServer, until } from "../support";
+import { post, temporaryFolder, testServer, until } from "../support";
 import { connectAgent, dataIn, ERAS, makeToken, rowsOf, runsOf } from "./support";
 
 setDefaultTimeout(120_000);
@@ -172,6 +172,29 @@ describe("a proposal", () => {
     const deep = JSON.parse(`${"[".repeat(5_000)}${"]".repeat(5_000)}`);
     expect((await agent.call("execute_actions", { actions: deep })).text).toContain("fewer levels");
   });
+});
+
+test("an agent with the token of the owner sees the plan that it made, and runs none that was made with admin", async () => {
+  await using host = await testServer({ service: { ...writing, allow_shell: true } });
+  const { call } = host;
+  const book = { label: "a", base_url: "http://127.0.0.1:9", token: "not-a-token-of-it" };
+  await call("/admin/hosts/add", post(book));
+  const shell = { actions: [["AC_shell_command", ["id"]]], on: "a" };
+  const admins = (await (await call("/plans/new", post(shell))).json()) as { id: string; digest: string };
+  await using agent = await connectAgent(host.server.url, `${host.server.token.current()}`, {
+    query: "?toolsets=fleet",
+  });
+  const { digest } = await agent.propose("plan_new", { actions: [["AC_log", ["hello"]]], on: "a" });
+  const { id } = dataIn((await agent.call("confirm", { digest })).text) as { id: string };
+  expect(dataIn((await agent.call("plan_show", { id })).text)).toMatchObject({ id });
+  const apply = await agent.propose("plan_apply", { id: admins.id, digest: admins.digest });
+  expect((await agent.call("confirm", { digest: apply.digest })).text).toContain(
+    "AC_shell_command needs admin",
+  );
+  // A named token sees neither.
+  const token = await makeToken(host.configDir, "bob", ["operate", "read"]);
+  await using other = await connectAgent(host.server.url, token, { query: "?toolsets=fleet" });
+  expect(dataIn((await other.call("plan_list")).text)).toMatchObject({ plans: [] });
 });
 
 test("a token has ten changes a minute", async () => {

@@ -80,6 +80,48 @@ test("a plan that was made with more than agents have is run by none, also where
   expect((await agent.call("confirm", { digest: apply.digest })).isError).toBe(false);
 });
 
+test("sees the plan and the run that it made, without a server and beside one", async () => {
+  await using server = await serveSource();
+  using folder = temporaryFolder();
+  for (const configDir of [folder.path, server.configDir]) {
+    const beside = createService({ configDir });
+    const host = { label: "a", base_url: "http://127.0.0.1:9", token: "not-a-token-of-it", tags: [] };
+    await (await beside.addressBook()).add(host);
+    await beside.stop();
+    const command = [...SOURCE, "mcp", "--toolsets", "jobs,fleet", "--write"];
+    await using agent = await startAgent(command, { ...envFor(configDir), SVC_TOKEN: server.token });
+    const done = async (tool: string, given: Record<string, unknown>) => {
+      const { digest } = await agent.propose(tool, given);
+      return dataIn((await agent.call("confirm", { digest })).text) as { id: string; run_id: string };
+    };
+    const { id } = await done("plan_new", { actions: [["AC_log", ["hello"]]], on: "a" });
+    expect(dataIn((await agent.call("plan_list")).text)).toMatchObject({ plans: [{ id }] });
+    expect(dataIn((await agent.call("plan_show", { id })).text)).toMatchObject({ id });
+    const { run_id } = await done("execute_actions", { actions: [["AC_log", ["hello"]]] });
+    expect(dataIn((await agent.call("runs_list")).text)).toMatchObject({ runs: [{ run_id }] });
+    expect(dataIn((await agent.call("runs_show", { run_id })).text)).toMatchObject({
+      run_id,
+      outcomes: [{ command: "AC_log" }],
+    });
+  }
+});
+
+test("does not see what a run of the owner beside it got by a command that needs admin", async () => {
+  await using server = await serveSource(["--allow-shell"]);
+  const run = async (actions: unknown) =>
+    (await (await server.call("/execute", post({ actions }))).json()) as { run_id: string };
+  const { run_id: shell } = await run([["AC_shell_command", ["id"]]]);
+  const { run_id: plain } = await run([["AC_log", ["hello"]]]);
+  const command = [...SOURCE, "mcp", "--toolsets", "jobs"];
+  await using agent = await startAgent(command, { ...envFor(server.configDir), SVC_TOKEN: server.token });
+  const refused = await agent.call("runs_show", { run_id: shell });
+  expect([refused.isError, refused.text]).toEqual([
+    true,
+    expect.stringContaining("AC_shell_command needs admin"),
+  ]);
+  expect(dataIn((await agent.call("runs_show", { run_id: plain })).text)).toMatchObject({ run_id: plain });
+});
+
 test("ends when its client reads no longer", async () => {
   using folder = temporaryFolder();
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
@@ -97,18 +139,24 @@ test("ends when its client reads no longer", async () => {
   expect(await child.exited).toBe(0);
 });
 
-test("--approve without --write is wrong usage, and so is a tool that there is not", async () => {
+test.each([
+  ["mcp --approve", "with write"],
+  ["mcp --tools usb_lists", 'expected the name of a tool (did you mean usb_list?) but found "usb_lists"'],
+  ["mcp --exclude-tools nonsense", 'expected the name of a tool but found "nonsense"'],
+  ["mcp --toolsets reads", "reads"],
+  ["mcp --write --exclude-tools confirm", "leave out write instead"],
+  ["serve --port 0 --mcp-approve", "with mcp_write"],
+  [
+    "serve --port 0 --mcp-exclude-tools usb_list,nonsense",
+    'expected the name of a tool but found "nonsense"',
+  ],
+  ["serve --port 0 --mcp-write --mcp-exclude-tools confirm", "leave out write instead"],
+])("svc %s is wrong usage, and says why", async (line, why) => {
   using folder = temporaryFolder();
-  for (const flags of [
-    ["--approve"],
-    ["--tools", "usb_lists"],
-    ["--toolsets", "reads"],
-    ["--write", "--exclude-tools", "confirm"],
-  ]) {
-    const child = Bun.spawn([...SOURCE, "mcp", ...flags], {
-      env: envFor(folder.path),
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    expect([await child.exited, await child.stdout.text()]).toEqual([2, ""]);
-  }
+  const child = Bun.spawn([...SOURCE, ...line.split(" ")], {
+    env: envFor(folder.path),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  expect([await child.exited, stdout, stderr]).toEqual([2, "", expect.stringContaining(why)]);
 });
