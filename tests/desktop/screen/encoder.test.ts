@@ -102,6 +102,30 @@ test("a rectangle is encoded once for all viewers, and again when it has changed
   expect(encode()[0]).not.toBe(first[0]);
 });
 
+test("a film has nearly its own colours, whatever its size", async () => {
+  for (const [width, height] of [
+    [64, 64],
+    [333, 129],
+    [1_283, 300],
+  ] as const) {
+    // Noise in the lowest bits: so many colours that it is a picture, each close to those beside it.
+    const frame = frameOf(width, height, (x, y) => {
+      const noise = Math.imul(x * 7_919 + y * 104_729, 0x9e37_79b1) >>> 28;
+      return ((200 - (y >> 1)) << 16) | ((60 + noise) << 8) | (40 + (x >> 3));
+    });
+    const wanted = new Uint8Array(frame.columns * frame.rows).fill(1);
+    const encoded = createEncoder(frame).encode(
+      wanted,
+      { coding: "tight", quality: 90, hasPointer: false },
+      1e9,
+    );
+    expect(encoded[0]?.isLossy).toBe(true);
+    const pixels = await shown(frame, [await Promise.all(encoded.map(({ bytes }) => bytes))]);
+    const wrong = rgbOf(frame.pixels).filter((value, at) => Math.abs(value - (pixels[at] ?? 0)) > 20);
+    expect(wrong.length).toBe(0);
+  }
+});
+
 test("text is never a JPEG, smoothed as its edges may be; a film is, and so is a tile with a part of it", async () => {
   const noise = (x: number, y: number) => Math.imul(x * 7_919 + y * 104_729, 0x9e3779b1) >>> 8;
   // Strokes with edges in three colours' shades, as a screen's text has them.

@@ -28,7 +28,9 @@ export interface Encoded {
 }
 
 /** The largest rectangle, in tiles: larger ones compress a little better, and are not encoded side by side. */
-const [MAX_COLUMNS, MAX_ROWS] = [8, 4];
+const MAX_TILES = { columns: 8, rows: 4 };
+/** Of a JPEG: a browser takes longer for two than for one that is twice as large. */
+const MAX_JPEG_TILES = { columns: 16, rows: 4 };
 /** How many bytes are kept for the next viewer. */
 const MAX_KEPT = 4 * 1_024 * 1_024;
 
@@ -115,7 +117,9 @@ export function createEncoder(frame: Frame) {
         next = tile + 1;
         const kind = kindOfTile(tile);
         const hasPointer = form.hasPointer && pointer.covers(tile);
-        const block = blockAt(tile, kind, wanted, form.hasPointer);
+        const isLossy = kind === PICTURE && form.coding === "tight" && form.quality !== null;
+        const most = isLossy ? MAX_JPEG_TILES : MAX_TILES;
+        const block = blockAt(tile, kind, wanted, most, form.hasPointer);
         let generation = 0;
         for (const covered of block) {
           wanted[covered] = 0;
@@ -123,7 +127,6 @@ export function createEncoder(frame: Frame) {
         }
         const rect = around(frame, block);
         left -= rect.width * rect.height;
-        const isLossy = kind === PICTURE && form.coding === "tight" && form.quality !== null;
         encoded.push({
           rect,
           bytes: encodeOnce(rect, kind, form, generation, hasPointer),
@@ -140,17 +143,23 @@ export function createEncoder(frame: Frame) {
    *
    * @param isApart whether those with the pointer are apart, so that the others are good for all viewers.
    */
-  function blockAt(first: number, kind: number, wanted: Uint8Array, isApart: boolean): number[] {
+  function blockAt(
+    first: number,
+    kind: number,
+    wanted: Uint8Array,
+    most: typeof MAX_TILES,
+    isApart: boolean,
+  ): number[] {
     const { columns, rows } = frame;
     const [x, y] = [first % columns, Math.floor(first / columns)];
     const isLike = (tile: number) => !isApart || pointer.covers(tile) === pointer.covers(first);
     const fits = (tile: number) => wanted[tile] === 1 && kindOfTile(tile) === kind && isLike(tile);
     let width = 1;
-    while (width < MAX_COLUMNS && x + width < columns && fits(first + width)) width++;
+    while (width < most.columns && x + width < columns && fits(first + width)) width++;
     const rowOf = (nth: number) =>
       Array.from({ length: width }, (_, column) => first + nth * columns + column);
     const block = rowOf(0);
-    for (let nth = 1; nth < MAX_ROWS && y + nth < rows; nth++) {
+    for (let nth = 1; nth < most.rows && y + nth < rows; nth++) {
       const row = rowOf(nth);
       if (!row.every(fits)) break;
       block.push(...row);

@@ -2,7 +2,7 @@
  * A small picture of the screen, for thumbnails.
  */
 import { createFrame, type Frame } from "./frame";
-import { jpegOf } from "./tight";
+import { jpegOf } from "./jpeg";
 
 const QUALITY = 70;
 const [MIN_WIDTH, MAX_WIDTH] = [16, 1_920];

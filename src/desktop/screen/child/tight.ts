@@ -7,6 +7,7 @@
 import { constants, deflate, deflateSync } from "node:zlib";
 import { PICTURE, paletteOf } from "./colours";
 import type { Frame, Rect } from "./frame";
+import { jpegOf } from "./jpeg";
 import { rectHeader } from "./outgoing";
 
 const TIGHT = 7;
@@ -89,54 +90,4 @@ function rgbOf({ pixels, width }: Frame, rect: Rect): Uint8Array {
 async function encodeJpeg(frame: Frame, rect: Rect, header: Buffer, quality: number): Promise<Buffer> {
   const jpeg = await jpegOf(frame, rect, quality);
   return Buffer.concat([header, Buffer.of(JPEG), compactLength(jpeg.length), jpeg]);
-}
-
-/** Bitmaps that were read, by their size: a film needs the same ones all the time. */
-const bitmaps = new Map<number, Buffer[]>();
-const MAX_BITMAP_BYTES = 8 * 1_024 * 1_024;
-let bitmapBytes = 0;
-
-/** A rectangle as a JPEG: by way of a bitmap (BITMAPINFOHEADER), the form without compression that `Bun.Image` reads. */
-export async function jpegOf(frame: Frame, rect: Rect, quality: number): Promise<Uint8Array> {
-  const size = BITMAP_HEADER + rect.width * rect.height * 4;
-  const bitmap = takeBitmap(size);
-  writeBitmapHeader(bitmap, rect);
-  for (let y = 0; y < rect.height; y++) {
-    const from = ((rect.y + y) * frame.width + rect.x) * 4;
-    bitmap.set(frame.bytes.subarray(from, from + rect.width * 4), BITMAP_HEADER + y * rect.width * 4);
-  }
-  const jpeg = await new Bun.Image(bitmap).jpeg({ quality }).bytes();
-  if (bitmapBytes + size <= MAX_BITMAP_BYTES) {
-    bitmapBytes += size;
-    bitmaps.set(size, [...(bitmaps.get(size) ?? []), bitmap]);
-  }
-  return jpeg;
-}
-
-/** Frees what {@link jpegOf} keeps. */
-export function forgetBitmaps(): void {
-  bitmaps.clear();
-  bitmapBytes = 0;
-}
-
-function takeBitmap(size: number): Buffer {
-  const bitmap = bitmaps.get(size)?.pop();
-  if (!bitmap) return Buffer.allocUnsafeSlow(size);
-  bitmapBytes -= size;
-  return bitmap;
-}
-
-const BITMAP_HEADER = 54;
-
-/** The rows go from the top down: the height is negative. */
-function writeBitmapHeader(bitmap: Buffer, { width, height }: Rect): void {
-  bitmap.fill(0, 0, BITMAP_HEADER);
-  bitmap.write("BM");
-  bitmap.writeUInt32LE(bitmap.length, 2);
-  bitmap.writeUInt32LE(BITMAP_HEADER, 10);
-  bitmap.writeUInt32LE(40, 14);
-  bitmap.writeInt32LE(width, 18);
-  bitmap.writeInt32LE(-height, 22);
-  bitmap.writeUInt16LE(1, 26);
-  bitmap.writeUInt16LE(32, 28);
 }

@@ -10,10 +10,10 @@ import type { Recorded } from "../record/calls";
 import { createViewerClipboard } from "./clipboard";
 import { type Door, openDoor } from "./door";
 import { createInput } from "./input";
+import { forgetPngs } from "./jpeg";
 import { openScreen, type Screen } from "./screen";
 import { createSession, type Session } from "./session";
 import { takeSnapshot } from "./snapshot";
-import { forgetBitmaps } from "./tight";
 
 /** How many viewers there may be at once: the server lets in 16, and counts those that are ending no longer. */
 const MAX_VIEWERS = 32;
@@ -80,7 +80,7 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
     door?.then((opened) => opened.close()).catch(() => {});
     screen?.then((opened) => opened.close()).catch(() => {});
     door = screen = undefined;
-    forgetBitmaps();
+    forgetPngs();
   };
 
   const tick = () => {
