@@ -10,8 +10,8 @@ import { FolderSyncEngine } from "../src/sync/engine";
 import { fillLog } from "./audit";
 import { follow, tokensOf } from "./events";
 import { addressOf } from "./programs/sim-seed";
-import { openSink } from "./screen";
 import { processorMs, startSvcScreen } from "./screen/rivals";
+import { openSink } from "./screen/sink";
 import { startStage } from "./screen/watch";
 import {
   BINARY,
@@ -148,7 +148,7 @@ async function viewers(): Promise<Figure> {
     const [before, started] = [processorMs(svc.pid), performance.now()];
     await Bun.sleep(4_000);
     const share = (processorMs(svc.pid) - before) / (performance.now() - started);
-    for (const sink of sinks) sink.close();
+    for (const sink of sinks) sink[Symbol.dispose]();
     await Bun.sleep(500);
     return share * 100;
   });

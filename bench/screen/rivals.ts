@@ -14,6 +14,8 @@ export interface Rival extends AsyncDisposable {
   enter(control?: boolean): Promise<Entrance>;
   /** Its first process. */
   readonly pid: number;
+  /** The process of a program before it that browsers need. */
+  readonly relayPid?: number;
   /** Where it answers; undefined for one without HTTP. */
   readonly http?: string;
 }
@@ -51,6 +53,7 @@ export async function startX11vnc(display: string): Promise<Rival> {
   await Promise.all([answers(port), answers(webPort)]);
   return {
     pid: server.pid,
+    relayPid: relay.pid,
     enter: async () => ({ url: `ws://127.0.0.1:${webPort}/`, protocols: ["binary"] }),
     async [Symbol.asyncDispose]() {
       relay.kill();
