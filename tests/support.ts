@@ -259,14 +259,17 @@ export function follow(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
   };
 }
 
+/** Those of `programs` (names on PATH, or absolute paths) that are not installed. */
+export function missingOf(programs: readonly string[]): string[] {
+  return programs.filter((name) => (name.startsWith("/") ? !existsSync(name) : Bun.which(name) === null));
+}
+
 /**
  * `test` if all of `programs` (names on PATH, or absolute paths) are installed; otherwise a skipped test and a printed
  * reason, or with `SVC_TEST_REQUIRE=all` a failing test.
  */
 export function testWith(...programs: string[]): typeof test {
-  const missing = programs.filter((name) =>
-    name.startsWith("/") ? !existsSync(name) : Bun.which(name) === null,
-  );
+  const missing = missingOf(programs);
   if (missing.length === 0) return test;
   const reason = `${missing.join(", ")} not found`;
   if (process.env.SVC_TEST_REQUIRE === "all") {
