@@ -68,6 +68,8 @@ export const configFiles = (configDir: string) => ({
   /** The first answers to requests with an `Idempotency-Key`. */
   idempotency: join(configDir, "idempotency.db"),
   plans: join(configDir, "plans.db"),
+  /** What agents have changed in the last hour, by token. */
+  agentChanges: join(configDir, "agent_changes.db"),
   /** One lock for each plan that runs. */
   planLocks: join(configDir, "run", "plans"),
   /** Those of other desks, as the server has heard. */

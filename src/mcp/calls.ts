@@ -7,12 +7,21 @@ import type { Operation } from "../core/operation";
 import { allows, beyond, type Grant, missingFor } from "../core/rights";
 import { metadataOf } from "../core/schema";
 import { deadline } from "../lib/deadline";
-import { badInput, cancelled, failureOf, forbidden, HTTP_STATUS, messageOf } from "../lib/errors";
+import {
+  badInput,
+  cancelled,
+  Failure,
+  type FailureCode,
+  failureOf,
+  forbidden,
+  HTTP_STATUS,
+  messageOf,
+} from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import type { Budget } from "./budget";
-import { failed, MAX_TEXT, said, type ToolResult, text, UNTRUSTED, untrusted } from "./content";
+import { failed, failedThere, MAX_TEXT, said, type ToolResult, text, UNTRUSTED, untrusted } from "./content";
 import { commandsIn, effectsOf, joined, MAX_FULL } from "./effects";
 import { agentGrant, userOf } from "./grant";
 import type { Hosts } from "./hosts";
@@ -68,7 +77,17 @@ export type Calls = ReturnType<typeof createCalls>;
 const WAIT_MS = 45_000;
 
 export function createCalls(parts: CallsParts) {
-  const { operations, perform, hosts, proposals, budget, log } = parts;
+  const { operations, hosts, proposals, budget, log } = parts;
+  const quoting = new WeakSet<Failure>();
+  /** Runs an operation; what goes wrong may quote the host, but where it is about what the agent sent or may do. */
+  const perform: CallsParts["perform"] = async (...call) => {
+    try {
+      return await parts.perform(...call);
+    } catch (error) {
+      if (error instanceof Failure && !OWN_WORDS.includes(error.code)) quoting.add(error);
+      throw error;
+    }
+  };
   const check = operations.find(({ name }) => name === "execute.check");
   const listedOf = new Map<Operation, ListedTool>();
 
@@ -119,12 +138,14 @@ export function createCalls(parts: CallsParts) {
     const effects = effectsOf(operations, operation, given);
     const { masked, full } = effects;
     if (parts.ask && !full) throw badInput(TOO_LONG);
-    const { digest } = proposals.add(user, { operation, input: structuredClone(given), effects });
+    const proposal = proposals.add(user, { operation, input: structuredClone(given), effects });
+    const { digest } = proposal;
+    const minutes = proposals.minutesOf(proposal);
     const result = said(
       "Proposed, nothing is done yet. It would do this:",
       ...(full ?? masked),
       `Digest: ${digest}`,
-      `Call \`${CONFIRM}\` with this digest within 10 minutes to do it.${parts.ask ? " It then waits for a person with another token." : ""}`,
+      `Call \`${CONFIRM}\` with this digest within ${minutes} ${minutes === 1 ? "minute" : "minutes"} to do it.${parts.ask ? " It then waits for a person with another token." : ""}`,
       budget.words(user),
     );
     return { digest, result };
@@ -140,7 +161,10 @@ export function createCalls(parts: CallsParts) {
       full: joined(effects.full ?? effects.masked),
       digest,
       caller,
-      signal: AbortSignal.timeout(Math.max(1, Math.min(LIFETIME_MS, expires - Date.now()))),
+      signal: AbortSignal.any([
+        AbortSignal.timeout(Math.max(1, Math.min(LIFETIME_MS, expires - Date.now()))),
+        proposal.dropped.signal,
+      ]),
     });
     const { decision: asked } = proposal;
     asked.catch(() => {
@@ -154,7 +178,7 @@ export function createCalls(parts: CallsParts) {
         `Call \`${CONFIRM}\` with the same digest again to go on waiting.`,
       );
     }
-    proposals.take(userOf(caller.grant), digest);
+    proposals.forget(userOf(caller.grant), digest);
     throw forbidden(decision === "denied" ? "a person has denied it" : "no person has allowed it in time");
   };
 
@@ -219,6 +243,7 @@ export function createCalls(parts: CallsParts) {
         const failure = asking.signal.aborted ? cancelled("the agent has gone") : failureOf(thrown);
         outcome = failure ? `failed:${HTTP_STATUS[failure.code]}` : "error";
         if (!failure) log.error(`${name} failed: ${messageOf(thrown)}`, thrown);
+        if (failure && quoting.has(failure)) return failedThere(failure.message);
         return failed(failure?.message ?? "internal error");
       } finally {
         await asking.rows.ended(outcome, subject);
@@ -244,6 +269,9 @@ function permitCommands(
   const missing = left.flatMap((operation) => missingFor(grant, operation, operation.command) ?? []);
   if (missing.length > 0) throw forbidden(beyond(grant, missing.join(", "), "this agent"));
 }
+
+/** The failures that are about what was sent, or who sent it. */
+const OWN_WORDS: readonly FailureCode[] = ["bad_input", "forbidden", "too_many"];
 
 const TOO_LONG = `this is too long for a person to judge: expected at most ${MAX_FULL} characters of effects and texts`;
 

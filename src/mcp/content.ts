@@ -32,8 +32,15 @@ export const text = (words: string): Content => ({ type: "text", text: words });
 /** A result of svc's own words. */
 export const said = (...lines: readonly string[]): ToolResult => ({ content: [text(lines.join("\n"))] });
 
-/** An error of svc's own words; they may quote the host. */
+/** An error of svc's own words, which quote nothing but what the agent sent. */
 export const failed = (message: string): ToolResult => ({ content: [text(message)], isError: true });
+
+/** An error that may quote the host. */
+export const failedThere = (message: string): ToolResult => ({
+  content: [text("It has failed:"), untrusted(message)],
+  isError: true,
+  _meta: UNTRUSTED,
+});
 
 /** Data of the host. @param most how much of it, in characters. */
 export function untrusted(data: unknown, most = MAX_TEXT): Content {

@@ -5,6 +5,7 @@ import { callOperation } from "../core/call";
 import type { Caller } from "../core/caller";
 import type { Operation } from "../core/operation";
 import type { Log } from "../lib/log";
+import { configFiles } from "../lib/paths";
 import { createBudget } from "./budget";
 import { type AskPerson, type CallsParts, createCalls } from "./calls";
 import { createHosts } from "./hosts";
@@ -16,6 +17,7 @@ import { type Choice, type Offer, offerOf } from "./toolsets";
 /** What MCP uses of the service. */
 export interface McpUses {
   readonly log: Log;
+  readonly configDir: string;
   operations(): Promise<readonly Operation[]>;
   addressBook: Parameters<typeof createHosts>[0];
 }
@@ -40,21 +42,26 @@ export async function createTools(
   perform?: CallsParts["perform"],
 ) {
   const operations = await service.operations();
+  const budget = createBudget(configFiles(service.configDir).agentChanges);
   const calls = createCalls({
     ...{ service, operations, ask, log: service.log },
     perform: perform ?? ((operation, input, caller) => callOperation(service, operation, input, caller)),
     hosts: on === undefined ? null : createHosts(service.addressBook, on),
     proposals: createProposals(),
-    budget: createBudget(),
+    budget,
   });
   const instructions = instructionsFor(on);
-  return { operations, serverFor: (peer: Peer) => createToolServer(calls, peer, instructions) };
+  return {
+    operations,
+    serverFor: (peer: Peer) => createToolServer(calls, peer, instructions),
+    close: () => budget.close(),
+  };
 }
 
 /** Agents over HTTP. */
 export async function createMcp(service: McpUses, options: McpOptions) {
   const { write, exclude = [], origins = [] } = options;
-  const { operations, serverFor } = await createTools(service, options);
+  const { operations, serverFor, close } = await createTools(service, options);
   const endpoint = createEndpoint<Omit<Peer, "agent" | "cancelled">>(
     (context, peer) => serverFor({ ...context, ...peer }),
     service.log,
@@ -82,7 +89,10 @@ export async function createMcp(service: McpUses, options: McpOptions) {
       const rowsOf = caller.rowsOf ?? (() => NO_ROWS);
       return endpoint.answer({ caller, message }, { caller, offered, without, rowsOf }, ended);
     },
-    stop: () => endpoint.close(),
+    async stop() {
+      await endpoint.close();
+      close();
+    },
   };
 }
 

@@ -7,7 +7,7 @@
 
 import type { Operation } from "../core/operation";
 import { RecentMap } from "../lib/buckets";
-import { notFound } from "../lib/errors";
+import { cancelled, notFound } from "../lib/errors";
 import type { Effects } from "./effects";
 
 /** As long as an approval waits, in milliseconds. */
@@ -27,15 +27,20 @@ export interface Proposal {
   readonly input: Readonly<Record<string, unknown>>;
   readonly effects: Effects;
   readonly digest: string;
-  readonly expires: number;
+  expires: number;
   /** What a person says, once one was asked. */
   decision?: Promise<Decision>;
+  /** Aborted when newer proposals have taken its place. */
+  readonly dropped: AbortController;
 }
 
 export type Proposals = ReturnType<typeof createProposals>;
 
-/** @param now milliseconds since the epoch. */
-export function createProposals(now: () => number = Date.now) {
+/**
+ * @param now milliseconds since the epoch.
+ * @param salt goes into each digest: from one on record, nobody finds out a short text that was to be typed.
+ */
+export function createProposals(now: () => number = Date.now, salt: string = crypto.randomUUID()) {
   const users = new RecentMap<Map<string, Proposal>>(MAX_USERS);
   const of = (user: string) => {
     const own = users.get(user) ?? new Map<string, Proposal>();
@@ -43,15 +48,20 @@ export function createProposals(now: () => number = Date.now) {
     return own;
   };
   return {
-    /** Keeps it; the same once more is the same proposal. */
+    /** Keeps it. The same once more is the same proposal, which lasts as long as a new one unless a person is asked already. */
     add(user: string, proposed: Pick<Proposal, "operation" | "input" | "effects">): Proposal {
       const own = of(user);
-      const digest = digestOf(proposed.operation.name, proposed.input);
+      const digest = digestOf(salt, proposed.operation.name, proposed.input);
       const kept = own.get(digest);
+      const expires = now() + LIFETIME_MS;
+      if (kept && !kept.decision) kept.expires = expires;
       if (kept) return kept;
-      const proposal = { ...proposed, digest, expires: now() + LIFETIME_MS };
+      const proposal = { ...proposed, digest, expires, dropped: new AbortController() };
       own.set(digest, proposal);
-      for (const oldest of [...own.keys()].slice(0, -OF_A_USER)) own.delete(oldest);
+      for (const [oldest, { dropped }] of [...own].slice(0, -OF_A_USER)) {
+        own.delete(oldest);
+        dropped.abort(cancelled("newer proposals have taken its place"));
+      }
       users.set(user, own);
       return proposal;
     },
@@ -63,6 +73,10 @@ export function createProposals(now: () => number = Date.now) {
         "no proposal has this digest: it was done, denied or never made, or is older than 10 minutes",
       );
     },
+    /** What is left of its time, in whole minutes, one at least. */
+    minutesOf: ({ expires }: Proposal): number => Math.max(1, Math.floor((expires - now()) / 60_000)),
+    /** Forgets it, where it is still there. */
+    forget: (user: string, digest: string): void => void of(user).delete(digest),
     /** Takes it away: nobody else does it. @throws as `find`. */
     take(user: string, digest: string): Proposal {
       const found = this.find(user, digest);
@@ -73,8 +87,8 @@ export function createProposals(now: () => number = Date.now) {
 }
 
 /** SHA-256 of the tool and its input, in hexadecimal; the order of fields makes no difference. */
-const digestOf = (name: string, input: unknown): string =>
-  Bun.SHA256.hash(`svc-mcp-v1\n${name}\n${JSON.stringify(sorted(input))}`, "hex");
+const digestOf = (salt: string, name: string, input: unknown): string =>
+  Bun.SHA256.hash(`svc-mcp-v1\n${salt}\n${name}\n${JSON.stringify(sorted(input))}`, "hex");
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);

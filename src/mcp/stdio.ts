@@ -3,13 +3,14 @@ import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { type Caller, type CallerService, localCaller } from "../core/caller";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
+import { printable } from "../lib/sanitize";
 import type { createTools } from "./open";
 import type { Offer } from "./toolsets";
 
 /** Serves the client until it closes stdin, or `signal` is aborted. */
 export async function serveClient(
   service: CallerService & { readonly log: Log },
-  { serverFor }: Pick<Awaited<ReturnType<typeof createTools>>, "serverFor">,
+  { serverFor, close }: Pick<Awaited<ReturnType<typeof createTools>>, "serverFor" | "close">,
   offer: Offer,
   signal: AbortSignal,
 ): Promise<void> {
@@ -35,8 +36,18 @@ export async function serveClient(
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
   const handle = serveStdio(() => serverFor({ caller, ...offer, rowsOf }), {
-    onerror: (error) => service.log.error(`MCP: ${error.message}`),
+    onerror: (error) => service.log.error(`MCP: ${faultOf(error)}`),
   });
   await over;
   await handle.close();
+  close();
 }
+
+/** What was wrong with a message, on one line; the library quotes all of a line that is none. */
+const faultOf = (error: Error): string =>
+  error instanceof SyntaxError || error.name === "ZodError"
+    ? "a line on stdin is no message of JSON-RPC 2.0"
+    : printable(error.message, MAX_FAULT);
+
+/** In characters. */
+const MAX_FAULT = 300;

@@ -1,7 +1,16 @@
 /** Changes that wait for a person. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { localCaller } from "../../src/core/caller";
+import { silentLog } from "../../src/lib/log";
+import { createBudget } from "../../src/mcp/budget";
+import { createCalls } from "../../src/mcp/calls";
+import { failed } from "../../src/mcp/content";
+import { createProposals } from "../../src/mcp/proposals";
+import { chosen } from "../../src/mcp/toolsets";
+import { operations } from "../../src/operations";
 import type { Service } from "../../src/service";
-import { caller, post, testServer } from "../support";
+import { caller, post, temporaryFolder, testServer } from "../support";
 import { approvalsOf, asked, connectAgent, dataIn, ERAS, makeToken, rowsOf, runsOf } from "./support";
 
 setDefaultTimeout(120_000);
@@ -98,4 +107,42 @@ test("a text that is too long for a person to read is not proposed", async () =>
     actions: [["AC_set_var", { name: "line", value: "x".repeat(20_000) }]],
   });
   expect([isError, text]).toEqual([true, expect.stringContaining("too long for a person to judge")]);
+});
+
+test("all who have confirmed what a person then denies hear that", async () => {
+  using folder = temporaryFolder();
+  const decided = Promise.withResolvers<"denied">();
+  const calls = createCalls({
+    ...{ service: {}, operations, hosts: null, ask: () => decided.promise, log: silentLog },
+    ...{ perform: () => undefined, proposals: createProposals() },
+    budget: createBudget(join(folder.path, "changes.db")),
+  });
+  const bob = localCaller({ audit: async () => null }, "api", {
+    grant: { name: "bob", scopes: ["operate"] },
+  });
+  const rows = { announce: async () => {}, ended: async () => {} };
+  const asking = { caller: bob, rows, agent: "tester", signal: bob.signal };
+  const offered = chosen(operations, { toolsets: ["jobs"], write: true });
+  const proposed = await calls.call(offered, "jobs_remove", { job_id: "nightly" }, asking);
+  const digest = /[0-9a-f]{64}/.exec(JSON.stringify(proposed.content))?.[0];
+  const both = [1, 2].map(() => calls.call(offered, "confirm", { digest }, asking));
+  decided.resolve("denied");
+  const denied = failed("a person has denied it");
+  expect(await Promise.all(both)).toEqual([denied, denied]);
+});
+
+test("an approval ends when newer proposals have taken the place of what it is about", async () => {
+  await using host = await testServer({ service: approving });
+  await using agent = await connectAgent(host.server.url, `${host.server.token.current()}`, { query });
+  const propose = (text: string) => agent.propose("execute_actions", { actions: [["AC_log", [text]]] });
+  const { digest } = await propose("first");
+  const call = agent.call("confirm", { digest });
+  const { id } = await asked(host.call);
+  for (let nth = 0; nth < 32; nth++) await propose(`${nth}`);
+  expect(await call).toMatchObject({
+    isError: true,
+    text: expect.stringContaining("newer proposals have taken its place"),
+  });
+  const [over] = await approvalsOf(host.call);
+  expect([over?.id, over?.state]).toEqual([id, "withdrawn"]);
 });

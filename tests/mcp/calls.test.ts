@@ -197,6 +197,17 @@ test("an agent with the token of the owner sees the plan that it made, and runs 
   expect(dataIn((await other.call("plan_list")).text)).toMatchObject({ plans: [] });
 });
 
+test("an error that may quote the host is data too; one about what the agent sent is not", async () => {
+  await using host = await testServer();
+  await using agent = await connectAgent(host.server.url, `${host.server.token.current()}`, {
+    query: "?toolsets=jobs",
+  });
+  const missing = await agent.call("runs_show", { run_id: "none" });
+  expect([missing.isError, dataIn(missing.text)]).toEqual([true, expect.stringContaining("no such run")]);
+  const wrong = await agent.call("runs_show", { run: "x" });
+  expect([wrong.isError, wrong.text]).toEqual([true, "run_id: missing: expected a text; run: unknown field"]);
+});
+
 test("a token has ten changes a minute", async () => {
   await using host = await testServer({ service: writing });
   await using agent = await connectAgent(host.server.url, `${host.server.token.current()}`, {

@@ -333,7 +333,7 @@ export function serveEverything(): Disposable & { readonly url: string } {
   const caller = localCaller({ audit: async () => null }, "api");
   const calls = createCalls({
     ...{ service: {}, operations: [], hosts: null, ask: null, log: silentLog },
-    ...{ perform: () => ({}), proposals: createProposals(), budget: createBudget() },
+    ...{ perform: () => ({}), proposals: createProposals(), budget: createBudget("/dev/null/unused") },
   });
   const rowsOf = () => ({ announce: async () => {}, ended: async () => {} });
   const serverFor = (peer: Pick<Peer, "agent" | "cancelled"> = {}) =>

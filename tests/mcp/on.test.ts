@@ -94,7 +94,7 @@ test("answers of many hosts are together as long as one may be", async () => {
   const hosts = { selection: "all", ask: async () => [large, large, large, large] };
   const calls = createCalls({
     ...{ service: {}, operations, hosts, ask: null, log: silentLog, perform: () => undefined },
-    ...{ proposals: createProposals(), budget: createBudget() },
+    ...{ proposals: createProposals(), budget: createBudget("/dev/null/unused") },
   });
   const caller = localCaller({ audit: async () => null }, "cli");
   const rows = { announce: async () => {}, ended: async () => {} };

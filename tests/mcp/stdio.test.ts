@@ -122,6 +122,33 @@ test("does not see what a run of the owner beside it got by a command that needs
   expect(dataIn((await agent.call("runs_show", { run_id: plain })).text)).toMatchObject({ run_id: plain });
 });
 
+test("counts changes on when it is started anew", async () => {
+  using folder = temporaryFolder();
+  const lastOf = async (changes: number) => {
+    const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write"];
+    await using agent = await startAgent(command, envFor(folder.path));
+    let last = "";
+    for (let nth = 0; nth < changes; nth++) {
+      const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", [`${nth}`]]] });
+      last = (await agent.call("confirm", { digest })).text;
+    }
+    return last;
+  };
+  expect(await lastOf(1)).toContain("59 of 60 this hour");
+  expect(await lastOf(1)).toContain("58 of 60 this hour");
+});
+
+test("says on one line that a line is no message", async () => {
+  using folder = temporaryFolder();
+  const child = Bun.spawn([...SOURCE, "mcp"], { env: envFor(folder.path), stdio: ["pipe", "pipe", "pipe"] });
+  child.stdin.write('{"a":1}\n');
+  await child.stdin.end();
+  expect([await child.exited, await child.stderr.text()]).toEqual([
+    0,
+    "[error] MCP: a line on stdin is no message of JSON-RPC 2.0\n",
+  ]);
+});
+
 test("ends when its client reads no longer", async () => {
   using folder = temporaryFolder();
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };

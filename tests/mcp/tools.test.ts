@@ -14,7 +14,7 @@ const calls = createCalls({
   ...{ service: {}, operations, hosts: null, ask: null, log: silentLog },
   perform: (operation, input, caller) => callOperation({}, operation, input, caller),
   proposals: createProposals(),
-  budget: createBudget(),
+  budget: createBudget("/dev/null/unused"),
 });
 const names = (choice: Parameters<typeof chosen>[1]) => chosen(operations, choice).map(({ name }) => name);
 
