@@ -199,6 +199,10 @@ export function createService({
     },
     inbox,
     log,
+    prepareFolder: once(async () => {
+      checkFolder();
+      await (await import("./service/prepare-folder")).prepareFolder(configDir, log);
+    }),
     permits: (need) => permitted[need],
     addressBook: feature(async () => {
       const [{ createAddressBook }, { createRefusals }] = await Promise.all([
@@ -233,6 +237,8 @@ export function createService({
       const audit = await openAuditLog({
         ...{ path: files.auditLog, log, publish },
         logsFailures: logsAuditFailures,
+        // A row comes before each change.
+        beforeWriting: service.prepareFolder,
       });
       // First in the list, last to stop: everything else may leave rows while it stops.
       stops.unshift(() => audit.close());

@@ -38,6 +38,8 @@ export interface AuditLogOptions {
   readonly logsFailures?: boolean | undefined;
   /** Takes the events of the log. */
   readonly publish?: Publish;
+  /** Is awaited before rows are written: what throws here refuses them. */
+  readonly beforeWriting?: () => Promise<void>;
 }
 
 /** How a row is appended. */
@@ -65,6 +67,7 @@ export async function openAuditLog({
   lockWaitMs,
   logsFailures = true,
   publish = () => {},
+  beforeWriting = async () => {},
 }: AuditLogOptions) {
   const file = new AuditFile(path, lockWaitMs, log);
   const closing = new AbortController();
@@ -92,6 +95,7 @@ export async function openAuditLog({
       const batch = waiting.slice(0, MAX_BATCH);
       waiting = waiting.slice(MAX_BATCH);
       try {
+        await beforeWriting();
         const written = await file.write((db, epoch) => appendBatch(db, epoch, batch, tally));
         tally = written;
         file.remember(written.head);

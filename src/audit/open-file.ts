@@ -33,7 +33,12 @@ export type OpenFile = ReturnType<typeof openFile>;
  * @throws an `unavailable` failure when it is none, the system error, or that of SQLite.
  */
 export function openFile(path: string, log: Log) {
-  const db = openDatabase(path, { synchronous: "FULL", prepare: (opened) => prepare(opened, path, log) });
+  const db = openDatabase(path, {
+    synchronous: "FULL",
+    prepare: (opened) => prepare(opened, path, log),
+    // Other tools write it too. What is in it says which svc can read it (`schema.ts`).
+    hasVersion: false,
+  });
   const isInPlace = watchPlace(path);
   const wal = guardWal(...besides(path));
   const dataVersion = db.query<{ data_version: number }, []>("PRAGMA data_version");

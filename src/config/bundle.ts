@@ -135,7 +135,8 @@ export function checkBundle(
   const manifest = whole && objectIn("manifest", whole.manifest);
   if (manifest && manifest.version !== BUNDLE_VERSION) {
     const found = typeof manifest.version === "number" ? manifest.version : kindOf(manifest.version);
-    refuse("manifest.version", `expected ${BUNDLE_VERSION} but found ${found}`);
+    const newer = typeof found === "number" && found > BUNDLE_VERSION ? ", of a newer svc" : "";
+    refuse("manifest.version", `expected ${BUNDLE_VERSION} but found ${found}${newer}`);
   }
   const entries = whole && objectIn("files", whole.files);
   for (const [name, value] of Object.entries(entries ?? {})) {

@@ -46,6 +46,7 @@ export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
 export interface ServerUses {
   readonly configDir: string;
   readonly log: Log;
+  prepareFolder(): Promise<void>;
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
   executor(): Promise<{ readonly runOne: RunOne }>;
@@ -122,6 +123,7 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
   const { host } = options;
   const keys = keyFiles(options);
   const clients = createClientResolver(options.trust_proxy);
+  await service.prepareFolder();
   const release = claimConfigDir(configDir);
   if (!release) throw conflict(`a server already runs on ${configDir}`);
   // What is undone when the start fails from here on.

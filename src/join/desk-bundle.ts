@@ -31,8 +31,11 @@ type FileName = keyof typeof FILES;
 
 const NAMES = Object.keys(FILES) as FileName[];
 
+/** The version of the format that svc writes, and the only one that it reads. */
+const DESK_VERSION = 1;
+
 export const DESK_BUNDLE = v.object({
-  svc_desk: v.literal(1),
+  svc_desk: v.literal(DESK_VERSION),
   /** The machine that it was made on, and when, ISO 8601. */
   made_on: v.string(),
   exported_at: v.string(),
@@ -54,7 +57,7 @@ export function bundleOf(configDir: string): DeskBundle {
     throw unavailable(`there is no ${missing} here: this is no desk before its first \`svc join-token\``);
   }
   return {
-    svc_desk: 1,
+    svc_desk: DESK_VERSION,
     made_on: hostname(),
     exported_at: new Date().toISOString(),
     files: parsed.output,
@@ -116,6 +119,9 @@ export async function becomeDesk(
 
 /** @throws a `rejected` failure that quotes nothing of the bundle. */
 async function checked(bundle: unknown, readers: Readers): Promise<DeskBundle> {
+  const found: unknown = Object(bundle).svc_desk;
+  if (typeof found === "number" && found > DESK_VERSION)
+    throw rejected(`bundle rejected: svc_desk: expected ${DESK_VERSION} but found ${found}, of a newer svc`);
   const parsed = v.safeParse(DESK_BUNDLE, bundle);
   if (!parsed.success) throw rejected("bundle rejected: expected what `svc desk export` writes");
   const { files } = parsed.output;

@@ -153,6 +153,9 @@ export function writeFileAtomic(
   file.commit();
 }
 
+/** Makes what was written to the file at `path` durable (fsync(2)). */
+export const syncFile = (path: string): void => withOpen(path, "r+", fsyncSync);
+
 /** Makes a rename in the folder `path` durable (fsync(2)). Windows neither needs nor allows it. */
 export function syncFolder(path: string): void {
   if (process.platform !== "win32") withOpen(path, "r", fsyncSync);

@@ -40,6 +40,9 @@ export function home(): string {
 
 /** The files of `{config_dir}`. */
 export const configFiles = (configDir: string) => ({
+  /** Which svc may use the folder (`format.ts`). */
+  format: join(configDir, "format.json"),
+  formatLock: join(configDir, "run", "format.lock"),
   adminHosts: join(configDir, "admin_hosts.json"),
   settings: join(configDir, "host_service.json"),
   auditLog: join(configDir, "audit.db"),
@@ -111,7 +114,7 @@ export const configFiles = (configDir: string) => ({
   recordings: join(configDir, "recordings"),
   /** In a folder of its own: the processes of sessions write there. */
   inboxIndex: join(configDir, "inbox-index", "inbox.db"),
-  /** Where the first builds of 0.1.0 had it. */
+  /** Where folders of format 1 have it. */
   formerInboxIndex: join(configDir, "sync", "inbox.db"),
   joinLock: join(configDir, "run", "join.lock"),
   /** Pictures to look for on the screen. */

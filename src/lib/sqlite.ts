@@ -5,8 +5,10 @@ import { constants, Database } from "bun:sqlite";
 import { chmodSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
-import { systemCode, unavailable } from "./errors";
+import { version } from "../version";
+import { conflict, Failure, systemCode, unavailable } from "./errors";
 import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "./files";
+import { FORMAT, NEEDS } from "./format";
 
 export interface DatabaseOptions {
   /** `FULL`: a commit is on disk. `NORMAL`: a power cut may take back the last ones, and breaks nothing. */
@@ -15,6 +17,8 @@ export interface DatabaseOptions {
   readonly busyMs?: number;
   /** Makes the tables. */
   readonly prepare: (db: Database) => void;
+  /** Whether the file says which svc may use it, by its `user_version` (default true). */
+  readonly hasVersion?: boolean;
 }
 
 /**
@@ -22,13 +26,31 @@ export interface DatabaseOptions {
  *
  * @throws an `unavailable` failure when something else is there; the system or SQLite error; what `prepare` throws.
  */
-export function openDatabase(path: string, { synchronous, busyMs = 0, prepare }: DatabaseOptions): Database {
+export function openDatabase(
+  path: string,
+  { synchronous, busyMs = 0, prepare, hasVersion = true }: DatabaseOptions,
+): Database {
   return openPrivate(path, (db) => {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
+    requireKnownVersion(db, path);
     db.run("PRAGMA journal_mode = WAL");
     db.run(`PRAGMA synchronous = ${synchronous}`);
     prepare(db);
+    if (hasVersion && versionOf(db) < NEEDS) db.run(`PRAGMA user_version = ${NEEDS}`);
   });
+}
+
+/** The lowest format that a svc must know to use the file; 0 for those of format 1. */
+const versionOf = (db: Database): number =>
+  db.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version ?? 0;
+
+/** @throws a `conflict` failure for the file of a newer svc, which may have come alone, from a backup. */
+function requireKnownVersion(db: Database, path: string): void {
+  const found = versionOf(db);
+  if (found > FORMAT)
+    throw conflict(
+      `${basename(path)} was written by a newer svc (format ${found}); this is svc ${version} (format ${FORMAT})`,
+    );
 }
 
 /** {@link openDatabase} without its settings: for a file that is only ever locked. */
@@ -48,6 +70,7 @@ export function openPrivate(path: string, prepare: (db: Database) => void): Data
 export function openSnapshot(path: string, busyMs: number): Database {
   return opened(path, { readonly: true }, (db) => {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
+    requireKnownVersion(db, path);
     db.run("BEGIN");
   });
 }
@@ -59,10 +82,14 @@ export function openSnapshot(path: string, busyMs: number): Database {
  * @throws the SQLite error.
  */
 export function openReadOnly(path: string): Database {
-  const look = (db: Database) => void db.query("SELECT 1 FROM sqlite_schema").get();
+  const look = (db: Database) => {
+    db.query("SELECT 1 FROM sqlite_schema").get();
+    requireKnownVersion(db, path);
+  };
   try {
     return opened(path, { readonly: true }, look);
-  } catch {
+  } catch (error) {
+    if (error instanceof Failure) throw error;
     // Without files of a write-ahead log, SQLite reads such a file as one that nobody changes (https://sqlite.org/wal.html).
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
     return opened(`${pathToFileURL(path).href}?immutable=1`, flags, look);

@@ -1,10 +1,7 @@
 /**
  * Peer sessions with the files in `{config_dir}`: ICE servers, identities, and the inbox.
  */
-import { renameSync } from "node:fs";
-import { dirname } from "node:path";
 import { messageOf } from "../lib/errors";
-import { ensurePrivateFolder, isMissing } from "../lib/files";
 import { requireInboxApart } from "../lib/inside";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
@@ -34,10 +31,7 @@ export function openSessions(
   const files = configFiles(configDir);
   const place = { ...inbox, index: files.inboxIndex };
   // Before the first session, no file is under way.
-  const ready = once(async () => {
-    clearIncoming(place.folder);
-    moveIndex(files.formerInboxIndex, files.inboxIndex);
-  });
+  const ready = once(async () => clearIncoming(place.folder));
   return createSessions({
     log,
     ice: () => ice ?? readIceConfig(files.ice),
@@ -61,11 +55,4 @@ export function openSessions(
       }
     },
   });
-}
-
-/** Moves a database, unless there is one already. Its file moves last: after a crash, the next call goes on. */
-function moveIndex(from: string, to: string): void {
-  if (isMissing(from) || !isMissing(to)) return;
-  ensurePrivateFolder(dirname(to));
-  for (const suffix of ["-wal", ""]) if (!isMissing(from + suffix)) renameSync(from + suffix, to + suffix);
 }

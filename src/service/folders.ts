@@ -1,9 +1,10 @@
 /**
- * `{config_dir}` and the inbox of one process: refused where they belong to somebody else, made before the first file.
+ * `{config_dir}` and the inbox of one process: refused where they belong to somebody else or a newer svc, made before the first file.
  */
 import { resolve } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
+import { requireKnownFormat } from "../lib/format";
 import { requireInboxApart } from "../lib/inside";
 import { foreignOwner, isOpenToOthers, requireOwnInbox } from "../lib/owner";
 import { configFiles } from "../lib/paths";
@@ -19,7 +20,7 @@ export interface FolderOptions {
 
 /**
  * @returns `inbox`, absolute, and `check`, to be called before anything is written: reading needs no folder.
- * @throws (`check`) an `unavailable` failure where a folder belongs to somebody else, `bad_input` where the inbox cannot be made.
+ * @throws (`check`) an `unavailable` failure where a folder belongs to somebody else, `conflict` where a newer svc wrote it, `bad_input` where the inbox cannot be made.
  */
 export function createFolders({ configDir, givenInbox, takesFiles }: FolderOptions) {
   const inbox = resolve(givenInbox ?? configFiles(configDir).inbox);
@@ -35,6 +36,7 @@ export function createFolders({ configDir, givenInbox, takesFiles }: FolderOptio
   const check = () => {
     if (isChecked) return;
     refuseForeign();
+    requireKnownFormat(configDir);
     if (process.geteuid?.() === 0 && isOpenToOthers(configDir)) ensurePrivateFolder(configDir);
     if (givenInbox !== undefined) makeInbox(inbox);
     // Somebody may have made one of them a moment before.

@@ -68,6 +68,8 @@ export interface Service {
   /** The folder for files from peers, absolute. */
   readonly inbox: string;
   readonly log: Log;
+  /** Gives the folder the format of this svc: before the first change, and before a server starts. */
+  prepareFolder(): Promise<void>;
   /** What its scripts may do, decided when the service is made. */
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;

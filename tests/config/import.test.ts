@@ -87,7 +87,7 @@ describe("a hostile bundle is refused and nothing changes:", () => {
     };
     const { message, more } = await failureOf(importBundle(machine.config, bundle));
     expect(message).toBe(
-      "bundle rejected: manifest.version: expected 1 but found 7; " +
+      "bundle rejected: manifest.version: expected 1 but found 7, of a newer svc; " +
         'files["../x"]: not a file that a bundle may carry; files["a/b"]: not a file that a bundle may carry; ' +
         'files["viewer_id"].content: missing',
     );

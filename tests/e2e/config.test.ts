@@ -103,7 +103,7 @@ test("a refused bundle is exit 1 with every offence; a file that is not there is
   const refused = await machine.run(["config", "import", "-"], { stdin: bad });
   expect(refused.exitCode).toBe(1);
   expect(refused.stderr).toBe(
-    "svc: bundle rejected: manifest.version: expected 1 but found 2; " +
+    "svc: bundle rejected: manifest.version: expected 1 but found 2, of a newer svc; " +
       'files["../x"]: not a file that a bundle may carry; ' +
       'files["\\u001b[2J"]: not a file that a bundle may carry\n',
   );

@@ -102,7 +102,8 @@ test("a bundle with a fault is refused as a whole, and so is one for a folder wi
   const rsa = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const next = (key: string) => JSON.stringify({ key, from: new Date().toISOString(), overlap_s: 60 });
   for (const [changed, reason] of [
-    [{ ...bundle, svc_desk: 2 }, "expected what `svc desk export` writes"],
+    [{ ...bundle, svc_desk: 2 }, "svc_desk: expected 1 but found 2, of a newer svc"],
+    [{ ...bundle, svc_desk: 0 }, "expected what `svc desk export` writes"],
     [{ ...bundle, files: { ...files, desk_key: "no key" } }, "desk_key is not an Ed25519 key"],
     [
       { ...bundle, files: { ...files, "tls/key.pem": files.desk_key } },

@@ -1,0 +1,68 @@
+/**
+ * The format of `{config_dir}`: one number for all that is in it, in `format.json`. A folder without that file has format 1.
+ *
+ * A release that only adds something counts `FORMAT` up; one whose folder or databases an earlier svc would misread sets `NEEDS` to the same
+ * number, which that svc compares with its own `FORMAT` before it uses anything.
+ */
+import { readFileSync } from "node:fs";
+import * as v from "valibot";
+import { version } from "../version";
+import { conflict, systemCode } from "./errors";
+import { configFiles } from "./paths";
+import { printable } from "./sanitize";
+
+/** The format that this svc writes. */
+export const FORMAT = 2;
+
+/** The lowest format that a svc must know to use what this one writes; also the `user_version` of its databases. */
+export const NEEDS = 2;
+
+const NUMBER = v.pipe(v.number(), v.integer(), v.minValue(1));
+
+const FILE = v.looseObject({
+  format: NUMBER,
+  /** The lowest format that a svc must know to use the folder. */
+  needs: NUMBER,
+  /** The version of svc that gave the folder this format. */
+  svc: v.string(),
+});
+
+type FolderFormat = Readonly<Pick<v.InferOutput<typeof FILE>, "format" | "needs" | "svc">>;
+
+const FIRST: FolderFormat = { format: 1, needs: 1, svc: "0.1.0" };
+
+/** The text of the file for a folder of this svc. */
+export const formatText = (format = FORMAT, needs = NEEDS) =>
+  `${JSON.stringify({ format, needs, svc: version })}\n`;
+
+/** @throws a `conflict` failure where the file is not one that svc wrote; the system error when it cannot be read. */
+export function formatOf(configDir: string): FolderFormat {
+  const path = configFiles(configDir).format;
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "ENOENT" || code === "ENOTDIR") return FIRST;
+    throw error;
+  }
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), FILE), text);
+  if (parsed.success) return parsed.output;
+  throw conflict(
+    `${path} is not what svc writes there, so the format of the folder is unknown: restore it from a backup`,
+  );
+}
+
+/**
+ * Nothing of a newer svc is used: this one could misread and damage it.
+ *
+ * @throws a `conflict` failure for the folder of a svc that this one does not understand; as {@link formatOf}.
+ */
+export function requireKnownFormat(configDir: string): void {
+  const { needs, svc } = formatOf(configDir);
+  if (needs <= FORMAT) return;
+  const theirs = `svc ${printable(svc, 40)} (format ${needs})`;
+  throw conflict(
+    `${configDir} was written by ${theirs}; this is svc ${version} (format ${FORMAT}): use that version, or a backup from before it`,
+  );
+}
