@@ -3,14 +3,14 @@
  */
 import type { PeerConnection } from "node-datachannel";
 import { timedOut, unavailable } from "../lib/errors";
-import { FILES_LABEL, parseMessage } from "./messages";
+import { type Extras, FILES_LABEL, parseMessage } from "./messages";
 import { BUFFER_BYTES, FileSender, Window } from "./send";
 
 /** How long the peer may take until it is ready for files, milliseconds. */
 const READY_MS = 20_000;
 
-/** @param acks whether the peer acknowledges; called when a channel opens. */
-export function createFileChannels(peer: PeerConnection, acks: () => boolean) {
+/** @param extras what the peer supports; called when a channel opens. */
+export function createFileChannels(peer: PeerConnection, extras: () => Extras) {
   const window = new Window();
   /** The channels that the peer is ready on, and whether each is busy. */
   const senders = new Map<FileSender, boolean>();
@@ -41,7 +41,7 @@ export function createFileChannels(peer: PeerConnection, acks: () => boolean) {
       };
       let sender: FileSender | undefined;
       const ready = () => {
-        sender = new FileSender(outlet, { acks: acks(), window });
+        sender = new FileSender(outlet, { ...extras(), window });
         senders.set(sender, false);
         window.notify();
       };
@@ -50,10 +50,10 @@ export function createFileChannels(peer: PeerConnection, acks: () => boolean) {
       data.onMessage((message) => {
         if (typeof message !== "string") return;
         if (sender) sender.text(message);
-        else if (acks() && parseMessage(message)?.type === "file_ready") ready();
+        else if (extras().acks && parseMessage(message)?.type === "file_ready") ready();
       });
       data.onOpen(() => {
-        if (!acks()) ready();
+        if (!extras().acks) ready();
       });
       data.onClosed(() => {
         if (sender) senders.delete(sender);

@@ -144,6 +144,11 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
     alone: <T>(work: () => T): T => db.transaction(work).immediate(),
     incoming,
     release,
+    /** Notes a file that is under way already, whatever the limits. */
+    hold(path: string, size: number): void {
+      release(path);
+      db.run("INSERT INTO incoming VALUES (?, ?)", [path, size]);
+    },
     /** Forgets files under way that are gone: the process that wrote them was killed. */
     forgetEnded(): void {
       for (const { path } of incoming()) if (isGone(path)) release(path);

@@ -4,33 +4,20 @@
  * Promises. No name leads out of the folder, whatever links are in it. A file appears whole. A file that this sender did not
  * write, or that somebody changed since, is never overwritten: the new one becomes `<name>.conflict-<sender>-<time>`.
  */
-import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  fdatasyncSync,
-  fstatSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { conflict, systemCode, unavailable } from "../lib/errors";
-import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER, syncFolder } from "../lib/files";
+import { conflict, systemCode } from "../lib/errors";
+import { ensurePrivateFolder, PRIVATE_FOLDER, syncFolder } from "../lib/files";
 import { look } from "../lib/look";
 import { requireOwnInbox } from "../lib/owner";
 import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
-import { openInboxIndex, tooManyFiles } from "./inbox-index";
+import { openInboxIndex } from "./inbox-index";
+import { createRoom } from "./inbox-room";
+import { openPlain } from "./incoming";
+import { partialKey, settleUnderWay } from "./partials";
 
 /** The folder for files under way: on the same file system as the inbox, so that the last step is a rename. */
 export const INCOMING = ".incoming";
-
-/** Flushing in pieces keeps each flush short: at 1 MB/s, one takes less than a sender waits (`STALL_MS`). */
-const FLUSH_BYTES = 16 * 1_048_576;
 
 /** The inbox for the files of a peer. */
 export interface InboxPlace {
@@ -71,38 +58,14 @@ export function ensureInbox({ folder, index }: InboxPlace): string[] {
 
 /** @throws the system or SQLite error when the folder or the index cannot be opened. */
 export function openInbox(place: InboxPlace, now = () => new Date()) {
-  const { folder, sender, token, since, quota, maxFiles, minFree } = place;
+  const { folder, sender, token, since, maxFiles } = place;
   const root = join(folder, sender);
   const incomingFolder = join(folder, INCOMING);
   // For each file: a person who empties an inbox may also delete its folders.
   const ensureFolder = (path: string) => void mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
   ensureFolder(incomingFolder);
   const index = openInboxIndex(place.index, sender, token, since);
-  index.forgetEnded();
-
-  /** Notes a file under way, and makes it. @throws `unavailable` when the quota or the disk has no room for it. */
-  const openIncoming = (temporary: string, size: number, paths: readonly string[]) => {
-    const open = () => {
-      const full = index.reserve(temporary, { size, paths, quota, maxFiles });
-      if (full) return full;
-      ensureFolder(incomingFolder);
-      const { bavail, bsize } = statfsSync(folder);
-      const missing = index.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
-      if (bavail * bsize - missing.reduce((a, b) => a + b) < minFree)
-        throw unavailable(`the disk would have less than ${minFree} bytes free`);
-      return openSync(temporary, "wx", PRIVATE_FILE);
-    };
-    // Others see both the note and the file, or neither: a note without a file is of a process that was killed.
-    let opened = index.alone(open);
-    if (typeof opened !== "number") {
-      index.forgetEnded();
-      index.forgetGone((from, name) => join(folder, from, name));
-      opened = index.alone(open);
-    }
-    if (opened === "bytes") throw unavailable(`the inbox would hold more than ${quota} bytes`);
-    if (opened === "files") throw tooManyFiles(maxFiles);
-    return opened;
-  };
+  const openTemporary = createRoom(place, incomingFolder, index, ensureFolder);
 
   /** The name and its folders. @throws `conflict` when one is a link or a file, or differs from another in case only. */
   const requirePlace = (parts: readonly string[]) => {
@@ -129,41 +92,55 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
     return { storedAs: existing && !ours ? freeName(root, name, sender, now()) : name, ours };
   };
 
+  /** The stored version of `name`, which this sender wrote; null when it is gone meanwhile. */
+  const openFormer = (name: string) => {
+    let file: number | undefined;
+    try {
+      file = openPlain(join(root, name), constants.O_RDONLY);
+      const found = fstatSync(file);
+      if (found.isFile() && index.has(name, found)) return { file, size: found.size };
+    } catch {
+      // It cannot be read: the whole file travels.
+    }
+    if (file !== undefined) closeSync(file);
+    return null;
+  };
+
   return {
     /**
      * @param size the number of bytes that will be written.
+     * @param isResumable whether a transfer that is cut leaves a partial file, and the next one may use its bytes and those of
+     *   the version before.
      * @throws a `bad_input` failure for a name that is not allowed, `conflict` for one that clashes with another,
      *   `unavailable` when there is no room; the system error of the disk.
      */
-    begin(rawName: string, size: number) {
+    begin(rawName: string, size: number, isResumable = false) {
       const parts = parseName(rawName);
       const name = parts.join("/");
-      const paths = [...requirePlace(parts), target(name).storedAs];
-      const temporary = join(incomingFolder, `${process.pid}.${randomUUID()}`);
-      const file = openIncoming(temporary, size, paths);
-      let unflushed = 0;
-      let dropped = false;
-      const drop = () => {
-        if (dropped) return;
-        dropped = true;
-        closeSync(file);
-        rmSync(temporary, { force: true });
+      const prefixes = requirePlace(parts);
+      const { storedAs, ours } = target(name);
+      const key = isResumable ? partialKey(sender, token ?? null, since ?? 0, name) : undefined;
+      const { temporary, partial, file } = openTemporary(size, [...prefixes, storedAs], key);
+      const former = isResumable && ours ? openFormer(name) : null;
+      let ended = false;
+      const end = (settle: () => void) => {
+        if (ended) return;
+        ended = true;
+        file.close();
+        if (former) closeSync(former.file);
+        settle();
         index.release(temporary);
       };
+      const drop = () => end(() => rmSync(temporary, { force: true }));
       return {
-        write(bytes: Uint8Array): void {
-          for (let at = 0; at < bytes.byteLength; ) at += writeSync(file, bytes, at);
-          unflushed += bytes.byteLength;
-          if (unflushed < FLUSH_BYTES) return;
-          fdatasyncSync(file);
-          unflushed = 0;
-        },
+        ...file,
+        /** The version that it replaces, whose bytes may be used; null where there is none that this sender wrote. */
+        former,
         /** Flushes the file and moves it to its name. @returns that name, relative to the sender's folder. */
         commit(): string {
           try {
-            fdatasyncSync(file);
+            const version = file.finish();
             const prefixes = requirePlace(parts);
-            const version = fstatSync(file);
             const { storedAs, ours } = target(name);
             // First the index, then the file: after a crash between the two, it must not look like somebody else's.
             index.add(storedAs, version, prefixes, maxFiles);
@@ -182,6 +159,16 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
         },
         /** Removes the file. */
         abort: drop,
+        /** Keeps what has arrived as a partial file, where the transfer may be resumed. */
+        keep(): void {
+          const present = Math.max(file.position(), file.before);
+          if (partial === undefined || present === 0) drop();
+          else
+            end(() => {
+              renameSync(temporary, partial);
+              index.hold(partial, present);
+            });
+        },
       };
     },
     [Symbol.dispose]: index[Symbol.dispose],
@@ -220,17 +207,13 @@ function freeName(root: string, name: string, sender: string, now: Date): string
 }
 
 /**
- * Removes the partial files of transfers that a crash ended, below the `folder` of all inboxes. It does not open the index:
- * whoever took over the process of a session can write anything there.
+ * Removes the files of transfers that a crash ended, below the `folder` of all inboxes; those that may go on are kept for a
+ * day. It does not open the index: whoever took over the process of a session can write anything there.
  *
  * @param pid the process that has ended; without it, no transfer may be under way.
  * @throws the system error.
  */
 export function clearIncoming(folder: string, pid?: number): void {
   const incoming = join(folder, INCOMING);
-  if (!look(incoming)) return;
-  for (const name of readdirSync(incoming)) {
-    if (pid !== undefined && !name.startsWith(`${pid}.`)) continue;
-    rmSync(join(incoming, name), { recursive: true, force: true });
-  }
+  if (look(incoming)) settleUnderWay(incoming, pid);
 }

@@ -4,12 +4,25 @@
  * The promise: a file appears in the inbox whole, with the announced size and digest, or not at all. One transfer runs at a
  * time; a peer that sends messages out of order loses the transfers under way.
  */
-import { badInput, Failure, failureOf } from "../lib/errors";
+import { setImmediate } from "node:timers/promises";
+import { badInput, cancelled, conflict, Failure, failureOf } from "../lib/errors";
+import { basisBytes, createAssembly } from "./assembly";
+import { mayHaveBlocks } from "./blocks";
 import type { Inbox, Incoming } from "./inbox";
-import { type FileBegin, type FileEnd, type FileMessage, parseMessage, type TransferId } from "./messages";
+import {
+  type FileBegin,
+  type FileEnd,
+  type FileList,
+  type FileMessage,
+  parseMessage,
+  type TransferId,
+} from "./messages";
 
 /** How many bytes are written between two acknowledgements. */
 const ACK_BYTES = 131_072;
+
+/** How often a receiver that reads its own files reports that it is at work, milliseconds: far less than `STALL_MS`. */
+const ALIVE_MS = 1_000;
 
 /** The most transfers that are kept apart when a peer begins one before the end of another. */
 const MAX_OPEN = 64;
@@ -20,6 +33,9 @@ interface Transfer {
   readonly hash: Bun.CryptoHasher;
   /** Null after a failure. */
   incoming: Incoming | null;
+  /** Puts the file together, where this side has bytes of it. */
+  assembly: ReturnType<typeof createAssembly> | null;
+  /** Bytes that the peer sent. */
   received: number;
   acknowledged: number;
   error: string | null;
@@ -39,22 +55,29 @@ export interface ReceiverOptions {
 export class FileReceiver {
   /** The transfers that have begun and not ended; more than one only when the peer sends messages out of order. */
   readonly #transfers = new Map<TransferId, Transfer>();
+  /** What arrived while this side reads its own files; null while it does not. */
+  #waiting: Array<string | Uint8Array> | null = null;
+  #closed = false;
 
   constructor(private readonly options: ReceiverOptions) {}
 
   text(text: string): void {
+    if (this.#defer(text)) return;
     const message = parseMessage(text);
     if (message?.type === "file_begin") this.#begin(message);
+    if (message?.type === "file_list") this.#list(message);
     if (message?.type === "file_end") this.#end(message);
   }
 
   bytes(bytes: Uint8Array): void {
+    if (this.#defer(bytes)) return;
     const [transfer, ...others] = this.#transfers.values();
     if (!transfer || others.length > 0) return;
     const { size, acks, transfer_id } = transfer.begin;
     this.#attempt(transfer, () => {
       transfer.received += bytes.byteLength;
       if (transfer.received > size) throw badInput("more bytes arrived than were announced");
+      if (transfer.assembly) return this.#assemble(transfer, bytes);
       transfer.hash.update(bytes);
       transfer.incoming?.write(bytes);
     });
@@ -63,9 +86,10 @@ export class FileReceiver {
     this.options.reply({ type: "file_ack", transfer_id, bytes: transfer.received });
   }
 
-  /** The channel has closed: removes the files under way. */
+  /** The channel has closed: removes the files under way, or keeps them for the next transfer of the same file. */
   close(): void {
-    for (const transfer of this.#transfers.values()) this.#drop(transfer);
+    this.#closed = true;
+    for (const transfer of this.#transfers.values()) this.#drop(transfer, "keep");
     this.#transfers.clear();
   }
 
@@ -74,12 +98,92 @@ export class FileReceiver {
     const overlapping = badInput("a transfer began before the one under way had ended");
     for (const transfer of this.#transfers.values()) this.#fail(transfer, overlapping);
     const hash = new Bun.CryptoHasher("sha256");
-    const transfer: Transfer = { begin, hash, incoming: null, received: 0, acknowledged: 0, error: null };
+    const state = { incoming: null, assembly: null, received: 0, acknowledged: 0, error: null };
+    const transfer: Transfer = { begin, hash, ...state };
     this.#attempt(transfer, () => {
       if (this.#transfers.size > 0) throw overlapping;
-      transfer.incoming = this.options.begin(begin.name, begin.size);
+      const { name, size, blocks } = begin;
+      if (blocks !== undefined && !mayHaveBlocks(size, blocks))
+        throw badInput("such a file has no blocks of that length");
+      transfer.incoming = this.options.begin(name, size, blocks !== undefined);
     });
     this.#transfers.set(begin.transfer_id, transfer);
+    this.#offerBasis(transfer);
+  }
+
+  /** Answers a sender that can send blocks how much of the file there is, and looks for blocks in it. */
+  #offerBasis(transfer: Transfer): void {
+    const { incoming, begin, hash } = transfer;
+    const { blocks, size, transfer_id } = begin;
+    if (!incoming || blocks === undefined) return;
+    const usable = basisBytes(incoming);
+    const bytes = usable < blocks ? 0 : usable;
+    this.options.reply({ type: "file_basis", transfer_id, bytes });
+    if (bytes === 0) return;
+    const turn = this.#turns(transfer);
+    const assembly = createAssembly(incoming, size, blocks, turn, (part) => hash.update(part));
+    transfer.assembly = assembly;
+    this.#work(transfer, assembly.scan);
+  }
+
+  #list({ transfer_id, blocks, last }: FileList): void {
+    const transfer = this.#transfers.get(transfer_id);
+    const { assembly } = transfer ?? {};
+    if (!transfer?.incoming || !assembly) return;
+    this.#attempt(transfer, () => {
+      const messages = assembly.list(blocks, last);
+      if (!messages) return this.options.reply({ type: "file_ack", transfer_id, bytes: 0 });
+      for (const [at, ranges] of messages.entries())
+        this.options.reply({ type: "file_need", transfer_id, ranges, last: at === messages.length - 1 });
+      this.#work(transfer, assembly.copy);
+    });
+  }
+
+  #assemble(transfer: Transfer, bytes: Uint8Array): void {
+    const { assembly, incoming } = transfer;
+    if (!assembly || !incoming) return;
+    assembly.write(bytes);
+    if (!assembly.isWaiting()) this.#work(transfer, assembly.copy);
+  }
+
+  /** Lets other work run; reports now and then that this side is at work. @throws once the transfer has ended. */
+  #turns(transfer: Transfer): () => Promise<void> {
+    const { transfer_id } = transfer.begin;
+    let reported = performance.now();
+    return async () => {
+      await setImmediate();
+      if (this.#closed) throw cancelled("the channel closed");
+      if (performance.now() - reported < ALIVE_MS) return;
+      reported = performance.now();
+      this.options.reply({ type: "file_ack", transfer_id, bytes: transfer.acknowledged });
+    };
+  }
+
+  /** @returns whether the message has to wait. */
+  #defer(message: string | Uint8Array): boolean {
+    this.#waiting?.push(message);
+    return this.#waiting !== null;
+  }
+
+  /** Takes no message until `work` has ended. */
+  async #work(transfer: Transfer, work: () => Promise<void>): Promise<void> {
+    this.#waiting = [];
+    try {
+      await work();
+    } catch (error) {
+      if (!this.#closed) this.#fail(transfer, error);
+    }
+    const waiting = this.#waiting;
+    this.#waiting = null;
+    if (this.#closed) return;
+    for (const [at, message] of waiting.entries()) {
+      if (typeof message === "string") this.text(message);
+      else this.bytes(message);
+      if (this.#waiting === null) continue;
+      // It has begun other work, for which the rest waits.
+      this.#waiting = waiting.slice(at + 1);
+      return;
+    }
   }
 
   #end({ transfer_id, sha256 }: FileEnd): void {
@@ -89,9 +193,13 @@ export class FileReceiver {
     if (transfer === [...this.#transfers.values()].at(-1)) this.#transfers.clear();
     else this.#transfers.delete(transfer_id);
     this.#attempt(transfer, () => {
-      const { incoming, received, hash, begin } = transfer;
+      const { incoming, hash } = transfer;
       if (!incoming) return;
-      if (received !== begin.size) throw badInput(`${begin.size} bytes were announced, ${received} arrived`);
+      const missing = missingOf(transfer, sha256);
+      if (missing !== null) {
+        this.#drop(transfer, "keep");
+        throw missing;
+      }
       if (sha256 !== null && sha256 !== hash.digest("hex")) {
         throw badInput("the content does not have the announced SHA-256");
       }
@@ -113,7 +221,7 @@ export class FileReceiver {
 
   /** Reports to the sender at once, so that it does not send the rest. */
   #fail(transfer: Transfer, error: unknown): void {
-    this.#drop(transfer);
+    this.#drop(transfer, "abort");
     if (transfer.error !== null) return;
     // The messages of system errors have paths in them.
     transfer.error = failureOf(error)?.message ?? "it could not be written";
@@ -126,12 +234,21 @@ export class FileReceiver {
     this.options.reply({ type: "file_result", transfer_id, ok: error === null, error: error ?? "" });
   }
 
-  #drop(transfer: Transfer): void {
+  #drop(transfer: Transfer, how: "keep" | "abort"): void {
     try {
-      transfer.incoming?.abort();
+      transfer.incoming?.[how]();
     } catch (error) {
       this.options.failed?.(error);
     }
     transfer.incoming = null;
   }
+}
+
+/** Why the file is not complete; null when it is. */
+function missingOf({ assembly, begin, received }: Transfer, sha256: string | null): Failure | null {
+  if (!assembly)
+    return received === begin.size
+      ? null
+      : badInput(`${begin.size} bytes were announced, ${received} arrived`);
+  return assembly.isComplete() && sha256 !== null ? null : conflict("blocks of the file did not arrive");
 }

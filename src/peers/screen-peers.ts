@@ -8,7 +8,7 @@ import type { LinkSample } from "../core/records";
 import { busy } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { IceConfig } from "./ice";
-import { ACKS_FEATURE } from "./messages";
+import { ACKS_FEATURE, extrasOf } from "./messages";
 import { PeerSession, type ScreenEnd } from "./session";
 
 /** Each is a process of some 60 MB. A host lets in as many viewers. */
@@ -83,7 +83,7 @@ export function createScreenPeers({ log, ice }: ScreenPeersOptions) {
       const session = begin("viewer", "", end);
       return orClose(session, async () => {
         const answer = await deliver({ sdp: await session.offer(ice()), features: [ACKS_FEATURE] });
-        await session.accept(answer.sdp, true);
+        await session.accept(answer.sdp, extrasOf([ACKS_FEATURE]));
         await session.opened;
         return session;
       });

@@ -5,9 +5,12 @@
  * them; with any other, until the network has accepted them.
  */
 import { randomUUID } from "node:crypto";
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import { conflict, timedOut, unavailable } from "../lib/errors";
-import { type FileMessage, MESSAGE_BYTES, parseMessage } from "./messages";
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { conflict, messageOf, timedOut, unavailable } from "../lib/errors";
+import { blockLength } from "./blocks";
+import { type Extras, type FileMessage, type FileNeed, MESSAGE_BYTES, parseMessage } from "./messages";
+import { listBlocks, Needs } from "./send-blocks";
 
 /** The part of a data channel that sending needs. */
 export interface Outlet {
@@ -70,6 +73,11 @@ interface Transfer {
   readonly id: string;
   sent: number;
   acknowledged: number;
+  /** How many messages of the peer are about it. */
+  heard: number;
+  /** How many bytes of the file the peer has; null while it has not said. */
+  basis: number | null;
+  readonly needs: Needs;
   result: { readonly ok: boolean; readonly error: string } | null;
 }
 
@@ -78,31 +86,37 @@ export class FileSender {
   #closed = false;
   #current: Transfer | null = null;
 
-  /** @param options.acks whether the peer acknowledges what it has written (`ACKS_FEATURE`). */
+  /** @param options.acks whether the peer acknowledges what it has written, and `blocks`, whether it takes blocks. */
   constructor(
     private readonly outlet: Outlet,
-    private readonly options: { acks: boolean; window: Window; stallMs?: number },
+    private readonly options: Extras & { window: Window; stallMs?: number },
   ) {}
 
   /**
    * Sends the file at `path` as `name`. Resolves when the peer has it on disk; with a peer that does not acknowledge, when
    * the network has accepted everything.
    *
-   * @param progress receives the number of bytes sent.
+   * @param progress receives how many bytes of the file the peer has got, or had.
    * @throws the system error when the file cannot be read; `conflict` when it changed meanwhile; `unavailable` with the
    *   peer's reason, or when the channel closed; `timeout` when the peer stops answering.
    */
   async send(path: string, name: string, progress?: (bytes: number) => void): Promise<void> {
     const { acks, window } = this.options;
     const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
-    const transfer: Transfer = { id: randomUUID(), sent: 0, acknowledged: 0, result: null };
+    const state = { sent: 0, acknowledged: 0, heard: 0, basis: null, result: null };
+    const transfer: Transfer = { id: randomUUID(), needs: new Needs(), ...state };
     const { size } = fstatSync(file);
     let sha256: string | null = null;
     this.#current = transfer;
     try {
-      this.#say({ type: "file_begin", name, size, transfer_id: transfer.id, acks });
+      const blocks = this.options.blocks ? blockLength(size) : undefined;
+      const begin = { type: "file_begin", name, size, transfer_id: transfer.id, acks } as const;
+      this.#say(blocks === undefined ? begin : { ...begin, blocks });
       try {
-        sha256 = await this.#sendContent(file, transfer, progress);
+        const inBlocks = blocks !== undefined && (await this.#basis(transfer)) > 0;
+        sha256 = inBlocks
+          ? await this.#sendBlocks(file, transfer, blocks, progress)
+          : await this.#sendContent(file, transfer, progress);
       } finally {
         // Also after a failure: the receiver drops a file that is shorter than announced.
         if (!this.#closed) this.#say({ type: "file_end", transfer_id: transfer.id, sha256 });
@@ -122,7 +136,10 @@ export class FileSender {
     const message = parseMessage(text);
     if (!current || !acks || !message || !("transfer_id" in message)) return;
     if (message.transfer_id !== current.id) return;
+    current.heard += 1;
     if (message.type === "file_result") current.result = message;
+    if (message.type === "file_basis") current.basis ??= message.bytes;
+    if (message.type === "file_need") this.#need(current, message);
     if (message.type === "file_ack") {
       const acknowledged = Math.min(message.bytes, current.sent);
       const more = Math.max(0, acknowledged - current.acknowledged);
@@ -142,29 +159,78 @@ export class FileSender {
     this.outlet.sendText(JSON.stringify(message));
   }
 
+  #need(transfer: Transfer, { ranges, last }: FileNeed): void {
+    try {
+      transfer.needs.add(ranges, last);
+    } catch (error) {
+      transfer.result = { ok: false, error: messageOf(error) };
+    }
+  }
+
+  async #basis(transfer: Transfer): Promise<number> {
+    await this.#until(() => transfer.basis !== null, transfer);
+    return transfer.basis ?? 0;
+  }
+
   /** @throws a `conflict` failure when the file changed; its last bytes are then not sent. */
   async #sendContent(file: number, transfer: Transfer, progress?: (bytes: number) => void): Promise<string> {
+    const before = fstatSync(file);
+    const hash = new Bun.CryptoHasher("sha256");
+    const read = (bytes: Uint8Array) => hash.update(bytes);
+    await this.#sendPart(file, transfer, { from: 0, to: before.size, before }, read, progress);
+    requireUnchanged(file, before);
+    return hash.digest("hex");
+  }
+
+  /** Sends what the peer does not have. @throws as {@link FileSender.send}. */
+  async #sendBlocks(
+    file: number,
+    transfer: Transfer,
+    average: number,
+    progress?: (bytes: number) => void,
+  ): Promise<string> {
+    const before = fstatSync(file);
+    const say = async (blocks: string | null, last: boolean) => {
+      await setImmediate();
+      await this.#until(() => this.outlet.buffered() <= BUFFER_BYTES, transfer);
+      if (blocks !== null) this.#say({ type: "file_list", transfer_id: transfer.id, blocks, last });
+    };
+    const { offsets, sha256 } = await listBlocks(file, before.size, average, say);
+    requireUnchanged(file, before);
+    await this.#until(() => transfer.needs.isComplete, transfer);
+    for (const { from, to } of transfer.needs.bytesOf(offsets))
+      await this.#sendPart(file, transfer, { from, to, before }, () => {}, progress);
+    requireUnchanged(file, before);
+    progress?.(before.size);
+    return sha256;
+  }
+
+  /** Sends the bytes of a file from one offset to another; the last ones of the file only when it is as `before`. */
+  async #sendPart(
+    file: number,
+    transfer: Transfer,
+    { from, to, before }: { from: number; to: number; before: Stats },
+    read: (bytes: Uint8Array) => void,
+    progress?: (bytes: number) => void,
+  ): Promise<void> {
     const { acks, window } = this.options;
     const fits = (bytes: number) =>
       acks ? window.fits(bytes) : this.outlet.buffered() + bytes <= BUFFER_BYTES;
-    const before = fstatSync(file);
-    const hash = new Bun.CryptoHasher("sha256");
     const block = Buffer.allocUnsafe(READ_BYTES);
-    for (;;) {
-      const length = readSync(file, block, 0, READ_BYTES, transfer.sent);
-      hash.update(block.subarray(0, length));
+    for (let offset = from; ; ) {
+      const length = readSync(file, block, 0, Math.min(READ_BYTES, to - offset), offset);
+      read(block.subarray(0, length));
       for (let at = 0; at < length; at += MESSAGE_BYTES) {
         const message = block.subarray(at, Math.min(at + MESSAGE_BYTES, length));
         await this.#until(() => fits(message.byteLength), transfer);
-        if (transfer.sent + message.byteLength >= before.size) requireUnchanged(file, before);
+        if (offset + at + message.byteLength >= before.size) requireUnchanged(file, before);
         this.outlet.sendBytes(message);
         transfer.sent += message.byteLength;
         if (acks) window.take(message.byteLength);
       }
-      progress?.(transfer.sent);
-      if (transfer.sent < before.size && length > 0) continue;
-      requireUnchanged(file, before);
-      return hash.digest("hex");
+      offset += length;
+      progress?.(offset);
+      if (offset >= to || length === 0) return;
     }
   }
 
@@ -177,7 +243,7 @@ export class FileSender {
       if (this.#closed) throw unavailable("the channel closed");
       if (transfer.result?.ok === false) throw unavailable(`the peer refused it: ${transfer.result.error}`);
       if (ready()) return;
-      const newest = acks ? transfer.acknowledged : this.outlet.buffered();
+      const newest = acks ? transfer.heard : this.outlet.buffered();
       if (newest !== sign) [sign, signAt] = [newest, performance.now()];
       if (performance.now() - signAt > stallMs) throw timedOut("the peer no longer answers");
       await window.changed(Math.min(LOOK_MS, stallMs));

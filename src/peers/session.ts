@@ -11,6 +11,7 @@ import type { Reach } from "../lib/landlock";
 import type { Log } from "../lib/log";
 import type { IceConfig } from "./ice";
 import type { InboxPlace } from "./inbox";
+import type { Extras } from "./messages";
 import type { LinkState, SessionCalls, SessionEvents } from "./worker";
 
 /** The name of the process in messages. */
@@ -196,14 +197,14 @@ export class PeerSession {
   }
 
   /** Accepts the answer to the offer. @throws a `rejected` failure when it is not one. */
-  async accept(sdp: string, acks: boolean): Promise<void> {
+  async accept(sdp: string, extras: Extras): Promise<void> {
     this.#expectPeer();
-    await this.#child.calls(DESCRIBE_MS).accept(sdp, acks);
+    await this.#child.calls(DESCRIBE_MS).accept(sdp, extras);
   }
 
   /** Answers an offer. @returns the SDP of the answer. @throws as the two above. */
-  async answer(ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean): Promise<string> {
-    const answer = await this.#child.calls(DESCRIBE_MS).answer(ice, sdp, inbox, acks);
+  async answer(ice: IceConfig, sdp: string, inbox: InboxPlace, extras: Extras): Promise<string> {
+    const answer = await this.#child.calls(DESCRIBE_MS).answer(ice, sdp, inbox, extras);
     this.#expectPeer();
     return answer;
   }

@@ -15,7 +15,7 @@ import { shortage } from "../lib/quota";
 import { sessionChanged, sessionClosed, sessionOpened } from "./events";
 import type { IceConfig } from "./ice";
 import { ensureInbox, type InboxPlace } from "./inbox";
-import { ACKS_FEATURE } from "./messages";
+import { extrasOf, FEATURES } from "./messages";
 import type { Answer, Offer } from "./operations";
 import { PeerSession } from "./session";
 
@@ -28,9 +28,6 @@ const SIGNALLING_MS = 40_000;
 /** How often the counts of a session are published at most, in milliseconds, and how many bytes a silent one may move between. */
 const COUNTS_MS = 2_000;
 const IDLE_BYTES = 16_384;
-
-/** The additions to the wire format that svc supports. */
-const FEATURES = [ACKS_FEATURE];
 
 export interface SessionsOptions {
   readonly log: Log;
@@ -150,7 +147,7 @@ export function createSessions(options: SessionsOptions) {
       const reach = { reads: [], writes: ensureInbox(place) };
       const session = open("host", viewer_id, reach, { token, address });
       const answer = await orClose(session, async () =>
-        session.answer(ice(), sdp, place, features.includes(ACKS_FEATURE)),
+        session.answer(ice(), sdp, place, extrasOf(features)),
       );
       return { type: "answer", sdp: answer, session_id: session.record.id, host_id, features: FEATURES };
     },
@@ -173,7 +170,7 @@ export function createSessions(options: SessionsOptions) {
         const sdp = await session.offer(ice());
         const answer = await deliver({ type: "offer", sdp, viewer_id, features: FEATURES });
         session.record.peer = answer.host_id;
-        await session.accept(answer.sdp, answer.features.includes(ACKS_FEATURE));
+        await session.accept(answer.sdp, extrasOf(answer.features));
         await session.opened;
         return session;
       });

@@ -15,7 +15,7 @@ import { createConnection, describe, leaveHandshake, loadLibrary, routeOf, takeR
 import { createFileChannels } from "./file-channels";
 import type { IceConfig } from "./ice";
 import { type Inbox, type InboxPlace, openInbox } from "./inbox";
-import { FILES_LABEL, type FileMessage } from "./messages";
+import { type Extras, FILES_LABEL, type FileMessage } from "./messages";
 import { FileReceiver } from "./receive";
 import {
   joinScreen,
@@ -117,14 +117,14 @@ function createCalls(owner: SessionEvents, missing: string | null, screen: Local
     /** Makes an offer. @returns its SDP. */
     offer: async (ice: IceConfig) => (await begin(ice)).offer(),
     /** Accepts an offer. @returns the SDP of the answer. */
-    answer: async (ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean) =>
-      (await begin(ice)).answer(sdp, inbox, acks),
+    answer: async (ice: IceConfig, sdp: string, inbox: InboxPlace, extras: Extras) =>
+      (await begin(ice)).answer(sdp, inbox, extras),
     /** As `offer` and `answer`, for the channel of a live screen. @param key what the local socket wants to get first. */
     offerScreen: async (ice: IceConfig, key: string) => (await begin(ice)).offerScreen(socket(key)),
     answerScreen: async (ice: IceConfig, sdp: string, key: string, isSvc: boolean) =>
       (await begin(ice)).answerScreen(sdp, socket(key), isSvc),
     /** Accepts the answer to the offer. */
-    accept: async (sdp: string, acks: boolean) => session?.accept(sdp, acks),
+    accept: async (sdp: string, extras: Extras) => session?.accept(sdp, extras),
     /** Sends a file; resolves when the peer has it. */
     send: async (transfer: number, path: string, name: string) => session?.send(transfer, path, name),
     close: async () => session?.close(),
@@ -139,10 +139,10 @@ function requireMemory(): void {
 }
 
 function createSession(peer: PeerConnection, owner: SessionEvents) {
-  const channels = createFileChannels(peer, () => acks);
+  const channels = createFileChannels(peer, () => extras);
   let peerChannels = 0;
   let isScreen = false;
-  let acks = false;
+  let extras: Extras = { acks: false, blocks: false };
   let sentUnacknowledged = false;
   let closing = false;
 
@@ -183,9 +183,9 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
       }
     };
     const receiver = new FileReceiver({
-      begin(name, size) {
+      begin(name, size, isResumable) {
         inbox ??= openInbox(place);
-        return inbox.begin(name, size);
+        return inbox.begin(name, size, isResumable);
       },
       reply,
       received: owner.received,
@@ -198,7 +198,7 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
       if (typeof message === "string") receiver.text(message);
       else receiver.bytes(new Uint8Array(message));
     });
-    if (acks) reply({ type: "file_ready" });
+    if (extras.acks) reply({ type: "file_ready" });
     channel.onClosed(() => {
       peerChannels -= 1;
       receiver.close();
@@ -225,24 +225,25 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
       });
       return answerTo(sdp, isSvc);
     },
-    async accept(sdp: string, peerAcks: boolean): Promise<void> {
-      acks = peerAcks;
+    async accept(sdp: string, agreed: Extras): Promise<void> {
+      extras = agreed;
+      const { acks } = agreed;
       if (!acks && !isScreen) (await loadLibrary()).setSctpSettings({ sendBufferSize: UNACKNOWLEDGED_BYTES });
       takeRemote(peer, sdp, "answer")();
       if (!acks || isScreen) return;
       for (let open = 1; open < CHANNELS; open++) channels.open();
     },
-    async answer(sdp: string, place: InboxPlace, peerAcks: boolean): Promise<string> {
-      acks = peerAcks;
+    async answer(sdp: string, place: InboxPlace, agreed: Extras): Promise<string> {
+      extras = agreed;
       peer.onDataChannel((channel) => {
         if (channel.getLabel() !== FILES_LABEL || peerChannels >= MAX_PEER_CHANNELS) return channel.close();
         peerChannels += 1;
         receiveOn(channel, place);
       });
-      return answerTo(sdp, peerAcks);
+      return answerTo(sdp, agreed.acks);
     },
     async send(transfer: number, path: string, name: string): Promise<void> {
-      sentUnacknowledged ||= !acks;
+      sentUnacknowledged ||= !extras.acks;
       await channels.send(path, name, (bytes) => owner.progress(transfer, bytes));
     },
     async close(): Promise<void> {

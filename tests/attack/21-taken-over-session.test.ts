@@ -17,6 +17,7 @@ import { BINARY, post, serveBinary, temporaryFolder, until } from "../support";
 const asRoot = test.skipIf(process.platform !== "linux" || process.getuid?.() !== 0);
 
 const ICE = { servers: [], relayOnly: false };
+const EXTRAS = { acks: true, blocks: true };
 
 /** The process of a session, as the server starts it; `trouble` has what it reported. */
 function startSession(reads: readonly string[], writes: readonly string[]) {
@@ -58,8 +59,8 @@ test.skipIf(process.platform !== "linux")(
     const to = startSession([], [at("inbox"), at("sync")]);
     await using _from = from.child;
     await using _to = to.child;
-    const answer = await to.calls.answer(ICE, await from.calls.offer(ICE), place, true);
-    await from.calls.accept(answer, true);
+    const answer = await to.calls.answer(ICE, await from.calls.offer(ICE), place, EXTRAS);
+    await from.calls.accept(answer, EXTRAS);
     await Promise.all([from.opened, to.opened]);
 
     await from.calls.send(1, at("outbox/file"), "file");
@@ -106,8 +107,8 @@ test.skipIf(process.platform !== "linux")(
     const to = startSession([], [at("inbox"), at("sync")]);
     await using _from = from.child;
     await using _to = to.child;
-    const answer = await to.calls.answer(ICE, await from.calls.offer(ICE), place, true);
-    await from.calls.accept(answer, true);
+    const answer = await to.calls.answer(ICE, await from.calls.offer(ICE), place, EXTRAS);
+    await from.calls.accept(answer, EXTRAS);
     await expect(from.calls.send(1, at("outbox/file"), "file")).rejects.toThrow("the peer refused it");
     expect(to.trouble.join()).toContain("EACCES");
     expect(readdirSync(home.path).sort()).toEqual(["inbox", "outbox", "sync"]);

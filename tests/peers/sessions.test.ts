@@ -8,6 +8,7 @@ import type { SESSION } from "../../src/core/records";
 import { silentLog } from "../../src/lib/log";
 import { loadLibrary } from "../../src/peers/connection";
 import type { IceConfig } from "../../src/peers/ice";
+import { clearIncoming } from "../../src/peers/inbox";
 import { ACKS_FEATURE } from "../../src/peers/messages";
 import type { Offer } from "../../src/peers/operations";
 import { linkSample } from "../../src/peers/session";
@@ -94,6 +95,76 @@ describe("a session", () => {
     expect(a.report().sessions).toMatchObject([{ role: "viewer", peer: "b-host", state: "open" }]);
     await Promise.all([a.stop(), b.stop()]);
   });
+
+  /** Features of a peer of before blocks. */
+  const old = { features: [ACKS_FEATURE] };
+  test.each<
+    [string, (from: Sessions, to: Sessions, home: string) => ReturnType<Sessions["connect"]>, boolean]
+  >([
+    ["the changed parts of a large file", (a, b, home) => a.connect((offer) => b.answer(offer), home), true],
+    [
+      "whole files to a peer that does not know blocks",
+      (a, b, home) =>
+        a.connect(async (offer) => ({ ...(await b.answer({ ...offer, ...old })), ...old }), home),
+      false,
+    ],
+    [
+      "whole files from a peer that does not know blocks",
+      (a, b, home) => a.connect(async (offer) => ({ ...(await b.answer(offer)), ...old }), home),
+      false,
+    ],
+  ])(
+    "carries %s",
+    async (_what, connectTo, inBlocks) => {
+      using home = temporaryFolder();
+      const { a, b, inbox } = twoPeers(home.path);
+      const session = await connectTo(a, b, home.path);
+      const content = randomBytes(3_000_000);
+      const path = join(home.path, "file");
+      writeFileSync(path, content);
+      await session.send({ path, name: "file" });
+      content.write("changed", 2_500_000);
+      writeFileSync(path, content);
+      const progress: number[] = [];
+      await session.send({ path, name: "file", progress: (bytes) => progress.push(bytes) });
+      expect(readFileSync(join(inbox, "file")).equals(content)).toBe(true);
+      expect((progress[0] ?? 0) > 2_000_000).toBe(inBlocks);
+      expect(progress.at(-1)).toBe(content.length);
+      await Promise.all([a.stop(), b.stop()]);
+    },
+    180_000,
+  );
+
+  test("goes on within a file after the receiving process was killed", async () => {
+    using home = temporaryFolder();
+    const { a, b, inbox } = twoPeers(home.path);
+    const content = randomBytes(20_000_000);
+    const path = join(home.path, "file");
+    writeFileSync(path, content);
+    const session = await a.connect((offer) => b.answer(offer), home.path);
+    const [{ pid } = { pid: 0 }] = b.list();
+    let isKilled = false;
+    const sending = session.send({
+      path,
+      name: "file",
+      progress(bytes) {
+        if (isKilled || bytes < 10_000_000) return;
+        isKilled = true;
+        process.kill(pid, "SIGKILL");
+      },
+    });
+    sending.catch(() => {});
+    await until("the other side to notice", () => b.list().length === 0);
+    await session.close("the peer was killed");
+    await expect(sending).rejects.toThrow("the peer was killed");
+    clearIncoming(join(home.path, "b", "inbox"), pid);
+    const progress: number[] = [];
+    const next = await a.connect((offer) => b.answer(offer), home.path);
+    await next.send({ path, name: "file", progress: (bytes) => progress.push(bytes) });
+    expect(readFileSync(join(inbox, "file")).equals(content)).toBe(true);
+    expect(progress[0]).toBeGreaterThan(5_000_000);
+    await Promise.all([a.stop(), b.stop()]);
+  }, 180_000);
 
   test("reports the round trip and the bitrate of its link, on both sides", async () => {
     using home = temporaryFolder();

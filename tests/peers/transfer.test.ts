@@ -1,35 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { INCOMING, openInbox } from "../../src/peers/inbox";
+import { INCOMING } from "../../src/peers/inbox";
 import { FileReceiver } from "../../src/peers/receive";
-import { FileSender, Window } from "../../src/peers/send";
 import { temporaryFolder, until } from "../support";
-
-/** A receiver on an inbox of its own, what it replied, and what it stored. */
-function receiverIn(home: string) {
-  const inbox = openInbox({
-    folder: join(home, "inbox"),
-    index: join(home, "inbox.db"),
-    sender: "peer-1",
-    quota: 0,
-    maxFiles: 0,
-    minFree: 0,
-  });
-  const replies: Array<Record<string, unknown>> = [];
-  const receiver = new FileReceiver({ begin: inbox.begin, reply: (message) => replies.push(message) });
-  const root = join(home, "inbox", "peer-1");
-  mkdirSync(root, { recursive: true });
-  const say = (message: unknown) => receiver.text(JSON.stringify(message));
-  const begin = (id: string, size: number, name = "file") =>
-    say({ type: "file_begin", name, size, transfer_id: id, acks: true });
-  const end = (id: string, more = {}) => say({ type: "file_end", transfer_id: id, ...more });
-  const bytes = (text: string) => receiver.bytes(Buffer.from(text));
-  const left = () => [...readdirSync(root), ...readdirSync(join(home, "inbox", INCOMING))];
-  return { receiver, replies, root, say, begin, end, bytes, left };
-}
+import { joined, receiverIn } from "./transfer-ends";
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
@@ -174,43 +151,6 @@ describe("a receiver", () => {
     );
   }, 180_000);
 });
-
-/** A sender and a receiver joined by a link that delivers a message at each turn of the event loop. */
-function joined(home: string, { acks = true, deliver = true, stallMs = 20_000 } = {}) {
-  const window = new Window();
-  const peer = receiverIn(home);
-  const queue: Array<string | Uint8Array> = [];
-  let most = 0;
-  let waiting = 0;
-  const pump = () => {
-    const next = queue.shift();
-    if (next === undefined) return;
-    if (typeof next === "string") peer.receiver.text(next);
-    else {
-      waiting -= next.byteLength;
-      peer.receiver.bytes(next);
-    }
-    window.notify();
-    for (const reply of peer.replies.splice(0)) sender.text(JSON.stringify(reply));
-  };
-  const put = (message: string | Uint8Array) => {
-    queue.push(message);
-    if (deliver) setImmediate(pump);
-  };
-  const sender = new FileSender(
-    {
-      sendText: put,
-      sendBytes(bytes) {
-        waiting += bytes.byteLength;
-        most = Math.max(most, waiting);
-        put(Uint8Array.from(bytes));
-      },
-      buffered: () => waiting,
-    },
-    { acks, window, stallMs },
-  );
-  return { sender, peer, most: () => most };
-}
 
 describe("a sender", () => {
   test.each([true, false])(

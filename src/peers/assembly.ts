@@ -1,0 +1,143 @@
+/**
+ * A large file that is put together from bytes that the receiver has, of the version before and of a partial file, and from
+ * those that the sender sends.
+ *
+ * The partial file is the file under way itself: a block of it is of use while nothing was written over it, which is so for
+ * the same place and for every later one.
+ */
+import { readSync } from "node:fs";
+import { badInput, conflict } from "../lib/errors";
+import { createBlockReader, RANGES_A_MESSAGE, type Range } from "./block-list";
+import { type Block, MAX_BLOCKS, scanBlocks } from "./blocks";
+import type { Incoming } from "./inbox";
+
+/** How much is copied at once, bytes. */
+const COPY_BYTES = 1_048_576;
+
+/** A part of the file, in order: where its bytes come from. */
+interface Part {
+  readonly from: "former" | "partial" | "sender";
+  /** Where it is in that file. */
+  readonly offset: number;
+  length: number;
+}
+
+/** How many bytes there are that may be of use. */
+export const basisBytes = ({ former, before }: Incoming): number => (former?.size ?? 0) + before;
+
+/**
+ * @param turn called some milliseconds apart while files are read: it lets other work run, and ends the work when it throws.
+ * @param hash receives the bytes of the file, in order.
+ */
+export function createAssembly(
+  file: Incoming,
+  size: number,
+  average: number,
+  turn: () => Promise<void>,
+  hash: (bytes: Uint8Array) => void,
+) {
+  const { former } = file;
+  /** Where a block is in the version before, by its hash. */
+  const inFormer = new Map<string, number>();
+  /** The last place where a block is in the partial file, and which one is at a place. */
+  const inPartial = new Map<string, number>();
+  const partialAt = new Map<number, string>();
+  const parts: Part[] = [];
+  const ranges: Range[] = [];
+  let blocks = 0;
+  let isListed = false;
+  /** The number of parts that are complete, and how much of the next one is. */
+  let [done, filled] = [0, 0];
+
+  const scan = async (from: number, bytes: number, found: (block: Block) => void) => {
+    let blocksFound = 0;
+    await scanBlocks(from, bytes, average, turn, (block) => {
+      blocksFound += 1;
+      if (blocksFound <= MAX_BLOCKS) found(block);
+    });
+  };
+
+  const find = ({ hash, offset }: Block): Omit<Part, "length"> | undefined => {
+    const place = partialAt.get(offset) === hash ? offset : inPartial.get(hash);
+    if (place !== undefined && place >= offset) return { from: "partial", offset: place };
+    const old = inFormer.get(hash);
+    return old === undefined ? undefined : { from: "former", offset: old };
+  };
+
+  const take = createBlockReader(size, average, (block) => {
+    const { from, offset } = find(block) ?? { from: "sender", offset: block.offset };
+    const before = parts.at(-1);
+    if (before?.from === from && before.offset + before.length === offset) before.length += block.length;
+    else parts.push({ from, offset, length: block.length });
+    const range = ranges.at(-1);
+    if (from === "sender" && range && range[0] + range[1] === blocks) range[1] += 1;
+    else if (from === "sender") ranges.push([blocks, 1]);
+    blocks += 1;
+  });
+
+  const copy = async ({ from, offset, length }: Part) => {
+    const buffer = Buffer.allocUnsafe(Math.min(COPY_BYTES, length));
+    for (let at = 0; at < length; ) {
+      await turn();
+      const bytes = buffer.subarray(0, Math.min(buffer.length, length - at));
+      const got =
+        from === "former" && former
+          ? readSync(former.file, bytes, 0, bytes.length, offset + at)
+          : file.read(bytes, offset + at);
+      if (got === 0) throw conflict("the version before changed meanwhile");
+      const read = bytes.subarray(0, got);
+      hash(read);
+      if (from === "partial" && file.position() === offset + at) file.skip(got);
+      else file.write(read);
+      at += got;
+    }
+  };
+
+  return {
+    /** Looks for blocks in what there is. */
+    async scan(): Promise<void> {
+      await scan(file.descriptor, file.before, ({ offset, hash }) => {
+        inPartial.set(hash, offset);
+        partialAt.set(offset, hash);
+      });
+      if (former)
+        await scan(former.file, former.size, ({ offset, hash }) => {
+          if (!inFormer.has(hash)) inFormer.set(hash, offset);
+        });
+    },
+    /**
+     * Takes a part of the block list, after {@link scan}.
+     *
+     * @returns once it is complete, the blocks that the sender must send, some ranges a message.
+     * @throws a `bad_input` failure when it is not a list of the file.
+     */
+    list(encoded: string, isLast: boolean): Range[][] | undefined {
+      take(encoded, isLast);
+      isListed = isLast;
+      if (!isLast) return undefined;
+      const messages: Range[][] = [];
+      for (let at = 0; at === 0 || at < ranges.length; at += RANGES_A_MESSAGE)
+        messages.push(ranges.slice(at, at + RANGES_A_MESSAGE));
+      return messages;
+    },
+    /** Copies up to where bytes of the sender are needed, or the end. */
+    async copy(): Promise<void> {
+      for (let part = parts[done]; part && part.from !== "sender"; part = parts[++done]) await copy(part);
+    },
+    /** Whether bytes of the sender come next; else {@link copy} does. */
+    isWaiting: () => parts[done]?.from === "sender",
+    /** @throws a `bad_input` failure when nobody asked for the bytes. */
+    write(bytes: Uint8Array): void {
+      const part = isListed ? parts[done] : undefined;
+      if (part?.from !== "sender" || filled + bytes.byteLength > part.length)
+        throw badInput("bytes arrived that were not asked for");
+      hash(bytes);
+      file.write(bytes);
+      filled += bytes.byteLength;
+      if (filled < part.length) return;
+      filled = 0;
+      done += 1;
+    },
+    isComplete: () => done === parts.length && file.position() === size,
+  };
+}

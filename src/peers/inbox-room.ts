@@ -1,0 +1,87 @@
+/**
+ * The room of an inbox for files under way. Partial files give way to any other file.
+ */
+import { renameSync, rmSync, statfsSync } from "node:fs";
+import { join } from "node:path";
+import { unavailable } from "../lib/errors";
+import { look } from "../lib/look";
+import type { InboxPlace } from "./inbox";
+import { type openInboxIndex, tooManyFiles } from "./inbox-index";
+import { openIncoming } from "./incoming";
+import { listPartials, partialName, partialSize, tidyPartials, underWay } from "./partials";
+
+/**
+ * @param incomingFolder the folder for files under way.
+ * @param index of the inbox.
+ * @param ensureFolder makes a folder that somebody may have removed.
+ * @returns a function that makes a file under way.
+ */
+export function createRoom(
+  { folder, quota, maxFiles, minFree }: InboxPlace,
+  incomingFolder: string,
+  index: ReturnType<typeof openInboxIndex>,
+  ensureFolder: (path: string) => void,
+) {
+  tidyPartials(incomingFolder);
+  index.forgetEnded();
+  const noted = new Set(index.incoming().map(({ path }) => path));
+  for (const { path, size } of listPartials(incomingFolder)) if (!noted.has(path)) index.hold(path, size);
+
+  /**
+   * Notes a file under way, where there is room.
+   *
+   * @param partial its partial file, which becomes the file under way.
+   * @returns whether there is one; else what has no room for it.
+   */
+  const makeRoom = (temporary: string, size: number, paths: readonly string[], partial?: string) => {
+    const present = partial === undefined ? undefined : partialSize(partial);
+    if (partial !== undefined) index.release(partial);
+    const full = index.reserve(temporary, { size, paths, quota, maxFiles }) ?? lacksDisk(present ?? 0);
+    if (full === null && partial !== undefined && present !== undefined) renameSync(partial, temporary);
+    if (full === null) return present !== undefined;
+    index.release(temporary);
+    if (partial !== undefined && present !== undefined) index.hold(partial, present);
+    return full;
+  };
+  /** @param present how many bytes of the newest file under way are on disk already. */
+  const lacksDisk = (present: number) => {
+    ensureFolder(incomingFolder);
+    const { bavail, bsize } = statfsSync(folder);
+    const missing = index.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
+    return bavail * bsize - missing.reduce((a, b) => a + b, -present) < minFree ? "disk" : null;
+  };
+
+  /**
+   * Makes a file under way.
+   *
+   * @param key where it may continue a partial file, and become one.
+   * @throws `unavailable` when the quota or the disk has no room for it.
+   */
+  return (size: number, paths: readonly string[], key?: string) => {
+    const temporary = join(incomingFolder, underWay(key));
+    const partial = key === undefined ? undefined : join(incomingFolder, partialName(key));
+    // Others see both the note and the file, or neither: a note without a file is of a process that was killed.
+    const open = () =>
+      index.alone(() => {
+        const made = makeRoom(temporary, size, paths, partial);
+        return typeof made === "string" ? made : openIncoming(temporary, size, made);
+      });
+    let opened = open();
+    if (opened === "bytes" || opened === "files") {
+      index.forgetEnded();
+      index.forgetGone((from, name) => join(folder, from, name));
+      opened = open();
+    }
+    for (const other of typeof opened === "string" ? listPartials(incomingFolder) : []) {
+      if (other.path === partial) continue;
+      rmSync(other.path, { recursive: true, force: true });
+      index.release(other.path);
+      opened = open();
+      if (typeof opened !== "string") break;
+    }
+    if (opened === "disk") throw unavailable(`the disk would have less than ${minFree} bytes free`);
+    if (opened === "bytes") throw unavailable(`the inbox would hold more than ${quota} bytes`);
+    if (typeof opened === "string") throw tooManyFiles(maxFiles);
+    return { file: opened, temporary, partial };
+  };
+}
