@@ -19,6 +19,18 @@ test("a fence that is answered answers those before it, and one that was never s
   expect(gauge.outstanding()).toBe(1);
 });
 
+test("a viewer that is near has two updates on their way, one that is far as many more as its round trip is long", () => {
+  const windowAfter = (ms: number) => {
+    let now = 0;
+    const gauge = createGauge(() => now);
+    const fence = payloadOf(gauge.fence());
+    now += ms;
+    gauge.answered(fence);
+    return gauge.window();
+  };
+  expect([0, 5, 20, 50, 100, 500].map(windowAfter)).toEqual([2, 2, 3, 5, 8, 8]);
+});
+
 test("a viewer on whose way much waits has fewer updates on their way, and at least one", () => {
   let now = 0;
   const gauge = createGauge(() => now);

@@ -9,7 +9,7 @@ import { openScreen } from "../../../src/desktop/screen/child/screen";
 import { createSession } from "../../../src/desktop/screen/child/session";
 import { temporaryFolder, until } from "../../support";
 import { colours } from "./picture";
-import { QUALITY_6, TIGHT, view, ZRLE } from "./viewer";
+import { CONTINUOUS, FENCE, QUALITY_6, TIGHT, view, ZRLE } from "./viewer";
 
 /** A session of its own for each connection to a screen that stays as it is. */
 async function serveSessions(
@@ -107,4 +107,29 @@ test("a picture that has rested comes again in the encoding that the viewer take
   expect(Buffer.compare(viewer.pixels, rgb)).not.toBe(0);
   viewer.encodings(ZRLE);
   await viewer.shows(async () => rgb);
+});
+
+test("who controls is sent what was drawn before a film is ready, who only looks all of it at once", async () => {
+  const size = { width: 256, height: 64 };
+  const pixels = Int32Array.from({ length: size.width * size.height }, (_, at) =>
+    at % size.width < 64 ? 0xff_ffff : Math.imul(at, 0x9e37_79b1) >>> 8,
+  );
+  const expected = Uint8Array.from(
+    [...pixels].flatMap((pixel) => [pixel >> 16, (pixel >> 8) & 255, pixel & 255]),
+  );
+  const updatesOfPicture = async (input?: Input) => {
+    using made = await serveSessions(pixels, size, input && { input });
+    using viewer = await view({ path: made.path, key: "" });
+    viewer.encodings(TIGHT, QUALITY_6, CONTINUOUS, FENCE);
+    viewer.start();
+    // Without loss: nothing is to come any more.
+    await viewer.shows(async () => expected);
+    const { updates, fences } = viewer;
+    const before = fences.length;
+    viewer.ask(false);
+    await until("the picture again", () => viewer.updatesAtFences[before] !== undefined);
+    return (viewer.updatesAtFences[before] ?? 0) - updates;
+  };
+  expect(await updatesOfPicture()).toBe(1);
+  expect(await updatesOfPicture(createInput({ keys: async () => {}, point: async () => {} }, true))).toBe(2);
 });

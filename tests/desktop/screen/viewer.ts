@@ -113,6 +113,8 @@ export async function view(door: Door | { readonly port: number }, version = "RF
   const rects: Array<{ x: number; y: number; width: number; height: number; encoding: number }> = [];
   const cut: Array<{ extended: boolean; body: Buffer }> = [];
   const fences: Buffer[] = [];
+  /** How many updates had come at each of them. */
+  const updatesAtFences: number[] = [];
   let updates = 0;
   let jpegs = 0;
   let continuous = false;
@@ -282,6 +284,7 @@ export async function view(door: Door | { readonly port: number }, version = "RF
         const header = await read(8);
         const payload = await read(header.readUInt8(7));
         fences.push(payload);
+        updatesAtFences.push(updates);
         const flags = Buffer.alloc(4);
         flags.writeUInt32BE(header.readUInt32BE(3) & 0x7fffffff);
         if (answersFences && header.readUInt8(3) & 0x80) {
@@ -297,6 +300,7 @@ export async function view(door: Door | { readonly port: number }, version = "RF
     rects,
     cut,
     fences,
+    updatesAtFences,
     get size() {
       return { width, height };
     },

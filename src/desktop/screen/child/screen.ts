@@ -27,8 +27,8 @@ export type Screen = Awaited<ReturnType<typeof openScreen>>;
 
 /** The shortest time between two looks, in milliseconds. */
 const MIN_INTERVAL_MS = 1_000 / 60;
-/** The time between two looks at the pointer, in milliseconds: while something moves, and when nothing has for a while. */
-const [POINTER_MS, RESTING_POINTER_MS] = [1_000 / 30, 250];
+/** The time between two looks at the pointer, in milliseconds: while it moves, while only the screen does, and while nothing does. */
+const [POINTER_MS, STILL_POINTER_MS, RESTING_POINTER_MS] = [1_000 / 30, 100, 250];
 /** That while, in milliseconds. */
 const RESTED_MS = 1_000;
 /** How long to wait until a screen that has gone is looked for again, in milliseconds. */
@@ -160,8 +160,9 @@ export async function openScreen(
     const isWanted = () => [...lookers].some((looker) => looker.drawsPointer() && looker.isReady());
     if (following || isClosed || !isWanted()) return;
     const now = performance.now();
-    const isResting = Math.max(lastMoved, lastGrab) + RESTED_MS < now;
-    const wait = Math.max(0, lastFollowed + (isResting ? RESTING_POINTER_MS : POINTER_MS) - now);
+    const hasRested = (since: number) => since + RESTED_MS < now;
+    const slow = hasRested(lastGrab) ? RESTING_POINTER_MS : STILL_POINTER_MS;
+    const wait = Math.max(0, lastFollowed + (hasRested(lastMoved) ? slow : POINTER_MS) - now);
     following = setTimeout(async () => {
       if (!isWanted()) {
         following = undefined;

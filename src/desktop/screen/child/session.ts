@@ -201,7 +201,7 @@ export function createSession(options: SessionOptions) {
     hasNewName = false;
     return found;
   };
-  /** Sends what is ready first: a letter that was typed does not wait for a video on the same screen. */
+  /** Sends what is ready first to who controls: a letter that was typed does not wait for a video on the same screen. */
   const sendTiles = async (encoded: readonly Encoded[], wanted: Form, first: readonly Buffer[]) => {
     const { encoder } = screen;
     const now = first.slice();
@@ -212,13 +212,15 @@ export function createSession(options: SessionOptions) {
       for (const tile of one.tiles) lossy[tile] = one.isLossy ? 1 : 0;
       nextTile = (one.tiles[0] ?? 0) + 1;
     }
-    if (later.length > 0 && now.length > 0 && continuous) sendUpdate(now.splice(0));
+    if (later.length > 0 && now.length > 0 && continuous && hasControl) sendUpdate(now.splice(0));
     for (const one of later) now.push(wrapped(one, wanted, await one.bytes));
     if (stage !== "running" || encoder !== screen.encoder) return;
-    if (now.length > 0) sendUpdate(now);
-    if (encoded.length === 0) return;
+    if (encoded.length === 0) {
+      if (now.length > 0) sendUpdate(now);
+      return;
+    }
     gauge.frame();
-    if (known.has(PSEUDO.fence)) send(gauge.fence());
+    sendUpdate(now, known.has(PSEUDO.fence) ? gauge.fence() : undefined);
     if (encoded.some((one) => one.isLossy)) refineLater(REST_MS);
   };
   /** @param wanted the form in which it was encoded: the viewer may want another one meanwhile. */
@@ -227,9 +229,10 @@ export function createSession(options: SessionOptions) {
     if (wanted.coding === "zrle") isFirstZrle = false;
     return whole;
   };
-  const sendUpdate = (rects: readonly Buffer[]) => {
+  /** @param after goes along: each write wakes the server and the viewer. */
+  const sendUpdate = (rects: readonly Buffer[], after?: Buffer) => {
     isAsked = false;
-    send(Buffer.concat([updateHeader(rects.length), ...rects]));
+    send(Buffer.concat([updateHeader(rects.length), ...rects, ...(after ? [after] : [])]));
   };
 
   const refineLater = (ms: number) => {
