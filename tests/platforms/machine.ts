@@ -1,7 +1,8 @@
 /** A machine that has some platform's binary: how svc is run there, and what both platforms have to agree on. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, caller, follow, TOKEN, temporaryFolder } from "../support";
+import { configFiles } from "../../src/lib/paths";
+import { BINARY, caller, follow, temporaryFolder } from "../support";
 
 export interface Machine {
   /** The command line that runs svc, without arguments of its own. */
@@ -49,18 +50,20 @@ export async function serve(machine: Machine, flags: readonly string[] = [], fol
   const line = [...command, "serve", "--json", "--rate-limit", "0", ...port];
   const child = Bun.spawn([...line, "--config-dir", named(configDir), ...flags], {
     cwd: home,
-    env: { ...env, SVC_TOKEN: TOKEN },
+    env,
     stdio: ["pipe", "pipe", "inherit"],
   });
   const said = follow(child.stdout);
   await said.says("\n");
   const { url, pin }: { url?: string; pin: string | null } = JSON.parse(said.text());
   if (url === undefined) throw new Error(`svc serve: ${said.text()}`);
+  const token = readFileSync(configFiles(configDir).token, "utf8").trim();
   return {
     url,
     pin,
     configDir,
-    call: caller(url, TOKEN),
+    token,
+    call: caller(url, token),
     /** Ends its standard input. */
     endInput: () => child.stdin.end(),
     exited: child.exited,

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { startDisplay } from "../desktop/support";
-import { post, TOKEN } from "../support";
+import { post } from "../support";
 import { folderOn, type Machine, run, type Server, serve, statuses, thisMachine } from "./machine";
 
 /** What the tests need beside the programs that run the binary. */
@@ -75,7 +75,7 @@ export function smoke(
         const folder = folderOn(from, "outbox");
         const content = randomBytes(1_000_000);
         writeFileSync(join(folder, "file"), content);
-        expect(await run(from, ["admin", "add", "other", to.url], { stdin: TOKEN })).toMatchObject({
+        expect(await run(from, ["admin", "add", "other", to.url], { stdin: to.token })).toMatchObject({
           exitCode: 0,
         });
         const line = ["sync", from.named(folder), "--to", "other", "--once"];

@@ -17,8 +17,9 @@ import { decode } from "fast-png";
 import { version } from "../../package.json";
 import { configFiles } from "../../src/lib/paths";
 import { timeLimitedCredentials } from "../../src/turn/credentials";
+import { withDatabase } from "../audit/support";
 import { untilWindowSays } from "../desktop/support";
-import { follow, missingOf, post, TOKEN, temporaryFolder, testWith, until } from "../support";
+import { follow, missingOf, post, temporaryFolder, testWith, until } from "../support";
 import { folderOn, type Machine, run, type Server, serve, statuses, thisMachine } from "./machine";
 import { PROGRAMS, startWindows, type Windows } from "./wine";
 
@@ -67,7 +68,7 @@ describe("a host on Windows", () => {
   test("answers each GET with the status that a host on Linux answers it with", async () => {
     for (const server of [onWindows, onLinux]) {
       await server.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
-      const add = { label: "dead", base_url: "http://127.0.0.1:1", token: TOKEN };
+      const add = { label: "dead", base_url: "http://127.0.0.1:1", token: "a-token-of-nobody" };
       expect((await server.call("/admin/hosts/add", post(add))).status).toBe(200);
     }
     const valuesOf = async (server: Server) => {
@@ -96,7 +97,7 @@ describe("a host on Windows", () => {
 });
 
 describe("the record of a host on Windows", () => {
-  test("verifies there, and no longer once a row was changed", async () => {
+  test("verifies there, by its server and by another process", async () => {
     await using server = await serve(windows, [], "record");
     await server.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
     const verify = () => run(windows, ["audit", "verify"], { configDir: server.configDir });
@@ -105,7 +106,7 @@ describe("the record of a host on Windows", () => {
     expect(await (await server.call("/audit/verify")).json()).toMatchObject({ ok: true });
   });
 
-  test("is whole after a Ctrl-C, which lets the run in hand come to its end", async () => {
+  test("is whole after a Ctrl-C, which lets the run in hand come to its end; a changed row is found", async () => {
     const [, ...line] = windows.helper("ctrl-c.exe", ...windows.command.slice(1));
     const interruptible: Machine = { ...windows, command: ["wine", ...line] };
     await using server = await serve(interruptible, [], "interrupted");
@@ -122,14 +123,18 @@ describe("the record of a host on Windows", () => {
     expect(await run(windows, ["audit", "verify"], { configDir })).toMatchObject({ exitCode: 0 });
     const { stdout } = await run(windows, ["history", "--json"], { configDir });
     expect(JSON.parse(stdout)).toMatchObject({ runs: [{ status: "ok" }] });
+    withDatabase(configFiles(configDir).auditLog, (db) =>
+      db.run("UPDATE events SET detail = 'x' WHERE id = 1"),
+    );
+    expect(await run(windows, ["audit", "verify"], { configDir })).toMatchObject({ exitCode: 1 });
   });
 });
 
 describe("across platforms:", () => {
   test("a desk trusts the other's certificate by its pin, polls and broadcasts", async () => {
     for (const desk of [windows, linux]) {
-      const add = (label: string, { url }: Server, pin: string | null) =>
-        run(desk, ["admin", "add", label, url, "--pin", pin ?? ""], { stdin: TOKEN });
+      const add = (label: string, { url, token }: Server, pin: string | null) =>
+        run(desk, ["admin", "add", label, url, "--pin", pin ?? ""], { stdin: token });
       expect(await add("linux", onLinux, onLinux.pin)).toMatchObject({ exitCode: 0, stderr: "" });
       expect(await add("windows", onWindows, onWindows.pin)).toMatchObject({ exitCode: 0, stderr: "" });
       const listed = JSON.parse((await run(desk, ["admin", "list", "--json"])).stdout);
@@ -197,6 +202,21 @@ describe("across platforms:", () => {
     expect(made[0]).toEqual(made[1]);
   });
 
+  for (const from of ["Windows", "Linux"]) {
+    test(`a host on ${from} joins a desk on the other, which asks it over the link that it dials`, async () => {
+      const [host, desk] = from === "Windows" ? [windows, linux] : [linux, windows];
+      await using hub = await serve(desk, ["--tls", "--hub"], "hub");
+      await using joining = await serve(host, [], "joining");
+      const made = await run(desk, ["join-token"], { configDir: hub.configDir });
+      const join = ["join", "--label", "over-a-link"];
+      const joined = await run(host, join, { configDir: joining.configDir, stdin: made.stdout });
+      expect(joined).toMatchObject({ exitCode: 0 });
+      const ask = () => run(desk, ["admin", "poll", "--json"], { configDir: hub.configDir });
+      await until("the host to dial", async () => (await ask()).exitCode === 0);
+      expect(JSON.parse((await ask()).stdout)).toMatchObject([{ label: "over-a-link", healthy: true }]);
+    });
+  }
+
   for (const [from, to] of [
     ["Windows", "Linux"],
     ["Linux", "Windows"],
@@ -211,7 +231,7 @@ describe("across platforms:", () => {
       writeFileSync(join(folder, "Ordner 2", "Grüße.txt"), "ä\r\n");
       const configDir = folderOn(sender, "sender");
       await run(sender, ["admin", "add", "other", receiver.url, "--pin", receiver.pin ?? ""], {
-        ...{ configDir, stdin: TOKEN },
+        ...{ configDir, stdin: receiver.token },
       });
       const line = ["sync", sender.named(folder), "--to", "other", "--once", "--include-subdirs"];
       expect(await run(sender, line, { configDir })).toMatchObject({ exitCode: 0 });
