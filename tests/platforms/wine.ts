@@ -62,6 +62,8 @@ export async function startWindows(): Promise<Windows> {
     Bun.spawn([...line], { cwd: root, env, stdio: ["ignore", "ignore", "ignore"] }).exited;
   // Ends every program of this prefix, and no other's.
   stack.defer(() => settled("wineserver", "--kill", "--wait").then(() => {}));
+  // Otherwise the first svc starts it, and what it prints at its end gets among what svc has printed.
+  await settled("wineserver", "--persistent");
   const [built] = await Promise.all([buildFor("windows-x64"), settled("wineboot", "--init")]);
   stack.use(built);
   await settled("wine", "winecfg", "/v", "win10");
