@@ -4,24 +4,12 @@
  */
 import { ask, fill } from "./dialog.js";
 import { button, el, labelled, setText } from "./dom.js";
-import { bytes, measure, milliseconds } from "./format.js";
 import { icon } from "./icons.js";
 import { openChannel, openSocket } from "./live-carrier.js";
 import { keyButtons, keyboardField, typeText } from "./live-keys.js";
+import { aboutPanel, clipboardPart, recordButton } from "./live-parts.js";
 import { Watch } from "./live-watch.js";
-import {
-  actionButton,
-  asError,
-  badge,
-  copyButton,
-  download,
-  figure,
-  nothing,
-  notice,
-  panel,
-  time,
-} from "./parts.js";
-import { table } from "./table.js";
+import { actionButton, asError, badge, download, notice, panel } from "./parts.js";
 
 /** Seconds between requests for who looks: also for the round trip. */
 const STATE_EVERY_S = 5;
@@ -39,8 +27,6 @@ const STATES = /** @type {const} */ ({
   cut: ["warn", "reconnecting…"],
   ended: ["error", "ended"],
 });
-
-const CARRIERS = { websocket: "WebSocket", channel: "data channel", proxy: "VNC viewer" };
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
@@ -120,7 +106,7 @@ export function open(view) {
       " leaves the keyboard of the host. On a phone: tap to click, drag to drag, two fingers for the right button or to scroll.",
     ),
   );
-  const about = aboutPanel(watch);
+  const about = aboutPanel(watch, label === null && may("operate") ? endViewer : null);
   root.append(el("div", { class: "stack" }, made.root, about.root));
 
   /**
@@ -130,6 +116,12 @@ export function open(view) {
   function toggle(opener, part) {
     part.hidden = !part.hidden;
     opener.setAttribute("aria-expanded", String(!part.hidden));
+  }
+
+  /** @param {string} id */
+  async function endViewer(id) {
+    await api.post("sessions/close", { id });
+    await asked.now();
   }
 
   /** @param {boolean} on */
@@ -329,38 +321,6 @@ export function open(view) {
   watch.begin();
 }
 
-/**
- * Records the screen to a file on the host, and downloads it at the end.
- *
- * @param {import("./view.js").View} view
- * @param {(error: Error | null) => void} tell
- */
-function recordButton({ api, poll }, tell) {
-  let isOn = false;
-  const made = actionButton("Record", toggleIt, tell, { title: "Ends after ten minutes, or 100 MiB" });
-  const listed = poll({
-    path: "screen/recordings",
-    on: ["recording.*"],
-    every: 30,
-    rest: 120,
-    show({ current }) {
-      isOn = current !== null;
-      setText(made, isOn ? "Stop recording" : "Record");
-    },
-    fail: () => {},
-  });
-
-  async function toggleIt() {
-    if (!isOn) await api.post("screen/recording/start", {});
-    else {
-      const { name } = await api.post("screen/recording/stop", {});
-      if (name !== null) download(name, await api.blob(`screen/recordings/${name}`));
-    }
-    await listed.now();
-  }
-  return made;
-}
-
 /** The label of a host in the address; what is no label stays as it is. @param {string} text */
 function labelIn(text) {
   try {
@@ -368,97 +328,4 @@ function labelIn(text) {
   } catch {
     return text;
   }
-}
-
-/** The clipboard of the host, in both directions. @param {Watch} watch */
-function clipboardPart(watch) {
-  const text = el("textarea", { rows: 4, spellcheck: "false" });
-  const root = el(
-    "div",
-    { class: "live-clipboard", hidden: true },
-    labelled(
-      "Clipboard of the host",
-      text,
-      "What is copied there appears here; Ctrl+V there pastes what is sent.",
-    ),
-    el(
-      "div",
-      { class: "buttons" },
-      button("Send to the host", () => watch.paste(text.value)),
-      copyButton("Copy", () => text.value, "the clipboard of the host"),
-    ),
-  );
-  return {
-    root,
-    /** @param {string} copied */
-    show(copied) {
-      text.value = copied;
-    },
-  };
-}
-
-/** Who looks, and the figures of the stream. @param {Watch} watch */
-function aboutPanel(watch) {
-  const made = panel("Who looks");
-  const figures = {
-    frames: figure("Pictures a second"),
-    rate: figure("Bit rate"),
-    trip: figure("Round trip"),
-    size: figure("Screen"),
-  };
-  const listed = table({
-    label: "Viewers of this screen",
-    columns: [
-      {
-        label: "Viewer",
-        kind: "wide",
-        cell: (/** @type {Viewer & { isOwn: boolean }} */ { name, isOwn }) =>
-          el("div", {}, name, isOwn && el("span", { class: "hint" }, " (this page)")),
-      },
-      {
-        label: "By",
-        cell: ({ carrier, route }) =>
-          el("div", {}, CARRIERS[carrier], route && el("div", { class: "hint" }, route)),
-      },
-      { label: "Since", cell: ({ since }) => time(since) },
-      {
-        label: "State",
-        cell: ({ state, control, approval_id }) =>
-          approval_id !== null
-            ? badge("warn", "waits for a person")
-            : badge(
-                control ? "warn" : state === "open" ? "ok" : "none",
-                control ? "controls" : state === "open" ? "looks" : "opening",
-              ),
-      },
-    ],
-    key: ({ id }) => id,
-    empty: () => nothing("Nobody looks", "Who watches this screen is listed here, this page too."),
-  });
-  made.body.append(
-    el("dl", { class: "figures" }, ...Object.values(figures).map(({ root }) => root)),
-    listed.root,
-  );
-  let before = { frames: 0, bytes: 0, at: performance.now() };
-  return {
-    root: made.root,
-    /** Shows the figures of the time since the last call. @param {Viewer | undefined} own */
-    async measure(own) {
-      const now = { frames: watch.frames, bytes: watch.bytes, at: performance.now() };
-      const seconds = (now.at - before.at) / 1_000;
-      figures.frames.show(measure(Math.round((now.frames - before.frames) / seconds)));
-      figures.rate.show(`${bytes((now.bytes - before.bytes) / seconds)}/s`);
-      before = now;
-      figures.size.show(watch.width > 0 ? `${watch.width}×${watch.height}` : "–");
-      figures.trip.show(milliseconds((await watch.roundTrip()) ?? own?.stats?.rtt_ms ?? null));
-    },
-    /**
-     * @param {ScreenState | null} state
-     * @param {string | null} viewer of this page
-     */
-    show(state, viewer) {
-      if (!state) return;
-      listed.show(state.viewers.map((one) => ({ ...one, isOwn: one.id === viewer })));
-    },
-  };
 }

@@ -9,6 +9,7 @@ import { METRICS, noSamples } from "./inspector.js";
 import { badge, figure, insecureNotice, nothing, panel } from "./parts.js";
 import { table } from "./table.js";
 import { idsOf, nameOf } from "./usb.js";
+import { viewersTable } from "./viewers.js";
 
 /** Devices, checks and audit rows that are shown; their own pages show all. */
 const DEVICES = 6;
@@ -62,7 +63,7 @@ export function open(view) {
   const insecure = insecureNotice();
   const figures = figuresPanel();
   const link = linkPanel();
-  const sessions = sessionsPanel();
+  const sessions = sessionsPanel(view);
   const usb = usbPanel(view);
   view.root.append(
     insecure.root,
@@ -74,6 +75,7 @@ export function open(view) {
       link.root,
       usb.root,
       sessions.root,
+      view.may("screen") && viewersPanel(view),
       view.may("audit") && auditPanel(view),
     ),
   );
@@ -165,7 +167,8 @@ function linkPanel() {
   };
 }
 
-function sessionsPanel() {
+/** @param {import("./view.js").View} view */
+function sessionsPanel({ may }) {
   const about = el("span", { class: "hint" });
   const made = panel("Sessions", { tools: [about, more("sync", "folder sync")] });
   const listed = table({
@@ -187,9 +190,38 @@ function sessionsPanel() {
     /** @param {Overview["sessions"]} sessions */
     show({ host, sessions }) {
       setText(about, host.host_id ? `this host is ${host.host_id}` : "");
-      listed.show(sessions);
+      // Viewers of the screen have a panel of their own, for who may see it.
+      listed.show(may("screen") ? sessions.filter(({ kind }) => kind !== "screen") : sessions);
     },
   };
+}
+
+/** @param {import("./view.js").View} view */
+function viewersPanel({ api, may, poll }) {
+  const made = panel("Live screen", { tools: [more("live", "live screen")] });
+  const listed = viewersTable({
+    end: may("operate") ? end : null,
+    tell: made.tell,
+    compact: true,
+  });
+  made.body.append(listed.root);
+  /** @param {string} id */
+  async function end(id) {
+    await api.post("sessions/close", { id });
+    await asked.now();
+  }
+  const asked = poll({
+    path: "screen/state",
+    on: ["screen.*"],
+    every: 10,
+    rest: REST_S,
+    show({ viewers }) {
+      made.fail(null);
+      listed.show(viewers);
+    },
+    fail: made.fail,
+  });
+  return made.root;
 }
 
 /** @param {import("./view.js").View} view */

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { browserTest, openPage, useBrowser } from "../browser";
 import { serveSource, TOKEN, until } from "../support";
-import { standIn } from "./rfb-stand-in";
+import { standIn, viewer } from "./rfb-stand-in";
 
 const test = browserTest();
 const browser = useBrowser();
@@ -200,4 +200,18 @@ test("a person who may only look is offered no control", async () => {
   for (const name of ["Take control", "Keys", "Type text…", "Clipboard"])
     expect(await page.getByRole("button", { name, exact: true }).count()).toBe(0);
   expect(besides(tab.complaints)).toEqual([]);
+});
+
+test("the overview names who looks at the screen and who controls it, and ends a viewer", async () => {
+  await using host = standIn(server.url);
+  host.viewers.push(viewer("ann", { control: true, carrier: "proxy" }), viewer("eve"));
+  await using tab = await openPage(browser, `${host.url}/dashboard#overview`, { token: TOKEN });
+  const panel = tab.page.getByRole("table", { name: "Viewers of this screen" });
+  await panel.getByRole("row", { name: /viewer ann VNC viewer, since .* controls/ }).waitFor();
+  await panel.getByRole("row", { name: /viewer eve WebSocket, since .* looks/ }).waitFor();
+  await panel.getByRole("button", { name: "End viewer ann" }).click();
+  await until("the end", () => host.closed.length > 0);
+  await panel.getByRole("row", { name: /viewer ann/ }).waitFor({ state: "detached" });
+  expect(host.closed).toEqual(["ann"]);
+  expect(tab.complaints).toEqual([]);
 });

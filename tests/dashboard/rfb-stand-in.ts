@@ -115,6 +115,8 @@ export function standIn(url: string) {
     offered: [] as string[],
     /** Bodies of `POST /screen/control`. */
     controls: [] as Array<{ viewer: string; action: string; run?: string }>,
+    /** The ids of those that were ended. */
+    closed: [] as string[],
     /** Whether it speaks first, as a host does that has let the viewer in. */
     greets: true,
     /** What becomes of a request for control; it is granted at once unless a test says otherwise. */
@@ -129,6 +131,11 @@ export function standIn(url: string) {
       return { ticket: `secret-${tickets}`, url: "", expires_at: new Date().toISOString(), viewer_id };
     },
     "/screen/state": () => ({ ...SIZE, viewers: host.viewers, input: host.input }),
+    "/sessions/close"({ id }: { readonly id: string }) {
+      host.closed.push(id);
+      host.viewers = host.viewers.filter((one) => one.id !== id);
+      return { closed: true };
+    },
     async "/screen/control"(body: (typeof host.controls)[number]) {
       host.controls.push(body);
       const control = body.action === "take";
