@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import type { Via } from "./client/carrier";
 import { type Publish, unheard } from "./core/events";
 import { parseInput } from "./core/input";
-import { OWNER, type Permission, shareOf } from "./core/rights";
+import { allows, OWNER, type Permission, shareOf } from "./core/rights";
 import type { Recordings } from "./desktop/screen/record/recordings";
 import type { Screens } from "./desktop/screen/screens";
 import { createBus } from "./events/bus";
@@ -612,15 +612,24 @@ export function createService({
       hasLooked = true;
       return stop;
     },
+    trustedViewers: feature(async () => {
+      const { createTrusted } = await import("./desktop/screen/trusted");
+      return createTrusted(files.trustedViewers, files.importLock, log);
+    }),
+    async asksPerson() {
+      if (!options.screen_approval) return undefined;
+      const isTrusted = await service.trustedViewers();
+      // Who may act on this host has scripts take pictures, and so has the author of a stored script.
+      return (grant) => !allows(grant, "operate") && grant.script === undefined && !isTrusted(grant);
+    },
     screens: stoppable(async () => {
-      const [{ createScreens }, { createTrusted }, desktop] = await Promise.all([
+      const [{ createScreens }, isTrusted, desktop] = await Promise.all([
         import("./desktop/screen/screens"),
-        import("./desktop/screen/trusted"),
+        service.trustedViewers(),
         service.desktop(),
       ]);
       madeScreens = createScreens({
-        ...{ log, desktop, isOn: options.screen, asksFirst: options.screen_approval, publish },
-        isTrusted: createTrusted(files.trustedViewers, files.importLock, log),
+        ...{ log, desktop, isOn: options.screen, asksFirst: options.screen_approval, isTrusted, publish },
         approvals: service.approvals,
         async record(detail, viewer_id, host_id) {
           const row = { event_type: "screen", host_id, viewer_id, detail };

@@ -77,6 +77,8 @@ export interface Operation<
   readonly summary: string;
   /** What a token must allow; `any` where it is about the token itself. */
   readonly scope: Need;
+  /** With the scope `screen`: set where it shows nothing of the screen of this host before a person allows it, or nothing at all. */
+  readonly asksFirst?: true;
   /**
    * Set when it changes something: it runs only after an audit row is on disk. With `true`, `call.ts` writes that row;
    * with `"announces"`, `run` calls `caller.announce` itself, as it knows more of the change. It goes on to its end when

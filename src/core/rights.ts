@@ -50,6 +50,8 @@ export interface Grant {
   readonly without?: readonly string[];
   /** Set for the owner of the host without `admin`, such as an agent that the owner starts: it sees what the owner made. */
   readonly owner?: true;
+  /** Set where a person allows each look at the screen first: with `screen`, only operations that ask one may be used. */
+  readonly asks?: true;
   /** When its token got the name, in milliseconds since the epoch: one before may have had it too. Absent for no named token. */
   readonly since?: number;
   /** When that token ends, in milliseconds since the epoch; absent where it does not. */
@@ -70,10 +72,12 @@ export function allows({ scopes }: Grant, need: Need | Scope): boolean {
 /** Why a grant does not allow an operation: `usb.list needs read`; undefined where it does. @param called how it was called. */
 export function missingFor(
   grant: Grant,
-  { name, scope }: { readonly name: string; readonly scope: Need },
+  { name, scope, asksFirst }: { readonly name: string; readonly scope: Need; readonly asksFirst?: true },
   called = name,
 ): string | undefined {
   if (!allows(grant, scope)) return `${called} needs ${scope}`;
+  if (scope === "screen" && grant.asks && !asksFirst)
+    return `${called} needs a place in trusted_viewers.json, or operate: a person allows each look (--screen-approval)`;
   return grant.without?.includes(name) ? `${called} is left out (--exclude-tools)` : undefined;
 }
 

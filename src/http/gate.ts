@@ -176,8 +176,15 @@ const MAX_LOCKED = 131_072;
 
 export type Gate = ReturnType<typeof createGate>;
 
-/** @param tokens are asked for every request with a token. */
-export function createGate({ guessable, generated }: TokensInForce, options: Rate) {
+/**
+ * @param tokens are asked for every request with a token.
+ * @param seen what this server makes of what a token allows.
+ */
+export function createGate(
+  { guessable, generated }: TokensInForce,
+  options: Rate,
+  seen: (grant: Grant) => Grant = (grant) => grant,
+) {
   const anyToken: GrantOf = (sent, fresh) => guessable(sent, fresh) ?? generated(sent, fresh);
   const spendPass = createBuckets(options);
   const spendRelay = createBuckets(options);
@@ -246,7 +253,7 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
       const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {
         const wait = isRelay ? 0 : spend(client, grant, now, isRoutine);
-        return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
+        return wait === 0 ? { kind: "pass", grant: seen(grant) } : limited("rate_limited", wait, false);
       }
       if (locked) return limited("locked_out", until - now, false);
       const full = guess ? countGuess(client, now) : undefined;
@@ -258,7 +265,7 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
     admit(client: string, grant: Grant | undefined, now: number, isRoutine = false): Verdict {
       if (!grant) return { kind: "unauthorized", guess: false };
       const wait = spend(client, grant, now, isRoutine);
-      return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
+      return wait === 0 ? { kind: "pass", grant: seen(grant) } : limited("rate_limited", wait, false);
     },
     /**
      * Counts a request that `check` has let pass to be handed on.
@@ -280,7 +287,10 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
     /** What the token of this digest (hexadecimal) allows now; undefined when it is not in force any longer. */
-    now: (sha256: string): Grant | undefined => anyToken(Buffer.from(sha256, "hex"), true),
+    now(sha256: string): Grant | undefined {
+      const grant = anyToken(Buffer.from(sha256, "hex"), true);
+      return grant && seen(grant);
+    },
     /**
      * Counts a request that is refused whatever its token.
      *

@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { parseInput } from "../core/input";
 import type { Operation } from "../core/operation";
-import { NEEDS, type Permission } from "../core/rights";
+import { type Grant, NEEDS, type Permission } from "../core/rights";
 import { conflict, messageOf, unavailable } from "../lib/errors";
 import { clearLeftovers } from "../lib/files";
 import type { Log } from "../lib/log";
@@ -52,6 +52,8 @@ export interface ServerUses {
   executor(): Promise<{ readonly runOne: RunOne }>;
   /** Aborted once the token of that name is revoked. */
   untilRevoked(token: string): AbortSignal;
+  /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */
+  asksPerson(): Promise<((grant: Grant) => boolean) | undefined>;
   audit(): Promise<
     | (AuditLog & {
         limitRows(max: number): void;
@@ -166,9 +168,11 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
   // svc's own certificate may still have names that the server is no longer started with.
   const hostCheck = () => createHostCheck(own, tls?.file ? certificateNames(tls.settings().cert) : undefined);
   let answersTo = hostCheck();
+  const asksPerson = await service.asksPerson();
   const gate = createGate(
     { guessable, generated: named.generated },
     { ratePerMinute: options.rate_limit, burst: options.rate_burst },
+    asksPerson && ((grant) => (asksPerson(grant) ? { ...grant, asks: true } : grant)),
   );
   const openAnswers = createOpenAnswers(gate);
   const sockets = createSockets();

@@ -8,7 +8,7 @@ import type { BundleMergers, BundleReaders } from "../config/bundle";
 import type { Settings } from "../config/settings";
 import type { EventType } from "../core/events";
 import type { Operation } from "../core/operation";
-import type { Permission } from "../core/rights";
+import type { Grant, Permission } from "../core/rights";
 import type { Desktop } from "../desktop/desktop";
 import type { Programs } from "../desktop/programs";
 import type { ProxyUses } from "../desktop/screen/operations/proxy";
@@ -179,6 +179,10 @@ export interface Service {
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
   /** The viewers of the live screen. */
+  /** Whether a grant is one of the trusted viewers of the screen. */
+  trustedViewers(): Promise<(grant: Grant) => boolean>;
+  /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */
+  asksPerson(): Promise<((grant: Grant) => boolean) | undefined>;
   screens(): Promise<Screens>;
   screenTickets(): Promise<Tickets>;
   /** The viewers that this desk has let in at other hosts. */

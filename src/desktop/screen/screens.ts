@@ -7,9 +7,9 @@
 import { hostname } from "node:os";
 import type { Caller } from "../../core/caller";
 import { type Publish, unheard } from "../../core/events";
-import { allows, beyond, shareOf } from "../../core/rights";
+import { allows, beyond, type Grant, shareOf } from "../../core/rights";
 import { deadline } from "../../lib/deadline";
-import { cancelled, conflict, Failure, messageOf } from "../../lib/errors";
+import { cancelled, conflict, Failure, forbidden, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { shortage } from "../../lib/quota";
 import { type AskingParts, createAsking } from "./asking";
@@ -220,6 +220,13 @@ export function createScreens(parts: ScreensParts) {
     requireOn(): void {
       if (!isOn)
         throw refused("forbidden", CLOSE.denied, "the live screen is off here (svc serve --no-screen)");
+    },
+    /** @throws `forbidden` for who needs an approval: pictures that come by themselves ask nobody. */
+    requireTrusted(grant: Grant): void {
+      if (!parts.asksFirst || parts.isTrusted(grant)) return;
+      throw forbidden(
+        "small pictures of the screen are for the tokens of trusted_viewers.json (svc serve --screen-approval)",
+      );
     },
     /** How many there are, those that wait included. */
     count: () => viewers.size,

@@ -26,6 +26,7 @@ export const hostThumbnail = operation({
   name: "admin.host_thumbnail",
   summary: "Return a small picture of the screen of a host of the address book; 304 while it has not changed",
   scope: "screen",
+  asksFirst: true,
   reveals: "announces",
   leftOut: {
     cli: "`svc screenshot --on HOST` takes a picture",

@@ -231,3 +231,31 @@ test("with --no-screen there is no ticket", async () => {
   const refused = await made.host.call("/screen/ticket", post({}));
   expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining("--no-screen")]);
 });
+
+test("with --screen-approval, who is not trusted sees the screen only in a way that asks a person", async () => {
+  await using made = await served({ screen_approval: true });
+  const { withToken, host } = made;
+  const eve = await withToken("eve", ["screen", "read"]);
+  const statuses = async (call: typeof eve) => {
+    const asked = [
+      await call("/screenshot"),
+      await call("/screen/thumbnail"),
+      await call("/screen/recording/start", post({})),
+      await call("/screen/recordings/a.webm"),
+      await call("/windows"),
+    ];
+    return asked.map(({ status }) => status === 403);
+  };
+  expect(await statuses(eve)).toEqual([true, true, true, true, true]);
+  const { error } = (await (await eve("/screenshot")).json()) as { error: string };
+  expect(error).toContain("trusted_viewers.json");
+  expect((await eve("/screen/ticket", post({}))).status).toBe(200);
+  expect((await eve("/screen/state")).status).toBe(200);
+  // Who may act on the host has scripts take pictures; a wall is for persons.
+  const bob = await withToken("bob", ["screen", "operate"]);
+  expect(await statuses(bob)).toEqual([false, true, false, false, false]);
+  const trusted = { viewers: [{ viewer_id: "eve", added_at: new Date().toISOString() }] };
+  await Bun.write(configFiles(host.configDir).trustedViewers, JSON.stringify(trusted));
+  await until("the list to be read", async () => (await eve("/screenshot")).status !== 403);
+  expect(await statuses(eve)).toEqual([false, false, false, false, false]);
+});

@@ -95,6 +95,7 @@ export const offerScreen = operation({
   name: "screen.offer",
   summary: "Answer the offer of a viewer that wants the live screen over a data channel",
   scope: "screen",
+  asksFirst: true,
   changes: true,
   leftOut: BY_PAGES,
   http: { method: "POST", path: "/screen/offer" },
@@ -144,6 +145,7 @@ export const screenIce = operation({
   name: "screen.ice",
   summary: "List the STUN and TURN servers with which a page connects to a host",
   scope: "screen",
+  asksFirst: true,
   // The credentials of TURN servers.
   reveals: true,
   acts: true,

@@ -91,6 +91,7 @@ export const openScreenPage = operation({
   name: "screen.open",
   summary: "Open the live screen of a host in the browser",
   scope: "screen",
+  asksFirst: true,
   acts: true,
   leftOut: { http: "a page is there already", script: "it is for a person at this machine" },
   input: v.strictObject({ host: HOST }),

@@ -4,10 +4,12 @@
 import * as v from "valibot";
 import { field, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
+import type { Grant } from "../../../core/rights";
 import { matches } from "../../../lib/etag";
 import type { Thumbnails } from "./thumbnails";
 
 interface Uses {
+  screens(): Promise<{ requireTrusted(grant: Grant): void }>;
   thumbnails(): Promise<Thumbnails>;
 }
 
@@ -30,7 +32,8 @@ export const thumbnail = operation({
   }),
   output: v.instance(Response),
   async run(service: Uses, { width, seen }, caller) {
-    const thumbnails = await service.thumbnails();
+    const [thumbnails, screens] = await Promise.all([service.thumbnails(), service.screens()]);
+    screens.requireTrusted(caller.grant);
     const { bytes, digest } = await thumbnails.get(width);
     await thumbnails.onRecord(caller, "screen.thumbnail: looks at small pictures of the screen");
     const etag = `"${digest}"`;
