@@ -51,6 +51,8 @@ export async function openChannel(api, offered, signal) {
   const { ice_servers, ice_transport_policy } = await api.ask("screen/ice");
   const peer = new RTCPeerConnection({ iceServers: ice_servers, iceTransportPolicy: ice_transport_policy });
   signal.addEventListener("abort", () => peer.close());
+  // A tab that is closed says nothing by itself: the host would notice after half a minute.
+  addEventListener("pagehide", () => peer.close(), { signal });
   const channel = peer.createDataChannel("rfb");
   let wasConnected = false;
   let isCut = true;

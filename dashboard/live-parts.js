@@ -83,7 +83,7 @@ export function aboutPanel(watch, end) {
   };
   const listed = viewersTable({ end, tell: made.tell });
   made.body.append(
-    el("dl", { class: "figures" }, ...Object.values(figures).map(({ root }) => root)),
+    el("dl", { class: "figures four" }, ...Object.values(figures).map(({ root }) => root)),
     listed.root,
   );
   let before = { frames: 0, bytes: 0, at: performance.now() };

@@ -198,11 +198,10 @@ function sessionsPanel({ may }) {
 
 /** @param {import("./view.js").View} view */
 function viewersPanel({ api, may, poll }) {
-  const made = panel("Live screen", { tools: [more("live", "live screen")] });
+  const made = panel("Live screen", { class: "broad", tools: [more("live", "live screen")] });
   const listed = viewersTable({
     end: may("operate") ? end : null,
     tell: made.tell,
-    compact: true,
   });
   made.body.append(listed.root);
   /** @param {string} id */

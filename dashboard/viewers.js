@@ -19,32 +19,23 @@ function stateOf({ state, control, wants_control, approval_id }) {
  * @param {object} options
  * @param {((id: string) => Promise<void>) | null} options.end ends one; null for who may not
  * @param {(error: Error | null) => void} options.tell
- * @param {boolean} [options.compact]
  */
-export function viewersTable({ end, tell, compact = false }) {
+export function viewersTable({ end, tell }) {
   const listed = table({
     label: "Viewers of this screen",
-    compact,
     columns: [
       {
         label: "Viewer",
         kind: "wide",
-        cell: (/** @type {Viewer & { isOwn: boolean }} */ { name, isOwn, carrier, since }) =>
-          el(
-            "div",
-            {},
-            el("strong", {}, name),
-            isOwn && el("span", { class: "hint" }, " (this page)"),
-            compact && el("div", { class: "hint" }, `${CARRIERS[carrier]}, since `, time(since)),
-          ),
+        cell: (/** @type {Viewer & { isOwn: boolean }} */ { name, isOwn }) =>
+          el("div", {}, el("strong", {}, name), isOwn && el("span", { class: "hint" }, " (this page)")),
       },
       {
         label: "By",
-        hidden: compact,
         cell: ({ carrier, route }) =>
           el("div", {}, CARRIERS[carrier], route && el("div", { class: "hint" }, route)),
       },
-      { label: "Since", hidden: compact, cell: ({ since }) => time(since) },
+      { label: "Since", cell: ({ since }) => time(since) },
       { label: "State", kind: "tight", cell: stateOf },
       {
         label: "End",

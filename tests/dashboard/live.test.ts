@@ -207,8 +207,8 @@ test("the overview names who looks at the screen and who controls it, and ends a
   host.viewers.push(viewer("ann", { control: true, carrier: "proxy" }), viewer("eve"));
   await using tab = await openPage(browser, `${host.url}/dashboard#overview`, { token: TOKEN });
   const panel = tab.page.getByRole("table", { name: "Viewers of this screen" });
-  await panel.getByRole("row", { name: /viewer ann VNC viewer, since .* controls/ }).waitFor();
-  await panel.getByRole("row", { name: /viewer eve WebSocket, since .* looks/ }).waitFor();
+  await panel.getByRole("row", { name: /viewer ann VNC viewer .* controls/ }).waitFor();
+  await panel.getByRole("row", { name: /viewer eve WebSocket .* looks/ }).waitFor();
   await panel.getByRole("button", { name: "End viewer ann" }).click();
   await until("the end", () => host.closed.length > 0);
   await panel.getByRole("row", { name: /viewer ann/ }).waitFor({ state: "detached" });
