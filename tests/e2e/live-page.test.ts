@@ -2,6 +2,7 @@
 import { expect } from "bun:test";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Page } from "playwright-core";
+import { connect as connectToX } from "../../src/desktop/x11/connection";
 import { browserTest, openPage, useBrowser } from "../browser";
 import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
 import { serveBinary, TOKEN, until } from "../support";
@@ -20,7 +21,8 @@ async function setUp() {
   const server = await serveBinary(["--rate-limit", "0"], { env: display.env });
   return {
     ...{ display, terminal, server },
-    look: (url = server.url) => openPage(browser, `${url}/dashboard#live`, { token: TOKEN }),
+    look: (url = server.url, options: Parameters<typeof openPage>[2] = {}) =>
+      openPage(browser, `${url}/dashboard#live`, { token: TOKEN, ...options }),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       await terminal[Symbol.asyncDispose]();
@@ -54,6 +56,14 @@ async function networkTo(port: number) {
   };
 }
 
+/** Whether a key is down on the display, as its own server has it. */
+async function hasKeyDown(env: NodeJS.ProcessEnv): Promise<boolean> {
+  const { need, close } = await connectToX(env, () => {});
+  const keys = await need.QueryKeymap();
+  close();
+  return keys.some((byte) => byte !== 0);
+}
+
 async function takeControl(page: Page, how?: string): Promise<void> {
   await page.getByRole("button", { name: "Take control" }).click();
   if (how !== undefined) {
@@ -64,13 +74,15 @@ async function takeControl(page: Page, how?: string): Promise<void> {
   await page.getByText("you control").waitFor();
 }
 
-/** Clicks into the window of the terminal, as the page shows it. */
-async function clickTerminal(page: Page): Promise<void> {
+/** Where the window of the terminal is, as the page shows it. */
+async function terminalOn(page: Page): Promise<[number, number]> {
   const box = await page.locator(".live-stage canvas").boundingBox();
   if (!box) throw new Error("expected a picture");
   const scale = box.width / SIZE.width;
-  await page.mouse.click(box.x + 150 * scale, box.y + 120 * scale);
+  return [box.x + 150 * scale, box.y + 120 * scale];
 }
+
+const clickTerminal = async (page: Page) => page.mouse.click(...(await terminalOn(page)));
 
 /** noVNC says on the console why a connection ended. */
 const besides = (complaints: readonly string[]) =>
@@ -168,5 +180,62 @@ test("a recording is made and downloaded from the page", async () => {
   const download = await downloading;
   expect(download.suggestedFilename()).toEndWith(".webm");
   await page.getByRole("button", { name: "Record", exact: true }).waitFor();
+  expect(besides(tab.complaints)).toEqual([]);
+});
+
+test("a key that is held when the network is cut goes up on the host, and the page comes again by itself", async () => {
+  await using host = await setUp();
+  await using between = await networkTo(Number(new URL(host.server.url).port));
+  await using tab = await host.look(`http://127.0.0.1:${between.port}`);
+  const { page } = tab;
+  await takeControl(page);
+  await page.keyboard.down("Shift");
+  await until("the key to be down", () => hasKeyDown(host.display.env));
+  between.cut();
+  await until("the key to be up", async () => !(await hasKeyDown(host.display.env)));
+  await page.getByText("view only").waitFor();
+});
+
+test("when the server is killed, no key stays down, and the page comes again once there is another one", async () => {
+  await using host = await setUp();
+  await using tab = await host.look();
+  const { page } = tab;
+  await takeControl(page);
+  await page.keyboard.down("Shift");
+  await until("the key to be down", () => hasKeyDown(host.display.env));
+  process.kill(host.server.pid, "SIGKILL");
+  await page.getByText("The stream was cut.").waitFor();
+  await until("the key to be up", async () => !(await hasKeyDown(host.display.env)));
+  await page.keyboard.up("Shift");
+  const { port } = new URL(host.server.url);
+  await using _another = await serveBinary(["--rate-limit", "0", "--port", port], { env: host.display.env });
+  await page.getByText("view only").waitFor();
+  await takeControl(page);
+  await clickTerminal(page);
+  await page.keyboard.type("here again");
+  await page.keyboard.press("Enter");
+  expect(await host.terminal.typed(1)).toBe("here again\n");
+});
+
+test("a finger clicks, and what the keyboard of a phone composes arrives", async () => {
+  await using host = await setUp();
+  await using tab = await host.look(host.server.url, { hasTouch: true });
+  const { page } = tab;
+  await page.getByText("view only").waitFor();
+  await page.getByRole("button", { name: "Take control" }).tap();
+  await page.getByText("you control").waitFor();
+  await page.touchscreen.tap(...(await terminalOn(page)));
+  await page.getByRole("button", { name: "Keyboard", exact: true }).tap();
+  const ime = await page.context().newCDPSession(page);
+  for (const text of ["に", "にほ", "日本"])
+    await ime.send("Input.imeSetComposition", {
+      text,
+      selectionStart: text.length,
+      selectionEnd: text.length,
+    });
+  await ime.send("Input.insertText", { text: "日本" });
+  await page.keyboard.insertText("é!");
+  await page.keyboard.press("Enter");
+  expect(await host.terminal.typed(1)).toBe("日本é!\n");
   expect(besides(tab.complaints)).toEqual([]);
 });
