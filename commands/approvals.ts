@@ -1,17 +1,41 @@
+import type * as v from "valibot";
 import { allowApproval, denyApproval, listApprovals } from "../src/approvals/operations";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { printable } from "../src/lib/sanitize";
+import { table } from "../src/lib/table";
+
+const COLUMNS = ["ID", "STATE", "ASKED BY", "FROM", "UNTIL", "WHAT", "DIGEST", "DETAIL"];
+
+const NONE = "nothing waits";
+
+/** In characters: more than an approval has, so that nothing is cut off that a person allows. */
+const MAX_DETAIL = 20_000;
+
+type Approval = v.InferOutput<typeof listApprovals.output>["approvals"][number];
+
+const rowOf = (one: Approval): string[] => [
+  ...[one.id, one.state, one.asked_by ?? "owner", one.client ?? "this host", one.expires_at],
+  ...[one.what, one.digest ?? "", one.detail],
+];
 
 export default {
   verbs: {
     list: view(listApprovals, {
-      columns: ["ID", "STATE", "ASKED BY", "FROM", "UNTIL", "WHAT", "DETAIL", "DIGEST"],
-      rows: ({ approvals }) =>
-        approvals.map((one) => [
-          ...[one.id, one.state, one.asked_by ?? "owner", one.client ?? "this host", one.expires_at],
-          ...[one.what, one.detail, one.digest ?? ""],
-        ]),
-      none: "nothing waits",
+      columns: COLUMNS,
+      rows: ({ approvals }) => approvals.map(rowOf),
+      text: ({ approvals }) => {
+        const lines = approvals.flatMap(({ id, state, detail }) =>
+          state === "waiting" ? [`${id}: ${printable(detail, MAX_DETAIL)}`] : [],
+        );
+        const summary = table(
+          COLUMNS.slice(0, -1),
+          approvals.map((one) => rowOf(one).slice(0, -1)),
+          NONE,
+        );
+        return [summary, ...lines].join("\n\n");
+      },
+      none: NONE,
       examples: [
         ["$0 approvals list", "What waits, and what was decided lately"],
         ["$0 approvals list --on all", "On every host of the address book"],

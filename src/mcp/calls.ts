@@ -237,7 +237,7 @@ export function createCalls(parts: CallsParts) {
           return await read(operation, given, asking);
         }
         if (name !== CONFIRM) throw badInput(`there is no tool ${printable(name, 80)}`);
-        subject = `mcp.confirm digest=${printable(`${given.digest}`, 64)}`;
+        subject = `mcp.confirm digest=${printable(`${given.digest ?? ""}`, 64)}`;
         return await confirm(given, own, asking);
       } catch (thrown) {
         const failure = asking.signal.aborted ? cancelled("the agent has gone") : failureOf(thrown);

@@ -9,7 +9,7 @@ import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { createService } from "../../src/service";
 import { addToken, removeToken, tokenStore } from "../../src/trust/named-tokens";
-import { caller as callerOf, post, testService, until } from "../support";
+import { caller as callerOf, post, SOURCE, testService, until } from "../support";
 
 const grantOf = (name: string | null, ...scopes: Scope[]): Grant => ({ name, scopes });
 const ANN = grantOf("ann", "screen");
@@ -223,4 +223,16 @@ test("a token that was revoked decides nothing", async () => {
   await host.service.refresh();
   expect((await bob("/approvals/allow", post({ id: approval.id }))).status).toBe(401);
   expect(approval.state).toBe("waiting");
+});
+
+test("svc approvals list shows all of what waits, and cuts nothing off", async () => {
+  const { host } = await served();
+  await using _ = host;
+  const full = `AC_write (write_string="${"x".repeat(5_000)} && rm -rf ~")`;
+  const approvals = await host.service.approvals();
+  await approvals.begin(question(ANN, { detail: "***", full }));
+  const child = Bun.spawn([...SOURCE, "approvals", "list", "--config-dir", host.configDir], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  expect([await child.stdout.text(), await child.exited]).toEqual([expect.stringContaining(full), 0]);
 });

@@ -1,6 +1,6 @@
 /** `POST /mcp` as HTTP. */
 import { describe, expect, test } from "bun:test";
-import { testServer } from "../support";
+import { temporaryFolder, testServer } from "../support";
 import { connectAgent, makeToken } from "./support";
 
 const initialize = {
@@ -97,17 +97,36 @@ describe("POST /mcp", () => {
     }
   });
 
-  test("loads nothing of MCP before the first message", async () => {
+  test("loads nothing of MCP before the first message, and shows what it loads then", async () => {
+    using folder = temporaryFolder();
     const script = `
       const { createService } = await import("./src/service");
-      const { operations } = await import("./src/operations");
-      const loaded = () => Object.keys(require.cache ?? {}).filter((name) => name.includes("@modelcontextprotocol"));
-      createService({ configDir: "/tmp/none" });
-      console.log(operations.length > 0, loaded().length);`;
+      const loaded = () => {
+        const all = Object.keys(require.cache);
+        return ["@modelcontextprotocol", "/src/mcp/"].map((part) => all.filter((name) => name.includes(part)).length);
+      };
+      const service = createService({ configDir: ${JSON.stringify(folder.path)} });
+      const token = "test-token-0123456789";
+      const { url } = await (await service.rest()).start({ port: 0, token });
+      const headers = { authorization: "Bearer " + token, "content-type": "application/json", accept: "application/json, text/event-stream" };
+      const ask = async (path, init) => (await fetch(url + path, { headers, ...init })).status;
+      const statuses = [await ask("/jobs")];
+      const before = loaded();
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } } });
+      statuses.push(await ask("/mcp", { method: "POST", body }));
+      console.log(JSON.stringify({ statuses, before, after: loaded() }));
+      await service.stop();`;
     const child = Bun.spawn([process.execPath, "-e", script], {
       cwd: `${import.meta.dir}/../..`,
       stdio: ["ignore", "pipe", "ignore"],
     });
-    expect((await child.stdout.text()).trim()).toBe("true 0");
+    const { statuses, before, after } = JSON.parse(await child.stdout.text());
+    expect(statuses).toEqual([200, 200]);
+    // The table has the route of MCP, and the flags their names of tools.
+    const atStart = ["operations", "options", "toolsets"].length;
+    expect(before).toEqual([0, atStart]);
+    // Else nothing above could ever be seen.
+    expect(after[0]).toBeGreaterThan(0);
+    expect(after[1]).toBeGreaterThan(atStart);
   });
 });
