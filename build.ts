@@ -6,6 +6,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { buildTarget } from "./build/build-target";
 import { compile } from "./build/compile";
 import { hostTarget, packagesFor, ROOT, type Target, targetsIn } from "./build/targets";
 
@@ -23,7 +24,7 @@ if (values.target === undefined) {
 /** Prints the binary's size beside that of a program that only says hello, which is the runtime's. */
 async function build(target: Target, name: string): Promise<void> {
   await using packages = await packagesFor(target);
-  const binary = await compile(packages, { folder: DIST, name });
+  const binary = await buildTarget(packages, DIST, name);
   const folder = await mkdtemp(join(tmpdir(), "svc-build-"));
   const hello = await compile(packages, { folder, name: "hello", entry: HELLO });
   const [own, least] = [sizeOf(binary), sizeOf(hello)];

@@ -88,11 +88,12 @@ async function partsOf(entry: string, plugins: BunPlugin[]): Promise<string[]> {
 }
 
 /**
- * The abbreviated commit checked out in `root`, with `-dirty` when tracked files differ from it; `unknown` without git
- * or outside a repository of its own (an archive unpacked inside somebody else's).
+ * The commit checked out in `root`, with `-dirty` when tracked files differ from it; `unknown` without git or outside a
+ * repository of its own (an archive unpacked inside somebody else's). It has twelve digits: by itself, git takes more of
+ * them in a larger clone.
  */
 export async function sourceCommit(root: string): Promise<string> {
-  const described = await $`git -C ${root} describe --always --dirty --exclude=${"*"}`
+  const described = await $`git -C ${root} describe --always --abbrev=12 --dirty --exclude=${"*"}`
     .env({ ...process.env, GIT_CEILING_DIRECTORIES: dirname(root) })
     .quiet()
     .nothrow();

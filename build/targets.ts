@@ -1,9 +1,9 @@
 /**
  * The platforms that svc is built for, and the packages that a build for another platform needs.
  */
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { $ } from "bun";
 
 /** The repository. */
@@ -96,7 +96,7 @@ export function hostTarget(): Target {
   throw new Error(`svc is not built for ${name}: expected one of ${targetNames.join(", ")}`);
 }
 
-/** Where a target's packages are. */
+/** Where the packages of a target are. */
 export interface Packages extends AsyncDisposable {
   readonly target: Target;
   readonly modules: string;
@@ -105,8 +105,10 @@ export interface Packages extends AsyncDisposable {
 }
 
 /**
- * The packages of `target`, exactly as bun.lock pins them, in a folder of their own that goes when the scope ends; for
- * this machine, those that are installed already.
+ * The packages of `target`, exactly as bun.lock pins them: for this machine, those that are installed already; for another,
+ * those in `dist/packages`, which are installed there the first time.
+ *
+ * They have the same place in every clone, as the paths of addons decide how Bun names the parts of a binary.
  */
 export async function packagesFor(target: Target): Promise<Packages> {
   if (target === hostTarget()) {
@@ -117,19 +119,38 @@ export async function packagesFor(target: Target): Promise<Packages> {
       async [Symbol.asyncDispose]() {},
     };
   }
-  const { os, cpu, libc, runtime } = targets[target];
-  const folder = await mkdtemp(join(tmpdir(), "svc-build-"));
-  for (const name of ["package.json", "bun.lock", "bunfig.toml"]) {
-    await copyFile(join(ROOT, name), join(folder, name));
-  }
-  await $`${process.execPath} install --frozen-lockfile --ignore-scripts --os ${os} --cpu ${cpu} --libc ${libc}`
-    .cwd(folder)
-    .quiet();
-  const modules = join(folder, "node_modules");
+  const { os, runtime } = targets[target];
+  const modules = join(await installed(target), "node_modules");
   return {
     target,
     modules,
     runtime: join(modules, runtime, "bin", os === "win32" ? "bun.exe" : "bun"),
-    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+    async [Symbol.asyncDispose]() {},
   };
 }
+
+/** The folder with the packages of `target`, which is moved into its place whole: builds may run at the same time. */
+async function installed(target: Target): Promise<string> {
+  const pins = new Bun.CryptoHasher("sha256");
+  for (const name of MANIFESTS) pins.update(await Bun.file(join(ROOT, name)).bytes());
+  const place = join(ROOT, "dist", "packages", `${target}-${pins.digest("hex").slice(0, 12)}`);
+  if (existsSync(place)) return place;
+  await mkdir(dirname(place), { recursive: true });
+  const folder = await mkdtemp(`${place}.`);
+  try {
+    for (const name of MANIFESTS) await copyFile(join(ROOT, name), join(folder, name));
+    const { os, cpu, libc } = targets[target];
+    await $`${process.execPath} install --frozen-lockfile --ignore-scripts --os ${os} --cpu ${cpu} --libc ${libc}`
+      .cwd(folder)
+      .quiet();
+    await rename(folder, place);
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    // Another build was first.
+    if (!existsSync(place)) throw error;
+  }
+  return place;
+}
+
+/** What pins the packages. */
+const MANIFESTS = ["package.json", "bun.lock", "bunfig.toml"];

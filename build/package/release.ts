@@ -1,6 +1,7 @@
 /**
  * What a release is of: the version, the commit and its time, from which every time in its files comes.
  */
+import { dirname } from "node:path";
 import { $ } from "bun";
 import { version } from "../../package.json";
 import { sourceCommit } from "../compile";
@@ -29,6 +30,8 @@ export async function release(env: NodeJS.ProcessEnv = process.env): Promise<Rel
 const ZIP_START = 315_532_800;
 
 async function timeOfCommit(): Promise<string> {
-  const shown = await $`git -C ${ROOT} show --no-patch --format=%ct HEAD`.quiet().nothrow();
+  // Not those of a repository that this one is unpacked in.
+  const env = { ...process.env, GIT_CEILING_DIRECTORIES: dirname(ROOT) };
+  const shown = await $`git -C ${ROOT} show --no-patch --format=%ct HEAD`.env(env).quiet().nothrow();
   return shown.exitCode === 0 ? shown.text().trim() : `${ZIP_START}`;
 }

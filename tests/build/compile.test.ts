@@ -13,9 +13,9 @@ test("the commit ends with -dirty when a tracked file differs, and unknown outsi
   await git("init");
   await git("add", "file");
   await git("commit", "-m", "one");
-  expect(await sourceCommit(folder.path)).toMatch(/^[0-9a-f]{7,}$/);
+  expect(await sourceCommit(folder.path)).toMatch(/^[0-9a-f]{12}$/);
   await Bun.write(join(folder.path, "file"), "two");
-  expect(await sourceCommit(folder.path)).toMatch(/^[0-9a-f]{7,}-dirty$/);
+  expect(await sourceCommit(folder.path)).toMatch(/^[0-9a-f]{12}-dirty$/);
   await mkdir(join(folder.path, "inner"));
   expect(await sourceCommit(join(folder.path, "inner"))).toBe("unknown");
 });

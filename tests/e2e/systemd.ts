@@ -29,13 +29,14 @@ function mayBoot(): boolean {
   return false;
 }
 
-/** Run as bash with a folder, the binary and the scope. */
+/** Run as bash with a folder, the binary, the scope, the files of the machine, and a folder that is its `/mnt`. */
 const BOOT = `set -e
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$1"
 mkdir "$1/upper" "$1/work" "$1/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=$4,upperdir=$1/upper,workdir=$1/work" "$1/root"
 cd "$1/root"
+mkdir -p proc sys dev
 mount -t proc proc proc
 mount --rbind /sys sys
 mount --rbind /dev dev
@@ -43,20 +44,26 @@ for path in run tmp root etc/systemd/system; do
   mkdir -p "$path"
   mount -t tmpfs tmpfs "$path"
 done
-touch usr/local/bin/svc
-mount --bind "$2" usr/local/bin/svc
+if [ -n "$2" ]; then
+  touch usr/local/bin/svc
+  mount --bind "$2" usr/local/bin/svc
+fi
+if [ -n "$5" ]; then
+  mkdir -p mnt
+  mount --bind "$5" mnt
+fi
 mkdir -p units run/systemd/system run/user/0
 for name in sysinit basic shutdown multi-user default network-online; do
   printf '[Unit]\\nDefaultDependencies=no\\n' > "units/$name.target"
 done
-for path in etc/systemd/system root/.config/systemd/user; do
+for path in \${2:+etc/systemd/system root/.config/systemd/user}; do
   mkdir -p "$path/svc.service.d"
   printf '[Service]\\nWatchdogSec=1s\\nTimeoutAbortSec=1s\\nRestartSec=100ms\\n' > "$path/svc.service.d/quick.conf"
 done
 export container=test SYSTEMD_GENERATOR_PATH=/nowhere HOME=/root XDG_RUNTIME_DIR=/run/user/0
 log=--log-target=null
 if [ "$3" = system ]; then
-  export SYSTEMD_UNIT_PATH=/etc/systemd/system:/units
+  export SYSTEMD_UNIT_PATH=/etc/systemd/system:/units\${5:+:/usr/lib/systemd/system}
   exec chroot . /lib/systemd/systemd --system --unit=multi-user.target $log --show-status=no
 fi
 export SYSTEMD_UNIT_PATH=/root/.config/systemd/user:/units
@@ -68,8 +75,19 @@ const GROUPED = `for at in /sys/fs/cgroup /sys/fs/cgroup/*; do
 done 2>/dev/null
 exec "$@"`;
 
-/** Boots one whose `svc` is `binary`; a hung daemon is found after a second. */
-export async function bootMachine(binary: string, scope: Scope) {
+interface Files {
+  /** A folder with the files of the machine (default: those of this one). */
+  readonly root?: string;
+  /** A folder that is its `/mnt`; the units that its files have are then found too. */
+  readonly mounted?: string;
+}
+
+/** Boots one whose `svc` is `binary`, if there is one; a hung daemon is then found after a second. */
+export async function bootMachine(
+  binary: string | undefined,
+  scope: Scope,
+  { root = "/", mounted = "" }: Files = {},
+) {
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(temporaryFolder());
   const group = `svc-test-${crypto.randomUUID()}`;
@@ -95,8 +113,10 @@ export async function bootMachine(binary: string, scope: Scope) {
     BOOT,
     "-",
     folder.path,
-    binary,
+    binary ?? "",
     scope,
+    root,
+    mounted,
   ];
   const child = Bun.spawn(["bash", "-c", GROUPED, group, ...boot], {
     stdio: ["ignore", "ignore", "inherit"],
@@ -111,7 +131,11 @@ export async function bootMachine(binary: string, scope: Scope) {
   const run = async (...command: string[]) => {
     const init = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim();
     const inside = ["nsenter", "-t", init, "--mount", "--pid", "--cgroup", "--root", "--wd"];
-    const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/root", XDG_RUNTIME_DIR: "/run/user/0" };
+    const env = {
+      PATH: "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+      HOME: "/root",
+      XDG_RUNTIME_DIR: "/run/user/0",
+    };
     const ran = Bun.spawn([...inside, ...command], { env, stdio: ["ignore", "pipe", "pipe"] });
     const [stdout, stderr] = await Promise.all([ran.stdout.text(), ran.stderr.text()]);
     return { stdout, stderr, exitCode: await ran.exited };

@@ -1,0 +1,61 @@
+/**
+ * What a release says of its own files: `release.json`, `SHA256SUMS`, and signatures where a key is given.
+ */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { INDEX_NAME, type ReleaseIndex, trustedComment } from "../../src/release/index";
+import { SIGNATURE_EXTENSION } from "../../src/release/minisign";
+import { type Target, targetNames } from "../targets";
+import type { Release } from "./release";
+import { type SecretKey, signFile } from "./sign";
+
+const SUMS_NAME = "SHA256SUMS";
+
+/** The file name of a target's bare binary. */
+export const binaryName = (target: Target): string =>
+  target.startsWith("windows") ? `svc-${target}.exe` : `svc-${target}`;
+
+/**
+ * Writes the index and the sums of what is in `out`, and with a key the signatures of both and of each bare binary.
+ *
+ * @returns the paths of what was written.
+ */
+export async function describeRelease(
+  { version, commit, date }: Release,
+  out: string,
+  key: SecretKey | undefined,
+): Promise<string[]> {
+  const present = (await readdir(out, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && !entry.name.endsWith(SIGNATURE_EXTENSION))
+    .map((entry) => join(entry.parentPath, entry.name).slice(out.length + 1));
+  const files: ReleaseIndex["files"] = {};
+  const signed: Array<[path: string, comment: string]> = [];
+  for (const target of targetNames) {
+    const name = binaryName(target);
+    if (!present.includes(name)) continue;
+    const path = join(out, name);
+    files[target] = { name, size: (await stat(path)).size, sha256: await sha256Of(path) };
+    signed.push([path, trustedComment(version, target)]);
+  }
+  const index = join(out, INDEX_NAME);
+  const content: ReleaseIndex = { format: 1, version, commit, date, files };
+  await Bun.write(index, `${JSON.stringify(content, null, 2)}\n`);
+  const sums = join(out, SUMS_NAME);
+  const names = [...new Set([...present.filter((name) => name !== SUMS_NAME), INDEX_NAME])].sort();
+  const lines: string[] = [];
+  for (const name of names) lines.push(`${await sha256Of(join(out, name))}  ${name}\n`);
+  await Bun.write(sums, lines.join(""));
+  signed.push([index, `svc ${version} ${INDEX_NAME}`], [sums, `svc ${version} ${SUMS_NAME}`]);
+  const signatures: string[] = [];
+  for (const [path, comment] of key ? signed : []) {
+    if (key) signatures.push(await signFile(key, path, comment));
+  }
+  return [index, sums, ...signatures];
+}
+
+/** The SHA-256 of a file, in hexadecimal. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  for await (const piece of Bun.file(path).stream()) hash.update(piece);
+  return hash.digest("hex");
+}

@@ -1,0 +1,131 @@
+/** The .deb in a clean Debian with its own systemd: installed, upgraded, removed, purged; and what lintian says. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { $ } from "bun";
+import { type Effort, makeDeb } from "../../build/package/deb";
+import { type Release, release } from "../../build/package/release";
+import { bootMachine, testWithSystemd } from "../e2e/systemd";
+import { BINARY, temporaryFolder, testWith, until } from "../support";
+
+const built = { binary: BINARY, bom: `${BINARY}.cdx.json` };
+
+let folder: ReturnType<typeof temporaryFolder>;
+let own: Release;
+beforeAll(async () => {
+  folder = temporaryFolder();
+  mkdirSync(join(folder.path, "debs"));
+  own = await release();
+});
+afterAll(() => folder[Symbol.dispose]());
+
+/** A package of this tree; one of another version has the same program. */
+const packed = (version: string, effort: Effort = "fast") =>
+  makeDeb({ ...own, version }, "linux-x64", built, { out: join(folder.path, "debs"), effort });
+
+/** A minimal Debian with systemd; svc's dependencies are in every Debian. */
+async function debian(): Promise<string> {
+  const root = join(folder.path, "debian");
+  const archive = join(folder.path, "debian.tar");
+  const setup = [
+    "--mode=root",
+    "--variant=essential",
+    "--include=systemd",
+    "--skip=output/dev,check/signed-by",
+  ];
+  await $`mmdebstrap --quiet ${setup} bookworm ${archive}`.quiet();
+  mkdirSync(root);
+  await $`tar --extract --file ${archive} --directory ${root}`;
+  return root;
+}
+
+const testPackage = testWith("dpkg-deb", "mmdebstrap") === test ? testWithSystemd : test.skip;
+
+testPackage(
+  "the package is started when it is installed, keeps its data when upgraded and removed, and leaves nothing when purged",
+  async () => {
+    await Promise.all([packed("0.0.9"), packed("0.1.0-rc.1"), packed("0.1.0")]);
+    const root = await debian();
+    await using machine = await bootMachine(undefined, "system", {
+      root,
+      mounted: join(folder.path, "debs"),
+    });
+    const shell = async (line: string) => {
+      const { stdout, stderr, exitCode } = await machine.run("sh", "-c", line);
+      return { output: stdout + stderr, exitCode };
+    };
+    const done = async (line: string) => {
+      const { output, exitCode } = await shell(line);
+      expect([line, exitCode, exitCode === 0 ? "" : output]).toEqual([line, 0, ""]);
+      return output;
+    };
+    const state = async () => (await machine.systemctl("is-active", "svc")).stdout.trim();
+    const ask = async () => {
+      const { url } = JSON.parse(await done("cat /var/lib/svc/run/rest.json"));
+      const token = (await done("cat /var/lib/svc/rest_token")).trim();
+      const headers = { authorization: `Bearer ${token}` };
+      const answer = async (path: string) => Object(await (await fetch(url + path, { headers })).json());
+      return {
+        token,
+        ok: (await answer("/audit/verify")).ok as unknown,
+        rows: Number((await answer("/audit/status")).rows),
+      };
+    };
+    // The network is that of this machine, where the default port may be taken.
+    await done(`mkdir -p /etc/systemd/system/svc.service.d
+      printf '[Service]\\nExecStart=\\nExecStart=/usr/bin/svc serve --port 0\\n' > /etc/systemd/system/svc.service.d/port.conf`);
+
+    await done("dpkg --force-unsafe-io --install /mnt/svc_0.0.9_amd64.deb");
+    expect(await state()).toBe("active");
+    expect(await done("systemctl is-enabled svc")).toContain("enabled");
+    const user = await done("stat --format=%U:%a /var/lib/private/svc");
+    expect(user).toMatch(/^(?!root).*:700\n$/);
+    const first = await ask();
+    expect(first.ok).toBe(true);
+    // dpkg does not unpack papers where mmdebstrap's settings say so.
+    expect((await shell("dpkg --verify svc | grep -v /usr/share/")).output).toBe("");
+    expect(await done("test -x /usr/bin/svc && svc version --json || svc --version")).toContain("0.1.0");
+
+    await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0~rc.1_amd64.deb");
+    await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0_amd64.deb");
+    await until("the upgraded server", async () => (await state()) === "active", { seconds: 60 });
+    const second = await ask();
+    expect(second.token).toBe(first.token);
+    expect(second.ok).toBe(true);
+    expect(second.rows).toBeGreaterThan(first.rows);
+
+    await done("systemctl disable --now svc");
+    await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0_amd64.deb");
+    expect(await state()).toBe("inactive");
+    await done("systemctl enable --now svc");
+
+    await done("dpkg --remove svc");
+    expect(await state()).not.toBe("active");
+    expect((await done("cat /var/lib/private/svc/rest_token")).trim()).toBe(first.token);
+
+    await done("dpkg --install /mnt/svc_0.1.0_amd64.deb");
+    expect((await ask()).token).toBe(first.token);
+
+    await done("rm -r /etc/systemd/system/svc.service.d && dpkg --purge svc");
+    const left = await done(
+      "find /etc /usr/bin /usr/lib/systemd /usr/share /var/lib -name '*svc*' -not -path '/var/lib/dpkg/*'; grep svc /etc/passwd || true",
+    );
+    expect(left).toBe("");
+  },
+  900_000,
+);
+
+testWith("lintian", "dpkg-deb")(
+  "lintian finds nothing that is not overridden with a reason",
+  async () => {
+    const path = await packed("0.1.0");
+    const found = await $`lintian --allow-root --display-info --fail-on none ${path}`.quiet().nothrow();
+    expect(found.stdout.toString()).toBe("");
+  },
+  900_000,
+);
+
+testWith("dpkg-deb")("the package names what the addons in the program need", async () => {
+  const path = await packed("0.1.0");
+  expect((await $`dpkg-deb --field ${path} Depends`.text()).trim()).toBe("libc6 (>= 2.30), libgcc-s1");
+});
