@@ -27,6 +27,8 @@ import { type Figure, healthDuring, median, p99, startDisplay, temporaryFolder }
 const PROGRAMS = ["Xvfb", "xterm", "chromium", "x11vnc", "websockify"];
 const TURNS = Number(process.env.SCREEN_TURNS ?? 3);
 const VIEWERS = 10;
+/** How long nothing moves before what a viewer costs at rest is looked at, in milliseconds. */
+const QUIET_MS = 8_000;
 
 export async function bench(): Promise<Figure[]> {
   const missing = PROGRAMS.filter((name) => Bun.which(name) === null);
@@ -135,7 +137,7 @@ async function farAway(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figure
 async function idleViewer(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figure> {
   await stage.show("still");
   await viewer.connect(await svc.enter());
-  await Bun.sleep(4_000);
+  await Bun.sleep(QUIET_MS);
   const before = processorMs(svc.pid);
   await Bun.sleep(10_000);
   const share = (processorMs(svc.pid) - before) / 10_000;
@@ -147,9 +149,6 @@ async function idleViewer(svc: Rival, stage: Stage, viewer: Viewer): Promise<Fig
     detail: `${(share * 100).toFixed(2)} / 1 %`,
   };
 }
-
-/** How long nothing moves before memory is looked at, in milliseconds. */
-const QUIET_MS = 8_000;
 
 /** Viewers that read and do not draw, beside the one in Chromium. */
 async function manyViewers(svc: Rival, stage: Stage, viewer: Viewer): Promise<Figure[]> {
