@@ -34,8 +34,8 @@ export function smoke(
     other = stack.use(await start(display.env));
     server = stack.use(await serve(other));
     here = stack.use(await serve(native));
-  }, 300_000);
-  afterAll(() => stack.disposeAsync(), 60_000);
+  }, 600_000);
+  afterAll(() => stack.disposeAsync(), 120_000);
 
   describe("it", () => {
     test("says its version", async () => {

@@ -38,8 +38,8 @@ beforeAll(async () => {
   [onWindows, onLinux] = await Promise.all([serve(windows, ["--tls"]), serve(linux, ["--tls"])]);
   stack.use(onWindows);
   stack.use(onLinux);
-}, 300_000);
-afterAll(() => stack.disposeAsync(), 60_000);
+}, 600_000);
+afterAll(() => stack.disposeAsync(), 120_000);
 
 /** What the actions returned on Windows, in order; the error of one that failed. */
 async function execute(...actions: readonly unknown[]): Promise<unknown[]> {
