@@ -4,7 +4,9 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
 import { makeArchive } from "../../build/package/archive";
+import { makeDeb } from "../../build/package/deb";
 import { makeManifests } from "../../build/package/manifests";
+import { makeRpm } from "../../build/package/rpm";
 import { readSecretKey } from "../../build/package/sign";
 import { describeRelease, sha256Of } from "../../build/package/sums";
 import { targetNames } from "../../build/targets";
@@ -110,6 +112,28 @@ testWith(
     expect(tarball).toContain("svc-1.2.3-linux-x64/man/man1/svc-serve.1\n");
   },
   120_000,
+);
+
+testWith("dpkg-deb", "rpmbuild", "rpm")(
+  "packages of the same files are the same package, also for the other processor",
+  async () => {
+    using folder = temporaryFolder();
+    for (const [make, end] of [
+      [makeDeb, "svc_1.2.3_arm64.deb"],
+      [makeRpm, "svc-1.2.3-1.aarch64.rpm"],
+    ] as const) {
+      const sums: string[] = [];
+      for (const name of ["first", "second"]) {
+        const out = join(folder.path, end, name);
+        mkdirSync(out, { recursive: true });
+        const path = await make(own, "linux-arm64", smallBinary(out), { out, effort: "release" });
+        expect(path).toEndWith(`/${end}`);
+        sums.push(await sha256Of(path));
+      }
+      expect([end, sums[0]]).toEqual([end, sums[1]]);
+    }
+  },
+  300_000,
 );
 
 test("a manifest whose archive is missing is left out, and why is said", async () => {
