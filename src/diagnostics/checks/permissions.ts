@@ -103,6 +103,7 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "idempotency.db", path: files.idempotency },
     { name: "plans.db", path: files.plans },
     { name: "seen_jobs.db", path: files.seenJobs },
+    { name: "agent_changes.db", path: files.agentChanges },
     { name: "webhooks.json", path: files.webhooks, leaked: ["svc webhook remove, and add it again"] },
     { name: "webhooks.db", path: files.webhookQueue },
     { name: "join.db", path: files.joinStrings },
