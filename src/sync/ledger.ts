@@ -109,7 +109,7 @@ export class Ledger {
       sent.seen = this.#look;
       this.#present += 1;
     }
-    const pending = this.pending.get(name);
+    const pending = this.pending.size === 0 ? undefined : this.pending.get(name);
     if (pending) pending.seen = this.#look;
     if (pending && pending.phase !== "waiting") return false;
     if (sameState(sent?.state, state)) {
@@ -133,9 +133,9 @@ export class Ledger {
     const isUnknown = (name: string) =>
       (!this.includeSubdirs && name.includes("/")) ||
       unread.some((at) => name === at || (at.endsWith("/") && name.startsWith(at)));
-    const pause = createSlices();
+    const slices = createSlices();
     for (const [name, { seen }] of this.#sent) {
-      await pause();
+      if (slices.isOver()) await slices.next();
       if (seen === this.#look || isUnknown(name)) continue;
       this.#sent.delete(name);
       this.index?.remove(name);

@@ -120,6 +120,18 @@ describe("what is sent", () => {
     expect(sent.sort()).toEqual(["a/x", "b/x", "caf\u00e9"]);
   });
 
+  test("one of two files that have the same name in NFC, and lists the other", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const { engine, sent } = watch(folder);
+    await engine.prepare();
+    for (const name of ["cafe\u0301", "caf\u00e9", "other"]) write(join(folder, name), "1");
+    await engine.tick();
+    expect(sent.sort()).toEqual(["caf\u00e9", "other"]);
+    const reason = "another file has the same name in NFC";
+    expect(engine.status().passed_over).toEqual([{ name: "caf\u00e9", reason }]);
+  });
+
   test("nothing below the folder unless subfolders are included", async () => {
     using home = temporaryFolder();
     const folder = home.path;
