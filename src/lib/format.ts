@@ -38,13 +38,13 @@ export const formatText = (format = FORMAT, needs = NEEDS) =>
 /** @throws a `conflict` failure where the file is not one that svc wrote; the system error when it cannot be read. */
 export function formatOf(configDir: string): FolderFormat {
   const path = configFiles(configDir).format;
-  let text: string;
+  let text = "";
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return FIRST;
-    throw error;
+    if (code !== "EISDIR") throw error;
   }
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), FILE), text);
   if (parsed.success) return parsed.output;

@@ -89,7 +89,7 @@ export function openReadOnly(path: string): Database {
   try {
     return opened(path, { readonly: true }, look);
   } catch (error) {
-    if (error instanceof Failure) throw error;
+    if (error instanceof Failure && error.code === "conflict") throw error;
     // Without files of a write-ahead log, SQLite reads such a file as one that nobody changes (https://sqlite.org/wal.html).
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
     return opened(`${pathToFileURL(path).href}?immutable=1`, flags, look);

@@ -1,7 +1,7 @@
 /** Giving `{config_dir}` the format of this svc: once, whole, and never under the server of an earlier one. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FORMAT, formatOf, formatText } from "../../src/lib/format";
 import { silentLog } from "../../src/lib/log";
@@ -163,6 +163,10 @@ describe("the folder of a newer svc", () => {
       await expect(made.service.audit()).rejects.toThrow("is not what svc writes there");
       expect(readFileSync(path, "utf8")).toBe(text);
     }
+    rmSync(path);
+    mkdirSync(path);
+    await using made = testService({ configDir: folder.path });
+    await expect(made.service.audit()).rejects.toThrow("is not what svc writes there");
   });
 });
 
