@@ -42,6 +42,8 @@ test("a child sees no secret that svc takes from its environment", async () => {
     "SVC_VERSION",
     "SVC_COMMIT",
     "SVC_BOM",
+    "SVC_TARGET",
+    "SVC_RELEASE_KEY",
     "SVC_CLIPBOARD",
     "SVC_PARSED_COMMAND_LINE",
   ];
