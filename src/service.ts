@@ -619,8 +619,8 @@ export function createService({
     async asksPerson() {
       if (!options.screen_approval) return undefined;
       const isTrusted = await service.trustedViewers();
-      // Who may act on this host has scripts take pictures, and so has the author of a stored script.
-      return (grant) => !allows(grant, "operate") && grant.script === undefined && !isTrusted(grant);
+      // Who may act on this host has scripts take pictures.
+      return (grant) => allows(grant, "screen") && !allows(grant, "operate") && !isTrusted(grant);
     },
     screens: stoppable(async () => {
       const [{ createScreens }, isTrusted, desktop] = await Promise.all([

@@ -100,7 +100,7 @@ export function createCalls(parts: CallsParts) {
   /** Those of `offered` that the token may use. */
   const usable = (offered: readonly Operation[], grant: Grant) => {
     const own = agentGrant(grant);
-    return offered.filter(({ scope }) => allows(own, scope));
+    return offered.filter((operation) => missingFor(own, operation) === undefined);
   };
 
   const read = async (operation: Operation, given: Fields, asking: Asking): Promise<ToolResult> => {

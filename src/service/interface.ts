@@ -178,11 +178,11 @@ export interface Service {
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
-  /** The viewers of the live screen. */
   /** Whether a grant is one of the trusted viewers of the screen. */
   trustedViewers(): Promise<(grant: Grant) => boolean>;
   /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */
   asksPerson(): Promise<((grant: Grant) => boolean) | undefined>;
+  /** The viewers of the live screen. */
   screens(): Promise<Screens>;
   screenTickets(): Promise<Tickets>;
   /** The viewers that this desk has let in at other hosts. */

@@ -33,7 +33,7 @@ export const SERVICE_FIELDS = {
   ),
   screen: field(v.optional(v.boolean(), true), "Show the screen live to tokens that may see it"),
   screen_approval: flag(
-    "A person with another token has to allow each viewer of the screen that trusted_viewers.json does not name",
+    "A person with another token has to allow each viewer of the screen that trusted_viewers.json does not name; such a token without operate gets no other pictures",
   ),
   mask_serials: flag("Hide serial numbers of USB devices"),
   ...SERVED_MCP_FIELDS,

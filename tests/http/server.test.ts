@@ -26,6 +26,7 @@ import { type Log, silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { claimConfigDir, findRunningServer } from "../../src/lib/running-server";
 import { operations } from "../../src/operations";
+import { version } from "../../src/version";
 import {
   movableClock,
   nextTurn,
@@ -520,6 +521,7 @@ describe("one server a folder", () => {
       pid: process.pid,
       token_file: null,
       permits: ["server_control"],
+      version,
     });
     using stale = temporaryFolder();
     mkdirSync(join(stale.path, "run"));

@@ -30,13 +30,18 @@ export const trustedFaults = (content: unknown): string[] => loadFaults(FORMAT, 
 /** @returns whether a grant needs no approval now. While the file is broken, all need one. */
 export function createTrusted(file: string, lock: string, log: Log): (grant: Grant) => boolean {
   const store = createJsonStore({ ...FORMAT, file, lock }, log);
+  /** What was logged last: it is asked for each request. */
+  let fault = "";
   return ({ name, since = 0, limited }) => {
     try {
       const found = store.entries().find(({ viewer_id }) => viewer_id === (name ?? OWNER_ID));
+      fault = "";
       const added = found?.added_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(found.added_at);
       return found !== undefined && !limited && since <= added;
     } catch (error) {
-      log.warn(`viewers of the screen need an approval: ${messageOf(error)}`);
+      const message = messageOf(error);
+      if (message !== fault) log.warn(`viewers of the screen need an approval: ${message}`);
+      fault = message;
       return false;
     }
   };

@@ -142,9 +142,12 @@ function noParameters(script: string, odd: string): string {
   return `variables: ${script} declares no parameters: \`svc scripts add ${script} … --replace --parameter ${parameter}\` does`;
 }
 
-/** What a run of this list may do that was allowed by its name: what its commands need, under the name of the token. */
+/**
+ * What a run of this list may do that was allowed by its name: what its commands need, under the name of the token. Who stored it decided
+ * about the looks at the screen in it: no person is asked for each.
+ */
 const grantOf = (
-  grant: Grant,
+  { asks: _, ...grant }: Grant,
   script: string,
   executor: Executor,
   { commands }: CheckedList,

@@ -44,6 +44,21 @@ test("a viewer on whose way much waits has fewer updates on their way, and at le
   expect([100, 120, 310, 520, 2_000, 110].map(roundTrip)).toEqual([8, 8, 4, 2, 1, 8]);
 });
 
+test("a near viewer that is slow itself keeps two updates on their way, however long a film is", () => {
+  let now = 0;
+  const gauge = createGauge(() => now);
+  const first = payloadOf(gauge.fence());
+  now += 2;
+  gauge.answered(first);
+  const waiting = [payloadOf(gauge.fence()), payloadOf(gauge.fence())];
+  for (let update = 0; update < 600; update++) {
+    now += 30;
+    gauge.answered(waiting.shift() ?? Buffer.of());
+    waiting.push(payloadOf(gauge.fence()));
+  }
+  expect(gauge.window()).toBe(2);
+});
+
 test("of a viewer that answers no fence, the last few are remembered", () => {
   const gauge = createGauge();
   const fences = Array.from({ length: 1_000 }, () => payloadOf(gauge.fence()));

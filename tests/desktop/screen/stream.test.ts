@@ -21,7 +21,7 @@ async function served(options: Partial<ServiceOptions> = {}) {
   const host = await testServer({ service: options });
   Object.assign(host.service, { desktop: async () => fake.desktop });
   const store = tokenStore(configFiles(host.configDir), silentLog);
-  const withToken = async (name: string, scope: Scope[]) => {
+  const withToken = async (name: string, scope: Array<Scope | `run:${string}`>) => {
     const token = await addToken(store, { name, scope });
     await host.service.refresh();
     return callerOf(host.server.url, token);
@@ -246,6 +246,12 @@ test("with --screen-approval, who is not trusted sees the screen only in a way t
     ];
     return asked.map(({ status }) => status === 403);
   };
+  const scripted = { name: "nightly", actions: [["AC_list_windows"]] };
+  expect((await host.call("/scripts/add", post(scripted))).status).toBe(200);
+  const runs = await withToken("runs", ["run:nightly"]);
+  // Its author decided which pictures it takes.
+  const ran = await runs("/scripts/nightly/run", post({}));
+  expect([ran.status, await ran.text()]).toEqual([200, expect.not.stringContaining("trusted_viewers.json")]);
   expect(await statuses(eve)).toEqual([true, true, true, true, true]);
   const { error } = (await (await eve("/screenshot")).json()) as { error: string };
   expect(error).toContain("trusted_viewers.json");

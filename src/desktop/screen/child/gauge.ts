@@ -15,15 +15,16 @@ const MAX_SENT = 64;
 /** What waits on the way, in milliseconds beyond the shortest round trip; each halves how many updates may be on their way. */
 const QUEUED_MS = [200, 400, 800];
 /** How many round trips the shortest is one of: another way may be longer. */
-const REMEMBERED = 256;
+const REMEMBERED = 32;
 
 /** @param clock the time, in milliseconds. */
 export function createGauge(clock = () => performance.now()) {
   /** Fences that were not answered, the oldest first. */
-  let sent: Array<{ readonly id: number; readonly at: number }> = [];
+  let sent: Array<{ readonly id: number; readonly at: number; readonly isAlone: boolean }> = [];
   let lastId = 0;
   let roundTrip: number | null = null;
   let jitter: number | null = null;
+  /** Round trips of fences with nothing on the way before them: the others have also waited for the viewer. */
   const recent: number[] = [];
   let since = clock();
   let [frames, bytes, total] = [0, 0, 0];
@@ -54,7 +55,7 @@ export function createGauge(clock = () => performance.now()) {
     /** The next fence, which asks for an answer. */
     fence(): Buffer {
       lastId += 1;
-      sent.push({ id: lastId, at: clock() });
+      sent.push({ id: lastId, at: clock(), isAlone: sent.length === 0 });
       if (sent.length > MAX_SENT) sent.shift();
       const payload = Buffer.alloc(4);
       payload.writeUInt32BE(lastId);
@@ -71,7 +72,7 @@ export function createGauge(clock = () => performance.now()) {
       if (roundTrip !== null)
         jitter = (jitter ?? 0) + (Math.abs(time - roundTrip) - (jitter ?? 0)) * JITTER_GAIN;
       roundTrip = time;
-      recent.push(time);
+      if (found.isAlone) recent.push(time);
       if (recent.length > REMEMBERED) recent.shift();
     },
     /** What there was since the last call. */

@@ -9,6 +9,8 @@ import type { Frame, Rect } from "./frame";
 /** PNGs that were read, by their size: a film needs the same ones all the time. */
 const read = new Map<string, Png[]>();
 const MAX_READ_BYTES = 8 * 1_024 * 1_024;
+/** The largest that is kept: of a rectangle of a film. Small pictures of a screen are larger, and rare. */
+const MAX_KEPT_BYTES = 1.1 * 1_024 * 1_024;
 let readBytes = 0;
 
 /** @param quality from 1 to 100. The pixels of `frame` are read before this returns. */
@@ -17,12 +19,7 @@ export async function jpegOf(frame: Frame, rect: Rect, quality: number): Promise
   const png = takePng(size) ?? createPng(rect.width, rect.height);
   png.fill(frame, rect);
   const jpeg = await new Bun.Image(png.bytes).jpeg({ quality }).bytes();
-  if (readBytes + png.bytes.length <= MAX_READ_BYTES) {
-    readBytes += png.bytes.length;
-    const same = read.get(size);
-    if (same) same.push(png);
-    else read.set(size, [png]);
-  }
+  if (png.bytes.length <= MAX_KEPT_BYTES) keepPng(size, png);
   return jpeg;
 }
 
@@ -33,9 +30,23 @@ export function forgetPngs(): void {
 }
 
 function takePng(size: string): Png | undefined {
-  const png = read.get(size)?.pop();
+  const same = read.get(size);
+  const png = same?.pop();
   if (png) readBytes -= png.bytes.length;
+  if (same?.length === 0) read.delete(size);
   return png;
+}
+
+/** Those of sizes that were not needed for the longest time make room. */
+function keepPng(size: string, png: Png): void {
+  const same = read.get(size) ?? [];
+  read.delete(size);
+  read.set(size, [...same, png]);
+  readBytes += png.bytes.length;
+  for (const oldest of read.keys()) {
+    if (readBytes <= MAX_READ_BYTES) break;
+    takePng(oldest);
+  }
 }
 
 type Png = ReturnType<typeof createPng>;
@@ -48,12 +59,15 @@ const [BEFORE_CHUNK, AFTER_CHUNK] = [8, 4];
 const ZLIB_HEADER = [0x78, 0x01];
 /** A block that is not compressed (RFC 1951, section 3.2.4): a byte, its length, and that again with each bit turned round. */
 const BLOCK_HEADER = 5;
+const LAST_BLOCK = 1;
 const NO_FILTER = 0;
 
 /**
  * A PNG of this size, whose pixels are still to be filled in: each row is a block of its own, so that all else stays as it is.
  *
- * The compressed data has neither an end nor a checksum of its own: who has all rows reads no further.
+ * The compressed data has no checksum (Adler-32) at its end: the decoder of Bun stops when it has all rows.
+ *
+ * @param width at most 16,383: a row is one block.
  */
 function createPng(width: number, height: number) {
   const rowLength = 1 + width * 4;
@@ -74,6 +88,7 @@ function createPng(width: number, height: number) {
   bytes.set(ZLIB_HEADER, dataAt);
   const firstRow = dataAt + ZLIB_HEADER.length;
   for (let y = 0, at = firstRow; y < height; y++, at += BLOCK_HEADER + rowLength) {
+    bytes[at] = y === height - 1 ? LAST_BLOCK : 0;
     bytes.writeUInt16LE(rowLength, at + 1);
     bytes.writeUInt16LE(~rowLength & 0xffff, at + 3);
     bytes[at + BLOCK_HEADER] = NO_FILTER;

@@ -159,6 +159,8 @@ export function createSession(options: SessionOptions) {
     replaced() {
       if (stage !== "running") return;
       resetFrame();
+      // An update that is being made goes nowhere, with what was to go along with it.
+      hasNewCursor = hasCursor = hasNewName = true;
       if (known.has(PSEUDO.extendedDesktopSize)) sizes.push(extendedSizeRect(screen.frame, BY_SERVER, DONE));
       else if (known.has(PSEUDO.desktopSize)) sizes.push(sizeRect(screen.frame));
       else return void end("the screen has another size, and this viewer cannot change its own");
