@@ -7,11 +7,13 @@ import {
   constants,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -159,6 +161,25 @@ export const syncFile = (path: string): void => withOpen(path, "r+", fsyncSync);
 /** Makes a rename in the folder `path` durable (fsync(2)). Windows neither needs nor allows it. */
 export function syncFolder(path: string): void {
   if (process.platform !== "win32") withOpen(path, "r", fsyncSync);
+}
+
+/**
+ * The text of the regular file at `path`; undefined where it has more than `maxBytes`, or something else is there: a pipe would
+ * have its reader wait.
+ *
+ * @throws the system error where it cannot be read.
+ */
+export function readSmallFile(path: string, maxBytes: number): string | undefined {
+  // Windows has no O_NONBLOCK.
+  const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    const found = fstatSync(fd);
+    if (!found.isFile() || found.size > maxBytes) return undefined;
+    const bytes = Buffer.alloc(maxBytes);
+    return bytes.toString("utf8", 0, readSync(fd, bytes));
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /**

@@ -4,10 +4,10 @@
  * A release that only adds something counts `FORMAT` up; one whose folder or databases an earlier svc would misread sets `NEEDS` to the same
  * number, which that svc compares with its own `FORMAT` before it uses anything.
  */
-import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { version } from "../version";
 import { conflict, systemCode } from "./errors";
+import { readSmallFile } from "./files";
 import { configFiles } from "./paths";
 import { printable } from "./sanitize";
 
@@ -29,6 +29,9 @@ const FILE = v.looseObject({
 
 type FolderFormat = Readonly<Pick<v.InferOutput<typeof FILE>, "format" | "needs" | "svc">>;
 
+/** Many times what svc writes. */
+const MAX_BYTES = 65_536;
+
 const FIRST: FolderFormat = { format: 1, needs: 1, svc: "0.1.0" };
 
 /** The text of the file for a folder of this svc. */
@@ -38,9 +41,9 @@ export const formatText = (format = FORMAT, needs = NEEDS) =>
 /** @throws a `conflict` failure where the file is not one that svc wrote; the system error when it cannot be read. */
 export function formatOf(configDir: string): FolderFormat {
   const path = configFiles(configDir).format;
-  let text = "";
+  let text: string | undefined;
   try {
-    text = readFileSync(path, "utf8");
+    text = readSmallFile(path, MAX_BYTES);
   } catch (error) {
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") return FIRST;

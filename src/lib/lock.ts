@@ -7,6 +7,7 @@
 import { Database } from "bun:sqlite";
 import { basename } from "node:path";
 import { timedOut } from "./errors";
+import { lookThrough } from "./look";
 import { isBusy, openPrivate } from "./sqlite";
 
 /** Releases the lock; a second call does nothing. */
@@ -33,6 +34,8 @@ export function tryLock(path: string): Release | undefined {
 /** Whether somebody holds the lock at `path`. Takes and writes nothing. */
 export function isLocked(path: string): boolean {
   try {
+    // Opening a pipe would wait for who writes to it.
+    if (!lookThrough(path)?.isFile()) return false;
     using file = new Database(path, { readonly: true });
     file.query("SELECT 1 FROM sqlite_schema").get();
     return false;

@@ -1,10 +1,10 @@
 /**
  * `{config_dir}/run/rest.json`: the address of the local server, for other processes.
  */
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import * as v from "valibot";
 import { Failure, messageOf, systemCode, unavailable } from "./errors";
-import { writeFileAtomic } from "./files";
+import { readSmallFile, writeFileAtomic } from "./files";
 import { isLocked, type Release, tryLock } from "./lock";
 import { configFiles } from "./paths";
 
@@ -27,6 +27,9 @@ const RUN_FILE = v.object({
   /** What its scripts may do. Versions before it do not say. */
   permits: v.optional(v.array(v.string())),
 });
+
+/** Many times what a server writes. */
+const MAX_BYTES = 65_536;
 
 /** The server that runs on a `{config_dir}`. */
 export type RunningServer = v.InferOutput<typeof RUN_FILE>;
@@ -67,7 +70,7 @@ export function findRunningServer(configDir: string): RunningServer | null {
   const { runFile, serveLock } = configFiles(configDir);
   if (!existsSync(runFile) || !isLocked(serveLock)) return null;
   try {
-    return v.parse(RUN_FILE, JSON.parse(readFileSync(runFile, "utf8")));
+    return v.parse(RUN_FILE, JSON.parse(readSmallFile(runFile, MAX_BYTES) ?? ""));
   } catch {
     return null;
   }

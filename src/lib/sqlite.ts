@@ -6,7 +6,7 @@ import { chmodSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { version } from "../version";
-import { conflict, Failure, systemCode, unavailable } from "./errors";
+import { conflict, systemCode, unavailable } from "./errors";
 import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "./files";
 import { FORMAT, NEEDS } from "./format";
 
@@ -32,7 +32,7 @@ export function openDatabase(
 ): Database {
   return openPrivate(path, (db) => {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
-    requireKnownVersion(db, path);
+    if (hasVersion) requireKnownVersion(db, path);
     db.run("PRAGMA journal_mode = WAL");
     db.run(`PRAGMA synchronous = ${synchronous}`);
     prepare(db);
@@ -63,14 +63,13 @@ export function openPrivate(path: string, prepare: (db: Database) => void): Data
 }
 
 /**
- * A connection that reads the file at `path` as it is now, whatever is written meanwhile, until it is closed.
+ * A connection that reads the file at `path`, one without a version, as it is now, whatever is written meanwhile, until it is closed.
  *
  * @throws the SQLite error.
  */
 export function openSnapshot(path: string, busyMs: number): Database {
   return opened(path, { readonly: true }, (db) => {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
-    requireKnownVersion(db, path);
     db.run("BEGIN");
   });
 }
@@ -79,40 +78,51 @@ export function openSnapshot(path: string, busyMs: number): Database {
  * A connection that reads the file at `path` in a folder that cannot be written. What a killed process left in a write-ahead
  * log alone may be missing.
  *
- * @throws the SQLite error.
+ * @throws the SQLite error; a `conflict` failure for the file of a newer svc.
  */
 export function openReadOnly(path: string): Database {
   const look = (db: Database) => {
+    db.run(`PRAGMA busy_timeout = ${READER_WAIT_MS}`);
     db.query("SELECT 1 FROM sqlite_schema").get();
     requireKnownVersion(db, path);
   };
   try {
-    return opened(path, { readonly: true }, look);
+    return prepared(path, { readonly: true }, look);
   } catch (error) {
-    if (error instanceof Failure && error.code === "conflict") throw error;
+    // A file that is in use or damaged is not read as one that nobody changes.
+    if (!/^SQLITE_(CANTOPEN|READONLY)/.test(systemCode(error) ?? "")) throw nameFile(basename(path), error);
     // Without files of a write-ahead log, SQLite reads such a file as one that nobody changes (https://sqlite.org/wal.html).
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
     return opened(`${pathToFileURL(path).href}?immutable=1`, flags, look);
   }
 }
 
+/** How long a reader waits for who recovers the file or closes it last, in milliseconds: it blocks the thread. */
+const READER_WAIT_MS = 1_000;
+
 /** Whether `error` says that a file or its folder cannot be written. */
 export const isUnwritable = (error: unknown): boolean =>
   /^(EROFS|EACCES|EPERM)$|^SQLITE_READONLY/.test(systemCode(error) ?? "");
 
-function opened(
-  path: string,
-  mode: number | { readonly: true } | { readwrite: true },
-  prepare: (db: Database) => void,
-): Database {
-  let db: Database | undefined;
+type Mode = number | { readonly: true } | { readwrite: true };
+
+function opened(path: string, mode: Mode, prepare: (db: Database) => void): Database {
   try {
-    db = new Database(path, typeof mode === "number" ? mode : { ...mode, strict: true });
+    return prepared(path, mode, prepare);
+  } catch (error) {
+    throw nameFile(basename(path), error);
+  }
+}
+
+/** @throws the SQLite error; what `prepare` throws. */
+function prepared(path: string, mode: Mode, prepare: (db: Database) => void): Database {
+  const db = new Database(path, typeof mode === "number" ? mode : { ...mode, strict: true });
+  try {
     prepare(db);
     return db;
   } catch (error) {
-    db?.close();
-    throw nameFile(basename(path), error);
+    db.close();
+    throw error;
   }
 }
 

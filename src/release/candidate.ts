@@ -74,8 +74,8 @@ export async function admit(
   const signed = readSignature(signature);
   // Before a large file is copied for nothing.
   acceptable(signed.trustedComment, own, allowDowngrade);
-  copyProgram(own.binary, file, fresh);
   try {
+    copyProgram(own.binary, file, fresh);
     const version = acceptable(await verify(key, signed, fresh), own, allowDowngrade);
     await requireSays(fresh, version, own.target);
     return version;

@@ -104,7 +104,7 @@ async function download(
     const location = response.headers.get("location");
     if (response.status >= 300 && response.status < 400 && location !== null) {
       await response.body?.cancel();
-      url = addressOf(new URL(location, url).href);
+      url = redirected(location, url);
       continue;
     }
     if (response.status === 404 && isSignature) throw unsigned(first.href);
@@ -133,6 +133,18 @@ const unsigned = (name: string) =>
 /** @throws a `bad_input` failure for what is no https address. */
 function addressOf(text: string): URL {
   const url = URL.parse(text);
-  if (url?.protocol === "https:" && url.username === "" && url.password === "") return url;
+  if (isHttps(url)) return url;
   throw badInput(`expected an https:// address or a path, but found ${printable(text, 200)}`);
 }
+
+/** @throws `rejected` where `location`, from the server at `from`, is no https address. */
+function redirected(location: string, from: URL): URL {
+  const url = URL.parse(location, from.href);
+  if (isHttps(url)) return url;
+  throw rejected(
+    `${from.host} redirects to ${printable(location, 200)}, where an https:// address was expected`,
+  );
+}
+
+const isHttps = (url: URL | null): url is URL =>
+  url?.protocol === "https:" && url.username === "" && url.password === "";

@@ -99,7 +99,11 @@ export function goBack(binary: string): void {
 
 function replace(binary: string, fresh: string): void {
   renameSync(fresh, binary);
-  syncFolder(dirname(binary));
+  try {
+    syncFolder(dirname(binary));
+  } catch {
+    // It is in place all the same; a power failure could take it back.
+  }
 }
 
 /** Windows renames a program that runs, but does not replace it. */
@@ -133,7 +137,8 @@ function duplicate(from: string, to: string): void {
 
 /** @throws the system error. */
 export function syncFile(path: string): void {
-  const fd = openSync(path, "r+");
+  // A program may be one that nobody may write. Windows syncs only what is open for writing.
+  const fd = openSync(path, process.platform === "win32" ? "r+" : "r");
   try {
     fsyncSync(fd);
   } finally {

@@ -20,8 +20,12 @@ export interface Daemon {
   readonly mayRestart: boolean;
   /** The id of the process that answers; null while none does. */
   answering(): number | null;
+  /** Whether its restart would end this process too. */
+  endsThis(): boolean;
   /** Begins to start it anew. @throws a failure where that cannot be asked for. */
   restart(): Promise<void>;
+  /** @throws a failure where its folder now has a format that this version cannot read. */
+  readonly requireReadable: () => void;
   /** Whether another process than `pid` answers, and is of that version where it says one. Never throws. */
   isReady(pid: number | null, version: string): Promise<boolean>;
 }
@@ -66,9 +70,12 @@ const LOOK_MS = 200;
 export async function upgrade(candidate: Candidate, options: UpgradeOptions): Promise<Upgraded> {
   const { binary, version: from, daemons, id, key, allowDowngrade, announce, after = () => {} } = options;
   requireMayReplace(binary);
-  for (const { name, mayRestart } of daemons) {
+  for (const daemon of daemons) {
+    const { name, mayRestart } = daemon;
     if (!mayRestart)
       throw forbidden(`${name} runs ${binary}, and only root may start it anew: run this as root`);
+    if (daemon.endsThis())
+      throw conflict(`this runs inside ${name}, which it would restart: run it from a shell of the host`);
   }
   using _lock = lock(binary);
   const to = await admit(options, candidate, key, allowDowngrade);
@@ -78,25 +85,34 @@ export async function upgrade(candidate: Candidate, options: UpgradeOptions): Pr
     rmSync(upgradeFiles(binary).fresh, { force: true });
     return { from, to, restarted };
   }
+  const began = new Date().toISOString();
+  const write = (step: UpgradeState["step"], error: string | null, ended: string | null) =>
+    writeState(binary, { format: 1, id, from, to, step, error, pid: process.pid, began, ended });
   try {
     await announce(to);
+    write("begun", null, null);
   } catch (error) {
     rmSync(upgradeFiles(binary).fresh, { force: true });
     throw error;
   }
-  const began = new Date().toISOString();
+  after("begun");
+  /** What is done by now does not depend on whether it can be written down. @returns `error`, and why it could not. */
   const note = (step: UpgradeState["step"], error: string | null = null) => {
-    const ended = step === "begun" || step === "swapped" ? null : new Date().toISOString();
-    writeState(binary, { format: 1, id, from, to, step, error, pid: process.pid, began, ended });
+    let text = error ?? "";
+    try {
+      write(step, error, step === "swapped" ? null : new Date().toISOString());
+    } catch (failure) {
+      const { state } = upgradeFiles(binary);
+      text += ` (and ${state} cannot be written: ${systemCode(failure) ?? messageOf(failure)})`;
+    }
     after(step);
+    return text;
   };
-  note("begun");
   try {
     swap(binary);
   } catch (error) {
     const why = `${binary} cannot be replaced (${systemCode(error) ?? messageOf(error)})`;
-    note("failed", why);
-    throw unavailable(why);
+    throw unavailable(note("failed", why));
   }
   after("swap");
   note("swapped");
@@ -108,12 +124,20 @@ export async function upgrade(candidate: Candidate, options: UpgradeOptions): Pr
   throw await putBack(fault);
 
   async function putBack(why: string) {
+    for (const { name, requireReadable } of running) {
+      try {
+        requireReadable();
+      } catch (error) {
+        const { previous } = upgradeFiles(binary);
+        const text = `${why}, and stays in place, since ${from} cannot use the folder of ${name} any more (${messageOf(error)}): repair what the log of the daemon says; or stop it, restore the folder from a backup from before, move ${previous} to ${binary}, and start it`;
+        return unavailable(note("failed", text));
+      }
+    }
     try {
       goBack(binary);
     } catch (error) {
       const text = `${why}, and ${from} cannot be put back (${systemCode(error) ?? messageOf(error)})`;
-      note("failed", text);
-      return unavailable(text);
+      return unavailable(note("failed", text));
     }
     after("go back");
     const again = await start(running, from, READY_AGAIN_MS, after);
@@ -121,8 +145,7 @@ export async function upgrade(candidate: Candidate, options: UpgradeOptions): Pr
       again === null
         ? `${why}: ${from} is in place again, and answers`
         : `${why}; ${from} is in place again, and ${again}`;
-    note(again === null ? "back" : "failed", text);
-    return unavailable(text);
+    return unavailable(note(again === null ? "back" : "failed", text));
   }
 }
 

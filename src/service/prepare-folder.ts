@@ -5,7 +5,7 @@
  * that after a crash the steps run again from the start.
  */
 import { Database } from "bun:sqlite";
-import { renameSync, rmSync } from "node:fs";
+import { accessSync, constants, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { conflict, systemCode } from "../lib/errors";
 import {
@@ -60,7 +60,17 @@ export async function prepareFolder(
       writeFileAtomic(files.format, formatText(format));
     });
   } catch (error) {
-    if (!isUnwritable(error) && !/^(ENOTDIR|EEXIST)$/.test(systemCode(error) ?? "")) throw error;
+    if (isUnwritable(error) && !isWritable(configDir)) return;
+    if (!/^(ENOTDIR|EEXIST)$/.test(systemCode(error) ?? "")) throw error;
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -101,6 +101,7 @@ testWith("openssl")(
         const { pathname } = new URL(request.url);
         const [, kind, name = ""] = pathname.split("/");
         if (kind === "moved") return Response.redirect(`/at/${name}`);
+        if (kind === "nowhere") return new Response(null, { status: 302, headers: { location: "https://" } });
         if (kind === "plain") return Response.redirect(`http://localhost:1/at/${name}`);
         if (kind === "round") return Response.redirect(pathname);
         if (kind === "endless") return new Response(new Blob([new Uint8Array(200_000)]).stream());
@@ -114,14 +115,15 @@ testWith("openssl")(
       });
     for (const kind of ["at", "moved"]) expect([kind, (await check(kind)).exitCode]).toEqual([kind, 3]);
     for (const [kind, message] of [
-      ["plain", "expected an https:// address"],
+      ["plain", "redirects to http://localhost:1/at/release.json, where an https:// address was expected"],
+      ["nowhere", "redirects to https://, where an https:// address was expected"],
       ["round", "redirects more than 5 times"],
       ["endless", "is too large"],
       ["bare", "has no signature"],
     ] as const) {
-      const { stderr, stdout } = await check(kind);
+      const { stderr, stdout, exitCode } = await check(kind);
       expect(stderr).toContain(message);
-      expect(stdout).toBe("");
+      expect([stdout, exitCode]).toEqual(["", 1]);
     }
     const unknown = await svc(["--check", `https://localhost:${server.port}/at/`]);
     expect([unknown.exitCode, unknown.stdout]).toEqual([1, ""]);

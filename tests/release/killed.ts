@@ -12,6 +12,8 @@ const options: UpgradeOptions = {
       name: "the daemon",
       mayRestart: true,
       answering: () => pid,
+      endsThis: () => false,
+      requireReadable() {},
       async restart() {
         pid += 1;
       },

@@ -2,12 +2,12 @@
  * Replacing a program by a signed one, with shell scripts as programs and a daemon that the test plays.
  */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { signFile } from "../../build/package/sign";
 import { isUnderWay, readState, upgradeFiles } from "../../src/release/files";
 import { type Daemon, interruption, type UpgradeOptions, upgrade } from "../../src/release/upgrade";
-import { temporaryFolder } from "../support";
+import { temporaryFolder, testWith } from "../support";
 import { makeKey } from "./support";
 
 const TARGET = "linux-x64";
@@ -48,6 +48,8 @@ function daemon(binary: string, ready: readonly string[]): Daemon & { readonly r
   return {
     ...{ name: "the daemon", mayRestart: true, restarts },
     answering: () => 1 + restarts.length,
+    endsThis: () => false,
+    requireReadable() {},
     async restart() {
       const [, version = ""] = /"version":"([^"]*)"/.exec(readFileSync(binary, "utf8")) ?? [];
       restarts.push(version);
@@ -89,6 +91,87 @@ test("the old program is put back, and its daemon started, where that is not rea
   expect(host.says()).toBe(script("0.2.0"));
   expect(readFileSync(`${host.binary}.previous`, "utf8")).toBe(script("0.1.0"));
 });
+
+test("the new program stays where the old one cannot read the folder any more, and the user reads what to do", async () => {
+  using host = await installed("0.2.0");
+  const own = daemon(host.binary, []);
+  const requireReadable = () => {
+    throw new Error("it has format 3");
+  };
+  await expect(host.run({ daemons: [{ ...own, requireReadable }] })).rejects.toThrow(
+    "0.2.0 was not ready within 0 s, and stays in place, since 0.1.0 cannot use the folder of the daemon any more (it has format 3): repair",
+  );
+  expect([host.says(), own.restarts]).toEqual([script("0.2.0"), ["0.2.0"]]);
+  expect(readState(host.binary)).toMatchObject({ step: "failed" });
+});
+
+describe("a state that cannot be written once the upgrade has begun decides nothing:", () => {
+  /** From then on, a folder is in its place. */
+  const after = (binary: string) => (step: string) => {
+    if (step !== "begun") return;
+    const { state } = upgradeFiles(binary);
+    rmSync(state);
+    mkdirSync(state);
+  };
+
+  test("the new program stays", async () => {
+    using host = await installed("0.2.0");
+    const own = daemon(host.binary, ["0.2.0"]);
+    expect(await host.run({ daemons: [own], after: after(host.binary) })).toMatchObject({ to: "0.2.0" });
+    expect([host.says(), own.restarts]).toEqual([script("0.2.0"), ["0.2.0"]]);
+  });
+
+  test("the old one is put back, and the message says so", async () => {
+    using host = await installed("0.2.0");
+    const own = daemon(host.binary, ["0.1.0"]);
+    await expect(host.run({ daemons: [own], after: after(host.binary) })).rejects.toThrow(
+      /0\.1\.0 is in place again, and answers \(and .*state\.json cannot be written: E[A-Z]+\)$/,
+    );
+    expect([host.says(), own.restarts]).toEqual([script("0.1.0"), ["0.2.0", "0.1.0"]]);
+  });
+});
+
+test("a state that cannot be written at first leaves everything as it was", async () => {
+  using host = await installed("0.2.0");
+  const { state, fresh } = upgradeFiles(host.binary);
+  mkdirSync(state, { recursive: true });
+  await expect(host.run()).rejects.toThrow();
+  expect([host.says(), existsSync(fresh)]).toEqual([script("0.1.0"), false]);
+});
+
+/** Runs an upgrade whose call number `nth` of fsync(2) fails, and which is killed after `step`. */
+async function withFailedSync(host: Awaited<ReturnType<typeof installed>>, nth: number, step: string) {
+  const { binary, file, secret } = host;
+  const child = Bun.spawn(
+    [
+      ...["strace", "--follow-forks", "--quiet=all", "--output=/dev/null", "--trace=fsync"],
+      ...[`--inject=fsync:error=EIO:when=${nth}`, process.execPath, join(import.meta.dir, "killed.ts")],
+    ],
+    {
+      env: { ...process.env, KILLED: JSON.stringify({ binary, file, key: secret.publicKey, step }) },
+      stdio: ["ignore", "ignore", "pipe"],
+    },
+  );
+  const stderr = await child.stderr.text();
+  await child.exited;
+  return { stderr, signal: child.signalCode };
+}
+
+testWith("strace")("a candidate that cannot be brought to the disk leaves nothing", async () => {
+  using host = await installed("0.2.0");
+  expect((await withFailedSync(host, 1, "begun")).stderr).toContain("EIO");
+  expect([host.says(), existsSync(upgradeFiles(host.binary).fresh)]).toEqual([script("0.1.0"), false]);
+});
+
+testWith("strace")(
+  "a new program in place that may not be on disk yet is not taken for the old one",
+  async () => {
+    using host = await installed("0.2.0");
+    // The candidate, the state and its folder, the name of the old program, and that of the new one.
+    expect((await withFailedSync(host, 5, "swap")).signal).toBe("SIGKILL");
+    expect(host.says()).toBe(script("0.2.0"));
+  },
+);
 
 test("nothing is changed by --dry-run", async () => {
   using host = await installed("0.2.0");
@@ -165,6 +248,12 @@ describe("refused, and nothing of it runs or stays:", () => {
     const own = { ...daemon(host.binary, []), mayRestart: false };
     await expect(host.run({ daemons: [own] })).rejects.toThrow("only root may start it anew");
     await expect(host.run({ binary: "/usr/bin/svc" })).rejects.toThrow("belongs to a package manager");
+  });
+
+  test("an upgrade that would end itself with the daemon", async () => {
+    using host = await installed("0.2.0");
+    const own = { ...daemon(host.binary, []), endsThis: () => true };
+    await expect(host.run({ daemons: [own] })).rejects.toThrow("this runs inside the daemon, which it would");
   });
 
   test("a second upgrade at the same time", async () => {

@@ -7,7 +7,7 @@ import { FORMAT, formatOf, formatText } from "../../src/lib/format";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { claimConfigDir } from "../../src/lib/running-server";
-import { openDatabase } from "../../src/lib/sqlite";
+import { openDatabase, openReadOnly, openSnapshot } from "../../src/lib/sqlite";
 import { prepareFolder } from "../../src/service/prepare-folder";
 import { temporaryFolder, testService, testWith } from "../support";
 
@@ -107,6 +107,15 @@ test("a folder that cannot be written stays as it is: what writes to it next say
   expect(readFileSync(configDir, "utf8")).toBe("");
 });
 
+test("a step that may not write, in a folder that can be written, is an error", async () => {
+  using old = oldFolder();
+  const run = () => {
+    throw Object.assign(new Error("not permitted"), { code: "EACCES" });
+  };
+  await expect(prepareFolder(old.configDir, silentLog, 2, [{ to: 2, run }])).rejects.toThrow("not permitted");
+  expect(existsSync(old.files.format)).toBe(false);
+});
+
 test("two processes at once give it the format once", async () => {
   using old = oldFolder();
   let times = 0;
@@ -187,6 +196,26 @@ describe("a database", () => {
     db.run("PRAGMA user_version = 0");
     open(path).close();
     expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: 2 });
+  });
+
+  test("that is not marked by its version may have any, as that of the audit log", () => {
+    using folder = temporaryFolder();
+    const path = join(folder.path, "audit.db");
+    using db = new Database(path);
+    db.run("PRAGMA user_version = 99");
+    openDatabase(path, { synchronous: "FULL", prepare: () => {}, hasVersion: false }).close();
+    openSnapshot(path, 0).close();
+    expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: 99 });
+  });
+
+  test("that is in use is not read as one that nobody changes", () => {
+    using folder = temporaryFolder();
+    const path = join(folder.path, "history.db");
+    using db = new Database(path);
+    db.run("CREATE TABLE t (a)");
+    openReadOnly(path).close();
+    db.run("BEGIN EXCLUSIVE");
+    expect(() => openReadOnly(path)).toThrow("database is locked");
   });
 });
 
