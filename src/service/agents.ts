@@ -8,7 +8,7 @@ import type { AskPerson, CallsParts } from "../mcp/calls";
 import { createTools, type McpOptions } from "../mcp/open";
 import { serveClient } from "../mcp/stdio";
 import { type Choice, offerOf } from "../mcp/toolsets";
-import { permitted, RUNNING } from "../plans/operations";
+import { cancelPlan, pausePlan, permitted, RUNNING, removePlan } from "../plans/operations";
 import { cancelRun, listRuns, showRun } from "../runs/operations";
 import type { Service } from "./interface";
 
@@ -17,6 +17,22 @@ const ASKING = "(svc mcp)";
 
 /** The operations of one run. The agent's own runs are runs of this process, which the server beside it does not have. */
 const OF_A_RUN: readonly string[] = [showRun.name, cancelRun.name];
+
+/** The operations of one plan that run nothing. */
+const OF_A_PLAN: readonly string[] = [pausePlan.name, cancelPlan.name, removePlan.name];
+
+/**
+ * The input for the server, which is asked with the token of the owner and so finds plans that an agent may not see: with the whole id of
+ * the plan that the agent means.
+ *
+ * @throws `not_found` for a plan that it may not see; `forbidden` for one that it may not have run.
+ */
+async function forServer(service: Service, { name }: Operation, input: unknown, caller: Caller) {
+  const given = Object(input);
+  if (RUNNING.includes(name)) return { ...given, id: (await permitted(service, given.id, caller)).plan.id };
+  if (!OF_A_PLAN.includes(name)) return given;
+  return { ...given, id: (await service.plans()).find(given.id, caller.grant).id };
+}
 
 async function knowsRun(service: Service, id: unknown): Promise<boolean> {
   const known = (await service.runs()).list().filter(({ run_id }) => run_id.startsWith(`${id}`));
@@ -50,10 +66,9 @@ export async function openStdio(
     const isOwnRun = OF_A_RUN.includes(operation.name) && (await knowsRun(service, Object(input).run_id));
     const isHere = isOwnRun || (!hasServer && operation.name.startsWith("runs."));
     if (!isHere && (answeredBy === "server" || (answeredBy && hasServer))) {
-      // The server is asked with the token of the owner, which may do more than an agent.
-      if (RUNNING.includes(operation.name)) await permitted(service, Object(input).id, caller);
+      const given = await forServer(service, operation, input, caller);
       const { callLocalServer } = await import("../client/local-server");
-      const answer = await callLocalServer(service.configDir, operation, Object(input), caller.signal);
+      const answer = await callLocalServer(service.configDir, operation, given, caller.signal);
       return ofAgent(service, operation, answer, caller);
     }
     const answer = await callOperation(service, operation, input, caller);

@@ -1,8 +1,8 @@
 /** `svc mcp`. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createService } from "../../src/service";
-import { post, SOURCE, serveSource, temporaryFolder } from "../support";
-import { asked, dataIn, ERAS, startAgent } from "./support";
+import { caller, post, SOURCE, serveSource, temporaryFolder } from "../support";
+import { asked, dataIn, ERAS, makeToken, startAgent } from "./support";
 
 setDefaultTimeout(180_000);
 
@@ -78,6 +78,35 @@ test("a plan that was made with more than agents have is run by none, also where
   const plan = dataIn((await agent.call("confirm", { digest: own.digest })).text) as typeof planned;
   const apply = await agent.propose("plan_apply", { id: plan.id, digest: plan.digest });
   expect((await agent.call("confirm", { digest: apply.digest })).isError).toBe(false);
+});
+
+test("changes no plan that it may not see, also where a server has it", async () => {
+  await using server = await serveSource();
+  const { call } = server;
+  const host = { label: "a", base_url: "http://127.0.0.1:9", token: "not-a-token-of-it" };
+  expect((await call("/admin/hosts/add", post(host))).status).toBe(200);
+  const bob = caller(server.url, await makeToken(server.configDir, "bob", ["operate", "read"]));
+  expect((await call("/refresh", post({}))).status).toBe(200);
+  const answer = await bob("/plans/new", post({ actions: [["AC_log", ["hello"]]], on: "a" }));
+  const made = (await answer.json()) as { id: string };
+  const before = await (await call(`/plans/${made.id}`)).json();
+  const command = [...SOURCE, "mcp", "--toolsets", "fleet", "--write"];
+  await using agent = await startAgent(command, { ...envFor(server.configDir), SVC_TOKEN: server.token });
+  const done = async (tool: string, given: Record<string, unknown>) => {
+    const { digest } = await agent.propose(tool, given);
+    return agent.call("confirm", { digest });
+  };
+  for (const tool of ["plan_pause", "plan_cancel", "plan_remove"]) {
+    const { isError, text } = await done(tool, { id: made.id.slice(0, 6) });
+    expect([isError, text]).toEqual([true, expect.stringContaining("there is no plan")]);
+  }
+  expect(await (await call(`/plans/${made.id}`)).json()).toEqual(before);
+  // Its own, also by the beginning of the id.
+  const { id } = dataIn((await done("plan_new", { actions: [["AC_log", ["hello"]]], on: "a" })).text) as {
+    id: string;
+  };
+  const short = await done("plan_remove", { id: id.slice(0, 6) });
+  expect(dataIn(short.text)).toEqual({ removed: id });
 });
 
 test("sees the plan and the run that it made, without a server and beside one", async () => {
