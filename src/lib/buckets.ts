@@ -64,4 +64,10 @@ export class RecentMap<V> {
     this.young.delete(key);
     this.old.delete(key);
   }
+
+  /** Each value once. */
+  *values(): Generator<V> {
+    yield* this.young.values();
+    for (const [key, value] of this.old) if (!this.young.has(key)) yield value;
+  }
 }

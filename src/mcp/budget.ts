@@ -2,7 +2,7 @@
  * How much an agent may change: within a minute and within an hour, each token by itself.
  *
  * The promise: within any hour there are at most {@link HOUR} changes of a token, and within any minute {@link MINUTE}, also when svc
- * starts anew or runs several times.
+ * starts anew or runs several times. Where a person is asked, it is the question that counts, whatever the answer is.
  */
 import { tooMany } from "../lib/errors";
 import { openDatabase } from "../lib/sqlite";

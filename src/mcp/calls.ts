@@ -88,7 +88,7 @@ export function createCalls(parts: CallsParts) {
       throw error;
     }
   };
-  const check = operations.find(({ name }) => name === "execute.check");
+  const check = checkIn(operations);
   const listedOf = new Map<Operation, ListedTool>();
 
   const tool = (operation: Operation) => {
@@ -153,19 +153,22 @@ export function createCalls(parts: CallsParts) {
 
   /** @returns the answer where there is no yes yet; undefined where there is. */
   const permission = async (proposal: Proposal, { caller, agent, signal }: Asking) => {
-    const { digest, operation, effects, expires } = proposal;
+    const { digest, operation, effects } = proposal;
     if (!parts.ask) return undefined;
-    proposal.decision ??= parts.ask({
-      what: `${operation.name}, as an agent that says it is ${agent}`,
-      detail: joined(effects.masked),
-      full: joined(effects.full ?? effects.masked),
-      digest,
-      caller,
-      signal: AbortSignal.any([
-        AbortSignal.timeout(Math.max(1, Math.min(LIFETIME_MS, expires - Date.now()))),
-        proposal.dropped.signal,
-      ]),
-    });
+    if (!proposal.decision) {
+      // Also when it is denied: a person is not to be asked without end.
+      budget.spend(userOf(caller.grant));
+      // The approval ends first, so that the agent hears what became of it.
+      proposal.expires = Date.now() + LIFETIME_MS + WAIT_MS;
+      proposal.decision = parts.ask({
+        what: `${operation.name}, as an agent that says it is ${agent}`,
+        detail: joined(effects.masked),
+        full: joined(effects.full ?? effects.masked),
+        digest,
+        caller,
+        signal: proposal.dropped.signal,
+      });
+    }
     const { decision: asked } = proposal;
     asked.catch(() => {
       if (proposal.decision === asked) delete proposal.decision;
@@ -189,13 +192,15 @@ export function createCalls(parts: CallsParts) {
     const { operation, input } = proposal;
     if (!offered.includes(operation))
       throw forbidden(`${toolName(operation.name)} is not offered any longer`);
-    budget.require(user);
     const waiting = await permission(proposal, asking);
     if (waiting) return waiting;
-    // Another call may have done it, or used up the rest, while a person was asked.
-    budget.require(user);
+    // What a person was asked has been counted then.
+    const isCounted = parts.ask !== null;
+    // Where nothing is left, the proposal stays.
+    if (!isCounted) budget.require(user);
+    // Another call may have done it while a person was asked.
     proposals.take(user, digest);
-    budget.spend(user);
+    if (!isCounted) budget.spend(user);
     const answer = await perform(operation, input, callerFor(operation, asking));
     return { content: [text(`Done. ${budget.words(user)}`), untrusted(answer)], _meta: UNTRUSTED };
   };
@@ -250,6 +255,12 @@ export function createCalls(parts: CallsParts) {
       }
     },
   };
+}
+
+/** The check before a proposal: also for a token that may run a list, but not read. */
+function checkIn(operations: readonly Operation[]): Operation | undefined {
+  const found = operations.find(({ name }) => name === "execute.check");
+  return found && { ...found, scope: "any" };
 }
 
 /** The caller of the check before a proposal, also for an agent that shall not call it by itself. */

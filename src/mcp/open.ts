@@ -43,17 +43,20 @@ export async function createTools(
 ) {
   const operations = await service.operations();
   const budget = createBudget(configFiles(service.configDir).agentChanges);
+  const proposals = createProposals();
   const calls = createCalls({
     ...{ service, operations, ask, log: service.log },
     perform: perform ?? ((operation, input, caller) => callOperation(service, operation, input, caller)),
     hosts: on === undefined ? null : createHosts(service.addressBook, on),
-    proposals: createProposals(),
+    proposals,
     budget,
   });
   const instructions = instructionsFor(on);
   return {
     operations,
     serverFor: (peer: Peer) => createToolServer(calls, peer, instructions),
+    /** Forgets what was proposed. Resolves when no person is asked about it any longer. */
+    withdraw: () => proposals.close(),
     close: () => budget.close(),
   };
 }

@@ -30,7 +30,7 @@ export interface Proposal {
   expires: number;
   /** What a person says, once one was asked. */
   decision?: Promise<Decision>;
-  /** Aborted when newer proposals have taken its place. */
+  /** Aborted when it is forgotten, or the agent has gone: then nobody is asked any longer. */
   readonly dropped: AbortController;
 }
 
@@ -44,7 +44,7 @@ export function createProposals(now: () => number = Date.now, salt: string = cry
   const users = new RecentMap<Map<string, Proposal>>(MAX_USERS);
   const of = (user: string) => {
     const own = users.get(user) ?? new Map<string, Proposal>();
-    for (const [digest, { expires }] of own) if (expires <= now()) own.delete(digest);
+    for (const [digest, { expires }] of own) if (expires <= now()) drop(own, digest, "it is too old");
     return own;
   };
   return {
@@ -58,10 +58,8 @@ export function createProposals(now: () => number = Date.now, salt: string = cry
       if (kept) return kept;
       const proposal = { ...proposed, digest, expires, dropped: new AbortController() };
       own.set(digest, proposal);
-      for (const [oldest, { dropped }] of [...own].slice(0, -OF_A_USER)) {
-        own.delete(oldest);
-        dropped.abort(cancelled("newer proposals have taken its place"));
-      }
+      for (const oldest of [...own.keys()].slice(0, -OF_A_USER))
+        drop(own, oldest, "newer proposals have taken its place");
       users.set(user, own);
       return proposal;
     },
@@ -76,14 +74,26 @@ export function createProposals(now: () => number = Date.now, salt: string = cry
     /** What is left of its time, in whole minutes, one at least. */
     minutesOf: ({ expires }: Proposal): number => Math.max(1, Math.floor((expires - now()) / 60_000)),
     /** Forgets it, where it is still there. */
-    forget: (user: string, digest: string): void => void of(user).delete(digest),
+    forget: (user: string, digest: string): void => drop(of(user), digest, "it was decided"),
     /** Takes it away: nobody else does it. @throws as `find`. */
     take(user: string, digest: string): Proposal {
       const found = this.find(user, digest);
       of(user).delete(digest);
       return found;
     },
+    /** Forgets all of them. Resolves when no person is asked any longer. */
+    async close(): Promise<void> {
+      const all = [...users.values()].flatMap((own) => [...own.values()]);
+      for (const { dropped } of all) dropped.abort(cancelled("the agent has gone"));
+      await Promise.allSettled(all.map(({ decision }) => decision));
+    },
   };
+}
+
+/** Takes it away; a person who was asked about it is asked no longer. */
+function drop(own: Map<string, Proposal>, digest: string, why: string): void {
+  own.get(digest)?.dropped.abort(cancelled(why));
+  own.delete(digest);
 }
 
 /** SHA-256 of the tool and its input, in hexadecimal; the order of fields makes no difference. */

@@ -10,7 +10,11 @@ import type { Offer } from "./toolsets";
 /** Serves the client until it closes stdin, or `signal` is aborted. */
 export async function serveClient(
   service: CallerService & { readonly log: Log },
-  { serverFor, close }: Pick<Awaited<ReturnType<typeof createTools>>, "serverFor" | "close">,
+  {
+    serverFor,
+    withdraw,
+    close,
+  }: Pick<Awaited<ReturnType<typeof createTools>>, "serverFor" | "withdraw" | "close">,
   offer: Offer,
   signal: AbortSignal,
 ): Promise<void> {
@@ -40,6 +44,8 @@ export async function serveClient(
   });
   await over;
   await handle.close();
+  // The server would go on asking people for an agent that has gone.
+  await withdraw();
   close();
 }
 

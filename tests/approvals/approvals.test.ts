@@ -203,6 +203,29 @@ test("another process of the host asks at the server, and withdraws when it give
   expect((await bob("/approvals/ask", post({ what: "a", detail: "b" }))).status).toBe(403);
 });
 
+test("all who wait in another process of the host look together", async () => {
+  const { host } = await served();
+  await using _ = host;
+  const approvals = await host.service.approvals();
+  const beside = createService({ configDir: host.configDir });
+  await using __ = { [Symbol.asyncDispose]: () => beside.stop() };
+  const caller = localCaller(beside, "api", { grant: grantOf("svc mcp", "admin") });
+  const { signal } = new AbortController();
+  const each = Array.from({ length: 20 }, (_each, nth) => `${nth}`);
+  const decisions = each.map((what) => askServer(host.configDir, { what, detail: "", caller, signal }));
+  const waiting = await until("the questions", () => {
+    const all = approvals.list();
+    return all.length === each.length && all;
+  });
+  for (const { id } of waiting) approvals.decide(id, "denied", OWNER);
+  expect(await Promise.all(decisions)).toEqual(each.map(() => "denied" as const));
+  // Each by itself would look once at least.
+  const rows = (await (await host.service.audit())?.list({ limit: 500 })) ?? [];
+  const looks = rows.filter(({ detail }) => `${detail}`.startsWith("GET /approvals "));
+  expect(looks.length).toBeGreaterThan(0);
+  expect(looks.length).toBeLessThan(each.length);
+}, 60_000);
+
 test("without a server beside it, a process has nobody to ask", async () => {
   const { host } = await served();
   const { configDir } = host;

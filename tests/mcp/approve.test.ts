@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { localCaller } from "../../src/core/caller";
 import { silentLog } from "../../src/lib/log";
 import { createBudget } from "../../src/mcp/budget";
-import { createCalls } from "../../src/mcp/calls";
+import { type AskPerson, createCalls } from "../../src/mcp/calls";
 import { failed } from "../../src/mcp/content";
-import { createProposals } from "../../src/mcp/proposals";
+import { createProposals, type Decision, LIFETIME_MS } from "../../src/mcp/proposals";
 import { chosen } from "../../src/mcp/toolsets";
 import { operations } from "../../src/operations";
 import type { Service } from "../../src/service";
@@ -109,13 +109,12 @@ test("a text that is too long for a person to read is not proposed", async () =>
   expect([isError, text]).toEqual([true, expect.stringContaining("too long for a person to judge")]);
 });
 
-test("all who have confirmed what a person then denies hear that", async () => {
-  using folder = temporaryFolder();
-  const decided = Promise.withResolvers<"denied">();
+/** The calls of bob, whose changes `ask` is asked about and nobody makes. */
+function callsOf(folder: string, ask: AskPerson, proposals = createProposals()) {
   const calls = createCalls({
-    ...{ service: {}, operations, hosts: null, ask: () => decided.promise, log: silentLog },
-    ...{ perform: () => undefined, proposals: createProposals() },
-    budget: createBudget(join(folder.path, "changes.db")),
+    ...{ service: {}, operations, hosts: null, ask, log: silentLog },
+    ...{ perform: () => null, proposals },
+    budget: createBudget(join(folder, "changes.db")),
   });
   const bob = localCaller({ audit: async () => null }, "api", {
     grant: { name: "bob", scopes: ["operate"] },
@@ -123,12 +122,61 @@ test("all who have confirmed what a person then denies hear that", async () => {
   const rows = { announce: async () => {}, ended: async () => {} };
   const asking = { caller: bob, rows, agent: "tester", signal: bob.signal };
   const offered = chosen(operations, { toolsets: ["jobs"], write: true });
-  const proposed = await calls.call(offered, "jobs_remove", { job_id: "nightly" }, asking);
-  const digest = /[0-9a-f]{64}/.exec(JSON.stringify(proposed.content))?.[0];
-  const both = [1, 2].map(() => calls.call(offered, "confirm", { digest }, asking));
+  return {
+    /** Proposes the same each time. @returns the digest. */
+    async propose() {
+      const { content } = await calls.call(offered, "jobs_remove", { job_id: "nightly" }, asking);
+      return /[0-9a-f]{64}/.exec(JSON.stringify(content))?.[0];
+    },
+    confirm: (digest: string | undefined) => calls.call(offered, "confirm", { digest }, asking),
+  };
+}
+
+const denied = failed("a person has denied it");
+
+test("all who have confirmed what a person then denies hear that", async () => {
+  using folder = temporaryFolder();
+  const decided = Promise.withResolvers<"denied">();
+  const { propose, confirm } = callsOf(folder.path, () => decided.promise);
+  const digest = await propose();
+  const both = [confirm(digest), confirm(digest)];
   decided.resolve("denied");
-  const denied = failed("a person has denied it");
   expect(await Promise.all(both)).toEqual([denied, denied]);
+});
+
+test("a person is asked as often as a token may change something, whatever the answers are", async () => {
+  using folder = temporaryFolder();
+  let questions = 0;
+  const { propose, confirm } = callsOf(folder.path, async () => {
+    questions += 1;
+    return "denied";
+  });
+  for (let nth = 0; nth < 10; nth++) expect(await confirm(await propose())).toEqual(denied);
+  const { content } = await confirm(await propose());
+  expect([questions, JSON.stringify(content)]).toEqual([10, expect.stringContaining("10 changes a minute")]);
+});
+
+test("a change that a person has allowed counts once, and is done also when nothing is left", async () => {
+  using folder = temporaryFolder();
+  let decide = async (): Promise<Decision> => "denied";
+  const { propose, confirm } = callsOf(folder.path, () => decide());
+  for (let nth = 0; nth < 9; nth++) await confirm(await propose());
+  decide = async () => "allowed";
+  const { content } = await confirm(await propose());
+  expect(JSON.stringify(content)).toContain("0 of 10 this minute, 50 of 60 this hour");
+});
+
+test("a person has the whole time to decide, however old the proposal is", async () => {
+  using folder = temporaryFolder();
+  // The proposal has a minute left.
+  let now = Date.now() - LIFETIME_MS + 60_000;
+  const decided = Promise.withResolvers<Decision>();
+  const proposals = createProposals(() => now);
+  const { propose, confirm } = callsOf(folder.path, () => decided.promise, proposals);
+  const call = confirm(await propose());
+  now = Date.now() + LIFETIME_MS - 60_000;
+  decided.resolve("allowed");
+  expect(JSON.stringify((await call).content)).toContain("Done.");
 });
 
 test("an approval ends when newer proposals have taken the place of what it is about", async () => {

@@ -123,6 +123,19 @@ describe("a proposal", () => {
     }
   });
 
+  test("is checked for a token that may run a list, but not read", async () => {
+    await using host = await testServer({ service: writing });
+    const token = await makeToken(host.configDir, "bob", ["operate"]);
+    await using agent = await connectAgent(host.server.url, token, { query: "?toolsets=jobs" });
+    const { digest } = await agent.propose("execute_actions", HELLO);
+    expect(dataIn((await agent.call("confirm", { digest })).text)).toMatchObject({ ok: true });
+    const refused = await agent.call("execute_actions", { actions: [["AC_runs_list"]] });
+    expect([refused.isError, refused.text]).toEqual([
+      true,
+      expect.stringContaining("AC_runs_list needs read"),
+    ]);
+  });
+
   test("of one token is no other's", async () => {
     await using host = await testServer({ service: writing });
     const query = "?toolsets=jobs";

@@ -38,6 +38,22 @@ describe("a proposal", () => {
     expect(() => proposals.find("bob", first.digest)).toThrow("no proposal");
   });
 
+  test("is forgotten with its agent, once no person is asked any longer", async () => {
+    const proposals = createProposals();
+    const { dropped, digest } = proposals.add("bob", proposing("a"));
+    const withdrawn = Promise.withResolvers<"denied">();
+    let isWithdrawn = false;
+    dropped.signal.addEventListener("abort", () => {
+      setTimeout(() => {
+        isWithdrawn = true;
+        withdrawn.reject(dropped.signal.reason);
+      });
+    });
+    proposals.find("bob", digest).decision = withdrawn.promise;
+    await proposals.close();
+    expect(isWithdrawn).toBe(true);
+  });
+
   test("has a digest from which nobody else finds out what it says", () => {
     const [one, other] = [createProposals(), createProposals()];
     const { digest } = one.add("bob", proposing("1234"));

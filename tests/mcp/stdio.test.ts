@@ -2,7 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createService } from "../../src/service";
 import { caller, post, SOURCE, serveSource, temporaryFolder } from "../support";
-import { asked, dataIn, ERAS, makeToken, startAgent } from "./support";
+import { approvalsOf, asked, dataIn, ERAS, makeToken, startAgent } from "./support";
 
 setDefaultTimeout(180_000);
 
@@ -194,6 +194,39 @@ test("ends when its client reads no longer", async () => {
   await child.stdin.end();
   expect(await child.exited).toBe(0);
 });
+
+test("asks nobody any longer when its client has gone", async () => {
+  await using server = await serveSource(["--rate-limit", "0"]);
+  const child = Bun.spawn([...SOURCE, "mcp", "--toolsets", "jobs", "--write", "--approve"], {
+    env: { ...envFor(server.configDir), SVC_TOKEN: server.token },
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  const lines = linesOf(child.stdout);
+  const send = (method: string, params: object, id?: number) =>
+    child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+  const clientInfo = { name: "c", version: "1" };
+  send("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo }, 1);
+  await lines.next();
+  send("notifications/initialized", {});
+  send("tools/call", { name: "execute_actions", arguments: { actions: [["AC_log", ["hello"]]] } }, 2);
+  const digest = /Digest: ([0-9a-f]{64})/.exec(`${(await lines.next()).value}`)?.[1];
+  send("tools/call", { name: "confirm", arguments: { digest } }, 3);
+  const { id } = await asked(server.call);
+  await child.stdin.end();
+  expect(await child.exited).toBe(0);
+  expect(await approvalsOf(server.call)).toMatchObject([{ id, state: "withdrawn" }]);
+});
+
+/** The lines of a stream. */
+async function* linesOf(stream: ReadableStream<Uint8Array>) {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
 
 test.each([
   ["mcp --approve", "with write"],
