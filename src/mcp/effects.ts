@@ -6,6 +6,7 @@
  */
 import { type InputSchema, type Operation, redact } from "../core/operation";
 import { entryOf, metadataOf } from "../core/schema";
+import { isWholeList } from "../core/written";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 
@@ -86,8 +87,11 @@ const NO_FIELD = {} as Parameters<typeof metadataOf>[0];
 /** The name of a field; one that other hosts are to know is in quotes unless it is a word, so it cannot pass for more actions. */
 const nameText = (name: string): string => (/^\w+$/.test(name) ? name : textOf(name));
 
-/** What a reader cannot see (Unicode: format, separators of lines, private use, unassigned). `printable` has the rest. */
-const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/gu;
+/**
+ * What a reader cannot see, or takes for the common blank (Unicode: format, separators, private use, unassigned, ignorable by default, and
+ * the empty pattern of Braille). `printable` has the rest.
+ */
+const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu;
 
 /** A value in quotes; what a reader cannot see is escaped. */
 const textOf = (value: unknown): string =>
@@ -102,9 +106,10 @@ function partsOf(commands: Words["commands"], action: unknown) {
   const command = typeof name === "string" ? name : "";
   const operation = commands.get(command);
   const names = Object.keys(operation?.input.entries ?? {});
-  const fields: Fields = Array.isArray(given)
-    ? Object.fromEntries(given.map((value, at) => [names[at] ?? `${at}`, value]))
-    : Object(given);
+  const values = Array.isArray(given) && operation && isWholeList(operation.input, given) ? [given] : given;
+  const fields: Fields = Array.isArray(values)
+    ? Object.fromEntries(values.map((value, at) => [names[at] ?? `${at}`, value]))
+    : Object(values);
   return { command, operation, fields };
 }
 

@@ -10,11 +10,12 @@ import { checkInput, type Offence } from "../core/input";
 import { type InputSchema, type Operation, redact } from "../core/operation";
 import { baseOf, entryOf, metadataOf } from "../core/schema";
 import { ListFault } from "../core/script";
+import { hasReference, isWholeList } from "../core/written";
 import { sizeWithin } from "../lib/json-size";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 import { VARIABLE_NAME } from "./types";
-import { hasReference, isReference } from "./variables";
+import { isReference } from "./variables";
 
 /** The most actions in one list, nested ones included. */
 export const MAX_ACTIONS = 1_000;
@@ -226,16 +227,6 @@ const WRAPPED = " (a list is one argument: [[…]])";
 function isUnwrapped(schema: InputSchema, field: string, keywords: Given["keywords"]): boolean {
   const entry = entryOf(schema, field);
   return entry !== undefined && baseOf(entry).type === "array" && !Array.isArray(keywords[field]);
-}
-
-/**
- * Whether `written` is the one argument of a command that takes a list and nothing else: `["AC_hotkey", ["ctrl", "c"]]`. In
- * `["AC_hotkey", ["${keys}"]]` the variable is the list.
- */
-function isWholeList(schema: InputSchema, written: readonly unknown[]): boolean {
-  const [field, ...others] = Object.values(schema.entries);
-  if (field === undefined || others.length > 0 || baseOf(field).type !== "array") return false;
-  return written.length > 1 || written.some((item) => !Array.isArray(item) && !hasReference(item));
 }
 
 /**

@@ -4,8 +4,8 @@
 import * as v from "valibot";
 import { field, passed, readsVariable } from "../core/fields";
 import type { RunContext } from "../core/run";
+import { REFERENCE_TEXT } from "../core/written";
 import { badInput } from "../lib/errors";
-import { REFERENCE_TEXT } from "./variables";
 
 const equal = (left: unknown, right: unknown) => Bun.deepEquals(left, right, true);
 

@@ -6,9 +6,9 @@
  */
 import { jsonSchema } from "../core/json-schema";
 import { entryOf, metadataOf } from "../core/schema";
+import { REFERENCE_PATTERN } from "../core/written";
 import { type Command, type CommandTable, listFields, MAX_ACTIONS } from "./actions";
 import { VARIABLE_NAME } from "./types";
-import { REFERENCE_PATTERN } from "./variables";
 
 type JsonObject = Record<string, unknown>;
 

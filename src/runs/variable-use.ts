@@ -2,9 +2,10 @@
  * Which variables a checked list uses, and which of them nothing in it sets: found before a run, from the text of the list.
  */
 import { metadataOf } from "../core/schema";
+import { hasReference } from "../core/written";
 import { meant } from "../lib/nearest";
 import { type Action, flatten } from "./actions";
-import { hasReference, namesIn, referenceOf } from "./variables";
+import { namesIn, referenceOf } from "./variables";
 
 /** The variables of a list, each name once, sorted. */
 export interface VariableUse {

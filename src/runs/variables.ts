@@ -6,6 +6,7 @@
  * Nothing is ever evaluated.
  */
 import { kindOf } from "../core/input";
+import { REFERENCE, REFERENCE_TEXT } from "../core/written";
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { meant } from "../lib/nearest";
@@ -116,17 +117,6 @@ export function variablesOf(
   throw badInput("variables: expected names of letters, digits and _, not beginning with a digit");
 }
 
-const NAME = "[A-Za-z_][A-Za-z0-9_]{0,63}";
-const PATH = String.raw`(?:\.[A-Za-z_][\w-]{0,99}|\[\d{1,7}\]|\['[^']{1,100}'\]){0,16}`;
-
-/** What a text has in it that refers to a variable, or to none with another `$` before it. */
-export const REFERENCE_PATTERN = String.raw`\$\{(${NAME})(${PATH})\}`;
-
-const REFERENCE = new RegExp(String.raw`(\$?)${REFERENCE_PATTERN}`, "g");
-
-/** A variable or a part of one, as it is between the braces. */
-export const REFERENCE_TEXT = new RegExp(`^${NAME}${PATH}$`);
-
 /** @param text as {@link REFERENCE_TEXT} has it. */
 export function referenceOf(text: string): Reference {
   const [name = ""] = text.match(/^\w+/) ?? [];
@@ -137,12 +127,6 @@ const keysOf = (path: string): Array<string | number> =>
   [...path.matchAll(/\.([\w-]+)|\[(\d+)\]|\['([^']+)'\]/g)].map(([, field, index, quoted]) =>
     index === undefined ? `${field ?? quoted}` : Number(index),
   );
-
-/** Whether `value` contains a `${name}` or `$${name}` anywhere. */
-export function hasReference(value: unknown): boolean {
-  if (typeof value === "string") return value.search(REFERENCE) >= 0;
-  return typeof value === "object" && value !== null && Object.values(value).some(hasReference);
-}
 
 /** Whether `value` is one `${…}` and nothing else. */
 export const isReference = (value: unknown): value is string =>

@@ -64,6 +64,23 @@ test("what a reader would not see is escaped", () => {
   expect(full).toContain('1. AC_write (write_string="a\\u001b[2Jb\\u202ec\\u{200b}d\\u{e0041}e")');
 });
 
+test.each(["\u00a0", "\u034f", "\u115f", "\u2800", "\u3000", "\u3164", "\ufe0f", "\u{e0100}"])(
+  "so is %j, which looks like nothing or like a blank",
+  (unseen) => {
+    const { full } = effectsOf(operations, execute, typed(`a b${unseen}c`));
+    const code = unseen.codePointAt(0)?.toString(16);
+    expect(full).toContain(`1. AC_write (write_string="a b\\u{${code}}c")`);
+  },
+);
+
+test("a list that is the one argument of a command is shown as it is understood", () => {
+  const shown = (written: unknown[]) =>
+    effectsOf(operations, execute, { actions: [["AC_hotkey", written]] }).full?.at(-1);
+  expect(shown(["ctrl", "alt", "delete"])).toBe('1. AC_hotkey (key_code_list=["ctrl","alt","delete"])');
+  expect(shown([["ctrl", "c"]])).toBe('1. AC_hotkey (key_code_list=["ctrl","c"])');
+  expect(shown(["${keys}"])).toBe('1. AC_hotkey (key_code_list="${keys}")');
+});
+
 test("text that is too long to be read is not cut off for who decides", () => {
   expect(effectsOf(operations, execute, typed("x".repeat(9_000))).full?.join()).toContain("x".repeat(9_000));
   expect(effectsOf(operations, execute, typed("x".repeat(20_000))).full).toBeNull();

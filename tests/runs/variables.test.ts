@@ -1,7 +1,8 @@
 /** `${name}` in arguments. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { fillIn, hasReference, MAX_FILLED, Variables } from "../../src/runs/variables";
+import { hasReference } from "../../src/core/written";
+import { fillIn, MAX_FILLED, Variables } from "../../src/runs/variables";
 import { runActions, testService } from "../support";
 
 const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,20}$/);
