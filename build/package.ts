@@ -2,10 +2,10 @@
  * `npm run package [-- --target <name,…>|all] [--only <part,…>] [--url <address>] [--fast]`: writes a release to
  * `dist/release`, and builds the targets that are missing in `dist` or are of other sources.
  *
- * A part whose programs are missing is named and left out; the exit code is then 1. Signatures are made where
- * `SVC_RELEASE_SECRET_KEY` names a key of minisign.
+ * A part whose programs are missing, or that only root can make, is named and left out; the exit code is then 1.
+ * Signatures are made where `SVC_RELEASE_SECRET_KEY` names a key of minisign.
  */
-import { copyFile, mkdir, rm, utimes } from "node:fs/promises";
+import { copyFile, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { buildTarget, builtFrom } from "./build-target";
@@ -16,7 +16,7 @@ import { makeManifests } from "./package/manifests";
 import { type Release, release } from "./package/release";
 import { makeRpm } from "./package/rpm";
 import { publicKeyOfBuild, secretKeyOfBuild } from "./package/sign";
-import { binaryName, describeRelease } from "./package/sums";
+import { binaryName, clearRelease, describeRelease } from "./package/sums";
 import type { Built } from "./package/tree";
 import { hostTarget, packagesFor, ROOT, type Target, targetsIn } from "./targets";
 
@@ -30,6 +30,8 @@ const DEFAULT_URL = "https://example.org/svc/v{version}";
 interface Part {
   /** The programs that it needs, each with its package of Debian. */
   readonly programs: Readonly<Record<string, string>>;
+  /** Only root can make it. */
+  readonly byRoot?: boolean;
   readonly isFor: (target: Target) => boolean;
   make(release: Release, target: Target, built: Built, how: { out: string; effort: Effort }): Promise<string>;
 }
@@ -63,6 +65,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   },
   image: {
     programs: { mmdebstrap: "mmdebstrap", tar: "tar" },
+    byRoot: true,
     isFor: isPackaged,
     make: (own, target, ...rest) => makeImage(own, onlyPackaged(target), ...rest),
   },
@@ -87,7 +90,7 @@ async function makeRelease(): Promise<number> {
   const how = { out: OUT, effort: values.fast ? ("fast" as const) : ("release" as const) };
   const wanted = Object.entries(parts).filter(([, part]) => targets.some(part.isFor));
   const lacking = wanted.filter(([name, part]) => isLacking(name, part)).map(([name]) => name);
-  await clear(own);
+  await clearRelease(own, OUT);
   for (const target of targets) {
     const built = await builtOf(target);
     await keep(own, built.binary, binaryName(target));
@@ -116,21 +119,17 @@ function partsIn(lists: readonly string[] | undefined): typeof PARTS {
   return Object.fromEntries(Object.entries(PARTS).filter(([name]) => names.includes(name)));
 }
 
-/** Says which programs are missing. */
-function isLacking(name: string, { programs }: Part): boolean {
+/** Says which programs are missing, or that root is. */
+function isLacking(name: string, { programs, byRoot }: Part): boolean {
+  if (byRoot && process.getuid?.() !== 0) {
+    console.warn(`${name}: only root can make one, so none is made`);
+    return true;
+  }
   const missing = Object.entries(programs).filter(([program]) => Bun.which(program) === null);
   for (const [program, from] of missing) {
     console.warn(`${name}: ${program} is missing (apt-get install ${from}), so none is made`);
   }
   return missing.length > 0;
-}
-
-/** Removes a release of another version or commit; parts of this one stay. */
-async function clear({ version, commit }: Release): Promise<void> {
-  const index = Bun.file(join(OUT, "release.json"));
-  const last = (await index.exists()) ? await index.json() : undefined;
-  if (last?.version !== version || last?.commit !== commit) await rm(OUT, { recursive: true, force: true });
-  await mkdir(OUT, { recursive: true });
 }
 
 /** The binary of `target` in `dist`, built anew where it is of other sources. */

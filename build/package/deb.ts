@@ -48,7 +48,8 @@ export async function makeDeb(
     const parts = { control: fill(control, fields), md5sums: sums, postinst, prerm, postrm };
     for (const [name, text] of Object.entries(parts)) await Bun.write(join(tree, "DEBIAN", name), text);
     await settle(tree, release, new Set(["usr/bin/svc", "DEBIAN/postinst", "DEBIAN/prerm", "DEBIAN/postrm"]));
-    const path = join(out, `svc_${version}_${architecture}.deb`);
+    // Not as dpkg writes the version: GitHub renames files that have a tilde.
+    const path = join(out, `svc_${release.version}_${architecture}.deb`);
     // More than one thread would cut the archive into other blocks.
     const method = effort === "release" ? ["-Zxz", "-z6", "--threads-max=1"] : ["-Zgzip", "-z1"];
     await $`dpkg-deb --root-owner-group ${method} --build ${tree} ${path}`

@@ -3,7 +3,7 @@
  */
 import { copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { $ } from "bun";
 import { fill } from "../../src/lib/fill";
 import type { DebTarget, Effort } from "./deb";
@@ -49,7 +49,8 @@ export async function makeRpm(
       .env({ ...process.env, SOURCE_DATE_EPOCH: `${release.epoch}` })
       .quiet();
     const made = join(folder, "RPMS", architecture, `svc-${version}-1.${architecture}.rpm`);
-    const path = join(out, basename(made));
+    // Not as rpm writes the version: GitHub renames files that have a tilde.
+    const path = join(out, `svc-${release.version}-1.${architecture}.rpm`);
     await copyFile(made, path);
     return path;
   } finally {

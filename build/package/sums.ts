@@ -1,7 +1,7 @@
 /**
  * What a release says of its own files: `release.json`, `SHA256SUMS`, and signatures where a key is given.
  */
-import { readdir, stat } from "node:fs/promises";
+import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { INDEX_NAME, type ReleaseIndex, trustedComment } from "../../src/release/index";
 import { SIGNATURE_EXTENSION } from "../../src/release/minisign";
@@ -15,8 +15,21 @@ const SUMS_NAME = "SHA256SUMS";
 export const binaryName = (target: Target): string =>
   target.startsWith("windows") ? `svc-${target}.exe` : `svc-${target}`;
 
+/** Makes `out`, empty unless it has parts of this release: those of a changed tree may be of other changes. */
+export async function clearRelease(
+  { version, commit }: Pick<Release, "version" | "commit">,
+  out: string,
+): Promise<void> {
+  const index = Bun.file(join(out, INDEX_NAME));
+  const last = (await index.exists()) ? await index.json() : undefined;
+  const isOther = last?.version !== version || last?.commit !== commit;
+  if (isOther || commit.endsWith("-dirty")) await rm(out, { recursive: true, force: true });
+  await mkdir(out, { recursive: true });
+}
+
 /**
- * Writes the index and the sums of what is in `out`, and with a key the signatures of both and of each bare binary.
+ * Writes the index and the sums of what is in `out`, and with a key the signatures of both and of each bare binary. Other
+ * signatures are removed.
  *
  * @returns the paths of what was written.
  */
@@ -25,9 +38,12 @@ export async function describeRelease(
   out: string,
   key: SecretKey | undefined,
 ): Promise<string[]> {
-  const present = (await readdir(out, { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile() && !entry.name.endsWith(SIGNATURE_EXTENSION))
+  const found = (await readdir(out, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(out.length + 1));
+  const present = found.filter((name) => !name.endsWith(SIGNATURE_EXTENSION));
+  // They would be of other files, or of another key.
+  for (const name of found) if (!present.includes(name)) await rm(join(out, name));
   const files: ReleaseIndex["files"] = {};
   const signed: Array<[path: string, comment: string]> = [];
   for (const target of targetNames) {

@@ -97,4 +97,4 @@ export async function settle(
 }
 
 /** The version as dpkg and rpm order it: `1.0.0~rc.1` comes before `1.0.0`. */
-export const packageVersion = ({ version }: Pick<Release, "version">): string => version.replace("-", "~");
+export const packageVersion = ({ version }: Pick<Release, "version">): string => version.replaceAll("-", "~");

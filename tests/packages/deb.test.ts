@@ -86,7 +86,7 @@ testPackage(
     expect((await shell("dpkg --verify svc | grep -v /usr/share/")).output).toBe("");
     expect(await done("test -x /usr/bin/svc && svc version --json || svc --version")).toContain("0.1.0");
 
-    await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0~rc.1_amd64.deb");
+    await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0-rc.1_amd64.deb");
     await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0_amd64.deb");
     await until("the upgraded server", async () => (await state()) === "active", { seconds: 60 });
     const second = await ask();

@@ -1,6 +1,6 @@
 /** What a release says of its own files, and the manifests that name them. */
 import { expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
 import { makeArchive } from "../../build/package/archive";
@@ -8,7 +8,8 @@ import { makeDeb } from "../../build/package/deb";
 import { makeManifests } from "../../build/package/manifests";
 import { makeRpm } from "../../build/package/rpm";
 import { readSecretKey } from "../../build/package/sign";
-import { describeRelease, sha256Of } from "../../build/package/sums";
+import { clearRelease, describeRelease, sha256Of } from "../../build/package/sums";
+import { packageVersion } from "../../build/package/tree";
 import { targetNames } from "../../build/targets";
 import { parseIndex } from "../../src/release/index";
 import { temporaryFolder, testWith } from "../support";
@@ -62,6 +63,39 @@ testWith("minisign", "sha256sum")(
     }
   },
 );
+
+test("without a key, no signature of before stays", async () => {
+  using folder = temporaryFolder();
+  for (const name of ["svc-linux-x64", "svc-linux-x64.minisig", "SHA256SUMS.minisig"]) {
+    writeFileSync(join(folder.path, name), name);
+  }
+  await describeRelease(own, folder.path, undefined);
+  expect(readdirSync(folder.path).sort()).toEqual(["SHA256SUMS", "release.json", "svc-linux-x64"]);
+});
+
+test.each([
+  ["the same commit stay", own, own, true],
+  ["another commit go", own, { ...own, commit: "ba9876543210" }, false],
+  ["another version go", own, { ...own, version: "1.2.4" }, false],
+  [
+    "a changed tree go",
+    { ...own, commit: "0123456789ab-dirty" },
+    { ...own, commit: "0123456789ab-dirty" },
+    false,
+  ],
+])("the parts of %s", async (_, before, now, stays) => {
+  using folder = temporaryFolder();
+  const out = join(folder.path, "release");
+  await clearRelease(before, out);
+  writeFileSync(join(out, "svc-linux-x64"), "one");
+  await describeRelease(before, out, undefined);
+  await clearRelease(now, out);
+  expect(existsSync(join(out, "svc-linux-x64"))).toBe(stays);
+});
+
+test("each hyphen of a version is a tilde for dpkg and rpm, whose versions have none", () => {
+  expect(packageVersion({ version: "1.0.0-rc-a.1" })).toBe("1.0.0~rc~a.1");
+});
 
 testWith(
   "tar",

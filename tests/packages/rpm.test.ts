@@ -17,9 +17,10 @@ testWith("rpmbuild", "rpm", "rpm2archive")(
   "the package requires what the program and its addons need, and unpacks to the program as it was built",
   async () => {
     const built = { binary: BINARY, bom: `${BINARY}.cdx.json` };
-    const own = { ...(await release()), version: "1.2.3-rc.1" };
+    const own = { ...(await release()), version: "1.2.3-rc-a.1" };
     const path = await makeRpm(own, "linux-x64", built, { out: folder.path, effort: "fast" });
-    expect(path).toEndWith("/svc-1.2.3~rc.1-1.x86_64.rpm");
+    expect(path).toEndWith("/svc-1.2.3-rc-a.1-1.x86_64.rpm");
+    expect(await $`rpm -qp --queryformat ${"%{VERSION}"} ${path}`.text()).toBe("1.2.3~rc~a.1");
     const required = (await $`rpm -qpR ${path}`.text()).split("\n");
     for (const each of ["glibc >= 2.30", "libgcc", "libc.so.6(GLIBC_2.17)(64bit)"]) {
       expect(required).toContain(each);
