@@ -51,7 +51,8 @@ export function createAssembly(
 
   const scan = async (from: number, bytes: number, found: (block: Block) => void) => {
     let blocksFound = 0;
-    await scanBlocks(from, bytes, average, turn, (block) => {
+    // Of a much larger file than the new one, only the start: its blocks need memory.
+    await scanBlocks(from, Math.min(bytes, MAX_BLOCKS * average), average, turn, (block) => {
       blocksFound += 1;
       if (blocksFound <= MAX_BLOCKS) found(block);
     });

@@ -43,7 +43,21 @@ export function createRoom(
     if (partial !== undefined && present !== undefined) index.hold(partial, present);
     return full;
   };
-  /** @param present how many bytes of the newest file under way are on disk already. */
+  /** @returns what would have no room for a file, even without these partial files; null when there would be room. */
+  const lacksRoom = (
+    temporary: string,
+    size: number,
+    paths: readonly string[],
+    partials: ReturnType<typeof listPartials>,
+  ) => {
+    for (const { path } of partials) index.release(path);
+    const freed = partials.reduce((sum, partial) => sum + partial.size, 0);
+    const full = index.reserve(temporary, { size, paths, quota, maxFiles }) ?? lacksDisk(freed);
+    index.release(temporary);
+    for (const partial of partials) index.hold(partial.path, partial.size);
+    return full;
+  };
+  /** @param present how many bytes of the newest file under way are on disk already, or would become free. */
   const lacksDisk = (present: number) => {
     ensureFolder(incomingFolder);
     const { bavail, bsize } = statfsSync(folder);
@@ -67,12 +81,16 @@ export function createRoom(
         return typeof made === "string" ? made : openIncoming(temporary, size, made);
       });
     let opened = open();
-    if (opened === "bytes" || opened === "files") {
+    if (typeof opened === "string") {
       index.forgetEnded();
-      index.forgetGone((from, name) => join(folder, from, name));
+      if (opened !== "disk") index.forgetGone((from, name) => join(folder, from, name));
       opened = open();
     }
-    for (const other of typeof opened === "string" ? listPartials(incomingFolder) : []) {
+    const partials = typeof opened === "string" ? listPartials(incomingFolder) : [];
+    // A file that has no room even without them must not remove them.
+    const isOfUse =
+      partials.length > 0 && index.alone(() => lacksRoom(temporary, size, paths, partials)) === null;
+    for (const other of isOfUse ? partials : []) {
       if (other.path === partial) continue;
       rmSync(other.path, { recursive: true, force: true });
       index.release(other.path);

@@ -24,6 +24,9 @@ const ACK_BYTES = 131_072;
 /** How often a receiver that reads its own files reports that it is at work, milliseconds: far less than `STALL_MS`. */
 const ALIVE_MS = 1_000;
 
+/** How many files of a session are put together from blocks at once: the blocks of each need memory. Any other travels whole. */
+const MAX_ASSEMBLIES = 4;
+
 /** The most transfers that are kept apart when a peer begins one before the end of another. */
 const MAX_OPEN = 64;
 
@@ -39,6 +42,8 @@ interface Transfer {
   received: number;
   acknowledged: number;
   error: string | null;
+  /** Whether the sender has given up, while this side reads its own files. */
+  isGivenUp: boolean;
 }
 
 export interface ReceiverOptions {
@@ -50,6 +55,8 @@ export interface ReceiverOptions {
   readonly received?: () => void;
   /** Called for each failure that is not the peer's. */
   readonly failed?: (error: unknown) => void;
+  /** The transfers of the session whose files are put together from blocks: all its receivers share it. */
+  readonly assembling?: Set<object>;
 }
 
 export class FileReceiver {
@@ -57,9 +64,14 @@ export class FileReceiver {
   readonly #transfers = new Map<TransferId, Transfer>();
   /** What arrived while this side reads its own files; null while it does not. */
   #waiting: Array<string | Uint8Array> | null = null;
+  /** The transfer for which it does. */
+  #working: Transfer | null = null;
   #closed = false;
+  readonly #assembling: Set<object>;
 
-  constructor(private readonly options: ReceiverOptions) {}
+  constructor(private readonly options: ReceiverOptions) {
+    this.#assembling = options.assembling ?? new Set();
+  }
 
   text(text: string): void {
     if (this.#defer(text)) return;
@@ -98,7 +110,14 @@ export class FileReceiver {
     const overlapping = badInput("a transfer began before the one under way had ended");
     for (const transfer of this.#transfers.values()) this.#fail(transfer, overlapping);
     const hash = new Bun.CryptoHasher("sha256");
-    const state = { incoming: null, assembly: null, received: 0, acknowledged: 0, error: null };
+    const state = {
+      incoming: null,
+      assembly: null,
+      received: 0,
+      acknowledged: 0,
+      error: null,
+      isGivenUp: false,
+    };
     const transfer: Transfer = { begin, hash, ...state };
     this.#attempt(transfer, () => {
       if (this.#transfers.size > 0) throw overlapping;
@@ -117,12 +136,13 @@ export class FileReceiver {
     const { blocks, size, transfer_id } = begin;
     if (!incoming || blocks === undefined) return;
     const usable = basisBytes(incoming);
-    const bytes = usable < blocks ? 0 : usable;
+    const bytes = usable < blocks || this.#assembling.size >= MAX_ASSEMBLIES ? 0 : usable;
     this.options.reply({ type: "file_basis", transfer_id, bytes });
     if (bytes === 0) return;
     const turn = this.#turns(transfer);
     const assembly = createAssembly(incoming, size, blocks, turn, (part) => hash.update(part));
     transfer.assembly = assembly;
+    this.#assembling.add(transfer);
     this.#work(transfer, assembly.scan);
   }
 
@@ -153,6 +173,7 @@ export class FileReceiver {
     return async () => {
       await setImmediate();
       if (this.#closed) throw cancelled("the channel closed");
+      if (transfer.isGivenUp) throw cancelled("the sender gave up");
       if (performance.now() - reported < ALIVE_MS) return;
       reported = performance.now();
       this.options.reply({ type: "file_ack", transfer_id, bytes: transfer.acknowledged });
@@ -161,16 +182,23 @@ export class FileReceiver {
 
   /** @returns whether the message has to wait. */
   #defer(message: string | Uint8Array): boolean {
-    this.#waiting?.push(message);
-    return this.#waiting !== null;
+    if (this.#waiting === null) return false;
+    this.#waiting.push(message);
+    const end = typeof message === "string" ? parseMessage(message) : undefined;
+    if (end?.type !== "file_end" || end.sha256 !== null) return true;
+    // The next file must not wait until this side has read the former version of this one.
+    if (end.transfer_id === this.#working?.begin.transfer_id) this.#working.isGivenUp = true;
+    return true;
   }
 
   /** Takes no message until `work` has ended. */
   async #work(transfer: Transfer, work: () => Promise<void>): Promise<void> {
     this.#waiting = [];
+    this.#working = transfer;
     try {
       await work();
     } catch (error) {
+      if (transfer.isGivenUp) this.#drop(transfer, "keep");
       if (!this.#closed) this.#fail(transfer, error);
     }
     const waiting = this.#waiting;
@@ -204,7 +232,7 @@ export class FileReceiver {
         throw badInput("the content does not have the announced SHA-256");
       }
       incoming.commit();
-      transfer.incoming = null;
+      this.#free(transfer);
       this.options.received?.();
     });
     if (transfer.error === null) this.#report(transfer);
@@ -240,7 +268,14 @@ export class FileReceiver {
     } catch (error) {
       this.options.failed?.(error);
     }
+    this.#free(transfer);
+  }
+
+  /** Nothing more is written: what was needed for it goes. */
+  #free(transfer: Transfer): void {
     transfer.incoming = null;
+    transfer.assembly = null;
+    this.#assembling.delete(transfer);
   }
 }
 

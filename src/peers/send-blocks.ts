@@ -3,7 +3,7 @@
  */
 import { badInput } from "../lib/errors";
 import { BLOCKS_A_MESSAGE, encodeBlocks, type Range } from "./block-list";
-import { type Block, scanBlocks } from "./blocks";
+import { type Block, MAX_BLOCKS, scanBlocks } from "./blocks";
 
 /**
  * Reads the first `size` bytes of an open file.
@@ -44,12 +44,13 @@ export class Needs {
   isComplete = false;
   #end = 0;
 
-  /** @throws a `bad_input` failure when the ranges are not in order: else a peer could ask for the file without end. */
+  /** @throws a `bad_input` failure when the ranges are not in order, or go on: else a peer could ask without end. */
   add(ranges: readonly Range[], isLast: boolean): void {
     if (this.isComplete) throw badInput("the peer asked for more blocks than before");
     for (const [first, count] of ranges) {
       if (first < this.#end || count < 1) throw badInput("the peer asked for blocks out of order");
       this.#end = first + count;
+      if (this.#end > MAX_BLOCKS) throw badInput("the peer asked for blocks that do not exist");
       this.ranges.push([first, count]);
     }
     this.isComplete = isLast;

@@ -26,7 +26,10 @@ const WINDOW_BYTES = 1_048_576;
 /** How much of a file is read at once: several messages. */
 const READ_BYTES = 16 * MESSAGE_BYTES;
 
-/** What a channel may buffer for a peer that does not acknowledge: its share of a window. */
+/**
+ * A channel's share of a window, bytes: what it may buffer for a peer that does not acknowledge, and have under way while the
+ * peer may be copying blocks. It holds more than the receiver writes between two acknowledgements.
+ */
 export const BUFFER_BYTES = 262_144;
 
 /** How long a peer may make no progress, milliseconds. */
@@ -137,7 +140,7 @@ export class FileSender {
     if (!current || !acks || !message || !("transfer_id" in message)) return;
     if (message.transfer_id !== current.id) return;
     current.heard += 1;
-    if (message.type === "file_result") current.result = message;
+    if (message.type === "file_result") current.result ??= message;
     if (message.type === "file_basis") current.basis ??= message.bytes;
     if (message.type === "file_need") this.#need(current, message);
     if (message.type === "file_ack") {
@@ -160,6 +163,7 @@ export class FileSender {
   }
 
   #need(transfer: Transfer, { ranges, last }: FileNeed): void {
+    if (!transfer.basis || transfer.result) return;
     try {
       transfer.needs.add(ranges, last);
     } catch (error) {
@@ -214,8 +218,12 @@ export class FileSender {
     progress?: (bytes: number) => void,
   ): Promise<void> {
     const { acks, window } = this.options;
-    const fits = (bytes: number) =>
-      acks ? window.fits(bytes) : this.outlet.buffered() + bytes <= BUFFER_BYTES;
+    const fits = (bytes: number) => {
+      if (!acks) return this.outlet.buffered() + bytes <= BUFFER_BYTES;
+      // A peer that copies blocks acknowledges nothing meanwhile: the other channels need the rest of the window.
+      const mine = transfer.basis ? transfer.sent - transfer.acknowledged : 0;
+      return window.fits(bytes) && mine + bytes <= BUFFER_BYTES;
+    };
     const block = Buffer.allocUnsafe(READ_BYTES);
     for (let offset = from; ; ) {
       const length = readSync(file, block, 0, Math.min(READ_BYTES, to - offset), offset);

@@ -132,9 +132,9 @@ function createCalls(owner: SessionEvents, missing: string | null, screen: Local
 }
 
 /** Ends the process when it uses too much memory; the log of the parent has the reason. */
-function requireMemory(): void {
+function requireMemory(reason: string): void {
   if (process.memoryUsage.rss() <= MAX_MEMORY) return;
-  console.error("the peer sends faster than this disk writes");
+  console.error(reason);
   process.exit(1);
 }
 
@@ -154,7 +154,12 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
   // Only the answering side accepts files: `answer` replaces this.
   peer.onDataChannel((channel) => channel.close());
 
+  /** The transfers whose files are put together from blocks. */
+  const assembling = new Set<object>();
+
   const stats = setInterval(() => {
+    // No message arrives while the former versions of files are read.
+    if (assembling.size > 0) requireMemory("the files of the peer need too much memory");
     const rtt = peer.rtt();
     const rtt_ms = rtt >= 0 ? rtt : null;
     const [bytes_sent, bytes_received] = [peer.bytesSent(), peer.bytesReceived()];
@@ -190,11 +195,12 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
       reply,
       received: owner.received,
       failed: (error) => owner.trouble(messageOf(error)),
+      assembling,
     });
     let messages = 0;
     channel.onMessage((message) => {
       messages += 1;
-      if (messages % MEMORY_MESSAGES === 0) requireMemory();
+      if (messages % MEMORY_MESSAGES === 0) requireMemory("the peer sends faster than this disk writes");
       if (typeof message === "string") receiver.text(message);
       else receiver.bytes(new Uint8Array(message));
     });

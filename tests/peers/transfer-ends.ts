@@ -2,11 +2,18 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { INCOMING, openInbox } from "../../src/peers/inbox";
-import { FileReceiver } from "../../src/peers/receive";
+import { FileReceiver, type ReceiverOptions } from "../../src/peers/receive";
 import { FileSender, Window } from "../../src/peers/send";
 
 /** A receiver on an inbox of its own, what it replied, and what it stored. */
-export function receiverIn(home: string, { quota = 0, replied = () => {} } = {}) {
+export function receiverIn(
+  home: string,
+  {
+    quota = 0,
+    replied = () => {},
+    ...options
+  }: Partial<ReceiverOptions> & { quota?: number; replied?: () => void } = {},
+) {
   const inbox = openInbox({
     ...{ folder: join(home, "inbox"), index: join(home, "inbox.db"), sender: "peer-1" },
     ...{ quota, maxFiles: 0, minFree: 0 },
@@ -14,6 +21,7 @@ export function receiverIn(home: string, { quota = 0, replied = () => {} } = {})
   const replies: Array<Record<string, unknown>> = [];
   const receiver = new FileReceiver({
     begin: inbox.begin,
+    ...options,
     reply(message) {
       replies.push(message);
       replied();
