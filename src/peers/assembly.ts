@@ -6,7 +6,7 @@
  * the same place and for every later one.
  */
 import { readSync } from "node:fs";
-import { badInput, conflict } from "../lib/errors";
+import { badInput, conflict, Failure } from "../lib/errors";
 import { createBlockReader, RANGES_A_MESSAGE, type Range } from "./block-list";
 import { type Block, MAX_BLOCKS, scanBlocks } from "./blocks";
 import type { Incoming } from "./inbox";
@@ -101,10 +101,16 @@ export function createAssembly(
         inPartial.set(hash, offset);
         partialAt.set(offset, hash);
       });
-      if (former)
+      if (!former) return;
+      try {
         await scan(former.file, former.size, ({ offset, hash }) => {
           if (!inFormer.has(hash)) inFormer.set(hash, offset);
         });
+      } catch (error) {
+        if (error instanceof Failure) throw error;
+        // It cannot be read: nothing of it is used, so that the file still arrives.
+        inFormer.clear();
+      }
     },
     /**
      * Takes a part of the block list, after {@link scan}.

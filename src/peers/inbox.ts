@@ -14,7 +14,7 @@ import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
 import { openInboxIndex } from "./inbox-index";
 import { createRoom } from "./inbox-room";
 import { openPlain } from "./incoming";
-import { partialKey, settleUnderWay } from "./partials";
+import { partialKey, partialSize, settleUnderWay, tidyPartials } from "./partials";
 
 /** The folder for files under way: on the same file system as the inbox, so that the last step is a rename. */
 export const INCOMING = ".incoming";
@@ -159,14 +159,20 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
         },
         /** Removes the file. */
         abort: drop,
-        /** Keeps what has arrived as a partial file, where the transfer may be resumed. */
+        /** Keeps what has arrived as a partial file, where the transfer may be resumed and no partial file has more. */
         keep(): void {
           const present = Math.max(file.position(), file.before);
           if (partial === undefined || present === 0) drop();
           else
             end(() => {
-              renameSync(temporary, partial);
-              index.hold(partial, present);
+              index.alone(() => {
+                // Another session may have kept more of the file meanwhile.
+                if (present < (partialSize(partial) ?? 0)) return rmSync(temporary, { force: true });
+                renameSync(temporary, partial);
+                index.hold(partial, present);
+              });
+              tidyPartials(incomingFolder);
+              index.forgetEnded();
             });
         },
       };

@@ -55,8 +55,8 @@ const FILE_BEGIN = v.object({
   transfer_id,
   /** Whether the sender wants `file_ack` and `file_result`. */
   acks: v.optional(v.boolean(), false),
-  /** The average length of the blocks, where the receiver may use bytes that it has. */
-  blocks: v.optional(bytes),
+  /** The average length of the blocks, where the receiver may use bytes that it has; what another program means is ignored. */
+  blocks: v.fallback(v.optional(bytes), undefined),
 });
 const FILE_END = v.object({
   type: v.literal("file_end"),

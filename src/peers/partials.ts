@@ -73,7 +73,9 @@ export function settleUnderWay(folder: string, pid?: number): void {
     const path = join(folder, name);
     const found = look(path);
     const isResumable = key !== undefined && KEY.test(key) && more.length === 0;
-    if (isResumable && found?.isFile() && found.size > 0) renameSync(path, join(folder, partialName(key)));
+    const partial = isResumable && found?.isFile() ? join(folder, partialName(key)) : undefined;
+    const size = found?.size ?? 0;
+    if (partial !== undefined && size > 0 && size >= (partialSize(partial) ?? 0)) renameSync(path, partial);
     else rmSync(path, { recursive: true, force: true });
   }
   tidyPartials(folder);

@@ -55,6 +55,8 @@ export interface ReceiverOptions {
   readonly received?: () => void;
   /** Called for each failure that is not the peer's. */
   readonly failed?: (error: unknown) => void;
+  /** Whether the other side agreed to send blocks. */
+  readonly blocks?: boolean;
   /** The transfers of the session whose files are put together from blocks: all its receivers share it. */
   readonly assembling?: Set<object>;
 }
@@ -76,7 +78,8 @@ export class FileReceiver {
   text(text: string): void {
     if (this.#defer(text)) return;
     const message = parseMessage(text);
-    if (message?.type === "file_begin") this.#begin(message);
+    if (message?.type === "file_begin")
+      this.#begin(this.options.blocks ? message : { ...message, blocks: undefined });
     if (message?.type === "file_list") this.#list(message);
     if (message?.type === "file_end") this.#end(message);
   }

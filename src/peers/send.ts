@@ -108,7 +108,8 @@ export class FileSender {
     const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
     const state = { sent: 0, acknowledged: 0, heard: 0, basis: null, result: null };
     const transfer: Transfer = { id: randomUUID(), needs: new Needs(), ...state };
-    const { size } = fstatSync(file);
+    const before = fstatSync(file);
+    const { size } = before;
     let sha256: string | null = null;
     this.#current = transfer;
     try {
@@ -118,8 +119,8 @@ export class FileSender {
       try {
         const inBlocks = blocks !== undefined && (await this.#basis(transfer)) > 0;
         sha256 = inBlocks
-          ? await this.#sendBlocks(file, transfer, blocks, progress)
-          : await this.#sendContent(file, transfer, progress);
+          ? await this.#sendBlocks(file, transfer, { before, average: blocks }, progress)
+          : await this.#sendContent(file, transfer, before, progress);
       } finally {
         // Also after a failure: the receiver drops a file that is shorter than announced.
         if (!this.#closed) this.#say({ type: "file_end", transfer_id: transfer.id, sha256 });
@@ -177,8 +178,12 @@ export class FileSender {
   }
 
   /** @throws a `conflict` failure when the file changed; its last bytes are then not sent. */
-  async #sendContent(file: number, transfer: Transfer, progress?: (bytes: number) => void): Promise<string> {
-    const before = fstatSync(file);
+  async #sendContent(
+    file: number,
+    transfer: Transfer,
+    before: Stats,
+    progress?: (bytes: number) => void,
+  ): Promise<string> {
     const hash = new Bun.CryptoHasher("sha256");
     const read = (bytes: Uint8Array) => hash.update(bytes);
     await this.#sendPart(file, transfer, { from: 0, to: before.size, before }, read, progress);
@@ -190,17 +195,18 @@ export class FileSender {
   async #sendBlocks(
     file: number,
     transfer: Transfer,
-    average: number,
+    { before, average }: { before: Stats; average: number },
     progress?: (bytes: number) => void,
   ): Promise<string> {
-    const before = fstatSync(file);
+    // A list of another version would end the transfer, and its partial file, at the receiver.
+    requireUnchanged(file, before);
     const say = async (blocks: string | null, last: boolean) => {
       await setImmediate();
       await this.#until(() => this.outlet.buffered() <= BUFFER_BYTES, transfer);
+      if (last) requireUnchanged(file, before);
       if (blocks !== null) this.#say({ type: "file_list", transfer_id: transfer.id, blocks, last });
     };
     const { offsets, sha256 } = await listBlocks(file, before.size, average, say);
-    requireUnchanged(file, before);
     await this.#until(() => transfer.needs.isComplete, transfer);
     for (const { from, to } of transfer.needs.bytesOf(offsets))
       await this.#sendPart(file, transfer, { from, to, before }, () => {}, progress);
@@ -238,7 +244,8 @@ export class FileSender {
       }
       offset += length;
       progress?.(offset);
-      if (offset >= to || length === 0) return;
+      if (offset >= to) return;
+      if (length === 0) throw changed();
     }
   }
 
@@ -261,6 +268,7 @@ export class FileSender {
 
 function requireUnchanged(file: number, before: { readonly size: number; readonly mtimeMs: number }): void {
   const { size, mtimeMs } = fstatSync(file);
-  if (size !== before.size || mtimeMs !== before.mtimeMs)
-    throw conflict("the file changed while it was read");
+  if (size !== before.size || mtimeMs !== before.mtimeMs) throw changed();
 }
+
+const changed = () => conflict("the file changed while it was read");

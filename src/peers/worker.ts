@@ -196,6 +196,7 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
       received: owner.received,
       failed: (error) => owner.trouble(messageOf(error)),
       assembling,
+      blocks: extras.blocks,
     });
     let messages = 0;
     channel.onMessage((message) => {

@@ -1,8 +1,9 @@
 // What one transfer in blocks may cost: no other transfer, and little memory.
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { appendFileSync, closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { encodeBlocks } from "../../src/peers/block-list";
 import { MAX_BLOCKS } from "../../src/peers/blocks";
 import { FileSender, Window } from "../../src/peers/send";
 import { Needs } from "../../src/peers/send-blocks";
@@ -16,7 +17,10 @@ const CONTENT = Buffer.alloc(SIZE, "content ");
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
 /** A sender of a file in `home`, and what its peer may say. */
-function sending(home: string, { size = SIZE, window = new Window(), stallMs = 20_000 } = {}) {
+function sending(
+  home: string,
+  { size = SIZE, window = new Window(), stallMs = 20_000, looked = (_path: string) => {} } = {},
+) {
   const path = join(home, `source-${size}`);
   writeFileSync(path, Buffer.alloc(size, "content "));
   const said: Array<Record<string, unknown>> = [];
@@ -32,7 +36,10 @@ function sending(home: string, { size = SIZE, window = new Window(), stallMs = 2
       sent += bytes.byteLength;
       setImmediate(() => received());
     },
-    buffered: () => 0,
+    buffered() {
+      looked(path);
+      return 0;
+    },
   };
   const sender = new FileSender(outlet, { acks: true, blocks: true, window, stallMs });
   const done = sender.send(path, "file");
@@ -93,6 +100,24 @@ describe("a sender", () => {
     say({ type: "file_need", ranges: [[0, 0]], last: true });
     say({ type: "file_result", ok: true });
     await expect(done).rejects.toThrow("the peer asked for");
+  });
+
+  test("lists no file that has changed since it was announced", async () => {
+    using home = temporaryFolder();
+    const { done, path, say, said } = sending(home.path);
+    appendFileSync(path, "more");
+    say({ type: "file_basis", bytes: 100_000 });
+    await expect(done).rejects.toThrow("changed while it was read");
+    expect(said.map(({ type }) => type)).toEqual(["file_begin", "file_end"]);
+  });
+
+  test("does not complete the list of a file that changes meanwhile", async () => {
+    using home = temporaryFolder();
+    const looked = (path: string) => appendFileSync(path, "more");
+    const { done, say, said } = sending(home.path, { looked });
+    say({ type: "file_basis", bytes: 100_000 });
+    await expect(done).rejects.toThrow("changed while it was read");
+    expect(said.some(({ last }) => last === true)).toBe(false);
   });
 
   test("notes no more blocks than a file may have", () => {
@@ -163,5 +188,41 @@ describe("a receiver", () => {
     expect(first.replies.at(-1)).toMatchObject({ transfer_id: "y", bytes: SIZE });
     for (const { receiver } of peers) receiver.close();
     expect(assembling.size).toBe(0);
+  });
+
+  test("puts a file together without a former version that cannot be read", async () => {
+    using home = temporaryFolder();
+    const { inbox } = receiverWithFile(home.path);
+    const file = openSync(join(home.path, "for-writing"), "w");
+    const former = { file, size: SIZE };
+    const peer = receiverIn(home.path, { begin: (...args) => ({ ...inbox.begin(...args), former }) });
+    beginBlocks(peer, "x");
+    const hash = "0123456789abcdef";
+    const blocks = Array.from({ length: SIZE / 60_000 }, (_, n) => ({
+      offset: n * 60_000,
+      length: 60_000,
+      hash,
+    }));
+    peer.say({ type: "file_list", transfer_id: "x", blocks: encodeBlocks(blocks), last: true });
+    await until("what it needs", () => peer.replies.some(({ type }) => type === "file_need"));
+    peer.receiver.bytes(CONTENT);
+    peer.end("x", { sha256: sha256(CONTENT) });
+    await until("the result", () => peer.replies.some(({ type }) => type === "file_result"));
+    expect(peer.replies.at(-1)).toMatchObject({ ok: true });
+    closeSync(file);
+  });
+
+  test.each([
+    ["of another meaning", true, null],
+    ["of another type", true, "12"],
+    ["that nobody agreed on", false, 12],
+  ])("takes a whole file with a field `blocks` %s", (_what, agreed, blocks) => {
+    using home = temporaryFolder();
+    const peer = receiverIn(home.path, { blocks: agreed });
+    peer.say({ type: "file_begin", name: "file", size: 2, transfer_id: "x", acks: true, blocks });
+    peer.bytes("ok");
+    peer.end("x");
+    expect(peer.replies).toMatchObject([{ type: "file_result", ok: true }]);
+    expect(peer.left()).toEqual(["file"]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { INCOMING } from "../../src/peers/inbox";
+import { clearIncoming, INCOMING } from "../../src/peers/inbox";
 import { openInboxIndex } from "../../src/peers/inbox-index";
 import { temporaryFolder } from "../support";
 import { receiverIn } from "./transfer-ends";
@@ -38,6 +38,32 @@ describe("a partial file", () => {
     peer.begin("2", size, "other");
     expect(peer.replies).toMatchObject([{ ok: false, error: expect.stringContaining(error) }]);
     expect(sizes(home.path)).toEqual([100_000]);
+  });
+
+  test.each(["ends", "is killed"])("stays when a session that has less of the file %s", (how) => {
+    using home = temporaryFolder();
+    const [more, less] = [receiverIn(home.path), receiverIn(home.path)];
+    beginBlocks(more, "1");
+    beginBlocks(less, "1");
+    more.receiver.bytes(new Uint8Array(200_000));
+    less.receiver.bytes(new Uint8Array(100_000));
+    more.receiver.close();
+    if (how === "ends") less.receiver.close();
+    else clearIncoming(join(home.path, "inbox"), process.pid);
+    expect(sizes(home.path)).toEqual([200_000]);
+  });
+
+  test("gives way to newer ones during a session, and then no longer counts", () => {
+    using home = temporaryFolder();
+    const { inbox } = receiverIn(home.path);
+    for (let n = 0; n < 70; n++) {
+      const file = inbox.begin(`file-${n}`, SIZE, true);
+      file.write(new Uint8Array(10));
+      file.keep();
+    }
+    using index = openInboxIndex(join(home.path, "inbox.db"), "peer-1");
+    expect(sizes(home.path)).toHaveLength(64);
+    expect(index.incoming()).toHaveLength(64);
   });
 });
 

@@ -21,6 +21,7 @@ export function receiverIn(
   const replies: Array<Record<string, unknown>> = [];
   const receiver = new FileReceiver({
     begin: inbox.begin,
+    blocks: true,
     ...options,
     reply(message) {
       replies.push(message);
