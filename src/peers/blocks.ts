@@ -10,7 +10,7 @@ import { readSync } from "node:fs";
 const LEAST_SIZE = 1_048_576;
 
 /** Larger files too: their block list would need too much memory. Bytes. */
-const MOST_SIZE = 256 * 1_073_741_824;
+export const MOST_SIZE = 256 * 1_073_741_824;
 
 /** The average length of a block is a power of two between these, bytes. */
 const LEAST_LENGTH = 16_384;

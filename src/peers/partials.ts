@@ -73,7 +73,9 @@ export function settleUnderWay(folder: string, pid?: number): void {
     const path = join(folder, name);
     const found = look(path);
     const isResumable = key !== undefined && KEY.test(key) && more.length === 0;
-    const partial = isResumable && found?.isFile() ? join(folder, partialName(key)) : undefined;
+    // One with another name is in the inbox already: the crash came between the two steps of its move.
+    const isPartial = isResumable && found?.isFile() && found.nlink === 1;
+    const partial = isPartial ? join(folder, partialName(key)) : undefined;
     const size = found?.size ?? 0;
     if (partial !== undefined && size > 0 && size >= (partialSize(partial) ?? 0)) renameSync(path, partial);
     else rmSync(path, { recursive: true, force: true });

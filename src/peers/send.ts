@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { conflict, messageOf, timedOut, unavailable } from "../lib/errors";
-import { blockLength } from "./blocks";
+import { blockLength, MOST_SIZE } from "./blocks";
 import { type Extras, type FileMessage, type FileNeed, MESSAGE_BYTES, parseMessage } from "./messages";
 import { listBlocks, Needs } from "./send-blocks";
 
@@ -34,6 +34,10 @@ export const BUFFER_BYTES = 262_144;
 
 /** How long a peer may make no progress, milliseconds. */
 const STALL_MS = 20_000;
+
+/** How many of those waits a peer may spend on its own files, and how fast it reads them at least, bytes a millisecond. */
+const COPY_STALLS = 3;
+const COPY_BYTES_A_MS = 333;
 
 /** How often a wait checks the clock, milliseconds. */
 const LOOK_MS = 1_000;
@@ -74,6 +78,7 @@ export class Window {
 
 interface Transfer {
   readonly id: string;
+  readonly size: number;
   sent: number;
   acknowledged: number;
   /** How many messages of the peer are about it. */
@@ -106,10 +111,10 @@ export class FileSender {
   async send(path: string, name: string, progress?: (bytes: number) => void): Promise<void> {
     const { acks, window } = this.options;
     const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
-    const state = { sent: 0, acknowledged: 0, heard: 0, basis: null, result: null };
-    const transfer: Transfer = { id: randomUUID(), needs: new Needs(), ...state };
     const before = fstatSync(file);
     const { size } = before;
+    const state = { sent: 0, acknowledged: 0, heard: 0, basis: null, result: null };
+    const transfer: Transfer = { id: randomUUID(), size, needs: new Needs(), ...state };
     let sha256: string | null = null;
     this.#current = transfer;
     try {
@@ -252,18 +257,37 @@ export class FileSender {
   /** Waits until `ready`. @throws when the peer goes away, refuses, or stops answering. */
   async #until(ready: () => boolean, transfer: Transfer): Promise<void> {
     const { acks, window, stallMs = STALL_MS } = this.options;
-    let sign = Number.NaN;
-    let signAt = 0;
+    // A peer that reads its own files reports that it is at work; any other has to have written more.
+    const silent = sinceChange(() => {
+      if (!acks) return this.outlet.buffered();
+      return transfer.basis ? transfer.heard : transfer.acknowledged;
+    });
+    const idle = sinceChange(() => transfer.acknowledged);
     for (;;) {
       if (this.#closed) throw unavailable("the channel closed");
       if (transfer.result?.ok === false) throw unavailable(`the peer refused it: ${transfer.result.error}`);
       if (ready()) return;
-      const newest = acks ? transfer.heard : this.outlet.buffered();
-      if (newest !== sign) [sign, signAt] = [newest, performance.now()];
-      if (performance.now() - signAt > stallMs) throw timedOut("the peer no longer answers");
+      if (silent() > stallMs) throw timedOut("the peer no longer answers");
+      if (acks && idle() > longestCopy(transfer, stallMs)) throw timedOut("the peer makes no progress");
       await window.changed(Math.min(LOOK_MS, stallMs));
     }
   }
+}
+
+/** How long a peer may be at work on its own files, milliseconds: it reads what it has, and copies as much as the file has. */
+function longestCopy({ size, basis }: Transfer, stallMs: number): number {
+  return COPY_STALLS * stallMs + (size + Math.min(basis ?? 0, MOST_SIZE)) / COPY_BYTES_A_MS;
+}
+
+/** @returns a function for how long the number has been the same, milliseconds; it reads the number each time. */
+function sinceChange(read: () => number): () => number {
+  let last = Number.NaN;
+  let at = 0;
+  return () => {
+    const newest = read();
+    if (newest !== last) [last, at] = [newest, performance.now()];
+    return performance.now() - at;
+  };
 }
 
 function requireUnchanged(file: number, before: { readonly size: number; readonly mtimeMs: number }): void {

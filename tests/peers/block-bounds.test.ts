@@ -120,6 +120,18 @@ describe("a sender", () => {
     expect(said.some(({ last }) => last === true)).toBe(false);
   });
 
+  test.each([
+    [0, "no longer answers"],
+    [1, "makes no progress"],
+  ])("gives up on a peer that has %d bytes, reports without end and takes nothing", async (bytes, error) => {
+    using home = temporaryFolder();
+    const { done, say } = sending(home.path, { size: 1_048_576, stallMs: 500 });
+    say({ type: "file_basis", bytes });
+    const reports = setInterval(() => say({ type: "file_ack", bytes: 0 }), 20);
+    await expect(done).rejects.toThrow(error);
+    clearInterval(reports);
+  });
+
   test("notes no more blocks than a file may have", () => {
     const needs = new Needs();
     needs.add([[MAX_BLOCKS - 1, 1]], false);

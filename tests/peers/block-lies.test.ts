@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { encodeBlocks } from "../../src/peers/block-list";
 import { INCOMING, openInbox } from "../../src/peers/inbox";
@@ -180,6 +181,8 @@ describe("a receiver", () => {
         for (const each of messages) {
           if (each instanceof Uint8Array) peer.receiver.bytes(each);
           else peer.say(each);
+          // Lets it read its files.
+          await setImmediate();
         }
         peer.begin("last", 2, "last");
         // It may overlap with one that never ended.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readdirSync, statSync } from "node:fs";
+import { linkSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { clearIncoming, INCOMING } from "../../src/peers/inbox";
 import { openInboxIndex } from "../../src/peers/inbox-index";
@@ -51,6 +51,17 @@ describe("a partial file", () => {
     if (how === "ends") less.receiver.close();
     else clearIncoming(join(home.path, "inbox"), process.pid);
     expect(sizes(home.path)).toEqual([200_000]);
+  });
+
+  test("is no file that a crash left with its name in the inbox too", () => {
+    using home = temporaryFolder();
+    const peer = receiverIn(home.path);
+    beginBlocks(peer, "1");
+    peer.receiver.bytes(new Uint8Array(100_000));
+    const [name = ""] = peer.underWay();
+    linkSync(join(home.path, "inbox", INCOMING, name), join(peer.root, "file"));
+    clearIncoming(join(home.path, "inbox"), process.pid);
+    expect(peer.left()).toEqual(["file"]);
   });
 
   test("gives way to newer ones during a session, and then no longer counts", () => {
