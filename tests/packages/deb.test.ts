@@ -23,8 +23,12 @@ afterAll(() => folder[Symbol.dispose]());
 const packed = (version: string, effort: Effort = "fast") =>
   makeDeb({ ...own, version }, "linux-x64", built, { out: join(folder.path, "debs"), effort });
 
-/** A minimal Debian with systemd; svc's dependencies are in every Debian. */
-async function debian(): Promise<string> {
+let unpacked: Promise<string> | undefined;
+
+/** The files of a minimal Debian with systemd; svc's dependencies are in every Debian. No machine changes them. */
+const debian = (): Promise<string> => (unpacked ??= unpackDebian());
+
+async function unpackDebian(): Promise<string> {
   const root = join(folder.path, "debian");
   const archive = join(folder.path, "debian.tar");
   const setup = [
@@ -39,27 +43,35 @@ async function debian(): Promise<string> {
   return root;
 }
 
+/** Boots such a Debian, with the packages in its `/mnt`. */
+async function bootDebian() {
+  const root = await debian();
+  await using stack = new AsyncDisposableStack();
+  const machine = stack.use(
+    await bootMachine(undefined, "system", { root, mounted: join(folder.path, "debs") }),
+  );
+  const shell = async (line: string) => {
+    const { stdout, stderr, exitCode } = await machine.run("sh", "-c", line);
+    return { output: stdout + stderr, exitCode };
+  };
+  const done = async (line: string) => {
+    const { output, exitCode } = await shell(line);
+    expect([line, exitCode, exitCode === 0 ? "" : output]).toEqual([line, 0, ""]);
+    return output;
+  };
+  const state = async () => (await machine.systemctl("is-active", "svc")).stdout.trim();
+  const own = stack.move();
+  return { shell, done, state, [Symbol.asyncDispose]: () => own.disposeAsync() };
+}
+
 const testPackage = testWith("dpkg-deb", "mmdebstrap") === test ? testWithSystemd : test.skip;
 
 testPackage(
   "the package is started when it is installed, keeps its data when upgraded and removed, and leaves nothing when purged",
   async () => {
     await Promise.all([packed("0.0.9"), packed("0.1.0-rc.1"), packed("0.1.0")]);
-    const root = await debian();
-    await using machine = await bootMachine(undefined, "system", {
-      root,
-      mounted: join(folder.path, "debs"),
-    });
-    const shell = async (line: string) => {
-      const { stdout, stderr, exitCode } = await machine.run("sh", "-c", line);
-      return { output: stdout + stderr, exitCode };
-    };
-    const done = async (line: string) => {
-      const { output, exitCode } = await shell(line);
-      expect([line, exitCode, exitCode === 0 ? "" : output]).toEqual([line, 0, ""]);
-      return output;
-    };
-    const state = async () => (await machine.systemctl("is-active", "svc")).stdout.trim();
+    await using machine = await bootDebian();
+    const { shell, done, state } = machine;
     const ask = async () => {
       const { url } = JSON.parse(await done("cat /var/lib/svc/run/rest.json"));
       const token = (await done("cat /var/lib/svc/rest_token")).trim();
@@ -111,6 +123,48 @@ testPackage(
       "find /etc /usr/bin /usr/lib/systemd /usr/share /var/lib -name '*svc*' -not -path '/var/lib/dpkg/*'; grep svc /etc/passwd || true",
     );
     expect(left).toBe("");
+  },
+  900_000,
+);
+
+testPackage(
+  "a service that svc itself has installed runs on, and keeps its data, when the package is removed and purged",
+  async () => {
+    await packed("0.1.0");
+    await using machine = await bootDebian();
+    const { done, state } = machine;
+    await done(
+      `dpkg-deb --fsys-tarfile /mnt/svc_0.1.0_amd64.deb | tar -xO ./usr/bin/svc > /usr/local/bin/svc
+      chmod 755 /usr/local/bin/svc && svc service install --system -- --port 0`,
+    );
+    expect(await state()).toBe("active");
+    const token = await done("cat /var/lib/svc/rest_token");
+    await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0_amd64.deb");
+
+    await done("dpkg --remove svc");
+    expect(await state()).toBe("active");
+    expect(await done("dpkg --purge svc")).toContain(
+      "/etc/systemd/system/svc.service uses /var/lib/svc, which stays",
+    );
+    expect(await state()).toBe("active");
+    expect(await done("cat /var/lib/svc/rest_token")).toBe(token);
+    expect(await done("systemctl is-enabled svc")).toBe("enabled\n");
+  },
+  900_000,
+);
+
+testPackage(
+  "purging ends where the data is a mount, which it empties",
+  async () => {
+    await packed("0.1.0");
+    await using machine = await bootDebian();
+    const { shell, done } = machine;
+    await done(`mkdir -p /var/lib/private/svc && mount -t tmpfs tmpfs /var/lib/private/svc
+      dpkg --force-unsafe-io --unpack /mnt/svc_0.1.0_amd64.deb
+      touch /var/lib/private/svc/rest_token`);
+    await done("dpkg --purge svc");
+    expect(await done("ls -A /var/lib/private/svc")).toBe("");
+    expect((await shell("dpkg --status svc")).exitCode).not.toBe(0);
   },
   900_000,
 );
