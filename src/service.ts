@@ -590,7 +590,7 @@ export function createService({
       await service.openHub();
       const endUpkeep = startUpkeep(service, { ...looks, ...later }, tellPins);
       const endWatch = watchOwnUpgrade({
-        ...{ log, publish },
+        ...{ log, publish, seenFile: files.upgradeSeen },
         async record(detail) {
           const row = { event_type: "upgrade", host_id: null, viewer_id: null, detail };
           await (await service.audit())?.append(row);

@@ -95,6 +95,8 @@ export const configFiles = (configDir: string) => ({
   scripts: join(configDir, "scripts.json"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
+  /** Which upgrade of the program the server has reported last. */
+  upgradeSeen: join(configDir, "run", "upgrade_seen"),
   tokensLock: join(configDir, "run", "tokens.lock"),
   scriptsLock: join(configDir, "run", "scripts.lock"),
   adminLock: join(configDir, "run", "admin.lock"),

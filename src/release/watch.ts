@@ -1,8 +1,12 @@
 /**
  * What a server that starts says of the upgrade which started it, once that has ended: a row in the audit log, an event and a line
  * in the log.
+ *
+ * The promise: each upgrade is reported once by the server of a folder, however often that starts.
  */
 import type { Publish } from "../core/events";
+import { messageOf } from "../lib/errors";
+import { readSmallFile, writeFileAtomic } from "../lib/files";
 import type { Log } from "../lib/log";
 import { upgradeEnded } from "./events";
 import { isUnderWay, readState } from "./files";
@@ -15,6 +19,8 @@ export interface WatchUses {
   readonly binary: string;
   /** Of this process. */
   readonly version: string;
+  /** The file with the id of the upgrade that was reported last. */
+  readonly seenFile: string;
   readonly log: Log;
   readonly publish: Publish;
   /** Adds a row to the audit log. */
@@ -23,9 +29,10 @@ export interface WatchUses {
 
 /** Waits for the end of an upgrade that is under way, and reports it. Never rejects. @param signal ends the wait. */
 export async function watchUpgrade(uses: WatchUses, signal: AbortSignal): Promise<void> {
-  const { binary, version, log, publish, record } = uses;
+  const { binary, version, seenFile, log, publish, record } = uses;
   let state = readState(binary);
-  if (state === null || state.ended !== null) return;
+  // One that was interrupted never has an end.
+  if (state === null || state.ended !== null || state.id === lastSeen(seenFile)) return;
   while (state !== null && isUnderWay(state)) {
     await Bun.sleep(LOOK_MS);
     if (signal.aborted) return;
@@ -42,5 +49,24 @@ export async function watchUpgrade(uses: WatchUses, signal: AbortSignal): Promis
     await record(`upgrade ${id} ${from} -> ${to}: ${error ?? "ok"}`);
   } catch (failure) {
     log.error("the end of the upgrade is not in the audit log", failure);
+    return;
+  }
+  try {
+    writeFileAtomic(seenFile, id);
+  } catch (failure) {
+    log.warn(
+      `the next start reports the upgrade again: ${seenFile} cannot be written (${messageOf(failure)})`,
+    );
+  }
+}
+
+/** Many times an id. */
+const MAX_BYTES = 1_000;
+
+function lastSeen(file: string): string | undefined {
+  try {
+    return readSmallFile(file, MAX_BYTES);
+  } catch {
+    return undefined;
   }
 }
