@@ -14,10 +14,11 @@ import type { Screens } from "./desktop/screen/screens";
 import { createBus } from "./events/bus";
 import { createHandOver } from "./events/hand-over";
 import { forbidden, messageOf } from "./lib/errors";
+import { requireKnownFormat } from "./lib/format";
 import { silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
-import { findRunningServer } from "./lib/running-server";
+import { claimConfigDir, findRunningServer } from "./lib/running-server";
 import type { LinkHub } from "./link/hub";
 import type { AskPerson } from "./mcp/calls";
 import { iceOfFlags } from "./peers/ice";
@@ -95,6 +96,8 @@ export function createService({
           `the server on ${configDir} did not take events of this process (${happened.length}): ${lost}`,
         );
     });
+  /** Whether the server of this process has the folder. */
+  let isClaimed = false;
   let runsJobs = false;
   /** Whether the jobs of the start are known: a scheduler that is made later has none of before. */
   let hasLooked = false;
@@ -108,6 +111,11 @@ export function createService({
       if (stop) stops.push(() => stop(made));
       return made;
     });
+
+  /** Before a database is opened, also to look: that changes it, and the format of the folder says so first. Looking makes no folder. */
+  const prepareFor = async (database: string) => {
+    if (existsSync(database)) await service.prepareFolder();
+  };
 
   /** A feature that has a `stop` of its own. */
   const stoppable = <T extends { stop(): Promise<void> | void }>(make: () => Promise<T>) =>
@@ -203,6 +211,16 @@ export function createService({
       checkFolder();
       await (await import("./service/prepare-folder")).prepareFolder(configDir, log);
     }),
+    async claimFolder() {
+      await service.prepareFolder();
+      const release = await claimConfigDir(configDir);
+      if (!release) return undefined;
+      isClaimed = true;
+      return () => {
+        isClaimed = false;
+        release();
+      };
+    },
     permits: (need) => permitted[need],
     addressBook: feature(async () => {
       const [{ createAddressBook }, { createRefusals }] = await Promise.all([
@@ -238,7 +256,11 @@ export function createService({
         ...{ path: files.auditLog, log, publish },
         logsFailures: logsAuditFailures,
         // A row comes before each change.
-        beforeWriting: service.prepareFolder,
+        async beforeWriting() {
+          await service.prepareFolder();
+          // Since then, a newer svc may have given the folder its format: only a server keeps it from that.
+          if (!isClaimed) requireKnownFormat(configDir);
+        },
       });
       // First in the list, last to stop: everything else may leave rows while it stops.
       stops.unshift(() => audit.close());
@@ -351,6 +373,7 @@ export function createService({
       async () => {
         const { createHistory } = await import("./runs/history");
         const { endOfInterrupted } = await import("./runs/interrupted");
+        await prepareFor(files.history);
         return createHistory({
           ...{ path: files.history, maxRows: given.history_rows, log },
           interrupted: endOfInterrupted(publish),
@@ -375,7 +398,10 @@ export function createService({
     },
     metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service, observed)),
     joinStrings: feature(
-      async () => (await import("./join/join-strings")).createJoinStrings(files.joinStrings, publish),
+      async () => {
+        await prepareFor(files.joinStrings);
+        return (await import("./join/join-strings")).createJoinStrings(files.joinStrings, publish);
+      },
       (strings) => strings.close(),
     ),
     hub: () => madeHub ?? null,
@@ -412,6 +438,7 @@ export function createService({
           import("./witness/witness"),
           import("./lib/signing-key"),
         ]);
+        await prepareFor(files.witness);
         const store = openStore(files.witness);
         return { store, witness: createWitness({ store, key: openSigningKey(files.witnessKey), publish }) };
       },
@@ -463,6 +490,7 @@ export function createService({
         import("./trust/identity"),
       ]);
       const { deliver, cancel: cancelJob } = createDelivery(() => openSigningKey(files.deskKey));
+      await prepareFor(files.plans);
       madePlans = createPlans({
         ...{ files, log, events, deliver, cancelJob, endings: tokens.endings },
         others: await service.otherPlans(),
@@ -688,6 +716,7 @@ export function createService({
     },
     webhooks: feature(async () => {
       const { createWebhooks } = await import("./webhooks/webhooks");
+      await prepareFor(files.webhookQueue);
       const webhooks = createWebhooks({
         ...{ files, log, events, namesOf: service.eventNames, endings: tokens.endings },
         delivers: () => runsJobs,

@@ -8,10 +8,11 @@ import type { Operation } from "../core/operation";
 import { type Grant, NEEDS, type Permission } from "../core/rights";
 import { conflict, messageOf, unavailable } from "../lib/errors";
 import { clearLeftovers } from "../lib/files";
+import type { Release } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
-import { claimConfigDir, removeRunFile, writeRunFile } from "../lib/running-server";
+import { removeRunFile, writeRunFile } from "../lib/running-server";
 import { spkiPin } from "../lib/spki";
 import { openSigningKey } from "../trust/identity";
 import { watchTokens } from "../trust/named-tokens";
@@ -46,7 +47,8 @@ export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
 export interface ServerUses {
   readonly configDir: string;
   readonly log: Log;
-  prepareFolder(): Promise<void>;
+  /** Gives the folder the format of this svc, and claims it; undefined where another server has it. */
+  claimFolder(): Promise<Release | undefined>;
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
   executor(): Promise<{ readonly runOne: RunOne }>;
@@ -125,8 +127,7 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
   const { host } = options;
   const keys = keyFiles(options);
   const clients = createClientResolver(options.trust_proxy);
-  await service.prepareFolder();
-  const release = claimConfigDir(configDir);
+  const release = await service.claimFolder();
   if (!release) throw conflict(`a server already runs on ${configDir}`);
   // What is undone when the start fails from here on.
   using undo = new DisposableStack();

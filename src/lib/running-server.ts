@@ -5,7 +5,8 @@ import { existsSync, rmSync } from "node:fs";
 import * as v from "valibot";
 import { Failure, messageOf, systemCode, unavailable } from "./errors";
 import { readSmallFile, writeFileAtomic } from "./files";
-import { isLocked, type Release, tryLock } from "./lock";
+import { requireKnownFormat } from "./format";
+import { isLocked, type Release, tryLock, withLock } from "./lock";
 import { configFiles } from "./paths";
 
 const RUN_FILE = v.object({
@@ -35,16 +36,21 @@ const MAX_BYTES = 65_536;
 export type RunningServer = v.InferOutput<typeof RUN_FILE>;
 
 /**
- * Claims `{config_dir}` for a server until this process ends; undefined when a server runs on it already.
+ * Claims `{config_dir}` for a server until this process ends; undefined when a server runs on it already. No newer svc gives it
+ * another format meanwhile, or from then on.
  *
- * @throws an `unavailable` failure when the folder cannot be written.
+ * @throws an `unavailable` failure when the folder cannot be written; `conflict` where a newer svc wrote it.
  */
-export function claimConfigDir(configDir: string): Release | undefined {
+export async function claimConfigDir(configDir: string): Promise<Release | undefined> {
+  const { formatLock, serveLock } = configFiles(configDir);
   try {
-    const release = tryLock(configFiles(configDir).serveLock);
-    // Of a server that died.
-    if (release) removeRunFile(configDir);
-    return release;
+    return await withLock(formatLock, () => {
+      requireKnownFormat(configDir);
+      const release = tryLock(serveLock);
+      // Of a server that died.
+      if (release) removeRunFile(configDir);
+      return release;
+    });
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw unavailable(`${configDir} cannot be written (${systemCode(error) ?? messageOf(error)})`);

@@ -35,8 +35,9 @@ export function openDatabase(
     if (hasVersion) requireKnownVersion(db, path);
     db.run("PRAGMA journal_mode = WAL");
     db.run(`PRAGMA synchronous = ${synchronous}`);
-    prepare(db);
+    // First: whoever is killed in between leaves nothing that an earlier svc takes for its own.
     if (hasVersion && versionOf(db) < NEEDS) db.run(`PRAGMA user_version = ${NEEDS}`);
+    prepare(db);
   });
 }
 

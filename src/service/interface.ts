@@ -31,6 +31,7 @@ import type { DeskUses } from "../join/accept";
 import type { Readers as DeskReaders } from "../join/desk-bundle";
 import type { DeskTokens, NatsKey } from "../join/enter";
 import type { JoinStrings } from "../join/join-strings";
+import type { Release } from "../lib/lock";
 import type { Log } from "../lib/log";
 import type { RunningServer } from "../lib/running-server";
 import type { LinkHub } from "../link/hub";
@@ -68,8 +69,10 @@ export interface Service {
   /** The folder for files from peers, absolute. */
   readonly inbox: string;
   readonly log: Log;
-  /** Gives the folder the format of this svc: before the first change, and before a server starts. */
+  /** Gives the folder the format of this svc: before the first change. */
   prepareFolder(): Promise<void>;
+  /** {@link prepareFolder}, then the folder is that of the server of this process, until it is released. Undefined where another server has it. */
+  claimFolder(): Promise<Release | undefined>;
   /** What its scripts may do, decided when the service is made. */
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;

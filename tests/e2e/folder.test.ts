@@ -76,7 +76,7 @@ test("a folder of 0.1.0 goes on with all that is in it, and has the format after
 test("while the server of an earlier svc runs, changes are refused until it is restarted", async () => {
   using host = installBinary();
   mkdirSync(host.configDir);
-  const release = claimConfigDir(host.configDir);
+  const release = await claimConfigDir(host.configDir);
   const add = ["token", "add", "anna", "--scope", "read"];
   const refused = await host.run(add);
   expect([refused.exitCode, refused.stderr]).toEqual([

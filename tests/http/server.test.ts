@@ -529,7 +529,7 @@ describe("one server a folder", () => {
     const before = readdirSync(stale.path, { recursive: true });
     expect(findRunningServer(stale.path)).toBeNull();
     expect(readdirSync(stale.path, { recursive: true })).toEqual(before);
-    claimConfigDir(stale.path)?.();
+    (await claimConfigDir(stale.path))?.();
     expect(existsSync(configFiles(stale.path).runFile)).toBe(false);
   });
 });

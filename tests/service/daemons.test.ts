@@ -46,9 +46,9 @@ test("nobody but this machine is asked", async () => {
   expect(await isHealthy(folder.path, { url: "http://203.0.113.1:1", pid: 1 })).toBe(false);
 });
 
-test("a file that is too large, or that no server can have written, names no server", () => {
+test("a file that is too large, or that no server can have written, names no server", async () => {
   using folder = temporaryFolder();
-  const release = claimConfigDir(folder.path);
+  const release = await claimConfigDir(folder.path);
   const { runFile } = configFiles(folder.path);
   const server = { url: "http://127.0.0.1:1", pid: 1 };
   writeRunFile(folder.path, server);
@@ -61,7 +61,7 @@ test("a file that is too large, or that no server can have written, names no ser
 testWith("mkfifo")("a pipe in place of a file is not waited for", async () => {
   using folder = temporaryFolder();
   const { runFile, serveLock, format } = configFiles(folder.path);
-  const release = claimConfigDir(folder.path);
+  const release = await claimConfigDir(folder.path);
   mkdirSync(join(runFile, ".."), { recursive: true });
   await $`mkfifo ${runFile} ${format}`;
   expect(findRunningServer(folder.path)).toBeNull();

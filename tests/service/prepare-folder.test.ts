@@ -1,9 +1,10 @@
 /** Giving `{config_dir}` the format of this svc: once, whole, and never under the server of an earlier one. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FORMAT, formatOf, formatText } from "../../src/lib/format";
+import { isLocked, withLock } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { claimConfigDir } from "../../src/lib/running-server";
@@ -25,6 +26,12 @@ function oldFolder() {
 const rowsOf = (path: string) => {
   using db = new Database(path);
   return ["files", "names"].map((table) => db.query(`SELECT * FROM ${table} ORDER BY 1, 2, 3`).all());
+};
+
+/** The lowest format that a svc must know to use the database. */
+const userVersion = (path: string) => {
+  using db = new Database(path, { readonly: true });
+  return db.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version;
 };
 
 const prepare = (configDir: string) => prepareFolder(configDir, silentLog);
@@ -89,7 +96,7 @@ test("a step that fails leaves the format as it was", async () => {
 
 test("under the server of an earlier svc nothing changes, and the user is told to restart it", async () => {
   using old = oldFolder();
-  const release = claimConfigDir(old.configDir);
+  const release = await claimConfigDir(old.configDir);
   await expect(prepare(old.configDir)).rejects.toThrow(
     "is of an earlier svc: restart it with this one first",
   );
@@ -114,6 +121,47 @@ test("a step that may not write, in a folder that can be written, is an error", 
   };
   await expect(prepareFolder(old.configDir, silentLog, 2, [{ to: 2, run }])).rejects.toThrow("not permitted");
   expect(existsSync(old.files.format)).toBe(false);
+});
+
+test("looking at a database gives the folder its format first, and is refused beside the server of an earlier svc", async () => {
+  const look = async (configDir: string) => {
+    await using made = testService({ configDir });
+    return (await made.service.history()).list({ limit: 1 });
+  };
+  using old = oldFolder();
+  const release = await claimConfigDir(old.configDir);
+  await expect(look(old.configDir)).rejects.toThrow("is of an earlier svc");
+  expect(userVersion(old.files.history)).toBe(0);
+  release?.();
+  expect(await look(old.configDir)).toHaveLength(1);
+  expect([userVersion(old.files.history), formatOf(old.configDir).format]).toEqual([FORMAT, FORMAT]);
+
+  using empty = temporaryFolder();
+  expect(await look(empty.path)).toEqual([]);
+  expect(readdirSync(empty.path)).toEqual([]);
+});
+
+test("a folder that a newer svc has taken over meanwhile is claimed by no server, and takes no more rows", async () => {
+  using old = oldFolder();
+  await using made = testService({ configDir: old.configDir });
+  const { service } = made;
+  const row = { event_type: "test", host_id: null, viewer_id: null, detail: null };
+  await (await service.audit())?.append(row);
+  writeFileSync(old.files.format, formatText(99, 99));
+  await expect(service.claimFolder()).rejects.toThrow("(format 99); this is svc");
+  await expect(Promise.resolve((await service.audit())?.append(row))).rejects.toThrow("(format 99)");
+});
+
+test("nobody gives the folder another format between the look of a server and its claim", async () => {
+  using old = oldFolder();
+  await prepare(old.configDir);
+  const claimed = await withLock(old.files.formatLock, () => {
+    const claiming = claimConfigDir(old.configDir).catch((error) => error);
+    expect(isLocked(old.files.serveLock)).toBe(false);
+    writeFileSync(old.files.format, formatText(99, 99));
+    return [claiming];
+  });
+  expect(String(await claimed[0])).toContain("(format 99)");
 });
 
 test("two processes at once give it the format once", async () => {
@@ -196,6 +244,16 @@ describe("a database", () => {
     db.run("PRAGMA user_version = 0");
     open(path).close();
     expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: 2 });
+  });
+
+  test("is marked before anything else in it changes", () => {
+    using folder = temporaryFolder();
+    const path = join(folder.path, "plans.db");
+    const prepare = () => {
+      throw new Error("killed");
+    };
+    expect(() => openDatabase(path, { synchronous: "NORMAL", prepare })).toThrow("killed");
+    expect(userVersion(path)).toBe(2);
   });
 
   test("that is not marked by its version may have any, as that of the audit log", () => {
