@@ -1,21 +1,31 @@
 /**
  * Work on many hosts at once, so that slow and dead hosts never hold up the others.
  *
- * A host that has not finished after {@link patienceFor} gives its slot to the next one and is waited for without a slot.
- * If it kept the slot, the whole would take (dead hosts ÷ slots) × timeout.
+ * A host that takes much longer than the others gives its slot to the next one and is waited for without a slot. If it kept the
+ * slot, the whole would take (dead hosts ÷ slots) × timeout.
  */
 
 /** How many hosts may be waited for without a slot. */
 const MAX_SLOW = 2_000;
 
-/** A twelfth of the timeout, which healthy hosts seldom need, and at most a quarter of a second. */
+/** The longest that a host keeps its slot: a twelfth of the timeout, and at most a quarter of a second. */
 export const patienceFor = (timeoutMs: number): number => Math.min(timeoutMs / 12, 250);
+
+/** Much longer than the others: this many times what half of them take. */
+const TIMES_USUAL = 4;
+
+/** The shortest that a host keeps its slot, in milliseconds: a pause of this process is no sign of a slow host. */
+const LEAST_MS = 10;
+
+/** By what each host moves what is taken for the usual time: up if it took longer, else down. So it is near the median soon. */
+const STEP = 1.1;
 
 /**
  * Starts `work` on each item in order, and resolves with the results in that order.
  *
  * @param pool.slots how many hosts have a slot at once.
- * @param pool.patienceMs after how many milliseconds a host gives up its slot; infinite to limit all hosts at work to `slots`.
+ * @param pool.patienceMs after how many milliseconds a host gives up its slot at the latest; infinite to limit all hosts at work
+ *   to `slots`.
  * @param work must not throw.
  */
 export function runPool<T, R>(
@@ -25,35 +35,44 @@ export function runPool<T, R>(
 ): Promise<R[]> {
   const { promise, resolve, reject } = Promise.withResolvers<R[]>();
   const results: R[] = new Array(items.length);
+  /** When each of those with a slot began, the first one first. */
+  const busy = new Map<number, number>();
   let next = 0;
-  let busy = 0;
   let slow = 0;
   let done = 0;
+  let usualMs = patienceMs / TIMES_USUAL;
+  let timer: Timer | undefined;
 
-  const begin = async (at: number, item: T) => {
-    busy++;
-    let hasSlot = true;
-    const giveUpSlot = () => {
-      hasSlot = false;
-      busy--;
-      slow++;
-      fill();
-    };
-    const timer = Number.isFinite(patienceMs) ? setTimeout(giveUpSlot, patienceMs) : undefined;
-    results[at] = await work(item);
-    clearTimeout(timer);
-    if (hasSlot) busy--;
-    else slow--;
+  const begin = async (at: number) => {
+    const began = performance.now();
+    busy.set(at, began);
+    results[at] = await work(items[at] as T);
+    usualMs *= performance.now() - began > usualMs ? STEP : 1 / STEP;
+    if (!busy.delete(at)) slow--;
     done++;
-    if (done === items.length) resolve(results);
-    else fill();
+    if (done < items.length) return fill();
+    clearTimeout(timer);
+    resolve(results);
+  };
+
+  const patience = () => Math.min(Math.max(usualMs * TIMES_USUAL, LEAST_MS), patienceMs);
+  const giveUpSlots = () => {
+    timer = undefined;
+    const before = performance.now() - patience();
+    for (const [at, began] of busy) {
+      if (began > before) break;
+      busy.delete(at);
+      slow++;
+    }
+    fill();
   };
 
   const fill = () => {
-    while (busy < slots && slow < MAX_SLOW && next < items.length) {
-      const at = next++;
-      begin(at, items[at] as T).catch(reject);
-    }
+    while (busy.size < slots && slow < MAX_SLOW && next < items.length) begin(next++).catch(reject);
+    const [first] = busy.values();
+    if (timer || first === undefined || next === items.length || !Number.isFinite(patienceMs)) return;
+    // Rounded up: a timer that is early would only begin another one.
+    timer = setTimeout(giveUpSlots, Math.ceil(first + patience() - performance.now()));
   };
 
   if (items.length === 0) resolve([]);

@@ -46,6 +46,34 @@ describe("a pool", () => {
     expect(quick).toBe(3);
   });
 
+  test("gives up the slots of the dead as soon as others would have ended", async () => {
+    const dead = Promise.withResolvers<void>();
+    let quick = 0;
+    const items = Array.from({ length: 500 }, (_, nth) => (nth % 2 === 0 ? "quick" : "dead"));
+    const began = performance.now();
+    let startedMs = 0;
+    await runPool(items, { slots: 4, patienceMs: 1_000 }, async (item) => {
+      if (item === "dead") return dead.promise;
+      await nextTurn();
+      if (++quick < items.length / 2) return;
+      startedMs = performance.now() - began;
+      dead.resolve();
+    });
+    // 250 of them, four at once, would keep their slots for a minute.
+    expect(startedMs).toBeLessThan(10_000);
+  });
+
+  test("waits for as long as hosts usually take, where all are slow", async () => {
+    let atWork = 0;
+    let most = 0;
+    await runPool(Array.from({ length: 24 }), { slots: 4, patienceMs: 5_000 }, async () => {
+      most = Math.max(most, ++atWork);
+      await Bun.sleep(25);
+      atWork--;
+    });
+    expect(most).toBe(4);
+  });
+
   test("fails as a whole when the work throws, which is a bug", async () => {
     const work = async () => {
       throw new Error("a bug");
