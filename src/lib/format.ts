@@ -56,16 +56,25 @@ export function formatOf(configDir: string): FolderFormat {
   );
 }
 
+/** What is to read a folder: the version of a svc, and the newest format that it knows. */
+export interface Reader {
+  readonly version: string;
+  readonly format: number;
+}
+
 /**
  * Nothing of a newer svc is used: this one could misread and damage it.
  *
- * @throws a `conflict` failure for the folder of a svc that this one does not understand; as {@link formatOf}.
+ * @param reader another svc that is to read the folder; default: this one.
+ * @throws a `conflict` failure for the folder of a svc that this one, or the reader, does not understand; as {@link formatOf}.
  */
-export function requireKnownFormat(configDir: string): void {
+export function requireKnownFormat(configDir: string, reader?: Reader): void {
   const { needs, svc } = formatOf(configDir);
-  if (needs <= FORMAT) return;
+  if (needs <= (reader?.format ?? FORMAT)) return;
   const theirs = `svc ${printable(svc, 40)} (format ${needs})`;
   throw conflict(
-    `${configDir} was written by ${theirs}; this is svc ${version} (format ${FORMAT}): use that version, or a backup from before it`,
+    reader
+      ? `${configDir} was written by ${theirs}; the new program is svc ${reader.version} (format ${reader.format}): use that version, or a backup from before it`
+      : `${configDir} was written by ${theirs}; this is svc ${version} (format ${FORMAT}): use that version, or a backup from before it`,
   );
 }

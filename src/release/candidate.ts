@@ -6,6 +6,7 @@
 import { chmodSync, chownSync, copyFileSync, readFileSync, rmSync, statSync } from "node:fs";
 import * as v from "valibot";
 import { badInput, conflict, messageOf, rejected, systemCode } from "../lib/errors";
+import type { Reader } from "../lib/format";
 import { lookThrough } from "../lib/look";
 import { runProgram } from "../lib/run-program";
 import { printable } from "../lib/sanitize";
@@ -31,7 +32,12 @@ export interface Candidate {
 /** How long the new program may take to say what it is, in milliseconds. */
 const ANSWER_MS = 30_000;
 
-const SAID = v.object({ version: v.string(), target: v.string() });
+const SAID = v.object({
+  version: v.string(),
+  target: v.string(),
+  /** The first builds of 0.1.0 do not say it. */
+  format: v.optional(v.pipe(v.number(), v.integer()), 1),
+});
 
 /**
  * The version that a trusted comment claims, where it is for this target and may be installed.
@@ -61,7 +67,7 @@ export function acceptable(
 /**
  * Copies the candidate beside the program, verifies it, and has it say its version.
  *
- * @returns its version; from then on it is in place for `swap`.
+ * @returns its version, and the newest format of `{config_dir}` that it knows; from then on it is in place for `swap`.
  * @throws why it is not taken, as a failure; the system error where it cannot be copied. Then nothing of it is left.
  */
 export async function admit(
@@ -69,7 +75,7 @@ export async function admit(
   { file, signature }: Candidate,
   key: PublicKey,
   allowDowngrade: boolean,
-): Promise<string> {
+): Promise<Reader> {
   const { fresh } = upgradeFiles(own.binary);
   const signed = readSignature(signature);
   // Before a large file is copied for nothing.
@@ -77,8 +83,7 @@ export async function admit(
   try {
     copyProgram(own.binary, file, fresh);
     const version = acceptable(await verify(key, signed, fresh), own, allowDowngrade);
-    await requireSays(fresh, version, own.target);
-    return version;
+    return { version, format: await requireSays(fresh, version, own.target) };
   } catch (error) {
     rmSync(fresh, { force: true });
     throw error;
@@ -114,8 +119,11 @@ function copyProgram(binary: string, file: string, fresh: string): void {
   syncFile(fresh);
 }
 
-/** @throws `rejected` when it does not start here, or is something else than was signed. */
-async function requireSays(program: string, version: string, target: string): Promise<void> {
+/**
+ * @returns the newest format that it knows.
+ * @throws `rejected` when it does not start here, or is something else than was signed.
+ */
+async function requireSays(program: string, version: string, target: string): Promise<number> {
   let said: v.InferOutput<typeof SAID>;
   try {
     const printed = await runProgram([program, "version", "--json"], ANSWER_MS);
@@ -127,4 +135,5 @@ async function requireSays(program: string, version: string, target: string): Pr
     const found = printable(`${said.version} for ${said.target}`, 200);
     throw rejected(`the new binary says that it is ${found}, and was signed as ${version} for ${target}`);
   }
+  return said.format;
 }

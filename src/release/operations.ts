@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { field, flag, path } from "../core/fields";
 import { operation } from "../core/operation";
 import { unavailable } from "../lib/errors";
+import { FORMAT, requireKnownFormat } from "../lib/format";
 import { commit, compiled, programPath, releaseKey, target, version } from "../version";
 import type { Daemon } from "./upgrade";
 
@@ -36,6 +37,8 @@ export const showVersion = operation({
     target: v.string(),
     /** The public key of minisign that verifies releases; null in a build without one. */
     release_key: v.nullable(v.string()),
+    /** The newest format of `{config_dir}` that it knows. */
+    format: v.number(),
     /** With `check` only. */
     release: v.exactOptional(
       v.object({
@@ -52,7 +55,7 @@ export const showVersion = operation({
     ),
   }),
   async run(_service, { check, public_key }, { signal }) {
-    const own = { version, commit, target, release_key: releaseKey || null };
+    const own = { version, commit, target, release_key: releaseKey || null, format: FORMAT };
     if (check === undefined) return own;
     const [{ readIndex }, { verifyingKey }, { compareVersions }] = await Promise.all([
       import("./check"),
@@ -75,6 +78,7 @@ export const showVersion = operation({
 
 /** What upgrades the program of this process. */
 interface UpgradeUses {
+  readonly configDir: string;
   /** Those that run it. @param binary absolute, without links. */
   daemonsRunning(binary: string): Promise<readonly Daemon[]>;
 }
@@ -131,6 +135,7 @@ export const upgradeHere = operation({
         id: crypto.randomUUID(),
         allowDowngrade: allow_downgrade,
         daemons: await service.daemonsRunning(binary),
+        requireReadable: (reader) => requireKnownFormat(service.configDir, reader),
         announce(next) {
           caller.signal.throwIfAborted();
           return caller.announce(`upgrade ${version} -> ${next} by the key ${key.id}`);

@@ -7,6 +7,7 @@
 import { accessSync, chmodSync, constants, mkdirSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { conflict, forbidden, messageOf, systemCode, unavailable } from "../lib/errors";
+import type { Reader } from "../lib/format";
 import { tryLock } from "../lib/lock";
 import { admit, type Candidate, type Own } from "./candidate";
 import { goBack, readState, swap, type UpgradeState, upgradeFiles, writeState } from "./files";
@@ -25,7 +26,7 @@ export interface Daemon {
   /** Begins to start it anew. @throws a failure where that cannot be asked for. */
   restart(): Promise<void>;
   /** @throws a failure where its folder now has a format that this version cannot read. */
-  readonly requireReadable: () => void;
+  readonly requireReadable: (reader?: Reader) => void;
   /** Whether another process than `pid` answers, and is of that version where it says one. Never throws. */
   isReady(pid: number | null, version: string): Promise<boolean>;
 }
@@ -39,6 +40,8 @@ export interface UpgradeOptions extends Own {
   readonly dryRun?: boolean;
   /** Those that run the program. */
   readonly daemons: readonly Daemon[];
+  /** @throws as that of a daemon, for the folder that counts where no daemon runs the program. */
+  readonly requireReadable: (reader: Reader) => void;
   /** Called once the new program is verified, before anything is replaced. When it throws, nothing is. */
   announce(version: string): Promise<void>;
   /** How long daemons may take until they are ready, in milliseconds (default {@link READY_MS}). */
@@ -78,7 +81,14 @@ export async function upgrade(candidate: Candidate, options: UpgradeOptions): Pr
       throw conflict(`this runs inside ${name}, which it would restart: run it from a shell of the host`);
   }
   using _lock = lock(binary);
-  const to = await admit(options, candidate, key, allowDowngrade);
+  const admitted = await admit(options, candidate, key, allowDowngrade);
+  const to = admitted.version;
+  try {
+    for (const { requireReadable } of daemons.length > 0 ? daemons : [options]) requireReadable(admitted);
+  } catch (error) {
+    rmSync(upgradeFiles(binary).fresh, { force: true });
+    throw error;
+  }
   const running = daemons.filter((daemon) => daemon.answering() !== null);
   const restarted = running.map(({ name }) => name);
   if (options.dryRun) {
@@ -149,12 +159,24 @@ export async function upgrade(candidate: Candidate, options: UpgradeOptions): Pr
   }
 }
 
-/** @throws `conflict` for a program of a package, `forbidden` where this user may not write it. */
-function requireMayReplace(binary: string): void {
-  // File Hierarchy Standard 3.0, 4.4: local programs are in /usr/local/bin. Homebrew keeps its own in Cellar.
-  if (/^\/usr\/s?bin\/|\/Cellar\//.test(binary)) {
-    throw conflict(`${binary} belongs to a package manager: upgrade the package`);
-  }
+/** What updates a program of a package, by where package managers keep theirs. */
+const PACKAGED: ReadonlyArray<readonly [RegExp, string]> = [
+  // File Hierarchy Standard 3.0, 4.4: local programs are in /usr/local/bin.
+  [/^\/usr\/s?bin\//, "upgrade the package (`apt upgrade`, `dnf upgrade`)"],
+  [/\/Cellar\//, "upgrade the package (`brew upgrade`)"],
+  [/\\scoop\\apps\\/i, "upgrade the package (`scoop update`)"],
+  [/\\WinGet\\(Packages|Links)\\/i, "upgrade the package (`winget upgrade`)"],
+];
+
+/** @throws `conflict` for a program of a package. */
+export function requireNoPackage(binary: string): void {
+  const [, advice] = PACKAGED.find(([place]) => place.test(binary)) ?? [];
+  if (advice !== undefined) throw conflict(`${binary} belongs to a package manager: ${advice}`);
+}
+
+/** @throws as {@link requireNoPackage}; `forbidden` where this user may not write its folder. */
+export function requireMayReplace(binary: string): void {
+  requireNoPackage(binary);
   try {
     accessSync(dirname(binary), constants.W_OK);
   } catch (error) {

@@ -34,7 +34,7 @@ export async function daemonsRunning(binary: string): Promise<Daemon[]> {
       for (const line of restart.slice(0, -1)) await runProgram(line, ASKED_MS).catch(() => {});
       await runProgram(last, ASKED_MS);
     },
-    requireReadable: () => requireKnownFormat(configDir),
+    requireReadable: (reader) => requireKnownFormat(configDir, reader),
     async isReady(pid, version) {
       const server = findRunningServer(configDir);
       if (!server || server.pid === pid || (server.version ?? version) !== version) return false;

@@ -21,6 +21,7 @@ const options: UpgradeOptions = {
     },
   ],
   announce: async () => {},
+  requireReadable() {},
   after(name) {
     const times = (seen.get(name) ?? 0) + 1;
     seen.set(name, times);

@@ -5,16 +5,24 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { signFile } from "../../build/package/sign";
+import { formatText, type Reader, requireKnownFormat } from "../../src/lib/format";
+import { configFiles } from "../../src/lib/paths";
 import { isUnderWay, readState, upgradeFiles } from "../../src/release/files";
-import { type Daemon, interruption, type UpgradeOptions, upgrade } from "../../src/release/upgrade";
+import {
+  type Daemon,
+  interruption,
+  requireNoPackage,
+  type UpgradeOptions,
+  upgrade,
+} from "../../src/release/upgrade";
 import { temporaryFolder, testWith } from "../support";
 import { makeKey } from "./support";
 
 const TARGET = "linux-x64";
 
 /** A program that says what it is. */
-const script = (version: string, target = TARGET) =>
-  `#!/bin/sh\necho '${JSON.stringify({ version, target })}'\n`;
+const script = (version: string, target = TARGET, format?: number) =>
+  `#!/bin/sh\necho '${JSON.stringify({ version, target, format })}'\n`;
 
 /** A program of version 0.1.0, and a signed one of `version`, in a folder of its own. */
 async function installed(
@@ -31,6 +39,7 @@ async function installed(
     ...{ binary, version: "0.1.0", target: TARGET, id: "one", key: secret.publicKey, allowDowngrade: false },
     daemons: [],
     announce: async () => {},
+    requireReadable() {},
     readyMs: 0,
   };
   const run = (more: Partial<UpgradeOptions> = {}) =>
@@ -95,8 +104,8 @@ test("the old program is put back, and its daemon started, where that is not rea
 test("the new program stays where the old one cannot read the folder any more, and the user reads what to do", async () => {
   using host = await installed("0.2.0");
   const own = daemon(host.binary, []);
-  const requireReadable = () => {
-    throw new Error("it has format 3");
+  const requireReadable = (reader?: Reader) => {
+    if (!reader) throw new Error("it has format 3");
   };
   await expect(host.run({ daemons: [{ ...own, requireReadable }] })).rejects.toThrow(
     "0.2.0 was not ready within 0 s, and stays in place, since 0.1.0 cannot use the folder of the daemon any more (it has format 3): repair",
@@ -248,6 +257,35 @@ describe("refused, and nothing of it runs or stays:", () => {
     const own = { ...daemon(host.binary, []), mayRestart: false };
     await expect(host.run({ daemons: [own] })).rejects.toThrow("only root may start it anew");
     await expect(host.run({ binary: "/usr/bin/svc" })).rejects.toThrow("belongs to a package manager");
+  });
+
+  test.each([
+    ["/opt/homebrew/Cellar/svc/0.1.0/bin/svc", "brew upgrade"],
+    ["C:\\Users\\ann\\scoop\\apps\\svc\\0.1.0\\svc.exe", "scoop update"],
+    [
+      "C:\\Users\\ann\\AppData\\Local\\Microsoft\\WinGet\\Packages\\svc.svc_1\\svc-0.1.0-windows-x64\\svc.exe",
+      "winget upgrade",
+    ],
+    ["C:\\Program Files\\WinGet\\Packages\\svc.svc_1\\svc.exe", "winget upgrade"],
+  ])("a program of another package manager: %s", (binary, advice) => {
+    expect(() => requireNoPackage(binary)).toThrow(`upgrade the package (\`${advice}\`)`);
+  });
+
+  test("a program that cannot read the folder of a daemon, or of this user where there is none", async () => {
+    using folder = temporaryFolder();
+    writeFileSync(configFiles(folder.path).format, formatText(2, 2));
+    const requireReadable = (reader?: Reader) => requireKnownFormat(folder.path, reader);
+    const message =
+      "was written by svc 0.0.0-source (format 2); the new program is svc 0.0.9 (format 1): use";
+    using silent = await installed("0.0.9");
+    const own = { ...daemon(silent.binary, ["0.0.9"]), requireReadable, answering: () => null };
+    for (const options of [{ daemons: [own] }, { requireReadable }, { requireReadable, dryRun: true }])
+      await expect(silent.run({ allowDowngrade: true, ...options })).rejects.toThrow(message);
+    expect([silent.says(), existsSync(upgradeFiles(silent.binary).fresh)]).toEqual([script("0.1.0"), false]);
+    expect(readState(silent.binary)).toBeNull();
+
+    using host = await installed("0.0.9", { says: script("0.0.9", TARGET, 2) });
+    expect(await host.run({ allowDowngrade: true, requireReadable })).toMatchObject({ to: "0.0.9" });
   });
 
   test("an upgrade that would end itself with the daemon", async () => {
