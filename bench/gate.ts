@@ -4,7 +4,7 @@
 import { join } from "node:path";
 import { type Figure, mebibytes } from "./support";
 
-const ALLOWED_BYTES = 64 * 1_048_576;
+const ALLOWED_BYTES = 48 * 1_048_576;
 
 export async function bench(): Promise<Figure[]> {
   const program = join(import.meta.dir, "programs", "flood.ts");

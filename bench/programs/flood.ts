@@ -4,7 +4,8 @@
  * bytes more are resident afterwards.
  */
 import { createClientResolver } from "../../src/http/client-address";
-import { createGate, LOCKOUT_GUESSES } from "../../src/http/gate";
+import { createGate } from "../../src/http/gate";
+import { LOCKOUT_GUESSES } from "../../src/http/guesses";
 import { digestToken, ownerToken } from "../../src/trust/scopes";
 
 const CLIENTS = 1_000_000;

@@ -6,11 +6,12 @@
  * Memory is bounded whatever arrives, and no flood frees a client that is locked out.
  */
 import type { Grant } from "../core/rights";
-import { createBuckets, type Rate, RecentMap } from "../lib/buckets";
+import { createBuckets, type Rate } from "../lib/buckets";
 import { tooMany } from "../lib/errors";
 import { digestToken, type GrantOf, type TokensInForce } from "../trust/scopes";
 import { isMistyped } from "../trust/token";
 import { type Answer, after, type Exchange, type Handler, type Step } from "./exchange";
+import { createGuesses } from "./guesses";
 import type { RequestMetrics } from "./measure";
 import { errorResponse } from "./responses";
 
@@ -149,10 +150,6 @@ interface Limited {
   readonly guess: boolean;
 }
 
-/** This many wrong tokens within {@link LOCKOUT_WINDOW_MS} lock a client out for as long again. */
-export const LOCKOUT_GUESSES = 8;
-export const LOCKOUT_WINDOW_MS = 60_000;
-
 /**
  * Requests of one client that come too late, such as those for a join string that is used up: a thousand hosts behind one
  * address get their reason, and then as many a minute.
@@ -167,12 +164,6 @@ const PROOFS: Rate = { ratePerMinute: 6_000, burst: 12_000 };
 
 /** What one costs that proves something false, or nothing. */
 export const FALSE_PROOF = 20;
-
-/** Clients whose guesses are kept; those unseen for longest are dropped first. */
-const MAX_CLIENTS = 32_768;
-
-/** The most clients locked out at a time. To reach it takes 2,000 guesses a second; see `check` for what happens then. */
-const MAX_LOCKED = 131_072;
 
 export type Gate = ReturnType<typeof createGate>;
 
@@ -197,38 +188,13 @@ export function createGate(
    */
   const spend = (client: string, { name }: Grant, now: number, isRoutine: boolean): number =>
     spendPass(`${client} ${name ?? ""}${isRoutine ? " routine" : ""}`, now);
-  const guesses = new RecentMap<number[]>(MAX_CLIENTS);
-  const lockedUntil = new Map<string, number>();
-
-  /** Locks end in the order in which they were made, so those that have ended are at the front. */
-  const forgetEnded = (now: number) => {
-    for (const [client, until] of lockedUntil) {
-      if (until > now) return;
-      lockedUntil.delete(client);
-    }
-  };
-
-  const countGuess = (client: string, now: number): number | undefined => {
-    const recent = (guesses.get(client) ?? []).filter((at) => at > now - LOCKOUT_WINDOW_MS);
-    recent.push(now);
-    if (recent.length < LOCKOUT_GUESSES) {
-      guesses.set(client, recent);
-      if (lockedUntil.size < MAX_LOCKED) return undefined;
-    }
-    forgetEnded(now);
-    const until = now + LOCKOUT_WINDOW_MS;
-    if (lockedUntil.size >= MAX_LOCKED) return until;
-    if (recent.length < LOCKOUT_GUESSES) return undefined;
-    guesses.delete(client);
-    lockedUntil.set(client, until);
-    return undefined;
-  };
+  const guesses = createGuesses();
 
   return {
     /**
      * Decides on one request and counts it.
      *
-     * With {@link MAX_LOCKED} clients locked out, any further wrong token is answered as locked out.
+     * With as many clients locked out as there may be, any further wrong token is answered as locked out.
      *
      * @param client the client's `key` (`client-address.ts`).
      * @param authorization the header, or null when there is none.
@@ -242,7 +208,7 @@ export function createGate(
       now: number,
       { isRelay = false, isRoutine = false } = {},
     ): Verdict {
-      const until = lockedUntil.get(client) ?? 0;
+      const until = guesses.lockedUntil(client);
       const locked = until > now;
       // While a client is locked out, not even the time of an answer may show whether a guess is right.
       const grantOf = locked ? generated : anyToken;
@@ -256,7 +222,7 @@ export function createGate(
         return wait === 0 ? { kind: "pass", grant: seen(grant) } : limited("rate_limited", wait, false);
       }
       if (locked) return limited("locked_out", until - now, false);
-      const full = guess ? countGuess(client, now) : undefined;
+      const full = guess ? guesses.count(client, now) : undefined;
       if (full !== undefined) return limited("locked_out", full - now, guess);
       const wait = spendRefusal(client, now);
       return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);

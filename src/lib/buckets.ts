@@ -4,6 +4,8 @@
  * The promise: memory is bounded, however many there are.
  */
 
+import { RecentNumbers } from "./number-table";
+
 export interface Rate {
   /** How often in a minute; 0 for no limit. */
   readonly ratePerMinute: number;
@@ -26,15 +28,17 @@ export function createBuckets({
 }: Rate): (client: string, now: number, cost?: number) => number {
   if (ratePerMinute === 0) return () => 0;
   const perMs = ratePerMinute / 60_000;
-  const buckets = new RecentMap<{ level: number; at: number }>(MAX_BUCKETS);
+  // Of each: its level, and when that was.
+  const buckets = new RecentNumbers(MAX_BUCKETS, [burst, 0]);
   return (client, now, cost = 1) => {
-    const bucket = buckets.get(client) ?? { level: burst, at: now };
-    bucket.level = Math.min(burst, bucket.level + (now - bucket.at) * perMs);
-    bucket.at = now;
-    buckets.set(client, bucket);
-    if (bucket.level < 1) return (1 - bucket.level) / perMs;
-    bucket.level -= cost;
-    return 0;
+    const bucket = buckets.touch(client);
+    const { numbers } = buckets;
+    const since = now - (numbers[bucket + 1] ?? now);
+    const level = Math.min(burst, (numbers[bucket] ?? burst) + since * perMs);
+    const isEmpty = level < 1;
+    numbers[bucket] = isEmpty ? level : level - cost;
+    numbers[bucket + 1] = now;
+    return isEmpty ? (1 - level) / perMs : 0;
   };
 }
 

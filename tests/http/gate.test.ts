@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Grant } from "../../src/core/rights";
-import { createGate, type Gate, LOCKOUT_GUESSES, LOCKOUT_WINDOW_MS } from "../../src/http/gate";
+import { createGate, type Gate } from "../../src/http/gate";
+import { LOCKOUT_GUESSES, LOCKOUT_WINDOW_MS } from "../../src/http/guesses";
 import { digestToken, ownerToken, sameToken } from "../../src/trust/scopes";
 
 const TOKEN = "the-right-token";
