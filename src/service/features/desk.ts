@@ -1,0 +1,192 @@
+/**
+ * This process as a desk, and as a host of one: the address book, the ways to hosts (addresses, links, NATS), and the desk that this
+ * host has joined.
+ */
+import { existsSync } from "node:fs";
+import type { Via } from "../../client/carrier";
+import { messageOf } from "../../lib/errors";
+import { once } from "../../lib/once";
+import { findRunningServer } from "../../lib/running-server";
+import type { Service } from "../interface";
+import type { Shared } from "../shared";
+
+type Features = Pick<
+  Service,
+  | "addressBook"
+  | "poller"
+  | "joinStrings"
+  | "hub"
+  | "openHub"
+  | "hostLink"
+  | "natsHost"
+  | "natsDesk"
+  | "natsKey"
+  | "natsCarrier"
+  | "deskWith"
+  | "membership"
+  | "deskTokens"
+  | "ownPin"
+>;
+
+/** The features of a desk and of its hosts, and what the process looks after of them. */
+export interface DeskFeatures extends Features {
+  /** Whether the host with this address is known to be away. */
+  isGone(address: string): boolean;
+  /** Whether it is not there yet and may be in a moment. */
+  isExpected(address: string): boolean;
+  /** Starts or ends the link to the desk of this host where that has changed. */
+  lookAtDesk(): Promise<void>;
+  /** The same for the connection of this desk to its NATS server. */
+  lookAtNats(): Promise<void>;
+  /** Ends the link to the desk of this host. Undefined where there is none. */
+  stopLink(): Promise<void> | undefined;
+}
+
+export function deskFeatures(shared: Shared): DeskFeatures {
+  const {
+    configDir,
+    files,
+    options,
+    log,
+    publish,
+    observed,
+    tokens,
+    made,
+    phase,
+    feature,
+    stoppable,
+    prepareFor,
+  } = shared;
+  /** Whether this host had a membership when it looked last. */
+  let hasJoined = false;
+  let leaving: Promise<void> | undefined;
+  const presence = once(async () => (await import("../../fleet/presence")).createPresence(observed));
+  const linkHub = stoppable(async () => {
+    const { openHub } = await import("../links");
+    made.hub = await openHub(shared.service, publish, await presence());
+    return made.hub;
+  });
+  const linkWay = stoppable(async () => (await import("../../link/via")).createLinkWay(shared.service));
+  const keeper = once(async () =>
+    (await import("../links")).createHostLink(shared.service, configDir, tokens.prolong),
+  );
+  const overNats = stoppable(async () => {
+    const { service } = shared;
+    const { createDeskOverNats } = await import("../nats");
+    const reached = (label: string) => made.plans?.runner.hostUp(label);
+    const others = await service.otherPlans();
+    made.nats = createDeskOverNats(
+      {
+        ...{ reached, log, addressBook: service.addressBook },
+        async heardPlans(heard) {
+          try {
+            const adopted = others.heard(heard);
+            const plans = await service.existingPlans();
+            if (plans?.yieldTo(heard.name, adopted)) made.nats?.current()?.plansChanged();
+          } catch (error) {
+            log.warn(`the plans of other desks are not kept: ${messageOf(error)}`);
+          }
+        },
+        async ownPlans() {
+          const plans = await service.existingPlans();
+          return plans ? (await import("../../plans/others")).announced(plans) : [];
+        },
+      },
+      configDir,
+      presence,
+    );
+    return made.nats;
+  });
+  /** What knows which hosts are there that are reached like this. */
+  const hostsBy = (address: string) => {
+    if (address.startsWith("link:")) return made.hub ?? null;
+    return address.startsWith("nats:") ? made.nats?.current()?.presence : undefined;
+  };
+  /** Whether this server is only about to know which hosts are there that are reached like this. */
+  const isStarting = (address: string) =>
+    address.startsWith("link:")
+      ? options.hub === true
+      : address.startsWith("nats:") && phase.runsJobs && !phase.hasLooked && existsSync(files.nats);
+  const keyIn = (address: string) => address.slice(address.indexOf(":") + 1);
+  const membership = async () => (await import("../../join/membership")).readMembership(files.desk);
+
+  return {
+    membership,
+    isGone: (address) => hostsBy(address)?.isGone(keyIn(address)) ?? false,
+    isExpected: (address) => hostsBy(address)?.isExpected(keyIn(address)) ?? isStarting(address),
+    async lookAtDesk() {
+      const joined = existsSync(files.desk);
+      if (joined || hasJoined) await (await keeper()).look();
+      hasJoined = joined;
+    },
+    async lookAtNats() {
+      if (phase.runsJobs && (made.nats || existsSync(files.nats))) await (await overNats()).look();
+    },
+    stopLink() {
+      if (hasJoined) leaving ??= keeper().then((link) => link.stop());
+      return leaving;
+    },
+    addressBook: feature(async () => {
+      const [{ createAddressBook }, { createRefusals }] = await Promise.all([
+        import("../../fleet/address-book"),
+        import("../../client/refusals"),
+      ]);
+      const lock = files.adminLock;
+      const refusals = createRefusals({ file: files.refusedTokens, lock });
+      const via: Via = async (...asked) => (await linkWay()).via(...asked);
+      const natsVia: Via = async (...asked) => (await overNats()).via(...asked);
+      const ways = { "link:": via, "nats:": natsVia };
+      return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish, ways);
+    }),
+    poller: feature(async () => {
+      const [{ createPoller }, { createFollower }] = await Promise.all([
+        import("../../fleet/poll"),
+        import("../../fleet/follow"),
+      ]);
+      return createPoller(createFollower(shared.service), await presence());
+    }),
+    joinStrings: feature(
+      async () => {
+        await prepareFor(files.joinStrings);
+        return (await import("../../join/join-strings")).createJoinStrings(files.joinStrings, publish);
+      },
+      (strings) => strings.close(),
+    ),
+    hub: () => made.hub ?? null,
+    async openHub() {
+      return options.hub ? linkHub() : null;
+    },
+    async hostLink() {
+      return (await keeper()).state();
+    },
+    async natsHost() {
+      return (await keeper()).natsState();
+    },
+    natsDesk: () => made.nats?.current() ?? null,
+    async natsKey() {
+      return (await import("../../nats/host-key")).openHostKey(files.natsKey);
+    },
+    async natsCarrier(id, name, proof) {
+      if (!existsSync(files.nats)) return null;
+      const { mintHost, readDeskPart, requireProof } = await import("../../nats/desk-part");
+      const part = readDeskPart(files.nats);
+      if (part?.host_signer === undefined) return null;
+      requireProof(id, proof);
+      return { kind: "nats", id, server: part.server, jwt: mintHost(part, id, name) };
+    },
+    async deskWith(token) {
+      const joined = await membership();
+      return joined?.token === token ? joined.desk : null;
+    },
+    deskTokens: tokens.forDesks,
+    async ownPin() {
+      const running = findRunningServer(configDir);
+      if (running?.pin !== undefined) return running.pin;
+      const [{ ownPair }, { spkiPin }] = await Promise.all([
+        import("../../trust/tls"),
+        import("../../lib/spki"),
+      ]);
+      return spkiPin((await ownPair(files)).cert);
+    },
+  };
+}

@@ -1,0 +1,86 @@
+/**
+ * The plans of this desk, what it knows of those of others, and the jobs of plans that this host takes.
+ */
+import { existsSync } from "node:fs";
+import { shareOf } from "../../core/rights";
+import { once } from "../../lib/once";
+import type { Service } from "../interface";
+import type { Shared } from "../shared";
+import type { DeskFeatures } from "./desk";
+
+type Features = Pick<Service, "planJobs" | "plans" | "runBroadcast" | "otherPlans" | "existingPlans">;
+
+export function planFeatures(
+  shared: Shared,
+  { isGone, isExpected }: Pick<DeskFeatures, "isGone" | "isExpected">,
+): Features {
+  const { files, log, events, publish, tokens, made, phase, feature, stoppable, prepareFor, stopLast } =
+    shared;
+  return {
+    planJobs: feature(async () => {
+      const [{ createPlanJobs }, { openSeenJobs }] = await Promise.all([
+        import("../../plans/job/accept"),
+        import("../../plans/job/seen"),
+      ]);
+      const { executor, runs } = shared.service;
+      const jobs = createPlanJobs({
+        ...{ folder: files.jobFiles, log, executor, runs },
+        seen: () => openSeenJobs(files.seenJobs),
+        async signer(token) {
+          const membership = (await import("../../join/membership")).readMembership(files.desk);
+          return membership?.token === token ? membership : null;
+        },
+      });
+      // Runs end while they stop, and say how.
+      stopLast(() => jobs.close());
+      return jobs;
+    }),
+    plans: stoppable(async () => {
+      const [{ createPlans }, { createDelivery }, { openSigningKey }] = await Promise.all([
+        import("../../plans/plans"),
+        import("../../plans/deliver"),
+        import("../../trust/identity"),
+      ]);
+      const { deliver, cancel: cancelJob } = createDelivery(() => openSigningKey(files.deskKey));
+      await prepareFor(files.plans);
+      made.plans = createPlans({
+        ...{ files, log, events, deliver, cancelJob, endings: tokens.endings },
+        others: await shared.service.otherPlans(),
+        publish(type, data) {
+          publish(type, data);
+          if (type.name !== "plan.target") made.nats?.current()?.plansChanged();
+        },
+        book: await shared.service.addressBook(),
+        ...{ isGone, isExpected },
+        goesOn: () => phase.runsJobs,
+      });
+      return made.plans;
+    }),
+    async runBroadcast({ input, hosts, commands, scope, maxFailures, maxParallel, grant, ...about }) {
+      const [{ writeContent }, { MAX_EXPIRES_S }] = await Promise.all([
+        import("../../plans/job/content"),
+        import("../../plans/plan"),
+      ]);
+      const { on, ...waiting } = about;
+      const { canary, delivery_timeout_s, timeout_s, actions, stop_on_error } = input;
+      const names = [...new Set(commands)];
+      const parts = { actions, commands: names, stop_on_error, timeout_s, scope };
+      const { content, digest } = writeContent(parts, Number.POSITIVE_INFINITY);
+      const first = Math.min(canary, hosts.length);
+      const rounds = Math.ceil(hosts.length / maxParallel);
+      await (await shared.service.plans()).attend({
+        ...{ ...waiting, content, content_digest: digest, client: shareOf(grant), grant },
+        hosts,
+        spec: {
+          ...{ kind: "broadcast", on, commands: names, delivery_timeout_s, timeout_s },
+          waves: first > 0 && first < hosts.length ? [first, hosts.length] : [hosts.length],
+          ...{ pause_s: 0, max_failures: maxFailures, queue: false, max_parallel: maxParallel },
+          // Hosts know its jobs for a week after that: no longer than it can take.
+          expires_s: Math.min(MAX_EXPIRES_S, 3_600 + Math.ceil(rounds * (delivery_timeout_s + timeout_s))),
+        },
+      });
+    },
+    otherPlans: once(async () => (await import("../../plans/others")).createOtherPlans(files.otherPlans)),
+    existingPlans: async () => (existsSync(files.plans) ? shared.service.plans() : null),
+  };
+}

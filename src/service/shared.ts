@@ -1,0 +1,84 @@
+/**
+ * What the features of a process are made with (`features/`).
+ */
+import type * as v from "valibot";
+import type { Publish } from "../core/events";
+import type { Recordings } from "../desktop/screen/record/recordings";
+import type { Screens } from "../desktop/screen/screens";
+import type { Bus } from "../events/bus";
+import type { Log } from "../lib/log";
+import type { configFiles } from "../lib/paths";
+import type { LinkHub } from "../link/hub";
+import type { iceOfFlags } from "../peers/ice";
+import type { Sessions } from "../peers/sessions";
+import type { Plans } from "../plans/plans";
+import type { Runs } from "../runs/runs";
+import type { Scheduler } from "../scheduler/scheduler";
+import type { Syncs } from "../sync/manager";
+import type { createRevocations } from "../trust/revocations";
+import type { Collector } from "../witness/collector";
+import type { Service } from "./interface";
+import type { DeskOverNats } from "./nats";
+import type { SERVICE_OPTIONS } from "./options";
+import type { createTokenUses } from "./token-uses";
+
+/** What has been made so far, for those that look and do not make it. */
+export interface Made {
+  scheduler?: Scheduler;
+  runs?: Runs;
+  sessions?: Sessions;
+  syncs?: Syncs;
+  screens?: Screens;
+  recordings?: Recordings;
+  hub?: LinkHub;
+  nats?: DeskOverNats;
+  plans?: Plans;
+  /** Set once the logs of hosts are watched. */
+  collector?: () => Promise<Collector>;
+}
+
+/** Whether this process is a server, and how far it is. */
+export interface Phase {
+  /** Whether it runs jobs, plans and links. */
+  runsJobs: boolean;
+  /** Whether the jobs of the start are known: a scheduler that is made later has none of before. */
+  hasLooked: boolean;
+  /** Whether the server of this process has the folder. */
+  isClaimed: boolean;
+}
+
+/** `make` on the first call, its result ever after; what was made is stopped with the service. */
+type MakeFeature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void> | void) => () => Promise<T>;
+/** The same for what has a `stop` of its own. */
+type MakeStoppable = <T extends { stop(): Promise<void> | void }>(make: () => Promise<T>) => () => Promise<T>;
+
+/** What the features of one process share. */
+export interface Shared {
+  /** The whole, for the other features: not to be read before the service is made. */
+  readonly service: Service;
+  readonly configDir: string;
+  readonly files: ReturnType<typeof configFiles>;
+  readonly options: v.InferOutput<typeof SERVICE_OPTIONS>;
+  /** The ICE servers of the flags; undefined without. */
+  readonly ice: ReturnType<typeof iceOfFlags>;
+  readonly log: Log;
+  readonly events: Bus;
+  readonly publish: Publish;
+  /** `publish` for what a process sees and does not do: where a server runs beside it, that sees the same. */
+  readonly observed: Publish;
+  readonly tokens: ReturnType<typeof createTokenUses>;
+  readonly revocations: ReturnType<typeof createRevocations>;
+  readonly made: Made;
+  readonly phase: Phase;
+  readonly feature: MakeFeature;
+  readonly stoppable: MakeStoppable;
+  /**
+   * Called before a database is opened, also to look: that changes it, and the format of the folder says so first. Looking makes
+   * no folder.
+   */
+  prepareFor(database: string): Promise<void>;
+  /** Has `stop` called before all that was made so far stops. */
+  stopFirst(stop: () => Promise<void> | void): void;
+  /** Has `stop` called after all that was made so far has stopped: others may still need it while they stop. */
+  stopLast(stop: () => Promise<void> | void): void;
+}
