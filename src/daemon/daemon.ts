@@ -16,7 +16,7 @@ import { scheduledTaskPlan } from "./scheduled-task";
 import { systemdPlan } from "./systemd";
 
 /** What the plan depends on. */
-export interface DaemonOptions {
+export interface DaemonOptions extends User {
   /** The program, absolute. */
   readonly binary: string;
   /** Flags of `svc serve`. */
@@ -25,7 +25,10 @@ export interface DaemonOptions {
   readonly system: boolean;
   /** `{config_dir}`; null for the platform's default. */
   readonly configDir: string | null;
-  /** Of this user. */
+}
+
+/** Whose daemon it is, where it is not for the machine. */
+export interface User {
   readonly home: string;
   readonly userId: number;
   /** On Windows with the domain: `LAB\\kiosk`. */
@@ -77,18 +80,19 @@ export function planDaemon(options: DaemonOptions, platform: NodeJS.Platform = p
  * @throws as {@link planDaemon} does.
  */
 export function planHere(system: boolean, what?: Pick<DaemonOptions, "flags" | "configDir">): DaemonPlan {
+  const binary = compiled && what ? process.execPath : "/usr/local/bin/svc";
+  return planDaemon({ binary, flags: [], configDir: null, ...what, system, ...thisUser() });
+}
+
+/** The user of this process. */
+export function thisUser(): User {
   const { USERDOMAIN: domain } = process.env;
   const username = nameOfUser();
-  return planDaemon({
-    binary: compiled && what ? process.execPath : "/usr/local/bin/svc",
-    flags: [],
-    configDir: null,
-    ...what,
-    system,
+  return {
     home: home(),
     userId: process.getuid?.() ?? 0,
     userName: domain ? `${domain}\\${username}` : username,
-  });
+  };
 }
 
 /** The name of this user; the number of one that the system does not know, as in a container. */

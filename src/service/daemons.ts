@@ -19,13 +19,15 @@ const ANSWER_MS = 10_000;
 
 /** Those of this user and of the machine. @param binary absolute, without links. */
 export async function daemonsRunning(binary: string): Promise<Daemon[]> {
-  const [{ daemonsOf }, { runProgram }] = await Promise.all([
+  const [{ daemonsOf, upgradingUser }, { runProgram }] = await Promise.all([
     import("../daemon/installed"),
     import("../lib/run-program"),
   ]);
-  return daemonsOf(binary).map(({ system, configDir, restart }) => ({
-    name: system ? "the daemon of the machine" : "the daemon of this user",
-    mayRestart: !system || process.getuid === undefined || process.getuid() === 0,
+  return daemonsOf(binary, await upgradingUser()).map(({ user, configDir, restart }) => ({
+    name: user
+      ? `the daemon of ${isThisUser(user) ? "this user" : user.userName}`
+      : "the daemon of the machine",
+    mayRestart: user !== null || process.getuid === undefined || process.getuid() === 0,
     answering: () => findRunningServer(configDir)?.pid ?? null,
     endsThis: () => isOfSameService(findRunningServer(configDir)?.pid ?? null),
     async restart() {
@@ -42,6 +44,8 @@ export async function daemonsRunning(binary: string): Promise<Daemon[]> {
     },
   }));
 }
+
+const isThisUser = ({ userId }: { readonly userId: number }) => userId === (process.getuid?.() ?? userId);
 
 /**
  * Whether this process is in the control group of the service that `pid` is of: systemd ends all of that at once. False

@@ -3,6 +3,7 @@ import { existsSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from "n
 import { basename, join } from "node:path";
 import fc from "fast-check";
 import { type DaemonOptions, installDaemon, planDaemon, uninstallDaemon } from "../../src/daemon/daemon";
+import { daemonsOf, upgradingUser } from "../../src/daemon/installed";
 import { temporaryFolder, testWith } from "../support";
 
 const OPTIONS: DaemonOptions = {
@@ -30,6 +31,40 @@ async function verified(content: string): Promise<string> {
     .filter((line) => line.includes(folder.path))
     .join("\n");
 }
+
+describe("root through sudo", () => {
+  test("finds the agent of its user on macOS, and starts that anew in the session of the user", () => {
+    using folder = temporaryFolder();
+    const home = join(folder.path, "ann");
+    const binary = join(folder.path, "svc");
+    writeFileSync(binary, "");
+    const user = { home, userId: 501, userName: "ann" };
+    const { file } = planDaemon({ ...OPTIONS, ...user, binary }, "darwin");
+    mkdirSync(join(home, "Library", "LaunchAgents"), { recursive: true });
+    writeFileSync(file.path, file.content);
+    expect(daemonsOf(binary, user, "darwin")).toEqual([
+      {
+        user,
+        configDir: join(home, ".svc"),
+        restart: [["launchctl", "kickstart", "-k", "gui/501/svc.serve"]],
+      },
+    ]);
+    expect(daemonsOf(binary, { ...user, home: folder.path }, "darwin")).toEqual([]);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)("is that user, where there are agents", async () => {
+    // Every Unix has this user (Debian Policy, 9.2.2).
+    const daemon = { userId: 1, userName: "daemon", home: expect.any(String) };
+    expect(await upgradingUser({ SUDO_UID: "1" }, "darwin")).toEqual(daemon);
+    for (const [env, platform] of [
+      [{ SUDO_UID: "1" }, "linux"],
+      [{}, "darwin"],
+      [{ SUDO_UID: "0" }, "darwin"],
+      [{ SUDO_UID: "4242" }, "darwin"],
+    ] as const)
+      expect(await upgradingUser(env, platform)).toMatchObject({ userId: 0 });
+  });
+});
 
 describe("a systemd unit", () => {
   test("of a user is in that user's folder, reports readiness and is watched", () => {
