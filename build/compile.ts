@@ -87,6 +87,9 @@ async function partsOf(entry: string, plugins: BunPlugin[]): Promise<string[]> {
   return [...new Set(parts)].map((file) => resolve(file)).filter((file) => !isReplaced(file));
 }
 
+/** Whether such a commit says what the sources are: a tree that was changed, or is in no repository, may be of anything. */
+export const isExact = (commit: string): boolean => commit !== "unknown" && !commit.endsWith("-dirty");
+
 /**
  * The commit checked out in `root`, with `-dirty` when tracked files differ from it; `unknown` without git or outside a
  * repository of its own (an archive unpacked inside somebody else's). It has twelve digits: by itself, git takes more of

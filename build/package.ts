@@ -9,6 +9,7 @@ import { copyFile, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { buildTarget, builtFrom } from "./build-target";
+import { isExact } from "./compile";
 import { makeArchive } from "./package/archive";
 import { type Effort, makeDeb } from "./package/deb";
 import { dockerfileOf, makeImage } from "./package/image";
@@ -22,6 +23,8 @@ import { hostTarget, packagesFor, ROOT, type Target, targetsIn } from "./targets
 
 const DIST = join(ROOT, "dist");
 const OUT = join(DIST, "release");
+/** What the parts in it were made from. */
+const NOTE = join(DIST, "builds", "release.json");
 
 /** Where the archives will be; manifests name it. */
 const DEFAULT_URL = "https://example.org/svc/v{version}";
@@ -90,7 +93,7 @@ async function makeRelease(): Promise<number> {
   const how = { out: OUT, effort: values.fast ? ("fast" as const) : ("release" as const) };
   const wanted = Object.entries(parts).filter(([, part]) => targets.some(part.isFor));
   const lacking = wanted.filter(([name, part]) => isLacking(name, part)).map(([name]) => name);
-  await clearRelease(own, OUT);
+  await clearRelease({ ...own, key: publicKeyOfBuild(), effort: how.effort }, OUT, NOTE);
   for (const target of targets) {
     const built = await builtOf(target);
     await keep(own, built.binary, binaryName(target));
@@ -138,7 +141,7 @@ async function builtOf(target: Target): Promise<Built> {
   const names = [`svc-${target}`, ...(target === hostTarget() ? ["svc"] : [])];
   for (const name of names) {
     const from = await builtFrom(DIST, name);
-    if (from && from.commit === own.commit && from.key === own.key && !own.commit.endsWith("-dirty")) {
+    if (from && from.commit === own.commit && from.key === own.key && isExact(own.commit)) {
       return builtAs(name, target);
     }
   }

@@ -5,7 +5,9 @@ import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { INDEX_NAME, type ReleaseIndex, trustedComment } from "../../src/release/index";
 import { SIGNATURE_EXTENSION } from "../../src/release/minisign";
+import { isExact } from "../compile";
 import { type Target, targetNames } from "../targets";
+import type { Effort } from "./deb";
 import type { Release } from "./release";
 import { type SecretKey, signFile } from "./sign";
 
@@ -15,16 +17,26 @@ const SUMS_NAME = "SHA256SUMS";
 export const binaryName = (target: Target): string =>
   target.startsWith("windows") ? `svc-${target}.exe` : `svc-${target}`;
 
-/** Makes `out`, empty unless it has parts of this release: those of a changed tree may be of other changes. */
-export async function clearRelease(
-  { version, commit }: Pick<Release, "version" | "commit">,
-  out: string,
-): Promise<void> {
-  const index = Bun.file(join(out, INDEX_NAME));
-  const last = (await index.exists()) ? await index.json() : undefined;
-  const isOther = last?.version !== version || last?.commit !== commit;
-  if (isOther || commit.endsWith("-dirty")) await rm(out, { recursive: true, force: true });
+/** What every part of a release comes from, besides the programs that make it. */
+export interface Sources extends Release {
+  /** The public key in the binaries; empty where there is none. */
+  readonly key: string;
+  readonly effort: Effort;
+}
+
+/**
+ * Makes `out`, empty unless its parts are of the same sources, which are noted in the file `note`.
+ *
+ * @param note is not in `out`: nobody else needs it.
+ */
+export async function clearRelease(sources: Sources, out: string, note: string): Promise<void> {
+  const { version, commit, epoch, key, effort } = sources;
+  const text = JSON.stringify({ version, commit, epoch, key, effort });
+  const last = Bun.file(note);
+  const isSame = isExact(commit) && (await last.exists()) && (await last.text()) === text;
+  if (!isSame) await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
+  await Bun.write(note, text);
 }
 
 /**

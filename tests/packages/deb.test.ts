@@ -132,14 +132,25 @@ testPackage(
   async () => {
     await packed("0.1.0");
     await using machine = await bootDebian();
-    const { done, state } = machine;
+    const { shell, done, state } = machine;
     await done(
       `dpkg-deb --fsys-tarfile /mnt/svc_0.1.0_amd64.deb | tar -xO ./usr/bin/svc > /usr/local/bin/svc
       chmod 755 /usr/local/bin/svc && svc service install --system -- --port 0`,
     );
     expect(await state()).toBe("active");
     const token = await done("cat /var/lib/svc/rest_token");
-    await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0_amd64.deb");
+    // One that is switched off stays so, also when the package is upgraded.
+    const install = "dpkg --force-unsafe-io --install /mnt/svc_0.1.0_amd64.deb";
+    await done("systemctl disable --now svc");
+    for (const _ of ["first", "second"]) {
+      expect(await done(install)).toContain("/etc/systemd/system/svc.service starts another svc");
+      expect(await state()).toBe("inactive");
+      expect((await shell("systemctl is-enabled svc")).output).toBe("disabled\n");
+    }
+    await done("systemctl enable --now svc");
+    const pid = await done("systemctl show --property MainPID svc");
+    await done(install);
+    expect(await done("systemctl show --property MainPID svc")).toBe(pid);
 
     await done("dpkg --remove svc");
     expect(await state()).toBe("active");

@@ -8,7 +8,7 @@ import { makeDeb } from "../../build/package/deb";
 import { makeManifests } from "../../build/package/manifests";
 import { makeRpm } from "../../build/package/rpm";
 import { readSecretKey } from "../../build/package/sign";
-import { clearRelease, describeRelease, sha256Of } from "../../build/package/sums";
+import { clearRelease, describeRelease, type Sources, sha256Of } from "../../build/package/sums";
 import { packageVersion } from "../../build/package/tree";
 import { targetNames } from "../../build/targets";
 import { parseIndex } from "../../src/release/index";
@@ -73,23 +73,22 @@ test("without a key, no signature of before stays", async () => {
   expect(readdirSync(folder.path).sort()).toEqual(["SHA256SUMS", "release.json", "svc-linux-x64"]);
 });
 
-test.each([
-  ["the same commit stay", own, own, true],
-  ["another commit go", own, { ...own, commit: "ba9876543210" }, false],
-  ["another version go", own, { ...own, version: "1.2.4" }, false],
-  [
-    "a changed tree go",
-    { ...own, commit: "0123456789ab-dirty" },
-    { ...own, commit: "0123456789ab-dirty" },
-    false,
-  ],
+test.each<[string, Partial<Sources>, Partial<Sources>, boolean]>([
+  ["the same sources stay", {}, {}, true],
+  ["another commit go", {}, { commit: "ba9876543210" }, false],
+  ["another version go", {}, { version: "1.2.4" }, false],
+  ["another public key go", {}, { key: "RWone" }, false],
+  ["another time go", {}, { epoch: own.epoch + 1 }, false],
+  ["another compression go", {}, { effort: "fast" }, false],
+  ["a changed tree go", { commit: "0123456789ab-dirty" }, { commit: "0123456789ab-dirty" }, false],
+  ["no repository go", { commit: "unknown" }, { commit: "unknown" }, false],
 ])("the parts of %s", async (_, before, now, stays) => {
   using folder = temporaryFolder();
-  const out = join(folder.path, "release");
-  await clearRelease(before, out);
+  const [out, note] = [join(folder.path, "release"), join(folder.path, "release.json")];
+  const sources: Sources = { ...own, key: "", effort: "release" };
+  await clearRelease({ ...sources, ...before }, out, note);
   writeFileSync(join(out, "svc-linux-x64"), "one");
-  await describeRelease(before, out, undefined);
-  await clearRelease(now, out);
+  await clearRelease({ ...sources, ...now }, out, note);
   expect(existsSync(join(out, "svc-linux-x64"))).toBe(stays);
 });
 
