@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { createEncoder, type Form, wrap } from "../../../src/desktop/screen/child/encoder";
 import { createFrame, type Rect } from "../../../src/desktop/screen/child/frame";
 import { GREETING, serverInit, updateHeader } from "../../../src/desktop/screen/child/outgoing";
+import { findTile, WHOLE } from "../../../src/desktop/screen/child/parts";
 import { temporaryFolder, until } from "../../support";
 import { view } from "./viewer";
 
@@ -69,10 +70,10 @@ test.each(FORMS)(
             const nth = (Math.floor(x / run) * 31 + y * 17 + seed) % count;
             return Math.imul(nth + 1, 0x9e3779b1) >>> 3;
           });
-          const wanted = new Uint8Array(frame.columns * frame.rows).fill(1);
+          const wanted = new Uint32Array(frame.columns * frame.rows).fill(WHOLE);
           const updates: Buffer[][] = [];
           // In several updates, and not from the first tile on.
-          for (let first = wanted.length >> 1; wanted.includes(1); first = 0) {
+          for (let first = wanted.length >> 1; findTile(wanted) >= 0; first = 0) {
             const rects: Buffer[] = [];
             for (const { rect, bytes } of createEncoder(frame).encode(wanted, form, 10_000, first)) {
               rects.push(wrap(form, rect, await bytes, updates.length === 0 && rects.length === 0));
@@ -92,7 +93,7 @@ test("a rectangle is encoded once for all viewers, and again when it has changed
   const encoder = createEncoder(frame);
   const encode = () =>
     encoder
-      .encode(new Uint8Array(8).fill(1), { coding: "zrle", hasPointer: false }, 1e6)
+      .encode(new Uint32Array(8).fill(WHOLE), { coding: "zrle", hasPointer: false }, 1e6)
       .map(({ bytes }) => bytes);
   const first = encode();
   expect(encode().every((bytes, nth) => bytes === first[nth])).toBe(true);
@@ -113,7 +114,7 @@ test("a film has nearly its own colours, whatever its size", async () => {
       const noise = Math.imul(x * 7_919 + y * 104_729, 0x9e37_79b1) >>> 28;
       return ((200 - (y >> 1)) << 16) | ((60 + noise) << 8) | (40 + (x >> 3));
     });
-    const wanted = new Uint8Array(frame.columns * frame.rows).fill(1);
+    const wanted = new Uint32Array(frame.columns * frame.rows).fill(WHOLE);
     const encoded = createEncoder(frame).encode(
       wanted,
       { coding: "tight", quality: 90, hasPointer: false },
@@ -133,7 +134,7 @@ test("text is never a JPEG, smoothed as its edges may be; a film is, and so is a
     (x + 3 * y) % 9 < 3 ? 0xff_ffff - (noise(x, y) & 0x3f) * 0x04_0201 : 0xff_ffff;
   const jpegs = async (colourAt: (x: number, y: number) => number) => {
     const encoded = createEncoder(frameOf(128, 64, colourAt)).encode(
-      new Uint8Array(2).fill(1),
+      new Uint32Array(2).fill(WHOLE),
       { coding: "tight", quality: 75, hasPointer: false },
       1e6,
     );

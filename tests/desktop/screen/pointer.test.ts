@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import type { Cursor } from "../../../src/desktop/screen/child/cursor";
 import { createEncoder, type Encoded } from "../../../src/desktop/screen/child/encoder";
 import { createFrame } from "../../../src/desktop/screen/child/frame";
+import { WHOLE } from "../../../src/desktop/screen/child/parts";
 import { createPointer } from "../../../src/desktop/screen/child/pointer";
 import { type Looker, openScreen } from "../../../src/desktop/screen/child/screen";
 import { until } from "../../support";
@@ -42,7 +43,7 @@ test("tiles without it are encoded once for all viewers, and those with it once 
   // A corner of it is in each of four tiles, besides the one that it leaves.
   expect(encoder.pointer.move(WHITE, { x: 192, y: 64 })).toEqual([1, 2, 3, 6, 7]);
   const encode = (hasPointer: boolean) =>
-    encoder.encode(new Uint8Array(8).fill(1), { coding: "tight", quality: null, hasPointer }, 1e6);
+    encoder.encode(new Uint32Array(8).fill(WHOLE), { coding: "tight", quality: null, hasPointer }, 1e6);
   const bytesOf = (encoded: readonly Encoded[], tiles: readonly number[]) =>
     encoded.find((one) => one.tiles.join() === tiles.join())?.bytes as Buffer;
   const [first, second] = [encode(true), encode(true)];

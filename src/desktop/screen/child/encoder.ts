@@ -5,6 +5,7 @@
 import { kindOf, PICTURE } from "./colours";
 import type { Frame, Rect } from "./frame";
 import type { PixelFormat } from "./incoming";
+import { findTile, goesOnBelow, goesOnRight, type Parts, WHOLE } from "./parts";
 import { encodeRaw, zrleData, zrleRect } from "./plain";
 import { createPointer } from "./pointer";
 import { encodeTight } from "./tight";
@@ -23,7 +24,7 @@ export interface Encoded {
   readonly bytes: Buffer | Promise<Buffer>;
   /** Whether its pixels are only similar to those of the frame. */
   readonly isLossy: boolean;
-  /** The tiles that it covers. */
+  /** The tiles that it is in. */
   readonly tiles: readonly number[];
 }
 
@@ -39,18 +40,20 @@ export type Encoder = ReturnType<typeof createEncoder>;
 export function createEncoder(frame: Frame) {
   const tiles = frame.columns * frame.rows;
   const kinds = new Uint8Array(tiles);
-  /** The generation of the tile that `kinds` is for. */
+  /** The generation and the part of the tile that `kinds` is for. */
   const kindsOf = new Int32Array(tiles);
+  const kindParts = new Uint32Array(tiles);
   const pointer = createPointer(frame);
   /** By form and place, the oldest first; `version` is that of the pixels, and of the pointer in them. */
   const kept = new Map<string, { readonly version: string; readonly bytes: Buffer | Promise<Buffer> }>();
   let keptBytes = 0;
 
-  const kindOfTile = (tile: number) => {
+  const kindOfPart = (tile: number, part: number) => {
     const generation = frame.generations[tile] ?? 0;
-    if (kindsOf[tile] !== generation || !kinds[tile]) {
-      kinds[tile] = kindOf(frame, frame.placeOf(tile));
+    if (kindsOf[tile] !== generation || kindParts[tile] !== part) {
+      kinds[tile] = kindOf(frame, frame.placeOf(tile, part));
       kindsOf[tile] = generation;
+      kindParts[tile] = part;
     }
     return kinds[tile] ?? PICTURE;
   };
@@ -82,7 +85,7 @@ export function createEncoder(frame: Frame) {
   };
   const encodeOnce = (rect: Rect, kind: number, form: Form, generation: number, hasPointer: boolean) => {
     const place = `${rect.x} ${rect.y} ${rect.width} ${rect.height}`;
-    const key = `${nameOf(form)} ${place}${hasPointer ? " with the pointer" : ""}`;
+    const key = `${nameOf(form)} ${kind} ${place}${hasPointer ? " with the pointer" : ""}`;
     const version = hasPointer ? `${generation} ${pointer.changes()}` : `${generation}`;
     const found = kept.get(key);
     if (found?.version === version) return found.bytes;
@@ -96,18 +99,18 @@ export function createEncoder(frame: Frame) {
     /** Drawn in the forms that have it. */
     pointer,
     /**
-     * The tiles that are marked in `wanted`, as few rectangles.
+     * What is `wanted` of each tile, as few rectangles.
      *
-     * @param wanted its marks are removed from the tiles that are encoded; beyond `budget`, marks stay.
+     * @param wanted loses the parts that are encoded; what is beyond `budget` stays.
      * @param budget about how many pixels are enough.
      * @param first the tile to begin with: who is sent a part goes on after it, so that each tile has its turn.
      */
-    encode(wanted: Uint8Array, form: Form, budget: number, first = 0): Encoded[] {
+    encode(wanted: Parts, form: Form, budget: number, first = 0): Encoded[] {
       const encoded: Encoded[] = [];
       let left = budget;
       let hasWrapped = false;
       for (let next = first; left > 0; ) {
-        const tile = wanted.indexOf(1, next);
+        const tile = findTile(wanted, next);
         if (tile < 0 && (hasWrapped || first === 0)) break;
         if (tile < 0) {
           hasWrapped = true;
@@ -115,17 +118,17 @@ export function createEncoder(frame: Frame) {
           continue;
         }
         next = tile + 1;
-        const kind = kindOfTile(tile);
+        const kind = kindOfPart(tile, wanted[tile] ?? WHOLE);
         const hasPointer = form.hasPointer && pointer.covers(tile);
         const isLossy = kind === PICTURE && form.coding === "tight" && form.quality !== null;
         const most = isLossy ? MAX_JPEG_TILES : MAX_TILES;
         const block = blockAt(tile, kind, wanted, most, form.hasPointer);
+        const rect = around(block, wanted);
         let generation = 0;
         for (const covered of block) {
           wanted[covered] = 0;
           generation = Math.max(generation, frame.generations[covered] ?? 0);
         }
-        const rect = around(frame, block);
         left -= rect.width * rect.height;
         encoded.push({
           rect,
@@ -139,40 +142,44 @@ export function createEncoder(frame: Frame) {
   };
 
   /**
-   * The tiles of one kind around the first of them that are wanted: as wide as possible, then as high.
+   * The tiles of one kind around the first of them whose wanted parts are a rectangle: as wide as possible, then as high.
    *
    * @param isApart whether those with the pointer are apart, so that the others are good for all viewers.
    */
   function blockAt(
     first: number,
     kind: number,
-    wanted: Uint8Array,
+    wanted: Parts,
     most: typeof MAX_TILES,
     isApart: boolean,
   ): number[] {
     const { columns, rows } = frame;
     const [x, y] = [first % columns, Math.floor(first / columns)];
     const isLike = (tile: number) => !isApart || pointer.covers(tile) === pointer.covers(first);
-    const fits = (tile: number) => wanted[tile] === 1 && kindOfTile(tile) === kind && isLike(tile);
+    const partOf = (tile: number) => wanted[tile] ?? 0;
+    const fits = (tile: number) => kindOfPart(tile, partOf(tile)) === kind && isLike(tile);
+    const fitsRight = (tile: number) => goesOnRight(partOf(tile - 1), partOf(tile)) && fits(tile);
+    const fitsBelow = (tile: number) => goesOnBelow(partOf(tile - columns), partOf(tile)) && fits(tile);
     let width = 1;
-    while (width < most.columns && x + width < columns && fits(first + width)) width++;
+    while (width < most.columns && x + width < columns && fitsRight(first + width)) width++;
     const rowOf = (nth: number) =>
       Array.from({ length: width }, (_, column) => first + nth * columns + column);
     const block = rowOf(0);
     for (let nth = 1; nth < most.rows && y + nth < rows; nth++) {
       const row = rowOf(nth);
-      if (!row.every(fits)) break;
+      if (!row.every((tile, column) => fitsBelow(tile) && (column === 0 || fitsRight(tile)))) break;
       block.push(...row);
     }
     return block;
   }
-}
 
-/** The rectangle that a block of tiles covers. */
-function around(frame: Frame, block: readonly number[]): Rect {
-  const { x, y } = frame.placeOf(block[0] ?? 0);
-  const last = frame.placeOf(block.at(-1) ?? 0);
-  return { x, y, width: last.x + last.width - x, height: last.y + last.height - y };
+  /** The rectangle that the wanted parts of a block of tiles are. */
+  function around(block: readonly number[], wanted: Parts): Rect {
+    const [first = 0, end = 0] = [block[0], block.at(-1)];
+    const { x, y } = frame.placeOf(first, wanted[first]);
+    const last = frame.placeOf(end, wanted[end]);
+    return { x, y, width: last.x + last.width - x, height: last.y + last.height - y };
+  }
 }
 
 /** The bytes of `encoded` as the viewer gets them. @param isFirst whether it is the first in ZRLE that this viewer gets. */

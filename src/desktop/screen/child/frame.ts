@@ -2,6 +2,7 @@
  * The picture that viewers are sent: pixels in tiles, and when each tile last changed.
  */
 import type { Size } from "../../geometry";
+import { bottomOf, goesOnRight, leftOf, partsOf, rightOf, TILE, topOf, WHOLE } from "./parts";
 
 /** A rectangle of pixels. */
 export interface Rect extends Size {
@@ -9,8 +10,12 @@ export interface Rect extends Size {
   readonly y: number;
 }
 
-/** The width and height of a tile, in pixels; those at the right and the bottom may be smaller. */
-export const TILE = 64;
+/** Whether `rect` lies in `other`. */
+export const isWithin = (rect: Rect, other: Rect) =>
+  rect.x >= other.x &&
+  rect.y >= other.y &&
+  rect.x + rect.width <= other.x + other.width &&
+  rect.y + rect.height <= other.y + other.height;
 
 export type Frame = ReturnType<typeof createFrame>;
 
@@ -22,17 +27,46 @@ export function createFrame(width: number, height: number) {
   const generations = new Int32Array(columns * rows);
   /** Of each tile, when it last changed, by performance.now(). */
   const changedAt = new Float64Array(columns * rows);
+  /** Of each tile, the part that its last change was in. */
+  const changedParts = new Uint32Array(columns * rows);
   let generation = 0;
 
-  const differs = (now: Int32Array, fromX: number, toX: number, fromY: number, toY: number) => {
-    for (let y = fromY; y < toY; y++) {
+  /** The place of a part of a tile. */
+  const placeOf = (tile: number, part: number): Rect => {
+    const [tileX, tileY] = [(tile % columns) * TILE, Math.floor(tile / columns) * TILE];
+    const [x, y] = [tileX + leftOf(part), tileY + topOf(part)];
+    const [right, bottom] = [
+      Math.min(width, tileX + rightOf(part)),
+      Math.min(height, tileY + bottomOf(part)),
+    ];
+    return { x, y, width: right - x, height: bottom - y };
+  };
+  const differs = (now: Int32Array, place: Rect) => {
+    for (let y = place.y, toY = y + place.height; y < toY; y++) {
       let bits = 0;
-      for (let at = y * width + fromX, end = y * width + toX; at < end; at++) {
+      for (let at = y * width + place.x, end = at + place.width; at < end; at++) {
         bits |= (now[at] ?? 0) ^ (pixels[at] ?? 0);
       }
       if (bits & 0xff_ffff) return true;
     }
     return false;
+  };
+  /** Takes over the parts of `tiles` that changed, those in a row together. */
+  const takeAll = (now: Int32Array, tiles: readonly number[]) => {
+    for (let nth = 0; nth < tiles.length; nth++) {
+      const first = tiles[nth] ?? 0;
+      const place = placeOf(first, changedParts[first] ?? 0);
+      let [last, right] = [first, place.x + place.width];
+      for (; tiles[nth + 1] === last + 1 && (last + 1) % columns > 0; nth++, last++) {
+        const next = changedParts[last + 1] ?? 0;
+        if (!goesOnRight(changedParts[last] ?? 0, next)) break;
+        right = Math.min(width, ((last + 1) % columns) * TILE + rightOf(next));
+      }
+      const span = right - place.x;
+      for (let at = place.y * width + place.x, left = place.height; left > 0; left--, at += width) {
+        pixels.set(now.subarray(at, at + span), at);
+      }
+    }
   };
 
   return {
@@ -44,59 +78,34 @@ export function createFrame(width: number, height: number) {
     bytes: new Uint8Array(pixels.buffer),
     generations,
     changedAt,
+    changedParts,
     /** The number of the last change. */
     lastChange: () => generation,
-    /** The place of a tile, by its number. */
-    placeOf(tile: number): Rect {
-      const [x, y] = [(tile % columns) * TILE, Math.floor(tile / columns) * TILE];
-      return { x, y, width: Math.min(TILE, width - x), height: Math.min(TILE, height - y) };
-    },
-    /** A mark for each tile that one of `areas` touches. */
-    touchedBy: (areas: readonly Rect[]) => tilesOf(areas, columns, rows),
+    /** The place of a tile, by its number, or of a part of it. */
+    placeOf: (tile: number, part = WHOLE) => placeOf(tile, part),
+    /** The part of each tile that `areas` cover. */
+    touchedBy: (areas: readonly Rect[]) => partsOf(areas, width, height),
     /**
-     * Takes over what differs in the tiles that `areas` touch.
+     * Takes over what differs in `areas`, and nothing beside them: what has changed there since they were reported is reported
+     * again, and must differ then.
      *
      * @param now all pixels as they are now.
      * @returns the numbers of the tiles that changed.
      */
     update(now: Int32Array, areas: readonly Rect[]): number[] {
-      const touched = tilesOf(areas, columns, rows);
+      const touched = partsOf(areas, width, height);
       const changed: number[] = [];
       const time = performance.now();
-      for (let row = 0; row < rows; row++) {
-        const [fromY, toY] = [row * TILE, Math.min(height, (row + 1) * TILE)];
-        let [first, last] = [-1, 0];
-        for (let column = 0; column < columns; column++) {
-          const tile = row * columns + column;
-          if (!touched[tile]) continue;
-          const [fromX, toX] = [column * TILE, Math.min(width, (column + 1) * TILE)];
-          if (generations[tile] && !differs(now, fromX, toX, fromY, toY)) continue;
-          if (first < 0) first = fromX;
-          last = toX;
-          generations[tile] = ++generation;
-          changedAt[tile] = time;
-          changed.push(tile);
-        }
-        if (first < 0) continue;
-        // Whole spans of a row: what lies between two tiles that changed is the same in both.
-        for (let y = fromY; y < toY; y++) {
-          pixels.set(now.subarray(y * width + first, y * width + last), y * width + first);
-        }
+      for (let tile = 0; tile < touched.length; tile++) {
+        const part = touched[tile] ?? 0;
+        if (part === 0 || (generations[tile] && !differs(now, placeOf(tile, part)))) continue;
+        generations[tile] = ++generation;
+        changedAt[tile] = time;
+        changedParts[tile] = part;
+        changed.push(tile);
       }
+      takeAll(now, changed);
       return changed;
     },
   };
-}
-
-function tilesOf(areas: readonly Rect[], columns: number, rows: number): Uint8Array {
-  const touched = new Uint8Array(columns * rows);
-  for (const { x, y, width, height } of areas) {
-    const first = Math.max(0, Math.floor(x / TILE));
-    const last = Math.min(columns - 1, Math.floor((x + width - 1) / TILE));
-    const bottom = Math.min(rows - 1, Math.floor((y + height - 1) / TILE));
-    for (let row = Math.max(0, Math.floor(y / TILE)); row <= bottom; row++) {
-      if (last >= first) touched.fill(1, row * columns + first, row * columns + last + 1);
-    }
-  }
-  return touched;
 }

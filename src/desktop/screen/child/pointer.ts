@@ -6,6 +6,7 @@
 import type { Point } from "../../geometry";
 import type { Cursor } from "./cursor";
 import type { Frame, Rect } from "./frame";
+import { findTile, type Parts } from "./parts";
 
 export type Pointer = ReturnType<typeof createPointer>;
 
@@ -36,7 +37,7 @@ export function createPointer(frame: Frame) {
 
   return {
     /** Whether a part of it is in a tile. */
-    covers: (tile: number) => tiles[tile] === 1,
+    covers: (tile: number) => tiles[tile] !== 0,
     /** How often it has changed. */
     changes: () => changes,
     /** The tiles that it is in. */
@@ -71,9 +72,9 @@ export function createPointer(frame: Frame) {
   };
 }
 
-function marked(tiles: Uint8Array): number[] {
+function marked(tiles: Parts): number[] {
   const found: number[] = [];
-  for (let tile = tiles.indexOf(1); tile >= 0; tile = tiles.indexOf(1, tile + 1)) found.push(tile);
+  for (let tile = findTile(tiles); tile >= 0; tile = findTile(tiles, tile + 1)) found.push(tile);
   return found;
 }
 

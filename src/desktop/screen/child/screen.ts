@@ -5,14 +5,15 @@
 import type { Cursor } from "./cursor";
 import { createEncoder } from "./encoder";
 import { createFrame } from "./frame";
+import type { Parts } from "./parts";
 import type { Watch, WatchEvents } from "./watch";
 
 /** What the screen needs of a viewer. */
 export interface Looker {
   /** Whether it can be sent something now. */
   isReady(): boolean;
-  /** These tiles changed. */
-  changed(tiles: readonly number[]): void;
+  /** These tiles changed. @param parts of each tile, where (default: anywhere). */
+  changed(tiles: readonly number[], parts?: Parts): void;
   /** Sends what has changed, if it can. */
   push(): void;
   cursorChanged(): void;
@@ -194,7 +195,7 @@ export async function openScreen(
       const areas = await watched.grab(false);
       if (watched !== current.watch) return;
       const tiles = frame.update(watched.pixels, areas);
-      if (tiles.length > 0) for (const looker of lookers) looker.changed(tiles);
+      if (tiles.length > 0) for (const looker of lookers) looker.changed(tiles, frame.changedParts);
     } catch {
       // The watch says itself when it is over.
     } finally {

@@ -9,6 +9,7 @@ import { messageOf } from "../../../lib/errors";
 import type { ViewerClipboard } from "./clipboard";
 import { cursorRect, NO_CURSOR, showsCursor } from "./cursor";
 import { type Encoded, type Form, wrap } from "./encoder";
+import { isWithin } from "./frame";
 import { createGauge } from "./gauge";
 import { cutMessage, type Incoming, Invalid, type PixelFormat, Unread } from "./incoming";
 import type { Input } from "./input";
@@ -29,6 +30,7 @@ import {
   sizeRect,
   updateHeader,
 } from "./outgoing";
+import { around, findTile, type Parts, WHOLE } from "./parts";
 import { hasThreeBytes, OWN_FORMAT, ZRLE } from "./plain";
 import type { Screen } from "./screen";
 
@@ -82,7 +84,8 @@ export function createSession(options: SessionOptions) {
   let form: Form = { coding: "raw", format, hasPointer: true };
   let isFirstZrle = true;
 
-  let dirty = new Uint8Array(0);
+  /** What the viewer has not been sent of each tile. */
+  let dirty: Parts = new Uint32Array(0);
   let lossy = new Uint8Array(0);
   let nextTile = 0;
   /** Whether the viewer has asked for an update; with `continuous`, it need not. */
@@ -135,7 +138,7 @@ export function createSession(options: SessionOptions) {
 
   const resetFrame = () => {
     const { columns, rows } = screen.frame;
-    dirty = new Uint8Array(columns * rows).fill(1);
+    dirty = new Uint32Array(columns * rows).fill(WHOLE);
     lossy = new Uint8Array(columns * rows);
     nextTile = 0;
   };
@@ -146,8 +149,8 @@ export function createSession(options: SessionOptions) {
       !isSending &&
       (continuous ? !known.has(PSEUDO.fence) || gauge.outstanding() < gauge.window() : isAsked) &&
       socket.writableLength < MAX_UNSENT,
-    changed(tiles: readonly number[]) {
-      for (const tile of tiles) dirty[tile] = 1;
+    changed(tiles: readonly number[], parts?: Parts) {
+      for (const tile of tiles) dirty[tile] = around(dirty[tile] ?? 0, parts?.[tile] ?? WHOLE);
     },
     push: () => void push(),
     cursorChanged() {
@@ -185,7 +188,7 @@ export function createSession(options: SessionOptions) {
     } finally {
       isSending = false;
     }
-    if (sizes.length > 0 || dirty.includes(1)) void push();
+    if (sizes.length > 0 || findTile(dirty) >= 0) void push();
     screen.look();
   };
   /** What goes along with pixels. */
@@ -211,7 +214,10 @@ export function createSession(options: SessionOptions) {
     for (const one of encoded) {
       if (one.bytes instanceof Buffer) now.push(wrapped(one, wanted, one.bytes));
       else later.push(one);
-      for (const tile of one.tiles) lossy[tile] = one.isLossy ? 1 : 0;
+      for (const tile of one.tiles) {
+        if (one.isLossy) lossy[tile] = 1;
+        else if (isWithin(screen.frame.placeOf(tile), one.rect)) lossy[tile] = 0;
+      }
       nextTile = (one.tiles[0] ?? 0) + 1;
     }
     if (later.length > 0 && now.length > 0 && continuous && hasControl) sendUpdate(now.splice(0));
@@ -247,12 +253,12 @@ export function createSession(options: SessionOptions) {
   const refine = async () => {
     if (stage !== "running" || !lossy.includes(1)) return;
     const { frame, encoder } = screen;
-    const rested = new Uint8Array(lossy.length);
+    const rested = new Uint32Array(lossy.length);
     const before = performance.now() - REST_MS;
     for (let tile = lossy.indexOf(1); tile >= 0; tile = lossy.indexOf(1, tile + 1)) {
-      if (!dirty[tile] && (frame.changedAt[tile] ?? 0) <= before) rested[tile] = 1;
+      if (!dirty[tile] && (frame.changedAt[tile] ?? 0) <= before) rested[tile] = WHOLE;
     }
-    if (!rested.includes(1) || !looker.isReady()) return refineLater(REST_MS);
+    if (findTile(rested) < 0 || !looker.isReady()) return refineLater(REST_MS);
     isSending = true;
     try {
       const wanted: Form = form.coding === "tight" ? { ...form, quality: null } : form;
@@ -320,7 +326,7 @@ export function createSession(options: SessionOptions) {
       case "request":
         isAsked = true;
         if (!message.incremental) {
-          dirty.fill(1);
+          dirty.fill(WHOLE);
           if (known.has(PSEUDO.extendedDesktopSize) && sizes.length === 0) {
             sizes.push(extendedSizeRect(screen.frame, BY_SERVER, DONE));
           }
@@ -384,7 +390,7 @@ export function createSession(options: SessionOptions) {
     else form = { coding: "raw", format, hasPointer };
   };
   const resend = () => {
-    dirty.fill(1);
+    dirty.fill(WHOLE);
     hasNewCursor = true;
   };
 
