@@ -6,15 +6,11 @@
  * last byte of the response. The size of a response is checked as it arrives; nothing is decompressed.
  * A change whose answer was lost is sent again only to a server that does it once all the same (`again.ts`).
  */
-import { type IncomingMessage, type RequestOptions, request as send } from "node:http";
-import { deadline } from "../lib/deadline";
-import { systemCode } from "../lib/errors";
 import { isLoopback } from "../lib/loopback";
-import { type Answer, askAgain, repeatsIn } from "./again";
+import { type Answer, askAgain } from "./again";
 import {
   type Carrier,
   type Deadline,
-  deadlineIn,
   type Limits,
   MAX_REFUSAL_BYTES,
   notSvc,
@@ -24,15 +20,11 @@ import {
   type Request,
   type Response,
 } from "./carrier";
-import { CLOSED, Dialler, dialError } from "./dial";
+import { CLOSED } from "./dial";
+import { exchange, openExchange } from "./exchange";
+import { type Line, openLine } from "./line";
 import { takeTurn } from "./pace";
 import { takeSlot } from "./slots";
-
-/** The largest head of a response. */
-const MAX_HEAD_BYTES = 16_384;
-
-/** The most interim responses (1xx) before one. */
-const MAX_INTERIM = 20;
 
 /** It says what the server answered, which monitors look for. */
 const NOT_ASKED = "HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)";
@@ -79,37 +71,41 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
   const { token, refusals } = server;
   const url = new URL(server.url);
   const base = url.pathname.replace(/\/+$/, "");
-  let agent: Dialler | undefined;
+  let line: Line | undefined;
+  let pin: string | undefined;
   const close = () => {
-    agent?.destroy();
-    agent = undefined;
+    line?.close();
+    line = undefined;
   };
-  const optionsFor = ({ method, path, body }: Request, accept = "application/json", key?: string) => {
+  /** A connection for the next request. */
+  const lineFor = ({ method }: Pick<Request, "method">): Line => {
     if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
     if (refusals?.has(server)) throw new RemoteError("unauthorized", NOT_ASKED, false);
     // On a connection that the server is about to close, it would be unclear whether a change arrived.
-    if (method === "POST") close();
-    agent ??= new Dialler(url, server);
-    const headers = {
+    if (method === "POST" || !line?.isFree()) close();
+    line ??= openLine(url, server);
+    return line;
+  };
+  const textOf = ({ method, path, body }: Request, accept = "application/json", key?: string) => {
+    const fields = {
       Host: url.host,
       Accept: accept,
       ...(key !== undefined && { "Idempotency-Key": `"${key}"` }),
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
-      ...(body !== undefined && { "Content-Type": "application/json" }),
-      ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
+      ...(body !== undefined && {
+        "Content-Type": "application/json",
+        "Content-Length": `${Buffer.byteLength(body)}`,
+      }),
     };
-    return { agent, method, path: `${base}${path}`, headers, maxHeaderSize: MAX_HEAD_BYTES };
+    return requestText(method, `${base}${path}`, fields, body);
   };
   let knowsRepeats = false;
   const askOnce = async (request: Request, limits: Limits, key?: string): Promise<Answer> => {
-    const { response, wasStale } = exchange(
-      optionsFor(request, undefined, key),
-      request.body,
-      limits,
-      signal,
-    );
+    const current = lineFor(request);
+    const { response, wasStale } = exchange(current, textOf(request, undefined, key), limits, signal);
     try {
       const answer = withoutToken(await response, token);
+      pin = current.pin();
       if (answer.status === 401) await refusals?.add(server);
       knowsRepeats = answer.knowsRepeats;
       return answer;
@@ -133,21 +129,16 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
   const open = async (path: string, until: Deadline, silentMs: number): Promise<Opened> => {
     // A connection of its own: it is not free for another request before it ends.
     close();
-    const options = optionsFor({ method: "GET", path }, "text/event-stream, application/json");
+    const request = { method: "GET", path } as const;
+    const current = lineFor(request);
+    const text = textOf(request, "text/event-stream, application/json");
     try {
-      const response = await openExchange(options, until, signal);
-      const { statusCode: status = 0, headers } = response;
-      const [type = ""] = (headers["content-type"] ?? "").split(";");
-      const opened = {
-        status,
-        isRelayed: isRelayed(headers),
-        type: type.trim().toLowerCase(),
-        pieces: piecesOf(response, silentMs, signal),
-      };
+      const { status, isRelayed, type, pieces, whole } = await openExchange(current, text, until, signal);
+      pin = current.pin();
+      const opened = { status, isRelayed, type, pieces: pieces(silentMs) };
       if (status === 200) return { ...opened, body: new Uint8Array() };
       if (status === 401) await refusals?.add(server);
-      const whole = await within(until, signal, () => true, readAll(response, MAX_REFUSAL_BYTES));
-      return { ...opened, body: withoutToken(whole, token).body };
+      return { ...opened, body: withoutToken(await whole(MAX_REFUSAL_BYTES), token).body };
     } catch (error) {
       close();
       throw withTlsHint(error, url);
@@ -156,12 +147,27 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
   return {
     ask,
     open,
-    pin: () => agent?.pin,
+    pin: () => pin,
     [Symbol.dispose]: close,
   };
 }
 
-const isRelayed = (headers: IncomingMessage["headers"]) => headers["svc-relayed"] === "1";
+/** A request as it goes out. @throws a `TypeError` for what would be read as more than one line. */
+export function requestText(
+  method: string,
+  target: string,
+  fields: Readonly<Record<string, string>>,
+  body = "",
+): string {
+  let text = `${method} ${target} HTTP/1.1\r\n`;
+  for (const name in fields) text += `${name}: ${fields[name]}\r\n`;
+  const isClean =
+    /^[\x21-\x7e]+$/.test(target) && Object.values(fields).every((value) => VISIBLE.test(value));
+  if (!isClean) throw new TypeError("a request has a character that no head may have");
+  return `${text}\r\n${body}`;
+}
+
+const VISIBLE = /^[\x20-\x7e]*$/;
 
 /** `error`, which says what to do where the server at an http address beyond this machine may speak TLS since an update. */
 function withTlsHint(error: unknown, { protocol, hostname, host }: URL): unknown {
@@ -178,127 +184,3 @@ function withoutToken(answer: Answer, token: string | undefined): Answer {
   const text = Buffer.from(answer.body).toString("latin1").replaceAll(token, "***");
   return { ...answer, body: Buffer.from(text, "latin1") };
 }
-
-/** What went wrong with a connection, as a {@link RemoteError}. */
-function faultOf(error: unknown, sent: boolean): RemoteError {
-  if (error instanceof RemoteError) return error;
-  // Codes of the parser: the response is not HTTP.
-  if (systemCode(error)?.startsWith("HPE_")) return notSvc();
-  return new RemoteError("unreachable", dialError(error), sent);
-}
-
-/** What `work` resolves to. @throws a {@link RemoteError}, also when it is late or `signal` is aborted first. */
-export const within = <T>(
-  { at, ms }: Deadline,
-  signal: AbortSignal | undefined,
-  sent: () => boolean,
-  work: Promise<T>,
-): Promise<T> =>
-  deadline(work, {
-    ms: Math.max(0, at - performance.now()),
-    late() {
-      throw new RemoteError("timeout", `timeout after ${ms / 1_000} s`, sent());
-    },
-    signal,
-    aborted() {
-      throw new RemoteError("cancelled", "cancelled", sent());
-    },
-  });
-
-/** A request without a body, and its response as soon as its head is here. */
-function openExchange(options: RequestOptions, until: Deadline, signal: AbortSignal | undefined) {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  send(options)
-    .on("response", resolve)
-    .on("upgrade", () => reject(notSvc()))
-    .on("error", (error) => reject(faultOf(error, true)))
-    .end();
-  return within(until, signal, () => true, promise);
-}
-
-async function* piecesOf(response: IncomingMessage, silentMs: number, signal: AbortSignal | undefined) {
-  const coming = response[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await within(deadlineIn(silentMs), signal, () => true, coming.next());
-      if (next.done) return;
-      yield next.value as Uint8Array;
-    }
-  } catch (error) {
-    throw faultOf(error, true);
-  } finally {
-    response.destroy();
-  }
-}
-
-/** One request and its response. `wasStale`: a connection that had been used before brought no response. */
-function exchange(
-  options: RequestOptions,
-  body: string | undefined,
-  { deadline: until, answerWithinMs, maxBytes }: Limits,
-  signal: AbortSignal | undefined,
-) {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const written = Promise.withResolvers<void>();
-  let sent = false;
-  let answered = false;
-  let interim = 0;
-
-  const failed = (error: unknown) => reject(faultOf(error, sent));
-  const inTime = <T>(by: Deadline, work: Promise<T>) => within(by, signal, () => sent, work);
-
-  const asked = send(options)
-    .on("socket", () => {
-      // From here on, the request may arrive.
-      sent = true;
-    })
-    .on("finish", written.resolve)
-    .on("response", (response) => {
-      answered = true;
-      readAll(response, maxBytes).then(resolve, failed);
-    })
-    .on("information", () => {
-      interim++;
-      if (interim > MAX_INTERIM) reject(notSvc());
-    })
-    // A switch to another protocol, which was not requested.
-    .on("upgrade", () => reject(notSvc()))
-    .on("error", failed)
-    .end(body);
-  const response = async () => {
-    if (answerWithinMs === undefined) return inTime(until, promise);
-    await inTime(until, Promise.race([written.promise, promise]));
-    return inTime(deadlineIn(answerWithinMs), promise);
-  };
-  return { response: response(), wasStale: () => asked.reusedSocket && !answered };
-}
-
-/** @throws a {@link RemoteError} when it is larger than `maxBytes`; the system error when the connection breaks. */
-function readAll(response: IncomingMessage, maxBytes: number): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const declared = Number(response.headers["content-length"] ?? 0);
-  if (declared > maxBytes) reject(tooLarge(maxBytes));
-  const body = new Bun.ArrayBufferSink();
-  let bytes = 0;
-  response
-    .on("data", (piece: Buffer) => {
-      bytes += piece.length;
-      if (bytes > maxBytes) reject(tooLarge(maxBytes));
-      else body.write(piece);
-    })
-    .on("end", () => {
-      const { statusCode: status = 0, headers } = response;
-      const retryAfterS = Number(headers["retry-after"]);
-      resolve({
-        ...{ status, body: new Uint8Array(body.end()), ...repeatsIn(status, headers) },
-        isRelayed: isRelayed(headers),
-        ...(retryAfterS > 0 && { retryAfterS }),
-      });
-    })
-    .on("error", reject);
-  return promise;
-}
-
-/** The answer is larger than it may be. */
-export const tooLarge = (maxBytes: number) =>
-  new RemoteError("answer", `answer larger than ${maxBytes / 1_048_576} MiB`, true);

@@ -2,8 +2,7 @@
  * Opening a connection to a server: name, socket, and certificate. No connection is used before its certificate has passed.
  */
 import { lookup as lookupOfSystem } from "node:dns";
-import { Agent } from "node:http";
-import { connect, isIP, type LookupFunction, Socket } from "node:net";
+import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls, TLSSocket } from "node:tls";
 import { deadline } from "../lib/deadline";
 import { messageOf, systemCode } from "../lib/errors";
@@ -12,51 +11,10 @@ import { hasPin } from "../lib/spki";
 import { RemoteError, type RemoteServer } from "./carrier";
 
 /** How the certificate of a server is checked, and what it gets to see. */
-type Checked = Pick<RemoteServer, "trust" | "identity"> & {
+export type Checked = Pick<RemoteServer, "trust" | "identity"> & {
   /** Dialled in place of what the name is looked up to. */
   readonly address?: string;
 };
-
-/** Connections to one server, one at a time. */
-export class Dialler extends Agent {
-  /** The pin that the certificate of the last connection had. */
-  pin: string | undefined;
-  private dialled: Socket | undefined;
-
-  constructor(
-    private readonly url: URL,
-    private readonly server: Checked,
-  ) {
-    super({ keepAlive: true, maxSockets: 1 });
-  }
-
-  override createConnection(
-    _options: unknown,
-    done: NonNullable<Parameters<Agent["createConnection"]>[1]> = () => {},
-  ) {
-    let socket: Socket;
-    try {
-      socket = dial(this.url, this.server, (pin) => {
-        this.pin = pin;
-        done(null, socket);
-      });
-    } catch {
-      // TLS cannot start, because of `ca`. The caller waits for a socket: it gets one that has failed.
-      socket = new Socket().destroy(unreachable("the ca to trust is no certificate"));
-    }
-    // Once the socket is ready, the agent ignores these.
-    socket
-      .once("error", (error) => done(error, socket))
-      .once("close", () => done(unreachable(CLOSED), socket));
-    this.dialled = socket;
-    return undefined;
-  }
-
-  override destroy(): void {
-    this.dialled?.destroy();
-    super.destroy();
-  }
-}
 
 /** What {@link RemoteError} says where the server ended the connection. */
 export const CLOSED = "connection closed";

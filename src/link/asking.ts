@@ -13,7 +13,7 @@ import {
   type Request,
   type Response,
 } from "../client/carrier";
-import { within } from "../client/connection";
+import { within } from "../client/exchange";
 import type { Call } from "./call";
 import { type Asked, type Asker, type Begin, cancelled, Exchange, Gathering } from "./exchange";
 

@@ -3,7 +3,7 @@
  */
 import type { Answer } from "../client/again";
 import { type Deadline, deadlineIn, type Limits, RemoteError, type Request } from "../client/carrier";
-import { tooLarge } from "../client/connection";
+import { tooLarge } from "../client/exchange";
 import type { Call } from "./call";
 import { MAX_BODY_BYTES } from "./frames";
 

@@ -5,9 +5,11 @@
  * within {@link DEADLINE_MS}, and what the receiver answers takes no memory.
  */
 import { createHmac } from "node:crypto";
-import { type IncomingMessage, request as send } from "node:http";
 import { isIP } from "node:net";
-import { Dialler, dialError, lookup } from "../client/dial";
+import { requestText } from "../client/connection";
+import { dialError, lookup } from "../client/dial";
+import { type Line, openLine } from "../client/line";
+import type { Head } from "../client/response";
 import { deadline } from "../lib/deadline";
 import { Failure } from "../lib/errors";
 import { version } from "../version";
@@ -16,9 +18,6 @@ import type { Hook } from "./hooks";
 
 /** How long a delivery may take, in milliseconds. */
 const DEADLINE_MS = 15_000;
-
-/** The largest head of a response. */
-const MAX_HEAD_BYTES = 16_384;
 
 export interface Message {
   /** The same whenever it is sent: receivers know repeats by it. */
@@ -50,16 +49,15 @@ export async function deliver(
   const started = performance.now();
   const took = () => Math.round(performance.now() - started);
   const url = new URL(hook.url);
-  let agent: Dialler | undefined;
+  let line: Line | undefined;
   try {
-    const work = async (): Promise<IncomingMessage> => {
-      agent = new Dialler(url, {
-        trust: { kind: "system" },
-        address: await addressOf(url, hook.allow_private),
-      });
-      return responseTo(agent, url, headersOf(hook.secret, url, message), message.body);
+    const work = async (): Promise<Head> => {
+      const address = await addressOf(url, hook.allow_private);
+      line = openLine(url, { trust: { kind: "system" }, address });
+      const fields = headersOf(hook.secret, url, message);
+      return headTo(line, requestText("POST", url.pathname + url.search, fields, message.body));
     };
-    const { statusCode: status = 0, headers } = await deadline(work(), { ms, signal });
+    const { status, headers } = await deadline(work(), { ms, signal });
     const ok = status >= 200 && status < 300;
     const error = ok ? null : `HTTP ${status}`;
     const seconds = retryAfter(headers["retry-after"]);
@@ -68,7 +66,7 @@ export async function deliver(
     const error = thrown instanceof Failure ? thrown.message : dialError(thrown);
     return { ok: false, status: null, error, duration_ms: took() };
   } finally {
-    agent?.destroy();
+    line?.close();
   }
 }
 
@@ -97,15 +95,15 @@ const addressesOf = (host: string) =>
     }),
   );
 
-function headersOf(secret: string, { host }: URL, { id, body }: Message): Record<string, string | number> {
+function headersOf(secret: string, { host }: URL, { id, body }: Message): Record<string, string> {
   const timestamp = Math.floor(Date.now() / 1_000);
   return {
     Host: host,
     "Content-Type": "application/json",
-    "Content-Length": Buffer.byteLength(body),
+    "Content-Length": `${Buffer.byteLength(body)}`,
     "User-Agent": `svc/${version}`,
     "webhook-id": id,
-    "webhook-timestamp": timestamp,
+    "webhook-timestamp": `${timestamp}`,
     "webhook-signature": signatureOf(secret, id, timestamp, body),
   };
 }
@@ -117,18 +115,8 @@ export function signatureOf(secret: string, id: string, timestamp: number, body:
 }
 
 /** The head of the response; its body is not read. */
-function responseTo(
-  agent: Dialler,
-  { pathname, search }: URL,
-  headers: Record<string, string | number>,
-  body: string,
-): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  const options = { agent, method: "POST", path: pathname + search, headers, maxHeaderSize: MAX_HEAD_BYTES };
-  send(options)
-    .on("response", (response) => resolve(response.on("error", () => {})))
-    .on("upgrade", () => reject(new Failure("rejected", "not an HTTP answer")))
-    .on("error", reject)
-    .end(body);
+function headTo(line: Line, request: string): Promise<Head> {
+  const { promise, resolve, reject } = Promise.withResolvers<Head>();
+  line.send(request, { head: resolve, data: () => {}, end: () => {}, failed: reject });
   return promise;
 }

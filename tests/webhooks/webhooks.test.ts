@@ -4,7 +4,8 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
-import { Dialler } from "../../src/client/dial";
+import { requestText } from "../../src/client/connection";
+import { openLine } from "../../src/client/line";
 import { eventType } from "../../src/core/events";
 import { createBus } from "../../src/events/bus";
 import { type Log, silentLog } from "../../src/lib/log";
@@ -261,14 +262,16 @@ describe("a receiver", () => {
     await using to = receiver();
     const { port } = new URL(to.url);
     const url = new URL(`http://no-such-name.invalid:${port}/`);
-    const agent = new Dialler(url, { trust: { kind: "system" }, address: "127.0.0.1" });
-    const { request } = await import("node:http");
+    const line = openLine(url, { trust: { kind: "system" }, address: "127.0.0.1" });
     const status = Promise.withResolvers<number>();
-    request({ agent, method: "POST", path: "/" }, ({ statusCode = 0 }) => status.resolve(statusCode))
-      .on("error", status.reject)
-      .end("{}");
+    line.send(requestText("POST", "/", { Host: url.host, "Content-Length": "2" }, "{}"), {
+      head: (head) => status.resolve(head.status),
+      data() {},
+      end() {},
+      failed: status.reject,
+    });
     expect(await status.promise).toBe(204);
-    agent.destroy();
+    line.close();
   });
 });
 

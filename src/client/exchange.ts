@@ -1,0 +1,191 @@
+/**
+ * One request on a connection, and its response: whole, or as it comes. Deadlines and the caller's signal end the wait.
+ */
+import { deadline } from "../lib/deadline";
+import { type Answer, repeatsIn } from "./again";
+import { type Deadline, deadlineIn, type Limits, RemoteError } from "./carrier";
+import { dialError } from "./dial";
+import type { Line } from "./line";
+import type { Head } from "./response";
+
+/** What came and was not taken yet, from which on the rest waits, in bytes. */
+const MAX_WAITING_BYTES = 1_048_576;
+
+/** What `work` resolves to. @throws a {@link RemoteError}, also when it is late or `signal` is aborted first. */
+export const within = <T>(
+  { at, ms }: Deadline,
+  signal: AbortSignal | undefined,
+  sent: () => boolean,
+  work: Promise<T>,
+): Promise<T> =>
+  deadline(work, {
+    ms: Math.max(0, at - performance.now()),
+    late() {
+      throw new RemoteError("timeout", `timeout after ${ms / 1_000} s`, sent());
+    },
+    signal,
+    aborted() {
+      throw new RemoteError("cancelled", "cancelled", sent());
+    },
+  });
+
+/** The answer is larger than it may be. */
+export const tooLarge = (maxBytes: number) =>
+  new RemoteError("answer", `answer larger than ${maxBytes / 1_048_576} MiB`, true);
+
+/** What went wrong with a connection, as a {@link RemoteError}. */
+const faultOf = (error: unknown, sent: boolean): RemoteError =>
+  error instanceof RemoteError ? error : new RemoteError("unreachable", dialError(error), sent);
+
+/** Whether the answer is that of another host. */
+const isRelayed = ({ headers }: Head) => headers["svc-relayed"] === "1";
+
+/**
+ * The response to `request`. `wasStale`: a connection that had been used before brought none.
+ *
+ * @param request as it goes out.
+ */
+export function exchange(
+  line: Line,
+  request: string,
+  { deadline: until, answerWithinMs, maxBytes }: Limits,
+  signal: AbortSignal | undefined,
+) {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const written = answerWithinMs === undefined ? undefined : Promise.withResolvers<void>();
+  const wasUsed = line.wasUsed();
+  let sent = false;
+  let head: Head | undefined;
+  const body = createBody(maxBytes, reject);
+  line.send(request, {
+    sent() {
+      sent = true;
+    },
+    ...(written && { written: written.resolve }),
+    head(found) {
+      head = found;
+      body.expect(found);
+    },
+    data: body.add,
+    end() {
+      if (head) resolve(answerOf(head, body.whole()));
+    },
+    failed: (error) => reject(faultOf(error, sent)),
+  });
+  const inTime = <T>(by: Deadline, work: Promise<T>) => within(by, signal, () => sent, work);
+  const response = async () => {
+    if (answerWithinMs === undefined) return inTime(until, promise);
+    await inTime(until, Promise.race([written?.promise, promise]));
+    return inTime(deadlineIn(answerWithinMs), promise);
+  };
+  return { response: response(), wasStale: () => wasUsed && head === undefined };
+}
+
+function answerOf(head: Head, body: Uint8Array): Answer {
+  const { status, headers } = head;
+  const retryAfterS = Number(headers["retry-after"]);
+  return {
+    ...{ status, body, ...repeatsIn(status, headers) },
+    isRelayed: isRelayed(head),
+    ...(retryAfterS > 0 && { retryAfterS }),
+  };
+}
+
+/** A body of up to `maxBytes`; of more, `refuse` hears. */
+function createBody(maxBytes: number, refuse: (error: RemoteError) => void) {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  return {
+    expect({ headers }: Head): void {
+      if (Number(headers["content-length"] ?? 0) > maxBytes) refuse(tooLarge(maxBytes));
+    },
+    add(piece: Uint8Array): void {
+      bytes += piece.length;
+      if (bytes > maxBytes) refuse(tooLarge(maxBytes));
+      else pieces.push(piece);
+    },
+    whole: (): Uint8Array => (pieces.length === 1 && pieces[0]) || Buffer.concat(pieces),
+  };
+}
+
+/** A response as soon as its head is here; the rest as it comes. */
+export async function openExchange(
+  line: Line,
+  request: string,
+  until: Deadline,
+  signal: AbortSignal | undefined,
+) {
+  const { promise, resolve, reject } = Promise.withResolvers<Head>();
+  const coming = createPieces(line);
+  line.send(request, {
+    head: resolve,
+    data: coming.add,
+    end: () => coming.end(),
+    failed(error) {
+      reject(faultOf(error, true));
+      coming.end(faultOf(error, true));
+    },
+  });
+  const head = await within(until, signal, () => true, promise);
+  const { status, headers } = head;
+  const [type = ""] = (headers["content-type"] ?? "").split(";");
+  return {
+    ...{ status, isRelayed: isRelayed(head), type: type.trim().toLowerCase() },
+    async *pieces(silentMs: number): AsyncGenerator<Uint8Array> {
+      try {
+        for (;;) {
+          const piece = await within(deadlineIn(silentMs), signal, () => true, coming.next());
+          if (!piece) return;
+          yield piece;
+        }
+      } finally {
+        line.close();
+      }
+    },
+    /** @throws a {@link RemoteError} where it is larger than `maxBytes`. */
+    async whole(maxBytes: number): Promise<Answer> {
+      const refused = Promise.withResolvers<never>();
+      const body = createBody(maxBytes, refused.reject);
+      const read = async () => {
+        for (let piece = await coming.next(); piece; piece = await coming.next()) body.add(piece);
+        return answerOf(head, body.whole());
+      };
+      return within(until, signal, () => true, Promise.race([read(), refused.promise]));
+    },
+  };
+}
+
+/** Pieces that come faster than they are taken: the line waits while they are many. */
+function createPieces(line: Line) {
+  let pieces: Uint8Array[] = [];
+  let bytes = 0;
+  let ending: { readonly error?: RemoteError | undefined } | undefined;
+  let wake = () => {};
+  return {
+    add(piece: Uint8Array): void {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (bytes > MAX_WAITING_BYTES) line.pause();
+      wake();
+    },
+    end(error?: RemoteError): void {
+      ending ??= { error };
+      wake();
+    },
+    /** All that is here, once there is something; undefined at the end. @throws a {@link RemoteError}. */
+    async next(): Promise<Uint8Array | undefined> {
+      if (pieces.length === 0 && !ending) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      const all = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
+      pieces = [];
+      bytes = 0;
+      line.resume();
+      if (all && all.length > 0) return all;
+      if (ending?.error) throw ending.error;
+      return undefined;
+    },
+  };
+}
