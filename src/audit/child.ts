@@ -19,6 +19,7 @@ const PROTOCOL: Protocol<AuditCalls, AuditEvents> = {
       missing: v.array(v.tuple([v.string(), VERDICT])),
       tree: v.nullable(TREE_SCAN),
     }),
+    structure: v.nullable(v.string()),
     prune: PRUNED,
   },
   events: { progress: v.tuple([v.number(), v.number()]) },

@@ -73,7 +73,7 @@ export async function openAuditLog({
   const closing = new AbortController();
   let tally: Tally | undefined;
   const inChild = createInChild(log, closing.signal);
-  const scanned = createScans(file, inChild, closing.signal);
+  const scanned = createScans(file, inChild, closing.signal, () => tally?.rows ?? 0);
   const publisher = createPublisher(() => tally?.rows ?? 0, publish);
   let waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;

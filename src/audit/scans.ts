@@ -1,13 +1,14 @@
 /**
- * Scans that verify the log, in a child process.
+ * Scans that verify the log, in a child process; those of a large log in two, where there are processors for both.
  *
- * The promise: one scan at a time, as each occupies a processor. A scan answers all who ask before it begins, so that no queue
- * grows.
+ * The promise: one scan at a time, as each occupies a processor or two. A scan answers all who ask before it begins, so that no
+ * queue grows.
  */
+import { availableParallelism } from "node:os";
 import { share } from "../lib/share";
 import type { InChild } from "./child";
 import type { AuditFile } from "./file";
-import type { VerifyOptions } from "./verify";
+import { type VerifyOptions, withDamage } from "./verify";
 import type { AuditEvents } from "./worker";
 
 /** Who asks for a verification. */
@@ -16,8 +17,11 @@ export interface VerifyCall extends VerifyOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** @param closing ends the scans. */
-export function createScans(file: AuditFile, inChild: InChild, closing: AbortSignal) {
+/** The fewest rows for which another process is worth its start. */
+export const LARGE_LOG = 50_000;
+
+/** @param closing ends the scans. @param rowCount how many rows there are. */
+export function createScans(file: AuditFile, inChild: InChild, closing: AbortSignal, rowCount: () => number) {
   let scanning: Promise<unknown> = Promise.resolve();
   /** The scan that has not begun yet. */
   let next: ReturnType<typeof beginScan> | undefined;
@@ -36,14 +40,26 @@ export function createScans(file: AuditFile, inChild: InChild, closing: AbortSig
       signal.throwIfAborted();
       // A new log gets its high-water mark. One that cannot be opened here may still be readable.
       const unopened = await file.read(() => {}).catch((error) => error);
-      const { verdict, missing, tree } = await inChild(
-        (audit) => audit.verify(file.path, [...heads], [...keys][0] ?? null),
-        signal,
-        progress,
-      ).catch((error) => {
+      const isShared = rowCount() >= LARGE_LOG && availableParallelism() > 1;
+      const ended = new AbortController();
+      const structure = isShared
+        ? inChild((audit) => audit.structure(file.path), AbortSignal.any([signal, ended.signal]))
+        : null;
+      // It is not waited for where the rows have a fault.
+      structure?.catch(() => {});
+      try {
+        const { verdict, missing, tree } = await inChild(
+          (audit) => audit.verify(file.path, [...heads], [...keys][0] ?? null, isShared),
+          signal,
+          progress,
+        );
+        const damage = verdict.ok ? await structure : null;
+        return { verdict: withDamage(verdict, damage), missing: new Map(missing), tree };
+      } catch (error) {
         throw unopened ?? error;
-      });
-      return { verdict, missing: new Map(missing), tree };
+      } finally {
+        ended.abort();
+      }
     });
     scanning = work.ended;
     const scan = { heads, keys, listeners, work };

@@ -20,6 +20,13 @@ export interface VerifyOptions {
   readonly progress?: ((done: number, total: number) => void) | undefined;
 }
 
+/** How a scan is made. */
+export interface ScanOptions {
+  readonly progress?: VerifyOptions["progress"];
+  /** Whether another process looks at the structure of the file: {@link structureFault}. */
+  readonly rowsOnly?: boolean;
+}
+
 /** Rows between two calls of `progress`. */
 const PROGRESS_STEP = 25_000;
 
@@ -37,7 +44,7 @@ export const verdictFor = (noted: string | undefined, { verdict, missing }: Scan
 
 /** {@link scanDatabase} for one who asks. */
 export function verifyDatabase(path: string, { noted, progress }: VerifyOptions = {}): Verdict {
-  return verdictFor(noted, scanDatabase(path, noted === undefined ? [] : [noted], progress));
+  return verdictFor(noted, scanDatabase(path, noted === undefined ? [] : [noted], { progress }));
 }
 
 /**
@@ -49,7 +56,7 @@ export function verifyDatabase(path: string, { noted, progress }: VerifyOptions 
 export function scanDatabase(
   path: string,
   heads: readonly string[] = [],
-  progress?: VerifyOptions["progress"],
+  options: ScanOptions = {},
 ): Scanned {
   // Before the log, which may go on meanwhile.
   const note = readNote(path);
@@ -62,7 +69,7 @@ export function scanDatabase(
     if (ids.has(id)) found.set(id, row_hash);
   };
   try {
-    const verdict = verifyRows(db, note, passed, progress);
+    const verdict = verifyRows(db, note, passed, options);
     const missing = new Map<string, Verdict>();
     for (const [head, { id, hash, what }] of noted) {
       const isOther = found.has(id) && found.get(id) !== hash;
@@ -82,7 +89,7 @@ function verifyRows(
   db: Database,
   note: Head | undefined,
   passed: (row: AuditRow) => void,
-  progress: VerifyOptions["progress"],
+  { progress, rowsOnly = false }: ScanOptions,
 ): Verdict {
   const state = highWaterState(db, note);
   if (state === "none") throw unavailable("the audit log cannot be verified: svc has not opened it yet");
@@ -123,8 +130,28 @@ function verifyRows(
   const next = chain.expectedId() ?? 1;
   const highest = Math.max(highestId(highWater), note?.id ?? 0);
   if (next <= highest) return broken(total, next, `the newest rows are gone: ${rowNames(next, highest)}`);
-  const damage = damageOf(db);
-  return damage === null ? whole(total, chain.last) : broken(total, null, `the file is damaged: ${damage}`);
+  const found = whole(total, chain.last);
+  return rowsOnly ? found : withDamage(found, damageOf(db));
+}
+
+/** The verdict on rows in which nothing is wrong, in a file with this damage; null for none. */
+export const withDamage = (verdict: Verdict, damage: string | null): Verdict =>
+  damage === null ? verdict : broken(verdict.total_rows, null, `the file is damaged: ${damage}`);
+
+/**
+ * What is wrong with the structure of the file at `path`, as it is at one moment; null when nothing is, and where it is no log, of
+ * which {@link scanDatabase} says so. Blocks this thread.
+ *
+ * @throws an `unavailable` failure when it cannot be read.
+ */
+export function structureFault(path: string): string | null {
+  using db = readLog(path);
+  try {
+    // SQLite would compute what somebody put into its definitions, which may never end.
+    return schemaFault(db) === null ? damageOf(db) : null;
+  } catch (error) {
+    throw asFailure(error);
+  }
 }
 
 /**

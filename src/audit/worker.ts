@@ -5,7 +5,7 @@ import { serveParent } from "../lib/child";
 import { lowerPriority } from "../lib/priority";
 import { AuditFile } from "./file";
 import { type PruneOptions, pruneRows } from "./prune";
-import { scanDatabase } from "./verify";
+import { scanDatabase, structureFault } from "./verify";
 import { joinAll } from "./witness/join";
 
 export interface AuditEvents {
@@ -16,12 +16,16 @@ export interface AuditEvents {
 export type AuditCalls = ReturnType<typeof calls>;
 
 const calls = ({ progress }: AuditEvents) => ({
-  /** @param vkey the key of the log, where its tree is to be verified too. */
-  async verify(path: string, heads: readonly string[], vkey: string | null) {
-    const { verdict, missing } = scanDatabase(path, heads, progress);
+  /**
+   * @param vkey the key of the log, where its tree is to be verified too.
+   * @param rowsOnly whether another process looks at the structure of the file.
+   */
+  async verify(path: string, heads: readonly string[], vkey: string | null, rowsOnly: boolean) {
+    const { verdict, missing } = scanDatabase(path, heads, { progress, rowsOnly });
     const tree = vkey === null ? null : (await import("./witness/scan")).scanTree(path, vkey, progress);
     return { verdict, missing: [...missing], tree };
   },
+  structure: structureFault,
   async join(path: string): Promise<boolean> {
     const file = new AuditFile(path);
     try {

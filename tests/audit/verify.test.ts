@@ -1,15 +1,17 @@
 import type { Database } from "bun:sqlite";
 import { beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { AuditFile } from "../../src/audit/file";
 import { appendRows, headOf, readHighWater } from "../../src/audit/high-water";
-import { openAuditLog } from "../../src/audit/log";
+import { type AuditLog, openAuditLog } from "../../src/audit/log";
 import { rowHash } from "../../src/audit/row";
+import { LARGE_LOG } from "../../src/audit/scans";
 import { verifyDatabase } from "../../src/audit/verify";
 import { silentLog } from "../../src/lib/log";
 import { nextTurn, temporaryFolder, testServer, until } from "../support";
-import { event, forgetSvc, noteOf, rowsOf, testLog, withDatabase } from "./support";
+import { event, forgetSvc, mutilateIndex, noteOf, rowsOf, testLog, withDatabase } from "./support";
 
 /** Rows of the log that is tampered with. */
 const ROWS = 30;
@@ -24,6 +26,15 @@ beforeAll(async () => {
   for (let nth = 1; nth <= ROWS; nth++) await log.append(event({ detail: `row ${nth} — "ü" \u0007` }));
   await log.close();
 });
+
+/** A log of so many rows. */
+async function filledLog(path: string, rows: number) {
+  const file = new AuditFile(path);
+  const batch = Array.from({ length: rows }, () => ({ ts: "2026", event: event() }));
+  await file.write((db) => appendRows(db, headOf(readHighWater(db)), batch));
+  file.close();
+  return openAuditLog({ path, log: silentLog });
+}
 
 /** What verification says of the log once `tamper` has had the file. */
 function afterwards(tamper: (db: Database) => void) {
@@ -456,6 +467,46 @@ test("a verification ends with those who wait for it, and for nobody else", asyn
   await expect(cut).rejects.toThrow();
   await child.exited;
   expect(child.signalCode).toBe("SIGKILL");
+});
+
+describe("a large log is verified by two processes", () => {
+  const made = temporaryFolder();
+  const path = join(made.path, "audit.db");
+  // Large also for who counts an index that lacks one.
+  const total_rows = LARGE_LOG + 1;
+  let log: AuditLog;
+  beforeAll(async () => {
+    log = await filledLog(path, total_rows);
+  });
+  const verified = async () => {
+    using scans = spyOn(Bun, "spawn");
+    const verdict = await log.verify();
+    const children = scans.mock.results.map(({ value }) => value as Bun.Subprocess);
+    await Promise.all(children.map(({ exited }) => exited));
+    return { verdict, children: children.length };
+  };
+  const children = availableParallelism() > 1 ? 2 : 1;
+
+  test("and is whole where both find nothing", async () => {
+    expect(await verified()).toMatchObject({ verdict: { ok: true, total_rows }, children });
+  });
+
+  test("a row at fault is named, and the other process is not waited for", async () => {
+    withDatabase(path, (db) => db.run("UPDATE events SET viewer_id = 'me' WHERE id = 7"));
+    expect(await verified()).toMatchObject({ verdict: brokenAt(7, "edited"), children });
+    withDatabase(path, (db) => db.run("UPDATE events SET viewer_id = NULL WHERE id = 7"));
+  });
+
+  test("damage of the structure is found", async () => {
+    await log.close();
+    mutilateIndex(path, "idx_events_host", "host_id", "id = 9");
+    const reason = "the file is damaged: wrong # of entries in index idx_events_host";
+    const verdict = { ok: false, broken_at_id: null, total_rows, reason, head: null };
+    const again = await openAuditLog({ path, log: silentLog });
+    expect(await again.verify()).toEqual(verdict);
+    await again.close();
+    expect(verifyDatabase(path)).toEqual(verdict);
+  });
 });
 
 test("a file that is not an audit log is refused as such", async () => {
