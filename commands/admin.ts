@@ -23,6 +23,7 @@ import { listTargets } from "../src/fleet/operations/prometheus";
 import { badInput, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
+import { upgradeVerb } from "./admin-upgrade";
 import { verbs as witnessVerbs } from "./admin-witness";
 
 type Host = v.InferOutput<typeof listHosts.output>[number];
@@ -247,6 +248,7 @@ export default {
       epilogue: "The server has the same list at /admin/targets, for http_sd_configs.",
       examples: [["$0 admin targets > /etc/prometheus/svc.json", "For file_sd_configs"]],
     }),
+    upgrade: upgradeVerb,
     ...witnessVerbs,
   },
 } satisfies Group;

@@ -2,6 +2,7 @@
  * Plans as a person reads them.
  */
 import type * as v from "valibot";
+import type { GlobalFlags } from "../src/cli/subcommand";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
 import { durationText } from "../src/lib/units";
@@ -11,6 +12,15 @@ export type Summary = v.InferOutput<typeof cancelPlan.output>;
 export type Review = v.InferOutput<typeof showPlan.output>;
 /** What the operations answer that begin a plan. */
 export type Plan = Omit<Review, "actions" | "stop_on_error" | "scope" | "files">;
+
+const quoted = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** The command that applies a plan. */
+export const applyText = (
+  { id, digest }: { readonly id: string; readonly digest: string | null },
+  { configDir }: GlobalFlags,
+) =>
+  `svc plan apply ${id} --digest ${digest}${configDir === undefined ? "" : ` --config-dir ${quoted(configDir)}`}`;
 
 /** The most hosts, and the most actions, that are listed for a person. */
 const MAX_LISTED = 50;

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { isInline, SCRIPT, withActions } from "../src/cli/script";
-import { type GlobalFlags, type Group, print } from "../src/cli/subcommand";
+import { type Group, print } from "../src/cli/subcommand";
 import { answerHere, type Context, view } from "../src/cli/view";
 import type { Progress } from "../src/core/caller";
 import type { InputSchema, OutputSchema } from "../src/core/operation";
@@ -23,6 +23,7 @@ import {
 } from "../src/plans/operations";
 import type { Service } from "../src/service";
 import {
+  applyText,
   countsText,
   hostsOf,
   hostsText,
@@ -130,12 +131,6 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
 const look = async (service: Service, id: string, only?: Plan["targets"][number]["state"][] | ["none"]) =>
   (await answerHere(service, showPlan, { id, ...(only && { only }) })) as Review;
 
-const quoted = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-
-/** What a command needs that is printed for later. */
-const folderFlag = ({ configDir }: GlobalFlags) =>
-  configDir === undefined ? "" : ` --config-dir ${quoted(configDir)}`;
-
 export default {
   verbs: {
     new: view(newPlan, {
@@ -149,8 +144,7 @@ export default {
           const made = await call({ ...input, ...path, actions });
           if (globals.json) return show(made);
           const plan = await look(service, made.id);
-          const apply = `svc plan apply ${made.id} --digest ${made.digest}${folderFlag(globals)}`;
-          const last = ["", "Nothing has run yet. To run exactly this:", `  ${apply}`];
+          const last = ["", "Nothing has run yet. To run exactly this:", `  ${applyText(made, globals)}`];
           print(globals, made, () => [reviewText(plan), ...last].join("\n"));
           return 0;
         }),

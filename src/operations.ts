@@ -55,6 +55,8 @@ import { operations as sessions } from "./peers/operations";
 import { eventTypes as planEvents } from "./plans/events";
 import { operations as planJobs } from "./plans/job/operations";
 import { operations as plans } from "./plans/operations";
+import { operations as upgradedHere } from "./plans/upgrade/host-operations";
+import { operations as upgrades } from "./plans/upgrade/operations";
 import { eventTypes as upgradeEvents } from "./release/events";
 import { operations as release } from "./release/operations";
 import { eventTypes as runEvents } from "./runs/events";
@@ -126,6 +128,8 @@ const all = [
   ...planJobs,
   ...witness,
   ...plans,
+  ...upgrades,
+  ...upgradedHere,
   ...mcp,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
 

@@ -181,6 +181,9 @@ export function createService({
       const endUpkeep = startUpkeep(service, { ...looks, ...later }, tellPins);
       const endWatch = watchOwnUpgrade({
         ...{ log, publish, seenFile: files.upgradeSeen },
+        async forgetOld() {
+          if (existsSync(files.upgrade)) (await service.fromDesk()).forgetOld();
+        },
         async record(detail) {
           const row = { event_type: "upgrade", host_id: null, viewer_id: null, detail };
           await (await service.audit())?.append(row);

@@ -37,6 +37,8 @@ export interface Caller {
   readonly rowsOf?: (agent: string) => CallRows;
   /** Of a request that is handed on to another host (`relays` of the route), for `rest`. */
   readonly relay?: Relay;
+  /** The job of a plan that the run is; absent for any other. */
+  readonly job?: JobContext;
   /** The run that the operation is an action of; absent when it was called by itself. */
   readonly run?: RunContext;
   /** Set when nobody waits for the answer: takes the id of the run, once it is on record and has begun. */
@@ -56,6 +58,14 @@ export interface Caller {
   announce(subject: string): Promise<void>;
   /** Puts on record that what was announced failed; absent where the surface or the run records outcomes itself. */
   recordFailure?(subject: string, error: unknown): Promise<void>;
+}
+
+/** A job of a plan, on the host that runs it. */
+export interface JobContext {
+  readonly id: string;
+  readonly plan: string;
+  /** Whether whoever made the plan may do anything here: by the token, or by the word of the desk that this host has joined, which has signed it. */
+  readonly isOfAdmin: boolean;
 }
 
 /** The rows of a call inside a request. */

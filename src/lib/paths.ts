@@ -80,6 +80,10 @@ export const configFiles = (configDir: string) => ({
   /** The jobs of plans that this host has taken, and the files of those that run. */
   seenJobs: join(configDir, "seen_jobs.db"),
   jobFiles: join(configDir, "run", "job-files"),
+  /** The programs that plans of this desk send to hosts. */
+  releases: join(configDir, "releases"),
+  /** A newer program that a desk sends to this host, and what became of it. */
+  upgrade: join(configDir, "upgrade"),
   webhooks: join(configDir, "webhooks.json"),
   webhooksLock: join(configDir, "run", "webhooks.lock"),
   /** What is still to be delivered to webhooks. */

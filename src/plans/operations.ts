@@ -68,13 +68,40 @@ interface CheckedList {
 }
 
 const SHARE_TEXT = v.pipe(v.string(), v.regex(SHARE, "a number, or a share such as 10%"));
-const A_SHARE = v.union([whole(0, 100_000), SHARE_TEXT]);
+/** A number of hosts, or a share of them. */
+export const A_SHARE = v.union([whole(0, 100_000), SHARE_TEXT]);
 
 const timeout = (most: number) => seconds(between(0.01, most));
 
 const ID = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "The plan: its id, or how the id begins");
 const ONE_PLAN = { id: ID };
 const example = { id: "7d3f0c52" };
+
+/** Which hosts a plan is for, and within which limits. */
+export const LIMITS = {
+  on: field(
+    v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000)),
+    "Hosts: labels, tag:TAG or all, separated by commas; ! excludes",
+  ),
+  waves: field(
+    v.optional(v.pipe(v.array(A_SHARE), v.maxLength(100)), ["100%"]),
+    "How many hosts have begun with each wave: numbers, or shares such as 10%; the last wave ends with all",
+  ),
+  pause_s: field(v.optional(seconds(between(0, MAX_EXPIRES_S)), 0), "Pause between two waves"),
+  max_failures: field(
+    v.optional(A_SHARE, "100%"),
+    "Pause the plan after more failures than this: a number, or a share such as 1%",
+  ),
+  queue: flag("Keep the work of hosts that are not there until they are, or the plan expires"),
+  expires_s: field(
+    v.optional(seconds(between(1, MAX_EXPIRES_S)), 86_400),
+    "How long after it is applied anything of it may begin",
+  ),
+  max_parallel: field(
+    v.optional(A_SHARE),
+    "Hosts that run at once: a number, or a share such as 25% (default: as many as this desk can)",
+  ),
+};
 
 export const newPlan = operation({
   name: "plan.new",
@@ -86,28 +113,7 @@ export const newPlan = operation({
   example: { actions: [["AC_screen_size"]], on: "tag:lab", waves: ["1", "10%", "100%"], queue: true },
   input: v.strictObject({
     actions: field(REMOTE_LIST, "Action list, as for POST /execute"),
-    on: field(
-      v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000)),
-      "Hosts: labels, tag:TAG or all, separated by commas; ! excludes",
-    ),
-    waves: field(
-      v.optional(v.pipe(v.array(A_SHARE), v.maxLength(100)), ["100%"]),
-      "How many hosts have begun with each wave: numbers, or shares such as 10%; the last wave ends with all",
-    ),
-    pause_s: field(v.optional(seconds(between(0, MAX_EXPIRES_S)), 0), "Pause between two waves"),
-    max_failures: field(
-      v.optional(A_SHARE, "100%"),
-      "Pause the plan after more failures than this: a number, or a share such as 1%",
-    ),
-    queue: flag("Keep the work of hosts that are not there until they are, or the plan expires"),
-    expires_s: field(
-      v.optional(seconds(between(1, MAX_EXPIRES_S)), 86_400),
-      "How long after it is applied anything of it may begin",
-    ),
-    max_parallel: field(
-      v.optional(A_SHARE),
-      "Hosts that run at once: a number, or a share such as 25% (default: as many as this desk can)",
-    ),
+    ...LIMITS,
     stop_on_error: field(
       STOP_ON_ERROR,
       "On each host, stop at the first action that fails; `focus`: that fails to find or focus a window",
@@ -134,21 +140,14 @@ export const newPlan = operation({
   async run(service: NewUses, input, caller) {
     const { grant } = caller;
     requireOwnToken(grant, "a plan");
-    const { actions, on, stop_on_error, delivery_timeout_s, timeout_s, pause_s, queue, expires_s } = input;
+    const { actions, on, stop_on_error, timeout_s } = input;
     const hosts = (await service.addressBook()).select(on);
     const executor = await service.executor();
     const from = pathOf(input.path, caller);
     const { commands, described, travelling } = await executor.checkTravelling(actions, from);
     executor.permit(commands, grant);
     const total = hosts.length;
-    const max_parallel =
-      input.max_parallel === undefined ? null : Math.max(1, countOf(input.max_parallel, total));
-    const spec: Spec = {
-      kind: "plan",
-      ...{ on, commands: [...new Set(commands)], waves: wavesOf(input.waves.map(String), total), pause_s },
-      max_failures: countOf(input.max_failures, total),
-      ...{ queue, expires_s, max_parallel, delivery_timeout_s, timeout_s },
-    };
+    const spec = specOf(input, commands, total, timeout_s);
     // The token of a host may allow more than that of the caller.
     const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
     const { content, digest: content_digest } = writeContent({
@@ -167,6 +166,32 @@ export const newPlan = operation({
     return { id, digest, hosts: labels, waves: [...spec.waves], commands: [...spec.commands] };
   },
 });
+
+/** What {@link LIMITS} and a time limit to deliver are, checked. */
+type Limits = v.InferOutput<v.StrictObjectSchema<typeof LIMITS, undefined>> & {
+  readonly delivery_timeout_s: number;
+};
+
+/**
+ * The spec of a plan for `total` hosts.
+ *
+ * @throws `bad_input` for waves that do not grow.
+ */
+export function specOf(
+  { on, waves, max_failures, max_parallel, pause_s, queue, expires_s, delivery_timeout_s }: Limits,
+  commands: readonly string[],
+  total: number,
+  timeout_s: number,
+): Spec {
+  return {
+    kind: "plan",
+    ...{ on, commands: [...new Set(commands)], waves: wavesOf(waves.map(String), total), pause_s },
+    max_failures: countOf(max_failures, total),
+    ...{ queue, expires_s },
+    max_parallel: max_parallel === undefined ? null : Math.max(1, countOf(max_parallel, total)),
+    ...{ delivery_timeout_s, timeout_s },
+  };
+}
 
 /** Where the list is; empty where it is in no file. @throws `forbidden` for a caller that may not name files of this desk. */
 function pathOf(given: string | undefined, { grant, run }: Caller): string {

@@ -45,7 +45,7 @@ const STATE = v.object({
 export type UpgradeState = v.InferOutput<typeof STATE>;
 
 /** No upgrade takes longer, in milliseconds: one that seems to has been killed, and its process id is another's. */
-const LONGEST_MS = 15 * 60_000;
+export const LONGEST_MS = 15 * 60_000;
 
 /** @param binary the program, absolute. */
 export const upgradeFiles = (binary: string) => {

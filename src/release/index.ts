@@ -20,7 +20,7 @@ const VERSION = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(-[0-9A-Za
 export const versionField = v.pipe(v.string(), v.maxLength(100), v.regex(VERSION));
 
 /** Begins as `linux-x64` does. It has no dot, space or slash, so it can stand in a trusted comment and a file name. */
-const targetField = v.pipe(v.string(), v.regex(/^[a-z0-9]+(-[a-z0-9]+){1,4}$/), v.maxLength(50));
+export const targetField = v.pipe(v.string(), v.regex(/^[a-z0-9]+(-[a-z0-9]+){1,4}$/), v.maxLength(50));
 
 /** A name without a folder. */
 const nameField = v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/), v.maxLength(100));

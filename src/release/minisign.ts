@@ -35,6 +35,8 @@ export interface Signature {
   readonly trustedComment: string;
   /** 64 bytes, over {@link bytes} and {@link trustedComment}. */
   readonly global: Buffer;
+  /** As it was written. */
+  readonly text: string;
 }
 
 const PUBLIC_KEY_BYTES = 42;
@@ -84,6 +86,7 @@ export function parseSignature(text: string): Signature {
     bytes: bytes.subarray(10),
     trustedComment: comment.slice(TRUSTED.length),
     global,
+    text,
   };
 }
 
@@ -99,16 +102,30 @@ export async function verify(
   signature: Signature,
   file: string | AsyncIterable<Uint8Array>,
 ): Promise<string> {
-  if (signature.id !== publicKey.id) {
-    throw rejected(`the file is signed by the key ${signature.id}, expected ${publicKey.id}`);
-  }
+  requireKey(publicKey, signature);
   if (!isSignedBy(publicKey.key, await digestOf(file), signature.bytes.toString("base64url"))) {
     throw rejected("the signature does not match the file: the file or the signature was changed");
   }
+  return verifyComment(publicKey, signature);
+}
+
+/**
+ * Verifies that `publicKey` has signed the trusted comment for this signature: before the file is there, it says of what version and target
+ * one is that may come.
+ *
+ * @returns the trusted comment.
+ * @throws a `rejected` failure when it has not.
+ */
+export function verifyComment(publicKey: PublicKey, signature: Signature): string {
+  requireKey(publicKey, signature);
   if (!isSignedBy(publicKey.key, globalMessage(signature), signature.global.toString("base64url"))) {
     throw rejected("the trusted comment of the signature was changed");
   }
   return signature.trustedComment;
+}
+
+function requireKey({ id }: PublicKey, signature: Signature): void {
+  if (signature.id !== id) throw rejected(`the file is signed by the key ${signature.id}, expected ${id}`);
 }
 
 /** What the global signature is over. */

@@ -25,6 +25,8 @@ export interface Daemon {
   endsThis(): boolean;
   /** Begins to start it anew. @throws a failure where that cannot be asked for. */
   restart(): Promise<void>;
+  /** Starts a program that goes on when the daemon ends. @throws a failure where it cannot be started. */
+  startApart(command: readonly string[]): Promise<void>;
   /** @throws a failure where its folder now has a format that this version cannot read. */
   readonly requireReadable: (reader?: Reader) => void;
   /** Whether another process than `pid` answers, and is of that version where it says one. Never throws. */

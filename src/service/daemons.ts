@@ -19,9 +19,10 @@ const ANSWER_MS = 10_000;
 
 /** Those of this user and of the machine. @param binary absolute, without links. */
 export async function daemonsRunning(binary: string): Promise<Daemon[]> {
-  const [{ daemonsOf, upgradingUser }, { runProgram }] = await Promise.all([
+  const [{ daemonsOf, upgradingUser }, { runProgram }, { spawn }] = await Promise.all([
     import("../daemon/installed"),
     import("../lib/run-program"),
+    import("../lib/spawn"),
   ]);
   return daemonsOf(binary, await upgradingUser()).map(({ user, configDir, restart }) => ({
     name: user
@@ -35,6 +36,13 @@ export async function daemonsRunning(binary: string): Promise<Daemon[]> {
       // What clears the way for the last may find nothing to clear.
       for (const line of restart.slice(0, -1)) await runProgram(line, ASKED_MS).catch(() => {});
       await runProgram(last, ASKED_MS);
+    },
+    async startApart(command) {
+      // What a unit has started ends with it, whatever process group it is in.
+      const scope = user === null ? [] : ["--user"];
+      if (process.platform === "linux")
+        await runProgram(["systemd-run", ...scope, "--collect", "--quiet", ...command], ASKED_MS);
+      else spawn(command, { stdio: ["ignore", "ignore", "ignore"], detached: true }).unref();
     },
     requireReadable: (reader) => requireKnownFormat(configDir, reader),
     async isReady(pid, version) {

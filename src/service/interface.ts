@@ -46,6 +46,7 @@ import type { Sessions } from "../peers/sessions";
 import type { PlanJobs } from "../plans/job/accept";
 import type { OtherPlans } from "../plans/others";
 import type { Plans } from "../plans/plans";
+import type { FromDesk } from "../release/from-desk";
 import type { Daemon } from "../release/upgrade";
 import type { Executor } from "../runs/executor";
 import type { History } from "../runs/history";
@@ -156,6 +157,8 @@ export interface Service {
   /** The jobs that this host takes from a desk. */
   planJobs(): Promise<PlanJobs>;
   plans(): Promise<Plans>;
+  /** Upgrading this host from its desk. */
+  fromDesk(): Promise<FromDesk>;
   runBroadcast: BroadcastUses["runBroadcast"];
   /** The plans of other desks of the same hosts. */
   otherPlans(): Promise<OtherPlans>;

@@ -6,8 +6,13 @@ import { messageOf } from "../lib/errors";
 import type { WatchUses } from "../release/watch";
 import { compiled, programPath, version } from "../version";
 
+interface Uses extends Omit<WatchUses, "binary" | "version"> {
+  /** Removes a file for an upgrade that came no further for long. */
+  forgetOld(): Promise<void>;
+}
+
 /** @returns a function that ends the wait for an upgrade that is under way. */
-export function watchOwnUpgrade(uses: Omit<WatchUses, "binary" | "version">): () => void {
+export function watchOwnUpgrade(uses: Uses): () => void {
   const ending = new AbortController();
   void watch(uses, ending.signal).catch((error) =>
     uses.log.warn(`what became of the upgrade of svc cannot be read: ${messageOf(error)}`),
@@ -15,7 +20,8 @@ export function watchOwnUpgrade(uses: Omit<WatchUses, "binary" | "version">): ()
   return () => ending.abort();
 }
 
-async function watch(uses: Omit<WatchUses, "binary" | "version">, signal: AbortSignal): Promise<void> {
+async function watch({ forgetOld, ...uses }: Uses, signal: AbortSignal): Promise<void> {
+  await forgetOld();
   if (!compiled || !existsSync(`${process.execPath.replace(/\.exe$/i, "")}.upgrade`)) return;
   const { watchUpgrade } = await import("../release/watch");
   await watchUpgrade({ ...uses, binary: programPath(), version }, signal);

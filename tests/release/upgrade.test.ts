@@ -58,6 +58,7 @@ function daemon(binary: string, ready: readonly string[]): Daemon & { readonly r
     ...{ name: "the daemon", mayRestart: true, restarts },
     answering: () => 1 + restarts.length,
     endsThis: () => false,
+    startApart: async () => {},
     requireReadable() {},
     async restart() {
       const [, version = ""] = /"version":"([^"]*)"/.exec(readFileSync(binary, "utf8")) ?? [];

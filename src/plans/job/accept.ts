@@ -4,7 +4,7 @@
  * A run has the rights that a list sent to `/execute` with the same token has, and none more. Its results are in memory until
  * newer ones need the room; how it ended is on disk (`seen.ts`).
  */
-import type { Caller } from "../../core/caller";
+import type { Caller, JobContext } from "../../core/caller";
 import { allows, beyond, type Grant } from "../../core/rights";
 import type { StopOnError } from "../../core/run";
 import { deadline } from "../../lib/deadline";
@@ -130,12 +130,13 @@ export function createPlanJobs<L extends { readonly id: string }>({
     return hasExpired(envelope, now()) ? { id: envelope.id, state: "expired", outcome: null } : null;
   };
 
-  const perform = async (one: Running, text: string, caller: Caller): Promise<void> => {
+  const perform = async (one: Running, text: string, isSigned: boolean, client: Caller): Promise<void> => {
     const { id, plan } = one.job;
     let hasBegun = false;
     try {
       const content = readContent(text);
       const { stop_on_error, timeout_s, scope, name } = content;
+      const caller = callerOf(client, one.job, isSigned, scope);
       const run = await executor();
       using files = placeFiles(folder, name, content.bytes);
       const list = await run.link(run.prepare(content.actions), files.path);
@@ -177,7 +178,7 @@ export function createPlanJobs<L extends { readonly id: string }>({
     begun.promise.catch(() => {});
     const one: Running = { job, at: now(), run_id: "", isCancelled: false, begun, ended: Promise.resolve() };
     running.set(job.id, one);
-    one.ended = perform(one, content, callerOf(caller, job, isSigned));
+    one.ended = perform(one, content, isSigned, caller);
     return one;
   };
 
@@ -229,6 +230,19 @@ export function createPlanJobs<L extends { readonly id: string }>({
       await deadline<void, void>(one.ended, wait);
       return known(envelope, caller.grant) ?? { id, state: "running", outcome: null };
     },
+    /**
+     * What a job is to do that is still to be sent, for what has to be here before it.
+     *
+     * @throws as for one that is taken; `conflict` for one that has expired.
+     */
+    async announced({ content, ...sealed }: Sealed & { readonly content: string }, caller: Caller) {
+      const envelope = await open(sealed, "execute", caller);
+      if (digestOf(content) !== envelope.digest)
+        throw badInput("content: it is not what the digest of the envelope says");
+      if (hasExpired(envelope, now())) throw conflict("this job has expired");
+      const { actions, scope } = readContent(content);
+      return { actions, job: contextOf(envelope, sealed.signature !== undefined, scope, caller.grant) };
+    },
     /** Cancels a job: one that runs ends soon; one that has not arrived never begins. */
     async cancel(sealed: Sealed, caller: Caller): Promise<JobAnswer> {
       const envelope = await open(sealed, "cancel", caller);
@@ -258,11 +272,24 @@ const jobOf = ({ id, plan, digest, exp }: Envelope, { grant }: Caller): SeenJob 
 });
 
 /** The run goes on when its client goes, and its rows in the audit log say which job it is. */
-function callerOf({ gone: _, ...caller }: Caller, { id, plan, digest }: SeenJob, isSigned: boolean): Caller {
+function callerOf(
+  { gone: _, ...caller }: Caller,
+  { id, plan, digest }: SeenJob,
+  isSigned: boolean,
+  scope: Content["scope"],
+): Caller {
   const announce = (subject: string) =>
     caller.announce(`plan=${plan} job=${id} ${isSigned ? "signed " : ""}content=sha256:${digest} ${subject}`);
-  return { ...caller, announce };
+  return { ...caller, job: contextOf({ id, plan }, isSigned, scope, caller.grant), announce };
 }
+
+/** A desk signs for this host only, and a plan has no limit (`scope`) where `admin` has made it. */
+const contextOf = (
+  { id, plan }: Pick<Envelope, "id" | "plan">,
+  isSigned: boolean,
+  scope: Content["scope"],
+  grant: Grant,
+): JobContext => ({ id, plan, isOfAdmin: scope === null && (isSigned || allows(grant, "admin")) });
 
 /** @throws `forbidden` for a job of another token; `conflict` for another job with the same id. */
 function requireSame({ digest, plan }: Envelope, grant: Grant, job: SeenJob, at: number): void {

@@ -19,7 +19,8 @@ const BY_DESK = {
   script: "the desk signs it",
 };
 
-const SEALED = {
+/** An envelope, as fields of an input. */
+export const SEALED = {
   envelope: field(
     v.pipe(v.string(), v.maxLength(1_000)),
     "Which job of which plan, for whom, the digest of its content, and when it begins and expires: JSON text",

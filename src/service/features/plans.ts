@@ -8,7 +8,10 @@ import type { Service } from "../interface";
 import type { Shared } from "../shared";
 import type { DeskFeatures } from "./desk";
 
-type Features = Pick<Service, "planJobs" | "plans" | "runBroadcast" | "otherPlans" | "existingPlans">;
+type Features = Pick<
+  Service,
+  "planJobs" | "fromDesk" | "plans" | "runBroadcast" | "otherPlans" | "existingPlans"
+>;
 
 export function planFeatures(
   shared: Shared,
@@ -35,13 +38,18 @@ export function planFeatures(
       stopLast(() => jobs.close());
       return jobs;
     }),
+    fromDesk: feature(async () => (await import("../from-desk")).openFromDesk(shared.service.configDir)),
     plans: stoppable(async () => {
-      const [{ createPlans }, { createDelivery }, { openSigningKey }] = await Promise.all([
-        import("../../plans/plans"),
-        import("../../plans/deliver"),
-        import("../../trust/identity"),
-      ]);
-      const { deliver, cancel: cancelJob } = createDelivery(() => openSigningKey(files.deskKey));
+      const [{ createPlans }, { createDelivery }, { createUpgradeDelivery }, { openSigningKey }] =
+        await Promise.all([
+          import("../../plans/plans"),
+          import("../../plans/deliver"),
+          import("../../plans/upgrade/deliver"),
+          import("../../trust/identity"),
+        ]);
+      const key = () => openSigningKey(files.deskKey);
+      const { deliver: deliverJob, cancel: cancelJob } = createDelivery(key);
+      const deliver = createUpgradeDelivery({ deliver: deliverJob, key, folder: files.releases });
       await prepareFor(files.plans);
       made.plans = createPlans({
         ...{ files, log, events, deliver, cancelJob, endings: tokens.endings },

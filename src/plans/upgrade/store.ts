@@ -1,0 +1,116 @@
+/**
+ * The programs that this desk sends to hosts: signed, and kept as they were verified, each under its SHA-256.
+ *
+ * The promise: what is there has been verified as it is, and nobody else can change it. What no plan needs goes, but for the newest
+ * {@link KEPT}.
+ */
+import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { badInput, conflict, rejected } from "../../lib/errors";
+import { ensurePrivateFolder, PRIVATE_FILE, syncFile } from "../../lib/files";
+import { lookThrough } from "../../lib/look";
+import { printable } from "../../lib/sanitize";
+import { readSignature } from "../../release/candidate";
+import { readIndex } from "../../release/check";
+import { sha256Of } from "../../release/incoming";
+import { INDEX_NAME, MAX_BINARY_BYTES, parseTrustedComment } from "../../release/index";
+import { type PublicKey, SIGNATURE_EXTENSION, verify, verifyComment } from "../../release/minisign";
+import { MAX_RELEASED, type Released } from "../../release/released";
+
+/** How many are kept besides those of plans that are not over: a release for six targets. */
+const KEPT = 6;
+
+/** A signed binary, of which only the signature was looked at. */
+export interface Offered {
+  readonly path: string;
+  readonly version: string;
+  readonly target: string;
+}
+
+/**
+ * The binaries that `paths` mean: files with their signature beside them, or the folder or the index (`release.json`) of a release.
+ *
+ * @throws a failure for what cannot be read or is not signed by `key`; `bad_input` for two of one target, or of two versions.
+ */
+export async function offeredIn(paths: readonly string[], key: PublicKey): Promise<Offered[]> {
+  const offered: Offered[] = [];
+  for (const path of paths.map((one) => resolve(one)))
+    for (const file of await filesIn(path, key)) {
+      const comment = verifyComment(key, readSignature(`${file}${SIGNATURE_EXTENSION}`));
+      const said = parseTrustedComment(comment);
+      if (!said)
+        throw rejected(`${file} is not a binary of svc: its trusted comment is ${printable(comment, 200)}`);
+      offered.push({ path: file, ...said });
+    }
+  const [first] = offered;
+  const other = offered.find(({ version }) => version !== first?.version);
+  if (first && other)
+    throw bad(`expected files of one version but found ${first.version} and ${other.version}`);
+  const twice = offered.find(({ target }, at) => offered.findIndex((one) => one.target === target) !== at);
+  if (twice) throw bad(`expected one file for each target but found two for ${twice.target}`);
+  if (!first) throw bad("expected the binary of a release but found none");
+  if (offered.length > MAX_RELEASED) throw bad(`expected at most ${MAX_RELEASED}`);
+  return offered;
+}
+
+const bad = (what: string) => badInput(`files: ${what}`);
+
+/** The binaries of a release that are there; a path that is no release is one itself. */
+async function filesIn(path: string, key: PublicKey): Promise<string[]> {
+  const isFolder = lookThrough(path)?.isDirectory() === true;
+  if (!isFolder && !path.endsWith(INDEX_NAME)) return [path];
+  const { index } = await readIndex(path, key);
+  const folder = isFolder ? path : dirname(path);
+  const files = Object.values(index.files).map(({ name }) => join(folder, name));
+  return files.filter((file) => lookThrough(file)?.isFile());
+}
+
+/**
+ * Keeps a copy of the file, which is verified.
+ *
+ * @param folder of the store.
+ * @throws a failure for what cannot be read or is not signed by `key`.
+ */
+export async function keep(
+  folder: string,
+  { path, version, target }: Offered,
+  key: PublicKey,
+): Promise<Released> {
+  const found = lookThrough(path);
+  if (!found?.isFile()) throw bad(`${path} ${found ? "is not a regular file" : "does not exist"}`);
+  if (found.size > MAX_BINARY_BYTES) throw bad(`${path} has more than ${MAX_BINARY_BYTES} bytes`);
+  const signature = readSignature(`${path}${SIGNATURE_EXTENSION}`);
+  ensurePrivateFolder(folder);
+  const copy = join(folder, `new-${crypto.randomUUID()}`);
+  try {
+    copyFileSync(path, copy);
+    const comment = parseTrustedComment(await verify(key, signature, copy));
+    if (comment?.version !== version || comment.target !== target)
+      throw conflict(`${path} was replaced meanwhile: try again`);
+    chmodSync(copy, PRIVATE_FILE);
+    syncFile(copy);
+    const sha256 = await sha256Of(copy);
+    const now = new Date();
+    utimesSync(copy, now, now);
+    renameSync(copy, join(folder, sha256));
+    return { target, version, size: found.size, sha256, signature: signature.text };
+  } catch (error) {
+    rmSync(copy, { force: true });
+    throw error;
+  }
+}
+
+/** Verifies the file, and keeps nothing. @throws as {@link keep}. */
+export async function verifyOffered({ path }: Offered, key: PublicKey): Promise<void> {
+  await verify(key, readSignature(`${path}${SIGNATURE_EXTENSION}`), path);
+}
+
+/** Removes what no plan needs, but for the newest. @param contents of the plans that are not over. */
+export function removeOthers(folder: string, contents: Iterable<string>): void {
+  const needed = [...contents].filter((content) => content.includes("AC_upgrade_install"));
+  const others = readdirSync(folder)
+    .filter((name) => !needed.some((content) => content.includes(name)))
+    .map((name) => ({ name, at: lookThrough(join(folder, name))?.mtimeMs ?? 0 }))
+    .sort((a, b) => b.at - a.at);
+  for (const { name } of others.slice(KEPT)) rmSync(join(folder, name), { force: true });
+}

@@ -1,0 +1,90 @@
+/**
+ * The newest upgrade that a desk has had begun here, and what became of it: it outlives the server that was told to.
+ */
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import { failureOf, messageOf } from "../lib/errors";
+import { writeFileAtomic } from "../lib/files";
+import { isUnderWay, LONGEST_MS, readState } from "./files";
+import { SIGNATURE_EXTENSION } from "./minisign";
+import type { LastUpgrade } from "./released";
+import { interruption, type UpgradeOptions, upgrade } from "./upgrade";
+
+const ORDER = v.object({
+  format: v.literal(1),
+  /** The id of its job. */
+  id: v.string(),
+  from: v.string(),
+  to: v.string(),
+  sha256: v.string(),
+  began: v.string(),
+  /** Null while it is under way, and where its process has died. */
+  ended: v.nullable(v.string()),
+  /** Why it came to nothing; null also before its end. */
+  error: v.nullable(v.string()),
+});
+
+export type Order = v.InferOutput<typeof ORDER>;
+
+const pathOf = (folder: string) => join(folder, "order.json");
+
+/** @param folder that of the files for upgrades. @throws the system error. */
+export function writeOrder(folder: string, order: Order): void {
+  writeFileAtomic(pathOf(folder), `${JSON.stringify(order)}\n`);
+}
+
+/** The newest order; null where there was none, or its file cannot be read. */
+export function readOrder(folder: string): Order | null {
+  try {
+    return v.parse(ORDER, JSON.parse(readFileSync(pathOf(folder), "utf8")));
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * What became of the newest order.
+ *
+ * @param binary the program, absolute and without links.
+ * @param version of this process.
+ */
+export function lastUpgrade(
+  folder: string,
+  binary: string,
+  version: string,
+  now = Date.now(),
+): LastUpgrade | null {
+  const order = readOrder(folder);
+  if (!order) return null;
+  const { id, from, to } = order;
+  const about = (ok: boolean | null, error: string | null = null) => ({ id, from, to, ok, error });
+  const state = readState(binary);
+  if (state?.id === id) {
+    if (state.step === "ok") return about(true);
+    if (isUnderWay(state, now)) return about(null);
+    return about(false, state.error ?? interruption(binary, version, isUnderWay) ?? "interrupted");
+  }
+  if (order.ended !== null) return about(order.error === null, order.error);
+  const isLate = now - Date.parse(order.began) > LONGEST_MS;
+  return isLate ? about(false, "its process has died before anything was replaced") : about(null);
+}
+
+/** Does what the newest order says, and notes how it ended. Never throws. @param options without what the order says. */
+export async function carryOut(
+  folder: string,
+  options: Omit<UpgradeOptions, "id" | "allowDowngrade" | "announce">,
+): Promise<void> {
+  const order = readOrder(folder);
+  if (!order || order.ended !== null) return;
+  const file = join(folder, order.sha256);
+  const signature = `${file}${SIGNATURE_EXTENSION}`;
+  // The server has put on record that it begins.
+  const all = { ...options, id: order.id, allowDowngrade: false, announce: async () => {} };
+  const error = await upgrade({ file, signature }, all).then(
+    () => null,
+    (fault) => (failureOf(fault) ? messageOf(fault) : `it ended early (${messageOf(fault)})`),
+  );
+  writeOrder(folder, { ...order, ended: new Date().toISOString(), error });
+  for (const path of [file, signature]) rmSync(path, { force: true });
+}

@@ -1,0 +1,178 @@
+/** `svc admin upgrade` with compiled binaries of several versions: hosts are machines of their own with a real systemd. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { signFile } from "../../build/package/sign";
+import type { HostStatus } from "../../src/plans/upgrade/host";
+import { makeKey } from "../release/support";
+import { compileVersion } from "../release/versions";
+import { caller, type ServerProcess, serveBinary, until } from "../support";
+import { bootMachine, testWithSystemd } from "./systemd";
+
+/** The machines have a /tmp of their own. */
+const folder = mkdtempSync("/var/tmp/svc-test-");
+const at = (version: string) => join(folder, `svc-${version}`);
+const PROGRAM = "/opt/svc/svc";
+
+beforeAll(async () => {
+  const { secret, text: key } = makeKey(folder);
+  for (const version of ["0.1.0", "0.2.0", "0.3.0"]) {
+    const broken = version === "0.3.0" && { broken: true as const };
+    const target = await compileVersion(at(version), { version, key, ...broken });
+    await signFile(secret, at(version), `svc ${version} ${target}`);
+  }
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Plan {
+  readonly id: string;
+  readonly digest: string;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly counts: Record<string, number>;
+  readonly targets: ReadonlyArray<{ label: string; state: string; error: string | null }>;
+}
+
+/** A desk that takes links. */
+async function openDesk() {
+  const server: ServerProcess = await serveBinary(["--tls", "--hub"], { binary: at("0.1.0") });
+  const run = async (...args: string[]) => {
+    const env = { ...process.env, SVC_CONFIG_DIR: server.configDir, SVC_TOKEN: server.token };
+    const child = Bun.spawn([at("0.1.0"), ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return { stdout: stdout.trim(), stderr, exitCode: await child.exited };
+  };
+  const svc = async (...args: string[]) => {
+    const { stdout, ...ended } = await run(...args);
+    expect({ args, ...ended, stdout }).toMatchObject({ exitCode: 0 });
+    return stdout;
+  };
+  const upgrade = async (version: string, ...more: string[]) =>
+    JSON.parse(await svc("admin", "upgrade", at(version), "--on", "all", ...more, "--json"));
+  return {
+    ...{ run, svc, upgrade, configDir: server.configDir },
+    /** Begins a plan. @returns when it is over or paused. */
+    async apply({ id, digest }: { readonly id: string; readonly digest: string }): Promise<Plan> {
+      await run("plan", "apply", id, "--digest", digest);
+      return JSON.parse(await svc("plan", "show", id, "--json"));
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+/** A machine whose user runs version 0.1.0 as a daemon. */
+async function bootHost(...flags: string[]) {
+  const machine = await bootMachine(at("0.1.0"), "user");
+  const run = async (...command: string[]) => {
+    const ran = await machine.run(...command);
+    expect({ command, ...ran }).toMatchObject({ exitCode: 0 });
+    return ran.stdout;
+  };
+  await run("mkdir", "-p", "/opt/svc");
+  await run("cp", "/usr/local/bin/svc", PROGRAM);
+  await run("rm", "-r", "/root/.config/systemd/user/svc.service.d");
+  // It is there again at the same address.
+  const free = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const port = `${free.port}`;
+  free.stop(true);
+  await run(PROGRAM, "service", "install", "--", "--port", port, "--tls", ...flags);
+  const server = async () => JSON.parse(await run("cat", "/root/.svc/run/rest.json"));
+  const token = (await run("cat", "/root/.svc/rest_token")).trim();
+  return {
+    ...{ run, token, systemctl: machine.systemctl },
+    url: async () => String((await server()).url),
+    version: async () => String((await server()).version),
+    /** What the host answers a desk. */
+    async status() {
+      const answer = await caller((await server()).url, token)("/upgrade");
+      return (await answer.json()) as HostStatus;
+    },
+    /** The rows of its audit log with this text. */
+    async rows(text: string): Promise<string[]> {
+      const { rows } = JSON.parse(await run(PROGRAM, "audit", "list", "--limit", "1000", "--json"));
+      return rows.flatMap(({ detail }: { detail: string }) => (detail.includes(text) ? detail : []));
+    },
+    /** Joins a desk, over a link. */
+    async join(desk: Awaited<ReturnType<typeof openDesk>>, label: string) {
+      const string = await desk.svc("join-token");
+      await run("bash", "-c", `echo '${string}' > /root/string`);
+      await run(PROGRAM, "join", "--file", "/root/string", "--label", label);
+      await until("the link", async () => (await desk.run("admin", "poll", "--on", label)).exitCode === 0);
+    },
+    [Symbol.asyncDispose]: () => machine[Symbol.asyncDispose](),
+  };
+}
+
+testWithSystemd(
+  "a plan upgrades a linked host and one with an address, in two waves; a bad release goes back in the first and holds the second",
+  async () => {
+    await using desk = await openDesk();
+    await using linked = await bootHost("--rate-limit", "0");
+    await using direct = await bootHost("--rate-limit", "0");
+    await linked.join(desk, "linked");
+    const url = await direct.url();
+    await Bun.write(join(folder, "token"), direct.token);
+    await desk.svc(
+      ...["admin", "add", "direct", url, "--token-file", join(folder, "token"), "--trust-first"],
+    );
+
+    const dry = await desk.upgrade("0.2.0", "--waves", "1,100%", "--dry-run");
+    expect(dry).toMatchObject({ id: null, version: "0.2.0", waves: [1, 2], left_out: [] });
+    expect(dry.hosts).toMatchObject([
+      { label: "linked", version: "0.1.0", target: expect.stringMatching(/^linux-/) },
+      { label: "direct", version: "0.1.0" },
+    ]);
+    const good = await desk.apply(await desk.upgrade("0.2.0", "--waves", "1,100%"));
+    expect(good).toMatchObject({ state: "done", counts: { ok: 2 } });
+    expect([await linked.version(), await direct.version()]).toEqual(["0.2.0", "0.2.0"]);
+    expect(await linked.rows("upgrade.receive plan=")).toHaveLength(1);
+    expect(await linked.rows("upgrade 0.1.0 -> 0.2.0 sha256:")).toHaveLength(1);
+    await until(
+      "the end in the audit log",
+      async () => (await linked.rows("0.1.0 -> 0.2.0: ok")).length === 1,
+    );
+    // What was sent is gone once it is the program.
+    expect(await linked.status()).toMatchObject({ incoming: null, last: { ok: true, to: "0.2.0" } });
+
+    const again = await desk.upgrade("0.2.0");
+    expect(again).toMatchObject({ id: null, hosts: [], left_out: [{ why: "it has 0.2.0" }, {}] });
+
+    const bad = await desk.apply(await desk.upgrade("0.3.0", "--waves", "1,100%"));
+    expect(bad).toMatchObject({ state: "paused", reason: "1 failed, more than 0" });
+    expect(bad.targets).toMatchObject([
+      {
+        ...{ label: "linked", state: "failed" },
+        error: "0.3.0 was not ready within 30 s: 0.2.0 is in place again, and answers",
+      },
+      { label: "direct", state: "planned" },
+    ]);
+    expect([await linked.version(), await direct.version()]).toEqual(["0.2.0", "0.2.0"]);
+    expect(await direct.status()).toMatchObject({ incoming: null });
+  },
+  300_000,
+);
+
+testWithSystemd(
+  "a host that restarts while it gets its file goes on where it was",
+  async () => {
+    await using desk = await openDesk();
+    // Some pieces at once, and then ten a second.
+    await using host = await bootHost("--rate-limit", "600");
+    await host.join(desk, "linked");
+    const made = await desk.upgrade("0.2.0");
+    const applied = desk.apply(made);
+    const received = async () => Number((await host.status()).incoming?.received ?? 0);
+    await until("some pieces", async () => (await received()) > 0, { seconds: 30 });
+    await host.systemctl("kill", "--signal=KILL", "svc.service");
+    await host.systemctl("restart", "svc.service");
+    await until("its server", async () => (await host.status()).version === "0.1.0", { seconds: 30 });
+    const kept = await received();
+    expect(kept).toBeGreaterThan(0);
+    expect(await applied).toMatchObject({ state: "done", counts: { ok: 1 } });
+    expect(await host.version()).toBe("0.2.0");
+    // Only who begins from the start is on record.
+    expect(await host.rows("upgrade.receive plan=")).toHaveLength(1);
+  },
+  300_000,
+);
