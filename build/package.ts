@@ -95,7 +95,7 @@ async function makeRelease(): Promise<number> {
   const lacking = wanted.filter(([name, part]) => isLacking(name, part)).map(([name]) => name);
   await clearRelease({ ...own, key: publicKeyOfBuild(), effort: how.effort }, OUT, NOTE);
   for (const target of targets) {
-    const built = await builtOf(target);
+    const built = await builtOf(target, own);
     await keep(own, built.binary, binaryName(target));
     await keep(own, built.bom, `svc-${target}.cdx.json`);
     for (const [name, part] of wanted) {
@@ -108,6 +108,9 @@ async function makeRelease(): Promise<number> {
   for (const path of [...made, ...(await describeRelease(own, OUT, key))]) console.log(path);
   if (values.only === undefined) for (const line of skipped) console.warn(line);
   if (!key) console.warn("nothing is signed: SVC_RELEASE_SECRET_KEY is not set (docs/install.md)");
+  if (!isExact(own.commit)) console.warn(`this is no release of a commit: the sources are ${own.commit}`);
+  if (made.length > 0 && values.url === DEFAULT_URL)
+    console.warn("the manifests name addresses of example.org: --url is not given (docs/install.md)");
   return lacking.length > 0 || (values.only === undefined && skipped.length > 0) ? 1 : 0;
 }
 
@@ -135,19 +138,20 @@ function isLacking(name: string, { programs, byRoot }: Part): boolean {
   return missing.length > 0;
 }
 
-/** The binary of `target` in `dist`, built anew where it is of other sources. */
-async function builtOf(target: Target): Promise<Built> {
-  const own = { commit: (await release()).commit, key: publicKeyOfBuild() };
-  const names = [`svc-${target}`, ...(target === hostTarget() ? ["svc"] : [])];
-  for (const name of names) {
-    const from = await builtFrom(DIST, name);
-    if (from && from.commit === own.commit && from.key === own.key && isExact(own.commit)) {
-      return builtAs(name, target);
-    }
-  }
+/** The binary of `target` in `dist`, built anew where it is of other sources. @throws where the sources have changed since the start. */
+async function builtOf(target: Target, { commit }: Release): Promise<Built> {
+  const key = publicKeyOfBuild();
+  const name = `svc-${target}`;
+  const isOwn = async (of: string) => {
+    const from = await builtFrom(DIST, of);
+    return from?.commit === commit && from.key === key;
+  };
+  for (const known of [name, ...(target === hostTarget() ? ["svc"] : [])])
+    if (isExact(commit) && (await isOwn(known))) return builtAs(known, target);
   await using packages = await packagesFor(target);
-  await buildTarget(packages, DIST, `svc-${target}`);
-  return builtAs(`svc-${target}`, target);
+  await buildTarget(packages, DIST, name);
+  if (!(await isOwn(name))) throw new Error(`the sources are no longer ${commit}: begin again`);
+  return builtAs(name, target);
 }
 
 function builtAs(name: string, target: Target): Built {
