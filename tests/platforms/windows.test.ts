@@ -12,12 +12,15 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { decode } from "fast-png";
 import { version } from "../../package.json";
+import { PROTOCOL } from "../../src/desktop/screen/operations";
 import { configFiles } from "../../src/lib/paths";
 import { timeLimitedCredentials } from "../../src/turn/credentials";
 import { withDatabase } from "../audit/support";
+import { CONTINUOUS, FENCE, pixelsOf, TIGHT, view } from "../desktop/screen/viewer";
 import { untilWindowSays } from "../desktop/support";
 import { follow, missingOf, post, temporaryFolder, testWith, until } from "../support";
 import { folderOn, type Machine, run, type Server, serve, statuses, thisMachine } from "./machine";
@@ -281,6 +284,28 @@ describe("paths on Windows:", () => {
   });
 });
 
+interface Ticket {
+  readonly ticket: string;
+  readonly url: string;
+}
+
+/** A port of this machine that leads to the stream of a ticket. */
+async function carry({ ticket, url }: Ticket) {
+  const server = createServer((viewer) => {
+    const options = { protocols: [PROTOCOL, `ticket.${ticket}`], tls: { rejectUnauthorized: false } };
+    const stream = new WebSocket(url, options);
+    stream.binaryType = "arraybuffer";
+    viewer.pause().on("error", () => {});
+    stream.onopen = () => viewer.resume();
+    stream.onmessage = ({ data }) => viewer.write(Buffer.from(data));
+    stream.onclose = () => viewer.destroy();
+    viewer.on("data", (bytes) => stream.send(bytes)).on("close", () => stream.close());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { port, [Symbol.asyncDispose]: async () => void server.close() };
+}
+
 describe("the desktop of Windows:", () => {
   /** A window with this title, once it is on the screen. */
   async function openWindow(title: string) {
@@ -379,6 +404,24 @@ describe("the desktop of Windows:", () => {
     expect([there?.width, there?.height]).toEqual([1280, 800]);
     expect(there?.data).toEqual(here?.data as never);
     expect(await execute(["AC_get_pixel", [300, 250]])).toMatchObject([{ color: "#123456" }]);
+  });
+
+  test("a viewer over wss is shown the screen as Linux sees it, and what changes on it", async () => {
+    const ticket = await onWindows.call("/screen/ticket", post({}));
+    await using carrier = await carry((await ticket.json()) as Ticket);
+    using viewer = await view(carrier);
+    expect(viewer.size).toEqual({ width: 1280, height: 800 });
+    viewer.encodings(TIGHT, FENCE, CONTINUOUS);
+    viewer.start();
+    const output = join(linux.home, "seen.png");
+    const expected = async () => {
+      expect(await run(linux, ["screenshot", "--output", output])).toMatchObject({ exitCode: 0 });
+      return pixelsOf(readFileSync(output).toString("base64"));
+    };
+    await viewer.shows(expected);
+    await using _window = await openWindow("live");
+    await viewer.shows(expected);
+    expect(viewer.colourAt(300, 250)).toEqual([0x12, 0x34, 0x56]);
   });
 
   test("its clipboard is the one that other programs have", async () => {
