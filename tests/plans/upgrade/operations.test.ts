@@ -1,0 +1,172 @@
+/** `svc admin upgrade`: which hosts get which file, and what is made of that. */
+import { describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { signFile } from "../../../build/package/sign";
+import { callOperation } from "../../../src/core/call";
+import { localCaller } from "../../../src/core/caller";
+import { configFiles } from "../../../src/lib/paths";
+import { readContent } from "../../../src/plans/job/content";
+import { releasedIn } from "../../../src/plans/upgrade/host";
+import { upgradeHosts } from "../../../src/plans/upgrade/operations";
+import { keep, offeredIn, removeOthers } from "../../../src/plans/upgrade/store";
+import { rowsOf } from "../../audit/support";
+import { makeKey, writeIndex } from "../../release/support";
+import { TOKEN, temporaryFolder, testServer, testService } from "../../support";
+import { release, TARGET, upgradableHost } from "./support";
+
+/** A folder with a key, and signed files. */
+function publisher() {
+  const folder = temporaryFolder();
+  const { secret, text } = makeKey(folder.path);
+  return {
+    ...{ folder: folder.path, key: secret.publicKey, secret, text },
+    async file(name: string, version = "0.2.0", target = TARGET, content = `${version} ${target}`) {
+      const path = join(folder.path, name);
+      writeFileSync(path, content);
+      await signFile(secret, path, `svc ${version} ${target}`);
+      return path;
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+/** A desk with these hosts in its address book. */
+async function deskOf(hosts: Readonly<Record<string, string>>) {
+  const desk = testService();
+  const book = await desk.service.addressBook();
+  await book.addAll(
+    Object.entries(hosts).map(([label, base_url]) => ({ label, base_url, token: TOKEN, tags: [] })),
+    false,
+  );
+  return {
+    ...desk,
+    async upgrade(files: string[], text: string, more: object = {}) {
+      const input = { files, on: "all", public_key: text, delivery_timeout_s: 2, ...more };
+      return callOperation(desk.service, upgradeHosts, input, localCaller(desk.service, "api"));
+    },
+    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
+  };
+}
+
+test("hosts get the file of their target; one that has it is left out, and a failure holds the plan", async () => {
+  using made = await release("0.2.0");
+  using own = publisher();
+  await using old = await upgradableHost(made);
+  await using desk = await deskOf({ "lab-01": old.server.url });
+  const files = [await own.file("x64"), await own.file("arm64", "0.2.0", "linux-arm64")];
+  const dry = await desk.upgrade(files, own.text, { dry_run: true });
+  expect(dry).toEqual({
+    ...{ id: null, digest: null, version: "0.2.0", waves: [1], left_out: [] },
+    hosts: [{ label: "lab-01", version: "0.1.0", target: TARGET }],
+  });
+  const { releases } = configFiles(desk.configDir);
+  expect(existsSync(releases)).toBe(false);
+
+  const plan = await desk.upgrade(files, own.text);
+  const { ledger } = await desk.service.plans();
+  const stored = ledger.find(`${plan.id}`, () => true);
+  expect(stored.spec).toMatchObject({ max_failures: 0, commands: ["AC_upgrade_install"] });
+  const content = readContent(ledger.content(stored.seq));
+  // Only what a host of the plan needs is kept, as it was verified.
+  const [file] = releasedIn(content.actions) ?? [];
+  expect([content.scope, file?.target]).toEqual([null, TARGET]);
+  expect(readdirSync(releases)).toEqual([`${file?.sha256}`]);
+  expect(readFileSync(join(releases, `${file?.sha256}`), "utf8")).toBe(`0.2.0 ${TARGET}`);
+  expect([statSync(releases).mode & 0o777, statSync(join(releases, `${file?.sha256}`)).mode & 0o777]).toEqual(
+    [0o700, 0o600],
+  );
+  const details = rowsOf(configFiles(desk.configDir).auditLog).map(({ detail }) => `${detail}`);
+  expect(details).toContainEqual(expect.stringContaining(`admin.upgrade version=0.2.0 targets=${TARGET}`));
+
+  const same = await desk.upgrade([await own.file("same", "0.1.0")], own.text);
+  expect(same).toMatchObject({ id: null, hosts: [], left_out: [{ label: "lab-01", why: "it has 0.1.0" }] });
+});
+
+describe("hosts that cannot be upgraded are named before anything is made:", () => {
+  test.each([
+    ["no file is for their target", {}, "linux-arm64", "lab-01: no file is for linux-x64"],
+    ["they run as no service", { isAlone: true }, TARGET, "does not run as a service"],
+  ])("%s", async (_what, how, target, message) => {
+    using made = await release("0.2.0");
+    using own = publisher();
+    await using host = await upgradableHost({ ...made, ...how });
+    await using desk = await deskOf({ "lab-01": host.server.url });
+    const files = [await own.file("one", "0.2.0", target)];
+    await expect(desk.upgrade(files, own.text)).rejects.toThrow(message);
+    expect(existsSync(configFiles(desk.configDir).plans)).toBe(false);
+    const skipped = await desk.upgrade(files, own.text, { skip: true });
+    expect(skipped).toMatchObject({
+      id: null,
+      left_out: [{ why: expect.stringContaining(message.slice(-20)) }],
+    });
+  });
+
+  test("their svc knows nothing of it, or they are off, unless the plan waits for them", async () => {
+    using own = publisher();
+    await using older = await testServer({ service: { operations: [] } });
+    await using desk = await deskOf({ older: older.server.url, off: "http://127.0.0.1:9" });
+    const files = [await own.file("one")];
+    const refused = expect(desk.upgrade(files, own.text)).rejects;
+    await refused.toThrow(/older: its svc cannot be upgraded by a desk yet.*; off: /);
+    const queued = await desk.upgrade(files, own.text, { skip: true, queue: true });
+    expect(queued).toMatchObject({ id: expect.any(String), hosts: [{ label: "off", target: null }] });
+  });
+});
+
+describe("files are refused", () => {
+  test("that are not signed by the key, not binaries, of two versions, or two of one target", async () => {
+    using own = publisher();
+    using other = publisher();
+    const good = await own.file("good");
+    const offered = (...paths: string[]) => offeredIn(paths, own.key);
+    await expect(offered(await other.file("bad"))).rejects.toThrow("is signed by the key");
+    await expect(offered(await writeIndex(own.folder, own.secret, "0.2.0"))).rejects.toThrow("found none");
+    await expect(offered(good, await own.file("newer", "0.3.0", "linux-arm64"))).rejects.toThrow(
+      "expected files of one version but found 0.2.0 and 0.3.0",
+    );
+    await expect(offered(good, await own.file("again"))).rejects.toThrow("found two for linux-x64");
+    await expect(offered(join(own.folder, "none"))).rejects.toThrow("cannot be read (ENOENT)");
+  });
+
+  test("whose bytes are not those that were signed: nothing of them is kept", async () => {
+    using own = publisher();
+    const path = await own.file("one");
+    writeFileSync(path, "others");
+    const [one] = await offeredIn([path], own.key);
+    const store = join(own.folder, "store");
+    if (one) await expect(keep(store, one, own.key)).rejects.toThrow("does not match the file");
+    expect(readdirSync(store)).toEqual([]);
+  });
+});
+
+test("the folder of a release has the file of each target that is there", async () => {
+  using own = publisher();
+  for (const target of [TARGET, "linux-arm64"]) await own.file(`svc-${target}`, "0.2.0", target);
+  const about = { size: 1, sha256: "0".repeat(64) };
+  const names = [TARGET, "linux-arm64", "windows-x64"].map((one) => [one, { name: `svc-${one}`, ...about }]);
+  await writeIndex(own.folder, own.secret, "0.2.0", { files: Object.fromEntries(names) });
+  const targets = (await offeredIn([own.folder], own.key)).map(({ target }) => target);
+  expect(targets.toSorted()).toEqual(["linux-arm64", TARGET]);
+});
+
+test("the store keeps what plans need that are not over, and the newest six", () => {
+  using folder = temporaryFolder();
+  const store = join(folder.path, "store");
+  mkdirSync(store);
+  const names = Array.from({ length: 10 }, (_, nth) => `${nth}`.repeat(64));
+  for (const [nth, name] of names.entries()) {
+    writeFileSync(join(store, name), "");
+    utimesSync(join(store, name), nth, nth);
+  }
+  removeOthers(store, [`AC_upgrade_install ${names[0]}`, `AC_sleep ${names[1]}`]);
+  expect(readdirSync(store).toSorted()).toEqual([names[0] ?? "", ...names.slice(4)]);
+});
