@@ -1,7 +1,6 @@
 /**
  * A request on its way to its answer. It passes steps, each one concern in a file of its own; `app.ts` has their order.
  */
-import type { HonoRequest } from "hono";
 import type { Caller, Relay } from "../core/caller";
 import type { Grant } from "../core/rights";
 import type { Client } from "./client-address";
@@ -37,6 +36,17 @@ export interface LinkEntry {
   grant(): Grant | undefined;
 }
 
+/** What is asked for: as Hono has it, or the same for a path without parameters. */
+export interface Asked {
+  readonly raw: Request;
+  readonly method: string;
+  readonly url: string;
+  /** Decoded, without its query. */
+  readonly path: string;
+  /** The parameters in the path. */
+  param(): Record<string, string>;
+}
+
 const noRecord = async () => {};
 const NO_ROWS = { announce: noRecord, ended: noRecord };
 
@@ -64,7 +74,7 @@ export class Exchange {
   rowsOf: NonNullable<Caller["rowsOf"]> = () => NO_ROWS;
 
   constructor(
-    readonly request: HonoRequest,
+    readonly request: Asked,
     readonly server: Listener,
     readonly route: Route,
     /** Set where it came over the link to the desk. */
