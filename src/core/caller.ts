@@ -25,18 +25,18 @@ export interface Caller {
    * To be called when an answer that stays open (`stream` of the route) has ended, whoever ended it: its client has some
    * seconds to read the rest. For `rest`.
    */
-  readonly ended?: () => void;
+  readonly ended?: (() => void) | undefined;
   /** As `signal`, but it goes on when its client has gone, or its answer ends that stays open; for `rest`. */
   readonly lasting?: AbortSignal;
   /**
    * For what goes on after the answer: `signal` is aborted with a failure when the token of the request has been removed, replaced, has
    * expired, or allows something else; `ended` is to be called when nobody listens any more. For `rest`.
    */
-  readonly untilTokenEnds?: () => { readonly signal: AbortSignal; ended(): void };
+  readonly untilTokenEnds?: (() => { readonly signal: AbortSignal; ended(): void }) | undefined;
   /** The rows of a call that the request carries, in place of the request's own, for `rest`. @param agent who makes it, by its own word. */
   readonly rowsOf?: (agent: string) => CallRows;
   /** Of a request that is handed on to another host (`relays` of the route), for `rest`. */
-  readonly relay?: Relay;
+  readonly relay?: Relay | undefined;
   /** The job of a plan that the run is; absent for any other. */
   readonly job?: JobContext;
   /** The run that the operation is an action of; absent when it was called by itself. */

@@ -91,7 +91,7 @@ export function listForObject(schema: v.GenericSchema, value: unknown): Array<st
 
 /** The schema without `optional`, `nullable` and the like: its `type` is `string`, `number`, `array`, `picklist`, … */
 export function baseOf(schema: v.GenericSchema): v.GenericSchema {
-  return [...layers(schema)].at(-1) ?? schema;
+  return "wrapped" in schema ? baseOf(schema.wrapped as v.GenericSchema) : schema;
 }
 
 /** Whether a value may be left out. */

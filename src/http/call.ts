@@ -148,19 +148,19 @@ export function call(
       get lasting() {
         return AbortSignal.any([stopping, ...(grant?.name == null ? [] : [untilRevoked(grant.name)])]);
       },
-      ...(grant !== null && { untilTokenEnds: () => openAnswers.open(grant, true) }),
+      untilTokenEnds: grant === null ? undefined : () => openAnswers.open(grant, true),
       get gone() {
         return request.raw.signal;
       },
       announce,
       rowsOf,
-      ...(relay && { relay }),
-      ...(staysOpen && {
-        ended() {
-          open?.ended();
-          server.timeout(request.raw, IDLE_TIMEOUT_S);
-        },
-      }),
+      relay: relay ?? undefined,
+      ended: staysOpen
+        ? () => {
+            open?.ended();
+            server.timeout(request.raw, IDLE_TIMEOUT_S);
+          }
+        : undefined,
     };
   };
 

@@ -48,19 +48,25 @@ export const record =
         },
       };
     };
-    return after(next(exchange), async (response) => {
-      const isRoutine = exchange.route.isRoutine && response.status < 400;
+    /** Undefined where there is none to write. */
+    const rowOf = ({ status, ok }: Response): Promise<void> | undefined => {
+      if (!audit.isKept) return undefined;
+      const isRoutine = exchange.route.isRoutine && status < 400;
       const isUnchanged = exchange.route.entry === "signed" && subject === null;
-      const unchanged = response.status === 101 ? "opened" : "unchanged";
+      const unchanged = status === 101 ? "opened" : "unchanged";
       const refusal = exchange.refusal ?? (isUnchanged ? unchanged : null);
       const isElsewhere = exchange.isElsewhere && subject === null;
-      const hasRows = isRoutine || (exchange.agent !== null && response.ok);
-      if (refusal && !isRoutine) await audit.refused(entryOf(exchange), refusal);
-      else if (!isElsewhere && !hasRows)
-        await audit.answered(entryOf(exchange), outcomeOf(response.status), subject);
-      letGo();
-      return response;
-    });
+      const hasRows = isRoutine || (exchange.agent !== null && ok);
+      if (refusal && !isRoutine) return audit.refused(entryOf(exchange), refusal);
+      if (isElsewhere || hasRows) return undefined;
+      return audit.answered(entryOf(exchange), outcomeOf(status), subject);
+    };
+    return after(next(exchange), (response) =>
+      after(rowOf(response), () => {
+        letGo();
+        return response;
+      }),
+    );
   };
 
 /**
@@ -143,6 +149,8 @@ export function createRequestAudit(audit: AuditLog | null, failed: () => void, m
   };
 
   return {
+    /** Whether there is a log: without one, each of the others does nothing. */
+    isKept: audit !== null,
     /** Before a change is made. @throws an `unavailable` failure when the row cannot be written. */
     announce: (entry: RequestEntry, subject: string) =>
       appendRequest(entry, `started ${subject}`).catch((error) => {

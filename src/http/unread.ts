@@ -66,10 +66,12 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
      */
     respond(
       text: string,
-      { name, asked, gone }: Reader,
+      reader: Reader,
       { isRead, brief }: { readonly isRead: boolean; readonly brief?: (() => string) | undefined },
     ): Response {
-      if (text.length < LARGE_BYTES || gone.aborted) return jsonText(text);
+      // Most requests are answered without ever making a signal.
+      if (text.length < LARGE_BYTES || reader.gone.aborted) return jsonText(text);
+      const { name, asked, gone } = reader;
       // No character has fewer bytes: a text that is too long is not encoded first.
       const hasLimit = isRead || brief !== undefined;
       const isTooMuch = (bytes: number) => hasLimit && bytesOf(name) > 0 && bytesOf(name) + bytes > most;

@@ -22,13 +22,23 @@ export interface TokensInForce {
 export type TokenDigest = Uint8Array;
 
 /** The grant of the host's own token, which allows everything. @param digest returns the digest of the token in force. */
-export const ownerToken =
-  (digest: (fresh?: boolean) => TokenDigest): GrantOf =>
-  (sent, fresh) =>
-    sameToken(sent, digest(fresh)) ? { ...OWNER, sha256: hexOf(sent) } : undefined;
+export function ownerToken(digest: (fresh?: boolean) => TokenDigest): GrantOf {
+  let known: { readonly digest: TokenDigest; readonly grant: Grant } | undefined;
+  return (sent, fresh) => {
+    const inForce = digest(fresh);
+    if (!sameToken(sent, inForce)) return undefined;
+    if (known?.digest !== inForce) known = { digest: inForce, grant: { ...OWNER, sha256: hexOf(inForce) } };
+    return known.grant;
+  };
+}
 
+const SHA256_BYTES = 32;
+
+/** Of a token as it was sent. Those in force are ASCII. */
 export function digestToken(token: string): TokenDigest {
-  return new Bun.CryptoHasher("sha256").update(Buffer.from(token, "latin1")).digest();
+  const digest = new Uint8Array(SHA256_BYTES);
+  Bun.SHA256.hash(token, digest);
+  return digest;
 }
 
 /** A digest as files have it: hexadecimal. */
