@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { between, field, flag, NO_INPUT, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { LINK_SAMPLE, LINK_SUMMARY } from "../core/records";
+import { withMade } from "../lib/once";
 import { DEFAULT_CAPACITY, type Inspector, TIMED_SAMPLE } from "./inspector";
 
 interface Uses {
@@ -41,15 +42,15 @@ export const inspectorRecent = operation({
     summary: v.exactOptional(LINK_SUMMARY),
     sessions: v.exactOptional(v.array(v.string())),
   }),
-  async run(service: Uses, { n, session, summary }) {
-    const inspector = await service.inspector();
-    const samples = inspector.recent(n, session);
-    return {
-      samples,
-      count: samples.length,
-      ...(summary && { summary: inspector.summary(session), sessions: inspector.sessions() }),
-    };
-  },
+  run: (service: Uses, { n, session, summary }) =>
+    withMade(service.inspector(), (inspector) => {
+      const samples = inspector.recent(n, session);
+      return {
+        samples,
+        count: samples.length,
+        ...(summary && { summary: inspector.summary(session), sessions: inspector.sessions() }),
+      };
+    }),
 });
 
 export const inspectorSummary = operation({
@@ -62,9 +63,8 @@ export const inspectorSummary = operation({
   http: { method: "GET", path: "/inspector/summary" },
   input: v.strictObject({ session }),
   output: LINK_SUMMARY,
-  async run(service: Uses, { session }) {
-    return (await service.inspector()).summary(session);
-  },
+  run: (service: Uses, { session }) =>
+    withMade(service.inspector(), (inspector) => inspector.summary(session)),
 });
 
 export const inspectorRecord = operation({

@@ -9,3 +9,9 @@ export function once<T>(make: () => Promise<T>): () => Promise<T> {
     return made;
   };
 }
+
+/** `use` of what `made` resolves to: at once where it is there already, so that who only reads memory waits for no turn of the event loop. */
+export function withMade<T, R>(made: Promise<T>, use: (made: T) => R): R | Promise<R> {
+  const now = Bun.peek.status(made) === "fulfilled" ? Bun.peek(made) : made;
+  return now instanceof Promise ? now.then(use) : use(now);
+}

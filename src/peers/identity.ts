@@ -6,7 +6,7 @@ import { hostname } from "node:os";
 import { basename, dirname } from "node:path";
 import * as v from "valibot";
 import { systemCode, unavailable } from "../lib/errors";
-import { ensurePrivateFolder, writeFileAtomic } from "../lib/files";
+import { ensurePrivateFolder, watchFile, writeFileAtomic } from "../lib/files";
 import { DEVICE_NAME } from "./file-name";
 
 /** Safe as the name of a folder on every platform: the inbox of the peer has a folder of that name. */
@@ -50,6 +50,21 @@ export function findIdentity(path: string): string | null {
   const [fault] = identityFaults(text);
   if (fault === undefined) return text.trim();
   throw unavailable(`${basename(path)}: ${fault}`);
+}
+
+/** As {@link findIdentity}, from memory: a file that has changed is read within a second, or now if `fresh` is set. */
+export function watchIdentity(path: string): (fresh?: boolean) => string | null {
+  const found = watchFile(path, (): (() => string | null) => {
+    try {
+      const id = findIdentity(path);
+      return () => id;
+    } catch (error) {
+      return () => {
+        throw error;
+      };
+    }
+  });
+  return (fresh) => found(fresh)();
 }
 
 /** Why a file with this `content` holds no id; empty when it does. */

@@ -6,7 +6,7 @@ import { requireInboxApart } from "../lib/inside";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
 import { type IceConfig, readIceConfig } from "./ice";
-import { findIdentity, readIdentity } from "./identity";
+import { readIdentity, watchIdentity } from "./identity";
 import { clearIncoming } from "./inbox";
 import { createSessions, type SessionsOptions } from "./sessions";
 
@@ -30,13 +30,19 @@ export function openSessions(
 ) {
   const files = configFiles(configDir);
   const place = { ...inbox, index: files.inboxIndex };
+  const knownHostId = watchIdentity(files.hostId);
   // Before the first session, no file is under way.
   const ready = once(async () => clearIncoming(place.folder));
   return createSessions({
     log,
     ice: () => ice ?? readIceConfig(files.ice),
-    identity: (role) => readIdentity(role === "host" ? files.hostId : files.viewerId),
-    knownHostId: () => findIdentity(files.hostId),
+    identity(role) {
+      if (role === "viewer") return readIdentity(files.viewerId);
+      const id = readIdentity(files.hostId);
+      knownHostId(true);
+      return id;
+    },
+    knownHostId,
     async inbox(sender) {
       // For each session: somebody may have put a link there since.
       requireInboxApart(place.folder, configDir);

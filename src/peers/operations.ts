@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { field, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import { SESSIONS } from "../core/records";
+import { withMade } from "../lib/once";
 import { PEER_ID } from "./identity";
 import type { Sessions } from "./sessions";
 
@@ -47,7 +48,7 @@ export const getSessions = operation({
   http: { method: "GET", path: "/sessions" },
   input: NO_INPUT,
   output: SESSIONS,
-  run: async (service: Uses) => (await service.sessions()).report(),
+  run: (service: Uses) => withMade(service.sessions(), (sessions) => sessions.report()),
 });
 
 const BETWEEN_SERVERS = "only the server of a peer sends offers";

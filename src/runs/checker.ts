@@ -38,13 +38,14 @@ export interface CheckerParts {
 export class Checker {
   /** The operations scripts may call, by name, sorted. */
   readonly commands: CommandTable;
+  private readonly sorted: readonly Command[];
   /** Reads scripts that are written in YAML. */
   readonly yaml = createYamlReader();
 
   constructor(private readonly table: CheckerParts) {
     const named = table.operations.filter((one): one is Command => one.command !== undefined);
-    const sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
-    this.commands = new Map(sorted.map((operation) => [operation.command, operation]));
+    this.sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
+    this.commands = new Map(this.sorted.map((operation) => [operation.command, operation]));
   }
 
   /** Whether this process may run the command. */
@@ -54,9 +55,8 @@ export class Checker {
 
   /** The names of the commands that a process may run which permits this (default: this process), sorted. */
   allowed(permits: (need: Permission) => boolean = this.table.permits): string[] {
-    return [...this.commands.values()].flatMap(({ command, needs }) =>
-      needs === undefined || permits(needs) ? command : [],
-    );
+    const able = this.sorted.filter(({ needs }) => needs === undefined || permits(needs));
+    return able.map(({ command }) => command);
   }
 
   /**

@@ -9,6 +9,7 @@ import { OUTCOME } from "../core/run";
 import { MAX_SCRIPT_BYTES, parseScript, SCRIPT_FILE, withPlaces } from "../core/script";
 import { badInput, Failure, forbidden, notFound } from "../lib/errors";
 import { meant } from "../lib/nearest";
+import { withMade } from "../lib/once";
 import { printable } from "../lib/sanitize";
 import type { Executor } from "./executor";
 import { operations as flow } from "./flow";
@@ -138,10 +139,11 @@ export const listCommands = operation({
   leftOut: { script: FOR_AUTHORS },
   input: NO_INPUT,
   output: v.object({ commands: v.array(v.string()), count: v.number() }),
-  async run(service: Uses) {
-    const commands = (await service.executor()).allowed();
-    return { commands, count: commands.length };
-  },
+  run: (service: Uses) =>
+    withMade(service.executor(), (executor) => {
+      const commands = executor.allowed();
+      return { commands, count: commands.length };
+    }),
 });
 
 export const describeCommands = operation({

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { iceOfFlags, readIceConfig } from "../../src/peers/ice";
-import { findIdentity, readIdentity } from "../../src/peers/identity";
+import { findIdentity, readIdentity, watchIdentity } from "../../src/peers/identity";
 import { temporaryFolder } from "../support";
 
 function readFrom(content: unknown) {
@@ -93,6 +93,18 @@ describe("an identity", () => {
     expect(id).toMatch(/^[A-Za-z0-9][A-Za-z0-9-]*-[0-9a-f]{8}$/);
     expect([readIdentity(path), findIdentity(path), readFileSync(path, "utf8").trim()]).toEqual([id, id, id]);
     expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  test("is known from memory, until the file has changed and is looked at", () => {
+    using home = temporaryFolder();
+    const path = join(home.path, "host_id");
+    const known = watchIdentity(path);
+    expect(known()).toBeNull();
+    const id = readIdentity(path);
+    expect([known(true), known()]).toEqual([id, id]);
+    writeFileSync(path, "no id");
+    expect(known()).toBe(id);
+    expect(() => known(true)).toThrow("host_id: expected");
   });
 
   test.each(["../x", "x", "-x-", "NUL", "com1"])(

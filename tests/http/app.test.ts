@@ -1,0 +1,109 @@
+import { describe, expect, mock, test } from "bun:test";
+import { type AppParts, createApp } from "../../src/http/app";
+import { createClientResolver } from "../../src/http/client-address";
+import { createGate } from "../../src/http/gate";
+import { createOpenAnswers } from "../../src/http/open-answers";
+import { createRepeats } from "../../src/http/repeats";
+import { createRequestAudit } from "../../src/http/request-audit";
+import { createSockets } from "../../src/http/sockets";
+import { createUnread } from "../../src/http/unread";
+import { silentLog } from "../../src/lib/log";
+import { operations } from "../../src/operations";
+import { digestToken, ownerToken } from "../../src/trust/scopes";
+import { testService } from "../support";
+
+const TOKEN = "a-token-of-the-owner";
+
+/** An app over the table and a service; what it counted, by path. */
+async function testApp(parts: Partial<AppParts> = {}) {
+  const host = testService();
+  const digest = digestToken(TOKEN);
+  const tokens = { guessable: ownerToken(() => digest), generated: () => undefined };
+  const gate = createGate(tokens, { ratePerMinute: 0, burst: 1 });
+  const counted: string[] = [];
+  const app = createApp({
+    service: host.service,
+    operations,
+    gate,
+    openAnswers: createOpenAnswers(gate),
+    sockets: createSockets(),
+    clients: createClientResolver([]),
+    connections: { accept() {} },
+    answersTo: () => true,
+    metrics: {
+      recordRequest: (...[method, path]) => counted.push(`${method} ${path}`),
+      recordFailedAuth() {},
+    },
+    audit: createRequestAudit(null, () => {}),
+    uses: { note() {} },
+    maxBodyBytes: 1,
+    log: silentLog,
+    stopping: new AbortController().signal,
+    untilRevoked: () => new AbortController().signal,
+    unread: createUnread(),
+    runOne: async () => null,
+    repeats: createRepeats(() => "", silentLog),
+    ...parts,
+  });
+  const server = {
+    timeout() {},
+    requestIP: () => ({ address: "127.0.0.1", family: "IPv4" as const, port: 1 }),
+    upgrade: () => false,
+  };
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const ask = (path: string, method = "GET") =>
+    app.fetch(new Request(`http://127.0.0.1:1${path}`, { method, headers }), { server });
+  return { ask, counted, [Symbol.asyncDispose]: () => host[Symbol.asyncDispose]() };
+}
+
+describe("a path without parameters", () => {
+  test.each(["/health", "/health?from=a/b", "/%68ealth", "/health#top"])("is found as %s", async (path) => {
+    await using app = await testApp();
+    const answer = await app.ask(path);
+    expect([answer.status, await answer.json(), app.counted]).toEqual([
+      200,
+      { status: "ok" },
+      ["GET /health"],
+    ]);
+  });
+
+  test.each(["/health/", "//health", "/Health", "/health/%2e"])("is not found as %s", async (path) => {
+    await using app = await testApp();
+    expect([(await app.ask(path)).status, app.counted]).toEqual([404, ["GET unmatched"]]);
+  });
+
+  test("answers a HEAD as a GET, without the body, and no other method", async () => {
+    await using app = await testApp();
+    const head = await app.ask("/health", "HEAD");
+    expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, "15", ""]);
+    expect((await app.ask("/health", "POST")).status).toBe(405);
+    expect((await app.ask("/health", "DELETE")).status).toBe(405);
+  });
+});
+
+test.each(["/health", "/runs/1"])(
+  "a bug in a step is logged, and %s answered with a plain 500",
+  async (path) => {
+    const error = mock();
+    const recordRequest = () => {
+      throw new Error("a bug");
+    };
+    const metrics = { recordRequest, recordFailedAuth() {} };
+    await using app = await testApp({ metrics, log: { ...silentLog, error } });
+    const answer = await app.ask(path);
+    expect([answer.status, await answer.json()]).toEqual([500, { error: "internal error" }]);
+    expect(error.mock.calls[0]?.[0]).toBe("request failed: a bug");
+  },
+);
+
+test.each(["/sessions", "/inspector/summary", "/inspector/recent", "/commands"])(
+  "%s, which only reads memory, is answered in the same turn",
+  async (path) => {
+    await using app = await testApp();
+    // The first request makes the feature.
+    await app.ask(path);
+    const answer = app.ask(path);
+    expect(answer).toBeInstanceOf(Response);
+    expect((await answer).status).toBe(200);
+  },
+);
