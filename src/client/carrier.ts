@@ -1,6 +1,7 @@
 /**
  * The seam between calling another server and the way to it: a carrier takes a request there and brings back the response.
  */
+import type { Kept } from "./kept";
 import type { Refusals } from "./refusals";
 
 /** A server that speaks the REST API. */
@@ -12,6 +13,8 @@ export interface RemoteServer {
   readonly trust: Trust;
   /** Where a refusal of the token is remembered; then it is not sent again for a while. */
   readonly refusals?: Pick<Refusals, "has" | "add"> | undefined;
+  /** Where its connection is left afterwards, and looked for before. */
+  readonly kept?: Pick<Kept, "take" | "give"> | undefined;
   /** What to show to a server that asks for a certificate, PEM. */
   readonly identity?: { readonly key: string; readonly cert: string } | undefined;
   /** What makes a carrier to it, where its address is not that of an http server. */

@@ -68,7 +68,7 @@ export async function carrierTo(
 
 /** The carrier to `server` over HTTP or HTTPS; takes no slot. @param signal cancels the request under way. */
 export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrier {
-  const { token, refusals } = server;
+  const { token, refusals, trust, identity, kept } = server;
   const url = new URL(server.url);
   const base = url.pathname.replace(/\/+$/, "");
   let line: Line | undefined;
@@ -77,12 +77,19 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     line?.close();
     line = undefined;
   };
+  const where = kept && JSON.stringify([url.origin, trust, identity?.cert]);
+  const leave = () => {
+    if (line && kept && where !== undefined) kept.give(where, line);
+    else close();
+    line = undefined;
+  };
   /** A connection for the next request. */
   const lineFor = ({ method }: Pick<Request, "method">): Line => {
     if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
     if (refusals?.has(server)) throw new RemoteError("unauthorized", NOT_ASKED, false);
     // On a connection that the server is about to close, it would be unclear whether a change arrived.
     if (method === "POST" || !line?.isFree()) close();
+    if (method === "GET" && where !== undefined) line ??= kept?.take(where);
     line ??= openLine(url, server);
     return line;
   };
@@ -148,7 +155,7 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     ask,
     open,
     pin: () => pin,
-    [Symbol.dispose]: close,
+    [Symbol.dispose]: leave,
   };
 }
 

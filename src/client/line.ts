@@ -19,6 +19,8 @@ export interface Receiver extends Taker {
 }
 
 export interface Line {
+  /** When it was dialled, by `performance.now()`. */
+  readonly since: number;
   /** The pin that the certificate of the server had, where it must have one. */
   pin(): string | undefined;
   /** Whether it has brought a response before. */
@@ -94,6 +96,7 @@ export function openLine(url: URL, server: Checked): Line {
     .on("close", ended);
 
   return {
+    since: performance.now(),
     pin: () => pin,
     wasUsed: () => wasUsed,
     isFree: () => isReady && !isClosed && asked === undefined,

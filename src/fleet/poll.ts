@@ -5,6 +5,7 @@ import type * as v from "valibot";
 import { typed } from "../client/call";
 import { deadlineIn, RemoteError } from "../client/carrier";
 import { carrierTo } from "../client/connection";
+import { createKept } from "../client/kept";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { createSharing } from "../lib/share";
@@ -52,7 +53,8 @@ export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise
 export type Poller = ReturnType<typeof createPoller>;
 
 /**
- * {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way.
+ * {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way. The next
+ * poll finds the connections of this one.
  *
  * @param follow stores what hosts announced about their keys, all of a poll at once; never throws.
  * @param presence learns which hosts are up or down.
@@ -62,6 +64,7 @@ export function createPoller(
   presence = createPresence(),
 ) {
   const shared = createSharing<Polled[]>();
+  const kept = createKept();
   const note = ({ label, base_url, healthy, error }: Polled, { timeoutMs, signal }: PollOptions) => {
     if (healthy) return presence.healthy({ label, base_url });
     // A busy host answers, and who waits for an instant only, or no longer, learns nothing.
@@ -88,12 +91,14 @@ export function createPoller(
       askAgain = false,
     ): Promise<Polled[]> {
       if (askAgain) await book.askAgain(hosts);
-      const options = { ...given, reach: book.reach };
+      const options = { ...given, reach: (host: Host) => ({ ...book.reach(host), kept }) };
       // Who follows a poll needs each of its results.
       if (options.polled) return pollAndFollow(hosts, { ...options, signal });
       const key = JSON.stringify([hosts, given, askAgain]);
       return shared(key, (abandoned) => pollAndFollow(hosts, { ...options, signal: abandoned }), signal);
     },
+    /** Closes the connections that wait for the next poll. */
+    stop: kept.stop,
   };
 }
 

@@ -1,6 +1,7 @@
 /** `svc admin` and `--on` as the compiled binary, against compiled servers and hosts that do not behave. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import type { Delivered, Polled } from "../../src/fleet/results";
 import { spkiPin } from "../../src/lib/spki";
@@ -416,6 +417,28 @@ describe("--watch", () => {
       if (lines >= 3) child.kill("SIGINT");
     }
     expect(await child.exited).toBe(130);
+  });
+
+  test("svc admin poll dials a host once, however often it polls", async () => {
+    const [{ url } = { url: "" }] = hosts;
+    const dialled: string[] = [];
+    await using between = await rawServer((socket) => {
+      const onward = connect(Number(new URL(url).port), "127.0.0.1");
+      socket.once("data", (bytes) => dialled.push(`${bytes}`.split(" ", 2)[1] ?? ""));
+      socket.pipe(onward).pipe(socket);
+      onward.on("error", () => socket.destroy());
+      socket.on("close", () => onward.destroy());
+    });
+    using machine = await consoleWith([{ label: "lab", base_url: between.url }]);
+    const child = watching(machine, "admin", "poll");
+    let lines = "";
+    for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+      lines += text;
+      if (lines.split("\n").length > 5) child.kill("SIGINT");
+    }
+    await child.exited;
+    expect(lines.match(/"healthy":true/g)?.length).toBeGreaterThanOrEqual(5);
+    expect(dialled.filter((path) => path === "/sessions")).toEqual(["/sessions"]);
   });
 
   test("ends when nobody reads it any more", async () => {
