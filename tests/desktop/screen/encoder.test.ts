@@ -145,4 +145,6 @@ test("text is never a JPEG, smoothed as its edges may be; a film is, and so is a
   expect(await jpegs(noise)).toEqual([{ x: 0, y: 0, width: 128, height: 64 }]);
   const partly = (x: number, y: number) => (x < 84 ? 0xff_ffff : noise(x, y));
   expect(await jpegs(partly)).toEqual([{ x: 64, y: 0, width: 64, height: 64 }]);
+  const withIcon = (x: number, y: number) => (x < 32 && y < 8 ? noise(x, y) : text(x, y));
+  expect(await jpegs(withIcon)).toEqual([]);
 });

@@ -31,7 +31,7 @@ export interface Encoded {
 /** The largest rectangle, in tiles: larger ones compress a little better, and are not encoded side by side. */
 const MAX_TILES = { columns: 8, rows: 4 };
 /** Of a JPEG: a browser takes longer for two than for one that is twice as large. */
-const MAX_JPEG_TILES = { columns: 16, rows: 4 };
+const MAX_JPEG_TILES = { columns: 16, rows: 8 };
 /** How many bytes are kept for the next viewer. */
 const MAX_KEPT = 4 * 1_024 * 1_024;
 

@@ -10,7 +10,7 @@ import type { Frame, Rect } from "./frame";
 const read = new Map<string, Png[]>();
 const MAX_READ_BYTES = 8 * 1_024 * 1_024;
 /** The largest that is kept: of a rectangle of a film. Small pictures of a screen are larger, and rare. */
-const MAX_KEPT_BYTES = 1.1 * 1_024 * 1_024;
+const MAX_KEPT_BYTES = 2.2 * 1_024 * 1_024;
 let readBytes = 0;
 
 /** @param quality from 1 to 100. The pixels of `frame` are read before this returns. */
