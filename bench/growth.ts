@@ -159,7 +159,13 @@ function figureOf(name: string, points: readonly Point[], unit: string): Figure 
   const detail = points
     .map(({ size, cost }) => `${size.toLocaleString("en")}: ${short(cost)} ${unit}`)
     .join(", ");
-  return { name, ratio: exponentOf(points), goal: GOAL, detail, plot: plotOf(points, unit) };
+  return {
+    name: `${name}: exponent`,
+    ratio: exponentOf(points),
+    goal: GOAL,
+    detail,
+    plot: plotOf(points, unit),
+  };
 }
 
 /** The slope of the line through the logarithms (least squares). */

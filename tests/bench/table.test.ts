@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { tableRows } from "../../bench/compare";
 import { exponentOf } from "../../bench/growth";
 import { type Figure, spreadOf } from "../../bench/support";
-import { tableOf, verdictOf } from "../../bench/table";
+import { pageOf, tableOf, verdictOf } from "../../bench/table";
 
 const figure = (ratio: Figure["ratio"], goal: Figure["goal"]): Figure => ({
   name: "GET /health",
@@ -48,4 +48,11 @@ test("cost that doubles with the size has the exponent 1, and cost that stays th
   const of = (costs: number[]) => exponentOf(costs.map((cost, nth) => ({ size: 2 ** nth, cost })));
   expect(of([3, 6, 12, 24])).toBeCloseTo(1);
   expect(of([3, 3, 3, 3])).toBeCloseTo(0);
+});
+
+test("the page has each plot under its name and exponent", () => {
+  const grows = { ...figure([1.02, 0.98, 1], "<= 1.15"), name: "a poll, by hosts: exponent", plot: "●" };
+  const page = pageOf("", [figure(1, ">= 0.6"), grows]);
+  expect(page).toContain("**a poll, by hosts: exponent 1.00 (0.98–1.02)**\n\n```text\n●\n```");
+  expect(page).not.toContain("**GET /health");
 });
