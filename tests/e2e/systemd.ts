@@ -15,7 +15,13 @@ const CGROUPS = "/sys/fs/cgroup";
 const PROGRAMS = ["/lib/systemd/systemd", "systemctl", "unshare", "nsenter", "setpriv", "chroot"];
 
 /** `test` where a systemd can be started: as root, who may write to the control groups. */
-export const testWithSystemd = mayBoot() ? testWith(...PROGRAMS) : testWith(...PROGRAMS).skip;
+export const testWithSystemd = testWithSystemdAnd();
+
+/** The same, where these programs are there too. */
+export function testWithSystemdAnd(...programs: string[]) {
+  const wanted = testWith(...PROGRAMS, ...programs);
+  return mayBoot() ? wanted : wanted.skip;
+}
 
 function mayBoot(): boolean {
   try {

@@ -4,10 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { signFile } from "../../build/package/sign";
 import type { HostStatus } from "../../src/plans/upgrade/host";
+import { startNats } from "../nats/support";
 import { makeKey } from "../release/support";
 import { compileVersion } from "../release/versions";
 import { caller, type ServerProcess, serveBinary, until } from "../support";
-import { bootMachine, testWithSystemd } from "./systemd";
+import { bootMachine, testWithSystemd, testWithSystemdAnd } from "./systemd";
 
 /** The machines have a /tmp of their own. */
 const folder = mkdtempSync("/var/tmp/svc-test-");
@@ -34,9 +35,18 @@ interface Plan {
   readonly targets: ReadonlyArray<{ label: string; state: string; error: string | null }>;
 }
 
-/** A desk that takes links. */
-async function openDesk() {
-  const server: ServerProcess = await serveBinary(["--tls", "--hub"], { binary: at("0.1.0") });
+/** What a host joins over. */
+type Way = "link" | "nats";
+
+/** A desk that takes links, or has a NATS server. */
+async function openDesk(way: Way = "link") {
+  await using stack = new AsyncDisposableStack();
+  const flags = way === "link" ? ["--tls", "--hub"] : ["--tls"];
+  const server: ServerProcess = stack.use(await serveBinary(flags, { binary: at("0.1.0") }));
+  if (way === "nats") {
+    const nats = stack.use(await startNats({ tls: true }));
+    await Bun.write(join(server.configDir, "nats.json"), JSON.stringify(await nats.part()));
+  }
   const run = async (...args: string[]) => {
     const env = { ...process.env, SVC_CONFIG_DIR: server.configDir, SVC_TOKEN: server.token };
     const child = Bun.spawn([at("0.1.0"), ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
@@ -50,14 +60,15 @@ async function openDesk() {
   };
   const upgrade = async (version: string, ...more: string[]) =>
     JSON.parse(await svc("admin", "upgrade", at(version), "--on", "all", ...more, "--json"));
+  const own = stack.move();
   return {
-    ...{ run, svc, upgrade, configDir: server.configDir },
+    ...{ run, svc, upgrade, way },
     /** Begins a plan. @returns when it is over or paused. */
     async apply({ id, digest }: { readonly id: string; readonly digest: string }): Promise<Plan> {
       await run("plan", "apply", id, "--digest", digest);
       return JSON.parse(await svc("plan", "show", id, "--json"));
     },
-    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => own.disposeAsync(),
   };
 }
 
@@ -93,11 +104,13 @@ async function bootHost(...flags: string[]) {
       const { rows } = JSON.parse(await run(PROGRAM, "audit", "list", "--limit", "1000", "--json"));
       return rows.flatMap(({ detail }: { detail: string }) => (detail.includes(text) ? detail : []));
     },
-    /** Joins a desk, over a link. */
+    /** Joins a desk, over what it takes. */
     async join(desk: Awaited<ReturnType<typeof openDesk>>, label: string) {
       const string = await desk.svc("join-token");
       await run("bash", "-c", `echo '${string}' > /root/string`);
       await run(PROGRAM, "join", "--file", "/root/string", "--label", label);
+      const [entry] = JSON.parse(await desk.svc("admin", "list", "--json"));
+      expect(entry.base_url).toStartWith(`${desk.way}:`);
       await until("the link", async () => (await desk.run("admin", "poll", "--on", label)).exitCode === 0);
     },
     [Symbol.asyncDispose]: () => machine[Symbol.asyncDispose](),
@@ -153,26 +166,31 @@ testWithSystemd(
   300_000,
 );
 
-testWithSystemd(
-  "a host that restarts while it gets its file goes on where it was",
-  async () => {
-    await using desk = await openDesk();
-    // Some pieces at once, and then ten a second.
-    await using host = await bootHost("--rate-limit", "600");
-    await host.join(desk, "linked");
-    const made = await desk.upgrade("0.2.0");
-    const applied = desk.apply(made);
-    const received = async () => Number((await host.status()).incoming?.received ?? 0);
-    await until("some pieces", async () => (await received()) > 0, { seconds: 30 });
-    await host.systemctl("kill", "--signal=KILL", "svc.service");
-    await host.systemctl("restart", "svc.service");
-    await until("its server", async () => (await host.status()).version === "0.1.0", { seconds: 30 });
-    const kept = await received();
-    expect(kept).toBeGreaterThan(0);
-    expect(await applied).toMatchObject({ state: "done", counts: { ok: 1 } });
-    expect(await host.version()).toBe("0.2.0");
-    // Only who begins from the start is on record.
-    expect(await host.rows("upgrade.receive plan=")).toHaveLength(1);
-  },
-  300_000,
-);
+for (const [way, programs] of [
+  ["link", []],
+  ["nats", ["nats-server"]],
+] as const) {
+  testWithSystemdAnd(...programs)(
+    `over ${way}, a host that restarts while it gets its file goes on where it was`,
+    async () => {
+      await using desk = await openDesk(way);
+      // Some pieces at once, and then ten a second.
+      await using host = await bootHost("--rate-limit", "600");
+      await host.join(desk, "linked");
+      const made = await desk.upgrade("0.2.0");
+      const applied = desk.apply(made);
+      const received = async () => Number((await host.status()).incoming?.received ?? 0);
+      await until("some pieces", async () => (await received()) > 0, { seconds: 30 });
+      await host.systemctl("kill", "--signal=KILL", "svc.service");
+      await host.systemctl("restart", "svc.service");
+      await until("its server", async () => (await host.status()).version === "0.1.0", { seconds: 30 });
+      const kept = await received();
+      expect(kept).toBeGreaterThan(0);
+      expect(await applied).toMatchObject({ state: "done", counts: { ok: 1 } });
+      expect(await host.version()).toBe("0.2.0");
+      // Only who begins from the start is on record.
+      expect(await host.rows("upgrade.receive plan=")).toHaveLength(1);
+    },
+    300_000,
+  );
+}
