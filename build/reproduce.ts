@@ -60,5 +60,6 @@ async function buildIn(path: string, { umask, env }: (typeof PLACES)[number]): P
   return join(path, "dist");
 }
 
-const binariesIn = async (dist: string): Promise<string[]> =>
-  (await readdir(dist)).filter((name) => name.startsWith("svc-")).sort();
+async function binariesIn(dist: string): Promise<string[]> {
+  return (await readdir(dist)).filter((name) => name.startsWith("svc-")).sort();
+}
