@@ -11,6 +11,8 @@ export interface Difference {
   readonly lengths: readonly [number, number];
   /** What stands there in each, with some of what is before and after. */
   readonly texts: readonly [string, string];
+  /** How many characters of text in a row there are at most: a path or a name has more than code that differs with it. */
+  readonly readable: number;
 }
 
 /** Equal bytes between two differences that belong to one. */
@@ -60,21 +62,36 @@ function between(first: Buffer, second: Buffer, start: number, ends: readonly [n
     offset: start,
     lengths: [ends[0] - start, ends[1] - start],
     texts: [textOf(first, ends[0]), textOf(second, ends[1])],
+    readable: Math.max(
+      longestText(first.subarray(start, ends[0])),
+      longestText(second.subarray(start, ends[1])),
+    ),
   };
+}
+
+/** The length of the longest text in `bytes`. */
+function longestText(bytes: Buffer): number {
+  let [longest, current] = [0, 0];
+  for (const byte of bytes) {
+    current = byte >= 0x20 && byte < 0x7f ? current + 1 : 0;
+    if (current > longest) longest = current;
+  }
+  return longest;
 }
 
 /** The most differences that are listed of a file. */
 const MAX_LISTED = 20;
 
-/** What a person reads of two files of that name; a single line where they are the same. */
+/** What a person reads of two files of that name, what is the most text first; a single line where they are the same. */
 export function compared(name: string, first: Buffer, second: Buffer): string[] {
   const found = differences(first, second);
   if (found.length === 0) return [`${name}: the same ${first.length} bytes`];
   const sizes = first.length === second.length ? "" : `, ${first.length} and ${second.length} bytes`;
   const listed = found
+    .toSorted((a, b) => b.readable - a.readable)
     .slice(0, MAX_LISTED)
     .flatMap(({ offset, lengths, texts }) => [
-      `  at ${offset}, ${lengths[0] === lengths[1] ? lengths[0] : lengths.join(" and ")} bytes:`,
+      `  at ${offset}, length ${lengths[0] === lengths[1] ? lengths[0] : lengths.join(" and ")}:`,
       `    ${texts[0]}`,
       `    ${texts[1]}`,
     ]);

@@ -21,10 +21,18 @@ test("each place that differs is named by its offset and what stands there in bo
   const lines = compared("svc", first, second);
   expect(lines[0]).toBe("svc: differs in 2 places");
   expect(lines.slice(1, 4)).toEqual([
-    "  at 15, 3 bytes:",
+    "  at 15, length 3:",
     `    built in /home/ann/svc${".".repeat(20)}`,
     `    built in /home/bob/svc${".".repeat(20)}`,
   ]);
+});
+
+test("text is listed before the code that differs with it", () => {
+  const code = (byte: number) => Buffer.concat([Buffer.alloc(50, byte), filler]);
+  const [first, second] = ["a path of its own", "another path, yes"].map((path, nth) =>
+    Buffer.concat([code(nth), file(path), code(nth + 2)]),
+  );
+  expect(compared("svc", first ?? filler, second ?? filler)[1]).toStartWith("  at 251, length ");
 });
 
 test("where one is longer, the difference is what was put in", () => {
