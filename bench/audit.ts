@@ -8,9 +8,9 @@ import { AuditFile } from "../src/audit/file";
 import { appendRows, headOf, readHighWater } from "../src/audit/high-water";
 import { type AuditLog, openAuditLog } from "../src/audit/log";
 import type { AuditRow } from "../src/audit/row";
-import { joinStep, nodesOf } from "../src/audit/witness/tree";
+import { joinStep, nodesOf, WIDTH } from "../src/audit/witness/tree";
 import { silentLog } from "../src/lib/log";
-import { inclusionProof } from "../src/lib/merkle";
+import { HASH_BYTES, inclusionProof } from "../src/lib/merkle";
 import { type Figure, paired, requestsPerSecond, startSvc, TOKEN, temporaryFolder, timed } from "./support";
 
 const EVENT = {
@@ -67,13 +67,13 @@ async function appended(): Promise<Figure[]> {
   const goal = Math.min(0.6, BATCHED_ROWS_PER_SECOND / batched.baseline);
   return [
     {
-      name: "single appends / bare inserts",
+      name: "single appends / bare inserts of the same rows and nodes",
       ratio: single.ratio,
-      goal: ">= 0.9",
+      goal: ">= 0.95",
       detail: `${Math.round(single.subject)} / ${Math.round(single.baseline)} rows/s, each on disk`,
     },
     {
-      name: "batched appends / batched bare inserts",
+      name: "batched appends / batched bare inserts of the same",
       ratio: batched.ratio,
       goal: `>= ${Math.floor(goal * 100) / 100}`,
       detail: `${Math.round(batched.subject)} / ${Math.round(batched.baseline)} rows/s, 1,000 a commit`,
@@ -145,7 +145,10 @@ async function treed(): Promise<Figure[]> {
   ];
 }
 
-/** A table with the log's columns and indexes, in a database with its settings, and no chain. */
+/**
+ * A database with the settings of a log, which gets the same bytes: rows with its columns and indexes, the end of the chain and that of
+ * the tree, and tiles of nodes. It computes no hash and looks at nothing.
+ */
 function bareLog(path: string) {
   const db = new Database(path);
   db.run("PRAGMA journal_mode = WAL");
@@ -156,16 +159,43 @@ function bareLog(path: string) {
     host_id TEXT, viewer_id TEXT, detail TEXT, prev_hash TEXT, row_hash TEXT)`);
   for (const column of ["ts", "event_type", "host_id"])
     db.run(`CREATE INDEX by_${column} ON events(${column})`);
+  for (const name of ["chain", "tree"]) {
+    db.run(`CREATE TABLE ${name}_end (only_row INTEGER PRIMARY KEY, id INTEGER, hash TEXT)`);
+    db.run(`INSERT INTO ${name}_end VALUES (1, 0, NULL)`);
+  }
+  db.run("CREATE TABLE tiles (place INTEGER PRIMARY KEY, hashes BLOB NOT NULL)");
   const insert = db.query(
     `INSERT INTO events (ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash) VALUES (?, ?, ?, ?, ?, ?, ?)`,
   );
+  const chainEnd = db.query("UPDATE chain_end SET id = ?, hash = ?");
+  const treeEnd = db.query("UPDATE tree_end SET id = ?");
+  const tile = db.query(
+    "INSERT INTO tiles VALUES (?1, ?2) ON CONFLICT (place) DO UPDATE SET hashes = excluded.hashes",
+  );
+  const nodes = new Uint8Array(WIDTH * HASH_BYTES);
   const { event_type, host_id, viewer_id, detail } = EVENT;
+  let leaves = 0;
+  /** Writes the tiles that have got more nodes since there were `before` leaves. */
+  const putTiles = (before: number) => {
+    for (let level = 0, had = before, has = leaves; has > had; level++) {
+      for (let at = Math.floor(had / WIDTH); at <= Math.floor((has - 1) / WIDTH); at++) {
+        const filled = Math.min(WIDTH, has - at * WIDTH);
+        const begun = at * WIDTH ** (level + 1) + WIDTH ** level - 1;
+        tile.run(begun * WIDTH + level, nodes.subarray(0, filled * HASH_BYTES));
+      }
+      [had, has] = [Math.floor(had / WIDTH), Math.floor(has / WIDTH)];
+    }
+  };
   return {
     async insert(rows: number) {
       db.run("BEGIN IMMEDIATE");
       for (let nth = 0; nth < rows; nth++) {
         insert.run(new Date().toISOString(), event_type, host_id, viewer_id, detail, HASH, HASH);
       }
+      leaves += rows;
+      chainEnd.run(leaves, HASH);
+      treeEnd.run(leaves);
+      putTiles(leaves - rows);
       db.run("COMMIT");
     },
     close: () => db.close(),
