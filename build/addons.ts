@@ -2,11 +2,13 @@
  * Native addons in the binary: a table of them, and the plugin that embeds those of one platform and no other's.
  *
  * An npm package finds its addon by trying paths at run time, which nothing in a single file can answer. The plugin
- * puts, in place of the module that does so, one that requires the literal path; Bun embeds what it finds there.
+ * puts, in place of the module that does so, one that loads the addon from the binary (`src/lib/addon.ts`).
  */
 import { join } from "node:path";
 import type { BunPlugin } from "bun";
-import type { Packages, Target } from "./targets";
+import { loadedPart } from "./elf";
+import type { Pack } from "./pack";
+import { type Packages, ROOT, type Target } from "./targets";
 
 interface Addon {
   /** The module that looks for the addon and exports just what it finds, under node_modules. */
@@ -67,8 +69,14 @@ export const addons: Readonly<Record<string, Addon>> = {
   },
 };
 
+/** The addon at `path`, as it is embedded. */
+export const packAddon = (pack: Pack, path: string) =>
+  pack(path, async () => loadedPart(await Bun.file(path).bytes()));
+
+const LOAD = join(ROOT, "src", "lib", "addon.ts");
+
 /** Embeds the addons of `packages` and no others. */
-export function addonPlugin({ target, modules }: Packages, table = addons): BunPlugin {
+export function addonPlugin({ target, modules }: Packages, pack: Pack, table = addons): BunPlugin {
   return {
     name: "native-addons",
     setup(build) {
@@ -76,11 +84,12 @@ export function addonPlugin({ target, modules }: Packages, table = addons): BunP
         const file = files[target];
         const exported = loader.endsWith(".mjs") ? "export default" : "module.exports =";
         const contents = file
-          ? `${exported} require(${JSON.stringify(join(modules, file))});`
+          ? `${exported} require(${JSON.stringify(LOAD)}).loadAddon(require(${JSON.stringify(join(modules, file))}));`
           : `throw new Error(${JSON.stringify(`${name} has no native addon for ${target}`)});`;
-        build.onLoad({ filter: endOfPath(loader) }, ({ path }) =>
-          file && path === join(modules, file) ? undefined : { loader: "js", contents },
-        );
+        build.onLoad({ filter: endOfPath(loader) }, () => ({ loader: "js", contents }));
+        if (!file) continue;
+        const filter = new RegExp(`^${RegExp.escape(join(modules, file))}$`);
+        build.onLoad({ filter }, ({ path }) => packAddon(pack, path));
       }
     },
   };
@@ -90,8 +99,8 @@ export function addonPlugin({ target, modules }: Packages, table = addons): BunP
 export const isReplaced = (path: string): boolean =>
   Object.values(addons).some(({ loader }) => endOfPath(loader).test(path));
 
-/** The path of the module `name` in some node_modules folder, with either kind of slash. */
-export function endOfPath(name: string): RegExp {
-  const escaped = `node_modules/${name}`.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+/** The path of the module `name` in some node_modules folder, with either kind of slash. @param more a pattern that follows. */
+export function endOfPath(name: string, more = ""): RegExp {
+  const escaped = `node_modules/${name}`.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&") + more;
   return new RegExp(`[\\\\/]${escaped.replaceAll("/", "[\\\\/]")}$`);
 }

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { $, type BunPlugin } from "bun";
 import { version } from "../package.json";
 import { addonPlugin, addons, isReplaced } from "./addons";
-import { browserModulePlugin } from "./browser-modules";
+import { createPack, pagePlugin } from "./pack";
 import { publicKeyOfBuild } from "./package/sign";
 import { billOfMaterials } from "./sbom";
 import { type Packages, ROOT, targets } from "./targets";
@@ -34,14 +34,14 @@ export async function compile(
   const maps = join(folder, "maps", target);
   await rm(maps, { recursive: true, force: true });
   await mkdir(maps, { recursive: true });
-  const plugins = [addonPlugin(packages, table), await browserModulePlugin()];
+  const plugins = await pluginsFor(packages, table);
   const bom = billOfMaterials(await partsOf(entry, plugins), { name: "svc", version });
   const define = {
     SVC_VERSION: JSON.stringify(version),
     SVC_COMMIT: JSON.stringify(await sourceCommit(ROOT)),
     SVC_TARGET: JSON.stringify(target),
     SVC_RELEASE_KEY: JSON.stringify(publicKeyOfBuild()),
-    SVC_BOM: JSON.stringify(bom),
+    SVC_BOM: JSON.stringify((await Bun.zstdCompress(JSON.stringify(bom), { level: 19 })).toBase64()),
   };
   // Bun puts the maps it writes into the binary as well: the same is compiled once for the maps, and once without any.
   for (const sourcemap of ["external", "none"] as const) {
@@ -68,6 +68,12 @@ export async function compile(
   await rename(join(maps, file), join(folder, file));
   await Bun.write(join(folder, `${name}.cdx.json`), `${JSON.stringify(bom, null, 2)}\n`);
   return join(folder, file);
+}
+
+/** Puts what is embedded as files into a build. */
+export async function pluginsFor(packages: Packages, table = addons): Promise<BunPlugin[]> {
+  const pack = createPack();
+  return [addonPlugin(packages, pack, table), await pagePlugin(pack)];
 }
 
 /** The files of which something is in a bundle of `entry`. */

@@ -14,6 +14,7 @@ import { parseAccept } from "hono/utils/accept";
 import { notFound } from "../lib/errors";
 import { digestText, matches } from "../lib/etag";
 import { once } from "../lib/once";
+import { unpack } from "../lib/unpack";
 
 /** A file as it is read: from a path of `import … with { type: "file" }`, or otherwise. */
 type Source = Pick<Bun.BunFile, "type" | "bytes">;
@@ -87,7 +88,10 @@ const encoders = {
 type Encoding = keyof typeof encoders;
 const ENCODINGS: readonly Encoding[] = ["br", "zstd", "gzip"];
 
-const sourceOf = (file: string | Source): Source => (typeof file === "string" ? Bun.file(file) : file);
+const sourceOf = (file: string | Source): Source =>
+  typeof file === "string"
+    ? { type: Bun.file(file).type, bytes: async () => new Uint8Array(unpack(file)) }
+    : file;
 
 /** One file over HTTP, with a strong ETag for each encoding (RFC 9110 section 8.8.3.3). */
 function createFile(source: Source, rewrite: () => Promise<(text: string) => string>) {

@@ -1,8 +1,9 @@
 /**
  * A module for browsers with all that it imports, as one file. The build embeds that, compressed, in place of the module
- * (`build/browser-modules.ts`); from the source tree it is bundled when it is first read.
+ * (`build/pack.ts`); from the source tree it is bundled when it is first read.
  */
-import { brotliDecompressSync } from "node:zlib";
+import { compiled } from "../version";
+import { unpack } from "./unpack";
 
 /**
  * @param path of the module, from `import … with { type: "file" }`.
@@ -10,10 +11,7 @@ import { brotliDecompressSync } from "node:zlib";
  */
 export const browserModule = (path: string) => ({
   type: Bun.file(path).type,
-  bytes: async (): Promise<Uint8Array<ArrayBuffer>> =>
-    /[\\/]node_modules[\\/]/.test(path)
-      ? await bundleForBrowsers(path)
-      : brotliDecompressSync(await Bun.file(path).bytes()),
+  bytes: async () => (compiled ? new Uint8Array(unpack(path)) : await bundleForBrowsers(path)),
 });
 
 /** The module at `path` and all that it imports, minified. @throws what Bun.build throws. */

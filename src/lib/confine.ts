@@ -32,7 +32,7 @@ export const confinedCommand = (child: string, reach: Reach, more: readonly stri
  * program once more.
  *
  * @param args those that {@link confinedCommand} put after the name of the `child`.
- * @param load loads the native code. Called before the process is restricted too: Bun unpacks an addon into a file.
+ * @param load loads the native code. Called before the process is restricted too: what it loads may still be read then.
  * @param open opens what the process may not open later, such as a local socket; called once. Must not throw.
  * @returns what is missing, with the reason; null when nothing is.
  */

@@ -21,7 +21,7 @@ export type HandOver = Awaited<ReturnType<typeof openHandOver>>;
 
 /** @throws when no C library is found. */
 export async function openHandOver() {
-  const { getsockname, getsockopt, setsockopt } = await openLibc({
+  const { getsockname, getsockopt, setsockopt } = openLibc({
     getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },
     setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },

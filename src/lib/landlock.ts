@@ -3,7 +3,6 @@
  * files only, open no TCP connection but to a DNS server, and signal nobody outside.
  */
 import { closeSync, openSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { systemCode, unavailable } from "./errors";
 import { lookThrough } from "./look";
 import { forbidNewPrivileges, O_PATH, syscall } from "./syscall";
@@ -96,8 +95,6 @@ export function restrictFiles({ reads, writes }: Reach): void {
     for (const path of loadedFiles()) allow(path, READ_FILE | EXECUTE);
     for (const path of [...SYSTEM_READS, ...reads]) allow(path, READ);
     for (const path of writes) allow(path, WRITE);
-    // Bun opens the folder that it has unpacked an addon into.
-    for (const path of [process.env.BUN_TMPDIR, tmpdir()]) if (path) allow(path, READ_DIR);
     allow("/dev/null", READ_FILE | WRITE_FILE);
     if (version >= 4) {
       const rule = new BigUint64Array([BigInt(CONNECT_TCP), BigInt(DNS_PORT)]);

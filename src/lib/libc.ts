@@ -6,8 +6,8 @@ import type { FFIFunction } from "bun:ffi";
  *
  * @throws when no C library is found.
  */
-export async function openLibc<const S extends Record<string, FFIFunction>>(symbols: S) {
-  const { dlopen } = await import("bun:ffi");
+export function openLibc<const S extends Record<string, FFIFunction>>(symbols: S) {
+  const { dlopen }: typeof import("bun:ffi") = require("bun:ffi");
   if (process.platform === "darwin") return dlopen("libSystem.B.dylib", symbols).symbols;
   try {
     return dlopen("libc.so.6", symbols).symbols;

@@ -113,7 +113,7 @@ interface Account {
 /** The account of `uid` (getpwuid(3)). */
 export async function accountOf(uid: number): Promise<Account | undefined> {
   const { CString, read } = await import("bun:ffi");
-  const { getpwuid } = await openLibc({ getpwuid: { args: ["u32"], returns: "ptr" } });
+  const { getpwuid } = openLibc({ getpwuid: { args: ["u32"], returns: "ptr" } });
   const entry = getpwuid(uid);
   if (entry === null) return undefined;
   const text = (offset: number) => `${new CString(read.ptr(entry, offset) as typeof entry)}`;
@@ -160,7 +160,7 @@ export async function becomeOwner(owner: Owner, configDir: string, args: readonl
 /** Gives this process the groups of `account` (initgroups(3)). @throws when it may not. */
 async function enterGroups({ name, gid }: Account): Promise<void> {
   const { ptr } = await import("bun:ffi");
-  const { initgroups } = await openLibc({ initgroups: { args: ["ptr", "u32"], returns: "i32" } });
+  const { initgroups } = openLibc({ initgroups: { args: ["ptr", "u32"], returns: "i32" } });
   if (initgroups(ptr(cText(name)), gid) !== 0) throw new Error("its groups are refused");
 }
 
@@ -194,7 +194,7 @@ const [MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_SLAVE] = [2n, 4n, 8n,
 async function openWay(closed: string, folder: string): Promise<void> {
   if (process.platform !== "linux") throw new Error(`only root may enter ${closed}`);
   const { ptr } = await import("bun:ffi");
-  const libc = await openLibc({
+  const libc = openLibc({
     unshare: { args: ["i32"], returns: "i32" },
     mount: { args: ["ptr", "ptr", "ptr", "u64", "ptr"], returns: "i32" },
   });

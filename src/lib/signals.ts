@@ -43,7 +43,7 @@ async function survivesHangup(): Promise<boolean> {
   }
   if (process.platform === "win32") return false;
   const { ptr } = await import("bun:ffi");
-  const { sigaction } = await openLibc({ sigaction: { args: ["i32", "ptr", "ptr"], returns: "i32" } });
+  const { sigaction } = openLibc({ sigaction: { args: ["i32", "ptr", "ptr"], returns: "i32" } });
   // struct sigaction begins with the handler; SIG_IGN is 1 (signal.h).
   const action = new BigUint64Array(8);
   sigaction(constants.signals.SIGHUP, null, ptr(action));

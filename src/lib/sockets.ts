@@ -18,7 +18,7 @@ export type Sockets = Awaited<ReturnType<typeof openSockets>>;
 
 /** @throws when no C library is found. */
 export async function openSockets() {
-  const { getpeername, getsockname, setsockopt, shutdown } = await openLibc({
+  const { getpeername, getsockname, setsockopt, shutdown } = openLibc({
     getpeername: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },

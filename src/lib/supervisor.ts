@@ -48,7 +48,7 @@ export async function findSupervisor(env: NodeJS.ProcessEnv = process.env) {
  */
 async function createDatagramSender(path: string): Promise<(text: string) => void> {
   const { ptr } = await import("bun:ffi");
-  const { socket, sendto } = await openLibc({
+  const { socket, sendto } = openLibc({
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
     sendto: { args: ["i32", "ptr", "u64", "i32", "ptr", "u32"], returns: "i64" },
   });

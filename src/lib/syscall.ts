@@ -17,18 +17,26 @@ const [CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, MAX_CAPABILITIES] = [1
 
 type Argument = number | bigint | NodeJS.TypedArray | DataView;
 
-const libc = await openLibc({
-  syscall: { args: ["i64", "i64", "i64", "i64", "i64", "i64"], returns: "i64" },
-  prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
-  execve: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
-  strerror: { args: ["i32"], returns: "ptr" },
-  __errno_location: { args: [], returns: "ptr" },
-});
+const open = () =>
+  openLibc({
+    syscall: { args: ["i64", "i64", "i64", "i64", "i64", "i64"], returns: "i64" },
+    prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
+    execve: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
+    strerror: { args: ["i32"], returns: "ptr" },
+    __errno_location: { args: [], returns: "ptr" },
+  });
+
+let opened: ReturnType<typeof open> | undefined;
+/** The functions of libc, from the first call on. */
+const libc = () => {
+  opened ??= open();
+  return opened;
+};
 
 /** The reason of the last call that failed. */
 function lastError(): string {
-  const location = libc.__errno_location();
-  const text = location && libc.strerror(read.i32(location, 0));
+  const location = libc().__errno_location();
+  const text = location && libc().strerror(read.i32(location, 0));
   return text ? new CString(text).toString() : "unknown error";
 }
 
@@ -42,12 +50,12 @@ function checked(call: string, result: number | bigint): number {
 export function syscall(name: string, number: number, ...args: readonly Argument[]): number {
   const plain = args.map((arg) => (typeof arg === "object" ? BigInt(ptr(arg)) : BigInt(arg)));
   const [a = 0n, b = 0n, c = 0n, d = 0n, e = 0n] = plain;
-  return checked(name, libc.syscall(BigInt(number), a, b, c, d, e));
+  return checked(name, libc().syscall(BigInt(number), a, b, c, d, e));
 }
 
 /** No program that this thread, or one that it starts, runs gains a right by it (prctl(2)). @throws as {@link syscall}. */
 export function forbidNewPrivileges(): void {
-  checked("prctl", libc.prctl(PR_SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n));
+  checked("prctl", libc().prctl(PR_SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n));
 }
 
 /**
@@ -55,10 +63,10 @@ export function forbidNewPrivileges(): void {
  * that may bind low ports. Where this thread may not drop them, it has none to hand on but what the parent of all left it.
  */
 export function limitCapabilities(): void {
-  libc.prctl(PR_CAP_AMBIENT, BigInt(PR_CAP_AMBIENT_CLEAR_ALL), 0n, 0n, 0n);
+  libc().prctl(PR_CAP_AMBIENT, BigInt(PR_CAP_AMBIENT_CLEAR_ALL), 0n, 0n, 0n);
   const kept = [CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER];
   for (let one = 0; one < MAX_CAPABILITIES; one++)
-    if (!kept.includes(one)) libc.prctl(PR_CAPBSET_DROP, BigInt(one), 0n, 0n, 0n);
+    if (!kept.includes(one)) libc().prctl(PR_CAPBSET_DROP, BigInt(one), 0n, 0n, 0n);
 }
 
 /** Replaces this program by another (execve(2)). @returns only by throwing, as {@link syscall} does. */
@@ -69,7 +77,7 @@ export function execute(
 ): never {
   const [path, argv] = [cString(program), cStrings(args)];
   const envp = cStrings(Object.entries(env).map(([name, value]) => `${name}=${value}`));
-  checked("execve", libc.execve(ptr(path), ptr(argv.pointers), ptr(envp.pointers)));
+  checked("execve", libc().execve(ptr(path), ptr(argv.pointers), ptr(envp.pointers)));
   throw unavailable("execve: it returned");
 }
 

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { $ } from "bun";
-import { addons } from "../../build/addons";
+import { addons, packAddon } from "../../build/addons";
 import { compile } from "../../build/compile";
+import { createPack } from "../../build/pack";
 import { hostTarget, type Packages, packagesFor, type Target, targetNames } from "../../build/targets";
 import { traced } from "../../build/trace";
 import { BINARY, temporaryFolder } from "../support";
@@ -11,6 +12,7 @@ import { BINARY, temporaryFolder } from "../support";
 /** The other platforms' packages are a download of some 200 MB the first time. */
 const TARGETS = process.env.SVC_TEST_REQUIRE === "all" ? targetNames : [hostTarget()];
 
+const pack = createPack();
 const packages: Packages[] = [];
 beforeAll(async () => {
   for (const target of TARGETS) packages.push(await packagesFor(target));
@@ -62,14 +64,16 @@ test("a stack of the binary is traced back to the source with its maps", async (
   expect(await traced("at f (/$bunfs/root/other.js:1:1)", maps)).toBe("at f (/$bunfs/root/other.js:1:1)");
 });
 
-/** The targets of which the file at `path` holds an addon, by the addon's own bytes. */
+/** The targets of which the file at `path` holds an addon, by the bytes that are embedded of it. */
 async function platformsIn(path: string): Promise<Target[]> {
   const binary = await readFile(path);
   const found = new Set<Target>();
   for (const { target, modules } of packages) {
     for (const { files } of Object.values(addons)) {
       const file = files[target];
-      if (file !== null && binary.includes(await readFile(join(modules, file)))) found.add(target);
+      if (file === null) continue;
+      const { contents } = await packAddon(pack, join(modules, file));
+      if (binary.includes(contents)) found.add(target);
     }
   }
   return [...found];

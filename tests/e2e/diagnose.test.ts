@@ -147,10 +147,12 @@ testWith("unshare", "ldd")("a library that the system lacks is named, with its p
   expect(said).toContain("usb (USB devices that come and go): install libgcc_s.so.1 (Debian: libgcc-s1; ");
 });
 
-testWith("unshare", "ldd")("a /tmp that programs may not be loaded from is named", async () => {
-  const said = await runInBareRoot(
-    ["diagnose", "--only", "optional_deps"],
-    "mount -t tmpfs -o noexec none tmp",
-  );
-  expect(said).toContain("webrtc (peer sessions): set BUN_TMPDIR to a folder");
-});
+for (const option of ["noexec", "ro"]) {
+  testWith("unshare", "ldd")(`native addons load with a /tmp that is mounted ${option}`, async () => {
+    const said = await runInBareRoot(
+      ["diagnose", "--only", "optional_deps", "--json"],
+      `mount -t tmpfs -o ${option} none tmp`,
+    );
+    expect(said).toContain('"name":"webrtc","purpose":"peer sessions","found"');
+  });
+}

@@ -1,8 +1,5 @@
 /**
  * Windows, as Wine 8 of Debian 12 has it, with svc.exe and what Wine lacks beside it.
- *
- * Wine cannot open the paths through which Bun unpacks an addon from the binary (`\Device\HarddiskVolume1\…`). Bun then loads
- * it from its virtual path (`B:/~BUN/root/…`): a drive B: has the addons there, the very bytes that are in the binary.
  */
 import {
   copyFileSync,
@@ -13,8 +10,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { join, relative } from "node:path";
 import { addons } from "../../build/addons";
+import type { Packages } from "../../build/targets";
 import { startDisplay } from "../desktop/support";
 import { temporaryFolder } from "../support";
 import { buildFor } from "./build";
@@ -64,7 +62,7 @@ export async function startWindows(): Promise<Windows> {
   stack.defer(() => settled("wineserver", "--kill", "--wait").then(() => {}));
   // Otherwise the first svc starts it, and what it prints at its end gets among what svc has printed.
   await settled("wineserver", "--persistent");
-  const [built] = await Promise.all([buildFor("windows-x64"), settled("wineboot", "--init")]);
+  const [built] = await Promise.all([buildFor("windows-x64", withOwnKeys), settled("wineboot", "--init")]);
   stack.use(built);
   await settled("wine", "winecfg", "/v", "win10");
 
@@ -72,8 +70,10 @@ export async function startWindows(): Promise<Windows> {
   mkdirSync(programs);
   copyFileSync(built.binary, join(programs, "svc.exe"));
   await compileShims(programs);
+  // Beside an addon and there is where Windows looks for what it needs.
+  const system = join(prefix, "drive_c", "windows", "system32");
+  copyFileSync(join(programs, "USERW8.dll"), join(system, "USERW8.dll"));
   const drive = (letter: string, path: string) => symlinkSync(path, join(prefix, "dosdevices", `${letter}:`));
-  drive("b", placeAddons(join(root, "addons"), built));
 
   const home = join(prefix, "drive_c", "users", "lab");
   mkdirSync(home);
@@ -111,24 +111,15 @@ async function compileShims(folder: string): Promise<void> {
   await Promise.all([...libraries, ...helpers]);
 }
 
-/** Places the addons that the binary embeds under `folder` by the names that it has for them. @returns the folder. */
-function placeAddons(folder: string, { binary, modules }: { binary: string; modules: string }): string {
-  const bytes = readFileSync(binary);
-  const virtual = join(folder, "~BUN", "root");
-  mkdirSync(virtual, { recursive: true });
-  const names = new Set(bytes.toString("latin1").match(/[\w.-]+-[a-z0-9]{8}\.node(?=")/g));
-  for (const { files } of Object.values(addons)) {
-    const addon = readFileSync(join(modules, files["windows-x64"] ?? ""));
-    if (!bytes.includes(addon)) throw new Error(`${files["windows-x64"]} is not in the binary`);
-    const stem = basename(files["windows-x64"] ?? "", ".node");
-    const name = [...names].find((one) => one.startsWith(`${stem}-`));
-    if (name === undefined) throw new Error(`the binary has no name for ${stem}`);
-    writeFileSync(join(virtual, name), stem === "node.napi" ? withOwnKeys(addon) : addon);
-  }
-  return folder;
-}
-
-/** robotjs with shims/user32.c in place of user32.dll. */
-function withOwnKeys(robotjs: Buffer): Buffer {
-  return Buffer.from(robotjs.toString("latin1").replace("USER32.dll", "USERW8.dll"), "latin1");
+/** The addons of svc, but robotjs with shims/user32.c in place of user32.dll. */
+function withOwnKeys({ modules }: Packages, folder: string): typeof addons {
+  const { robotjs } = addons;
+  if (!robotjs) throw new Error("svc has no robotjs");
+  const original = readFileSync(join(modules, robotjs.files["windows-x64"] ?? ""), "latin1");
+  const own = join(folder, "robotjs.node");
+  writeFileSync(own, original.replace("USER32.dll", "USERW8.dll"), "latin1");
+  return {
+    ...addons,
+    robotjs: { ...robotjs, files: { ...robotjs.files, "windows-x64": relative(modules, own) } },
+  };
 }

@@ -4,8 +4,7 @@
  * Without source maps, bytecode and list of packages, which take most of the time of a build and change nothing here.
  */
 import { join } from "node:path";
-import { addonPlugin } from "../../build/addons";
-import { browserModulePlugin } from "../../build/browser-modules";
+import { pluginsFor } from "../../build/compile";
 import { hostTarget, packagesFor, ROOT } from "../../build/targets";
 
 export interface Made {
@@ -41,9 +40,9 @@ export async function compileVersion(path: string, { version, key, broken }: Mad
     splitting: true,
     define: {
       ...Object.fromEntries(Object.entries(define).map(([name, value]) => [name, JSON.stringify(value)])),
-      SVC_BOM: JSON.stringify(empty),
+      SVC_BOM: JSON.stringify(Bun.zstdCompressSync(JSON.stringify(empty)).toBase64()),
     },
-    plugins: [addonPlugin(packages), await browserModulePlugin()],
+    plugins: await pluginsFor(packages),
   });
   return target;
 }

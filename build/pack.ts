@@ -1,0 +1,59 @@
+/**
+ * What a binary holds as files, compressed: native addons, and what pages load. `src/lib/unpack.ts` reads them.
+ */
+import { join, sep } from "node:path";
+import type { BunPlugin } from "bun";
+import { bundleForBrowsers } from "../src/lib/browser-module";
+import { endOfPath } from "./addons";
+import { ROOT } from "./targets";
+
+/** The folders of the source tree whose files pages load. */
+const FOLDERS = ["dashboard", "explorer"];
+
+/** The files of packages that pages load, under node_modules. */
+const FILES = [
+  "swagger-ui-dist/swagger-ui-bundle.js",
+  "swagger-ui-dist/swagger-ui.css",
+  "uplot/dist/uPlot.esm.js",
+  "uplot/dist/uPlot.min.css",
+];
+
+/** Packages for browsers, and their modules under node_modules: each is embedded as one file with all that it imports. */
+const MODULES = { "@novnc/novnc": "@novnc/novnc/core/rfb.js" };
+
+/** Of zstd: what is beyond it takes as long again, for nothing. */
+const LEVEL = 19;
+
+/** Compresses what `read` reads of the file at `path`, as a plugin embeds it. */
+export type Pack = ReturnType<typeof createPack>;
+
+/** Each file is read and compressed once, however many builds ask. */
+export function createPack() {
+  const packed = new Map<string, Promise<Uint8Array>>();
+  return async (
+    path: string,
+    read: () => Promise<Uint8Array<ArrayBuffer>> = () => Bun.file(path).bytes(),
+  ) => {
+    const contents = packed.get(path) ?? read().then((bytes) => Bun.zstdCompress(bytes, { level: LEVEL }));
+    packed.set(path, contents);
+    return { loader: "file" as const, contents: await contents };
+  };
+}
+
+/** Embeds what pages load. Bundles first: a build that starts within another never ends. */
+export async function pagePlugin(pack: Pack): Promise<BunPlugin> {
+  const bundling = Object.entries(MODULES).map(async ([name, file]) => {
+    const bundle = await bundleForBrowsers(Bun.resolveSync(name, ROOT));
+    return [endOfPath(file), async () => bundle] as const;
+  });
+  const bundles = await Promise.all(bundling);
+  const folders = FOLDERS.map((name) => new RegExp(`^${RegExp.escape(join(ROOT, name) + sep)}`));
+  return {
+    name: "pages",
+    setup(build) {
+      for (const filter of [...folders, ...FILES.map((name) => endOfPath(name))])
+        build.onLoad({ filter }, ({ path }) => pack(path));
+      for (const [filter, read] of bundles) build.onLoad({ filter }, ({ path }) => pack(path, read));
+    },
+  };
+}
