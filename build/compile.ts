@@ -6,6 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { $, type BunPlugin } from "bun";
 import { version } from "../package.json";
 import { addonPlugin, addons, isReplaced } from "./addons";
+import { leftOutPlugin } from "./left-out";
 import { createPack, pagePlugin } from "./pack";
 import { publicKeyOfBuild } from "./package/sign";
 import { billOfMaterials } from "./sbom";
@@ -57,6 +58,8 @@ export async function compile(
       },
       minify: true,
       bytecode: true,
+      // What is nested deeper is compiled when it is first called: of a start, next to nothing.
+      bytecodeDepth: 2,
       format: "esm",
       splitting: true,
       sourcemap,
@@ -73,7 +76,7 @@ export async function compile(
 /** Puts what is embedded as files into a build. */
 export async function pluginsFor(packages: Packages, table = addons): Promise<BunPlugin[]> {
   const pack = createPack();
-  return [addonPlugin(packages, pack, table), await pagePlugin(pack)];
+  return [addonPlugin(packages, pack, table), await pagePlugin(pack), leftOutPlugin];
 }
 
 /** The files of which something is in a bundle of `entry`. */
