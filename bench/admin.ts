@@ -1,5 +1,5 @@
 /**
- * Polling 2,000 hosts, each an address of 127/8, of which one in ten never answers.
+ * Polling 10,000 hosts, each an address of 127/8, of which one in ten never answers; and some of them beside a bare loop.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,12 +7,13 @@ import { createFleet, NO_FAULTS } from "./programs/sim-host";
 import { addressOf } from "./programs/sim-seed";
 import { BINARY, type Figure, mebibytes, startServer, TOKEN, temporaryFolder } from "./support";
 
-const HOSTS = 2_000;
+const HOSTS = 10_000;
+/** Beside a bare loop, for which each dead host of 64 takes the whole timeout. */
+const COMPARED = 2_000;
 const SEED = "admin";
 const TIMEOUT_S = 3;
-/** What the poll may take: the timeout, half of it again, and half a millisecond a host. */
-const ALLOWED_MS = 1.5 * TIMEOUT_S * 1_000 + 0.5 * HOSTS;
-const ALLOWED_BYTES = 150 * 1_048_576;
+const ALLOWED_MS = 5_000;
+const ALLOWED_BYTES = 256 * 1_048_576;
 
 export async function bench(): Promise<Figure[]> {
   if (process.platform !== "linux") return [];
@@ -21,13 +22,15 @@ export async function bench(): Promise<Figure[]> {
   const port = new URL(fleet.url).port;
   const { hosts } = createFleet(HOSTS, SEED, { ...NO_FAULTS, dead: 0.1 });
   const addresses = hosts.map(({ nth }) => addressOf(nth));
-  const healthy = hosts.filter(({ isDead }) => !isDead).map(({ nth }) => addressOf(nth));
+  const healthy = hosts
+    .filter(({ isDead, nth }) => !isDead && nth < COMPARED)
+    .map(({ nth }) => addressOf(nth));
   const { tookMs, peakBytes } = await pollAll(port, addresses);
-  const all = await besideFetches(1, port, addresses);
+  const all = await besideFetches(1, port, addresses.slice(0, COMPARED));
   const alive = await besideFetches(11, port, healthy);
   return [
     {
-      name: "a poll of 2,000 hosts, 200 of them dead",
+      name: "a poll of 10,000 hosts, 1,000 of them dead",
       ratio: tookMs / ALLOWED_MS,
       goal: "<= 1",
       detail: `${(tookMs / 1_000).toFixed(2)} s / ${ALLOWED_MS / 1_000} s allowed, with a timeout of ${TIMEOUT_S} s`,
@@ -39,13 +42,13 @@ export async function bench(): Promise<Figure[]> {
       detail: `${mebibytes(peakBytes)} / ${mebibytes(ALLOWED_BYTES)} allowed`,
     },
     {
-      name: "polling them / a bare loop of fetches",
+      name: "polling 2,000 of them / a bare loop of fetches",
       ratio: all.ratio,
       goal: ">= 0.7",
       detail: `${Math.round(all.subject)} / ${Math.round(all.baseline)} hosts a second, 64 at once`,
     },
     {
-      name: "polling the 1,800 healthy hosts only / a bare loop of fetches",
+      name: `polling ${healthy.length} healthy hosts only / a bare loop of fetches`,
       ratio: alive.ratio,
       goal: ">= 0.5",
       detail: `${Math.round(alive.subject)} / ${Math.round(alive.baseline)} hosts a second, 64 at once`,

@@ -133,6 +133,23 @@ test("hosts that hang cost the timeout once in all, not once each", async () => 
   expect(results.map(({ healthy }) => healthy)).toEqual(hosts.map((_, nth) => nth % 2 === 1));
 });
 
+test("connections that wait for the next poll end with the service", async () => {
+  const closed = Promise.withResolvers<void>();
+  await using target = await rawServer((socket) => {
+    socket.on("data", (bytes) =>
+      socket.write(ok(`${bytes}`.startsWith("GET /jobs") ? '{"jobs":[]}' : IDLE_SESSIONS)),
+    );
+    socket.on("close", closed.resolve);
+  });
+  {
+    await using made = await testServer();
+    await (await made.service.addressBook()).add(host("a", target.url));
+    expect(await (await made.call("/admin/poll")).json()).toMatchObject([{ healthy: true }]);
+  }
+  await closed.promise;
+  // By itself, such a connection would end after 15 seconds.
+}, 10_000);
+
 test("Prometheus finds label, tags, scheme and path of each host, and no token", async () => {
   await using server = await testServer();
   const book = await server.service.addressBook();

@@ -138,7 +138,7 @@ export function deskFeatures(shared: Shared): DeskFeatures {
       const ways = { "link:": via, "nats:": natsVia };
       return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish, ways);
     }),
-    poller: feature(async () => {
+    poller: stoppable(async () => {
       const [{ createPoller }, { createFollower }] = await Promise.all([
         import("../../fleet/poll"),
         import("../../fleet/follow"),
