@@ -72,7 +72,7 @@ export async function startWindows(): Promise<Windows> {
   await compileShims(programs);
   // Beside an addon and there is where Windows looks for what it needs.
   const system = join(prefix, "drive_c", "windows", "system32");
-  copyFileSync(join(programs, "USERW8.dll"), join(system, "USERW8.dll"));
+  for (const name of Object.keys(LIBRARIES)) copyFileSync(join(programs, name), join(system, name));
   const drive = (letter: string, path: string) => symlinkSync(path, join(prefix, "dosdevices", `${letter}:`));
 
   const home = join(prefix, "drive_c", "users", "lab");
