@@ -1,5 +1,6 @@
 /**
- * What the table, the gate and the metrics cost a request: svc against a bare Bun.serve that answers the same bytes. The
+ * What the table, the gate and the metrics cost a request: svc against a bare Bun.serve that answers the same bytes, with 16, 64 or
+ * 256 connections, whichever is worst. The
  * audit log is off here; what it costs is a figure of its own (audit.ts). And what 10,000 named tokens cost: the same requests
  * with the last of them, against a server that has that one alone.
  */
@@ -19,6 +20,7 @@ import {
   startSvc,
   TOKEN,
   temporaryFolder,
+  worst,
 } from "./support";
 
 export async function bench(): Promise<Figure[]> {
@@ -27,8 +29,10 @@ export async function bench(): Promise<Figure[]> {
   await using svc = await startSvc(folder.path, "--no-audit");
   const authorization = `Bearer ${TOKEN}`;
   return [
-    await against(bare, svc, { path: "/health", goal: ">= 0.6", headers: {} }),
-    await against(bare, svc, { path: "/inspector/summary", goal: ">= 0.4", headers: { authorization } }),
+    await against(bare, svc, { path: "/health", goal: ">= 0.75", headers: {} }),
+    await against(bare, svc, { path: "/inspector/summary", goal: ">= 0.5", headers: { authorization } }),
+    await against(bare, svc, { path: "/sessions", goal: ">= 0.5", headers: { authorization } }),
+    await against(bare, svc, { path: "/commands", goal: ">= 0.5", headers: { authorization } }),
     await withManyTokens(folder.path),
   ];
 }
@@ -67,11 +71,13 @@ async function against(
   const sent = Object.fromEntries([...answer.headers].filter(([name]) => !SENT_BY_BUN.has(name)));
   const env = { BARE_BODY: await answer.text(), BARE_HEADERS: JSON.stringify(sent) };
   await using baseline = await startServer([bare], env);
-  const { ratio, ...rates } = await paired(
-    () => requestsPerSecond(svc.url + path, { headers }),
-    () => requestsPerSecond(baseline.url + path, { headers }),
+  const { connections, ratio, ...rates } = await worst((connections) =>
+    paired(
+      () => requestsPerSecond(svc.url + path, { headers, connections, seconds: 1 }),
+      () => requestsPerSecond(baseline.url + path, { headers, connections, seconds: 1 }),
+    ),
   );
-  const detail = `${Math.round(rates.subject)} / ${Math.round(rates.baseline)} requests/s, 64 connections`;
+  const detail = `${Math.round(rates.subject)} / ${Math.round(rates.baseline)} requests/s, ${connections} connections`;
   return { name: `GET ${path} against a bare Bun.serve`, ratio, goal, detail };
 }
 
