@@ -71,8 +71,8 @@ export function runPool<T, R>(
     while (busy.size < slots && slow < MAX_SLOW && next < items.length) begin(next++).catch(reject);
     const [first] = busy.values();
     if (timer || first === undefined || next === items.length || !Number.isFinite(patienceMs)) return;
-    // Rounded up: a timer that is early would only begin another one.
-    timer = setTimeout(giveUpSlots, Math.ceil(first + patience() - performance.now()));
+    // Rounded up: a timer that is early would only begin another one. Patience may have become less than the first one took.
+    timer = setTimeout(giveUpSlots, Math.max(0, Math.ceil(first + patience() - performance.now())));
   };
 
   if (items.length === 0) resolve([]);
