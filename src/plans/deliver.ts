@@ -63,16 +63,11 @@ export interface Delivery {
   readonly cancel: CancelJob;
 }
 
-/** @param key the desk's key for jobs; it is read when the first job is signed. */
+/** @param key the desk's key for jobs, called with each job that is signed. */
 export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> = {}): Delivery {
   const { firstS, nextS, longS, most, pauseMs } = { ...WAITING, ...waiting };
-  let opened: SigningKey | undefined;
-  const signing = () => {
-    opened ??= key();
-    return opened;
-  };
   const sealed = (job: Job, operation: "execute" | "cancel", { host_id }: Target) =>
-    seal(job, operation, host_id, host_id === null ? null : signing());
+    seal(job, operation, host_id, host_id === null ? null : key());
   /** The addresses of hosts that are known to support jobs. */
   const able = new Set<string>();
   let long = 0;

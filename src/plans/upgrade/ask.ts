@@ -4,11 +4,12 @@
 import type * as v from "valibot";
 import { typed } from "../../client/call";
 import {
-  type Carrier,
+  type Deadline,
   deadlineIn,
-  type RemoteError,
+  type Limits,
+  notSvc,
+  RemoteError,
   type Request,
-  type Response,
 } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
 import { sleep } from "../../lib/deadline";
@@ -21,68 +22,70 @@ const MAX_BYTES = 65_536;
 /** How long the answer to a piece may take, in milliseconds: to the last one, the host reads the whole file. */
 const PIECE_MS = 60_000;
 
-/** How often in a row a host may want to be asked later: its requests in a minute are limited. */
-const MAX_WAITS = 10;
-
 /** The host has an svc that no desk can upgrade. */
 export class TooOld extends Error {}
 
 /** Why a host is not upgraded that is {@link TooOld}. */
 export const TOO_OLD = "its svc cannot be upgraded by a desk yet: upgrade it by hand once";
 
-/** Ways to one host, for one request after the other. */
-export interface Asking extends Disposable {
-  /** @throws {@link TooOld}; a {@link RemoteError}. */
+/** The host has too much to do. */
+export class Busy extends RemoteError {
+  /** @param ms when it wants to be asked again, in milliseconds: whatever the host says. */
+  constructor(
+    status: number,
+    readonly ms: number,
+  ) {
+    super("unreachable", `HTTP ${status}: it wants to be asked again in ${Math.ceil(ms / 1_000)} s`, true);
+  }
+}
+
+/** What a desk asks one host. No connection is held between two questions. */
+export interface Asking {
+  /** Asks again where the host has too much to do, while there is time. @throws {@link TooOld}; a {@link RemoteError}, such as {@link Busy}. */
   status(): Promise<HostStatus>;
-  /** @param body JSON text. @throws a {@link RemoteError}. */
+  /** @param body JSON text. @throws a {@link RemoteError}, such as {@link Busy}. */
   send(body: string): Promise<v.InferOutput<typeof RECEIVE_ANSWER>>;
 }
 
-/**
- * A way to the host, which is made anew after an error.
- *
- * @param withinMs how long a question may take, in milliseconds.
- */
+/** @param withinMs how long a question may take, with all of its pauses, in milliseconds. */
 export function askingOf(
   { server }: Pick<Target, "server">,
   { signal, client }: Pick<DeliverOptions, "signal" | "client">,
   withinMs: number,
 ): Asking {
-  let carrier: Carrier | undefined;
-  const close = () => {
-    carrier?.[Symbol.dispose]();
-    carrier = undefined;
-  };
-  const ask = async (request: Request, answerWithinMs?: number): Promise<Response> => {
-    try {
-      carrier ??= await carrierTo(server, signal, client);
-      for (let waits = 0; ; waits++) {
-        const limits = {
-          ...{ deadline: deadlineIn(withinMs), maxBytes: MAX_BYTES },
-          ...(answerWithinMs !== undefined && { answerWithinMs }),
-        };
-        const response = await carrier.ask(request, limits);
-        const { status, retryAfterS } = response;
-        const isBusy = (status === 429 || status === 503) && retryAfterS !== undefined;
-        if (!isBusy || waits === MAX_WAITS) return response;
-        await sleep(retryAfterS * 1_000 * (1 + Math.random() / 4), signal);
-      }
-    } catch (error) {
-      close();
-      throw error;
-    }
+  /** @param begin is called once there may be a connection: time counts from then on. */
+  const ask = async (request: Request, begin: () => Omit<Limits, "maxBytes">) => {
+    using carrier = await carrierTo(server, signal, client);
+    const response = await carrier.ask(request, { ...begin(), maxBytes: MAX_BYTES });
+    const { status, retryAfterS } = response;
+    if ((status === 429 || status === 503) && retryAfterS !== undefined)
+      throw new Busy(status, retryAfterS * 1_000 * (1 + Math.random() / 4));
+    return response;
   };
   return {
     async status() {
-      const response = await ask({ method: "GET", path: STATUS_PATH });
-      if (NO_ROUTE.includes(response.status)) throw new TooOld(TOO_OLD);
-      return typed(HOST_STATUS, response);
+      for (let deadline: Deadline | undefined; ; ) {
+        const begin = () => {
+          deadline ??= deadlineIn(withinMs);
+          return { deadline };
+        };
+        try {
+          const response = await ask({ method: "GET", path: STATUS_PATH }, begin);
+          if (NO_ROUTE.includes(response.status)) throw new TooOld(TOO_OLD);
+          return typed(HOST_STATUS, response);
+        } catch (error) {
+          if (!(error instanceof Busy) || performance.now() + error.ms > (deadline?.at ?? 0)) throw error;
+          await sleep(error.ms, signal, () => {
+            throw new RemoteError("cancelled", "cancelled", false);
+          });
+        }
+      }
     },
     async send(body) {
-      const response = await ask({ method: "POST", path: RECEIVE_PATH, body, once: true }, PIECE_MS);
-      return typed(RECEIVE_ANSWER, response);
+      const request = { method: "POST", path: RECEIVE_PATH, body, once: true } as const;
+      const begin = () => ({ deadline: deadlineIn(withinMs), answerWithinMs: PIECE_MS });
+      return typed(RECEIVE_ANSWER, await ask(request, begin));
     },
-    [Symbol.dispose]: close,
   };
 }
 
@@ -90,5 +93,5 @@ export function askingOf(
 const NO_ROUTE = [404, 405, 501];
 
 /** Whether nothing of it was said by the host itself: it may be reached again later. */
-export const isOffline = ({ refusal, fault }: RemoteError): boolean =>
-  refusal === undefined && fault !== "unauthorized";
+export const isOffline = ({ refusal, fault, message }: RemoteError): boolean =>
+  refusal === undefined && fault !== "unauthorized" && message !== notSvc().message;

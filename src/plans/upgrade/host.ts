@@ -2,6 +2,7 @@
  * What a desk and a host say to one another about an upgrade.
  */
 import * as v from "valibot";
+import { versionField } from "../../release/index";
 import { LAST_UPGRADE, MAX_RELEASED, RELEASED } from "../../release/released";
 
 /** The most bytes of a piece: in base64 and beside its job, it has to fit into a request (`--max-body`, 1,000,000 bytes). */
@@ -17,7 +18,7 @@ export const INSTALL = "AC_upgrade_install";
 const RECEIVED = v.object({
   sha256: v.string(),
   /** Bytes. */
-  received: v.number(),
+  received: v.pipe(v.number(), v.integer(), v.minValue(0)),
   /** Whether it is whole and its signature holds. */
   complete: v.boolean(),
 });
@@ -27,8 +28,9 @@ export const RECEIVE_ANSWER = RECEIVED;
 
 /** What a host has. */
 export const HOST_STATUS = v.object({
-  version: v.string(),
-  target: v.string(),
+  version: versionField,
+  /** `source` where it is not compiled. */
+  target: v.pipe(v.string(), v.regex(/^[a-z0-9-]{1,50}$/)),
   /** Why it cannot be upgraded from afar; null where it can. */
   refusal: v.nullable(v.string()),
   /** The file that is on its way; null where none is. */

@@ -41,7 +41,7 @@ export function surveyed<H>(
       ...{ state: "unfit", why: printable(why, 300) },
     });
     try {
-      using asking = askingOf(targetOf(host), { signal, client }, timeoutMs);
+      const asking = askingOf(targetOf(host), { signal, client }, timeoutMs);
       const { version, target, refusal } = await asking.status();
       const file = offered.find((one) => one.target === target);
       const known = { version, target };

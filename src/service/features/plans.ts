@@ -4,6 +4,7 @@
 import { existsSync } from "node:fs";
 import { shareOf } from "../../core/rights";
 import { once } from "../../lib/once";
+import type { SigningKey } from "../../trust/identity";
 import type { Service } from "../interface";
 import type { Shared } from "../shared";
 import type { DeskFeatures } from "./desk";
@@ -47,7 +48,11 @@ export function planFeatures(
           import("../../plans/upgrade/deliver"),
           import("../../trust/identity"),
         ]);
-      const key = () => openSigningKey(files.deskKey);
+      let opened: SigningKey | undefined;
+      const key = () => {
+        opened ??= openSigningKey(files.deskKey);
+        return opened;
+      };
       const { deliver: deliverJob, cancel: cancelJob } = createDelivery(key);
       const deliver = createUpgradeDelivery({ deliver: deliverJob, key, folder: files.releases });
       await prepareFor(files.plans);

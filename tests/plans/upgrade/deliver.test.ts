@@ -1,5 +1,6 @@
 /** The way of a newer program to a host, through whatever happens to a connection, and what the desk learns of the upgrade. */
 import { describe, expect, test } from "bun:test";
+import { mkdirSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { createDelivery } from "../../../src/plans/deliver";
 import type { DeliverOptions, Job, Target } from "../../../src/plans/job/job";
-import { createUpgradeDelivery } from "../../../src/plans/upgrade/deliver";
+import { createUpgradeDelivery, type UpgradeDelivery } from "../../../src/plans/upgrade/deliver";
 import { addToken, tokenStore } from "../../../src/trust/named-tokens";
 import { rowsOf } from "../../audit/support";
 import { TOKEN, temporaryFolder, testServer } from "../../support";
@@ -17,16 +18,21 @@ const noKey = () => {
   throw new Error("nothing is signed for a host that has not joined");
 };
 
-function brought(folder: string, url: string, job: Job, more: Partial<DeliverOptions> = {}, token = TOKEN) {
+/** A desk with its files in `folder`. @returns how it brings the job to the host at `url`. */
+function desk(folder: string, pauses: Partial<UpgradeDelivery> = {}) {
   const { deliver } = createDelivery(noKey);
   const upgrading = createUpgradeDelivery({
     ...{ deliver, key: noKey, folder },
-    ...{ againMs: [1, 1, 1], lookMs: 1, verdictMs: 10_000 },
+    ...{ againMs: [1, 1, 1], occupiedMs: 0, lookMs: 1, verdictMs: 10_000, ...pauses },
   });
-  const target: Target = { label: "lab-01", server: { url, token, trust: { kind: "any" } }, host_id: null };
-  const options = { signal: new AbortController().signal, client: null, sent() {}, running() {}, ...more };
-  return upgrading(target, job, options);
+  return (url: string, job: Job, more: Partial<DeliverOptions> = {}, token = TOKEN) => {
+    const target: Target = { label: "lab-01", server: { url, token, trust: { kind: "any" } }, host_id: null };
+    const options = { signal: new AbortController().signal, client: null, sent() {}, running() {}, ...more };
+    return upgrading(target, job, options);
+  };
 }
+
+const brought = (folder: string, ...args: Parameters<ReturnType<typeof desk>>) => desk(folder)(...args);
 
 /** What becomes of a piece: it comes and is answered; it comes and the answer is lost; it does not come. */
 type Fate = "good" | "lost" | "unheard";
@@ -141,13 +147,16 @@ test("a desk that was restarted asks what became of the upgrade, and sends nothi
   expect(way.offsets).toEqual([]);
 });
 
-test("a host that has the version is done without a byte", async () => {
-  using made = await release("0.1.0");
-  await using host = await upgradableHost(made);
-  using way = await between(host.server.url, () => "good");
-  expect(await brought(made.store, way.url, made.job())).toMatchObject({ state: "ok" });
-  expect(way.offsets).toEqual([]);
-});
+test.each(["0.1.0", "0.0.9"])(
+  "a host that has %s, or something newer, is done without a byte",
+  async (version) => {
+    using made = await release(version);
+    await using host = await upgradableHost(made);
+    using way = await between(host.server.url, () => "good");
+    expect(await brought(made.store, way.url, made.job())).toMatchObject({ state: "ok" });
+    expect(way.offsets).toEqual([]);
+  },
+);
 
 describe("refused before a byte is sent:", () => {
   test.each([
@@ -169,14 +178,11 @@ describe("refused before a byte is sent:", () => {
     expect(way.offsets).toEqual([]);
   });
 
-  test("a host of another target, and one with a newer version", async () => {
+  test("a host of another target", async () => {
     using other = await release("0.2.0", "linux-arm64");
-    using older = await release("0.0.9");
     await using host = await upgradableHost(other);
     const { result } = await brought(other.store, host.server.url, other.job());
     expect(result.error).toBe("the plan has no file for linux-x64, the target of this host");
-    const { state, result: second } = await brought(older.store, host.server.url, older.job());
-    expect([state, second.error]).toEqual(["refused", "this host has 0.1.0, which is newer than 0.0.9"]);
   });
 
   test("an svc that knows nothing of it", async () => {
@@ -235,4 +241,144 @@ test("a file that is not on this desk any more fails the host, and says so", asy
   await using host = await upgradableHost(made);
   const { state, result } = await brought(join(empty.path, "gone"), host.server.url, made.job());
   expect([state, result.error]).toEqual(["failed", expect.stringContaining("cannot be read on this desk")]);
+});
+
+describe("a host that answers what no host should", () => {
+  /** A server that answers a desk with whatever `status` and `piece` return. */
+  function liar(status: () => Response | object, piece: () => Response | object = () => ({})) {
+    const asked = { status: 0, pieces: 0 };
+    const answer = (made: Response | object) => (made instanceof Response ? made : Response.json(made));
+    const server = Bun.serve({
+      ...{ port: 0, hostname: "127.0.0.1" },
+      async fetch(asking) {
+        await asking.text();
+        const isStatus = asking.method === "GET";
+        asked[isStatus ? "status" : "pieces"]++;
+        return answer(isStatus ? status() : piece());
+      },
+    });
+    return { asked, url: `http://127.0.0.1:${server.port}`, [Symbol.dispose]: () => void server.stop(true) };
+  }
+  const good = { version: "0.1.0", target: "linux-x64", refusal: null, incoming: null, last: null };
+  const later = (seconds: number) =>
+    Response.json({ error: "too many" }, { status: 429, headers: { "retry-after": `${seconds}` } });
+  const sha256 = "0".repeat(64);
+
+  test("does not decide how long the desk waits", async () => {
+    using made = await release("0.2.0");
+    using host = liar(() => later(1_000_000));
+    const { state, result } = await brought(made.store, host.url, made.job());
+    expect([state, result.error]).toEqual([
+      "offline",
+      expect.stringMatching(/^HTTP 429: it wants to be asked/),
+    ]);
+    expect(host.asked).toEqual({ status: 1, pieces: 0 });
+  });
+
+  test.each([
+    ["that nothing of a piece came", { sha256, received: 0, complete: false }],
+    ["that more came than there is", { sha256, received: 2_000_000, complete: false }],
+  ])("and says %s gets it a few times only, and no host waits for it", async (_what, answer) => {
+    using made = await release("0.2.0");
+    using host = liar(
+      () => good,
+      () => answer,
+    );
+    const bring = desk(made.store, { atOnce: 1 });
+    expect(await bring(host.url, made.job())).toMatchObject({ state: "offline" });
+    expect(host.asked.pieces).toBe(4);
+    await using honest = await upgradableHost(made);
+    expect(await bring(honest.server.url, made.job())).toMatchObject({ state: "ok" });
+  });
+
+  test.each([
+    ["no version", { ...good, version: "x" }],
+    ["more of the file than there is", { ...good, incoming: { sha256, received: 1.5, complete: false } }],
+  ])("and says %s is no svc host", async (_what, answer) => {
+    using made = await release("0.2.0");
+    using host = liar(() => answer);
+    const { state, result } = await brought(made.store, host.url, made.job());
+    expect([state, result.error, host.asked.pieces]).toEqual(["refused", "not a svc host", 0]);
+  });
+
+  test("has no place for longer than a transfer may take", async () => {
+    using made = await release("0.2.0");
+    using host = liar(() => good);
+    const bring = desk(made.store, { transferMs: -1 });
+    const { state, result } = await bring(host.url, made.job());
+    expect([state, result.error]).toEqual([
+      "offline",
+      expect.stringContaining("its file has not come within"),
+    ]);
+  });
+
+  test("is not asked again once the plan is paused", async () => {
+    using made = await release("0.2.0");
+    using host = liar(
+      () => good,
+      () => later(0.001),
+    );
+    const maySend = () => host.asked.pieces < 2;
+    expect(await brought(made.store, host.url, made.job(), { maySend })).toMatchObject({ state: "unseen" });
+    expect(host.asked).toEqual({ status: 1, pieces: 2 });
+  });
+
+  test("and is off is asked once, and takes no place", async () => {
+    using made = await release("0.2.0");
+    using host = liar(() => new Response(null, { status: 502 }));
+    const { promise: held, resolve: free } = Promise.withResolvers<void>();
+    const { promise: sending, resolve: begun } = Promise.withResolvers<void>();
+    using slow = liar(
+      () => good,
+      () => {
+        begun();
+        return new Response(new ReadableStream({ start: (to) => void held.then(() => to.close()) }));
+      },
+    );
+    const bring = desk(made.store, { atOnce: 1 });
+    const first = bring(slow.url, made.job());
+    await sending;
+    expect(await bring(host.url, made.job())).toMatchObject({ state: "offline" });
+    expect(host.asked).toEqual({ status: 1, pieces: 0 });
+    free();
+    await first;
+  });
+});
+
+test("a file that was cut short on this desk fails the host, and says so", async () => {
+  using made = await release("0.2.0");
+  await using host = await upgradableHost(made);
+  truncateSync(join(made.store, made.file.sha256), 700_000);
+  const { state, result } = await brought(made.store, host.server.url, made.job());
+  expect([state, result.error]).toEqual(["failed", "the file cannot be read on this desk (it is too short)"]);
+});
+
+test("a key that cannot be read keeps no place", async () => {
+  using made = await release("0.2.0");
+  await using host = await upgradableHost(made);
+  const { deliver } = createDelivery(noKey);
+  const upgrading = createUpgradeDelivery({ deliver, key: noKey, folder: made.store, atOnce: 1, lookMs: 1 });
+  const server = { url: host.server.url, token: TOKEN, trust: { kind: "any" } } as const;
+  const options = { signal: new AbortController().signal, client: null, sent() {}, running() {} };
+  const joined = { label: "lab-01", server, host_id: "0".repeat(32) };
+  await expect(upgrading(joined, made.job(), options)).rejects.toThrow("nothing is signed");
+  expect(await upgrading({ ...joined, host_id: null }, made.job(), options)).toMatchObject({ state: "ok" });
+});
+
+test("a host that has to do with another file is waited for", async () => {
+  using made = await release("0.2.0");
+  using wrong = await release("0.3.0");
+  await using host = await upgradableHost({ ...made, ready: ["0.2.0"] });
+  // The file of a plan that was cancelled, which another key has signed, so that the desk has to be the one who waits.
+  mkdirSync(host.place);
+  const part = join(host.place, `${wrong.file.sha256}.part`);
+  writeFileSync(part, "");
+  let pieces = 0;
+  using way = await between(host.server.url, () => {
+    // A minute later.
+    if (++pieces === 5) utimesSync(part, 0, 0);
+    return "good";
+  });
+  const bring = desk(made.store, { occupiedMs: 10_000 });
+  expect(await bring(way.url, made.job())).toMatchObject({ state: "ok" });
 });

@@ -122,6 +122,29 @@ describe("hosts that cannot be upgraded are named before anything is made:", () 
   });
 });
 
+test("one that answers nonsense, and one that wants to be asked much later, keep nobody from upgrading the others", async () => {
+  using made = await release("0.2.0");
+  using own = publisher();
+  await using host = await upgradableHost(made);
+  const about = { target: TARGET, refusal: null, incoming: null, last: null };
+  const answers: Readonly<Record<string, () => Response>> = {
+    "/odd/upgrade": () => Response.json({ ...about, version: "garbage" }),
+    "/busy/upgrade": () => new Response("{}", { status: 429, headers: { "retry-after": "1000000" } }),
+  };
+  await using other = Bun.serve({
+    ...{ port: 0, hostname: "127.0.0.1" },
+    fetch: ({ url }) => answers[new URL(url).pathname]?.() ?? new Response(null, { status: 404 }),
+  });
+  const url = `http://127.0.0.1:${other.port}`;
+  await using desk = await deskOf({ good: host.server.url, odd: `${url}/odd`, busy: `${url}/busy` });
+  const files = [await own.file("one")];
+  await expect(desk.upgrade(files, own.text)).rejects.toThrow(
+    /odd: not a svc host; busy: HTTP 429: it wants/,
+  );
+  const skipped = await desk.upgrade(files, own.text, { skip: true });
+  expect(skipped).toMatchObject({ id: expect.any(String), hosts: [{ label: "good" }] });
+});
+
 describe("files are refused", () => {
   test("that are not signed by the key, not binaries, of two versions, or two of one target", async () => {
     using own = publisher();

@@ -101,7 +101,7 @@ export async function upgradableHost({ key, ready = ["0.2.0"], daemon = {}, isAl
   ];
   const host = await testServer({ service: { operations: table } });
   return {
-    ...{ ...host, fromDesk, running },
+    ...{ ...host, fromDesk, running, place },
     /** Resolves once an upgrade that has begun is over. */
     over: () => apart,
     async [Symbol.asyncDispose]() {
