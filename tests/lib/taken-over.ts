@@ -55,6 +55,8 @@ const byte = new Uint8Array(1);
 const vector = new BigUint64Array([BigInt(ptr(byte)), 1n]);
 const message = new BigUint64Array([BigInt(ptr(address)), 16n, BigInt(ptr(vector)), 1n, 0n, 0n, 0n, 0n]);
 const none = new BigUint64Array(32);
+/** What calls write, which others must not read: there are as many segments of shared memory as other programs have. */
+const written = new BigUint64Array(32);
 
 if (filter === "alone") restrictFiles({ reads: [], writes: [inside] });
 filterCalls(filter === "alone" ? "alone" : "basic");
@@ -82,7 +84,7 @@ const attempts: Record<string, () => unknown> = {
   rawSocket: () => opens(AF_INET, RAW, TCP) || opens(10, RAW, TCP),
   otherFamily: () => opens(AF_VSOCK, STREAM) || opens(AF_UNIX, DATAGRAM),
   otherNetlink: () => opens(AF_NETLINK, RAW, 9) || opens(AF_NETLINK, RAW, 15),
-  socketPair: () => libc.socketpair(AF_UNIX, DATAGRAM, 0, ptr(none)) === 0,
+  socketPair: () => libc.socketpair(AF_UNIX, DATAGRAM, 0, ptr(written)) === 0,
   fastOpen: () => libc.sendto(socket(AF_INET, STREAM), ptr(byte), 1n, MSG_FASTOPEN, ptr(address), 16) >= 0n,
   fastOpenMessage: () => libc.sendmsg(socket(AF_INET, STREAM), ptr(message), MSG_FASTOPEN) >= 0n,
   fastOpenMessages: () => libc.sendmmsg(socket(AF_INET, STREAM), ptr(message), 1, MSG_FASTOPEN) >= 0,
@@ -96,7 +98,7 @@ const attempts: Record<string, () => unknown> = {
   },
   ring: () => libc.syscall(425n, 1n, BigInt(ptr(none))) >= 0n,
   /** `SHM_INFO` */
-  sharedMemory: () => libc.shmctl(0, 14, ptr(none)) >= 0,
+  sharedMemory: () => libc.shmctl(0, 14, ptr(written)) >= 0,
   priorityOfParent: () => libc.setpriority(0, parent, 0) === 0,
   schedulerOfParent: () => libc.sched_setscheduler(parent, 0, ptr(none)) === 0,
   watchOutside: () => libc.inotify_add_watch(libc.inotify_init(), ptr(Buffer.from(`${outside}\0`)), 2) >= 0,
