@@ -17,7 +17,7 @@ export type Pruned = v.InferOutput<typeof PRUNED>;
 /** The part of the limit that is kept, so that pruning is rare. */
 const KEPT_PART = 0.9;
 
-/** How long after a failure the next attempt is made, in milliseconds. */
+/** How long after an attempt that moved nothing the next one is made, in milliseconds. */
 const PAUSE_MS = 60_000;
 
 /** @param prune removes all but the newest `keep` rows. */
@@ -35,6 +35,8 @@ export function createLimit(prune: (keep: number) => Promise<Pruned>, log: Log, 
       try {
         const { deleted, archive } = await prune(Math.floor(maxRows * KEPT_PART));
         if (deleted > 0) log.info(`moved ${deleted} rows of the audit log to ${archive}`);
+        // Rows that somebody deleted past svc are counted, and cannot be moved.
+        else notBefore = performance.now() + PAUSE_MS;
       } catch (error) {
         if (signal.aborted) return;
         log.error(`the audit log has more than ${maxRows} rows and cannot be pruned: ${messageOf(error)}`);

@@ -17,11 +17,20 @@ export interface Tally {
   readonly tree?: Tree | undefined;
 }
 
-/** Counts them. @throws the SQLite error, or as {@link readHighWater}. */
+/**
+ * Counts them by their ids, which is as fast in a large log as in a small one. Rows that somebody deleted past svc are counted until they
+ * are cleared or pruned: verification finds them.
+ *
+ * @throws the SQLite error, or as {@link readHighWater}.
+ */
 export function countRows(db: Database): Tally {
   const highWater = readHighWater(db);
-  const rows = db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM events").get()?.rows ?? 0;
-  return { rows, removedRows: highWater.removed_rows, head: headOf(highWater) };
+  const head = headOf(highWater);
+  const unused =
+    db.query<{ ids: number }, []>("SELECT total(next_id - after_id - 1) AS ids FROM svc_gaps").get()?.ids ??
+    0;
+  const rows = head.id - highWater.first_id + 1 - unused;
+  return { rows, removedRows: highWater.removed_rows, head };
 }
 
 /** Appends `batch`, in a transaction that holds the write lock. @param tally as it was before. @returns as it is now. */

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
-import { renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { openAuditLog } from "../../src/audit/log";
@@ -85,6 +85,34 @@ describe("appending", () => {
     await made.log.append(event());
     expect(made.log.rowCount()).toBe(4);
   });
+
+  test.each(["audit-foreign.db", "audit-pruned.db", "audit-legacy.db"])(
+    "the number of rows is known when the log is opened, also where ids were missing from the start: %s",
+    async (fixture) => {
+      using folder = temporaryFolder();
+      const path = join(folder.path, "audit.db");
+      copyFileSync(join(import.meta.dir, "..", "fixtures", fixture), path);
+      withDatabase(path, (db) =>
+        db.run("DELETE FROM events WHERE id IN (5, 30, 31) OR id = (SELECT max(id) FROM events)"),
+      );
+      const opened = async () => {
+        const log = await openAuditLog({ path, log: silentLog });
+        expect(log.rowCount()).toBe(rowsOf(path).length);
+        return log;
+      };
+      const first = await opened();
+      await first.append(event());
+      await first.close();
+      const second = await opened();
+      await second.prune({ what: { keep: 8 }, archive: { folder: folder.path }, by: "test" });
+      await second.close();
+      const third = await opened();
+      expect(third.rowCount()).toBe(9);
+      await third.clear("test");
+      await third.close();
+      await (await opened()).close();
+    },
+  );
 
   test("through a symbolic link goes to what it points to", async () => {
     await using made = await testLog("audit-foreign.db");
