@@ -43,10 +43,15 @@ export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
 
 /** The routes of what no operation answers, by path: a 405 where the path has other methods, else a 404. */
 export function createUnrouted(operations: readonly RoutedOperation[]): (path: string) => Route {
-  const known = operations.map(({ http }) => {
-    const sharing = operations.filter((other) => other.http.path === http.path);
-    return { pattern: pathPattern(http), route: routeOf(http, () => methodNotAllowed(sharing)) };
-  });
+  // Made when it is first needed: it takes a part of a start, and few servers are asked for what they do not have.
+  let made: ReadonlyArray<{ readonly pattern: RegExp; readonly route: Route }> | undefined;
+  const known = () => {
+    const byPath = Map.groupBy(operations, ({ http }) => http.path);
+    return operations.map(({ http }) => {
+      const sharing = byPath.get(http.path) ?? [];
+      return { pattern: pathPattern(http), route: routeOf(http, () => methodNotAllowed(sharing)) };
+    });
+  };
   const unknown = {
     path: "unmatched",
     entry: "unknown",
@@ -54,7 +59,10 @@ export function createUnrouted(operations: readonly RoutedOperation[]): (path: s
     staysOpen: false,
     isRoutine: false,
   } as const;
-  return (path) => known.find(({ pattern }) => pattern.test(path))?.route ?? unknown;
+  return (path) => {
+    made ??= known();
+    return made.find(({ pattern }) => pattern.test(path))?.route ?? unknown;
+  };
 }
 
 function methodNotAllowed(sharing: readonly RoutedOperation[]): Response {
