@@ -5,7 +5,7 @@ import { SERVER_FIELDS } from "../src/http/options";
 import { badInput } from "../src/lib/errors";
 import { terminated } from "../src/lib/signals";
 import { findSupervisor } from "../src/lib/supervisor";
-import { SERVICE_FIELDS } from "../src/service";
+import { SERVICE_FIELDS } from "../src/service/options";
 import { version } from "../src/version";
 
 /** How long a start takes at most, in milliseconds. */

@@ -7,6 +7,7 @@ import { field, flag } from "../core/fields";
 import { meant } from "../lib/nearest";
 import { commit, version } from "../version";
 import { type Flag, flagsOf, ownWords, type Typed, UsageError } from "./flags";
+import { CONFIGURATION, readPlain } from "./plain";
 import type { Described, Example, GlobalFlags, Subcommand } from "./subcommand";
 
 /** The flags of every subcommand. */
@@ -37,6 +38,9 @@ export async function parseFlags(
 ): Promise<Parsed | undefined> {
   const args = withChoices(words, one.flags);
   const usage = [called, ...one.positionals.map(placeOf)].join(" ");
+  const plain =
+    one.positionals.length === 0 ? await readPlain([...one.flags, ...GLOBAL_FLAGS], args) : undefined;
+  if (plain) return readTyped(one, plain, args);
   let parsed: Parsed | undefined;
   const parser = (await createParser(called, one.examples)).command(
     ["$0", ...one.positionals.map(placeOf)].join(" "),
@@ -78,15 +82,7 @@ async function createParser(called: string, examples: readonly Example[]): Promi
     .help()
     // The label of a flag that takes a value: each is parsed as a list, so that one given twice is noticed.
     .updateStrings({ array: "value", string: "value" })
-    .parserConfiguration({
-      "boolean-negation": true,
-      "camel-case-expansion": false,
-      // `--on.x` would be an object in `on`.
-      "dot-notation": false,
-      "greedy-arrays": false,
-      "parse-numbers": false,
-      "parse-positional-numbers": false,
-    })
+    .parserConfiguration(CONFIGURATION)
     .strict()
     .wrap(Math.min(80, process.stdout.columns ?? 80))
     .exitProcess(false);

@@ -7,7 +7,7 @@ import { badInput, Failure } from "../lib/errors";
 import { stderrLog } from "../lib/log";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine } from "../lib/sanitize";
-import { createService, type Service, type ServiceOptions } from "../service";
+import type { Service, ServiceOptions } from "../service";
 import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type Typed } from "./flags";
 
 /** The flags of every subcommand. */
@@ -127,6 +127,8 @@ export async function withService<T>(
   work: (service: Service) => Promise<T>,
   options: Partial<ServiceOptions> = {},
 ): Promise<T> {
+  // Not loaded by who only parses.
+  const { createService } = await import("../service");
   const service = createService({
     configDir: resolveConfigDir(configDir),
     log: stderrLog(),

@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { registry } from "../../commands";
+import { parseFlags } from "../../src/cli/parser";
+import { findNoun } from "../../src/cli/registry";
+import type { Subcommand } from "../../src/cli/subcommand";
+
+/** Words that somebody may type in the place of a flag or its value. */
+const WORDS = [
+  "",
+  "-",
+  "x",
+  "5",
+  "-5",
+  "-p",
+  "-json",
+  "true",
+  "false",
+  "a,b",
+  "a=b",
+  "null",
+  "[]",
+  "\0",
+  "é",
+];
+const FLAGS = [
+  "--_",
+  "--_=1",
+  "--$0",
+  "--__proto__",
+  "--constructor=1",
+  "--unknown",
+  "--no-unknown",
+  "---json",
+];
+
+/** Every subcommand without positionals: the line is parsed by a part of yargs, where that is enough. */
+async function subcommands(): Promise<ReadonlyArray<readonly [string, Subcommand]>> {
+  const all = Object.keys(registry.nouns).map(async (noun) => {
+    const { own, verbs } = (await findNoun(registry, noun)) ?? { verbs: {} };
+    const named = Object.entries(verbs).map(([verb, one]) => [`svc ${noun} ${verb}`, one] as const);
+    return own ? [[`svc ${noun}`, own] as const, ...named] : named;
+  });
+  return (await Promise.all(all)).flat().filter(([, { positionals }]) => positionals.length === 0);
+}
+
+/** What `words` were taken for; that they have a fault, which the whole of yargs words in any case. */
+const taken = (called: string, one: Subcommand, words: readonly string[]) =>
+  parseFlags(called, one, words).catch(() => "a fault");
+
+test("a line means the same to the part of yargs that a start loads as to the whole of it", async () => {
+  const known = await subcommands();
+  let plain = 0;
+  const line = fc.constantFrom(...known).chain(([called, one]) => {
+    const names = [...one.flags.map(({ name }) => name), "json", "config-dir"];
+    const values = [...WORDS, ...one.flags.flatMap(({ choices }) => choices ?? [])];
+    const [name, value] = [fc.constantFrom(...names), fc.constantFrom(...values)];
+    const part = fc.oneof(
+      { weight: 3, arbitrary: fc.tuple(name, value).map(([flag, given]) => [`--${flag}`, given]) },
+      { weight: 3, arbitrary: fc.tuple(name, value).map(([flag, given]) => [`--${flag}=${given}`]) },
+      { weight: 3, arbitrary: name.map((flag) => [`--${flag}`]) },
+      name.map((flag) => [`--no-${flag}`]),
+      name.map((flag) => [`--${flag}.x=1`]),
+      fc.constantFrom(...FLAGS).map((flag) => [flag]),
+      value.map((given) => [given]),
+    );
+    return fc.record({
+      called: fc.constant(called),
+      one: fc.constant(one),
+      words: fc.array(part, { maxLength: 4 }).map((parts) => parts.flat()),
+    });
+  });
+  const property = fc.asyncProperty(line, async ({ called, one, words }) => {
+    const found = await taken(called, one, words);
+    // An end of the flags says nothing here, and needs the whole parser.
+    expect(found).toEqual(await taken(called, one, [...words, "--"]));
+    if (typeof found !== "string") plain++;
+  });
+  await fc.assert(property, { numRuns: 1_000 });
+  // Enough of the lines were without a fault.
+  expect(plain).toBeGreaterThan(100);
+});
