@@ -38,6 +38,8 @@ export interface FromDeskOptions {
   readonly compiled: boolean;
   /** Of this process. */
   readonly pid: number;
+  /** That of this process by default. */
+  readonly platform?: NodeJS.Platform;
   /** Those that run the program. */
   daemons(): Promise<readonly Daemon[]>;
 }
@@ -45,7 +47,9 @@ export interface FromDeskOptions {
 export type FromDesk = ReturnType<typeof createFromDesk>;
 
 export function createFromDesk(options: FromDeskOptions) {
-  const { folder, binary, version, target, key, compiled, pid } = options;
+  const { folder, binary, version, target, key, compiled, pid, platform = process.platform } = options;
+  /** Whether an upgrade begins that is not in the order yet. */
+  let isBeginning = false;
   const incoming = key && createIncoming({ folder, own: { version, target }, key });
 
   /** The daemon that this process is. @throws why this host cannot be upgraded from afar. */
@@ -53,6 +57,9 @@ export function createFromDesk(options: FromDeskOptions) {
     if (!compiled) throw unavailable("this svc runs from its source: there is no program to replace");
     if (!key) throw unavailable("this svc has no release key: upgrade it by hand to a release that has one");
     requireNoPackage(binary);
+    // What the Task Scheduler ends may take this process along, and then nobody goes back.
+    if (platform === "win32")
+      throw unavailable("on Windows, a desk cannot upgrade svc: upgrade it by hand with `svc upgrade`");
     const daemons = await options.daemons();
     const own = daemons.find((daemon) => daemon.answering() === pid);
     if (!own)
@@ -124,23 +131,29 @@ export function createFromDesk(options: FromDeskOptions) {
     ): Promise<{ readonly from: string; readonly to: string }> {
       const own = await ownDaemon();
       const file = mine(files);
-      if (lastUpgrade(folder, binary, version)?.ok === null)
+      // Nothing is awaited between this and the claim.
+      if (isBeginning || lastUpgrade(folder, binary, version)?.ok === null)
         throw conflict("an upgrade is under way on this host");
       if (!required().complete(file))
         throw conflict("the file of the upgrade is not on this host: repeat the plan, which sends it");
-      const { sha256, version: to } = file;
-      await announce(`upgrade ${version} -> ${to} sha256:${sha256} by the key ${key?.id}`);
-      ensurePrivateFolder(folder);
-      const began = new Date().toISOString();
-      const order = { format: 1, id, from: version, to, sha256, began, ended: null, error: null } as const;
-      writeOrder(folder, order);
+      isBeginning = true;
       try {
-        await own.startApart(selfCommand(["upgrade-child", folder]));
-      } catch (error) {
-        writeOrder(folder, { ...order, ended: began, error: "it could not be started" });
-        throw error;
+        const { sha256, version: to } = file;
+        await announce(`upgrade ${version} -> ${to} sha256:${sha256} by the key ${key?.id}`);
+        ensurePrivateFolder(folder);
+        const began = new Date().toISOString();
+        const order = { format: 1, id, from: version, to, sha256, began, pid: null } as const;
+        writeOrder(folder, { ...order, ended: null, error: null });
+        try {
+          await own.startApart(selfCommand(["upgrade-child", folder, id]));
+        } catch (error) {
+          writeOrder(folder, { ...order, ended: began, error: "it could not be started" });
+          throw error;
+        }
+        return { from: version, to };
+      } finally {
+        isBeginning = false;
       }
-      return { from: version, to };
     },
     /** Removes a file that came no further for long. */
     forgetOld: () => incoming?.forgetOld(),

@@ -1,8 +1,8 @@
 /**
  * A newer program on its way to this host: it comes in pieces, and goes on after a cut where it was.
  *
- * Promises. There is one file at a time, of a size that the release key has signed for this target; another takes its place only once
- * that has stood still. It is whole (SHA-256) and signed before anything may use it, and what is not goes.
+ * Promises. There is one file at a time, of which the release key has signed that version for this target; another takes its place only once
+ * that has stood still. Its size is what the plan says, up to the largest of a program. It is whole (SHA-256) and signed before anything may use it, and what is not goes.
  */
 import {
   appendFileSync,
@@ -79,7 +79,8 @@ export function createIncoming({ folder, own, key, free = freeIn }: IncomingOpti
     const comment = verifyComment(key, signature);
     acceptable(comment, own, false);
     if (!isCommentOf(comment, file)) throw rejected(`the signature is of another file: ${comment}`);
-    if (found && Date.now() - found.stat.mtimeMs < STILL_MS)
+    // In the future where the clock was set back.
+    if (found && Math.abs(Date.now() - found.stat.mtimeMs) < STILL_MS)
       throw conflict("another file for an upgrade is on its way to this host: try again in a minute");
     ensurePrivateFolder(folder);
     clear();

@@ -4,6 +4,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
+import { isAlive } from "../lib/alive";
 import { failureOf, messageOf } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
 import { isUnderWay, LONGEST_MS, readState } from "./files";
@@ -19,6 +20,8 @@ const ORDER = v.object({
   to: v.string(),
   sha256: v.string(),
   began: v.string(),
+  /** Of the process that carries it out; null until that has begun. */
+  pid: v.optional(v.nullable(v.number()), null),
   /** Null while it is under way, and where its process has died. */
   ended: v.nullable(v.string()),
   /** Why it came to nothing; null also before its end. */
@@ -26,6 +29,9 @@ const ORDER = v.object({
 });
 
 export type Order = v.InferOutput<typeof ORDER>;
+
+/** How long the process of an order may take to begin, in milliseconds. */
+const START_MS = 60_000;
 
 const pathOf = (folder: string) => join(folder, "order.json");
 
@@ -66,25 +72,42 @@ export function lastUpgrade(
     return about(false, state.error ?? interruption(binary, version, isUnderWay) ?? "interrupted");
   }
   if (order.ended !== null) return about(order.error === null, order.error);
-  const isLate = now - Date.parse(order.began) > LONGEST_MS;
-  return isLate ? about(false, "its process has died before anything was replaced") : about(null);
+  const ms = now - Date.parse(order.began);
+  const isAtWork = order.pid === null ? ms <= START_MS : ms <= LONGEST_MS && isAlive(order.pid);
+  return isAtWork ? about(null) : about(false, "its process has died before anything was replaced");
 }
 
-/** Does what the newest order says, and notes how it ended. Never throws. @param options without what the order says. */
+/**
+ * Does what the order with this id says, where that is still the newest, and notes how it ended. Never throws.
+ *
+ * @param options without what the order says; what it throws ends the order.
+ */
 export async function carryOut(
   folder: string,
-  options: Omit<UpgradeOptions, "id" | "allowDowngrade" | "announce">,
+  id: string,
+  options: () => Promise<Omit<UpgradeOptions, "id" | "allowDowngrade" | "announce">>,
 ): Promise<void> {
-  const order = readOrder(folder);
-  if (!order || order.ended !== null) return;
+  const found = readOrder(folder);
+  if (found?.id !== id || found.ended !== null) return;
+  const order = { ...found, pid: process.pid };
   const file = join(folder, order.sha256);
   const signature = `${file}${SIGNATURE_EXTENSION}`;
-  // The server has put on record that it begins.
-  const all = { ...options, id: order.id, allowDowngrade: false, announce: async () => {} };
-  const error = await upgrade({ file, signature }, all).then(
+  const work = async () => {
+    // Whoever asks knows from here on whether it is at work.
+    writeOrder(folder, order);
+    // The server has put on record that it begins.
+    const all = { ...(await options()), id, allowDowngrade: false, announce: async () => {} };
+    await upgrade({ file, signature }, all);
+  };
+  const error = await work().then(
     () => null,
     (fault) => (failureOf(fault) ? messageOf(fault) : `it ended early (${messageOf(fault)})`),
   );
-  writeOrder(folder, { ...order, ended: new Date().toISOString(), error });
-  for (const path of [file, signature]) rmSync(path, { force: true });
+  try {
+    // First, since it makes room on a full disk.
+    for (const path of [file, signature]) rmSync(path, { force: true });
+    writeOrder(folder, { ...order, ended: new Date().toISOString(), error });
+  } catch {
+    // Once this process has ended, it is known from the state beside the program, or counts as dead.
+  }
 }

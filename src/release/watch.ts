@@ -9,10 +9,13 @@ import { messageOf } from "../lib/errors";
 import { readSmallFile, writeFileAtomic } from "../lib/files";
 import type { Log } from "../lib/log";
 import { upgradeEnded } from "./events";
-import { isUnderWay, readState } from "./files";
+import { isUnderWay, LONGEST_MS, readState } from "./files";
 import { interruption } from "./upgrade";
 
 const LOOK_MS = 250;
+
+/** How long ago an upgrade may have ended of which a server says something that has said nothing of any, in milliseconds. */
+const RECENT_MS = LONGEST_MS;
 
 export interface WatchUses {
   /** The program, absolute and without links. */
@@ -27,12 +30,19 @@ export interface WatchUses {
   record(detail: string): Promise<void>;
 }
 
-/** Waits for the end of an upgrade that is under way, and reports it. Never rejects. @param signal ends the wait. */
+/**
+ * Waits for the end of the newest upgrade where that is under way, and reports it: also where it had ended before the server looked.
+ * Never rejects.
+ *
+ * @param signal ends the wait.
+ */
 export async function watchUpgrade(uses: WatchUses, signal: AbortSignal): Promise<void> {
   const { binary, version, seenFile, log, publish, record } = uses;
   let state = readState(binary);
-  // One that was interrupted never has an end.
-  if (state === null || state.ended !== null || state.id === lastSeen(seenFile)) return;
+  const seen = lastSeen(seenFile);
+  if (state === null || state.id === seen) return;
+  // Long before this folder was there, perhaps. One that was interrupted never has an end.
+  if (seen === undefined && state.ended !== null && Date.now() - Date.parse(state.ended) > RECENT_MS) return;
   while (state !== null && isUnderWay(state)) {
     await Bun.sleep(LOOK_MS);
     if (signal.aborted) return;

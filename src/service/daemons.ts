@@ -38,10 +38,7 @@ export async function daemonsRunning(binary: string): Promise<Daemon[]> {
       await runProgram(last, ASKED_MS);
     },
     async startApart(command) {
-      // What a unit has started ends with it, whatever process group it is in.
-      const scope = user === null ? [] : ["--user"];
-      if (process.platform === "linux")
-        await runProgram(["systemd-run", ...scope, "--collect", "--quiet", ...command], ASKED_MS);
+      if (process.platform === "linux") await runProgram(apartLine(user === null, command), ASKED_MS);
       else spawn(command, { stdio: ["ignore", "ignore", "ignore"], detached: true }).unref();
     },
     requireReadable: (reader) => requireKnownFormat(configDir, reader),
@@ -52,6 +49,15 @@ export async function daemonsRunning(binary: string): Promise<Daemon[]> {
     },
   }));
 }
+
+/**
+ * The command that has systemd start `command` as a unit of its own: what a unit has started ends with it, whatever process group it is
+ * in. systemd replaces variables in it (systemd.service(5), "Command lines").
+ */
+export const apartLine = (isOfMachine: boolean, command: readonly string[]): string[] => [
+  ...["systemd-run", ...(isOfMachine ? [] : ["--user"]), "--collect", "--quiet"],
+  ...command.map((word) => word.replaceAll("$", "$$$$")),
+];
 
 const isThisUser = ({ userId }: { readonly userId: number }) => userId === (process.getuid?.() ?? userId);
 

@@ -11,17 +11,24 @@ interface Uses extends Omit<WatchUses, "binary" | "version"> {
   forgetOld(): Promise<void>;
 }
 
+/** How often a file for an upgrade is looked for that came no further, in milliseconds. */
+const FORGET_MS = 86_400_000;
+
 /** @returns a function that ends the wait for an upgrade that is under way. */
-export function watchOwnUpgrade(uses: Uses): () => void {
+export function watchOwnUpgrade({ forgetOld, ...uses }: Uses): () => void {
   const ending = new AbortController();
-  void watch(uses, ending.signal).catch((error) =>
-    uses.log.warn(`what became of the upgrade of svc cannot be read: ${messageOf(error)}`),
-  );
-  return () => ending.abort();
+  const logged = (text: string) => (error: unknown) => uses.log.warn(`${text}: ${messageOf(error)}`);
+  const forget = () => forgetOld().catch(logged("an old file for an upgrade of svc is not removed"));
+  void watch(uses, ending.signal).catch(logged("what became of the upgrade of svc cannot be read"));
+  void forget();
+  const forgetting = setInterval(forget, FORGET_MS);
+  return () => {
+    clearInterval(forgetting);
+    ending.abort();
+  };
 }
 
-async function watch({ forgetOld, ...uses }: Uses, signal: AbortSignal): Promise<void> {
-  await forgetOld();
+async function watch(uses: Omit<Uses, "forgetOld">, signal: AbortSignal): Promise<void> {
   if (!compiled || !existsSync(`${process.execPath.replace(/\.exe$/i, "")}.upgrade`)) return;
   const { watchUpgrade } = await import("../release/watch");
   await watchUpgrade({ ...uses, binary: programPath(), version }, signal);

@@ -1,6 +1,6 @@
 /** What a host knows of the newest upgrade that its desk has had begun, whichever process died. */
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { upgradeFiles, writeState } from "../../src/release/files";
 import { carryOut, lastUpgrade, readOrder, writeOrder } from "../../src/release/order";
@@ -19,7 +19,7 @@ function host() {
   return {
     ...{ place, binary },
     order: (more: object = {}) =>
-      writeOrder(place, { ...order, began: at(-1), ended: null, error: null, ...more }),
+      writeOrder(place, { ...order, began: at(-1), pid: null, ended: null, error: null, ...more }),
     state: (more: object = {}) =>
       writeState(binary, {
         ...{ format: 1, id: "job", from: "0.1.0", to: "0.2.0", step: "swapped", error: null },
@@ -69,8 +69,18 @@ describe("a host says", () => {
     expect(one.last()).toMatchObject({ ok: false, error: expect.stringContaining("was interrupted") });
     one.state({ id: "another, by hand" });
     expect(one.last()).toMatchObject({ ok: null });
-    one.order({ began: at(-16) });
+  });
+
+  test.each([
+    ["has not begun within a minute", { began: at(-1.1) }],
+    ["has died", { pid: NOBODY }],
+    ["has an id that is another's by now", { pid: process.pid, began: at(-16) }],
+  ])("that its process has died, where that %s", (_what, more) => {
+    using one = host();
+    one.order(more);
     expect(one.last()).toMatchObject({ ok: false, error: expect.stringContaining("its process has died") });
+    one.order({ pid: process.pid, began: at(-14) });
+    expect(one.last()).toMatchObject({ ok: null });
   });
 });
 
@@ -78,13 +88,35 @@ test("an upgrade that begins with a file that is not there ends with the reason,
   using one = host();
   one.order();
   const { secret } = makeKey(one.place);
-  const options = {
+  const options = async () => ({
     ...{ binary: one.binary, version: "0.1.0", target: "linux-x64", key: secret.publicKey },
     ...{ daemons: [], requireReadable() {} },
-  };
-  await carryOut(one.place, options);
+  });
+  await carryOut(one.place, "another job", options);
+  expect(readOrder(one.place)).toMatchObject({ pid: null, ended: null });
+  await carryOut(one.place, "job", options);
   expect(one.last()).toMatchObject({ ok: false, error: expect.stringContaining("cannot be read (ENOENT)") });
   const ended = readOrder(one.place);
-  await carryOut(one.place, options);
+  await carryOut(one.place, "job", options);
   expect(readOrder(one.place)).toEqual(ended);
+});
+
+test("an upgrade that cannot be looked into ends with the reason", async () => {
+  using one = host();
+  one.order();
+  await carryOut(one.place, "job", async () => {
+    // Whoever asks meanwhile knows whose process it is.
+    expect(readOrder(one.place)).toMatchObject({ pid: process.pid, ended: null });
+    throw new Error("no daemon can be read");
+  });
+  expect(one.last()).toMatchObject({ ok: false, error: "it ended early (no daemon can be read)" });
+});
+
+test("an upgrade whose end cannot be noted does not fail over that", async () => {
+  using one = host();
+  one.order();
+  await carryOut(one.place, "job", async () => {
+    rmSync(one.place, { recursive: true });
+    throw new Error("whatever");
+  });
 });

@@ -7,7 +7,7 @@ import { formatOf } from "../../src/lib/format";
 import { isLocked } from "../../src/lib/lock";
 import { configFiles } from "../../src/lib/paths";
 import { claimConfigDir, findRunningServer, writeRunFile } from "../../src/lib/running-server";
-import { isHealthy, isOfSameService } from "../../src/service/daemons";
+import { apartLine, isHealthy, isOfSameService } from "../../src/service/daemons";
 import { temporaryFolder, testServer, testWith } from "../support";
 
 test("a daemon is asked without a token, whatever its file and the environment say", async () => {
@@ -88,4 +88,13 @@ test("a process of the service of a daemon is told from one of a container, a se
   expect(isInside("0::/system.slice/ssh.service\n", "0::/system.slice/svc.service\n")).toBe(false);
   expect(isOfSameService(8, proc.path)).toBe(false);
   expect(isOfSameService(null, proc.path)).toBe(false);
+});
+
+test("systemd starts what it was given, whatever it would replace in it", () => {
+  const line = apartLine(false, ["/opt/svc", "upgrade-child", "/home/a/$lab/${X}"]);
+  expect(line).toEqual([
+    ...["systemd-run", "--user", "--collect", "--quiet"],
+    ...["/opt/svc", "upgrade-child", "/home/a/$$lab/$${X}"],
+  ]);
+  expect(apartLine(true, [])).not.toContain("--user");
 });

@@ -73,11 +73,11 @@ export async function upgradableHost({ key, ready = ["0.2.0"], daemon = {}, isAl
       pid++;
       runs = running();
     },
-    async startApart() {
-      apart = carryOut(place, {
+    async startApart(command) {
+      apart = carryOut(place, command.at(-1) ?? "", async () => ({
         ...{ binary: program, version: "0.1.0", target: TARGET, key, readyMs: 0, requireReadable() {} },
         daemons: [{ ...own, ...daemon }],
-      });
+      }));
     },
     isReady: async (_pid, version) => version === runs && [...ready, "0.1.0"].includes(version),
   };

@@ -1,0 +1,64 @@
+/** The begin of an upgrade by a desk, and hosts where none begins. */
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createFromDesk, type FromDeskOptions } from "../../src/release/from-desk";
+import type { Daemon } from "../../src/release/upgrade";
+import { temporaryFolder } from "../support";
+import { makeKey } from "./support";
+
+const FILE = { target: "linux-x64", version: "0.2.0", size: 1, sha256: "0".repeat(64), signature: "" };
+
+/** A host that has the file. */
+function host(more: Partial<FromDeskOptions> = {}) {
+  const folder = temporaryFolder();
+  const place = join(folder.path, "upgrade");
+  mkdirSync(place);
+  writeFileSync(join(place, FILE.sha256), "x");
+  const started: (readonly string[])[] = [];
+  const own: Daemon = {
+    ...{ name: "the daemon", mayRestart: true, answering: () => 1, endsThis: () => false },
+    requireReadable() {},
+    async restart() {},
+    async startApart(command) {
+      started.push(command);
+    },
+    isReady: async () => true,
+  };
+  const fromDesk = createFromDesk({
+    ...{ folder: place, binary: join(folder.path, "svc"), version: "0.1.0", target: "linux-x64" },
+    ...{ key: makeKey(folder.path).secret.publicKey, compiled: true, pid: 1, platform: "linux" },
+    daemons: async () => [own],
+    ...more,
+  });
+  return { ...fromDesk, place, started, [Symbol.dispose]: () => folder[Symbol.dispose]() };
+}
+
+test("of two jobs that come at once, one begins, and the other hears that it has", async () => {
+  using one = host();
+  const { promise: recorded, resolve: record } = Promise.withResolvers<void>();
+  const first = one.begin([FILE], "first", () => recorded);
+  const second = one.begin([FILE], "second", async () => {});
+  await expect(second).rejects.toThrow("an upgrade is under way");
+  record();
+  await first;
+  expect(one.started.map((command) => command.slice(-3))).toEqual([["upgrade-child", one.place, "first"]]);
+  await expect(one.begin([FILE], "third", async () => {})).rejects.toThrow("an upgrade is under way");
+});
+
+test("one that cannot be put on record does not begin, and holds up no other", async () => {
+  using one = host();
+  const full = async () => {
+    throw new Error("the disk is full");
+  };
+  await expect(one.begin([FILE], "first", full)).rejects.toThrow("the disk is full");
+  expect(await one.begin([FILE], "second", async () => {})).toEqual({ from: "0.1.0", to: "0.2.0" });
+});
+
+test("on Windows, none begins, and a desk hears so before it sends anything", async () => {
+  using one = host({ platform: "win32" });
+  const { refusal } = await one.status();
+  expect(refusal).toBe("on Windows, a desk cannot upgrade svc: upgrade it by hand with `svc upgrade`");
+  await expect(one.receive([FILE], 0, new Uint8Array(1), async () => {})).rejects.toThrow(`${refusal}`);
+  await expect(one.begin([FILE], "job", async () => {})).rejects.toThrow(`${refusal}`);
+});
