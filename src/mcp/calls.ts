@@ -55,6 +55,8 @@ export interface CallsParts {
   readonly log: Log;
   readonly proposals: Proposals;
   readonly budget: Budget;
+  /** Is awaited before the file of `budget` is opened. */
+  prepare?(): Promise<void>;
 }
 
 /** Who calls. */
@@ -138,6 +140,7 @@ export function createCalls(parts: CallsParts) {
     const effects = effectsOf(operations, operation, given);
     const { masked, full } = effects;
     if (parts.ask && !full) throw badInput(TOO_LONG);
+    await parts.prepare?.();
     const proposal = proposals.add(user, { operation, input: structuredClone(given), effects });
     const { digest } = proposal;
     const minutes = proposals.minutesOf(proposal);

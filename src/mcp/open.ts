@@ -18,6 +18,7 @@ import { type Choice, type Offer, offerOf } from "./toolsets";
 export interface McpUses {
   readonly log: Log;
   readonly configDir: string;
+  prepareFolder(): Promise<void>;
   operations(): Promise<readonly Operation[]>;
   addressBook: Parameters<typeof createHosts>[0];
 }
@@ -50,6 +51,7 @@ export async function createTools(
     hosts: on === undefined ? null : createHosts(service.addressBook, on),
     proposals,
     budget,
+    prepare: () => service.prepareFolder(),
   });
   const instructions = instructionsFor(on);
   return {

@@ -1,7 +1,9 @@
 /** Changes that wait for a person. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { localCaller } from "../../src/core/caller";
+import { conflict } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
 import { createBudget } from "../../src/mcp/budget";
 import { type AskPerson, createCalls } from "../../src/mcp/calls";
@@ -110,10 +112,10 @@ test("a text that is too long for a person to read is not proposed", async () =>
 });
 
 /** The calls of bob, whose changes `ask` is asked about and nobody makes. */
-function callsOf(folder: string, ask: AskPerson, proposals = createProposals()) {
+function callsOf(folder: string, ask: AskPerson, proposals = createProposals(), prepare = async () => {}) {
   const calls = createCalls({
     ...{ service: {}, operations, hosts: null, ask, log: silentLog },
-    ...{ perform: () => null, proposals },
+    ...{ perform: () => null, proposals, prepare },
     budget: createBudget(join(folder, "changes.db")),
   });
   const bob = localCaller({ audit: async () => null }, "api", {
@@ -131,6 +133,16 @@ function callsOf(folder: string, ask: AskPerson, proposals = createProposals()) 
     confirm: (digest: string | undefined) => calls.call(offered, "confirm", { digest }, asking),
   };
 }
+
+test("nothing is counted in a folder that is not prepared for it", async () => {
+  using folder = temporaryFolder();
+  const prepare = async () => {
+    throw conflict("the server is of an earlier svc");
+  };
+  const { propose } = callsOf(folder.path, async () => "allowed", createProposals(), prepare);
+  expect(await propose()).toBeUndefined();
+  expect(readdirSync(folder.path)).toEqual([]);
+});
 
 const denied = failed("a person has denied it");
 

@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { FORMAT, formatOf, formatText } from "../../src/lib/format";
 import { isLocked, withLock } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
@@ -36,15 +36,36 @@ const userVersion = (path: string) => {
 
 const prepare = (configDir: string) => prepareFolder(configDir, silentLog);
 
-test("a folder of 0.1.0 gets the format with the first change, and looking leaves it as it is", async () => {
+test("a folder of 0.1.0 gets the format with the first look at a database, and a look at what is none leaves it as it is", async () => {
   using old = oldFolder();
   await using made = testService({ configDir: old.configDir });
   const { service } = made;
   expect((await (await service.addressBook()).servers("all")).length).toBe(4);
-  expect((await service.existingAudit())?.rowCount()).toBe(302);
   expect(existsSync(old.files.format)).toBe(false);
-  await (await service.audit())?.append({ event_type: "test", host_id: null, viewer_id: null, detail: null });
+  expect((await service.existingAudit())?.rowCount()).toBe(302);
   expect(formatOf(old.configDir)).toMatchObject({ format: FORMAT });
+});
+
+test("a first row in an empty folder gives it the format, and looking for rows makes nothing", async () => {
+  using empty = temporaryFolder();
+  await using made = testService({ configDir: empty.path });
+  const audit = await made.service.audit();
+  expect(await audit?.list({ limit: 1 })).toEqual([]);
+  expect(readdirSync(empty.path)).toEqual([]);
+  await audit?.append({ event_type: "test", host_id: null, viewer_id: null, detail: null });
+  expect(formatOf(empty.path)).toMatchObject({ format: FORMAT });
+});
+
+test("beside the server of an earlier svc, the audit log is not looked at, and stays as it is", async () => {
+  using old = oldFolder();
+  const before = readFileSync(old.files.auditLog);
+  const release = await claimConfigDir(old.configDir);
+  await using made = testService({ configDir: old.configDir });
+  await expect(made.service.existingAudit()).rejects.toThrow("is of an earlier svc");
+  expect(readFileSync(old.files.auditLog)).toEqual(before);
+  expect(readdirSync(dirname(old.files.auditLog)).filter((name) => name.startsWith("audit.db-"))).toEqual([]);
+  release?.();
+  expect((await made.service.existingAudit())?.rowCount()).toBe(302);
 });
 
 test("what a step reads stays as it was, for an earlier svc to go on with", async () => {

@@ -40,6 +40,7 @@ export function auditFeatures(
   return {
     audit: feature(async () => {
       if (!options.audit) return null;
+      for (const found of [files.auditLog, files.auditHead]) await prepareFor(found);
       const { openAuditLog } = await import("../../audit/log");
       const audit = await openAuditLog({
         ...{ path: files.auditLog, log, publish },
