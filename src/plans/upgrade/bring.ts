@@ -44,6 +44,7 @@ export interface Bringing {
   readonly atOnce?: number;
   readonly againMs?: readonly number[];
   readonly occupiedMs?: number;
+  readonly placeMs?: number;
   readonly transferMs?: number;
 }
 
@@ -64,6 +65,7 @@ export function createBringing({
   atOnce = AT_ONCE,
   againMs = AGAIN_MS,
   occupiedMs = OCCUPIED_MS,
+  placeMs = PLACE_MS,
   transferMs = TRANSFER_MS,
 }: Bringing) {
   const placeOf = createPlaces(atOnce);
@@ -106,7 +108,6 @@ export function createBringing({
             received = isSame ? incoming.received : 0;
             if (received > file.size) throw oddly();
           }
-          if (place.heldMs() > PLACE_MS) place.leave();
           if (await place.take()) continue;
           handle ??= await open(join(folder, file.sha256));
           const buffer = Buffer.alloc(Math.min(PIECE_BYTES, file.size - received));
@@ -119,6 +120,7 @@ export function createBringing({
           if (bytesRead === 0 || answer.received < received + bytesRead || answer.received > file.size)
             throw oddly();
           received = answer.received;
+          if (place.heldMs() > placeMs) place.leave();
           if (received > furthest) [furthest, faults, busyUntil] = [received, 0, 0];
         } catch (error) {
           if (error instanceof TooOld) return end("refused", false, error.message);

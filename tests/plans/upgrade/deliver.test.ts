@@ -312,6 +312,18 @@ describe("a host that answers what no host should", () => {
     ]);
   });
 
+  test("and upgrades for another desk is waited for, and gets nothing that it has meanwhile", async () => {
+    using made = await release("0.2.0");
+    const last = { id: "another job", from: "0.1.0", to: "0.2.0", ok: null, error: null };
+    using host = liar(() => (host.asked.status < 6 ? { ...good, last } : { ...good, version: "0.2.0" }));
+    const bring = desk(made.store, { occupiedMs: 10_000 });
+    expect(await bring(host.url, made.job())).toMatchObject({ state: "ok" });
+    expect(host.asked).toEqual({ status: 6, pieces: 0 });
+    using endless = liar(() => ({ ...good, last }));
+    const { state, result } = await brought(made.store, endless.url, made.job());
+    expect([state, result.error]).toEqual(["refused", "an upgrade to 0.2.0 is under way on this host"]);
+  });
+
   test("is not asked again once the plan is paused", async () => {
     using made = await release("0.2.0");
     using host = liar(
@@ -343,6 +355,25 @@ describe("a host that answers what no host should", () => {
     free();
     await first;
   });
+});
+
+test("a host whose file comes for long lets one that waits go on", async () => {
+  using made = await release("0.2.0");
+  const order: string[] = [];
+  await using first = await upgradableHost(made);
+  await using second = await upgradableHost(made);
+  const way = (url: string, name: string) =>
+    between(url, () => {
+      order.push(name);
+      return "good";
+    });
+  using one = await way(first.server.url, "first");
+  using two = await way(second.server.url, "second");
+  const bring = desk(made.store, { atOnce: 1, placeMs: -1 });
+  const both = await Promise.all([one, two].map(({ url }) => bring(url, made.job())));
+  expect(both).toMatchObject([{ state: "ok" }, { state: "ok" }]);
+  // Without it: three of one, and then three of the other.
+  expect(new Set(order.slice(0, 3))).toEqual(new Set(["first", "second"]));
 });
 
 test("a file that was cut short on this desk fails the host, and says so", async () => {
