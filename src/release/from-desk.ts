@@ -4,6 +4,7 @@
  * Promises. A host that cannot be upgraded so says why before anything is sent to it. It begins only with a file that is whole and signed by
  * the release key, and answers what became of it under the id of the job, also as the new version.
  */
+import { dirname } from "node:path";
 import { conflict, Failure, forbidden, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
 import { selfCommand } from "../lib/self-command";
@@ -50,7 +51,8 @@ export function createFromDesk(options: FromDeskOptions) {
   const { folder, binary, version, target, key, compiled, pid, platform = process.platform } = options;
   /** Whether an upgrade begins that is not in the order yet. */
   let isBeginning = false;
-  const incoming = key && createIncoming({ folder, own: { version, target }, key });
+  const incoming =
+    key && createIncoming({ folder, own: { version, target }, key, programs: dirname(binary) });
 
   /** The daemon that this process is. @throws why this host cannot be upgraded from afar. */
   const ownDaemon = async (): Promise<Daemon> => {

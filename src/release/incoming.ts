@@ -12,6 +12,7 @@ import {
   rmSync,
   type Stats,
   statfsSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
@@ -29,7 +30,7 @@ const STILL_MS = 60_000;
 /** A file that came no further for so long is removed, in milliseconds. */
 const OLD_MS = 7 * 86_400_000;
 
-/** What has to be free on the disk besides the file and the copy of it that becomes the program, in bytes. */
+/** What has to be free on each disk besides the file, and the copy of it that becomes the program, in bytes. */
 const SPARE_BYTES = 64 * 1_048_576;
 
 /** How far a file has come. */
@@ -41,20 +42,27 @@ export interface Received {
   readonly complete: boolean;
 }
 
+interface Disk {
+  readonly id: number;
+  readonly free: number;
+}
+
 export interface IncomingOptions {
   /** A folder of its own; it is made with the first piece. */
   readonly folder: string;
   readonly own: Pick<Own, "version" | "target">;
   readonly key: PublicKey;
-  /** Bytes that are free on the disk of the folder, for tests. */
-  readonly free?: (folder: string) => number;
+  /** The folder of the program, where the copy of the file goes. */
+  readonly programs: string;
+  /** The disk of a folder, and how many bytes are free on it, for tests. */
+  readonly disk?: (folder: string) => Disk;
 }
 
 export type Incoming = ReturnType<typeof createIncoming>;
 
 const NAME = /^([0-9a-f]{64})(\.part)?$/;
 
-export function createIncoming({ folder, own, key, free = freeIn }: IncomingOptions) {
+export function createIncoming({ folder, own, key, programs, disk = diskOf }: IncomingOptions) {
   let checking: Promise<void> | undefined;
   const pathOf = (sha256: string) => join(folder, sha256);
   const partOf = (sha256: string) => `${pathOf(sha256)}.part`;
@@ -84,7 +92,9 @@ export function createIncoming({ folder, own, key, free = freeIn }: IncomingOpti
       throw conflict("another file for an upgrade is on its way to this host: try again in a minute");
     ensurePrivateFolder(folder);
     clear();
-    if (free(folder) < 2 * file.size + SPARE_BYTES)
+    const [here, there] = [disk(folder), disk(programs)];
+    const isOne = here.id === there.id;
+    if (here.free < (isOne ? 2 : 1) * file.size + SPARE_BYTES || there.free < file.size + SPARE_BYTES)
       throw rejected(`the disk has no room for a program of ${file.size} bytes and a copy of it`);
     writeFileSync(`${pathOf(file.sha256)}${SIGNATURE_EXTENSION}`, file.signature, { mode: PRIVATE_FILE });
     writeFileSync(partOf(file.sha256), "", { mode: PRIVATE_FILE });
@@ -184,7 +194,7 @@ function namesIn(folder: string): string[] {
   return lookThrough(folder)?.isDirectory() ? readdirSync(folder) : [];
 }
 
-function freeIn(folder: string): number {
+function diskOf(folder: string): Disk {
   const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize;
+  return { id: statSync(folder).dev, free: bavail * bsize };
 }

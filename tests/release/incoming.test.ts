@@ -31,7 +31,8 @@ const file = await released(bytes);
 function host(more: Partial<IncomingOptions> = {}) {
   const folder = temporaryFolder();
   const path = join(folder.path, "upgrade");
-  const open = () => createIncoming({ folder: path, own: OWN, key: secret.publicKey, ...more });
+  const open = () =>
+    createIncoming({ folder: path, own: OWN, key: secret.publicKey, programs: folder.path, ...more });
   return { path, open, [Symbol.dispose]: () => folder[Symbol.dispose]() };
 }
 
@@ -111,10 +112,21 @@ describe("nothing is taken", () => {
     expect([existsSync(one.path), existsSync(other.path)]).toEqual([false, false]);
   });
 
-  test("where the disk has no room for it and a copy", async () => {
-    using one = host({ free: () => 2 * file.size + 64 * 1_048_576 - 1 });
+  const SPARE = 64 * 1_048_576;
+  test.each([
+    ["where the disk has no room for it and a copy", { id: 1, times: 2 }, { id: 1, times: 2 }],
+    ["where one disk has no room for it", { id: 1, times: 1 }, { id: 2, times: 5 }],
+    ["where that of the program has none for the copy", { id: 1, times: 5 }, { id: 2, times: 1 }],
+  ])("%s", async (_what, ofFiles, ofProgram) => {
+    const folders = (missing: number) => (folder: string) => {
+      const { id, times } = folder.endsWith("upgrade") ? ofFiles : ofProgram;
+      return { id, free: times * file.size + SPARE - missing };
+    };
+    using one = host({ disk: folders(1) });
     await expect(one.open().receive(file, 0, bytes)).rejects.toThrow("the disk has no room");
     expect(one.open().state()).toBeNull();
+    using other = host({ disk: folders(0) });
+    expect(await other.open().receive(file, 0, bytes)).toMatchObject({ complete: true });
   });
 });
 
