@@ -1,6 +1,7 @@
 /**
- * What svc never uses of two packages, and no bundler can tell: they choose at run time. `x11` speaks the X protocol, and loads
- * its extensions by name; `@modelcontextprotocol/server` checks what a person is asked for, and svc asks no person through it.
+ * What svc never uses of three packages, and no bundler can tell: they choose at run time. `x11` speaks the X protocol, and loads
+ * its extensions by name; `@modelcontextprotocol/server` checks what a person is asked for, and svc asks no person through it; the helpers
+ * of `yargs` are more than its parser.
  */
 import { basename } from "node:path";
 import type { BunPlugin } from "bun";
@@ -31,6 +32,9 @@ class DefaultJsonSchemaValidator {
 }
 export { DefaultJsonSchemaValidator, process };`;
 
+/** Its inner parser, which each start loads, and beside it what yargs prints with, which hardly any start needs. */
+const YARGS_HELPERS = endOfPath("yargs/helpers/helpers.mjs");
+
 /** Leaves it out of a build. */
 export const leftOutPlugin: BunPlugin = {
   name: "left-out",
@@ -38,6 +42,10 @@ export const leftOutPlugin: BunPlugin = {
     build.onLoad({ filter: EXTENSIONS }, ({ path }) => ({
       loader: "js",
       contents: `throw new Error("${basename(path)} of x11 is not part of svc");`,
+    }));
+    build.onLoad({ filter: YARGS_HELPERS }, () => ({
+      loader: "js",
+      contents: 'export { default as Parser } from "yargs-parser";',
     }));
     build.onLoad({ filter: VALIDATOR }, () => ({ loader: "js", contents: NO_VALIDATOR }));
     build.onLoad({ filter: KEYSYMS }, () => {
