@@ -146,10 +146,15 @@ function emptyLog(): Database {
   return db;
 }
 
-/** A connection that reads the log at `path` as it is now. @throws an `unavailable` failure when it cannot be read. */
-export function readLog(path: string): Database {
+/**
+ * A connection that reads the log at `path` as it is now.
+ *
+ * @param required whether there must be one.
+ * @throws an `unavailable` failure when it cannot be read.
+ */
+export function readLog(path: string, required = false): Database {
   try {
-    return isAbsent(path) ? emptyLog() : openSnapshot(path, READER_WAIT_MS);
+    return !required && isAbsent(path) ? emptyLog() : openSnapshot(path, READER_WAIT_MS);
   } catch (error) {
     throw asFailure(error);
   }

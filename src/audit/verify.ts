@@ -139,16 +139,16 @@ export const withDamage = (verdict: Verdict, damage: string | null): Verdict =>
   damage === null ? verdict : broken(verdict.total_rows, null, `the file is damaged: ${damage}`);
 
 /**
- * What is wrong with the structure of the file at `path`, as it is at one moment; null when nothing is, and where it is no log, of
- * which {@link scanDatabase} says so. Blocks this thread.
+ * What is wrong with the structure of the log at `path`, as it is at one moment; null when nothing is. Who reads the rows sees it
+ * at another moment, and so need not find what is found here. Blocks this thread.
  *
- * @throws an `unavailable` failure when it cannot be read.
+ * @throws an `unavailable` failure when it cannot be read, or is not there.
  */
 export function structureFault(path: string): string | null {
-  using db = readLog(path);
+  using db = readLog(path, true);
   try {
     // SQLite would compute what somebody put into its definitions, which may never end.
-    return schemaFault(db) === null ? damageOf(db) : null;
+    return schemaFault(db) ?? damageOf(db);
   } catch (error) {
     throw asFailure(error);
   }

@@ -8,7 +8,7 @@ import { appendRows, headOf, readHighWater } from "../../src/audit/high-water";
 import { type AuditLog, openAuditLog } from "../../src/audit/log";
 import { rowHash } from "../../src/audit/row";
 import { LARGE_LOG } from "../../src/audit/scans";
-import { verifyDatabase } from "../../src/audit/verify";
+import { structureFault, verifyDatabase } from "../../src/audit/verify";
 import { silentLog } from "../../src/lib/log";
 import { nextTurn, temporaryFolder, testServer, until } from "../support";
 import { event, forgetSvc, mutilateIndex, noteOf, rowsOf, testLog, withDatabase } from "./support";
@@ -495,6 +495,15 @@ describe("a large log is verified by two processes", () => {
     withDatabase(path, (db) => db.run("UPDATE events SET viewer_id = 'me' WHERE id = 7"));
     expect(await verified()).toMatchObject({ verdict: brokenAt(7, "edited"), children });
     withDatabase(path, (db) => db.run("UPDATE events SET viewer_id = NULL WHERE id = 7"));
+  });
+
+  test("a table that should not be there, and a file that is gone, are faults for who looks at the structure too", () => {
+    expect(structureFault(path)).toBeNull();
+    withDatabase(path, (db) => db.run("CREATE TABLE more (a)"));
+    expect(structureFault(path)).toBe("the table more is no part of an audit log");
+    withDatabase(path, (db) => db.run("DROP TABLE more"));
+    expect(structureFault(path)).toBeNull();
+    expect(() => structureFault(join(made.path, "gone.db"))).toThrow("cannot be opened");
   });
 
   test("damage of the structure is found", async () => {
