@@ -147,4 +147,7 @@ test("text is never a JPEG, smoothed as its edges may be; a film is, and so is a
   expect(await jpegs(partly)).toEqual([{ x: 64, y: 0, width: 64, height: 64 }]);
   const withIcon = (x: number, y: number) => (x < 32 && y < 8 ? noise(x, y) : text(x, y));
   expect(await jpegs(withIcon)).toEqual([]);
+  const belowFilm = (x: number, y: number) => (y < 4 ? noise(x, y) : text(x, y));
+  expect(await jpegs(belowFilm)).toEqual([]);
+  expect(await jpegs((x, y) => belowFilm(x, 63 - y))).toEqual([]);
 });

@@ -12,8 +12,8 @@ export const MAX_PALETTE = 256;
 const DRAWN_COLOURS = 96;
 /** Beyond so many colours, a tile has a picture in it, if only in a part. */
 const PICTURE_COLOURS = 512;
-/** Beyond so many colours in its first rows alone, too: most of a film is known by them. */
-const [TOP_ROWS, TOP_COLOURS] = [4, 160];
+/** Beyond so many colours in its first rows and in its last ones, too: most of a film is known by them. */
+const [EDGE_ROWS, EDGE_COLOURS] = [4, 160];
 /** A picture changes from one pixel to the next; what was drawn has runs of one colour, whatever its edges. */
 const PICTURE_CHANGES = 0.5;
 
@@ -75,8 +75,10 @@ function changesOf({ pixels, width }: Frame, rect: Rect): number {
 
 /** {@link PLAIN}: one colour. {@link DRAWN}: few. {@link MIXED}: many, and still drawn. {@link PICTURE}: a photograph, a film. */
 export function kindOf(frame: Frame, rect: Rect): number {
-  const top = { ...rect, height: Math.min(rect.height, TOP_ROWS) };
-  if (countColours(frame, top, TOP_COLOURS) > TOP_COLOURS) return PICTURE;
+  const height = Math.min(rect.height, EDGE_ROWS);
+  const hasMany = (y: number) => countColours(frame, { ...rect, y, height }, EDGE_COLOURS) > EDGE_COLOURS;
+  // The first rows alone may be the end of a film above text.
+  if (hasMany(rect.y) && hasMany(rect.y + rect.height - height)) return PICTURE;
   const count = countColours(frame, rect, PICTURE_COLOURS);
   if (count === 1) return PLAIN;
   if (count <= DRAWN_COLOURS) return DRAWN;
