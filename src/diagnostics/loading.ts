@@ -19,6 +19,10 @@ const CAUSES: ReadonlyArray<readonly [says: RegExp, step: (found: string) => str
   [/(lib[\w+-]+\.so[.\d]*): cannot open shared object file/, install],
   [/Error loading shared library (lib[\w+-]+\.so[.\d]*)/, install],
   [
+    /native library cannot be unpacked into/,
+    () => "set BUN_TMPDIR to a folder that has room, and that is this user's",
+  ],
+  [
     /failed to map segment|\.node: (?:cannot open shared object file|file too short)/,
     () =>
       "set BUN_TMPDIR to a folder that has room, and from which programs may be loaded (not mounted noexec)",
@@ -26,7 +30,7 @@ const CAUSES: ReadonlyArray<readonly [says: RegExp, step: (found: string) => str
   [
     /LoadLibrary failed/,
     () =>
-      "svc unpacks its libraries into %TEMP% and loads them from there: let the antivirus and the rules for applications allow it",
+      "svc unpacks its libraries into %LOCALAPPDATA%\\svc-addons and loads them from there: let the antivirus and the rules for applications allow it",
   ],
 ];
 

@@ -17,7 +17,7 @@ const RESTRICTED = "--restricted";
 const CHANNEL_FD = 3;
 
 /** The variables that the runtime and the C library need. */
-const VARIABLES = ["BUN_TMPDIR", "TMPDIR", "TMP", "TEMP", "SystemRoot", "LD_LIBRARY_PATH"];
+const VARIABLES = ["BUN_TMPDIR", "TMPDIR", "TMP", "TEMP", "LOCALAPPDATA", "SystemRoot", "LD_LIBRARY_PATH"];
 
 /** The environment of a child that needs nothing of this one's. */
 export const bareEnvironment = (): Record<string, string> =>

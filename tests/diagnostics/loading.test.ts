@@ -27,7 +27,11 @@ const CASES: ReadonlyArray<readonly [reason: string, step: string]> = [
   ["/tmp/.bun-0-1857fc.node: cannot open shared object file: No such file or directory", "set BUN_TMPDIR"],
   [
     "no desktop: robotjs cannot be loaded (LoadLibrary failed: Module not found.)",
-    "svc unpacks its libraries into %TEMP%",
+    "svc unpacks its libraries into %LOCALAPPDATA%\\svc-addons and",
+  ],
+  [
+    "WebRTC is not available here: a native library cannot be unpacked into /tmp: EROFS: read-only file system, mkdtemp",
+    "set BUN_TMPDIR to a folder that has room, and that is",
   ],
   ["usb has no native addon for linux-x64-musl", "this build is for linux-x64-musl:"],
 ];
