@@ -5,8 +5,13 @@ import { deadline } from "../lib/deadline";
 import { type Answer, repeatsIn } from "./again";
 import { type Deadline, deadlineIn, type Limits, RemoteError } from "./carrier";
 import { dialError } from "./dial";
+import { createGrowing } from "./growing";
 import type { Line } from "./line";
 import type { Head } from "./response";
+
+/** The most chunks of a whole answer, and one more for each so many bytes that it may have. */
+const MAX_CHUNKS = 65_536;
+const BYTES_OF_CHUNK = 64;
 
 /** What came and was not taken yet, from which on the rest waits, in bytes. */
 const MAX_WAITING_BYTES = 1_048_576;
@@ -66,6 +71,7 @@ export function exchange(
       head = found;
       body.expect(found);
     },
+    maxChunks: MAX_CHUNKS + maxBytes / BYTES_OF_CHUNK,
     data: body.add,
     end() {
       if (head) resolve(answerOf(head, body.whole()));
@@ -93,18 +99,18 @@ function answerOf(head: Head, body: Uint8Array): Answer {
 
 /** A body of up to `maxBytes`; of more, `refuse` hears. */
 function createBody(maxBytes: number, refuse: (error: RemoteError) => void) {
-  const pieces: Uint8Array[] = [];
-  let bytes = 0;
+  const body = createGrowing();
   return {
     expect({ headers }: Head): void {
-      if (Number(headers["content-length"] ?? 0) > maxBytes) refuse(tooLarge(maxBytes));
+      const bytes = Number(headers["content-length"] ?? 0);
+      if (bytes > maxBytes) refuse(tooLarge(maxBytes));
+      else body.expect(bytes);
     },
     add(piece: Uint8Array): void {
-      bytes += piece.length;
-      if (bytes > maxBytes) refuse(tooLarge(maxBytes));
-      else pieces.push(piece);
+      if (body.length() + piece.length > maxBytes) refuse(tooLarge(maxBytes));
+      else body.add(piece);
     },
-    whole: (): Uint8Array => (pieces.length === 1 && pieces[0]) || Buffer.concat(pieces),
+    whole: body.take,
   };
 }
 
@@ -157,15 +163,13 @@ export async function openExchange(
 
 /** Pieces that come faster than they are taken: the line waits while they are many. */
 function createPieces(line: Line) {
-  let pieces: Uint8Array[] = [];
-  let bytes = 0;
+  const waiting = createGrowing();
   let ending: { readonly error?: RemoteError | undefined } | undefined;
   let wake = () => {};
   return {
     add(piece: Uint8Array): void {
-      pieces.push(piece);
-      bytes += piece.length;
-      if (bytes > MAX_WAITING_BYTES) line.pause();
+      waiting.add(piece);
+      if (waiting.length() > MAX_WAITING_BYTES) line.pause();
       wake();
     },
     end(error?: RemoteError): void {
@@ -174,16 +178,14 @@ function createPieces(line: Line) {
     },
     /** All that is here, once there is something; undefined at the end. @throws a {@link RemoteError}. */
     async next(): Promise<Uint8Array | undefined> {
-      if (pieces.length === 0 && !ending) {
+      if (waiting.length() === 0 && !ending) {
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
       }
-      const all = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
-      pieces = [];
-      bytes = 0;
+      const all = waiting.take();
       line.resume();
-      if (all && all.length > 0) return all;
+      if (all.length > 0) return all;
       if (ending?.error) throw ending.error;
       return undefined;
     },

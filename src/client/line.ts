@@ -115,6 +115,7 @@ type Reader = ReturnType<typeof readerFor>;
 function readerFor(receiver: Receiver) {
   let isKept = false;
   const reader = createReader({
+    ...receiver,
     head(head) {
       isKept = head.isKept;
       receiver.head(head);

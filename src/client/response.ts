@@ -6,6 +6,14 @@ import { notSvc } from "./carrier";
 /** The largest head of a response, the longest line before a chunk, and the most after the last one. */
 const MAX_HEAD_BYTES = 16_384;
 
+/**
+ * What a chunk may have beside its data, in bytes, for itself and for each byte of data; and how much more the chunks of a
+ * response may have together.
+ */
+const FREE_OF_CHUNK = 16;
+const FREE_OF_BYTE = 2;
+const MAX_BESIDE = 16_384;
+
 /** The most interim responses (1xx) before one. */
 const MAX_INTERIM = 20;
 
@@ -21,13 +29,16 @@ type Headers = Readonly<Record<string, string | undefined>>;
 
 /** What takes a response as it comes. */
 export interface Taker {
+  /** The most chunks (default: without a limit, as a response may go on for ever). */
+  readonly maxChunks?: number;
   head(head: Head): void;
   data(piece: Uint8Array): void;
   end(): void;
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t\x20-\x7e\x80-\xff]*)$/;
+// One class for all of the value, blanks around it included: two that share a character would try each way to divide them.
+const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 
 const BEGINNING = "HTTP/1.";
@@ -40,18 +51,30 @@ const NOTHING = Buffer.alloc(0);
  */
 export function createReader(taker: Taker) {
   let part: "head" | "length" | "line" | "chunk" | "after" | "trailers" | "rest" | "done" = "head";
-  /** What came of the part, where that is taken as a whole. */
+  /** What came of the part, where that is taken as a whole; a copy. */
   let left: Buffer = NOTHING;
   /** Of a body of known length, or of a chunk. */
   let missing = 0;
   let interim = 0;
   let hasMore = false;
+  let chunks = 0;
+  let beside = 0;
 
   /** What comes before `end`; undefined while that is still to come. */
   const until = (bytes: Buffer, at: number, end: string): string | undefined => {
     const found = bytes.indexOf(end, at, "latin1");
     if ((found < 0 ? bytes.length : found) - at > MAX_HEAD_BYTES) throw notSvc();
     return found < 0 ? undefined : bytes.toString("latin1", at, found);
+  };
+  /** The size in the line before a chunk. */
+  const sizeIn = (line: string): number => {
+    const digits = CHUNK_LINE.exec(line)?.[1];
+    if (digits === undefined) throw notSvc();
+    const size = Number.parseInt(digits, 16);
+    chunks++;
+    beside = Math.max(0, beside + line.length - FREE_OF_CHUNK - FREE_OF_BYTE * size);
+    if (beside > MAX_BESIDE || chunks > (taker.maxChunks ?? Number.POSITIVE_INFINITY)) throw notSvc();
+    return size;
   };
   const finish = () => {
     part = "done";
@@ -85,7 +108,7 @@ export function createReader(taker: Taker) {
       let at = 0;
       const line = (end: string) => {
         const text = until(bytes, at, end);
-        if (text === undefined) left = bytes.subarray(at);
+        if (text === undefined) left = Buffer.from(bytes.subarray(at));
         else at += text.length + end.length;
         return text;
       };
@@ -106,9 +129,7 @@ export function createReader(taker: Taker) {
         } else if (part === "line") {
           const text = line("\r\n");
           if (text === undefined) continue;
-          const size = CHUNK_LINE.exec(text)?.[1];
-          if (size === undefined) throw notSvc();
-          missing = Number.parseInt(size, 16);
+          missing = sizeIn(text);
           part = missing === 0 ? "trailers" : "chunk";
         } else if (part === "chunk") {
           if (data()) part = "after";
@@ -148,7 +169,7 @@ function headIn(text: string): Head {
     if (name === undefined) throw notSvc();
     const key = name.toLowerCase();
     const before = headers[key];
-    headers[key] = before === undefined ? value.trimEnd() : `${before}, ${value.trimEnd()}`;
+    headers[key] = before === undefined ? value.trim() : `${before}, ${value.trim()}`;
   }
   const closes = /(?:^|,)[\t ]*close[\t ]*(?:,|$)/i.test(headers.connection ?? "");
   return { status: Number(status), headers, isKept: minor === "1" && !closes };

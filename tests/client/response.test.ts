@@ -1,0 +1,190 @@
+/** Reading responses piece by piece, as hostile hosts would send them. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { deadlineIn, type RemoteError } from "../../src/client/carrier";
+import { exchange, openExchange } from "../../src/client/exchange";
+import type { Line, Receiver } from "../../src/client/line";
+import { createReader } from "../../src/client/response";
+
+/** A line on which exactly what is fed arrives; what was fed is overwritten at once, as a socket may do with its buffer. */
+function fedLine() {
+  let reader = createReader({ head() {}, data() {}, end() {} });
+  let receiver: Receiver | undefined;
+  let isPaused = false;
+  const line: Line = {
+    ...{ since: 0, pin: () => undefined, wasUsed: () => false, isFree: () => true, close() {} },
+    send(_, to) {
+      receiver = to;
+      reader = createReader(to);
+    },
+    pause() {
+      isPaused = true;
+    },
+    resume() {
+      isPaused = false;
+    },
+  };
+  const guarded = (act: () => boolean): boolean => {
+    try {
+      return act();
+    } catch (error) {
+      receiver?.failed(error);
+      return true;
+    }
+  };
+  return {
+    line,
+    isPaused: () => isPaused,
+    /** @returns whether the line takes no more. */
+    feed(piece: Uint8Array): boolean {
+      const buffer = Buffer.from(piece);
+      const isOver = guarded(() => reader.feed(buffer));
+      buffer.fill("#");
+      return isOver;
+    },
+    end: () => void (guarded(reader.end) || receiver?.failed(new Error("closed"))),
+  };
+}
+
+/** What an exchange makes of `bytes` that arrive in pieces of these sizes, again and again: an answer, or why there is none. */
+async function answerTo(bytes: Uint8Array, sizes: readonly number[], maxBytes = 1_048_576) {
+  const { line, feed, end } = fedLine();
+  const { response } = exchange(line, "", { deadline: deadlineIn(5_000), maxBytes }, undefined);
+  let isOver = false;
+  for (let at = 0, nth = 0; at < bytes.length && !isOver; nth++) {
+    const size = sizes[nth % sizes.length] ?? bytes.length;
+    isOver = feed(bytes.subarray(at, at + size));
+    at += size;
+  }
+  if (!isOver) end();
+  return response.then(
+    ({ status, body }) => ({
+      status,
+      body: Buffer.from(body).toString("latin1"),
+      kept: body.buffer.byteLength,
+    }),
+    ({ fault, message }: RemoteError) => ({ fault, message }),
+  );
+}
+
+const CHUNKED = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+const REFUSED = { fault: "answer", message: "not a svc host" } as const;
+const sizes = fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 10 });
+
+describe("a response", () => {
+  test("is the same answer however it is cut, and none of it is what the socket wrote later", async () => {
+    const parts = fc.array(fc.uint8Array({ minLength: 1, maxLength: 100 }), { maxLength: 20 });
+    const head = fc.constantFrom(
+      "HTTP/1.1 100 \r\n\r\nHTTP/1.1 200 OK\r\nx: \t y \t\r\n",
+      "HTTP/1.1 404 \r\n",
+    );
+    const kind = fc.constantFrom("length", "chunks", "rest");
+    await fc.assert(
+      fc.asyncProperty(head, kind, parts, sizes, async (first, form, chunks, cuts) => {
+        const body = Buffer.concat(chunks);
+        const inChunks = chunks.flatMap((one) => [`${one.length.toString(16)} ;x\r\n`, one, "\r\n"]);
+        const [field, coded] = {
+          length: [`content-length: \t${body.length}\r\n`, [body]] as const,
+          chunks: ["transfer-encoding: chunked\r\n", [...inChunks, "0\r\nt: u\r\n\r\n"]] as const,
+          rest: ["", [body]] as const,
+        }[form];
+        const bytes = Buffer.concat([`${first}${field}\r\n`, ...coded].map((one) => Buffer.from(one)));
+        const answer = await answerTo(bytes, cuts);
+        expect(answer).toMatchObject({
+          status: Number(/[24]0\d/.exec(first)),
+          body: body.toString("latin1"),
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("that is garbage ends in an answer or a refusal, and no more than twice what it may have is kept", async () => {
+    const text = fc.oneof(
+      fc.constantFrom(
+        "HTTP/1.1 200 OK\r\n",
+        "\r\n",
+        "\r\n\r\n",
+        "Content-Length: 700\r\n",
+        "1\r\nX\r\n",
+        "200\r\n",
+      ),
+      fc.constantFrom(
+        CHUNKED,
+        "Transfer-Encoding: chunked\r\n",
+        "0\r\n\r\n",
+        "ffffffff\r\n",
+        "HTTP/1.1 100 \r\n\r\n",
+      ),
+      fc.constantFrom(`1;${"a".repeat(5_000)}\r\nX\r\n`, `x:${" ".repeat(5_000)}\r\n`, "b".repeat(5_000)),
+      fc.string({ unit: "binary", maxLength: 40 }),
+    );
+    const garbage = fc.tuple(
+      fc.constantFrom("", CHUNKED, "HTTP/1.1 200 OK\r\n"),
+      fc.array(text, { maxLength: 30 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(garbage, sizes, async ([first, more], cuts) => {
+        const answer = await answerTo(Buffer.from(first + more.join("")), cuts, 1_000);
+        if ("status" in answer)
+          expect([answer.body.length <= 1_000, answer.kept <= 2_000]).toEqual([true, true]);
+        else expect(answer.fault).not.toBe("timeout");
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("of a megabyte in chunks of 64 bytes is an answer; one in chunks of a byte is refused before its end", async () => {
+    const chunks = (bytes: number) => `${bytes.toString(16)}\r\n${"x".repeat(bytes)}\r\n`;
+    const fine = `${CHUNKED}${chunks(64).repeat(16_384)}0\r\n\r\n`;
+    expect(await answerTo(Buffer.from(fine), [65_536])).toMatchObject({
+      status: 200,
+      body: "x".repeat(1_048_576),
+    });
+    const tiny = `${CHUNKED}${chunks(1).repeat(90_000)}`;
+    expect(await answerTo(Buffer.from(tiny), [65_536])).toEqual(REFUSED);
+  });
+
+  test("may have a few bytes beside each chunk, and 16 KiB more", async () => {
+    const chunk = (beside: number) => `1;${"a".repeat(beside)}\r\nX\r\n`;
+    const few = `${CHUNKED}${chunk(16).repeat(5_000)}0\r\n\r\n`;
+    expect(await answerTo(Buffer.from(few), [65_536])).toMatchObject({
+      status: 200,
+      body: "X".repeat(5_000),
+    });
+    expect(await answerTo(Buffer.from(`${CHUNKED}${chunk(16_000)}0\r\n\r\n`), [9_000])).toMatchObject({
+      body: "X",
+    });
+    expect(await answerTo(Buffer.from(CHUNKED + chunk(16_000).repeat(2)), [9_000])).toEqual(REFUSED);
+    expect(await answerTo(Buffer.from(CHUNKED + chunk(100).repeat(200)), [9_000])).toEqual(REFUSED);
+  });
+
+  test("with a header of blanks alone, and one of them no character, is refused in no time", async () => {
+    const bytes = Buffer.from(`HTTP/1.1 200 OK\r\na:${" ".repeat(16_000)}\0\r\n\r\n`);
+    const started = performance.now();
+    for (let nth = 0; nth < 10; nth++) expect(await answerTo(bytes, [bytes.length])).toEqual(REFUSED);
+    // Where a blank may be read in two ways, each takes 100 milliseconds or more.
+    expect(performance.now() - started).toBeLessThan(500);
+  });
+});
+
+describe("a response that goes on", () => {
+  test("waits while more than a mebibyte of it is not taken; its pieces are copies", async () => {
+    const { line, feed, isPaused } = fedLine();
+    const opening = openExchange(line, "", deadlineIn(5_000), undefined);
+    feed(Buffer.from("HTTP/1.1 200 OK\r\n\r\n"));
+    const { pieces } = await opening;
+    const block = Buffer.alloc(65_536, "a");
+    for (let nth = 0; nth < 16; nth++) feed(block);
+    expect(isPaused()).toBe(false);
+    feed(block);
+    expect(isPaused()).toBe(true);
+    const coming = pieces(5_000);
+    const { value } = await coming.next();
+    expect([value?.length, isPaused()]).toEqual([17 * 65_536, false]);
+    feed(Buffer.from("next"));
+    expect(Buffer.from((await coming.next()).value ?? []).toString()).toBe("next");
+    expect(Buffer.from(value ?? []).equals(Buffer.alloc(17 * 65_536, "a"))).toBe(true);
+    await coming.return(undefined);
+  });
+});
