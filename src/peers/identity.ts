@@ -52,19 +52,26 @@ export function findIdentity(path: string): string | null {
   throw unavailable(`${basename(path)}: ${fault}`);
 }
 
-/** As {@link findIdentity}, from memory: a file that has changed is read within a second, or now if `fresh` is set. */
-export function watchIdentity(path: string): (fresh?: boolean) => string | null {
+/** {@link findIdentity} from memory. */
+export function watchIdentity(path: string) {
   const found = watchFile(path, (): (() => string | null) => {
     try {
       const id = findIdentity(path);
       return () => id;
     } catch (error) {
+      // What the system refuses, such as one more open file, it may grant though the file has not changed.
+      if (systemCode(error) !== undefined) return () => findIdentity(path);
       return () => {
         throw error;
       };
     }
   });
-  return (fresh) => found(fresh)();
+  return {
+    /** As {@link findIdentity}; a file that has changed is read within a second. */
+    known: (): string | null => found()(),
+    /** Reads a file that has changed now. Never throws. */
+    look: () => void found(true),
+  };
 }
 
 /** Why a file with this `content` holds no id; empty when it does. */

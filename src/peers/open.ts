@@ -30,7 +30,7 @@ export function openSessions(
 ) {
   const files = configFiles(configDir);
   const place = { ...inbox, index: files.inboxIndex };
-  const knownHostId = watchIdentity(files.hostId);
+  const hostId = watchIdentity(files.hostId);
   // Before the first session, no file is under way.
   const ready = once(async () => clearIncoming(place.folder));
   return createSessions({
@@ -39,10 +39,10 @@ export function openSessions(
     identity(role) {
       if (role === "viewer") return readIdentity(files.viewerId);
       const id = readIdentity(files.hostId);
-      knownHostId(true);
+      hostId.look();
       return id;
     },
-    knownHostId,
+    knownHostId: hostId.known,
     async inbox(sender) {
       // For each session: somebody may have put a link there since.
       requireInboxApart(place.folder, configDir);
