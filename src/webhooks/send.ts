@@ -50,9 +50,12 @@ export async function deliver(
   const took = () => Math.round(performance.now() - started);
   const url = new URL(hook.url);
   let line: Line | undefined;
+  let isOver = false;
   try {
     const work = async (): Promise<Head> => {
       const address = await addressOf(url, hook.allow_private);
+      // Who gave up the delivery closes no line that comes later.
+      if (isOver) throw new Failure("timeout", "the delivery was given up");
       line = openLine(url, { trust: { kind: "system" }, address });
       const fields = headersOf(hook.secret, url, message);
       return headTo(line, requestText("POST", url.pathname + url.search, fields, message.body));
@@ -66,6 +69,7 @@ export async function deliver(
     const error = thrown instanceof Failure ? thrown.message : dialError(thrown);
     return { ok: false, status: null, error, duration_ms: took() };
   } finally {
+    isOver = true;
     line?.close();
   }
 }

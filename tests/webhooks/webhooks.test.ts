@@ -16,7 +16,7 @@ import { addToken, removeToken, tokenStore } from "../../src/trust/named-tokens"
 import { isPublic } from "../../src/webhooks/addresses";
 import { receiverUrl } from "../../src/webhooks/hooks";
 import { openQueue } from "../../src/webhooks/queue";
-import { retryAfter } from "../../src/webhooks/send";
+import { deliver, retryAfter } from "../../src/webhooks/send";
 import { createWebhooks } from "../../src/webhooks/webhooks";
 import { post, temporaryFolder, testServer, until } from "../support";
 
@@ -188,6 +188,17 @@ describe("a delivery", () => {
     for (let nth = 0; nth < 20; nth++) here.bus.publish(rang, { nth });
     await until("the others", () => here.webhooks.stateOf("here").delivered === 19);
     expect(here.webhooks.stateOf("here").waiting).toBe(1);
+  });
+
+  test("that was given up while its name was looked up does not go out later", async () => {
+    await using to = receiver();
+    const { port } = new URL(to.url);
+    const hook = { url: `http://localhost:${port}/`, secret: `whsec_${"A".repeat(44)}`, allow_private: true };
+    const given = deliver(hook, { id: "given-up", body: "{}" }, { signal: AbortSignal.abort() });
+    expect(await given).toMatchObject({ ok: false, status: null });
+    // Each has a lookup after that of the first: by their end, it would have arrived as well.
+    for (const id of ["one", "two", "three"]) expect((await deliver(hook, { id, body: "{}" })).ok).toBe(true);
+    expect(to.received.map(({ headers }) => headers["webhook-id"])).toEqual(["one", "two", "three"]);
   });
 
   test("to a slow receiver delays no other", async () => {
