@@ -3,7 +3,7 @@
  *
  * Promises. Each is to a server that was trusted in the same way. There are never more than `most`, and none waits for long.
  */
-import { descriptorLimit } from "../lib/descriptors";
+import { descriptorLimit, keptOf } from "../lib/descriptors";
 import type { Line } from "./line";
 
 /** How long one waits at least, in milliseconds; at most twice that. Hosts end theirs after ten seconds. */
@@ -12,15 +12,12 @@ const WAIT_MS = 15_000;
 /** How long one is used, in milliseconds: a name may lead elsewhere meanwhile, and a certificate ends. */
 const MAX_AGE_MS = 10 * 60_000;
 
-/** The most, where the limit of open files allows it; and of how many descriptors one may be such a connection. */
-const MOST = 10_000;
-const SHARE = 4;
-
 export type Kept = ReturnType<typeof createKept>;
 
-export function createKept(most = Math.min(MOST, Math.floor(descriptorLimit() / SHARE))) {
+export function createKept(most = keptOf(descriptorLimit())) {
   const lines = new Map<string, { readonly line: Line; readonly since: number }>();
   let timer: Timer | undefined;
+  let isStopped = false;
 
   const drop = (key: string) => {
     lines.get(key)?.line.close();
@@ -29,12 +26,11 @@ export function createKept(most = Math.min(MOST, Math.floor(descriptorLimit() / 
   const sweep = () => {
     const before = performance.now() - WAIT_MS;
     for (const [key, { line, since }] of lines) if (since < before || !line.isFree()) drop(key);
-    if (lines.size === 0) stop();
+    if (lines.size === 0) rest();
   };
-  const stop = () => {
+  const rest = () => {
     clearInterval(timer);
     timer = undefined;
-    for (const key of lines.keys()) drop(key);
   };
 
   return {
@@ -48,14 +44,18 @@ export function createKept(most = Math.min(MOST, Math.floor(descriptorLimit() / 
     give(key: string, line: Line): void {
       drop(key);
       const now = performance.now();
-      if (!line.isFree() || lines.size >= most || now - line.since > MAX_AGE_MS) {
+      if (isStopped || !line.isFree() || lines.size >= most || now - line.since > MAX_AGE_MS) {
         line.close();
         return;
       }
       lines.set(key, { line, since: now });
       timer ??= setInterval(sweep, WAIT_MS).unref();
     },
-    /** Closes all of them. */
-    stop,
+    /** Closes all of them, and from here on each that is given: that of a poll which is under way, too. */
+    stop(): void {
+      isStopped = true;
+      rest();
+      for (const key of lines.keys()) drop(key);
+    },
   };
 }

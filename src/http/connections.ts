@@ -7,7 +7,7 @@
  * by trying to accept again and again. Not on Windows, where a socket is no file descriptor.
  */
 import { deadline } from "../lib/deadline";
-import { descriptorLimit, openDescriptors, outgoingOf } from "../lib/descriptors";
+import { descriptorLimit, keptOf, openDescriptors, outgoingOf } from "../lib/descriptors";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { createSocketTable, type Peer } from "../lib/socket-table";
@@ -85,7 +85,7 @@ const LEAST = 16;
 
 /** `max`, or as many connections as the descriptors allow. */
 export const withinDescriptors = (max: number, limit = descriptorLimit()): number =>
-  Math.min(max, Math.max(LEAST, limit - outgoingOf(limit) - RESERVE));
+  Math.min(max, Math.max(LEAST, limit - outgoingOf(limit) - keptOf(limit) - RESERVE));
 
 export interface ConnectionParts {
   readonly limits: ConnectionLimits;
