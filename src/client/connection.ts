@@ -77,7 +77,9 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     line?.close();
     line = undefined;
   };
-  const where = kept && JSON.stringify([url.origin, trust, identity?.cert]);
+  const where = kept && digestOf(JSON.stringify([url.origin, trust, identity?.cert]));
+  /** What was left by another carrier, and has brought nothing to this one. */
+  let untried: Line | undefined;
   const leave = () => {
     if (line && kept && where !== undefined) kept.give(where, line);
     else close();
@@ -89,7 +91,7 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     if (refusals?.has(server)) throw new RemoteError("unauthorized", NOT_ASKED, false);
     // On a connection that the server is about to close, it would be unclear whether a change arrived.
     if (method === "POST" || !line?.isFree()) close();
-    if (method === "GET" && where !== undefined) line ??= kept?.take(where);
+    if (method === "GET" && where !== undefined && !line) line = untried = kept?.take(where);
     line ??= openLine(url, server);
     return line;
   };
@@ -109,7 +111,12 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
   let knowsRepeats = false;
   const askOnce = async (request: Request, limits: Limits, key?: string): Promise<Answer> => {
     const current = lineFor(request);
-    const { response, wasStale } = exchange(current, textOf(request, undefined, key), limits, signal);
+    // A way in between may have forgotten the connection, whose packets are lost since: half of the time is left for a new one.
+    const isUntried = current === untried;
+    untried = undefined;
+    const headWithinMs = isUntried ? (limits.deadline.at - performance.now()) / 2 : undefined;
+    const within = headWithinMs === undefined ? limits : { ...limits, headWithinMs };
+    const { response, wasStale } = exchange(current, textOf(request, undefined, key), within, signal);
     try {
       const answer = withoutToken(await response, token);
       pin = current.pin();
@@ -118,7 +125,8 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
       return answer;
     } catch (error) {
       close();
-      const isLost = error instanceof RemoteError && error.fault === "unreachable";
+      const fault = error instanceof RemoteError ? error.fault : undefined;
+      const isLost = fault === "unreachable" || (isUntried && fault === "timeout");
       if (wasStale() && isLost) return askOnce(request, limits);
       throw withTlsHint(error, url);
     }
@@ -158,6 +166,9 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     [Symbol.dispose]: leave,
   };
 }
+
+/** The key of a kept connection: a text that names all it depends on may have many kilobytes. */
+const digestOf = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest("base64");
 
 /** A request as it goes out. @throws a `TypeError` for what would be read as more than one line. */
 export function requestText(

@@ -46,18 +46,19 @@ const faultOf = (error: unknown, sent: boolean): RemoteError =>
 const isRelayed = ({ headers }: Head) => headers["svc-relayed"] === "1";
 
 /**
- * The response to `request`. `wasStale`: a connection that had been used before brought none.
+ * The response to `request`. `wasStale`: a connection that had been used before brought none; within `headWithinMs`, no head.
  *
  * @param request as it goes out.
  */
 export function exchange(
   line: Line,
   request: string,
-  { deadline: until, answerWithinMs, maxBytes }: Limits,
+  { deadline: until, answerWithinMs, headWithinMs, maxBytes }: Limits & { readonly headWithinMs?: number },
   signal: AbortSignal | undefined,
 ) {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const written = answerWithinMs === undefined ? undefined : Promise.withResolvers<void>();
+  const begun = headWithinMs === undefined ? undefined : Promise.withResolvers<void>();
   const wasUsed = line.wasUsed();
   let sent = false;
   let head: Head | undefined;
@@ -69,6 +70,7 @@ export function exchange(
     ...(written && { written: written.resolve }),
     head(found) {
       head = found;
+      begun?.resolve();
       body.expect(found);
     },
     maxChunks: MAX_CHUNKS + maxBytes / BYTES_OF_CHUNK,
@@ -80,6 +82,8 @@ export function exchange(
   });
   const inTime = <T>(by: Deadline, work: Promise<T>) => within(by, signal, () => sent, work);
   const response = async () => {
+    if (begun && headWithinMs !== undefined)
+      await inTime(deadlineIn(headWithinMs), Promise.race([begun.promise, promise]));
     if (answerWithinMs === undefined) return inTime(until, promise);
     await inTime(until, Promise.race([written?.promise, promise]));
     return inTime(deadlineIn(answerWithinMs), promise);

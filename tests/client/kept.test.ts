@@ -71,6 +71,49 @@ test("there are no more than the most", async () => {
   kept.stop();
 });
 
+test("after the end, one that was in use is closed as well", async () => {
+  await using server = await counting();
+  const kept = createKept();
+  const carrier = connectionTo({ url: server.url, token: "t", trust: { kind: "system" }, kept });
+  await carrier.ask(GET, limits());
+  const [socket] = server.open as Set<import("node:net").Socket>;
+  const closed = new Promise((resolve) => socket?.once("close", resolve));
+  kept.stop();
+  carrier[Symbol.dispose]();
+  await closed;
+});
+
+test("one that has gone silent is replaced in time: the request goes out on a new one", async () => {
+  await using silent = await rawServer((socket) => socket.once("data", () => socket.write(ok("{}"))));
+  const kept = createKept();
+  const server = { url: silent.url, token: "t", trust: { kind: "system" }, kept } as const;
+  for (let nth = 0; nth < 2; nth++) {
+    using carrier = connectionTo(server);
+    expect((await carrier.ask(GET, { ...limits(), deadline: deadlineIn(600) })).status).toBe(200);
+  }
+  kept.stop();
+});
+
+test("one that has brought the head of an answer has until the deadline for the rest", async () => {
+  const [head, body] = [ok("{}").slice(0, -2), "{}"];
+  let requests = 0;
+  await using slow = await rawServer((socket) =>
+    socket.on("data", () => {
+      requests++;
+      socket.write(head);
+      setTimeout(() => socket.write(body), requests === 1 ? 0 : 500);
+    }),
+  );
+  const kept = createKept();
+  const server = { url: slow.url, token: "t", trust: { kind: "system" }, kept } as const;
+  for (let nth = 0; nth < 2; nth++) {
+    using carrier = connectionTo(server);
+    expect((await carrier.ask(GET, { ...limits(), deadline: deadlineIn(900) })).status).toBe(200);
+  }
+  expect(requests).toBe(2);
+  kept.stop();
+});
+
 test("those that wait are closed at the end", async () => {
   await using server = await counting();
   const kept = createKept();
