@@ -1,6 +1,6 @@
 /** Native addons as the binary loads them; here they are files, and not compressed. */
 import { expect, spyOn, test } from "bun:test";
-import fs, {
+import {
   chmodSync,
   readdirSync,
   readFileSync,
@@ -16,6 +16,7 @@ import { addons } from "../../build/addons";
 import { loadedPart } from "../../build/elf";
 import { hostTarget, ROOT } from "../../build/targets";
 import { addonPlace, inFolder, loadAddon } from "../../src/lib/addon";
+import * as files from "../../src/lib/files";
 import { temporaryFolder } from "../support";
 
 const pathOf = (name: string) =>
@@ -62,14 +63,15 @@ test("what another process has written meanwhile is taken, also where the system
   const addon = Buffer.from("an addon");
   const path = inFolder(addon, fileOf, folder.path);
   rmSync(path);
-  const rename = spyOn(fs, "renameSync").mockImplementation(() => {
+  const write = spyOn(files, "writeFileAtomic").mockImplementation(() => {
     writeFileSync(path, addon);
     throw Object.assign(new Error("EPERM: rename"), { code: "EPERM" });
   });
   try {
     expect(inFolder(addon, fileOf, folder.path)).toBe(path);
+    expect(write).toHaveBeenCalledTimes(1);
   } finally {
-    rename.mockRestore();
+    write.mockRestore();
   }
 });
 
@@ -143,15 +145,15 @@ test.skipIf(process.platform !== "linux")(
     const path = join(folder.path, "one.node");
     writeFileSync(path, "an addon");
     const before = readdirSync("/proc/self/fd").length;
-    const files: string[] = [];
+    const tried: string[] = [];
     const loading = (reason: string) => () =>
       loadAddon(path, (file) => {
-        files.push(file);
+        tried.push(file);
         if (file.startsWith("/proc/")) throw new Error(`${file}: ${reason}`);
         return file;
       });
     expect(loading("file too short")).toThrow(/^one\.node: file too short$/);
-    expect(files).toHaveLength(1);
+    expect(tried).toHaveLength(1);
     process.env.BUN_TMPDIR = folder.path;
     try {
       expect(loading("failed to map segment from shared object")()).toStartWith(folder.path);
