@@ -2,7 +2,7 @@
  * Following hosts to their next keys.
  *
  * Promises. A new key is trusted once the host has announced it on a connection with the old key, and the old one is trusted
- * no more once the new one was seen. Each such change is on record before it is made. A pin of one certificate stays as it is.
+ * no more once the new one was seen. A host that announces none any more has taken it back once two polls found it so. Each such change is on record before it is made. A pin of one certificate stays as it is.
  */
 import * as v from "valibot";
 import { typed } from "../client/call";
@@ -84,8 +84,18 @@ export function createFollower(service: Uses): (changes: readonly KeyChange[]) =
   const spend = createBuckets(ANNOUNCING);
   const mayFollow = ({ host, pin }: KeyChange) =>
     pin !== host.pin || spend(`${host.label} ${host.base_url}`, performance.now()) === 0;
+  /** By host: the announced key of which it has said nothing. */
+  const missed = new Map<string, string>();
+  /** While a host changes to the announced key, it announces none any more and still shows the old one. */
+  const isSettled = ({ host, pin, next_pin }: KeyChange) => {
+    if (pin !== host.pin || next_pin !== undefined || host.next_pin === undefined) return true;
+    const key = `${host.label} ${host.base_url}`;
+    if (missed.get(key) === host.next_pin) return missed.delete(key);
+    missed.set(key, host.next_pin);
+    return false;
+  };
   return async (found) => {
-    const changes = found.filter(mayFollow);
+    const changes = found.filter(isSettled).filter(mayFollow);
     if (changes.length === 0) return;
     try {
       const audit = await service.audit();

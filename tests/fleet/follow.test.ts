@@ -113,11 +113,24 @@ withOpenssl("a key that nobody has announced is not trusted, and nothing is sent
   expect(made.pins()).toEqual([old.pin, next.pin]);
 });
 
-withOpenssl("an announcement that is taken back is forgotten", async () => {
+withOpenssl("a host that changes to its next key, and says so before it shows it, is followed", async () => {
   await using made = await deskAndHost();
   made.announces(next.pin);
   await made.poll();
   made.announces(null);
+  await made.poll();
+  expect(made.pins()).toEqual([old.pin, next.pin]);
+  await made.use(next);
+  expect(await made.poll()).toBeNull();
+  expect(made.pins()).toEqual([next.pin, undefined]);
+});
+
+withOpenssl("an announcement that is taken back is forgotten at the second poll", async () => {
+  await using made = await deskAndHost();
+  made.announces(next.pin);
+  await made.poll();
+  made.announces(null);
+  await made.poll();
   await made.poll();
   expect(made.pins()).toEqual([old.pin, undefined]);
 });
