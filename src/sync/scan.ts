@@ -105,11 +105,12 @@ export async function scanFolder(folder: string, includeSubdirs: boolean, found:
 
   for (let at = folders.pop(); at; at = folders.pop()) {
     const entries = readEntries(at.path, at.name);
+    const above = at.path + sep;
     // Only where a name is not in NFC can two become one.
     const names = entries.some(({ name }) => name !== name.normalize("NFC")) ? new Set<string>() : undefined;
     for (const entry of entries) {
       if (slices.isOver()) await slices.next();
-      const path = at.path + sep + entry.name;
+      const path = above + entry.name;
       const name = at.name + (names ? entry.name.normalize("NFC") : entry.name);
       if (names?.has(name)) passedOver.set(name, "another file has the same name in NFC");
       else if (!entry.isDirectory()) readFile(path, name, entry.isSymbolicLink());
