@@ -33,7 +33,14 @@ export default {
       asRoot,
       positionals: ["flags"],
       hidden: ["config_dir"],
-      text: ({ file, commands }) => [`# ${file.path}`, file.content, ...linesOf(commands)].join("\n"),
+      text: ({ file, besides = [], commands }) =>
+        [file, ...besides]
+          .flatMap(({ path, content }) => [
+            `# ${path}`,
+            content ?? "# it is not written: see docs/upgrades.md",
+          ])
+          .concat(linesOf(commands))
+          .join("\n"),
       run({ globals, input, ...context }) {
         const { configDir } = globals;
         const given = configDir === undefined ? input : { ...input, config_dir: resolve(configDir) };
@@ -47,10 +54,10 @@ export default {
     uninstall: view(daemon.uninstall, {
       asRoot,
       describe: "Stop and remove the service",
-      text: ({ file: { path, removed_after }, commands }) =>
+      text: ({ file: { path, removed_after }, besides = [], commands }) =>
         [
           ...linesOf(commands.slice(0, removed_after)),
-          `# ${path} is removed`,
+          ...[path, ...besides.map((unit) => unit.path)].map((gone) => `# ${gone} is removed`),
           ...linesOf(commands.slice(removed_after)),
         ].join("\n"),
       run,

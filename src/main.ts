@@ -12,6 +12,7 @@ const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
   "audit-child": () => import("./audit/worker"),
   "desktop-child": () => import("./desktop/worker-child"),
   "session-child": () => import("./peers/worker"),
+  "upgrade-by-root": () => import("./service/upgrade-by-root"),
   "upgrade-child": () => import("./service/upgrade-child"),
   "usb-child": () => import("./usb/worker-child"),
   "yaml-child": () => import("./lib/yaml-child"),

@@ -8,12 +8,13 @@ import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { isMissing, writeFileAtomic } from "../lib/files";
 import { holdPlace } from "../lib/held-place";
 import { home } from "../lib/paths";
+import { isOfRootAlone } from "../lib/root-alone";
 import { terminated } from "../lib/signals";
 import { spawn } from "../lib/spawn";
 import { compiled } from "../version";
 import { launchdPlan } from "./launchd";
 import { scheduledTaskPlan } from "./scheduled-task";
-import { systemdPlan } from "./systemd";
+import { isUpgradedByRoot, systemdPlan } from "./systemd";
 
 /** What the plan depends on. */
 export interface DaemonOptions extends User {
@@ -25,6 +26,8 @@ export interface DaemonOptions extends User {
   readonly system: boolean;
   /** `{config_dir}`; null for the platform's default. */
   readonly configDir: string | null;
+  /** Whether root upgrades the daemon of the machine at the order of its desk, on Linux (default: false). */
+  readonly upgrades?: boolean;
 }
 
 /** Whose daemon it is, where it is not for the machine. */
@@ -43,6 +46,8 @@ export interface DaemonPlan {
     /** `utf16le`: with a byte order mark. Default: UTF-8. */
     readonly encoding?: "utf16le";
   };
+  /** More files, which are written and removed with it; null for one that is only removed. */
+  readonly besides?: ReadonlyArray<{ readonly path: string; readonly content: string | null }>;
   /** Once the file is written. */
   readonly install: string[][];
   /** Before the file is removed. */
@@ -81,7 +86,10 @@ export function planDaemon(options: DaemonOptions, platform: NodeJS.Platform = p
  */
 export function planHere(system: boolean, what?: Pick<DaemonOptions, "flags" | "configDir">): DaemonPlan {
   const binary = compiled && what ? process.execPath : "/usr/local/bin/svc";
-  return planDaemon({ binary, flags: [], configDir: null, ...what, system, ...thisUser() });
+  // Root runs it then: whoever else may write it would be root. A program of a package is its package manager's to upgrade.
+  const isOurs = !binary.startsWith("/usr/bin/") && isOfRootAlone(binary);
+  const upgrades = system && (what ? isOurs : isUpgradedByRoot());
+  return planDaemon({ binary, flags: [], configDir: null, ...what, system, upgrades, ...thisUser() });
 }
 
 /** The user of this process. */
@@ -105,13 +113,11 @@ function nameOfUser(): string {
 }
 
 /** @throws an `unavailable` failure naming what could not be written or run. */
-export async function installDaemon({ file, install }: DaemonPlan): Promise<void> {
-  try {
-    using place = holdPlace(file.path, 0o755);
-    const content = file.encoding ? Buffer.from(`\ufeff${file.content}`, file.encoding) : file.content;
-    writeFileAtomic(place.path, content, 0o644);
-  } catch (error) {
-    throw unavailable(`${file.path} cannot be written (${systemCode(error) ?? messageOf(error)})`);
+export async function installDaemon({ file, besides = [], install }: DaemonPlan): Promise<void> {
+  write(file.path, file.encoding ? Buffer.from(`\ufeff${file.content}`, file.encoding) : file.content);
+  for (const { path, content } of besides) {
+    if (content === null) remove(path);
+    else write(path, content);
   }
   for (const line of install) await mustRun(line);
 }
@@ -121,17 +127,29 @@ export async function installDaemon({ file, install }: DaemonPlan): Promise<void
  *
  * @throws an `unavailable` failure naming what could not be removed or run.
  */
-export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): Promise<void> {
+export async function uninstallDaemon({ file, besides = [], uninstall, forget }: DaemonPlan): Promise<void> {
   for (const line of uninstall) await runThrough(line);
-  try {
-    if (!isMissing(file.path)) {
-      using place = holdPlace(file.path);
-      rmSync(place.path, { force: true });
-    }
-  } catch (error) {
-    throw unavailable(`${file.path} cannot be removed (${systemCode(error) ?? messageOf(error)})`);
-  }
+  for (const { path } of [file, ...besides]) remove(path);
   for (const line of forget) await mustRun(line);
+}
+
+function write(path: string, content: string | Uint8Array): void {
+  try {
+    using place = holdPlace(path, 0o755);
+    writeFileAtomic(place.path, content, 0o644);
+  } catch (error) {
+    throw unavailable(`${path} cannot be written (${systemCode(error) ?? messageOf(error)})`);
+  }
+}
+
+function remove(path: string): void {
+  try {
+    if (isMissing(path)) return;
+    using place = holdPlace(path);
+    rmSync(place.path, { force: true });
+  } catch (error) {
+    throw unavailable(`${path} cannot be removed (${systemCode(error) ?? messageOf(error)})`);
+  }
 }
 
 /**

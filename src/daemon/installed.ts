@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { accountOf } from "../lib/owner";
 import { resolveConfigDir } from "../lib/paths";
 import { type DaemonPlan, planDaemon, thisUser, type User } from "./daemon";
+import { isUpgradedByRoot } from "./systemd";
 
 /** A daemon that `svc service install` has installed. */
 export interface InstalledDaemon {
@@ -13,6 +14,8 @@ export interface InstalledDaemon {
   readonly user: User | null;
   /** Absolute. */
   readonly configDir: string;
+  /** Whether root upgrades it at the order of its desk. */
+  readonly byRoot: boolean;
   /** As of the plan. */
   readonly restart: string[][];
 }
@@ -34,7 +37,8 @@ export function daemonsOf(
     const said = found === undefined ? undefined : read(found);
     if (said === undefined || realPath(said.binary) !== binary) return [];
     const configDir = resolveConfigDir(said.configDir ?? join(user.home, ".svc"), {});
-    return [{ user: system ? null : user, configDir, restart }];
+    const byRoot = system && platform === "linux" && isUpgradedByRoot(binary);
+    return [{ user: system ? null : user, configDir, restart, byRoot }];
   });
 }
 

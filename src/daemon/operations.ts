@@ -24,6 +24,8 @@ const OUTCOME = v.object({
     /** How many of the commands run before it is removed. */
     removed_after: v.exactOptional(v.number()),
   }),
+  /** Units besides it, on Linux. */
+  besides: v.exactOptional(v.array(v.object({ path: v.string(), content: v.nullable(v.string()) }))),
   /** The programs, each with its arguments, in the order in which they run. */
   commands: v.array(v.array(v.string())),
   /** Of the last program; null with `print`. */
@@ -52,7 +54,7 @@ const install = operation({
     const { installDaemon, planHere } = await import("./daemon");
     const plan = planHere(system, { flags, configDir: config_dir });
     const { path, content } = plan.file;
-    const outcome = { file: { path, content }, commands: plan.install };
+    const outcome = { file: { path, content }, ...besidesOf(plan), commands: plan.install };
     if (print) return { ...outcome, exit_code: null };
     await caller.announce(`service.install ${path}`);
     await installDaemon(plan);
@@ -73,7 +75,9 @@ const uninstall = operation({
     const plan = planHere(system);
     const { path } = plan.file;
     const commands = [...plan.uninstall, ...plan.forget];
-    const outcome = { file: { path, removed_after: plan.uninstall.length }, commands };
+    const gone = (plan.besides ?? []).map((unit) => ({ ...unit, content: null }));
+    const file = { path, removed_after: plan.uninstall.length };
+    const outcome = { file, ...besidesOf({ besides: gone }), commands };
     if (print) return { ...outcome, exit_code: null };
     await caller.announce(`service.uninstall ${path}`);
     await uninstallDaemon(plan);
@@ -106,6 +110,10 @@ const logs = operation({
 
 export const daemon = { install, uninstall, status, logs };
 export const operations = Object.values(daemon);
+
+/** The units besides the file that are written or removed. */
+const besidesOf = ({ besides = [] }: Pick<DaemonPlan, "besides">) =>
+  besides.length > 0 ? { besides: [...besides] } : {};
 
 /** Runs one of the platform's programs on this terminal, or says which one with `print`. */
 async function runHere(

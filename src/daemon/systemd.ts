@@ -2,14 +2,32 @@
  * A systemd unit (systemd.service(5), systemd.exec(5)): for the machine, with a user of its own that sees only its state;
  * for a user, with what needs no privilege.
  */
-import { join } from "node:path";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { badInput } from "../lib/errors";
 import { fill } from "../lib/fill";
+import { configFiles } from "../lib/paths";
 import { HARDENING, SYSTEM_HARDENING } from "../lib/systemd";
 import type { DaemonOptions, DaemonPlan } from "./daemon";
 import unit from "./templates/svc.service" with { type: "text" };
+import upgradePath from "./templates/svc-upgrade.path" with { type: "text" };
+import upgradeUnit from "./templates/svc-upgrade.service" with { type: "text" };
 
 const UNIT = "svc.service";
+const SYSTEM_UNITS = "/etc/systemd/system";
+
+/** Root's part of an upgrade, which the daemon of the machine may not do itself: it starts once the daemon has written its order. */
+const UPGRADE = "svc-upgrade.service";
+const UPGRADE_PATH = "svc-upgrade.path";
+
+/** Where the daemon of the machine keeps its state (systemd.exec(5), DynamicUser): no link, and in a folder of root. */
+const STATE = "/var/lib/private/svc";
+
+/** What the daemon writes there once a desk has ordered an upgrade. */
+const ORDER = "order.json";
+
+/** Its hidden subcommand. */
+const BY_ROOT = "upgrade-by-root";
 
 /** A daemon of the machine has a user of its own. */
 const SYSTEM = `DynamicUser=yes
@@ -20,8 +38,16 @@ CapabilityBoundingSet=CAP_NET_BIND_SERVICE
 AmbientCapabilities=CAP_NET_BIND_SERVICE
 ${SYSTEM_HARDENING}`;
 
+/** It reads what the daemon has, and writes where the program is: it reaches nobody but systemd. */
+const UPGRADE_SANDBOX = `${SYSTEM_HARDENING.replace(/^(RestrictAddressFamilies=).*$/m, "$1AF_UNIX")}
+ProtectHome=yes
+PrivateDevices=yes
+PrivateNetwork=yes
+CapabilityBoundingSet=CAP_DAC_READ_SEARCH CAP_CHOWN`;
+
 /** @throws a `bad_input` failure for a program or folder that a unit of the machine cannot see or own. */
-export function systemdPlan({ system, home, binary, flags, configDir }: DaemonOptions): DaemonPlan {
+export function systemdPlan(options: DaemonOptions): DaemonPlan {
+  const { system, home, binary, flags, configDir, upgrades = false } = options;
   if (system && /^\/(home|root|tmp|var\/tmp|run\/user)\//.test(binary)) {
     throw badInput(`${binary} is hidden from a daemon of the machine: copy it to /usr/local/bin first`);
   }
@@ -30,7 +56,7 @@ export function systemdPlan({ system, home, binary, flags, configDir }: DaemonOp
       "config_dir: not possible for a daemon of the machine, which keeps its state in /var/lib/svc",
     );
   }
-  const folder = system ? "/etc/systemd/system" : join(home, ".config", "systemd", "user");
+  const folder = system ? SYSTEM_UNITS : join(home, ".config", "systemd", "user");
   const own = system ? "/var/lib/svc" : configDir;
   const content = fill(unit, {
     command: [binary, "serve", ...flags].map(quoted).join(" "),
@@ -42,10 +68,18 @@ export function systemdPlan({ system, home, binary, flags, configDir }: DaemonOp
   const systemctl = (...words: string[]) => ["systemctl", ...scope, ...words];
   return {
     file: { path: join(folder, UNIT), content },
-    install: [systemctl("daemon-reload"), systemctl("enable", "--now", UNIT)],
-    uninstall: [systemctl("disable", "--now", UNIT)],
+    besides: system ? upgradeUnits(folder, binary, upgrades) : [],
+    install: [
+      systemctl("daemon-reload"),
+      ...(system && upgrades ? [systemctl("enable", "--now", UPGRADE_PATH)] : []),
+      systemctl("enable", "--now", UNIT),
+    ],
+    uninstall: [
+      ...(system && upgrades ? [systemctl("disable", "--now", UPGRADE_PATH)] : []),
+      systemctl("disable", "--now", UNIT),
+    ],
     forget: [systemctl("daemon-reload")],
-    status: systemctl("status", "--no-pager", UNIT),
+    status: systemctl("status", "--no-pager", UNIT, ...(system && upgrades ? [UPGRADE_PATH] : [])),
     restart: [systemctl("reset-failed", UNIT), systemctl("restart", "--no-block", UNIT)],
     read(text) {
       const [program] = wordsIn(/^ExecStart=(.*)$/m.exec(text)?.[1] ?? "");
@@ -61,9 +95,40 @@ export function systemdPlan({ system, home, binary, flags, configDir }: DaemonOp
   };
 }
 
+/** @param upgrades false for units that are removed, if they are there. */
+function upgradeUnits(folder: string, binary: string, upgrades: boolean) {
+  const units = [
+    [UPGRADE_PATH, fill(upgradePath, { order: join(configFiles(STATE).upgrade, ORDER) })],
+    [
+      UPGRADE,
+      fill(upgradeUnit, {
+        command: [binary, BY_ROOT, STATE].map(quoted).join(" "),
+        programs: quotedPath(dirname(binary)),
+        sandbox: [HARDENING, UPGRADE_SANDBOX],
+      }),
+    ],
+  ] as const;
+  return units.map(([name, content]) => ({ path: join(folder, name), content: upgrades ? content : null }));
+}
+
+/** Whether root's part of an upgrade is installed. @param binary without links: only where it is for this program. */
+export function isUpgradedByRoot(binary?: string): boolean {
+  try {
+    const text = readFileSync(join(SYSTEM_UNITS, UPGRADE), "utf8");
+    const [program = "", child] = wordsIn(/^ExecStart=(.*)$/m.exec(text)?.[1] ?? "");
+    if (child !== BY_ROOT || !existsSync(join(SYSTEM_UNITS, UPGRADE_PATH))) return false;
+    return binary === undefined || realpathSync(program) === binary;
+  } catch {
+    return false;
+  }
+}
+
 /** Quotes a word for systemd (systemd.service(5), "Command lines"), where `%` and `$` are special even within quotes. */
-function quoted(word: string): string {
-  const plain = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
+const quoted = (word: string): string => quotedPath(word.replaceAll("$", "$$$$"));
+
+/** Quotes a word of a setting that is no command line. */
+function quotedPath(word: string): string {
+  const plain = word.replaceAll("%", "%%");
   return /^[\w@%+=:,./-]+$/.test(plain) ? plain : `"${plain.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 

@@ -83,7 +83,11 @@ export async function admit(
   try {
     copyProgram(own.binary, file, fresh);
     const version = acceptable(await verify(key, signed, fresh), own, allowDowngrade);
-    return { version, format: await requireSays(fresh, version, own.target) };
+    const format = await requireSays(fresh, version, own.target);
+    // Its owner needs to be able to start it; whoever could start the old one can start this one.
+    chmodSync(fresh, (statSync(own.binary).mode & 0o777) | 0o500);
+    syncFile(fresh);
+    return { version, format };
   } catch (error) {
     rmSync(fresh, { force: true });
     throw error;
@@ -104,19 +108,17 @@ export function readSignature(path: string): Signature {
   return parseSignature(bytes.toString("utf8"));
 }
 
-/** With the permissions of the program, on disk. */
+/** With the owner of the program, and for nobody else yet. */
 function copyProgram(binary: string, file: string, fresh: string): void {
   const found = lookThrough(file);
   if (!found?.isFile()) throw badInput(`${file} ${found ? "is not a regular file" : "does not exist"}`);
   if (found.size > MAX_BINARY_BYTES)
     throw badInput(`${file} is too large: expected at most ${MAX_BINARY_BYTES} bytes`);
-  const { mode, uid, gid } = statSync(binary);
+  const { uid, gid } = statSync(binary);
   rmSync(fresh, { force: true });
   copyFileSync(file, fresh);
-  // Its owner needs to be able to start it; whoever could start the old one can start this one.
-  chmodSync(fresh, (mode & 0o777) | 0o500);
+  chmodSync(fresh, 0o700);
   if (process.getuid?.() === 0) chownSync(fresh, uid, gid);
-  syncFile(fresh);
 }
 
 /**

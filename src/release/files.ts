@@ -57,6 +57,8 @@ export const upgradeFiles = (binary: string) => {
     /** Its extension is that of a program. */
     fresh: join(folder, `new${extension}`),
     state: join(folder, "state.json"),
+    /** How root carries out the order of a desk. */
+    verdict: join(folder, "order.json"),
     lock: join(folder, "lock"),
   };
 };

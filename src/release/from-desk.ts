@@ -10,7 +10,7 @@ import { ensurePrivateFolder } from "../lib/files";
 import { selfCommand } from "../lib/self-command";
 import { createIncoming, type Received } from "./incoming";
 import type { PublicKey } from "./minisign";
-import { lastUpgrade, writeOrder } from "./order";
+import { lastUpgrade, readOrder, writeOrder } from "./order";
 import { isNoNews, type LastUpgrade, type Released, releasedFor } from "./released";
 import { type Daemon, requireMayReplace, requireNoPackage } from "./upgrade";
 
@@ -68,12 +68,12 @@ export function createFromDesk(options: FromDeskOptions) {
       throw conflict(
         "this server does not run as a service (`svc service install`): upgrade it by hand with `svc upgrade`",
       );
-    const other = daemons.find(({ mayRestart }) => !mayRestart);
+    const other = daemons.find((daemon) => !(daemon.mayRestart || (daemon === own && own.byRoot)));
     if (other)
       throw forbidden(
-        `${other.name} runs ${binary}, and only root may start it anew: run \`svc upgrade\` there as root`,
+        `${other.name} runs ${binary}, and only root may start it anew: run \`svc upgrade\` there as root, or once \`svc service install --system\` with the flags that it has, for upgrades by a desk`,
       );
-    requireMayReplace(binary);
+    if (!own.byRoot) requireMayReplace(binary);
     return own;
   };
   const required = () => {
@@ -146,8 +146,9 @@ export function createFromDesk(options: FromDeskOptions) {
         const began = new Date().toISOString();
         const order = { format: 1, id, from: version, to, sha256, began, pid: null } as const;
         writeOrder(folder, { ...order, ended: null, error: null });
+        // Else root sees the order.
         try {
-          await own.startApart(selfCommand(["upgrade-child", folder, id]));
+          if (!own.byRoot) await own.startApart(selfCommand(["upgrade-child", folder, id]));
         } catch (error) {
           writeOrder(folder, { ...order, ended: began, error: "it could not be started" });
           throw error;
@@ -157,7 +158,11 @@ export function createFromDesk(options: FromDeskOptions) {
         isBeginning = false;
       }
     },
-    /** Removes a file that came no further for long. */
-    forgetOld: () => incoming?.forgetOld(),
+    /** Removes a file that came no further for long, or whose upgrade is over: root removes none. */
+    forgetOld(): void {
+      const order = compiled ? readOrder(folder) : null;
+      const isOver = order !== null && lastUpgrade(folder, binary, version)?.ok !== null;
+      incoming?.forgetOld(isOver ? order.sha256 : undefined);
+    },
   };
 }

@@ -165,10 +165,11 @@ export function createIncoming({ folder, own, key, programs, disk = diskOf }: In
       if (found?.sha256 !== sha256 || !found.complete) return undefined;
       return { file: pathOf(sha256), signature: `${pathOf(sha256)}${SIGNATURE_EXTENSION}` };
     },
-    /** Removes what came no further for a week. */
-    forgetOld(): void {
+    /** Removes what came no further for a week. @param used the SHA-256 of a file that goes at once where it is whole. */
+    forgetOld(used?: string): void {
       const found = now();
-      if (found && Date.now() - found.stat.mtimeMs > OLD_MS) clear();
+      if (found?.complete && found.sha256 === used) clear();
+      else if (found && Date.now() - found.stat.mtimeMs > OLD_MS) clear();
     },
   };
 }

@@ -7,12 +7,13 @@ import * as v from "valibot";
 import { isAlive } from "../lib/alive";
 import { failureOf, messageOf } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
-import { isUnderWay, LONGEST_MS, readState } from "./files";
+import { isUnderWay, LONGEST_MS, readState, upgradeFiles } from "./files";
 import { SIGNATURE_EXTENSION } from "./minisign";
 import type { LastUpgrade } from "./released";
 import { interruption, type UpgradeOptions, upgrade } from "./upgrade";
 
-const ORDER = v.object({
+/** The schema of an {@link Order}. */
+export const ORDER = v.object({
   format: v.literal(1),
   /** The id of its job. */
   id: v.string(),
@@ -31,9 +32,12 @@ const ORDER = v.object({
 export type Order = v.InferOutput<typeof ORDER>;
 
 /** How long the process of an order may take to begin, in milliseconds. */
-const START_MS = 60_000;
+export const START_MS = 60_000;
 
-const pathOf = (folder: string) => join(folder, "order.json");
+/** Its name in the folder of the files for upgrades. */
+export const ORDER_FILE = "order.json";
+
+const pathOf = (folder: string) => join(folder, ORDER_FILE);
 
 /** @param folder that of the files for upgrades. @throws the system error. */
 export function writeOrder(folder: string, order: Order): void {
@@ -44,6 +48,28 @@ export function writeOrder(folder: string, order: Order): void {
 export function readOrder(folder: string): Order | null {
   try {
     return v.parse(ORDER, JSON.parse(readFileSync(pathOf(folder), "utf8")));
+  } catch {
+    return null;
+  }
+}
+
+/** What root notes of an order beside the program, where nobody but root writes. */
+const VERDICT = v.object({
+  format: v.literal(1),
+  ...v.pick(ORDER, ["id", "pid", "ended", "error"]).entries,
+});
+
+export type Verdict = v.InferOutput<typeof VERDICT>;
+
+/** @param binary the program, absolute and without links. @throws the system error. */
+export function writeVerdict(binary: string, verdict: Verdict): void {
+  writeFileAtomic(upgradeFiles(binary).verdict, `${JSON.stringify(verdict)}\n`, 0o644);
+}
+
+/** What root has noted last; null where that was nothing, or the file cannot be read. */
+export function readVerdict(binary: string): Verdict | null {
+  try {
+    return v.parse(VERDICT, JSON.parse(readFileSync(upgradeFiles(binary).verdict, "utf8")));
   } catch {
     return null;
   }
@@ -61,9 +87,11 @@ export function lastUpgrade(
   version: string,
   now = Date.now(),
 ): LastUpgrade | null {
-  const order = readOrder(folder);
-  if (!order) return null;
-  const { id, from, to } = order;
+  const found = readOrder(folder);
+  if (!found) return null;
+  const { id, from, to } = found;
+  const verdict = readVerdict(binary);
+  const order = verdict?.id === id ? { ...found, ...verdict } : found;
   const about = (ok: boolean | null, error: string | null = null) => ({ id, from, to, ok, error });
   const state = readState(binary);
   if (state?.id === id) {

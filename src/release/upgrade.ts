@@ -19,6 +19,8 @@ export interface Daemon {
   readonly name: string;
   /** Whether this user may restart it. */
   readonly mayRestart: boolean;
+  /** Whether root upgrades it once it has written its order, since it may not do so itself. */
+  readonly byRoot: boolean;
   /** The id of the process that answers; null while none does. */
   answering(): number | null;
   /** Whether its restart would end this process too. */

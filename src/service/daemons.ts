@@ -24,11 +24,12 @@ export async function daemonsRunning(binary: string): Promise<Daemon[]> {
     import("../lib/run-program"),
     import("../lib/spawn"),
   ]);
-  return daemonsOf(binary, await upgradingUser()).map(({ user, configDir, restart }) => ({
+  return daemonsOf(binary, await upgradingUser()).map(({ user, configDir, restart, byRoot }) => ({
     name: user
       ? `the daemon of ${isThisUser(user) ? "this user" : user.userName}`
       : "the daemon of the machine",
     mayRestart: user !== null || process.getuid === undefined || process.getuid() === 0,
+    byRoot: byRoot && process.getuid?.() !== 0,
     answering: () => findRunningServer(configDir)?.pid ?? null,
     endsThis: () => isOfSameService(findRunningServer(configDir)?.pid ?? null),
     async restart() {

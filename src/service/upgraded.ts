@@ -7,7 +7,7 @@ import type { WatchUses } from "../release/watch";
 import { compiled, programPath, version } from "../version";
 
 interface Uses extends Omit<WatchUses, "binary" | "version"> {
-  /** Removes a file for an upgrade that came no further for long. */
+  /** Removes a file for an upgrade that is over, or that came no further for long. */
   forgetOld(): Promise<void>;
 }
 
@@ -19,8 +19,9 @@ export function watchOwnUpgrade({ forgetOld, ...uses }: Uses): () => void {
   const ending = new AbortController();
   const logged = (text: string) => (error: unknown) => uses.log.warn(`${text}: ${messageOf(error)}`);
   const forget = () => forgetOld().catch(logged("an old file for an upgrade of svc is not removed"));
-  void watch(uses, ending.signal).catch(logged("what became of the upgrade of svc cannot be read"));
-  void forget();
+  void watch(uses, ending.signal)
+    .catch(logged("what became of the upgrade of svc cannot be read"))
+    .then(() => (ending.signal.aborted ? undefined : forget()));
   const forgetting = setInterval(forget, FORGET_MS);
   return () => {
     clearInterval(forgetting);

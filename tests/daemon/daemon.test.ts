@@ -16,13 +16,16 @@ const OPTIONS: DaemonOptions = {
   userName: "LAB\\kiosk",
 };
 
-/** What systemd-analyze says of a unit. */
-async function verified(content: string): Promise<string> {
+/** What systemd-analyze says of units. */
+async function verified(units: Readonly<Record<string, string>>): Promise<string> {
   using folder = temporaryFolder();
-  const path = join(folder.path, "svc.service");
-  // It checks that the program is there.
-  writeFileSync(path, content.replace("/usr/local/bin/svc", "/bin/true"));
-  const child = Bun.spawn(["systemd-analyze", "verify", "--man=no", path], {
+  const paths = Object.entries(units).map(([name, content]) => {
+    const path = join(folder.path, name);
+    // It checks that the program is there.
+    writeFileSync(path, content.replace("/usr/local/bin/svc", "/bin/true"));
+    return path;
+  });
+  const child = Bun.spawn(["systemd-analyze", "verify", "--man=no", ...paths], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, SYSTEMD_UNIT_PATH: `${folder.path}:` },
   });
@@ -46,6 +49,7 @@ describe("root through sudo", () => {
       {
         user,
         configDir: join(home, ".svc"),
+        byRoot: false,
         restart: [["launchctl", "kickstart", "-k", "gui/501/svc.serve"]],
       },
     ]);
@@ -104,10 +108,43 @@ describe("a systemd unit", () => {
     testWith("systemd-analyze")(
       `has nothing systemd complains of (${system ? "machine" : "user"})`,
       async () => {
-        expect(await verified(planDaemon({ ...OPTIONS, system }, "linux").file.content)).toBe("");
+        const { content } = planDaemon({ ...OPTIONS, system }, "linux").file;
+        expect(await verified({ "svc.service": content })).toBe("");
       },
     );
   }
+
+  testWith("systemd-analyze")(
+    "for the machine comes with root's part of an upgrade, which reads the daemon's folder and writes where the program is",
+    async () => {
+      const plan = planDaemon({ ...OPTIONS, system: true, upgrades: true }, "linux");
+      const units = Object.fromEntries(
+        (plan.besides ?? []).map(({ path, content }) => [basename(path), content ?? ""]),
+      );
+      expect(Object.keys(units)).toEqual(["svc-upgrade.path", "svc-upgrade.service"]);
+      expect(units["svc-upgrade.path"]).toContain("PathChanged=/var/lib/private/svc/upgrade/order.json\n");
+      const lines = units["svc-upgrade.service"]?.split("\n") ?? [];
+      for (const line of [
+        "ExecStart=/usr/local/bin/svc upgrade-by-root /var/lib/private/svc",
+        "ReadWritePaths=/usr/local/bin",
+        "ProtectSystem=strict",
+        "PrivateNetwork=yes",
+        "RestrictAddressFamilies=AF_UNIX",
+        "NoNewPrivileges=yes",
+      ])
+        expect(lines).toContain(line);
+      expect(await verified(units)).toBe("");
+      expect(plan.install).toContainEqual(["systemctl", "enable", "--now", "svc-upgrade.path"]);
+    },
+  );
+
+  test("for the machine has no such part where somebody but root may write the program, and of a user never", () => {
+    const plan = planDaemon({ ...OPTIONS, system: true, upgrades: false }, "linux");
+    // Those of an earlier installation are removed.
+    expect(plan.besides?.map(({ content }) => content)).toEqual([null, null]);
+    expect(plan.install.flat()).not.toContain("svc-upgrade.path");
+    expect(planDaemon({ ...OPTIONS, upgrades: true }, "linux").besides).toEqual([]);
+  });
 
   test("keeps each flag one word, whatever is in it", () => {
     const flags = ["--token-file", 'a b"c\\d', "100%", "$HOME"];

@@ -65,6 +65,8 @@ test("an installed service can be queried and removed by any copy of svc", async
   expect(await asked("status")).toBe("$ systemctl status --no-pager svc.service\n");
   expect(await asked("uninstall")).toBe(`$ systemctl disable --now svc.service
 # /etc/systemd/system/svc.service is removed
+# /etc/systemd/system/svc-upgrade.path is removed
+# /etc/systemd/system/svc-upgrade.service is removed
 $ systemctl daemon-reload
 `);
 });

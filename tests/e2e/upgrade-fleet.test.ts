@@ -8,7 +8,7 @@ import { startNats } from "../nats/support";
 import { makeKey } from "../release/support";
 import { compileVersion } from "../release/versions";
 import { caller, type ServerProcess, serveBinary, until } from "../support";
-import { bootMachine, testWithSystemd, testWithSystemdAnd } from "./systemd";
+import { bootMachine, type Scope, testWithSystemd, testWithSystemdAnd } from "./systemd";
 
 /** The machines have a /tmp of their own. */
 const folder = mkdtempSync("/var/tmp/svc-test-");
@@ -72,9 +72,19 @@ async function openDesk(way: Way = "link") {
   };
 }
 
+/** Where a daemon is of a user or of the machine: its units, its folder, and the flags of `svc service`. */
+const OF = {
+  user: { units: "/root/.config/systemd/user", folder: "/root/.svc", flags: [] },
+  system: { units: "/etc/systemd/system", folder: "/var/lib/private/svc", flags: ["--system"] },
+} as const;
+
 /** A machine whose user runs version 0.1.0 as a daemon. */
-async function bootHost(...flags: string[]) {
-  const machine = await bootMachine(at("0.1.0"), "user");
+const bootHost = (...flags: string[]) => bootHostOf("user", ...flags);
+
+/** The same, or one that runs it as a daemon of its own. */
+async function bootHostOf(scope: Scope, ...flags: string[]) {
+  const of = OF[scope];
+  const machine = await bootMachine(at("0.1.0"), scope);
   const run = async (...command: string[]) => {
     const ran = await machine.run(...command);
     expect({ command, ...ran }).toMatchObject({ exitCode: 0 });
@@ -82,14 +92,14 @@ async function bootHost(...flags: string[]) {
   };
   await run("mkdir", "-p", "/opt/svc");
   await run("cp", "/usr/local/bin/svc", PROGRAM);
-  await run("rm", "-r", "/root/.config/systemd/user/svc.service.d");
+  await run("rm", "-r", `${of.units}/svc.service.d`);
   // It is there again at the same address.
   const free = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const port = `${free.port}`;
   free.stop(true);
-  await run(PROGRAM, "service", "install", "--", "--port", port, "--tls", ...flags);
-  const server = async () => JSON.parse(await run("cat", "/root/.svc/run/rest.json"));
-  const token = (await run("cat", "/root/.svc/rest_token")).trim();
+  await run(PROGRAM, "service", "install", ...of.flags, "--", "--port", port, "--tls", ...flags);
+  const server = async () => JSON.parse(await run("cat", `${of.folder}/run/rest.json`));
+  const token = (await run("cat", `${of.folder}/rest_token`)).trim();
   return {
     ...{ run, token, systemctl: machine.systemctl },
     url: async () => String((await server()).url),
@@ -101,7 +111,10 @@ async function bootHost(...flags: string[]) {
     },
     /** The rows of its audit log with this text. */
     async rows(text: string): Promise<string[]> {
-      const { rows } = JSON.parse(await run(PROGRAM, "audit", "list", "--limit", "1000", "--json"));
+      const folder = ["--config-dir", of.folder.replace("/private", "")];
+      const { rows } = JSON.parse(
+        await run(PROGRAM, "audit", "list", "--limit", "1000", "--json", ...folder),
+      );
       return rows.flatMap(({ detail }: { detail: string }) => (detail.includes(text) ? detail : []));
     },
     /** Joins a desk, over what it takes. */
@@ -162,6 +175,67 @@ testWithSystemd(
     ]);
     expect([await linked.version(), await direct.version()]).toEqual(["0.2.0", "0.2.0"]);
     expect(await direct.status()).toMatchObject({ incoming: null });
+  },
+  300_000,
+);
+
+testWithSystemd(
+  "root upgrades a daemon of the machine at the order of its desk, takes a bad release back, and takes nothing else of the daemon",
+  async () => {
+    await using desk = await openDesk();
+    await using host = await bootHostOf("system", "--rate-limit", "0");
+    const { folder: state, units } = OF.system;
+    await Bun.write(join(folder, "token"), host.token);
+    await desk.svc(
+      ...[
+        "admin",
+        "add",
+        "machine",
+        await host.url(),
+        "--token-file",
+        join(folder, "token"),
+        "--trust-first",
+      ],
+    );
+    // As a host of before has it.
+    await host.run("mv", `${units}/svc-upgrade.service`, "/root/kept");
+    expect((await host.status()).refusal).toContain("`svc service install --system`");
+    await host.run("mv", "/root/kept", `${units}/svc-upgrade.service`);
+    expect((await host.status()).refusal).toBeNull();
+
+    const bad = await desk.apply(await desk.upgrade("0.3.0"));
+    expect(bad.targets).toMatchObject([
+      { state: "failed", error: "0.3.0 was not ready within 30 s: 0.1.0 is in place again, and answers" },
+    ]);
+    expect(await host.version()).toBe("0.1.0");
+    const good = await desk.apply(await desk.upgrade("0.2.0"));
+    expect(good).toMatchObject({ state: "done", counts: { ok: 1 } });
+    expect(await host.version()).toBe("0.2.0");
+    await until("its row", async () => (await host.rows("0.1.0 -> 0.2.0: ok")).length === 1);
+    await until("the file to go", async () => (await host.status()).incoming === null);
+    expect(await host.run("stat", "--format=%U:%a", PROGRAM, `${PROGRAM}.previous`)).toBe(
+      "root:755\nroot:755\n",
+    );
+
+    // What whoever has taken over the daemon could write: the program of root's own folder, and a link to it.
+    const sha256 = "a".repeat(64);
+    const order = JSON.stringify({
+      ...{ format: 1, id: "planted", from: "0.2.0", to: "0.9.0", sha256, began: new Date(), pid: null },
+      ...{ ended: null, error: null },
+    });
+    const before = await host.run("sha256sum", PROGRAM, "/etc/passwd");
+    await host.run(
+      ...["bash", "-c"],
+      `cd ${state}/upgrade && ln -s /etc/passwd ${sha256} && ln -s /etc/passwd ${sha256}.minisig
+      chown -h --reference=. ${sha256}* && echo '${order}' > .new && chown --reference=. .new && mv .new order.json`,
+    );
+    const planted = `${sha256}.minisig of the daemon cannot be opened (ELOOP)`;
+    await until("root to refuse it", async () => (await host.status()).last?.ok === false);
+    expect(await host.status()).toMatchObject({ version: "0.2.0", last: { id: "planted", error: planted } });
+    expect(await host.run("sha256sum", PROGRAM, "/etc/passwd")).toBe(before);
+
+    await host.run(PROGRAM, "service", "uninstall", "--system");
+    expect(await host.run("ls", units)).not.toContain("svc");
   },
   300_000,
 );

@@ -2,7 +2,9 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { upgradeFiles } from "../../src/release/files";
 import { createFromDesk, type FromDeskOptions } from "../../src/release/from-desk";
+import { readOrder, writeVerdict } from "../../src/release/order";
 import type { Daemon } from "../../src/release/upgrade";
 import { temporaryFolder } from "../support";
 import { makeKey } from "./support";
@@ -10,28 +12,30 @@ import { makeKey } from "./support";
 const FILE = { target: "linux-x64", version: "0.2.0", size: 1, sha256: "0".repeat(64), signature: "" };
 
 /** A host that has the file. */
-function host(more: Partial<FromDeskOptions> = {}) {
+function host(more: Partial<FromDeskOptions> = {}, daemon: Partial<Daemon> = {}) {
   const folder = temporaryFolder();
   const place = join(folder.path, "upgrade");
   mkdirSync(place);
   writeFileSync(join(place, FILE.sha256), "x");
   const started: (readonly string[])[] = [];
   const own: Daemon = {
-    ...{ name: "the daemon", mayRestart: true, answering: () => 1, endsThis: () => false },
+    ...{ name: "the daemon", mayRestart: true, byRoot: false, answering: () => 1, endsThis: () => false },
     requireReadable() {},
     async restart() {},
     async startApart(command) {
       started.push(command);
     },
     isReady: async () => true,
+    ...daemon,
   };
+  const binary = join(folder.path, "svc");
   const fromDesk = createFromDesk({
-    ...{ folder: place, binary: join(folder.path, "svc"), version: "0.1.0", target: "linux-x64" },
+    ...{ folder: place, binary, version: "0.1.0", target: "linux-x64" },
     ...{ key: makeKey(folder.path).secret.publicKey, compiled: true, pid: 1, platform: "linux" },
     daemons: async () => [own],
     ...more,
   });
-  return { ...fromDesk, place, started, [Symbol.dispose]: () => folder[Symbol.dispose]() };
+  return { ...fromDesk, place, binary, started, [Symbol.dispose]: () => folder[Symbol.dispose]() };
 }
 
 test("of two jobs that come at once, one begins, and the other hears that it has", async () => {
@@ -61,4 +65,25 @@ test("on Windows, none begins, and a desk hears so before it sends anything", as
   expect(refusal).toBe("on Windows, a desk cannot upgrade svc: upgrade it by hand with `svc upgrade`");
   await expect(one.receive([FILE], 0, new Uint8Array(1), async () => {})).rejects.toThrow(`${refusal}`);
   await expect(one.begin([FILE], "job", async () => {})).rejects.toThrow(`${refusal}`);
+});
+
+test("a daemon that may not write the program leaves the rest to root, and removes the file once that is over", async () => {
+  using one = host({}, { mayRestart: false, byRoot: true });
+  expect((await one.status()).refusal).toBeNull();
+  await one.begin([FILE], "job", async () => {});
+  expect(one.started).toEqual([]);
+  expect(readOrder(one.place)).toMatchObject({ id: "job", sha256: FILE.sha256, ended: null });
+  one.forgetOld();
+  expect((await one.status()).incoming).toMatchObject({ complete: true });
+  mkdirSync(upgradeFiles(one.binary).folder);
+  const ended = new Date().toISOString();
+  writeVerdict(one.binary, { format: 1, id: "job", pid: 1, ended, error: "it is not signed" });
+  expect((await one.status()).last).toMatchObject({ ok: false, error: "it is not signed" });
+  one.forgetOld();
+  expect((await one.status()).incoming).toBeNull();
+});
+
+test("a host without root's part says how root installs it", async () => {
+  using one = host({}, { mayRestart: false });
+  expect((await one.status()).refusal).toContain("or once `svc service install --system`");
 });

@@ -11,6 +11,7 @@ const options: UpgradeOptions = {
     {
       name: "the daemon",
       mayRestart: true,
+      byRoot: false,
       startApart: async () => {},
       answering: () => pid,
       endsThis: () => false,

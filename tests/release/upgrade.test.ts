@@ -55,7 +55,7 @@ async function installed(
 function daemon(binary: string, ready: readonly string[]): Daemon & { readonly restarts: string[] } {
   const restarts: string[] = [];
   return {
-    ...{ name: "the daemon", mayRestart: true, restarts },
+    ...{ name: "the daemon", mayRestart: true, byRoot: false, restarts },
     answering: () => 1 + restarts.length,
     endsThis: () => false,
     startApart: async () => {},

@@ -65,7 +65,7 @@ export async function upgradableHost({ key, ready = ["0.2.0"], daemon = {}, isAl
   let pid = 1;
   let apart: Promise<void> = Promise.resolve();
   const own: Daemon = {
-    ...{ name: "the daemon", mayRestart: true },
+    ...{ name: "the daemon", mayRestart: true, byRoot: false },
     answering: () => pid,
     endsThis: () => false,
     requireReadable() {},

@@ -1,0 +1,57 @@
+/**
+ * The process of root that upgrades a daemon of the machine once that has written its order: `svc-upgrade.service` starts it.
+ */
+import { conflict, unavailable } from "../lib/errors";
+import { requireKnownFormat } from "../lib/format";
+import { configFiles } from "../lib/paths";
+import { runProgram } from "../lib/run-program";
+import { carryOutByRoot } from "../release/by-root";
+import { verifyingKey } from "../release/key";
+import type { Daemon } from "../release/upgrade";
+import { programPath, target, version } from "../version";
+
+/** How long systemctl may take, in milliseconds. */
+const ASKED_MS = 20_000;
+
+/** @param args the folder in which the daemon keeps its state. */
+export default async function upgradeByRoot([configDir = ""]: readonly string[]): Promise<void> {
+  const binary = programPath();
+  const requireReadable: Daemon["requireReadable"] = (reader) => requireKnownFormat(configDir, reader);
+  await carryOutByRoot(configFiles(configDir).upgrade, binary, async () => {
+    const key = verifyingKey(undefined);
+    if (key === null) throw unavailable("this svc has no release key");
+    const daemon = { ...(await daemonOfMachine(binary)), requireReadable };
+    return { version, target, key, daemons: [daemon], requireReadable };
+  });
+}
+
+/** The daemon of the machine as systemd knows it: its own files may say anything. */
+async function daemonOfMachine(binary: string): Promise<Omit<Daemon, "requireReadable">> {
+  const { daemonsOf } = await import("../daemon/installed");
+  const [own] = daemonsOf(binary).filter(({ user }) => user === null);
+  if (!own) throw conflict(`the daemon of the machine does not run ${binary}`);
+  return {
+    ...{ name: "the daemon of the machine", mayRestart: true, byRoot: false },
+    answering,
+    endsThis: () => false,
+    async restart() {
+      for (const line of own.restart) await runProgram(line, ASKED_MS);
+    },
+    async startApart() {
+      throw unavailable("root starts nothing apart");
+    },
+    // The program in place is what was verified. Its unit is active once it has said that it answers (Type=notify).
+    async isReady(pid) {
+      const now = answering();
+      return now !== null && now !== pid;
+    },
+  };
+}
+
+/** The main process of the unit, once that has said that it answers. */
+function answering(): number | null {
+  const line = ["systemctl", "show", "svc.service", "--property=ActiveState,MainPID"];
+  const { stdout } = Bun.spawnSync(line, { stderr: "ignore", timeout: ASKED_MS });
+  const [, pid = "0"] = /^MainPID=(\d+)$/m.exec(stdout.toString()) ?? [];
+  return /^ActiveState=active$/m.test(stdout.toString()) && pid !== "0" ? Number(pid) : null;
+}

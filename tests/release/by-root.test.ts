@@ -1,0 +1,139 @@
+/** What root takes of a daemon's order, and what it does not. */
+import { expect, test } from "bun:test";
+import {
+  chownSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { signFile } from "../../build/package/sign";
+import { readSmallFile } from "../../src/lib/files";
+import { carryOutByRoot } from "../../src/release/by-root";
+import { readState, upgradeFiles, writeState } from "../../src/release/files";
+import { lastUpgrade, readVerdict, writeOrder } from "../../src/release/order";
+import { temporaryFolder } from "../support";
+import { makeKey } from "./support";
+
+const SHA256 = "0".repeat(64);
+const PROGRAM = (version: string) =>
+  `#!/bin/sh\necho '{"version":"${version}","target":"linux-x64","format":2}'\n`;
+
+/** A host whose daemon has a signed 0.2.0 and has ordered it. */
+async function host(version = "0.2.0", signer?: ReturnType<typeof makeKey>) {
+  const folder = temporaryFolder();
+  const [state, binary, secret] = ["state", "svc", "secret"].map((name) => join(folder.path, name));
+  const place = join(`${state}`, "upgrade");
+  mkdirSync(place, { recursive: true });
+  writeFileSync(`${binary}`, PROGRAM("0.1.0"), { mode: 0o755 });
+  writeFileSync(`${secret}`, "of root");
+  const key = makeKey(folder.path);
+  const file = join(place, SHA256);
+  writeFileSync(file, PROGRAM(version));
+  await signFile((signer ?? key).secret, file, `svc ${version} linux-x64`);
+  const order = (more: object = {}) =>
+    writeOrder(place, {
+      ...{ format: 1, id: "job", from: "0.1.0", to: version, sha256: SHA256, pid: null },
+      ...{ began: new Date().toISOString(), ended: null, error: null, ...more },
+    });
+  order();
+  return {
+    ...{ place, file, order, binary: `${binary}`, secret: `${secret}`, outside: folder.path },
+    carryOut: () =>
+      carryOutByRoot(place, `${binary}`, async () => ({
+        ...{ version: "0.1.0", target: "linux-x64", key: key.secret.publicKey, daemons: [] },
+        requireReadable() {},
+      })),
+    program: () => readSmallFile(`${binary}`, 1_000),
+    last: () => lastUpgrade(place, `${binary}`, "0.1.0"),
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+const testOnLinux = test.skipIf(process.platform !== "linux");
+
+testOnLinux(
+  "a signed program takes the place of the old one, and nothing of the daemon changes",
+  async () => {
+    using one = await host();
+    const before = readdirSync(one.place);
+    await one.carryOut();
+    expect(one.last()).toMatchObject({ id: "job", ok: true, error: null });
+    expect(one.program()).toBe(PROGRAM("0.2.0"));
+    expect(readdirSync(one.place)).toEqual(before);
+    // The order is still there: it is not carried out twice.
+    writeState(one.binary, { ...Object(readState(one.binary)), id: "by hand" });
+    await one.carryOut();
+    expect(readState(one.binary)?.id).toBe("by hand");
+  },
+);
+
+testOnLinux("a host hears why root refuses: another key, or a version that is not newer", async () => {
+  using keys = temporaryFolder();
+  using other = await host("0.2.0", makeKey(keys.path));
+  await other.carryOut();
+  expect(other.last()).toMatchObject({ ok: false, error: expect.stringContaining("key") });
+  using older = await host("0.0.9");
+  await older.carryOut();
+  expect(older.last()).toMatchObject({ ok: false, error: expect.stringContaining("not newer") });
+  for (const one of [other, older]) expect(one.program()).toBe(PROGRAM("0.1.0"));
+});
+
+type Host = Awaited<ReturnType<typeof host>>;
+
+const replaced = (path: string, target: string) => {
+  rmSync(path, { recursive: true });
+  symlinkSync(target, path);
+};
+
+testOnLinux.each<[string, (one: Host) => void, string | null]>([
+  ["the file", ({ file, secret }) => replaced(file, secret), "cannot be opened (ELOOP)"],
+  ["its signature", ({ file, secret }) => replaced(`${file}.minisig`, secret), "cannot be opened (ELOOP)"],
+  ["the order", ({ place, secret }) => replaced(join(place, "order.json"), secret), null],
+])("a link in place of %s is not followed", async (_what, plant, error) => {
+  using one = await host();
+  plant(one);
+  await one.carryOut();
+  expect(readVerdict(one.binary)?.error ?? null).toEqual(error && expect.stringContaining(error));
+  expect(one.program()).toBe(PROGRAM("0.1.0"));
+  expect(readSmallFile(one.secret, 100)).toBe("of root");
+  expect(existsSync(upgradeFiles(one.binary).fresh)).toBe(false);
+});
+
+testOnLinux("a link in place of the folder is not followed", async () => {
+  using one = await host();
+  using elsewhere = await host();
+  replaced(one.place, elsewhere.place);
+  await one.carryOut();
+  expect(readVerdict(one.binary)).toBeNull();
+  expect(one.program()).toBe(PROGRAM("0.1.0"));
+});
+
+test.skipIf(process.getuid?.() !== 0 || process.platform !== "linux")(
+  "a second name of a file that is somebody else's is refused",
+  async () => {
+    using one = await host();
+    rmSync(`${one.file}.minisig`);
+    linkSync(one.secret, `${one.file}.minisig`);
+    for (const path of [one.place, join(one.place, "order.json"), one.file]) chownSync(path, 4_242, 4_242);
+    await one.carryOut();
+    expect(one.last()?.error).toContain("is not a regular file of the daemon");
+  },
+);
+
+testOnLinux.each([
+  ["names another folder", { sha256: "../../secret" }],
+  ["has an id that is no id", { id: "a\nb" }],
+  ["is of long ago", { began: "2026-01-01T00:00:00.000Z" }],
+  ["is over", { ended: new Date().toISOString() }],
+])("an order that %s is none", async (_what, more) => {
+  using one = await host();
+  one.order(more);
+  await one.carryOut();
+  expect(readVerdict(one.binary)).toBeNull();
+  expect(one.program()).toBe(PROGRAM("0.1.0"));
+});
