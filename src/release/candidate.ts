@@ -3,7 +3,17 @@
  *
  * The promise: nothing of it runs before its signature, its target and its version have been accepted.
  */
-import { chmodSync, chownSync, copyFileSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import * as v from "valibot";
 import { badInput, conflict, messageOf, rejected, systemCode } from "../lib/errors";
 import type { Reader } from "../lib/format";
@@ -116,9 +126,33 @@ function copyProgram(binary: string, file: string, fresh: string): void {
     throw badInput(`${file} is too large: expected at most ${MAX_BINARY_BYTES} bytes`);
   const { uid, gid } = statSync(binary);
   rmSync(fresh, { force: true });
-  copyFileSync(file, fresh);
-  chmodSync(fresh, 0o700);
+  copyAlone(file, fresh);
   if (process.getuid?.() === 0) chownSync(fresh, uid, gid);
+}
+
+/** How much is read and written at a time, in bytes. */
+const PART_BYTES = 1_048_576;
+
+/**
+ * Copies `from` to the new file `to`, which nobody else may open at any time: a copy of the system's own has the mode of `from` for a
+ * moment, and who opened it then could change what has been verified.
+ */
+function copyAlone(from: string, to: string): void {
+  const source = openSync(from, "r");
+  const copy = openSync(to, "wx", 0o700);
+  try {
+    const part = Buffer.alloc(PART_BYTES);
+    for (let total = 0; ; ) {
+      const bytes = readSync(source, part);
+      if (bytes === 0) return;
+      total += bytes;
+      if (total > MAX_BINARY_BYTES) throw badInput(`${from} grew while it was copied`);
+      for (let written = 0; written < bytes; ) written += writeSync(copy, part, written, bytes - written);
+    }
+  } finally {
+    closeSync(copy);
+    closeSync(source);
+  }
 }
 
 /**

@@ -20,6 +20,8 @@ export default async function upgradeByRoot([configDir = ""]: readonly string[])
   await carryOutByRoot(configFiles(configDir).upgrade, binary, async () => {
     const key = verifyingKey(undefined);
     if (key === null) throw unavailable("this svc has no release key");
+    // Without it, nothing would be started anew, nor looked at afterwards.
+    if (answering() === null) throw unavailable("systemd does not say that the daemon of the machine runs");
     const daemon = { ...(await daemonOfMachine(binary)), requireReadable };
     return { version, target, key, daemons: [daemon], requireReadable };
   });

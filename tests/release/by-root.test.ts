@@ -1,6 +1,7 @@
 /** What root takes of a daemon's order, and what it does not. */
 import { expect, test } from "bun:test";
 import {
+  chmodSync,
   chownSync,
   existsSync,
   linkSync,
@@ -16,7 +17,7 @@ import { readSmallFile } from "../../src/lib/files";
 import { carryOutByRoot } from "../../src/release/by-root";
 import { readState, upgradeFiles, writeState } from "../../src/release/files";
 import { lastUpgrade, readVerdict, writeOrder } from "../../src/release/order";
-import { temporaryFolder } from "../support";
+import { follow, temporaryFolder } from "../support";
 import { makeKey } from "./support";
 
 const SHA256 = "0".repeat(64);
@@ -42,7 +43,7 @@ async function host(version = "0.2.0", signer?: ReturnType<typeof makeKey>) {
     });
   order();
   return {
-    ...{ place, file, order, binary: `${binary}`, secret: `${secret}`, outside: folder.path },
+    ...{ place, file, order, key, binary: `${binary}`, secret: `${secret}`, outside: folder.path },
     carryOut: () =>
       carryOutByRoot(place, `${binary}`, async () => ({
         ...{ version: "0.1.0", target: "linux-x64", key: key.secret.publicKey, daemons: [] },
@@ -82,6 +83,38 @@ testOnLinux("a host hears why root refuses: another key, or a version that is no
   expect(older.last()).toMatchObject({ ok: false, error: expect.stringContaining("not newer") });
   for (const one of [other, older]) expect(one.program()).toBe(PROGRAM("0.1.0"));
 });
+
+testOnLinux(
+  "nobody else may open root's copy at any time, whatever mode the file of the daemon has",
+  async () => {
+    using one = await host();
+    // So large that the copy takes a while.
+    await Bun.write(one.file, `${PROGRAM("0.2.0")}exit\n${"#".repeat(100_000_000)}\n`);
+    await signFile(one.key.secret, one.file, "svc 0.2.0 linux-x64");
+    chmodSync(one.file, 0o666);
+    const { fresh } = upgradeFiles(one.binary);
+    const looks = `let seen = 0, open = 0;
+    console.log("looks");
+    process.stdin.on("data", () => { console.log(JSON.stringify({ seen: seen > 0, open })); process.exit(); });
+    const look = () => {
+      for (let nth = 0; nth < 1000; nth++) {
+        const found = require("node:fs").lstatSync(${JSON.stringify(fresh)}, { throwIfNoEntry: false });
+        if (found?.size < 100_000_000) { seen++; if (found.mode & 0o066) open++; }
+      }
+      setImmediate(look);
+    };
+    look();`;
+    const watcher = Bun.spawn([process.execPath, "-e", looks], { stdio: ["pipe", "pipe", "inherit"] });
+    const said = follow(watcher.stdout);
+    await said.says("looks");
+    await one.carryOut();
+    watcher.stdin.write("end");
+    watcher.stdin.end();
+    await watcher.exited;
+    expect(one.last()).toMatchObject({ ok: true });
+    expect(JSON.parse(said.text().trim().split("\n").at(-1) ?? "")).toEqual({ seen: true, open: 0 });
+  },
+);
 
 type Host = Awaited<ReturnType<typeof host>>;
 
