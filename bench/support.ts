@@ -185,10 +185,11 @@ export function check(
 /** The token of {@link startSvc}. */
 export const TOKEN = "bench-token-0123456789";
 
-/** `svc serve` compiled, on a free port and `configDir`, with the rate off; `flags` come after. */
+/** `svc serve` compiled, on a free port and `configDir`, with no limit that one client of a bench would meet; `flags` come after. */
 export function startSvc(configDir: string, ...flags: string[]): Promise<Server> {
-  const serve = [BINARY, "serve", "--json", "--port", "0", "--rate-limit", "0", "--config-dir", configDir];
-  return startServer([...serve, ...flags], { SVC_TOKEN: TOKEN });
+  const serve = [BINARY, "serve", "--json", "--port", "0", "--config-dir", configDir];
+  const unlimited = ["--rate-limit", "0", "--max-client-connections", "1000"];
+  return startServer([...serve, ...unlimited, ...flags], { SVC_TOKEN: TOKEN });
 }
 
 /** Resident memory of a process in bytes (proc_pid_status(5), VmRSS); NaN where there is no /proc. */
