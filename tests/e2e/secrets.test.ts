@@ -1,6 +1,6 @@
 /** One run of everything that knows a secret: none is in a command line, a log, an audit row, an error, an address or another file. */
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { follow, installBinary, post, until } from "../support";
 
@@ -118,9 +118,8 @@ test("a full run leaves no secret where others can read it", async () => {
       (await ask(owner, "/metrics")).text,
       (await ask(owner, "/config/list")).text,
     );
-    await until("the note of its use", () =>
-      readFileSync(join(svc.configDir, "token_use.json")).includes("anna"),
-    );
+    const uses = join(svc.configDir, "token_use.json");
+    await until("the note of its use", () => existsSync(uses) && readFileSync(uses).includes("anna"));
   } finally {
     server.kill();
     await server.exited;
