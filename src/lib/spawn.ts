@@ -50,3 +50,15 @@ export function spawn<
   const env = childEnvironment(options.env ?? process.env);
   return Bun.spawn([...command], { windowsHide: true, ...options, env });
 }
+
+/**
+ * What a program prints, for a process that does nothing else meanwhile.
+ *
+ * @param timeoutMs it is ended then; what it has printed counts.
+ * @throws the system error when it cannot be started.
+ */
+export function printedBy(command: readonly string[], timeoutMs: number): string {
+  const env = childEnvironment(process.env);
+  const { stdout } = Bun.spawnSync([...command], { env, stderr: "ignore", timeout: timeoutMs });
+  return stdout.toString();
+}

@@ -5,6 +5,7 @@ import { conflict, unavailable } from "../lib/errors";
 import { requireKnownFormat } from "../lib/format";
 import { configFiles } from "../lib/paths";
 import { runProgram } from "../lib/run-program";
+import { printedBy } from "../lib/spawn";
 import { carryOutByRoot } from "../release/by-root";
 import { verifyingKey } from "../release/key";
 import type { Daemon } from "../release/upgrade";
@@ -53,7 +54,7 @@ async function daemonOfMachine(binary: string): Promise<Omit<Daemon, "requireRea
 /** The main process of the unit, once that has said that it answers. */
 function answering(): number | null {
   const line = ["systemctl", "show", "svc.service", "--property=ActiveState,MainPID"];
-  const { stdout } = Bun.spawnSync(line, { stderr: "ignore", timeout: ASKED_MS });
-  const [, pid = "0"] = /^MainPID=(\d+)$/m.exec(stdout.toString()) ?? [];
-  return /^ActiveState=active$/m.test(stdout.toString()) && pid !== "0" ? Number(pid) : null;
+  const printed = printedBy(line, ASKED_MS);
+  const [, pid = "0"] = /^MainPID=(\d+)$/m.exec(printed) ?? [];
+  return /^ActiveState=active$/m.test(printed) && pid !== "0" ? Number(pid) : null;
 }
