@@ -32,7 +32,7 @@ class DefaultJsonSchemaValidator {
 }
 export { DefaultJsonSchemaValidator, process };`;
 
-/** Its inner parser, which each start loads, and beside it what yargs prints with, which hardly any start needs. */
+/** Every start loads the inner parser of yargs. This file also exports what yargs prints with, which few starts need. */
 const YARGS_HELPERS = endOfPath("yargs/helpers/helpers.mjs");
 
 /** Leaves it out of a build. */

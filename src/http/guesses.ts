@@ -41,7 +41,7 @@ export function createGuesses() {
     /**
      * Counts a guess of a client that is not locked out.
      *
-     * @returns undefined; with {@link MAX_LOCKED} clients locked out, until when this one is to be refused as if it were, too.
+     * @returns undefined, mostly. While {@link MAX_LOCKED} clients are locked out, no other can be: then until when to refuse this one.
      */
     count(client: string, now: number): number | undefined {
       const recent = recentOf(client, now);

@@ -42,7 +42,7 @@ export async function carryOutByRoot(
   using given = openFolder(folder);
   const order = given && readTaken(given);
   if (!given || !order || readVerdict(binary)?.id === order.id) return;
-  // By then, the host has told its desk that nobody has.
+  // Nobody has taken an order that is this old: the host has already reported it as failed.
   if (Math.abs(Date.now() - Date.parse(order.began)) > START_MS) return;
   const { id, sha256 } = order;
   const note = (ended: string | null, error: string | null) =>

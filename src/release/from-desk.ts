@@ -22,7 +22,7 @@ export interface HostStatus {
   readonly refusal: string | null;
   /** The file that is on its way; null where none is. */
   readonly incoming: Received | null;
-  /** The newest upgrade that a desk has had begun; null where there was none. */
+  /** The newest upgrade that a desk has ordered; null where there was none. */
   readonly last: LastUpgrade | null;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The newest upgrade that a desk has had begun here, and what became of it: it outlives the server that was told to.
+ * The newest upgrade that a desk has ordered here, and what became of it. It is on disk, since the server that takes the order is restarted.
  */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

@@ -35,7 +35,7 @@ export const HOST_STATUS = v.object({
   refusal: v.nullable(v.string()),
   /** The file that is on its way; null where none is. */
   incoming: v.nullable(RECEIVED),
-  /** The newest upgrade that a desk has had begun; null where there was none. */
+  /** The newest upgrade that a desk has ordered; null where there was none. */
   last: v.nullable(LAST_UPGRADE),
 });
 
