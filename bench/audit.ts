@@ -45,10 +45,11 @@ async function served(): Promise<Figure> {
   await using on = await startSvc(audited.path);
   await using off = await startSvc(unaudited.path, "--no-audit");
   const load = { headers: { authorization: `Bearer ${TOKEN}` } };
-  const { connections, ratio, subject, baseline } = await worst((connections) =>
+  const { connections, ratio, subject, baseline } = await worst((connections, rounds) =>
     paired(
       () => requestsPerSecond(`${on.url}/inspector/summary`, { ...load, connections, seconds: 1 }),
       () => requestsPerSecond(`${off.url}/inspector/summary`, { ...load, connections, seconds: 1 }),
+      rounds,
     ),
   );
   return {

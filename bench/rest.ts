@@ -71,10 +71,11 @@ async function against(
   const sent = Object.fromEntries([...answer.headers].filter(([name]) => !SENT_BY_BUN.has(name)));
   const env = { BARE_BODY: await answer.text(), BARE_HEADERS: JSON.stringify(sent) };
   await using baseline = await startServer([bare], env);
-  const { connections, ratio, ...rates } = await worst((connections) =>
+  const { connections, ratio, ...rates } = await worst((connections, rounds) =>
     paired(
       () => requestsPerSecond(svc.url + path, { headers, connections, seconds: 1 }),
       () => requestsPerSecond(baseline.url + path, { headers, connections, seconds: 1 }),
+      rounds,
     ),
   );
   const detail = `${Math.round(rates.subject)} / ${Math.round(rates.baseline)} requests/s, ${connections} connections`;

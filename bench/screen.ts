@@ -1,6 +1,6 @@
 /**
  * The live screen beside Debian's x11vnc 0.9.16 with websockify: noVNC in Chromium looks at the same display of 1920x1080
- * through either, in turns of one run. Only the server whose turn it is runs.
+ * through either, one after the other. Only the server whose turn it is runs.
  *
  * Both sides' processor time is that of all processes that a browser needs: x11vnc answers no WebSocket (its libvncserver as Debian
  * builds it ends the connection), so websockify counts. What x11vnc alone took stands beside it.
@@ -25,7 +25,6 @@ import { type Scene, type Stage, startStage, startViewer, type Viewer } from "./
 import { type Figure, healthDuring, median, p99, startDisplay, temporaryFolder } from "./support";
 
 const PROGRAMS = ["Xvfb", "xterm", "chromium", "x11vnc", "websockify"];
-const TURNS = Number(process.env.SCREEN_TURNS ?? 3);
 const VIEWERS = 10;
 /** How long nothing moves before what a viewer costs at rest is looked at, in milliseconds. */
 const QUIET_MS = 8_000;
@@ -40,12 +39,8 @@ export async function bench(): Promise<Figure[]> {
   await using stage = await startStage(display.name);
   await using viewer = await startViewer();
   using configDir = temporaryFolder();
-  const ours: Seen[][] = [];
-  const theirs: Seen[][] = [];
-  for (let turn = 0; turn < TURNS; turn++) {
-    ours.push(await takeTurn(() => startSvcScreen(display.name, join(configDir.path, "svc")), stage, viewer));
-    theirs.push(await takeTurn(() => startX11vnc(display.name), stage, viewer));
-  }
+  const ours = await takeTurn(() => startSvcScreen(display.name, join(configDir.path, "svc")), stage, viewer);
+  const theirs = await takeTurn(() => startX11vnc(display.name), stage, viewer);
   await using svc = await startSvcScreen(display.name, join(configDir.path, "svc"));
   return [
     ...compare(ours, theirs),
@@ -55,15 +50,14 @@ export async function bench(): Promise<Figure[]> {
   ];
 }
 
-/** The figures of all turns: medians. */
-function compare(ours: readonly Seen[][], theirs: readonly Seen[][]): Figure[] {
-  const middle = (turns: readonly Seen[][], scene: Scene, what: keyof Seen) =>
-    median(turns.map((seen) => seen[SCENES.indexOf(scene)]?.[what] ?? Number.NaN));
+function compare(ours: readonly Seen[], theirs: readonly Seen[]): Figure[] {
+  const of = (seen: readonly Seen[], scene: Scene, what: keyof Seen) =>
+    seen[SCENES.indexOf(scene)]?.[what] ?? Number.NaN;
   const rate = (scene: Scene, name: string, goal: Figure["goal"]): Figure => {
     const [fps, drawn, other] = [
-      middle(ours, scene, "fps"),
-      middle(ours, scene, "drawnFps"),
-      middle(theirs, scene, "fps"),
+      of(ours, scene, "fps"),
+      of(ours, scene, "drawnFps"),
+      of(theirs, scene, "fps"),
     ];
     const detail = `${fps.toFixed(1)} / ${drawn.toFixed(1)} a second (x11vnc ${other.toFixed(1)})`;
     return {
@@ -74,14 +68,14 @@ function compare(ours: readonly Seen[][], theirs: readonly Seen[][]): Figure[] {
     };
   };
   const delay = (scene: Scene, name: string, limit: number): Figure => {
-    const [p50, p95] = [middle(ours, scene, "keyP50"), middle(ours, scene, "keyP95")];
-    const [otherP50, otherP95] = [middle(theirs, scene, "keyP50"), middle(theirs, scene, "keyP95")];
+    const [p50, p95] = [of(ours, scene, "keyP50"), of(ours, scene, "keyP95")];
+    const [otherP50, otherP95] = [of(theirs, scene, "keyP50"), of(theirs, scene, "keyP95")];
     const detail = `${p95.toFixed(1)} / ${limit} ms, p50 ${p50.toFixed(1)} (x11vnc ${otherP95.toFixed(1)}, p50 ${otherP50.toFixed(1)})`;
     return { name: `live screen: key to canvas (p95) ${name}`, ratio: p95 / limit, goal: "<= 1", detail };
   };
   const cost = (scene: Scene, name: string): Figure => {
-    const each = (turns: readonly Seen[][], what: "processor" | "alone" = "processor") =>
-      (middle(turns, scene, what) * 10) / middle(turns, scene, "fps");
+    const each = (seen: readonly Seen[], what: "processor" | "alone" = "processor") =>
+      (of(seen, scene, what) * 10) / of(seen, scene, "fps");
     const detail = `${each(ours).toFixed(1)} / ${each(theirs).toFixed(1)} ms of a processor (x11vnc without websockify ${each(theirs, "alone").toFixed(1)})`;
     return {
       name: `live screen: processor time per picture, ${name}, against x11vnc`,
@@ -91,7 +85,7 @@ function compare(ours: readonly Seen[][], theirs: readonly Seen[][]): Figure[] {
     };
   };
   const median50 = (scene: Scene, name: string): Figure => {
-    const [mine, other] = [middle(ours, scene, "keyP50"), middle(theirs, scene, "keyP50")];
+    const [mine, other] = [of(ours, scene, "keyP50"), of(theirs, scene, "keyP50")];
     const detail = `${mine.toFixed(1)} / ${other.toFixed(1)} ms`;
     return {
       name: `live screen: key to canvas (p50) ${name}, against x11vnc`,
