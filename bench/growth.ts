@@ -13,16 +13,7 @@ import { addressOf } from "./programs/sim-seed";
 import { processorMs, startSvcScreen } from "./screen/rivals";
 import { openSink } from "./screen/sink";
 import { startStage } from "./screen/watch";
-import {
-  BINARY,
-  type Figure,
-  median,
-  startDisplay,
-  startServer,
-  startSvc,
-  TOKEN,
-  temporaryFolder,
-} from "./support";
+import { BINARY, type Figure, startDisplay, startServer, startSvc, TOKEN, temporaryFolder } from "./support";
 
 /** The cost at a size. */
 interface Point {
@@ -31,8 +22,6 @@ interface Point {
 }
 
 const GOAL = "<= 1.15";
-/** How often each size is measured; the median counts. */
-const TIMES = 3;
 
 export async function bench(): Promise<Figure[]> {
   if (process.platform !== "linux") return [];
@@ -44,11 +33,7 @@ const doubled = (least: number) => [1, 2, 4, 8].map((factor) => factor * least);
 
 async function at(sizes: readonly number[], cost: (size: number) => Promise<number>): Promise<Point[]> {
   const points: Point[] = [];
-  for (const size of sizes) {
-    const found: number[] = [];
-    for (let time = 0; time < TIMES; time++) found.push(await cost(size));
-    points.push({ size, cost: median(found) });
-  }
+  for (const size of sizes) points.push({ size, cost: await cost(size) });
   return points;
 }
 
