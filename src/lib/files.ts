@@ -167,11 +167,12 @@ export function syncFolder(path: string): void {
  * The text of the regular file at `path`; undefined where it has more than `maxBytes`, or something else is there: a pipe would
  * have its reader wait.
  *
+ * @param flags more of open(2): with `O_NOFOLLOW`, a link there is an error (`ELOOP`).
  * @throws the system error where it cannot be read.
  */
-export function readSmallFile(path: string, maxBytes: number): string | undefined {
+export function readSmallFile(path: string, maxBytes: number, flags = 0): string | undefined {
   // Windows has no O_NONBLOCK.
-  const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | flags);
   try {
     const found = fstatSync(fd);
     if (!found.isFile() || found.size > maxBytes) return undefined;

@@ -4,6 +4,7 @@
  * A release that only adds something counts `FORMAT` up; one whose folder or databases an earlier svc would misread sets `NEEDS` to the same
  * number, which that svc compares with its own `FORMAT` before it uses anything.
  */
+import { constants } from "node:fs";
 import * as v from "valibot";
 import { version } from "../version";
 import { conflict, systemCode } from "./errors";
@@ -32,6 +33,12 @@ type FolderFormat = Readonly<Pick<v.InferOutput<typeof FILE>, "format" | "needs"
 /** Many times what svc writes. */
 const MAX_BYTES = 65_536;
 
+/** Root reads the folder of a daemon, which could put a link there to what only root may open. Windows has no such flag. */
+const NO_LINK = constants.O_NOFOLLOW ?? 0;
+
+/** What open(2) fails with where something else than a file is there, which svc has not written. */
+const OTHERS = ["EISDIR", "ELOOP"];
+
 const FIRST: FolderFormat = { format: 1, needs: 1, svc: "0.1.0" };
 
 /** The text of the file for a folder of this svc. */
@@ -43,11 +50,11 @@ export function formatOf(configDir: string): FolderFormat {
   const path = configFiles(configDir).format;
   let text: string | undefined;
   try {
-    text = readSmallFile(path, MAX_BYTES);
+    text = readSmallFile(path, MAX_BYTES, NO_LINK);
   } catch (error) {
-    const code = systemCode(error);
+    const code = systemCode(error) ?? "";
     if (code === "ENOENT" || code === "ENOTDIR") return FIRST;
-    if (code !== "EISDIR") throw error;
+    if (!OTHERS.includes(code)) throw error;
   }
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), FILE), text);
   if (parsed.success) return parsed.output;

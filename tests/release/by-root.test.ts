@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import { signFile } from "../../build/package/sign";
 import { readSmallFile } from "../../src/lib/files";
+import { formatText, requireKnownFormat } from "../../src/lib/format";
 import { carryOutByRoot } from "../../src/release/by-root";
 import { readState, upgradeFiles, writeState } from "../../src/release/files";
 import { lastUpgrade, readVerdict, writeOrder } from "../../src/release/order";
@@ -27,11 +28,13 @@ const PROGRAM = (version: string) =>
 /** A host whose daemon has a signed 0.2.0 and has ordered it. */
 async function host(version = "0.2.0", signer?: ReturnType<typeof makeKey>) {
   const folder = temporaryFolder();
-  const [state, binary, secret] = ["state", "svc", "secret"].map((name) => join(folder.path, name));
-  const place = join(`${state}`, "upgrade");
+  const state = join(folder.path, "state");
+  const [binary, secret] = ["svc", "secret"].map((name) => join(folder.path, name));
+  const place = join(state, "upgrade");
   mkdirSync(place, { recursive: true });
   writeFileSync(`${binary}`, PROGRAM("0.1.0"), { mode: 0o755 });
   writeFileSync(`${secret}`, "of root");
+  writeFileSync(join(state, "format.json"), formatText());
   const key = makeKey(folder.path);
   const file = join(place, SHA256);
   writeFileSync(file, PROGRAM(version));
@@ -43,11 +46,11 @@ async function host(version = "0.2.0", signer?: ReturnType<typeof makeKey>) {
     });
   order();
   return {
-    ...{ place, file, order, key, binary: `${binary}`, secret: `${secret}`, outside: folder.path },
+    ...{ state, place, file, order, key, binary: `${binary}`, secret: `${secret}`, outside: folder.path },
     carryOut: () =>
       carryOutByRoot(place, `${binary}`, async () => ({
         ...{ version: "0.1.0", target: "linux-x64", key: key.secret.publicKey, daemons: [] },
-        requireReadable() {},
+        requireReadable: (reader) => requireKnownFormat(state, reader),
       })),
     program: () => readSmallFile(`${binary}`, 1_000),
     last: () => lastUpgrade(place, `${binary}`, "0.1.0"),
@@ -123,10 +126,18 @@ const replaced = (path: string, target: string) => {
   symlinkSync(target, path);
 };
 
+const plantFormat = ({ state, outside }: Host) => {
+  const format = join(outside, "format");
+  writeFileSync(format, formatText());
+  replaced(join(state, "format.json"), format);
+};
+
 testOnLinux.each<[string, (one: Host) => void, string | null]>([
   ["the file", ({ file, secret }) => replaced(file, secret), "cannot be opened (ELOOP)"],
   ["its signature", ({ file, secret }) => replaced(`${file}.minisig`, secret), "cannot be opened (ELOOP)"],
   ["the order", ({ place, secret }) => replaced(join(place, "order.json"), secret), null],
+  // What it leads to would do.
+  ["the format of the folder", plantFormat, "format.json is not what svc writes there"],
 ])("a link in place of %s is not followed", async (_what, plant, error) => {
   using one = await host();
   plant(one);
