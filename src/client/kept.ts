@@ -14,7 +14,8 @@ const MAX_AGE_MS = 10 * 60_000;
 
 export type Kept = ReturnType<typeof createKept>;
 
-export function createKept(most = keptOf(descriptorLimit())) {
+/** @param most how many there may be now. */
+export function createKept(most = withinLimit()) {
   const lines = new Map<string, { readonly line: Line; readonly since: number }>();
   let timer: Timer | undefined;
   let isStopped = false;
@@ -44,7 +45,7 @@ export function createKept(most = keptOf(descriptorLimit())) {
     give(key: string, line: Line): void {
       drop(key);
       const now = performance.now();
-      if (isStopped || !line.isFree() || lines.size >= most || now - line.since > MAX_AGE_MS) {
+      if (isStopped || !line.isFree() || lines.size >= most() || now - line.since > MAX_AGE_MS) {
         line.close();
         return;
       }
@@ -58,4 +59,9 @@ export function createKept(most = keptOf(descriptorLimit())) {
       for (const key of lines.keys()) drop(key);
     },
   };
+}
+
+function withinLimit(): () => number {
+  const limit = descriptorLimit();
+  return () => keptOf(limit);
 }

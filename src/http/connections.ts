@@ -7,7 +7,7 @@
  * by trying to accept again and again. Not on Windows, where a socket is no file descriptor.
  */
 import { deadline } from "../lib/deadline";
-import { descriptorLimit, keptOf, openDescriptors, outgoingOf } from "../lib/descriptors";
+import { descriptorLimit, keepForServer, openDescriptors } from "../lib/descriptors";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { createSocketTable, type Peer } from "../lib/socket-table";
@@ -79,14 +79,6 @@ const FEW = 64;
 /** Accepted connections that are remembered while there are so few; with more, those that have gone are forgotten. */
 const MAX_REMEMBERED = 8_192;
 
-/** Descriptors that are left to everything but connections to this server and to others. */
-const RESERVE = 64;
-const LEAST = 16;
-
-/** `max`, or as many connections as the descriptors allow. */
-export const withinDescriptors = (max: number, limit = descriptorLimit()): number =>
-  Math.min(max, Math.max(LEAST, limit - outgoingOf(limit) - keptOf(limit) - RESERVE));
-
 export interface ConnectionParts {
   readonly limits: ConnectionLimits;
   readonly clients: ClientResolver;
@@ -118,6 +110,7 @@ export function createConnections({ limits, clients, log, refused }: ConnectionP
     watch(port: number): () => void {
       if (process.platform === "win32") return () => {};
       const stopped = new AbortController();
+      const giveBack = keepForServer(limits.total);
       const table = createSocketTable(port, describe);
       const reportRefused = createReport(limits, log);
       const few = Math.min(FEW, limits.client, limits.total);
@@ -161,7 +154,10 @@ export function createConnections({ limits, clients, log, refused }: ConnectionP
         }
       };
       void keepLooking();
-      return () => stopped.abort();
+      return () => {
+        stopped.abort();
+        giveBack();
+      };
     },
   };
 }

@@ -19,17 +19,44 @@ export function descriptorLimit(): number {
   }
 }
 
-/** The most connections to other servers, where the limit of open files allows it. */
+/** Descriptors that are left to everything but connections. */
+const RESERVE = 64;
+
+/** The most connections to other servers that are in use, where the limit of open files allows it. */
 const MAX_OUTGOING = 4_096;
 
-/** The most of them that wait for the next request, beside those. */
+/** Of connections that wait for the next request to another server: the most, and those whose place nothing else takes. */
 const MAX_KEPT = 10_000;
+const SURE_KEPT = 512;
+
+/** So many connections to this server are taken however few descriptors there are. */
+const LEAST = 16;
 
 /** How many of so many descriptors are for connections to other servers that are in use. */
 export const outgoingOf = (limit: number): number => Math.min(MAX_OUTGOING, Math.floor(limit / 4));
 
-/** How many are for those that wait for the next request. What both leave is for connections to this server. */
-export const keptOf = (limit: number): number => Math.min(MAX_KEPT, Math.floor(limit / 4));
+const sureKeptOf = (limit: number) => Math.min(SURE_KEPT, Math.floor(limit / 4));
+
+/** `max` connections to this server, or as many as the descriptors allow. */
+export const withinDescriptors = (max: number, limit = descriptorLimit()): number =>
+  Math.min(max, Math.max(LEAST, limit - outgoingOf(limit) - sureKeptOf(limit) - RESERVE));
+
+/** How many connections the servers of this process take: the limit of open files is the process's, so no service owns them. */
+let served = 0;
+
+/** Keeps descriptors for so many connections to a server of this process. @returns a function that gives them back. */
+export function keepForServer(connections: number): () => void {
+  let held = connections;
+  served += held;
+  return () => {
+    served -= held;
+    held = 0;
+  };
+}
+
+/** How many are for connections to other servers that wait for the next request: what all others leave. */
+export const keptOf = (limit: number): number =>
+  Math.max(sureKeptOf(limit), Math.min(MAX_KEPT, limit - outgoingOf(limit) - served - RESERVE));
 
 /** Names the descriptors of this process; macOS has no /proc. */
 const FOLDER = process.platform === "linux" ? "/proc/self/fd" : "/dev/fd";

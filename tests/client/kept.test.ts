@@ -62,7 +62,7 @@ test("one that failed is not left", async () => {
 test("there are no more than the most", async () => {
   await using first = await counting();
   await using second = await counting();
-  const kept = createKept(1);
+  const kept = createKept(() => 1);
   for (const { url } of [first, second, first, second]) {
     using carrier = connectionTo({ url, token: "t", trust: { kind: "system" }, kept });
     await carrier.ask(GET, limits());

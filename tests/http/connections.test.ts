@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { type Connection, overLimits, withinDescriptors } from "../../src/http/connections";
+import { type Connection, overLimits } from "../../src/http/connections";
+import { keptOf, withinDescriptors } from "../../src/lib/descriptors";
 import { TOKEN, testServer, until } from "../support";
 
 /** Connections as `overLimits` takes them: `a` of client a, `A` the same with a token, `-` of a proxy. */
@@ -36,8 +37,20 @@ test("in total, one client's first connection goes before another's second", () 
 test("connections may have what files and connections to others leave of the file descriptors", () => {
   expect(withinDescriptors(4_096, 1_024)).toBe(448);
   expect(withinDescriptors(4_096, 20)).toBe(16);
-  expect(withinDescriptors(100_000, 20_000)).toBe(10_840);
+  expect(withinDescriptors(100_000, 20_000)).toBe(15_328);
   expect(withinDescriptors(4_096, 1_000_000)).toBe(4_096);
+});
+
+test("connections to others that wait get what a server leaves, and always a few", async () => {
+  const before = keptOf(10_000);
+  {
+    await using _ = await testServer({ max_connections: 1_000 });
+    expect(keptOf(10_000)).toBe(before - 1_000);
+  }
+  expect(keptOf(10_000)).toBe(before);
+  await using _ = await testServer({ max_connections: 100_000 });
+  expect(keptOf(10_000)).toBe(512);
+  expect(keptOf(1_024)).toBe(256);
 });
 
 /** Connections to `url`, each after it has sent `text`; they are destroyed when the scope ends. */
