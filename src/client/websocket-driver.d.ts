@@ -2,7 +2,7 @@
 declare module "websocket-driver" {
   import type { EventEmitter } from "node:events";
 
-  interface Client extends EventEmitter {
+  export interface Client extends EventEmitter {
     /** Of the response, once there is one. */
     readonly statusCode?: number;
     /** What it writes is sent to the other end. */

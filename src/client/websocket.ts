@@ -8,6 +8,7 @@ import driver from "websocket-driver";
 import { printable } from "../lib/sanitize";
 import { RemoteError, type RemoteServer } from "./carrier";
 import { CLOSED, dial, dialError } from "./dial";
+import { readWebSocket } from "./handshake";
 
 /** The largest message of a WebSocket, in bytes: a server puts all that waits into one. */
 const MAX_MESSAGE_BYTES = 64 * 1_048_576;
@@ -39,7 +40,8 @@ export function openWebSocket(
   let isOpen = false;
   const socket = dial(url, server, () => {
     socket.setNoDelay(true);
-    socket.on("data", (bytes: Buffer) => protocol.parse(bytes)).on("drain", drained);
+    readWebSocket(socket, protocol);
+    socket.on("drain", drained);
     protocol.start();
   });
   let waiting: (() => void) | undefined;

@@ -7,6 +7,7 @@ import type { Socket } from "node:net";
 import driver from "websocket-driver";
 import type { RemoteServer } from "../client/carrier";
 import { CLOSED, dial, dialError } from "../client/dial";
+import { readWebSocket } from "../client/handshake";
 import { MAX_MESSAGE_BYTES, MAX_UNSENT_BYTES } from "../core/socket";
 import { PROTOCOL, UNSENT_BYTES } from "./frames";
 
@@ -47,7 +48,8 @@ export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, 
   const socket: Socket = dial(url, server, (found) => {
     pin = found;
     socket.setNoDelay(true);
-    socket.on("data", (bytes: Buffer) => protocol.parse(bytes)).on("drain", wake);
+    readWebSocket(socket, protocol);
+    socket.on("drain", wake);
     protocol.start();
   });
   socket
