@@ -15,6 +15,8 @@ const QUEUED_MS = [50, 100, 200];
 /** How many round trips the shortest is one of: another way may be longer. */
 const REMEMBERED = 32;
 
+export type Gauge = ReturnType<typeof createGauge>;
+
 /** @param clock the time, in milliseconds. */
 export function createGauge(clock = () => performance.now()) {
   /** Fences that were not answered, the oldest first. */
