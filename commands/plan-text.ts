@@ -6,7 +6,8 @@ import type { GlobalFlags } from "../src/cli/subcommand";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
 import { durationText } from "../src/lib/units";
-import type { cancelPlan, showPlan } from "../src/plans/operations";
+import type { cancelPlan } from "../src/plans/operations/change";
+import type { showPlan } from "../src/plans/operations/look";
 
 export type Summary = v.InferOutput<typeof cancelPlan.output>;
 export type Review = v.InferOutput<typeof showPlan.output>;

@@ -9,18 +9,10 @@ import { createProgress } from "../src/lib/progress";
 import { findRunningServer } from "../src/lib/running-server";
 import { printable } from "../src/lib/sanitize";
 import { terminated } from "../src/lib/signals";
-import {
-  adoptPlan,
-  applyPlan,
-  cancelPlan,
-  listPlans,
-  newPlan,
-  pausePlan,
-  removePlan,
-  resumePlan,
-  retryPlan,
-  showPlan,
-} from "../src/plans/operations";
+import { newPlan } from "../src/plans/operations";
+import { adoptPlan, cancelPlan, pausePlan, removePlan } from "../src/plans/operations/change";
+import { listPlans, showPlan } from "../src/plans/operations/look";
+import { applyPlan, resumePlan, retryPlan } from "../src/plans/operations/run";
 import type { Service } from "../src/service";
 import {
   applyText,

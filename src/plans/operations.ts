@@ -1,64 +1,36 @@
 /**
- * Plans: decided first, shown with all that they will do, and applied by their digest.
+ * Plans: decided first, shown with all that they will do, and applied by their digest. This makes them; `operations/` has what is done
+ * with one.
  */
 import { isAbsolute } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
 import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
-import { allows, beyond, type Grant, requireOwnToken, SCOPES } from "../core/rights";
+import { allows, beyond, requireOwnToken, SCOPES } from "../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../core/run";
 import type { AddressBook } from "../fleet/address-book";
-import { sleep } from "../lib/deadline";
 import { badInput, forbidden } from "../lib/errors";
-import { printable } from "../lib/sanitize";
-import { type Content, readContent, type Travelling, writeContent } from "./job/content";
-import type { Plan } from "./ledger";
-import type { OtherPlan, OtherPlans } from "./others";
-import {
-  countOf,
-  MAX_EXPIRES_S,
-  PLAN_STATES,
-  RETRIABLE,
-  RETRIED,
-  SHARE,
-  type Spec,
-  TARGET_STATES,
-  wavesOf,
-} from "./plan";
-import { identityOf, noPlan, type Plans } from "./plans";
-import { PLAN_REVIEW, PLAN_SUMMARY, PLAN_VIEW, reviewOf, summaryOf, viewOf } from "./view";
-
-interface Uses {
-  plans(): Promise<Plans>;
-}
-
-interface LookUses {
-  /** Null where no plan was ever made. */
-  existingPlans(): Promise<Plans | null>;
-  /** Those of other desks. */
-  otherPlans(): Promise<Pick<OtherPlans, "list" | "find">>;
-}
+import { type Travelling, writeContent } from "./job/content";
+import { adoptPlan, cancelPlan, pausePlan, removePlan } from "./operations/change";
+import { listPlans, showPlan } from "./operations/look";
+import { applyPlan, resumePlan, retryPlan } from "./operations/run";
+import type { Permits, Uses } from "./operations/shared";
+import { countOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from "./plan";
+import { identityOf } from "./plans";
 
 interface NewUses extends Uses {
   addressBook(): Promise<Pick<AddressBook, "select">>;
-  executor(): Promise<{
-    /**
-     * @param from the path of the list: the files that it refers to from there travel with it.
-     * @throws a `bad_input` failure that lists everything wrong with the actions.
-     */
-    checkTravelling(actions: unknown, from: string): Promise<CheckedList>;
-    /** @throws a `forbidden` failure when the caller may not use all of the commands. */
-    permit(commands: readonly string[], grant: Grant, who?: string): void;
-  }>;
+  executor(): Promise<NewExecutor>;
 }
 
-interface ShowUses extends LookUses {
-  /** `shown`: a list as it was written, without its secrets. @throws where it is wrong. */
-  executor(): Promise<{ shown(list: unknown): unknown[] }>;
+interface NewExecutor extends Permits {
+  /**
+   * @param from the path of the list: the files that it refers to from there travel with it.
+   * @throws a `bad_input` failure that lists everything wrong with the actions.
+   */
+  checkTravelling(actions: unknown, from: string): Promise<CheckedList>;
 }
-
-export interface ApplyUses extends Uses, Pick<NewUses, "executor"> {}
 
 interface CheckedList {
   /** Of the list, and of the scripts that travel with it. */
@@ -72,10 +44,6 @@ const SHARE_TEXT = v.pipe(v.string(), v.regex(SHARE, "a number, or a share such 
 export const A_SHARE = v.union([whole(0, 100_000), SHARE_TEXT]);
 
 const timeout = (most: number) => seconds(between(0.01, most));
-
-const ID = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "The plan: its id, or how the id begins");
-const ONE_PLAN = { id: ID };
-const example = { id: "7d3f0c52" };
 
 /** Which hosts a plan is for, and within which limits. */
 export const LIMITS = {
@@ -201,266 +169,6 @@ function pathOf(given: string | undefined, { grant, run }: Caller): string {
   if (!isAbsolute(given)) throw badInput("path: expected an absolute path");
   return given;
 }
-
-/** The summary of a plan of another desk. */
-const summaryIn = (plan: OtherPlan) => v.parse(PLAN_SUMMARY, plan);
-
-const WAIT = flag("Answer when the plan is over or paused, not when it has begun");
-
-/** What runs from now on, and is waited for where the caller asks or the process ends with its answer. */
-async function goOn(plans: Plans, plan: Plan, wait: boolean, { grant, signal, progress }: Caller) {
-  plans.runner.run(plan.seq);
-  await plans.runner.wake();
-  if (wait || !plans.goesOn()) {
-    for (;;) {
-      const now = plans.ledger.plan(plan.seq);
-      progress?.({ ...progressOf(plans, now), item: summaryOf(plans, now) });
-      if (now.ended !== null || now.state === "paused") break;
-      // The process that ran it may have died.
-      plans.runner.run(plan.seq);
-      await Promise.race([plans.runner.over(plan.seq), sleep(POLL_MS, signal)]);
-      if (!plans.runner.has(plan.seq)) await sleep(SHORT_MS, signal);
-    }
-  }
-  return viewOf(plans, plan.seq, grant);
-}
-
-/** How often who waits looks, in milliseconds. */
-const POLL_MS = 500;
-const SHORT_MS = 20;
-
-function progressOf({ ledger }: Plans, { seq, hosts, wave, spec }: Plan) {
-  const { planned = 0, waiting = 0, sent = 0, running = 0 } = ledger.counts(seq);
-  const what = `hosts have ended (wave ${Math.min(wave + 1, spec.waves.length)} of ${spec.waves.length})`;
-  return { what, done: hosts - planned - waiting - sent - running, total: hosts };
-}
-
-/** A plan that the caller may have run. @throws `forbidden`, `not_found`. */
-export async function permitted(service: ApplyUses, id: string, { grant }: Caller) {
-  requireOwnToken(grant, "a plan");
-  const plans = await service.plans();
-  const plan = plans.find(id, grant);
-  (await service.executor()).permit(plan.spec.commands, grant);
-  if (plan.spec.kind === "plan") requireRights(readContent(plans.ledger.content(plan.seq)), grant);
-  return { plans, plan };
-}
-
-/** Whoever has a plan run may do all that it may. @throws `forbidden`: its token allowed more when it made the plan. */
-function requireRights({ scope }: Pick<Content, "scope">, grant: Grant): void {
-  const missing = (scope ?? (["admin"] as const)).filter((one) => !allows(grant, one));
-  if (missing.length > 0)
-    throw forbidden(beyond(grant, `the plan was made with more: it runs with ${missing.join(", ")}`));
-}
-
-export const applyPlan = operation({
-  name: "plan.apply",
-  summary: "Run a plan: exactly what its digest stands for",
-  scope: "operate",
-  changes: "announces",
-  command: "AC_plan_apply",
-  answeredBy: "server or here",
-  http: { method: "POST", path: "/plans/{id}/apply" },
-  example: { ...example, digest: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
-  input: v.strictObject({
-    id: ID,
-    digest: field(
-      v.pipe(v.string(), v.nonEmpty(), v.maxLength(200)),
-      "The digest of the plan, as it was shown",
-    ),
-    wait: WAIT,
-  }),
-  output: PLAN_VIEW,
-  async run(service: ApplyUses, { id, digest, wait }, caller) {
-    const { grant } = caller;
-    const { plans, plan } = await permitted(service, id, caller);
-    const sent = digest.trim().toLowerCase();
-    await caller.announce(`plan.apply id=${plan.id} digest=${printable(sent, 80)} hosts=${plan.hosts}`);
-    return goOn(plans, plans.apply(plan, sent, grant.name), wait, caller);
-  },
-});
-
-export const adoptPlan = operation({
-  name: "plan.adopt",
-  summary: "Take over a plan of another desk that is gone, from a copy of its ledger",
-  scope: "admin",
-  changes: "announces",
-  leftOut: {
-    http: "the ledger is a file on the machine of the desk",
-    script: "that the other desk is gone is decided by a person",
-  },
-  input: v.strictObject({
-    id: ID,
-    ledger: field(
-      path(v.pipe(v.string(), v.maxLength(4_096))),
-      "plans.db of the other desk, or a backup of it",
-    ),
-    force: flag("Also where the other desk was heard within the last minute"),
-  }),
-  output: PLAN_VIEW,
-  async run(service: Uses, { id, ledger, force }, caller) {
-    const plans = await service.plans();
-    await caller.announce(
-      `plan.adopt id=${printable(id, 64)} ledger=${printable(JSON.stringify(ledger), 300)}`,
-    );
-    const { seq } = await plans.adopt(ledger, id, caller.grant, force);
-    return viewOf(plans, seq, caller.grant);
-  },
-});
-
-export const listPlans = operation({
-  name: "plan.list",
-  summary: "List the plans: those of this desk, and what other desks of the same hosts say of theirs",
-  scope: "operate",
-  command: "AC_plan_list",
-  http: { method: "GET", path: "/plans" },
-  input: v.strictObject({
-    state: field(v.optional(v.array(v.picklist(PLAN_STATES))), "List the plans in these states alone"),
-    limit: field(v.optional(whole(1, 10_000)), "List at most so many plans (default: all)"),
-  }),
-  output: v.object({ plans: v.array(PLAN_SUMMARY) }),
-  async run(service: LookUses, { state: states, limit }, { grant }) {
-    const plans = await service.existingPlans();
-    const isAsked = ({ state }: Pick<Plan, "state">) => states?.includes(state) ?? true;
-    const all = plans?.list(grant) ?? [];
-    const own = plans
-      ? all
-          .filter(isAsked)
-          .slice(0, limit)
-          .map((plan) => summaryOf(plans, plan))
-      : [];
-    // One that was taken over is of this desk.
-    const known = new Set(all.map(({ id }) => id));
-    const others = (await service.otherPlans()).list(grant).filter(({ id }) => !known.has(id));
-    return { plans: [...own, ...others.filter(isAsked).map(summaryIn)].slice(0, limit) };
-  },
-});
-
-export const showPlan = operation({
-  name: "plan.show",
-  summary: "Show a plan: what its digest stands for, and what became of it at each host",
-  scope: "operate",
-  command: "AC_plan_show",
-  http: { method: "GET", path: "/plans/{id}" },
-  example,
-  input: v.strictObject({
-    id: ID,
-    only: field(
-      v.optional(v.array(v.picklist([...TARGET_STATES, "none"]))),
-      "List the hosts in these states alone (`none`: no hosts)",
-    ),
-    limit: field(v.optional(whole(1, 100_000)), "List at most so many hosts (default: all)"),
-  }),
-  output: PLAN_REVIEW,
-  async run(service: ShowUses, { id, only, limit }, { grant }) {
-    const plans = await service.existingPlans();
-    const states = only?.filter((state) => state !== "none");
-    const plan = plans?.here(id, grant);
-    if (!plans || !plan) {
-      const other = (await service.otherPlans()).find(id, grant);
-      if (other) return { ...other, actions: null, stop_on_error: null, scope: null, files: [] };
-      throw noPlan(id);
-    }
-    const { seq } = plan;
-    const executor = await service.executor();
-    const review = reviewOf(plans.ledger.content(seq), (list) => executor.shown(list));
-    return { ...viewOf(plans, seq, grant, states, limit), ...review };
-  },
-});
-
-/** What the operations share that change a plan. */
-const CHANGE = {
-  scope: "operate",
-  changes: true,
-  answeredBy: "server or here",
-  example,
-  output: PLAN_SUMMARY,
-} as const;
-
-export const pausePlan = operation({
-  ...CHANGE,
-  name: "plan.pause",
-  summary: "Begin at no further host of a plan until it is resumed",
-  command: "AC_plan_pause",
-  http: { method: "POST", path: "/plans/{id}/pause" },
-  input: v.strictObject(ONE_PLAN),
-  async run(service: Uses, { id }, { grant }) {
-    const plans = await service.plans();
-    const reason = `by ${grant.name ?? "the owner"}`;
-    const plan = plans.pause(plans.find(id, grant), reason);
-    await plans.runner.wake();
-    return summaryOf(plans, plan);
-  },
-});
-
-export const cancelPlan = operation({
-  ...CHANGE,
-  name: "plan.cancel",
-  summary: "Cancel a plan: nothing more begins, and hosts are asked to end what runs",
-  command: "AC_plan_cancel",
-  http: { method: "POST", path: "/plans/{id}/cancel" },
-  input: v.strictObject(ONE_PLAN),
-  async run(service: Uses, { id }, { grant }) {
-    const plans = await service.plans();
-    const { seq } = plans.find(id, grant);
-    plans.ledger.cancel(seq, `by ${grant.name ?? "the owner"}`, Date.now());
-    await plans.runner.wake();
-    return summaryOf(plans, plans.ledger.plan(seq));
-  },
-});
-
-export const resumePlan = operation({
-  ...CHANGE,
-  name: "plan.resume",
-  summary: "Go on with a plan that is paused; the failures so far do not count any more",
-  command: "AC_plan_resume",
-  http: { method: "POST", path: "/plans/{id}/resume" },
-  input: v.strictObject({ ...ONE_PLAN, wait: WAIT }),
-  output: PLAN_VIEW,
-  async run(service: ApplyUses, { id, wait }, caller) {
-    const { plans, plan } = await permitted(service, id, caller);
-    return goOn(plans, await plans.resume(plan, caller.grant), wait, caller);
-  },
-});
-
-export const retryPlan = operation({
-  ...CHANGE,
-  name: "plan.retry",
-  summary: "Run a plan again on the hosts where it ended in one of these states",
-  command: "AC_plan_retry",
-  http: { method: "POST", path: "/plans/{id}/retry" },
-  input: v.strictObject({
-    ...ONE_PLAN,
-    state: field(
-      v.optional(v.array(v.picklist(RETRIABLE))),
-      `The states to repeat (default: ${RETRIED.join(", ")}, but not where it had begun before it was cancelled, or was interrupted); at hosts that are \`timeout\` or \`unknown\` it may have run`,
-    ),
-    wait: WAIT,
-  }),
-  output: PLAN_VIEW,
-  async run(service: ApplyUses, { id, state, wait }, caller) {
-    const { plans, plan } = await permitted(service, id, caller);
-    return goOn(plans, await plans.retry(plan, state, caller.grant), wait, caller);
-  },
-});
-
-export const removePlan = operation({
-  ...CHANGE,
-  name: "plan.remove",
-  summary: "Forget a plan that is over, or was never applied; its runs stay in the history of their hosts",
-  command: "AC_plan_remove",
-  http: { method: "POST", path: "/plans/{id}/remove" },
-  input: v.strictObject(ONE_PLAN),
-  output: v.object({ removed: v.string() }),
-  async run(service: Uses, { id }, { grant }) {
-    const plans = await service.plans();
-    const plan = plans.find(id, grant);
-    plans.remove(plan);
-    return { removed: plan.id };
-  },
-});
-
-/** Those that have a plan run; each is for {@link permitted} callers alone. */
-export const RUNNING: readonly string[] = [applyPlan.name, resumePlan.name, retryPlan.name];
 
 export const operations = [
   newPlan,

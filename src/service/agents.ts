@@ -8,7 +8,8 @@ import type { AskPerson, CallsParts } from "../mcp/calls";
 import { createTools, type McpOptions } from "../mcp/open";
 import { serveClient } from "../mcp/stdio";
 import { type Choice, offerOf } from "../mcp/toolsets";
-import { cancelPlan, pausePlan, permitted, RUNNING, removePlan } from "../plans/operations";
+import { cancelPlan, pausePlan, removePlan } from "../plans/operations/change";
+import { permitted, RUNNING } from "../plans/operations/run";
 import { cancelRun, listRuns, showRun } from "../runs/operations";
 import type { Service } from "./interface";
 

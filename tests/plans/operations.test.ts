@@ -11,17 +11,10 @@ import { tryLock } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { openLedger } from "../../src/plans/ledger";
-import {
-  applyPlan,
-  cancelPlan,
-  listPlans,
-  newPlan,
-  pausePlan,
-  removePlan,
-  resumePlan,
-  retryPlan,
-  showPlan,
-} from "../../src/plans/operations";
+import { newPlan } from "../../src/plans/operations";
+import { cancelPlan, pausePlan, removePlan } from "../../src/plans/operations/change";
+import { listPlans, showPlan } from "../../src/plans/operations/look";
+import { applyPlan, resumePlan, retryPlan } from "../../src/plans/operations/run";
 import { viewOf } from "../../src/plans/view";
 import { host } from "../fleet/support";
 import { post, testServer, until } from "../support";

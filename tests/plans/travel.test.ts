@@ -7,7 +7,8 @@ import { localCaller } from "../../src/core/caller";
 import type { Scope } from "../../src/core/rights";
 import { configFiles } from "../../src/lib/paths";
 import { readContent } from "../../src/plans/job/content";
-import { applyPlan, newPlan } from "../../src/plans/operations";
+import { newPlan } from "../../src/plans/operations";
+import { applyPlan } from "../../src/plans/operations/run";
 import { host } from "../fleet/support";
 import { temporaryFolder, testServer } from "../support";
 
