@@ -2,22 +2,39 @@
  * The audit log of this host, the witness that it is to others, and the logs that this desk watches.
  */
 import { existsSync } from "node:fs";
+import type { AuditLog } from "../../audit/log";
+import type { Restore } from "../../audit/witnessed";
 import { requireKnownFormat } from "../../lib/format";
 import { findRunningServer } from "../../lib/running-server";
-import type { Service } from "../interface";
+import type { Collector } from "../../witness/collector";
+import type { Open } from "../../witness/operations";
+import type { WatchedLog } from "../../witness/states";
 import type { ServiceOptions } from "../options";
 import type { Shared } from "../shared";
 
-type Features = Pick<
-  Service,
-  "audit" | "existingAudit" | "witness" | "existingWitness" | "newestRestore" | "watchedLogs" | "foundLogs"
->;
+/** The audit log, witnesses and watched logs of a process. */
+export interface AuditFeatures {
+  /** Null when the service was made without an audit log. */
+  audit(): Promise<AuditLog | null>;
+  /** As `audit()`, but null where no log was ever kept: looking does not make one. */
+  existingAudit(): Promise<AuditLog | null>;
+  /** The witness of this host, which is made where there is none. */
+  witness(): Promise<Open>;
+  /** As `witness()`, but null where it has witnessed no log. */
+  existingWitness(): Promise<Open | null>;
+  /** The newest restore of the audit log that a desk has signed; null where there was none. */
+  newestRestore(): Promise<Restore | null>;
+  /** What looks at the audit logs of hosts that have joined; null where this process does not. */
+  watchedLogs(): Promise<Collector | null>;
+  /** What that, or the server before, has found about each host, by its id. */
+  foundLogs(): Promise<ReadonlyMap<string, WatchedLog>>;
+}
 
 /** @returns besides the features `watchLogs`, which has the logs of hosts that have joined watched from now on, once there are any. */
 export function auditFeatures(
   shared: Shared,
   logsAuditFailures: ServiceOptions["logsAuditFailures"],
-): Features & { watchLogs(): Promise<void> } {
+): AuditFeatures & { watchLogs(): Promise<void> } {
   const { configDir, files, options, log, publish, made, phase, feature, stoppable, prepareFor, stopLast } =
     shared;
   const collector = stoppable(async () => {

@@ -4,32 +4,52 @@
  */
 import { existsSync } from "node:fs";
 import type { Via } from "../../client/carrier";
+import type { AddressBook } from "../../fleet/address-book";
+import type { Poller } from "../../fleet/poll";
+import type { DeskUses } from "../../join/accept";
+import type { DeskTokens, NatsKey } from "../../join/enter";
+import type { JoinStrings } from "../../join/join-strings";
 import { messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { findRunningServer } from "../../lib/running-server";
-import type { Service } from "../interface";
+import type { LinkHub } from "../../link/hub";
+import type { HostLink, Hub } from "../../link/links";
+import type { NatsDesk } from "../../nats/desk";
+import type { NatsHostState } from "../../nats/operations/fleet";
+import type { Membership } from "../../witness/messages";
 import type { Shared } from "../shared";
 
-type Features = Pick<
-  Service,
-  | "addressBook"
-  | "poller"
-  | "joinStrings"
-  | "hub"
-  | "openHub"
-  | "hostLink"
-  | "natsHost"
-  | "natsDesk"
-  | "natsKey"
-  | "natsCarrier"
-  | "deskWith"
-  | "membership"
-  | "deskTokens"
-  | "ownPin"
->;
+/** What a process has as a desk and as a host of one. */
+export interface DeskFeatures {
+  addressBook(): Promise<AddressBook>;
+  poller(): Promise<Poller>;
+  /** The join strings of a desk. */
+  joinStrings(): Promise<JoinStrings>;
+  /** The links to hosts; null where this process runs no server with `--hub`. */
+  hub(): Hub | null;
+  /** The same, made on the first call. */
+  openHub(): Promise<LinkHub | null>;
+  /** The link of this host to its desk; null where it has joined none. */
+  hostLink(): Promise<HostLink | null>;
+  /** The connection of this host to the NATS server of its desk; null where it has none. */
+  natsHost(): Promise<NatsHostState | null>;
+  /** The connection of this desk to its NATS server; null where it has none, or needed none yet. */
+  natsDesk(): NatsDesk | null;
+  /** Who this host is to NATS servers: a key that is made on the first call. */
+  natsKey(): Promise<NatsKey>;
+  natsCarrier: DeskUses["natsCarrier"];
+  /** The address of the desk that has the named token; null where none has it. */
+  deskWith(token: string): Promise<string | null>;
+  /** The membership of this host, and the key of its desk; undefined where it has joined none. */
+  membership(): Promise<(Membership & { readonly desk_key: string }) | undefined>;
+  /** The tokens that this host makes for desks. */
+  deskTokens(): Promise<DeskTokens>;
+  /** The pin of the TLS key with which a server here speaks. */
+  ownPin(): Promise<string>;
+}
 
 /** The features of a desk and of its hosts, and what the process looks after of them. */
-export interface DeskFeatures extends Features {
+export interface Desk extends DeskFeatures {
   /** Whether the host with this address is known to be away. */
   isGone(address: string): boolean;
   /** Whether it is not there yet and may be in a moment. */
@@ -42,7 +62,7 @@ export interface DeskFeatures extends Features {
   stopLink(): Promise<void> | undefined;
 }
 
-export function deskFeatures(shared: Shared): DeskFeatures {
+export function deskFeatures(shared: Shared): Desk {
   const {
     configDir,
     files,

@@ -1,28 +1,46 @@
 /**
  * The desktop of this host, its live screen and who looks at it.
  */
+import type { Grant } from "../../core/rights";
 import { allows } from "../../core/rights";
+import type { Desktop } from "../../desktop/desktop";
+import type { Programs } from "../../desktop/programs";
+import type { ProxyUses } from "../../desktop/screen/operations/proxy";
+import type { RelayedViewers } from "../../desktop/screen/operations/relayed";
+import type { Recordings } from "../../desktop/screen/record/recordings";
+import type { Screens } from "../../desktop/screen/screens";
+import type { Thumbnails } from "../../desktop/screen/thumbnail/thumbnails";
+import type { Tickets } from "../../desktop/screen/tickets";
 import { forbidden } from "../../lib/errors";
-import type { Service } from "../interface";
+import type { ScreenPeers } from "../../peers/screen-peers";
 import type { Shared } from "../shared";
 
-type Features = Pick<
-  Service,
-  | "desktop"
-  | "thumbnails"
-  | "recordings"
-  | "programs"
-  | "trustedViewers"
-  | "asksPerson"
-  | "screens"
-  | "screenTickets"
-  | "relayedViewers"
-  | "viewersNow"
-  | "screenPeers"
-  | "keepScreenProxy"
->;
+/** The desktop and its live screen, as a process has them. */
+export interface DesktopFeatures {
+  desktop(): Promise<Desktop>;
+  /** Small pictures of the screen. */
+  thumbnails(): Promise<Thumbnails>;
+  /** The recordings of the screen. */
+  recordings(): Promise<Recordings>;
+  /** The programs that scripts start and do not wait for. */
+  programs(): Promise<Programs>;
+  /** Whether a grant is one of the trusted viewers of the screen. */
+  trustedViewers(): Promise<(grant: Grant) => boolean>;
+  /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */
+  asksPerson(): Promise<((grant: Grant) => boolean) | undefined>;
+  /** The viewers of the live screen. */
+  screens(): Promise<Screens>;
+  screenTickets(): Promise<Tickets>;
+  /** The viewers that this desk has let in at other hosts. */
+  relayedViewers(): Promise<RelayedViewers>;
+  /** How many viewers there are: asking loads nothing. */
+  viewersNow(): number;
+  /** The data channels of the live screen. */
+  screenPeers(): Promise<ScreenPeers>;
+  keepScreenProxy: ProxyUses["keepScreenProxy"];
+}
 
-export function desktopFeatures(shared: Shared): Features {
+export function desktopFeatures(shared: Shared): DesktopFeatures {
   const { files, options, ice, log, publish, made, revocations, feature, stoppable, stopFirst } = shared;
   /** @throws `forbidden` with `--no-screen`. */
   const shownDesktop = async () => {

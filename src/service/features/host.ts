@@ -1,24 +1,37 @@
 /**
  * This host: its settings and bundles, what its checks say, its devices, tokens and daemons, and what waits for a person.
  */
+import type { Approvals } from "../../approvals/approvals";
+import type { BundleMergers, BundleReaders } from "../../config/bundle";
+import type { Settings } from "../../config/settings";
+import type { Diagnostics } from "../../diagnostics/diagnostics";
+import type { Readers as DeskReaders } from "../../join/desk-bundle";
 import { findRunningServer } from "../../lib/running-server";
-import type { Service } from "../interface";
+import type { Daemon } from "../../release/upgrade";
+import type { TokenList } from "../../trust/token-list";
+import type { Usb } from "../../usb/usb";
 import type { Shared } from "../shared";
 
-type Features = Pick<
-  Service,
-  | "settings"
-  | "bundleReaders"
-  | "deskReaders"
-  | "bundleMergers"
-  | "diagnostics"
-  | "usb"
-  | "tokens"
-  | "daemonsRunning"
-  | "approvals"
->;
+/** What a process has of its host. */
+export interface HostFeatures {
+  settings(): Promise<Settings>;
+  /** What checks that files of a bundle would load here. */
+  bundleReaders(): Promise<BundleReaders>;
+  /** What would not load of the files of a desk (`svc desk import`). */
+  deskReaders(): Promise<DeskReaders>;
+  /** What merges files of a bundle with those that are here. */
+  bundleMergers(): Promise<BundleMergers>;
+  diagnostics(): Promise<Diagnostics>;
+  usb(): Promise<Usb>;
+  /** The named tokens, and when tokens were used last. */
+  tokens(): Promise<TokenList>;
+  /** The daemons that run a program. @param binary absolute, without links. */
+  daemonsRunning(binary: string): Promise<readonly Daemon[]>;
+  /** What waits for the yes of a person. Beside a server, `ask` asks there. */
+  approvals(): Promise<Approvals>;
+}
 
-export function hostFeatures(shared: Shared): Features {
+export function hostFeatures(shared: Shared): HostFeatures {
   const { configDir, files, options, log, publish, observed, feature, stoppable } = shared;
   return {
     settings: feature(async () => {

@@ -1,14 +1,22 @@
 /**
  * Sessions with other hosts over WebRTC, the files that go over them, and what the inspector has of both.
  */
-import type { SessionsOptions } from "../../peers/sessions";
-import type { Service } from "../interface";
+import type { Inspector } from "../../inspector/inspector";
+import type { Sessions, SessionsOptions } from "../../peers/sessions";
+import type { Syncs } from "../../sync/manager";
 import type { Shared } from "../shared";
 
-type Features = Pick<Service, "sessions" | "syncs" | "inspector" | "probeWebRtc">;
+/** The sessions of a process with other hosts. */
+export interface PeerFeatures {
+  sessions(): Promise<Sessions>;
+  syncs(): Promise<Syncs>;
+  inspector(): Promise<Inspector>;
+  /** The version of the WebRTC library. @throws when it does not work here. */
+  probeWebRtc(): Promise<string>;
+}
 
 /** @param forwardSamples whether samples also go to the server that runs on the same `{config_dir}`. */
-export function peerFeatures(shared: Shared, forwardSamples: boolean): Features {
+export function peerFeatures(shared: Shared, forwardSamples: boolean): PeerFeatures {
   const { configDir, files, options, ice, log, publish, observed, made, feature, stoppable } = shared;
   /** Made before the sessions, so that it stops after them. */
   const forwardedSamples = feature(

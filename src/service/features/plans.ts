@@ -3,21 +3,34 @@
  */
 import { existsSync } from "node:fs";
 import { shareOf } from "../../core/rights";
+import type { BroadcastUses } from "../../fleet/operations/fleet";
 import { once } from "../../lib/once";
+import type { PlanJobs } from "../../plans/job/accept";
+import type { OtherPlans } from "../../plans/others";
+import type { Plans } from "../../plans/plans";
+import type { FromDesk } from "../../release/from-desk";
 import type { SigningKey } from "../../trust/identity";
-import type { Service } from "../interface";
 import type { Shared } from "../shared";
-import type { DeskFeatures } from "./desk";
+import type { Desk } from "./desk";
 
-type Features = Pick<
-  Service,
-  "planJobs" | "fromDesk" | "plans" | "runBroadcast" | "otherPlans" | "existingPlans"
->;
+/** The plans of a process, and the jobs of plans that it takes. */
+export interface PlanFeatures {
+  /** The jobs that this host takes from a desk. */
+  planJobs(): Promise<PlanJobs>;
+  /** Upgrading this host from its desk. */
+  fromDesk(): Promise<FromDesk>;
+  plans(): Promise<Plans>;
+  runBroadcast: BroadcastUses["runBroadcast"];
+  /** The plans of other desks of the same hosts. */
+  otherPlans(): Promise<OtherPlans>;
+  /** Null where no plan was ever made: looking does not make the file. */
+  existingPlans(): Promise<Plans | null>;
+}
 
 export function planFeatures(
   shared: Shared,
-  { isGone, isExpected }: Pick<DeskFeatures, "isGone" | "isExpected">,
-): Features {
+  { isGone, isExpected }: Pick<Desk, "isGone" | "isExpected">,
+): PlanFeatures {
   const { files, log, events, publish, tokens, made, phase, feature, stoppable, prepareFor, stopLast } =
     shared;
   return {

@@ -2,20 +2,36 @@
  * What runs action lists: the executor, what is kept of runs, stored scripts and jobs.
  */
 import { existsSync } from "node:fs";
-import type { Service } from "../interface";
+import type { Executor } from "../../runs/executor";
+import type { History } from "../../runs/history";
+import type { Runs } from "../../runs/runs";
+import type { StoredScripts } from "../../runs/stored-scripts";
+import type { Scheduler } from "../../scheduler/scheduler";
+import type { Traces } from "../../trace/traces";
 import type { Shared } from "../shared";
 import { startJob } from "../start-job";
 
-type Features = Pick<
-  Service,
-  "executor" | "traces" | "history" | "runs" | "scheduler" | "storedScripts" | "endJobsOfScript"
->;
+/** What runs action lists in a process. */
+export interface RunFeatures {
+  executor(): Promise<Executor>;
+  /** The traces of runs that this host keeps. */
+  traces(): Promise<Traces>;
+  history(): Promise<History>;
+  runs(): Promise<Runs>;
+  scheduler(): Promise<Scheduler>;
+  storedScripts(): Promise<StoredScripts>;
+  /** Disables the jobs that a stored script has added for tokens that allow it alone. @returns how many they are. */
+  endJobsOfScript(script: string): Promise<number>;
+}
 
 /**
  * @param maxRows of the history; without it, one that there is keeps as many as so far.
  * @returns besides the features `hasJobs`: whether there are jobs, or were.
  */
-export function runFeatures(shared: Shared, maxRows: number | undefined): Features & { hasJobs(): boolean } {
+export function runFeatures(
+  shared: Shared,
+  maxRows: number | undefined,
+): RunFeatures & { hasJobs(): boolean } {
   const { files, options, log, publish, observed, tokens, made, phase, feature, stoppable, prepareFor } =
     shared;
   const hasJobs = () => made.scheduler !== undefined || existsSync(files.jobs);

@@ -1,36 +1,57 @@
 /**
  * How the table is reached: the REST server and its pages, events and webhooks, agents, metrics.
  */
+import type { EventType } from "../../core/events";
+import type { Operation } from "../../core/operation";
 import { OWNER } from "../../core/rights";
+import type { Bus } from "../../events/bus";
+import type { Streams } from "../../events/stream";
+import type { PageAssets } from "../../http/assets";
+import type { RestControl } from "../../http/server";
+import type { RunningServer } from "../../lib/running-server";
 import { findRunningServer } from "../../lib/running-server";
 import type { AskPerson } from "../../mcp/calls";
-import type { Service } from "../interface";
+import type { createMcp, McpOptions } from "../../mcp/open";
+import type { Choice } from "../../mcp/toolsets";
+import type { Metrics } from "../../metrics/metrics";
+import type { Webhooks } from "../../webhooks/webhooks";
 import type { ServiceOptions } from "../options";
+import type { ServerReport } from "../running";
 import { serverReport } from "../running";
 import type { Shared } from "../shared";
 
-type Features = Pick<
-  Service,
-  | "operations"
-  | "eventTypes"
-  | "eventSchemas"
-  | "eventNames"
-  | "events"
-  | "eventStreams"
-  | "webhooks"
-  | "dashboard"
-  | "explorer"
-  | "mcp"
-  | "agentsOverStdio"
-  | "metrics"
-  | "rest"
-  | "runningServer"
->;
+/** How the operations of a process are reached. */
+export interface SurfaceFeatures {
+  operations(): Promise<readonly Operation[]>;
+  /** Every type of event. */
+  eventTypes(): Promise<readonly EventType[]>;
+  /** The schema of the data of each, by its name. */
+  eventSchemas(): Promise<Readonly<Record<string, Record<string, unknown>>>>;
+  /** The names of the types that `types` means, also `run.*`; of all, where it is empty. @throws `bad_input` for none. */
+  eventNames(types: readonly string[]): Promise<ReadonlySet<string>>;
+  /** What happened in this process, for those who follow it. */
+  events(): Bus;
+  eventStreams(): Promise<Streams>;
+  webhooks(): Promise<Webhooks>;
+  dashboard(): Promise<PageAssets>;
+  explorer(): Promise<PageAssets>;
+  /** Agents at `POST /mcp`. */
+  mcp(): ReturnType<typeof createMcp>;
+  /** The agent that has started this process. @throws `bad_input` for a tool that there is not. */
+  agentsOverStdio(how: Pick<McpOptions, "on"> & { readonly approve: boolean }): Promise<{
+    /** Resolves when the agent has gone, or `signal` is aborted. */
+    serve(choice: Choice, signal: AbortSignal): Promise<void>;
+  }>;
+  metrics(): Promise<Metrics>;
+  rest(): Promise<RestControl>;
+  /** The server that runs on `{config_dir}`, in this process or another; null when none does. */
+  runningServer(): (RunningServer & ServerReport) | null;
+}
 
 type Tables = { readonly [Name in "operations" | "eventTypes"]: ServiceOptions[Name] };
 
 /** @param tables in place of svc's own. */
-export function surfaceFeatures(shared: Shared, tables: Tables): Features {
+export function surfaceFeatures(shared: Shared, tables: Tables): SurfaceFeatures {
   const {
     configDir,
     files,
