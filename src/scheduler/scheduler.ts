@@ -1,37 +1,30 @@
 /**
  * The scheduler: starts the scripts of jobs when they are due.
  *
+ * Here is what callers ask for, and when the file and the clock are looked at; `due.ts` has what a look does with each job.
+ *
  * Promise: of all processes on a `{config_dir}`, one runs the jobs. A time is crossed off in the file before its run
  * begins, so a crash may lose that run but never repeats it. Changes that another process makes to the jobs are noticed
  * within {@link POLL_MS}, and so is a clock that was set, or a host that slept.
  */
-import type { Publish } from "../core/events";
 import type { StartedRun } from "../core/run";
-import { busy, conflict, messageOf, notFound } from "../lib/errors";
-import { createJsonStore, type EntryList, parseBy } from "../lib/json-store";
+import { busy, conflict, messageOf } from "../lib/errors";
 import { type Release, tryLock } from "../lib/lock";
-import type { Log } from "../lib/log";
 import { shortage } from "../lib/quota";
-import { printable } from "../lib/sanitize";
-import { createJobWatch } from "./changes";
-import { JOB, type Job, nextRun } from "./job";
+import { createDue, type DueParts } from "./due";
+import { type Job, nextRun } from "./job";
+import { createJobs, type JobsParts } from "./jobs";
+import { createJobRuns, type JobRunsParts } from "./runs";
+import { counted, disowned, ENDED, paused, refuseDisabled, scheduled, timeOf } from "./transitions";
 import type { JobState } from "./view";
 
 /** How often to look at the file and the clock, in milliseconds. */
 const POLL_MS = 1_000;
 
-/** A run that is later than this was missed, in milliseconds: the host slept or the clock was set. */
-const LATE_MS = 10_000;
-
 /** How many jobs are in the file; those of a named token leave some to others. */
 const JOBS = { what: "jobs", most: 1_000, times: 1 };
 
-/**
- * How often the jobs of one named token start in a minute of the clock, which is as often as it may send requests
- * (`--rate-limit`): each start leaves an audit row.
- */
-const TOKEN_STARTS = 120;
-
+/** The time, and waiting for another. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -39,26 +32,12 @@ export interface Clock {
   after(ms: number, work: () => void): () => void;
 }
 
-export interface SchedulerParts {
-  /** The jobs, and the lock of those who change them. */
-  readonly files: { readonly file: string; readonly lock: string };
+/** What a scheduler is made with. */
+export interface SchedulerParts extends JobsParts, JobRunsParts, DueParts {
   /** The lock of the process that runs the jobs. */
   readonly lock: string;
-  /**
-   * Starts the script of a job. Never throws: a script that cannot run is a run that ended with an error.
-   *
-   * @param signal cancels the run.
-   */
-  start(job: Job, signal?: AbortSignal): Promise<StartedRun>;
-  /** Why the job may not run any more: its token was revoked, or the script that added it was removed. Null while it may. */
-  ended(job: Job): Promise<string | null>;
   /** Default: that of the system. */
   readonly clock?: Clock;
-  readonly log: Log;
-  /** Takes the events of jobs. */
-  readonly publish?: Publish;
-  /** Whether there were no jobs so far: then the first ones are published as added. */
-  readonly hadNone?: boolean;
   /** Default {@link POLL_MS}. */
   readonly pollMs?: number;
 }
@@ -73,31 +52,27 @@ const systemClock: Clock = {
 
 /** Reads, changes and runs the jobs. */
 export class Scheduler {
-  /** The active runs, by job; null for one that is about to begin. */
-  private readonly going = new Map<string, string | null>();
-  private readonly queued = new Set<string>();
-  /** How often jobs of each named token have started in this minute of the clock. */
-  private readonly starts = new Map<string, number>();
-  private minute = 0;
   private claim: Release | undefined;
-  private startedAt = 0;
-  private lastLook = 0;
   /** The error of the last look. */
   private complaint = "";
   private started = false;
   private callOff: () => void = () => {};
   private looking: Promise<void> = Promise.resolve();
 
-  private readonly store;
   private readonly clock: Clock;
-  /** Publishes what has changed since its last call. */
-  private readonly publishChanges;
+  private readonly list;
+  private readonly runs;
+  private readonly due;
 
   constructor(private readonly parts: SchedulerParts) {
-    const format = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
-    this.store = createJsonStore<Job>({ ...parts.files, ...format }, parts.log);
     this.clock = parts.clock ?? systemClock;
-    this.publishChanges = createJobWatch((job) => this.stateOf(job), parts.publish, parts.hadNone);
+    this.list = createJobs(parts, (job) => this.stateOf(job));
+    this.runs = createJobRuns(
+      parts,
+      () => this.list.publishChanges(),
+      (id) => this.runQueued(id),
+    );
+    this.due = createDue(parts, this.runs);
   }
 
   /**
@@ -125,27 +100,27 @@ export class Scheduler {
   }
 
   problems(): string[] {
-    return this.store.problems();
+    return this.list.problems();
   }
 
   /** The number of jobs, for a gauge. Never throws: 0 when the file cannot be read. */
   async count(): Promise<number> {
-    return this.store.load().then(
+    return this.list.load().then(
       (jobs) => jobs.length,
       () => 0,
     );
   }
 
   async jobs(): Promise<JobState[]> {
-    return (await this.store.load()).map((job) => this.stateOf(job));
+    return (await this.list.load()).map((job) => this.stateOf(job));
   }
 
   /** @throws `conflict` when the id is taken or there are too many jobs; `bad_input` for unusable times. */
   async add(job: Job): Promise<JobState> {
     const next = await nextRun(job, this.clock.now());
     if (next === null) throw conflict("cron_expression: there is no such time");
-    const added = { ...job, next_run_at: job.enabled ? isoTime(next) : null };
-    await this.change((list) => {
+    const added = scheduled(job, job.enabled ? next : null);
+    await this.list.change((list) => {
       if (list.has(job.job_id)) throw conflict(`job_id: ${job.job_id} is taken`);
       const tokens = list.entries.map(({ token }) => token);
       const full = shortage(JOBS, tokens, job.token);
@@ -158,17 +133,15 @@ export class Scheduler {
 
   /** Does not end its active run. @throws `not_found`. */
   async remove(id: string): Promise<void> {
-    await this.change((list) => {
-      if (!list.remove(id)) throw noSuchJob(id);
-    });
-    this.queued.delete(id);
+    await this.list.remove(id);
+    this.runs.unqueue(id);
     this.lookSoon();
   }
 
   /** Does not end its active run. @throws `not_found`. */
   pause(id: string): Promise<JobState> {
-    this.queued.delete(id);
-    return this.edit(id, (job) => ({ ...job, enabled: false, next_run_at: null }));
+    this.runs.unqueue(id);
+    return this.edit(id, paused);
   }
 
   /**
@@ -177,10 +150,10 @@ export class Scheduler {
    * @returns how many they are.
    */
   async disown(by: "token" | "script", name: string): Promise<number> {
-    return this.change((list) => {
+    return this.list.change((list) => {
       const jobs = list.entries.filter((job) => job[by] === name);
       for (const job of jobs) {
-        this.queued.delete(job.job_id);
+        this.runs.unqueue(job.job_id);
         list.replace(disowned(job, ENDED[by](name)));
       }
       return jobs.length;
@@ -196,7 +169,7 @@ export class Scheduler {
       }
       if (job.enabled && job.next_run_at !== null) return job;
       const next = await nextRun(job, this.clock.now());
-      return { ...job, enabled: true, next_run_at: next === null ? null : isoTime(next) };
+      return scheduled({ ...job, enabled: true }, next);
     });
   }
 
@@ -220,49 +193,30 @@ export class Scheduler {
     wanted: (job: Job) => boolean,
     signal?: AbortSignal,
   ): Promise<StartedRun> {
-    if (this.going.has(id)) throw busy(`${id} runs already`, "conflict");
-    this.going.set(id, null);
+    if (this.runs.has(id)) throw busy(`${id} runs already`, "conflict");
+    this.runs.expect(id);
     try {
       const job = await this.edit(id, async (found) => {
-        refuseDisabled(await this.owned(found));
+        refuseDisabled(await this.due.owned(found));
         if (!wanted(found)) throw conflict(`${id} is paused`);
         return counted(found, this.clock.now());
       });
-      return await this.launch(job, signal);
+      return await this.runs.launch(job, signal);
     } catch (error) {
-      this.going.delete(id);
+      this.runs.giveUp(id);
       throw error;
     }
   }
 
-  /** Changes the file, and publishes the change. */
-  private async change<T>(edit: (list: EntryList<Job>) => T | Promise<T>): Promise<T> {
-    let after: readonly Job[] = [];
-    const result = await this.store.change(async (list) => {
-      this.publishChanges(list.entries);
-      const edited = await edit(list);
-      after = list.entries;
-      return edited;
-    });
-    this.publishChanges(after);
-    return result;
-  }
-
   /** Changes one job. */
   private async edit(id: string, change: (job: Job) => Job | Promise<Job>): Promise<JobState> {
-    const edited = await this.change(async (list) => {
-      const job = list.entries.find(({ job_id }) => job_id === id);
-      if (!job) throw noSuchJob(id);
-      const changed = await change(job);
-      if (changed !== job) list.replace(changed);
-      return changed;
-    });
+    const edited = await this.list.edit(id, change);
     this.lookSoon();
     return this.stateOf(edited);
   }
 
   private stateOf(job: Job): JobState {
-    return { ...job, run_id: this.going.get(job.job_id) ?? null };
+    return { ...job, run_id: this.runs.runOf(job.job_id) };
   }
 
   private lookSoon(): void {
@@ -291,39 +245,26 @@ export class Scheduler {
   /** Starts the jobs that are due. @returns when the next one is, or null. */
   private async runDue(): Promise<number | null> {
     if (!this.claimed()) return null;
-    const now = this.clock.now();
-    const setBack = now < this.lastLook - LATE_MS;
-    if (setBack) this.startedAt = now;
-    const stale = (job: Job) => job.enabled && (setBack || job.next_run_at === null || timeOf(job) <= now);
-    let jobs = await this.store.load();
-    this.publishChanges(jobs);
-    if (jobs.some(stale)) {
-      const due: Job[] = [];
-      const move = async (found: Job) => {
-        const job = stale(found) ? await this.owned(found) : found;
-        if (!stale(job)) return job;
-        const moved = await this.moved(job, now);
-        if (timeOf(job) > now || !this.mayStart(job, now)) return moved;
-        const started = counted(moved, now);
-        due.push(started);
-        this.going.set(job.job_id, null);
-        return started;
-      };
+    const look = this.due.at(this.clock.now());
+    let jobs = await this.list.load();
+    this.list.publishChanges(jobs);
+    if (jobs.some(look.isStale)) {
+      const starting: Job[] = [];
       try {
-        jobs = await this.change(async (list) => {
+        jobs = await this.list.change(async (list) => {
           const current = list.entries;
-          const all = await Promise.all(current.map(move));
+          const all = await Promise.all(current.map((job) => look.move(job, starting)));
           for (const [at, job] of all.entries()) if (job !== current[at]) list.replace(job);
           return all;
         });
       } catch (error) {
-        for (const { job_id } of due) this.going.delete(job_id);
+        for (const { job_id } of starting) this.runs.giveUp(job_id);
         throw error;
       }
       // Not awaited: a script may be on a disk that does not answer.
-      for (const job of due) void this.launch(job);
+      for (const job of starting) void this.runs.launch(job);
     }
-    this.lastLook = now;
+    look.end();
     this.complaint = "";
     const times = jobs.filter(({ enabled }) => enabled).map(timeOf);
     return times.length > 0 ? Math.min(...times) : null;
@@ -332,116 +273,16 @@ export class Scheduler {
   private claimed(): boolean {
     if (this.claim) return true;
     this.claim = tryLock(this.parts.lock);
-    // The clock may have been set back before the first look.
-    this.lastLook = Number.POSITIVE_INFINITY;
+    this.due.begin();
     return this.claim !== undefined;
   }
 
-  /** `job`, disabled when it may not run any more, for instance because somebody edited the tokens by hand. */
-  private async owned(job: Job): Promise<Job> {
-    const why = await this.parts.ended(job);
-    if (why === null) return job;
-    this.parts.log.warn(`job ${job.job_id} is disabled: ${why}`);
-    return disowned(job, why);
-  }
-
-  /** `job` with its next time after `now`; paused when it has none. */
-  private async moved(job: Job, now: number): Promise<Job> {
-    const time = job.next_run_at === null ? undefined : timeOf(job);
-    const over = time !== undefined && time <= now && !job.repeat;
-    if (over) return { ...job, enabled: false, next_run_at: null };
-    try {
-      const next = await nextRun(job, now, time);
-      if (next !== null && next === time) return job;
-      if (next !== null) return { ...job, next_run_at: isoTime(next) };
-      this.parts.log.warn(`job ${job.job_id} has no further time and is paused`);
-    } catch (error) {
-      this.parts.log.error(`job ${job.job_id} is paused: ${printable(messageOf(error))}`);
-    }
-    return { ...job, enabled: false, next_run_at: null };
-  }
-
-  /** Whether a job whose time has come is started now. */
-  private mayStart(job: Job, now: number): boolean {
-    const { job_id } = job;
-    const time = timeOf(job);
-    const missed = time < this.startedAt || now - time > LATE_MS;
-    if (missed && job.if_missed === "skip") {
-      this.parts.log.warn(`job ${job_id} missed its run of ${job.next_run_at}`);
-      return false;
-    }
-    const isGoing = this.going.has(job_id);
-    if (isGoing && job.if_running === "skip") {
-      this.parts.log.warn(`job ${job_id} still runs: its run of ${job.next_run_at} is skipped`);
-      return false;
-    }
-    if (!this.spendStart(job.token, now)) return false;
-    if (isGoing) this.queued.add(job_id);
-    return !isGoing;
-  }
-
-  /** Counts a start of a job of that token. @returns false when it has had {@link TOKEN_STARTS} in this minute. */
-  private spendStart(token: string | null, now: number): boolean {
-    if (token === null) return true;
-    const minute = Math.floor(now / 60_000);
-    if (minute !== this.minute) this.starts.clear();
-    this.minute = minute;
-    const starts = (this.starts.get(token) ?? 0) + 1;
-    this.starts.set(token, starts);
-    if (starts === TOKEN_STARTS + 1) {
-      const had = `the jobs of the token ${token} have started ${TOKEN_STARTS} times in this minute`;
-      this.parts.log.warn(`${had}: its further runs are skipped until the next`);
-    }
-    return starts <= TOKEN_STARTS;
-  }
-
-  private async launch(job: Job, signal?: AbortSignal): Promise<StartedRun> {
-    const { job_id } = job;
-    const run = await this.parts.start(job, signal);
-    this.going.set(job_id, run.runId);
-    this.publishChanges();
-    void run.ended.then(async ({ run_id, status, error_text }) => {
-      this.going.delete(job_id);
-      this.publishChanges();
-      if (status !== "ok") {
-        this.parts.log.warn(`job ${job_id}: run ${run_id}: ${status}: ${printable(error_text ?? "")}`);
-      }
-      if (!this.started || !this.queued.delete(job_id)) return;
-      // A job that runs once was paused when it was queued.
-      await this.runOnce(job_id, ({ enabled, repeat }) => enabled || !repeat).catch((error) =>
-        this.parts.log.warn(`job ${job_id}: the queued run is skipped: ${messageOf(error)}`),
-      );
-    });
-    return run;
+  /** Runs the job again that was due while it ran. */
+  private async runQueued(id: string): Promise<void> {
+    if (!this.started || !this.runs.unqueue(id)) return;
+    // A job that runs once was paused when it was queued.
+    await this.runOnce(id, ({ enabled, repeat }) => enabled || !repeat).catch((error) =>
+      this.parts.log.warn(`job ${id}: the queued run is skipped: ${messageOf(error)}`),
+    );
   }
 }
-
-const isoTime = (ms: number) => new Date(ms).toISOString();
-
-/** When it runs next, in milliseconds; infinity when it has no time. */
-const timeOf = ({ next_run_at }: Job) =>
-  next_run_at === null ? Number.POSITIVE_INFINITY : Date.parse(next_run_at);
-
-/** Why a job may not run any more, by what has ended. */
-export const ENDED = {
-  token: (name: string) => `its token ${name} was revoked`,
-  script: (name: string) => `the stored script ${name}, which added it, was removed`,
-} as const;
-
-function disowned(job: Job, disabled_reason: string): Job {
-  return { ...job, enabled: false, next_run_at: null, disabled_reason };
-}
-
-function refuseDisabled({ job_id, disabled_reason }: Job): void {
-  if (disabled_reason !== null)
-    throw conflict(`${job_id} is disabled: ${disabled_reason}; remove it and add it again`);
-}
-
-/** `job` with one more run. */
-function counted(job: Job, now: number): Job {
-  const runs = job.runs + 1;
-  const over = job.max_runs !== null && runs >= job.max_runs;
-  return { ...job, runs, last_run_at: isoTime(now), ...(over && { enabled: false, next_run_at: null }) };
-}
-
-const noSuchJob = (id: string) => notFound(`no job ${printable(id, 100)}`);

@@ -5,7 +5,8 @@ import * as v from "valibot";
 import type { EndedRun, RunStatus } from "../../src/core/run";
 import { silentLog } from "../../src/lib/log";
 import { JOB, type Job } from "../../src/scheduler/job";
-import { type Clock, ENDED, Scheduler } from "../../src/scheduler/scheduler";
+import { type Clock, Scheduler } from "../../src/scheduler/scheduler";
+import { ENDED } from "../../src/scheduler/transitions";
 import { temporaryFolder } from "../support";
 
 export const HOUR = 3_600_000;

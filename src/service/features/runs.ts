@@ -73,7 +73,10 @@ export function runFeatures(
       return made.runs;
     }),
     scheduler: stoppable(async () => {
-      const { ENDED, Scheduler } = await import("../../scheduler/scheduler");
+      const [{ Scheduler }, { ENDED }] = await Promise.all([
+        import("../../scheduler/scheduler"),
+        import("../../scheduler/transitions"),
+      ]);
       made.scheduler = new Scheduler({
         files: { file: files.jobs, lock: files.jobsLock },
         lock: files.schedulerLock,
