@@ -33,14 +33,15 @@ export default {
       asRoot,
       positionals: ["flags"],
       hidden: ["config_dir"],
-      text: ({ file, besides = [], commands }) =>
-        [file, ...besides]
-          .flatMap(({ path, content }) => [
+      text: ({ file: { written_after = 0, ...file }, besides = [], commands }) =>
+        [
+          ...linesOf(commands.slice(0, written_after)),
+          ...[file, ...besides].flatMap(({ path, content }) => [
             `# ${path}`,
             content ?? "# it is not written: see docs/upgrades.md",
-          ])
-          .concat(linesOf(commands))
-          .join("\n"),
+          ]),
+          ...linesOf(commands.slice(written_after)),
+        ].join("\n"),
       run({ globals, input, ...context }) {
         const { configDir } = globals;
         const given = configDir === undefined ? input : { ...input, config_dir: resolve(configDir) };

@@ -14,7 +14,7 @@ import { spawn } from "../lib/spawn";
 import { compiled } from "../version";
 import { launchdPlan } from "./launchd";
 import { scheduledTaskPlan } from "./scheduled-task";
-import { isUpgradedByRoot, systemdPlan } from "./systemd";
+import { hasUpgradeUnits, systemdPlan } from "./systemd";
 
 /** What the plan depends on. */
 export interface DaemonOptions extends User {
@@ -28,6 +28,8 @@ export interface DaemonOptions extends User {
   readonly configDir: string | null;
   /** Whether root upgrades the daemon of the machine at the order of its desk, on Linux (default: false). */
   readonly upgrades?: boolean;
+  /** Whether an earlier installation has left what does that (default: false). */
+  readonly hasUpgrades?: boolean;
 }
 
 /** Whose daemon it is, where it is not for the machine. */
@@ -48,7 +50,9 @@ export interface DaemonPlan {
   };
   /** More files, which are written and removed with it; null for one that is only removed. */
   readonly besides?: ReadonlyArray<{ readonly path: string; readonly content: string | null }>;
-  /** Once the file is written. */
+  /** Before the file is written. */
+  readonly before?: string[][];
+  /** Once it is. */
   readonly install: string[][];
   /** Before the file is removed. */
   readonly uninstall: string[][];
@@ -88,8 +92,12 @@ export function planHere(system: boolean, what?: Pick<DaemonOptions, "flags" | "
   const binary = compiled && what ? process.execPath : "/usr/local/bin/svc";
   // Root runs it then: whoever else may write it would be root. A program of a package is its package manager's to upgrade.
   const isOurs = !binary.startsWith("/usr/bin/") && isOfRootAlone(binary);
-  const upgrades = system && (what ? isOurs : isUpgradedByRoot());
-  return planDaemon({ binary, flags: [], configDir: null, ...what, system, upgrades, ...thisUser() });
+  const upgrades = system && what !== undefined && isOurs;
+  const hasUpgrades = system && hasUpgradeUnits();
+  return planDaemon({
+    ...{ binary, flags: [], configDir: null, ...what },
+    ...{ system, upgrades, hasUpgrades, ...thisUser() },
+  });
 }
 
 /** The user of this process. */
@@ -113,7 +121,8 @@ function nameOfUser(): string {
 }
 
 /** @throws an `unavailable` failure naming what could not be written or run. */
-export async function installDaemon({ file, besides = [], install }: DaemonPlan): Promise<void> {
+export async function installDaemon({ file, besides = [], before = [], install }: DaemonPlan): Promise<void> {
+  for (const line of before) await mustRun(line);
   write(file.path, file.encoding ? Buffer.from(`\ufeff${file.content}`, file.encoding) : file.content);
   for (const { path, content } of besides) {
     if (content === null) remove(path);

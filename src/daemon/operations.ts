@@ -21,6 +21,8 @@ const OUTCOME = v.object({
     path: v.string(),
     /** What is written to it. */
     content: v.exactOptional(v.string()),
+    /** How many of the commands run before it is written. */
+    written_after: v.exactOptional(v.number()),
     /** How many of the commands run before it is removed. */
     removed_after: v.exactOptional(v.number()),
   }),
@@ -54,7 +56,9 @@ const install = operation({
     const { installDaemon, planHere } = await import("./daemon");
     const plan = planHere(system, { flags, configDir: config_dir });
     const { path, content } = plan.file;
-    const outcome = { file: { path, content }, ...besidesOf(plan), commands: plan.install };
+    const { before = [] } = plan;
+    const file = { path, content, written_after: before.length };
+    const outcome = { file, ...besidesOf(plan), commands: [...before, ...plan.install] };
     if (print) return { ...outcome, exit_code: null };
     await caller.announce(`service.install ${path}`);
     await installDaemon(plan);

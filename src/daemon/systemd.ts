@@ -47,7 +47,7 @@ CapabilityBoundingSet=CAP_DAC_READ_SEARCH CAP_CHOWN`;
 
 /** @throws a `bad_input` failure for a program or folder that a unit of the machine cannot see or own. */
 export function systemdPlan(options: DaemonOptions): DaemonPlan {
-  const { system, home, binary, flags, configDir, upgrades = false } = options;
+  const { system, home, binary, flags, configDir, upgrades = false, hasUpgrades = false } = options;
   if (system && /^\/(home|root|tmp|var\/tmp|run\/user)\//.test(binary)) {
     throw badInput(`${binary} is hidden from a daemon of the machine: copy it to /usr/local/bin first`);
   }
@@ -66,20 +66,21 @@ export function systemdPlan(options: DaemonOptions): DaemonPlan {
   });
   const scope = system ? [] : ["--user"];
   const systemctl = (...words: string[]) => ["systemctl", ...scope, ...words];
+  const isLeft = system && hasUpgrades;
+  // It would go on until the next boot, and its link in the target for ever.
+  const disabled = systemctl("disable", "--now", UPGRADE_PATH);
   return {
     file: { path: join(folder, UNIT), content },
     besides: system ? upgradeUnits(folder, binary, upgrades) : [],
+    before: isLeft && !upgrades ? [disabled] : [],
     install: [
       systemctl("daemon-reload"),
       ...(system && upgrades ? [systemctl("enable", "--now", UPGRADE_PATH)] : []),
       systemctl("enable", "--now", UNIT),
     ],
-    uninstall: [
-      ...(system && upgrades ? [systemctl("disable", "--now", UPGRADE_PATH)] : []),
-      systemctl("disable", "--now", UNIT),
-    ],
+    uninstall: [...(isLeft ? [disabled] : []), systemctl("disable", "--now", UNIT)],
     forget: [systemctl("daemon-reload")],
-    status: systemctl("status", "--no-pager", UNIT, ...(system && upgrades ? [UPGRADE_PATH] : [])),
+    status: systemctl("status", "--no-pager", UNIT, ...(isLeft ? [UPGRADE_PATH] : [])),
     restart: [systemctl("reset-failed", UNIT), systemctl("restart", "--no-block", UNIT)],
     read(text) {
       const [program] = wordsIn(/^ExecStart=(.*)$/m.exec(text)?.[1] ?? "");
@@ -111,13 +112,15 @@ function upgradeUnits(folder: string, binary: string, upgrades: boolean) {
   return units.map(([name, content]) => ({ path: join(folder, name), content: upgrades ? content : null }));
 }
 
-/** Whether root's part of an upgrade is installed. @param binary without links: only where it is for this program. */
-export function isUpgradedByRoot(binary?: string): boolean {
+/** Whether there is something of root's part of an upgrade that may run. */
+export const hasUpgradeUnits = (): boolean => existsSync(join(SYSTEM_UNITS, UPGRADE_PATH));
+
+/** Whether root's part of an upgrade is installed for this program. @param binary without links. */
+export function isUpgradedByRoot(binary: string): boolean {
   try {
     const text = readFileSync(join(SYSTEM_UNITS, UPGRADE), "utf8");
     const [program = "", child] = wordsIn(/^ExecStart=(.*)$/m.exec(text)?.[1] ?? "");
-    if (child !== BY_ROOT || !existsSync(join(SYSTEM_UNITS, UPGRADE_PATH))) return false;
-    return binary === undefined || realpathSync(program) === binary;
+    return child === BY_ROOT && hasUpgradeUnits() && realpathSync(program) === binary;
   } catch {
     return false;
   }

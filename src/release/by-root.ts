@@ -1,8 +1,9 @@
 /**
  * Root carries out the order of a daemon of the machine, which may not write the program itself.
  *
- * The promise: root takes nothing of the daemon but that there is an order, and two files that the release key has to have signed. It follows no
- * link in the folder of the daemon and writes nothing there; what became of the order is beside the program.
+ * Promises. Root takes nothing of the daemon but that there is an order, and two files that the release key has to have signed. It follows no
+ * link in the folder of the daemon and writes nothing there; what became of the order is beside the program. However often the daemon
+ * orders, root has little to do.
  */
 import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync } from "node:fs";
 import * as v from "valibot";
@@ -16,6 +17,12 @@ import { type UpgradeOptions, upgrade } from "./upgrade";
 
 /** Many times an order. */
 const MAX_ORDER_BYTES = 10_000;
+
+/**
+ * How long root waits before it reads an order, in milliseconds: at least so long, and until so long after the end of the one before. systemd
+ * starts it for each that is written meanwhile, but for those while it runs: of these, it reads the newest.
+ */
+const PAUSES = { pauseMs: 1_000, restMs: 15_000 };
 
 /** What root reads of an order. */
 const TAKEN = v.object({
@@ -33,12 +40,17 @@ const TAKEN = v.object({
  * @param folder that of the daemon's files for upgrades; the folder that it is in is one that the daemon cannot move.
  * @param binary the program, absolute and without links, in a folder that root alone may write.
  * @param options without what the order says; what it throws ends the order.
+ * @param pauses for tests.
  */
 export async function carryOutByRoot(
   folder: string,
   binary: string,
   options: () => Promise<Omit<UpgradeOptions, "id" | "allowDowngrade" | "announce" | "binary">>,
+  { pauseMs, restMs } = PAUSES,
 ): Promise<void> {
+  const restedMs = Date.now() - Date.parse(readVerdict(binary)?.ended ?? "");
+  // Not where the clock was set back.
+  await Bun.sleep(restedMs >= 0 ? Math.max(pauseMs, restMs - restedMs) : pauseMs);
   using given = openFolder(folder);
   const order = given && readTaken(given);
   if (!given || !order || readVerdict(binary)?.id === order.id) return;

@@ -127,6 +127,8 @@ describe("a systemd unit", () => {
       for (const line of [
         "ExecStart=/usr/local/bin/svc upgrade-by-root /var/lib/private/svc",
         "ReadWritePaths=/usr/local/bin",
+        // The daemon decides how often it starts.
+        "StartLimitIntervalSec=0",
         "ProtectSystem=strict",
         "PrivateNetwork=yes",
         "RestrictAddressFamilies=AF_UNIX",
@@ -142,8 +144,17 @@ describe("a systemd unit", () => {
     const plan = planDaemon({ ...OPTIONS, system: true, upgrades: false }, "linux");
     // Those of an earlier installation are removed.
     expect(plan.besides?.map(({ content }) => content)).toEqual([null, null]);
-    expect(plan.install.flat()).not.toContain("svc-upgrade.path");
-    expect(planDaemon({ ...OPTIONS, upgrades: true }, "linux").besides).toEqual([]);
+    expect([plan.before, plan.uninstall, plan.install].flat(2)).not.toContain("svc-upgrade.path");
+    expect(planDaemon({ ...OPTIONS, upgrades: true, hasUpgrades: true }, "linux")).toMatchObject({
+      ...{ besides: [], before: [] },
+      uninstall: [["systemctl", "--user", "disable", "--now", "svc.service"]],
+    });
+    // While their files are there: afterwards, systemd does not know what to stop.
+    const left = planDaemon({ ...OPTIONS, system: true, upgrades: false, hasUpgrades: true }, "linux");
+    const disabled = ["systemctl", "disable", "--now", "svc-upgrade.path"];
+    expect([left.before, left.uninstall[0]]).toEqual([[disabled], disabled]);
+    const again = planDaemon({ ...OPTIONS, system: true, upgrades: true, hasUpgrades: true }, "linux");
+    expect(again.before).toEqual([]);
   });
 
   test("keeps each flag one word, whatever is in it", () => {

@@ -56,6 +56,44 @@ for (const { scope, flags, configDir } of SCOPES) {
   );
 }
 
+testWithSystemd(
+  "a daemon of the machine can neither stop root's part of an upgrade nor keep it at work, and an installation without it leaves nothing of it",
+  async () => {
+    await using machine = await bootMachine(BINARY, "system");
+    const bash = async (line: string) => {
+      const ran = await machine.run("bash", "-c", line);
+      expect({ line, ...ran }).toMatchObject({ exitCode: 0 });
+      return ran.stdout;
+    };
+    const counted = "/etc/systemd/system/svc-upgrade.service.d";
+    const install = "/opt/svc/svc service install --system -- --port 0";
+    await bash(`mkdir /opt/svc && cp /usr/local/bin/svc /opt/svc && ${install}
+      mkdir ${counted}
+      printf '[Service]\nExecStopPost=+/bin/sh -c "echo run >>/root/runs"\n' >${counted}/count.conf
+      systemctl daemon-reload`);
+    // As whoever has taken over the daemon could.
+    await bash(`mkdir /var/lib/private/svc/upgrade && cd /var/lib/private/svc/upgrade
+      end=$((SECONDS + 4)); while [ $SECONDS -lt $end ]; do echo >new; mv new order.json; done`);
+    const state = () => bash("systemctl show svc-upgrade.path --property=SubState --value");
+    await until("the end of the last run", async () => (await state()) !== "running\n");
+    expect(await state()).toBe("waiting\n");
+    const runs = await bash("wc -l </root/runs");
+    expect(Number(runs)).toBeWithin(1, 6);
+    const more = async () => Number(await bash("wc -l </root/runs")) > Number(runs);
+    await bash("echo >/var/lib/private/svc/upgrade/order.json");
+    await until("another run", more, { seconds: 10 });
+
+    // Whoever is in that group could replace the program.
+    await bash(`chmod g+w /opt/svc && ${install}`);
+    expect(await bash("ls /etc/systemd/system/ /etc/systemd/system/multi-user.target.wants")).not.toMatch(
+      /svc-upgrade\.(path|service)$/m,
+    );
+    expect((await machine.systemctl("is-active", "svc-upgrade.path")).stdout).toBe("inactive\n");
+    await bash("systemctl is-active svc.service");
+  },
+  60_000,
+);
+
 test("an installed service can be queried and removed by any copy of svc", async () => {
   using machine = installBinary();
   const asked = async (what: string) => {

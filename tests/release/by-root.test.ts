@@ -47,11 +47,16 @@ async function host(version = "0.2.0", signer?: ReturnType<typeof makeKey>) {
   order();
   return {
     ...{ state, place, file, order, key, binary: `${binary}`, secret: `${secret}`, outside: folder.path },
-    carryOut: () =>
-      carryOutByRoot(place, `${binary}`, async () => ({
-        ...{ version: "0.1.0", target: "linux-x64", key: key.secret.publicKey, daemons: [] },
-        requireReadable: (reader) => requireKnownFormat(state, reader),
-      })),
+    carryOut: (pauses = { pauseMs: 0, restMs: 0 }) =>
+      carryOutByRoot(
+        place,
+        `${binary}`,
+        async () => ({
+          ...{ version: "0.1.0", target: "linux-x64", key: key.secret.publicKey, daemons: [] },
+          requireReadable: (reader) => requireKnownFormat(state, reader),
+        }),
+        pauses,
+      ),
     program: () => readSmallFile(`${binary}`, 1_000),
     last: () => lastUpgrade(place, `${binary}`, "0.1.0"),
     [Symbol.dispose]: () => folder[Symbol.dispose](),
@@ -86,6 +91,25 @@ testOnLinux("a host hears why root refuses: another key, or a version that is no
   expect(older.last()).toMatchObject({ ok: false, error: expect.stringContaining("not newer") });
   for (const one of [other, older]) expect(one.program()).toBe(PROGRAM("0.1.0"));
 });
+
+testOnLinux(
+  "a daemon that orders all the time has root do little: it waits, and takes the newest order",
+  async () => {
+    using one = await host("0.0.9");
+    const began = performance.now();
+    const first = one.carryOut({ pauseMs: 50, restMs: 0 });
+    one.order({ id: "newer" });
+    await first;
+    expect(one.last()).toMatchObject({ id: "newer", ok: false });
+    expect(performance.now() - began).toBeGreaterThan(45);
+    one.order({ id: "next" });
+    const next = one.carryOut({ pauseMs: 0, restMs: 300 });
+    one.order({ id: "newest" });
+    await next;
+    expect(one.last()?.id).toBe("newest");
+    expect(performance.now() - began).toBeGreaterThan(340);
+  },
+);
 
 testOnLinux(
   "nobody else may open root's copy at any time, whatever mode the file of the daemon has",
