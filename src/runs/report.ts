@@ -4,7 +4,6 @@
 import type { Outcome, RunStatus } from "../core/run";
 import { Failure, messageOf } from "../lib/errors";
 import type { Action } from "./actions";
-import { errorOf } from "./runner";
 
 /** How a run has ended. @param expected the number of its actions. */
 export function judge(
@@ -22,6 +21,12 @@ export function judge(
   }
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
   return { status: "error", error: `${first ? errorOf(first) : ""}${more}` };
+}
+
+/** The error of an action with its command, which is not repeated for each level of scripts or lists. */
+export function errorOf({ command, error = "" }: Outcome): string {
+  const [named = ""] = error.match(/^(?:AC_\w+: )+/) ?? [];
+  return named.includes(`${command}: `) ? error : `${command}: ${error}`;
 }
 
 /** The results by their actions, as callers of `/execute` know them. */

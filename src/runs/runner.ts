@@ -4,21 +4,20 @@
  * Promise: a run ends. It executes at most {@link MAX_EXECUTED} actions and keeps a bounded amount of their results; once
  * its signal is aborted no further action begins, and one that ignores the signal is abandoned.
  */
-import * as v from "valibot";
 import { performOperation } from "../core/call";
 import type { Caller } from "../core/caller";
-import { checkInput, sentence } from "../core/input";
-import type { Departure, NestedReport, Outcome, RunContext, StopOnError } from "../core/run";
-import { entryOf, metadataOf } from "../core/schema";
+import type { Departure, Outcome, RunContext, StopOnError } from "../core/run";
 import { deadline } from "../lib/deadline";
-import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "../lib/errors";
-import { sizeWithin } from "../lib/json-size";
+import { cancelled, Failure, failureOf, messageOf, rejected } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { type Action, asWritten, type Command } from "./actions";
 import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called";
-import { holdsSecret, keepable, Secrets } from "./redact";
+import { createInputs, isOpen } from "./input";
+import { keepable, Secrets } from "./redact";
+import { createResults } from "./results";
 import type { ActiveRun } from "./runs";
-import { fillIn, isReference, referenceOf, referencesIn, type Variables, variablesOf } from "./variables";
+import { createShield } from "./shield";
+import { isReference, referenceOf, referencesIn, type Variables, variablesOf } from "./variables";
 
 /** The most that one run executes: actions and lists inside them, counted at every iteration. */
 const MAX_EXECUTED = 200_000;
@@ -26,17 +25,8 @@ const MAX_EXECUTED = 200_000;
 /** How long a run may keep the event loop to itself, in milliseconds. Actions that wait for nothing would never yield. */
 const YIELD_MS = 5;
 
-/** The most outcomes of nested actions that a run reports, and as many again of those that failed. */
-const MAX_NESTED_OUTCOMES = 2_000;
-
-/** The most that the results of a run may take. */
-const MAX_RESULTS = { bytes: 64 * 1024 * 1024, depth: 1_000 };
-
 /** How long an action may take to notice that its run was cancelled, in milliseconds. */
 const ABANDON_MS = 5_000;
-
-/** How long the shielded lists of a run may go on after it was cancelled, in milliseconds: all of them together. */
-const SHIELD_MS = 5_000;
 
 /** The most actions of one run with an audit row each: the row of the run covers all of them by its digest. */
 const MAX_ACTION_ROWS = 500;
@@ -80,27 +70,27 @@ export class Runner {
   readonly secrets = new Secrets();
   /** The outcomes whose result is no secret, whatever the operation says. */
   readonly open = new WeakSet<object>();
-  /** The error messages that variables were set to, by their names. */
-  private readonly errors = new Map<string, string>();
   private executed = 0;
   private announced = 0;
   private yieldedAt = performance.now();
-  private resultBytes = 0;
-  private nested = { ok: 0, failed: 0 };
   private departure: Departure | undefined;
-  /** The signal of shielded lists. All of a run have one, so that those inside others do not make the run last longer. */
-  private readonly shield = new AbortController();
-  private shieldEnds: Timer | undefined;
   /** How many actions have failed to find or focus a window. */
   private missed = 0;
   /** What is to be done when the run ends. */
   private readonly last: Array<() => Promise<void>> = [];
 
+  private readonly inputs = createInputs(this.secrets);
+  private readonly results;
+  /** Called for a shielded list; its signal is that of the list. */
+  private readonly shielded;
+
   /** The script that runs now, and its variables. */
   private script: { readonly path: string; readonly variables: Variables; readonly depth: number };
 
   constructor(private readonly parts: RunParts) {
-    const { path, variables } = parts;
+    const { path, variables, active } = parts;
+    this.results = createResults(active.hold);
+    this.shielded = createShield(active.signal);
     this.script = { path, variables, depth: 0 };
   }
 
@@ -171,7 +161,7 @@ export class Runner {
       let isResultShown = false;
       const call = async () => {
         isResultShown = isOpen(action, this.script.variables);
-        const input = this.input(action);
+        const input = this.inputs.of(action, this.script.variables);
         const caller = this.callerOf(action, signal, place, show);
         const answer = await performOperation(this.parts.service, operation, input, caller);
         return operation.plain ? operation.plain.of(answer) : answer;
@@ -180,8 +170,8 @@ export class Runner {
       const whole = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
       if (action.as !== undefined) this.script.variables.set(action.as, whole, isResultShown);
       // What a flow command returns has been counted already: it is the results inside it.
-      const result = !leaf || this.fits(whole) ? whole : operation.brief?.(whole);
-      const isLeftOut = result === undefined || (result !== whole && !this.fits(result));
+      const result = !leaf || this.results.fits(whole) ? whole : operation.brief?.(whole);
+      const isLeftOut = result === undefined || (result !== whole && !this.results.fits(result));
       if (isLeftOut) return { command, ok: true, omitted: true, duration_ms: took() };
       const outcome = { command, ok: true, result, duration_ms: took() };
       if (isShown) this.open.add(outcome);
@@ -204,51 +194,6 @@ export class Runner {
     if (performance.now() - this.yieldedAt < YIELD_MS) return;
     await new Promise((resolve) => setImmediate(resolve));
     this.yieldedAt = performance.now();
-  }
-
-  /** The input with variables filled in; remembers the secrets in it. */
-  private input(action: Action): Readonly<Record<string, unknown>> {
-    const input = this.filledIn(action);
-    // The author says of `AC_set_var` and the like that what they set is none.
-    if (input.secret === false) return input;
-    for (const [field, schema] of Object.entries(action.operation.input.entries)) {
-      // A list or an object is secret as a whole: its parts may be names that everybody knows.
-      if (metadataOf(schema).secret && typeof input[field] === "string") this.conceal(input[field]);
-    }
-    return input;
-  }
-
-  private filledIn({ operation, input, deferred }: Action): Readonly<Record<string, unknown>> {
-    if (deferred.length === 0) return input;
-    const filled = deferred.map((field) => [field, this.fill(operation, field, input[field])]);
-    // A variable may be secret, so no message quotes a value.
-    const checked = checkInput(
-      operation.input,
-      { ...input, ...Object.fromEntries(filled) },
-      { quote: false },
-    );
-    if (!checked.ok) throw badInput(sentence(checked.offences));
-    const odd = operation.mismatch?.(checked.input);
-    if (odd) throw badInput(sentence([odd]));
-    return checked.input;
-  }
-
-  /** `value` of the field `field`, filled in; remembers the secrets in it. */
-  private fill(operation: Command, field: string, value: unknown): unknown {
-    const { variables } = this.script;
-    const filled = fillIn(value, variables);
-    const isPassed = metadataOf(entryOf(operation.input, field) ?? v.unknown()).passed === true;
-    for (const reference of referencesIn(value)) {
-      if (variables.isShown(reference)) continue;
-      const found = variables.resolve(reference);
-      if (!isPassed || typeof found !== "object") this.conceal(found);
-    }
-    return filled;
-  }
-
-  private conceal(value: unknown): void {
-    if ([...this.errors.values()].some((error) => error === value)) this.secrets.quote();
-    else this.secrets.add(value);
   }
 
   private callerOf(action: Action, signal: AbortSignal, place: string, show: () => void): Caller {
@@ -282,13 +227,10 @@ export class Runner {
       valueOf: (reference) => variables.resolve(referenceOf(reference)),
       set: (name, value, shown) => void variables.set(name, value, shown),
       written: (field) => input[field],
-      fill: (field) => this.fill(operation, field, input[field]),
+      fill: (field) => this.inputs.fill(operation, field, input[field], variables),
       show,
       isShown: (value) => referencesIn(value).every((reference) => variables.isShown(reference)),
-      blame: (name, error) => {
-        this.errors.set(name, error);
-        variables.note(name, error);
-      },
+      blame: (name, error) => this.inputs.blame(name, error, variables),
       list: async (field, { shielded = false, turn } = {}) => {
         using shield = shielded ? this.shielded() : { signal, [Symbol.dispose]() {} };
         await this.step(shield.signal);
@@ -297,7 +239,7 @@ export class Runner {
         const around = `${place}.${field}`;
         const outcomes = await this.run(lists[field] ?? [], true, undefined, shield.signal, around);
         variables.turn = before;
-        return this.report(outcomes, shield.signal);
+        return this.results.report(outcomes, shield.signal);
       },
       atEnd: (work) => void this.last.push(work),
       log: (message) => this.parts.active.log(this.secrets.scrub(message)),
@@ -335,38 +277,10 @@ export class Runner {
     this.script = { path, variables, depth: around.depth + 1 };
     try {
       const outcomes = await this.run(called.actions, true, undefined, signal, `${place}.called`);
-      return { ...this.report(outcomes, signal), variables: Object.fromEntries(variables) };
+      return { ...this.results.report(outcomes, signal), variables: Object.fromEntries(variables) };
     } finally {
       this.script = around;
     }
-  }
-
-  /** From the moment that the run is cancelled and a shielded list runs, there are {@link SHIELD_MS} for all of them. */
-  private shielded(): Disposable & { readonly signal: AbortSignal } {
-    const { signal } = this.parts.active;
-    const begin = () => {
-      this.shieldEnds ??= setTimeout(() => this.shield.abort(signal.reason), SHIELD_MS).unref();
-    };
-    if (signal.aborted) begin();
-    signal.addEventListener("abort", begin, { once: true });
-    return {
-      signal: this.shield.signal,
-      [Symbol.dispose]: () => signal.removeEventListener("abort", begin),
-    };
-  }
-
-  private report(all: readonly Outcome[], { aborted, reason }: AbortSignal): NestedReport {
-    const failed = all.find(({ ok }) => !ok);
-    const outcomes = all.filter(({ ok }) => ++this.nested[ok ? "ok" : "failed"] <= MAX_NESTED_OUTCOMES);
-    const error = aborted ? messageOf(reason) : failed ? errorOf(failed) : null;
-    return { ok: error === null, error, cancelled: aborted, outcomes, omitted: all.length - outcomes.length };
-  }
-
-  private fits(result: unknown): boolean {
-    const bytes = sizeWithin(result, { ...MAX_RESULTS, bytes: MAX_RESULTS.bytes - this.resultBytes });
-    if (bytes === undefined || !this.parts.active.hold(bytes)) return false;
-    this.resultBytes += bytes;
-    return true;
   }
 
   private failureOf(thrown: unknown, signal: AbortSignal, command: string): Failure {
@@ -381,21 +295,4 @@ export class Runner {
     log.error(`${command} failed in run ${id}: ${messageOf(thrown)}`, thrown);
     return new Failure("unavailable", "internal error");
   }
-}
-
-/** The error of an action with its command, which is not repeated for each level of scripts or lists. */
-export function errorOf({ command, error = "" }: Outcome): string {
-  const [named = ""] = error.match(/^(?:AC_\w+: )+/) ?? [];
-  return named.includes(`${command}: `) ? error : `${command}: ${error}`;
-}
-
-/**
- * Whether the result of `action` has no secret: those of the actions inside it may have any, and what a secret is filled into may
- * give it back, for all that svc knows.
- */
-function isOpen({ operation, lists, input, deferred }: Action, variables: Variables): boolean {
-  const isLeaf = Object.keys(lists).length === 0;
-  const filled = deferred.flatMap((field) => referencesIn(input[field]));
-  if (!isLeaf || !filled.every((reference) => variables.isShown(reference))) return false;
-  return !holdsSecret(operation.plain?.output ?? operation.output);
 }
