@@ -33,7 +33,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   metrics: FEATURE,
   nats: [...FEATURE, "client", "link", "trust"],
   peers: [...FEATURE, "client"],
-  plans: [...FEATURE, "client", "fleet", "release", "trust"],
+  plans: [...FEATURE, "client", "fleet", "trust"],
   release: FEATURE,
   runs: FEATURE,
   scheduler: FEATURE,

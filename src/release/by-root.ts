@@ -9,8 +9,8 @@ import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync } from 
 import * as v from "valibot";
 import { failureOf, messageOf, rejected, systemCode } from "../lib/errors";
 import { readSmallFile } from "../lib/files";
+import { MAX_BINARY_BYTES } from "../lib/released";
 import { upgradeFiles } from "./files";
-import { MAX_BINARY_BYTES } from "./index";
 import { MAX_SIGNATURE_BYTES, parseSignature, SIGNATURE_EXTENSION, verifyComment } from "./minisign";
 import { ORDER, ORDER_FILE, readVerdict, START_MS, writeVerdict } from "./order";
 import { type UpgradeOptions, upgrade } from "./upgrade";

@@ -18,10 +18,11 @@ import * as v from "valibot";
 import { badInput, conflict, messageOf, rejected, systemCode } from "../lib/errors";
 import type { Reader } from "../lib/format";
 import { lookThrough } from "../lib/look";
+import { compareVersions, MAX_BINARY_BYTES } from "../lib/released";
 import { runProgram } from "../lib/run-program";
 import { printable } from "../lib/sanitize";
 import { syncFile, upgradeFiles } from "./files";
-import { compareVersions, MAX_BINARY_BYTES, parseTrustedComment } from "./index";
+import { parseTrustedComment } from "./index";
 import { MAX_SIGNATURE_BYTES, type PublicKey, parseSignature, type Signature, verify } from "./minisign";
 
 /** What svc itself is. */

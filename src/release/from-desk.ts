@@ -7,11 +7,11 @@
 import { dirname } from "node:path";
 import { conflict, Failure, forbidden, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
+import { isNoNews, type LastUpgrade, type Released, releasedFor } from "../lib/released";
 import { selfCommand } from "../lib/self-command";
 import { createIncoming, type Received } from "./incoming";
 import type { PublicKey } from "./minisign";
 import { lastUpgrade, readOrder, writeOrder } from "./order";
-import { isNoNews, type LastUpgrade, type Released, releasedFor } from "./released";
 import { type Daemon, requireMayReplace, requireNoPackage } from "./upgrade";
 
 /** What this host has, as it answers its desk. */

@@ -20,9 +20,10 @@ import { join } from "node:path";
 import { conflict, rejected } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, syncFile } from "../lib/files";
 import { lookThrough } from "../lib/look";
+import type { Released } from "../lib/released";
 import { acceptable, type Own } from "./candidate";
+import { isCommentOf } from "./index";
 import { type PublicKey, parseSignature, SIGNATURE_EXTENSION, verify, verifyComment } from "./minisign";
-import { isCommentOf, type Released } from "./released";
 
 /** How long a file has to stand still before another takes its place, in milliseconds. */
 const STILL_MS = 60_000;

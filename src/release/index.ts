@@ -4,6 +4,7 @@
  */
 import * as v from "valibot";
 import { rejected } from "../lib/errors";
+import { type Released, sha256Field, sizeField, targetField, versionField } from "../lib/released";
 
 /** The file name of the index. */
 export const INDEX_NAME = "release.json";
@@ -11,26 +12,13 @@ export const INDEX_NAME = "release.json";
 /** No index is longer: six targets need some 1,500 bytes. */
 export const MAX_INDEX_BYTES = 65_536;
 
-/** No binary is longer: today's have some 140 MB. */
-export const MAX_BINARY_BYTES = 1_000_000_000;
-
-/** Versions by https://semver.org, without build metadata, which has no order. */
-const VERSION = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/;
-
-export const versionField = v.pipe(v.string(), v.maxLength(100), v.regex(VERSION));
-
-/** Begins as `linux-x64` does. It has no dot, space or slash, so it can stand in a trusted comment and a file name. */
-export const targetField = v.pipe(v.string(), v.regex(/^[a-z0-9]+(-[a-z0-9]+){1,4}$/), v.maxLength(50));
-
 /** A name without a folder. */
 const nameField = v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/), v.maxLength(100));
 
 const fileSchema = v.object({
   name: nameField,
-  /** Bytes. */
-  size: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_BINARY_BYTES)),
-  /** 64 hexadecimal digits. */
-  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  size: sizeField,
+  sha256: sha256Field,
 });
 
 /** Further keys are ignored, so that a later release may have them. */
@@ -66,9 +54,6 @@ export function parseIndex(text: string): ReleaseIndex {
   throw rejected(`the release index is malformed${field && `: ${field}`}`);
 }
 
-/** Below 0 when the version `a` is older than `b`, 0 when they are equal, above 0 when `a` is newer (semver.org, 11). */
-export const compareVersions = (a: string, b: string): number => Bun.semver.order(a, b);
-
 /** The trusted comment of the signature of a binary, which keeps it from being taken for another version or target. */
 export const trustedComment = (version: string, target: string): string => `svc ${version} ${target}`;
 
@@ -79,4 +64,10 @@ export function parseTrustedComment(comment: string): { version: string; target:
     return undefined;
   }
   return { version, target };
+}
+
+/** Whether a trusted comment is that of this file. */
+export function isCommentOf(comment: string, { version, target }: Released): boolean {
+  const said = parseTrustedComment(comment);
+  return said?.version === version && said.target === target;
 }

@@ -60,7 +60,7 @@ export const showVersion = operation({
     const [{ readIndex }, { verifyingKey }, { compareVersions }] = await Promise.all([
       import("./check"),
       import("./key"),
-      import("./index"),
+      import("../lib/released"),
     ]);
     const { index, verified } = await readIndex(check, verifyingKey(public_key), signal);
     const { files, ...found } = index;

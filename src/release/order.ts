@@ -7,9 +7,9 @@ import * as v from "valibot";
 import { isAlive } from "../lib/alive";
 import { failureOf, messageOf } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
+import type { LastUpgrade } from "../lib/released";
 import { isUnderWay, LONGEST_MS, readState, upgradeFiles } from "./files";
 import { SIGNATURE_EXTENSION } from "./minisign";
-import type { LastUpgrade } from "./released";
 import { interruption, type UpgradeOptions, upgrade } from "./upgrade";
 
 /** The schema of an {@link Order}. */

@@ -4,8 +4,8 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, utimesSync, writ
 import { join } from "node:path";
 import fc from "fast-check";
 import { signFile } from "../../build/package/sign";
+import type { Released } from "../../src/lib/released";
 import { createIncoming, type IncomingOptions } from "../../src/release/incoming";
-import type { Released } from "../../src/release/released";
 import { temporaryFolder } from "../support";
 import { makeKey } from "./support";
 

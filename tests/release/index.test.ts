@@ -2,7 +2,8 @@
  * The index of a release.
  */
 import { expect, test } from "bun:test";
-import { compareVersions, parseIndex, parseTrustedComment, trustedComment } from "../../src/release/index";
+import { compareVersions } from "../../src/lib/released";
+import { parseIndex, parseTrustedComment, trustedComment } from "../../src/release/index";
 
 const INDEX = {
   format: 1,

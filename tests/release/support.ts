@@ -4,6 +4,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readSecretKey, type SecretKey, signFile } from "../../build/package/sign";
+import { temporaryFolder } from "../support";
 
 /** A new key in `folder`. */
 export function makeKey(folder: string): {
@@ -40,4 +41,20 @@ export async function writeIndex(
   );
   await signFile(secret, path, `svc ${version} release.json`);
   return path;
+}
+
+/** A folder with a key, and signed files. */
+export function publisher() {
+  const folder = temporaryFolder();
+  const { secret, text } = makeKey(folder.path);
+  return {
+    ...{ folder: folder.path, secret, text },
+    async file(name: string, version = "0.2.0", target = "linux-x64", content = `${version} ${target}`) {
+      const path = join(folder.path, name);
+      writeFileSync(path, content);
+      await signFile(secret, path, `svc ${version} ${target}`);
+      return path;
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
 }

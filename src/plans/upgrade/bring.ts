@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { RemoteError } from "../../client/carrier";
 import { sleep } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
-import { isNoNews, type Released, releasedFor } from "../../release/released";
+import { isNoNews, type Released, releasedFor } from "../../lib/released";
 import type { SigningKey } from "../../trust/identity";
 import { seal } from "../job/envelope";
 import type { DeliverOptions, Job, JobResult, JobState, Target } from "../job/job";

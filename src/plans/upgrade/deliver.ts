@@ -6,7 +6,7 @@
  */
 import { RemoteError } from "../../client/carrier";
 import { sleep } from "../../lib/deadline";
-import type { Released } from "../../release/released";
+import type { Released } from "../../lib/released";
 import { readContent } from "../job/content";
 import { type DeliverJob, INTERRUPTED, type Job, type JobResult, type JobState } from "../job/job";
 import { askingOf, TooOld } from "./ask";

@@ -2,8 +2,7 @@
  * What a desk and a host say to one another about an upgrade.
  */
 import * as v from "valibot";
-import { versionField } from "../../release/index";
-import { LAST_UPGRADE, MAX_RELEASED, RELEASED } from "../../release/released";
+import { LAST_UPGRADE, MAX_RELEASED, RELEASED, versionField } from "../../lib/released";
 
 /** The most bytes of a piece: in base64 and beside its job, it has to fit into a request (`--max-body`, 1,000,000 bytes). */
 export const PIECE_BYTES = 600_000;
@@ -24,6 +23,8 @@ const RECEIVED = v.object({
 });
 
 /** How far a file has come. */
+export type Received = v.InferOutput<typeof RECEIVED>;
+
 export const RECEIVE_ANSWER = RECEIVED;
 
 /** What a host has. */

@@ -7,19 +7,37 @@ import { operation } from "../../core/operation";
 import { requireOwnToken } from "../../core/rights";
 import type { AddressBook } from "../../fleet/address-book";
 import type { Host } from "../../fleet/host";
-import { conflict, unavailable } from "../../lib/errors";
-import { configFiles } from "../../lib/paths";
+import { conflict } from "../../lib/errors";
+import type { Released } from "../../lib/released";
 import { printable } from "../../lib/sanitize";
-import { PUBLIC_KEY } from "../../release/operations";
 import { writeContent } from "../job/content";
 import { A_SHARE, LIMITS, specOf } from "../operations";
 import { identityOf, type Plans } from "../plans";
 import { INSTALL } from "./host";
 
+/** A signed binary of a release. */
+interface Offered extends Pick<Released, "version" | "target"> {
+  /** Verifies it, and keeps nothing. */
+  verify(): Promise<void>;
+  /** Keeps a copy that is verified, for the hosts of a plan. */
+  keep(): Promise<Released>;
+}
+
+/** The binaries that this desk sends to hosts. */
+interface Releases {
+  /** What `paths` mean, of one version, and the id of the key that has signed it. @param publicKey in place of the key of this svc. */
+  offered(
+    paths: readonly string[],
+    publicKey: string | undefined,
+  ): Promise<{ readonly keyId: string; readonly files: readonly Offered[] }>;
+  /** Removes what is not needed, but for the newest. */
+  removeOthers(isNeeded: (sha256: string) => boolean): void;
+}
+
 interface Uses {
-  readonly configDir: string;
   addressBook(): Promise<Pick<AddressBook, "select" | "reach">>;
   plans(): Promise<Plans>;
+  releases(): Promise<Releases>;
 }
 
 /** The time limit of the job on a host, which only begins the upgrade, in seconds. */
@@ -61,7 +79,10 @@ export const upgradeHosts = operation({
       "Time limit for a host to answer, in seconds",
     ),
     skip: flag("Leave out hosts that cannot be upgraded, in place of making no plan"),
-    public_key: PUBLIC_KEY,
+    public_key: field(
+      v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
+      "The public key of minisign that signs releases, or its file (default: the one in this svc)",
+    ),
     dry_run: flag("Ask the hosts and verify the files; make no plan"),
   }),
   output: v.object({
@@ -78,16 +99,11 @@ export const upgradeHosts = operation({
   async run(service: Uses, { files, public_key, skip, dry_run, ...limits }, caller) {
     const { grant, signal } = caller;
     requireOwnToken(grant, "a plan");
-    const [{ verifyingKey }, { keep, offeredIn, removeOthers, verifyOffered }, { surveyed }] =
-      await Promise.all([import("../../release/key"), import("./store"), import("./survey")]);
-    const key = verifyingKey(public_key);
-    if (key === null)
-      throw unavailable(
-        "this svc has no release key, so nobody knows who made the files: name the key with --public-key",
-      );
-    const offered = await offeredIn(files, key);
+    const releases = await service.releases();
+    const { keyId, files: offered } = await releases.offered(files, public_key);
     const [{ version = "" } = {}] = offered;
     const book = await service.addressBook();
+    const { surveyed } = await import("./survey");
     const asked = await surveyed(
       book.select(limits.on),
       (host: Host) => ({ server: book.reach(host) }),
@@ -112,24 +128,24 @@ export const upgradeHosts = operation({
       : planned.map(({ target }) => target);
     const needed = offered.filter(({ target }) => targets === null || targets.includes(target));
     if (dry_run || planned.length === 0) {
-      for (const one of needed) await verifyOffered(one, key);
+      for (const one of needed) await one.verify();
       return { id: null, digest: null, ...answer };
     }
     const what = needed.map(({ target }) => target).join(",");
     await caller.announce(
-      `admin.upgrade version=${version} targets=${what} on=${JSON.stringify(limits.on)} hosts=${planned.length} by the key ${key.id}`,
+      `admin.upgrade version=${version} targets=${what} on=${JSON.stringify(limits.on)} hosts=${planned.length} by the key ${keyId}`,
     );
     const plans = await service.plans();
-    const { releases } = configFiles(service.configDir);
-    const released = [];
-    for (const one of needed) released.push(await keep(releases, one, key));
+    const released: Released[] = [];
+    for (const one of needed) released.push(await one.keep());
     const content = writeContent({
       ...{ actions: [[INSTALL, { files: released }]], commands: [INSTALL] },
       ...{ stop_on_error: true, timeout_s: BEGIN_S, scope: null },
     });
     const those = planned.map(({ host }) => ({ label: host.label, identity: identityOf(host) }));
     const { id, digest } = plans.create(content.content, content.digest, spec, those, grant.name);
-    removeOthers(releases, openContents(plans));
+    const contents = openContents(plans);
+    releases.removeOthers((sha256) => contents.some((content) => content.includes(sha256)));
     return { id, digest, ...answer };
   },
 });
@@ -144,9 +160,12 @@ const shown = ({
   readonly target: string | null;
 }) => ({ label: host.label, version, target });
 
-/** What the plans do that are not over. */
+/** What the plans do that upgrade hosts and are not over. */
 const openContents = ({ ledger }: Plans) =>
-  ledger.plans().flatMap(({ seq, ended }) => (ended === null ? [ledger.content(seq)] : []));
+  ledger
+    .plans()
+    .flatMap(({ seq, ended }) => (ended === null ? [ledger.content(seq)] : []))
+    .filter((content) => content.includes(INSTALL));
 
 /** The most hosts that a message names. */
 const MAX_NAMED = 10;

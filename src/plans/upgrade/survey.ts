@@ -4,11 +4,10 @@
 import { RemoteError } from "../../client/carrier";
 import { messageOf } from "../../lib/errors";
 import { runPool } from "../../lib/pool";
+import { isNoNews, type Released } from "../../lib/released";
 import { printable } from "../../lib/sanitize";
-import { isNoNews } from "../../release/released";
 import type { Target } from "../job/job";
 import { askingOf, isOffline, TooOld } from "./ask";
-import type { Offered } from "./store";
 
 /** How many hosts are asked at once. */
 const SLOTS = 64;
@@ -31,7 +30,7 @@ export interface Surveyed<H> {
 export function surveyed<H>(
   hosts: readonly H[],
   targetOf: (host: H) => Pick<Target, "server">,
-  offered: readonly Offered[],
+  offered: ReadonlyArray<Pick<Released, "version" | "target">>,
   { timeoutMs, signal, client }: { timeoutMs: number; signal: AbortSignal; client: string | null },
 ): Promise<Array<Surveyed<H>>> {
   const patience = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };

@@ -9,6 +9,7 @@ import type { PlanJobs } from "../../plans/job/accept";
 import type { OtherPlans } from "../../plans/others";
 import type { Plans } from "../../plans/plans";
 import type { FromDesk } from "../../release/from-desk";
+import type { Releases } from "../../release/store";
 import type { SigningKey } from "../../trust/identity";
 import type { Shared } from "../shared";
 import type { Desk } from "./desk";
@@ -19,6 +20,8 @@ export interface PlanFeatures {
   planJobs(): Promise<PlanJobs>;
   /** Upgrading this host from its desk. */
   fromDesk(): Promise<FromDesk>;
+  /** The programs that this desk sends to hosts. */
+  releases(): Promise<Releases>;
   plans(): Promise<Plans>;
   runBroadcast: BroadcastUses["runBroadcast"];
   /** The plans of other desks of the same hosts. */
@@ -53,6 +56,7 @@ export function planFeatures(
       return jobs;
     }),
     fromDesk: feature(async () => (await import("../from-desk")).openFromDesk(shared.service.configDir)),
+    releases: feature(async () => (await import("../../release/store")).createReleases(files.releases)),
     plans: stoppable(async () => {
       const [{ createPlans }, { createDelivery }, { createUpgradeDelivery }, { openSigningKey }] =
         await Promise.all([

@@ -1,43 +1,17 @@
 /** `svc admin upgrade`: which hosts get which file, and what is made of that. */
 import { describe, expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { signFile } from "../../../build/package/sign";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { configFiles } from "../../../src/lib/paths";
 import { readContent } from "../../../src/plans/job/content";
 import { releasedIn } from "../../../src/plans/upgrade/host";
 import { upgradeHosts } from "../../../src/plans/upgrade/operations";
-import { keep, offeredIn, removeOthers } from "../../../src/plans/upgrade/store";
 import { rowsOf } from "../../audit/support";
-import { makeKey, writeIndex } from "../../release/support";
-import { TOKEN, temporaryFolder, testServer, testService } from "../../support";
+import { publisher } from "../../release/support";
+import { TOKEN, testServer, testService } from "../../support";
 import { release, TARGET, upgradableHost } from "./support";
-
-/** A folder with a key, and signed files. */
-function publisher() {
-  const folder = temporaryFolder();
-  const { secret, text } = makeKey(folder.path);
-  return {
-    ...{ folder: folder.path, key: secret.publicKey, secret, text },
-    async file(name: string, version = "0.2.0", target = TARGET, content = `${version} ${target}`) {
-      const path = join(folder.path, name);
-      writeFileSync(path, content);
-      await signFile(secret, path, `svc ${version} ${target}`);
-      return path;
-    },
-    [Symbol.dispose]: () => folder[Symbol.dispose](),
-  };
-}
 
 /** A desk with these hosts in its address book. */
 async function deskOf(hosts: Readonly<Record<string, string>>) {
@@ -145,51 +119,17 @@ test("one that answers nonsense, and one that wants to be asked much later, keep
   expect(skipped).toMatchObject({ id: expect.any(String), hosts: [{ label: "good" }] });
 });
 
-describe("files are refused", () => {
-  test("that are not signed by the key, not binaries, of two versions, or two of one target", async () => {
-    using own = publisher();
-    using other = publisher();
-    const good = await own.file("good");
-    const offered = (...paths: string[]) => offeredIn(paths, own.key);
-    await expect(offered(await other.file("bad"))).rejects.toThrow("is signed by the key");
-    await expect(offered(await writeIndex(own.folder, own.secret, "0.2.0"))).rejects.toThrow("found none");
-    await expect(offered(good, await own.file("newer", "0.3.0", "linux-arm64"))).rejects.toThrow(
-      "expected files of one version but found 0.2.0 and 0.3.0",
-    );
-    await expect(offered(good, await own.file("again"))).rejects.toThrow("found two for linux-x64");
-    await expect(offered(join(own.folder, "none"))).rejects.toThrow("cannot be read (ENOENT)");
-  });
-
-  test("whose bytes are not those that were signed: nothing of them is kept", async () => {
-    using own = publisher();
-    const path = await own.file("one");
-    writeFileSync(path, "others");
-    const [one] = await offeredIn([path], own.key);
-    const store = join(own.folder, "store");
-    if (one) await expect(keep(store, one, own.key)).rejects.toThrow("does not match the file");
-    expect(readdirSync(store)).toEqual([]);
-  });
-});
-
-test("the folder of a release has the file of each target that is there", async () => {
+test("the file of a plan that is not over stays, however many are newer", async () => {
+  using made = await release("0.2.0");
   using own = publisher();
-  for (const target of [TARGET, "linux-arm64"]) await own.file(`svc-${target}`, "0.2.0", target);
-  const about = { size: 1, sha256: "0".repeat(64) };
-  const names = [TARGET, "linux-arm64", "windows-x64"].map((one) => [one, { name: `svc-${one}`, ...about }]);
-  await writeIndex(own.folder, own.secret, "0.2.0", { files: Object.fromEntries(names) });
-  const targets = (await offeredIn([own.folder], own.key)).map(({ target }) => target);
-  expect(targets.toSorted()).toEqual(["linux-arm64", TARGET]);
-});
-
-test("the store keeps what plans need that are not over, and the newest six", () => {
-  using folder = temporaryFolder();
-  const store = join(folder.path, "store");
-  mkdirSync(store);
-  const names = Array.from({ length: 10 }, (_, nth) => `${nth}`.repeat(64));
-  for (const [nth, name] of names.entries()) {
-    writeFileSync(join(store, name), "");
-    utimesSync(join(store, name), nth, nth);
-  }
-  removeOthers(store, [`AC_upgrade_install ${names[0]}`, `AC_sleep ${names[1]}`]);
-  expect(readdirSync(store).toSorted()).toEqual([names[0] ?? "", ...names.slice(4)]);
+  await using host = await upgradableHost(made);
+  await using desk = await deskOf({ "lab-01": host.server.url });
+  const { releases } = configFiles(desk.configDir);
+  await desk.upgrade([await own.file("first")], own.text);
+  const [first = ""] = readdirSync(releases);
+  utimesSync(join(releases, first), 1, 1);
+  for (let nth = 0; nth < 10; nth++) writeFileSync(join(releases, `${nth}`.repeat(64)), "");
+  await desk.upgrade([await own.file("second", "0.3.0")], own.text);
+  const left = readdirSync(releases);
+  expect([left.includes(first), left.length]).toEqual([true, 8]);
 });

@@ -6,34 +6,72 @@
  */
 import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { badInput, conflict, rejected } from "../../lib/errors";
-import { ensurePrivateFolder, PRIVATE_FILE, syncFile } from "../../lib/files";
-import { lookThrough } from "../../lib/look";
-import { printable } from "../../lib/sanitize";
-import { readSignature } from "../../release/candidate";
-import { readIndex } from "../../release/check";
-import { sha256Of } from "../../release/incoming";
-import { INDEX_NAME, MAX_BINARY_BYTES, parseTrustedComment } from "../../release/index";
-import { type PublicKey, SIGNATURE_EXTENSION, verify, verifyComment } from "../../release/minisign";
-import { MAX_RELEASED, type Released } from "../../release/released";
+import { badInput, conflict, rejected, unavailable } from "../lib/errors";
+import { ensurePrivateFolder, PRIVATE_FILE, syncFile } from "../lib/files";
+import { lookThrough } from "../lib/look";
+import { MAX_BINARY_BYTES, MAX_RELEASED, type Released } from "../lib/released";
+import { printable } from "../lib/sanitize";
+import { readSignature } from "./candidate";
+import { readIndex } from "./check";
+import { sha256Of } from "./incoming";
+import { INDEX_NAME, parseTrustedComment } from "./index";
+import { verifyingKey } from "./key";
+import { type PublicKey, SIGNATURE_EXTENSION, verify, verifyComment } from "./minisign";
 
 /** How many are kept besides those of plans that are not over: a release for six targets. */
 const KEPT = 6;
 
 /** A signed binary, of which only the signature was looked at. */
-export interface Offered {
+interface Found {
   readonly path: string;
   readonly version: string;
   readonly target: string;
 }
 
-/**
- * The binaries that `paths` mean: files with their signature beside them, or the folder or the index (`release.json`) of a release.
- *
- * @throws a failure for what cannot be read or is not signed by `key`; `bad_input` for two of one target, or of two versions.
- */
-export async function offeredIn(paths: readonly string[], key: PublicKey): Promise<Offered[]> {
-  const offered: Offered[] = [];
+export type Releases = ReturnType<typeof createReleases>;
+
+/** @param folder where they are kept; it is made with the first. */
+export function createReleases(folder: string) {
+  return {
+    /**
+     * The binaries that `paths` mean: files with their signature beside them, or the folder or the index (`release.json`) of a release.
+     *
+     * @param publicKey what a person gave in place of the key of this svc.
+     * @returns the id of the key, and what it has signed.
+     * @throws a failure for what cannot be read or is not signed by the key; `bad_input` for two of one target, or of two versions;
+     *   `unavailable` without a key.
+     */
+    async offered(paths: readonly string[], publicKey: string | undefined) {
+      const key = verifyingKey(publicKey);
+      if (key === null)
+        throw unavailable(
+          "this svc has no release key, so nobody knows who made the files: name the key with --public-key",
+        );
+      const found = await foundIn(paths, key);
+      const files = found.map((one) => ({
+        ...{ version: one.version, target: one.target },
+        /** Verifies the file, and keeps nothing. @throws a failure for what cannot be read or is not signed. */
+        async verify(): Promise<void> {
+          await verify(key, readSignature(`${one.path}${SIGNATURE_EXTENSION}`), one.path);
+        },
+        /** Keeps a copy of the file, which is verified. @throws as `verify`. */
+        keep: () => keep(folder, one, key),
+      }));
+      return { keyId: key.id, files };
+    },
+    /** Removes what is not needed, but for the newest {@link KEPT}. */
+    removeOthers(isNeeded: (sha256: string) => boolean): void {
+      const others = readdirSync(folder)
+        .filter((name) => !isNeeded(name))
+        .map((name) => ({ name, at: lookThrough(join(folder, name))?.mtimeMs ?? 0 }))
+        .sort((a, b) => b.at - a.at);
+      for (const { name } of others.slice(KEPT)) rmSync(join(folder, name), { force: true });
+    },
+  };
+}
+
+async function foundIn(paths: readonly string[], key: PublicKey): Promise<Found[]> {
+  const offered: Found[] = [];
   for (const path of paths.map((one) => resolve(one)))
     for (const file of await filesIn(path, key)) {
       const comment = verifyComment(key, readSignature(`${file}${SIGNATURE_EXTENSION}`));
@@ -65,17 +103,7 @@ async function filesIn(path: string, key: PublicKey): Promise<string[]> {
   return files.filter((file) => lookThrough(file)?.isFile());
 }
 
-/**
- * Keeps a copy of the file, which is verified.
- *
- * @param folder of the store.
- * @throws a failure for what cannot be read or is not signed by `key`.
- */
-export async function keep(
-  folder: string,
-  { path, version, target }: Offered,
-  key: PublicKey,
-): Promise<Released> {
+async function keep(folder: string, { path, version, target }: Found, key: PublicKey): Promise<Released> {
   const found = lookThrough(path);
   if (!found?.isFile()) throw bad(`${path} ${found ? "is not a regular file" : "does not exist"}`);
   if (found.size > MAX_BINARY_BYTES) throw bad(`${path} has more than ${MAX_BINARY_BYTES} bytes`);
@@ -98,19 +126,4 @@ export async function keep(
     rmSync(copy, { force: true });
     throw error;
   }
-}
-
-/** Verifies the file, and keeps nothing. @throws as {@link keep}. */
-export async function verifyOffered({ path }: Offered, key: PublicKey): Promise<void> {
-  await verify(key, readSignature(`${path}${SIGNATURE_EXTENSION}`), path);
-}
-
-/** Removes what no plan needs, but for the newest. @param contents of the plans that are not over. */
-export function removeOthers(folder: string, contents: Iterable<string>): void {
-  const needed = [...contents].filter((content) => content.includes("AC_upgrade_install"));
-  const others = readdirSync(folder)
-    .filter((name) => !needed.some((content) => content.includes(name)))
-    .map((name) => ({ name, at: lookThrough(join(folder, name))?.mtimeMs ?? 0 }))
-    .sort((a, b) => b.at - a.at);
-  for (const { name } of others.slice(KEPT)) rmSync(join(folder, name), { force: true });
 }

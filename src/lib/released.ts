@@ -1,8 +1,27 @@
 /**
- * The binary of one target in a release, as a plan names it: what it is, and what it has to be signed with.
+ * The binary of one target in a release, as a plan names it and a host takes it: what it is, and what it has to be signed with.
  */
 import * as v from "valibot";
-import { compareVersions, MAX_BINARY_BYTES, parseTrustedComment, targetField, versionField } from "./index";
+
+/** No binary is longer: today's have some 140 MB. */
+export const MAX_BINARY_BYTES = 1_000_000_000;
+
+/** Versions by https://semver.org, without build metadata, which has no order. */
+const VERSION = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/;
+
+export const versionField = v.pipe(v.string(), v.maxLength(100), v.regex(VERSION));
+
+/** Begins as `linux-x64` does. It has no dot, space or slash, so it can stand in a trusted comment and a file name. */
+export const targetField = v.pipe(v.string(), v.regex(/^[a-z0-9]+(-[a-z0-9]+){1,4}$/), v.maxLength(50));
+
+/** 64 hexadecimal digits. */
+export const sha256Field = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
+
+/** Bytes. */
+export const sizeField = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_BINARY_BYTES));
+
+/** Below 0 when the version `a` is older than `b`, 0 when they are equal, above 0 when `a` is newer (semver.org, 11). */
+export const compareVersions = (a: string, b: string): number => Bun.semver.order(a, b);
 
 /** The most files of one plan: a release has some six targets. */
 export const MAX_RELEASED = 16;
@@ -14,10 +33,8 @@ const MAX_SIGNATURE = 1_000;
 export const RELEASED = v.strictObject({
   target: targetField,
   version: versionField,
-  /** Bytes. */
-  size: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_BINARY_BYTES)),
-  /** 64 hexadecimal digits. */
-  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  size: sizeField,
+  sha256: sha256Field,
   /** The text of its `.minisig` file. */
   signature: v.pipe(v.string(), v.maxLength(MAX_SIGNATURE)),
 });
@@ -31,12 +48,6 @@ export const releasedFor = (files: readonly Released[], target: string): Release
 /** Whether a host with `version` has the file already, or something newer. */
 export const isNoNews = ({ version }: Pick<Released, "version">, has: string): boolean =>
   compareVersions(version, has) <= 0;
-
-/** Whether a trusted comment is that of this file. */
-export function isCommentOf(comment: string, { version, target }: Released): boolean {
-  const said = parseTrustedComment(comment);
-  return said?.version === version && said.target === target;
-}
 
 /** What became of an upgrade, as a host answers. */
 export const LAST_UPGRADE = v.object({
