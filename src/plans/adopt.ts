@@ -8,7 +8,8 @@ import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { badInput, conflict, Failure, messageOf } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import { type Ledger, openLedger, type Plan } from "./ledger";
+import { type Ledger, openLedger } from "./ledger";
+import type { Plan } from "./ledger/records";
 
 /**
  * Takes over the plan `id`.

@@ -2,9 +2,10 @@
  * A plan that this process runs: its hosts that have not ended, in memory. Fifty thousand take some 15 MiB.
  */
 import type { Attended } from "./attended";
-import type { Counts } from "./counts";
 import type { Job, Way } from "./job/job";
-import type { Ledger, OpenTarget, Plan, PlanChange } from "./ledger";
+import type { Ledger } from "./ledger";
+import type { Counts } from "./ledger/counts";
+import type { OpenTarget, Plan, PlanChange } from "./ledger/records";
 import { FAILURES, jobId, OPEN_STATES, type TargetState } from "./plan";
 
 /** A host of a plan that has not ended. */

@@ -16,7 +16,7 @@ import { createBeginning } from "./beginning";
 import { createCancelling } from "./cancelling";
 import { aboutPlan, planPaused } from "./events";
 import { createHosts } from "./hosts";
-import type { Plan } from "./ledger";
+import type { Plan } from "./ledger/records";
 import { FAILURES } from "./plan";
 import { createRun, type Entry, type Run } from "./run";
 import { createSending } from "./sending";

@@ -7,7 +7,7 @@ import { messageOf } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { type Hosts, Unread } from "./hosts";
 import type { JobResult } from "./job/job";
-import type { Step } from "./ledger";
+import type { Step } from "./ledger/records";
 import { NOT_LINKED, STEPS, type StepName } from "./plan";
 import { type Entry, jobOf, type Run } from "./run";
 import { ASK_MS, laterThan, type Shared, TRY_MS } from "./shared";

@@ -4,7 +4,8 @@
 import * as v from "valibot";
 import { type Grant, maySee, SCOPES } from "../core/rights";
 import { readContent } from "./job/content";
-import type { Ledger, Plan, Target } from "./ledger";
+import type { Ledger } from "./ledger";
+import type { Plan, Target } from "./ledger/records";
 import { NOT_LINKED, PLAN_STATES, TARGET_STATES, type TargetState } from "./plan";
 
 const time = v.nullable(v.string());

@@ -3,7 +3,7 @@
  */
 import { printable } from "../lib/sanitize";
 import { aboutPlan, planEnded, planPaused, planTarget, planWave } from "./events";
-import type { Plan } from "./ledger";
+import type { Plan } from "./ledger/records";
 import type { Run } from "./run";
 import type { Sending } from "./sending";
 import { LOOK_MS, type Shared } from "./shared";

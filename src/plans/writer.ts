@@ -4,7 +4,8 @@
  */
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
-import type { Ledger, Step } from "./ledger";
+import type { Ledger } from "./ledger";
+import type { Step } from "./ledger/records";
 
 /** The pause between two commits, and after one that failed, in milliseconds. */
 const COMMIT_MS = 20;

@@ -1,6 +1,6 @@
 /** Which plans are kept. */
 import { expect, test } from "bun:test";
-import type { Plan } from "../../src/plans/ledger";
+import type { Plan } from "../../src/plans/ledger/records";
 import { plansToForget } from "../../src/plans/retention";
 import { specOf } from "./support";
 

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 import { field, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
-import type { Plan } from "../ledger";
+import type { Plan } from "../ledger/records";
 import type { OtherPlan, OtherPlans } from "../others";
 import { PLAN_STATES, TARGET_STATES } from "../plan";
 import { noPlan, type Plans } from "../plans";

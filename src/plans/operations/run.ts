@@ -10,7 +10,7 @@ import { sleep } from "../../lib/deadline";
 import { forbidden } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import { type Content, readContent } from "../job/content";
-import type { Plan } from "../ledger";
+import type { Plan } from "../ledger/records";
 import { RETRIABLE, RETRIED } from "../plan";
 import type { Plans } from "../plans";
 import { PLAN_VIEW, summaryOf, viewOf } from "../view";

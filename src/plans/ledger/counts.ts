@@ -3,7 +3,7 @@
  * for all of them: so it is done again only where something may have changed.
  */
 import type { Database } from "bun:sqlite";
-import type { TargetState } from "./plan";
+import type { TargetState } from "../plan";
 
 export type Counts = Readonly<Partial<Record<TargetState, number>>>;
 
@@ -18,7 +18,7 @@ interface Known {
   readonly version: number;
 }
 
-/** @param db has the tables of `ledger.ts`. */
+/** @param db has the tables. */
 export function createCounts(db: Database) {
   const known = new Map<number, Known>();
   const plan = db.query<{ revision: number; ended: number | null }, [number]>(

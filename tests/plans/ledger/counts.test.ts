@@ -1,9 +1,9 @@
 /** Counts of hosts that are kept, against what the file says. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Ledger, openLedger } from "../../src/plans/ledger";
-import { OPEN_STATES, STEPS, type StepName } from "../../src/plans/plan";
-import { newPlan, plannedHosts, testLedger } from "./support";
+import { type Ledger, openLedger } from "../../../src/plans/ledger";
+import { OPEN_STATES, STEPS, type StepName } from "../../../src/plans/plan";
+import { newPlan, plannedHosts, testLedger } from "../support";
 
 const counted = (ledger: Ledger, seq: number) => {
   const all: Record<string, number> = {};
