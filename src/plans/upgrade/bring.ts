@@ -9,7 +9,7 @@ import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { RemoteError } from "../../client/carrier";
 import { sleep } from "../../lib/deadline";
-import { messageOf } from "../../lib/errors";
+import { messageOf, systemCode } from "../../lib/errors";
 import { isNoNews, type Released, releasedFor } from "../../lib/released";
 import type { SigningKey } from "../../trust/identity";
 import { seal } from "../job/envelope";
@@ -124,8 +124,7 @@ export function createBringing({
           if (received > furthest) [furthest, faults, busyUntil] = [received, 0, 0];
         } catch (error) {
           if (error instanceof TooOld) return end("refused", false, error.message);
-          if (!(error instanceof RemoteError))
-            return end("failed", false, `the file cannot be read on this desk (${messageOf(error)})`);
+          if (!(error instanceof RemoteError)) return end("failed", false, unreadable(error, file));
           const isOccupied = error.refusal?.status === OCCUPIED;
           if (!isOccupied && !isOffline(error)) return end("refused", false, error.message);
           // As any other job, it does not wait for a host that is not there.
@@ -157,3 +156,10 @@ const OCCUPIED = 409;
 const occupied = (error: string) => new RemoteError("answer", error, true, { status: OCCUPIED, error });
 
 const oddly = () => new RemoteError("answer", "it does not say how far its file has come", true);
+
+/** Why no piece of the file was read. A desk that has taken over the plan of another one has none of its files. */
+function unreadable(error: unknown, file: Released | undefined): string {
+  if (file && systemCode(error) === "ENOENT")
+    return `svc ${file.version} for ${file.target} is not on this desk: copy releases/${file.sha256} from the configuration folder of the desk that made the plan and repeat it, or make a new plan`;
+  return `the file cannot be read on this desk (${systemCode(error) ?? messageOf(error)})`;
+}

@@ -240,7 +240,10 @@ test("a file that is not on this desk any more fails the host, and says so", asy
   using empty = temporaryFolder();
   await using host = await upgradableHost(made);
   const { state, result } = await brought(join(empty.path, "gone"), host.server.url, made.job());
-  expect([state, result.error]).toEqual(["failed", expect.stringContaining("cannot be read on this desk")]);
+  expect([state, result.error]).toEqual([
+    "failed",
+    `svc 0.2.0 for linux-x64 is not on this desk: copy releases/${made.file.sha256} from the configuration folder of the desk that made the plan and repeat it, or make a new plan`,
+  ]);
 });
 
 describe("a host that answers what no host should", () => {

@@ -1,16 +1,17 @@
 /** `svc admin upgrade`: which hosts get which file, and what is made of that. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
+import { OWNER } from "../../../src/core/rights";
 import { configFiles } from "../../../src/lib/paths";
 import { readContent } from "../../../src/plans/job/content";
 import { releasedIn } from "../../../src/plans/upgrade/host";
 import { upgradeHosts } from "../../../src/plans/upgrade/operations";
 import { rowsOf } from "../../audit/support";
 import { publisher } from "../../release/support";
-import { TOKEN, testServer, testService } from "../../support";
+import { TOKEN, testServer, testService, until } from "../../support";
 import { release, TARGET, upgradableHost } from "./support";
 
 /** A desk with these hosts in its address book. */
@@ -132,4 +133,34 @@ test("the file of a plan that is not over stays, however many are newer", async 
   await desk.upgrade([await own.file("second", "0.3.0")], own.text);
   const left = readdirSync(releases);
   expect([left.includes(first), left.length]).toEqual([true, 8]);
+});
+
+test("a desk that takes over a plan without its files touches no host, and goes on once it has them", async () => {
+  using made = await release("0.2.0");
+  await using first = await upgradableHost(made);
+  await using second = await upgradableHost(made);
+  const hosts = { first: first.server.url, second: second.server.url };
+  await using gone = await deskOf(hosts);
+  await using desk = await deskOf(hosts);
+  const path = join(made.store, made.file.sha256);
+  const { id } = await gone.upgrade([path], made.key.text, { waves: ["1", "100%"] });
+  const { ledger } = await gone.service.plans();
+  ledger.apply(ledger.find(`${id}`, () => true).seq, null, Date.now());
+
+  const plans = await desk.service.plans();
+  const { seq } = await plans.adopt(configFiles(gone.configDir).plans, `${id}`, OWNER, true);
+  const ended = async () => {
+    plans.runner.run(seq);
+    await until("its end", () => plans.ledger.plan(seq).state !== "running");
+    return [plans.ledger.plan(seq).state, plans.ledger.targets(seq).map(({ state }) => state)];
+  };
+  expect(await ended()).toEqual(["paused", ["failed", "planned"]]);
+  expect(plans.ledger.targets(seq)[0]?.error).toContain("is not on this desk: copy releases/");
+  for (const host of [first, second])
+    expect(await host.fromDesk().status()).toMatchObject({ version: "0.1.0", incoming: null, last: null });
+
+  const { releases } = configFiles(desk.configDir);
+  cpSync(configFiles(gone.configDir).releases, releases, { recursive: true });
+  await plans.retry(plans.ledger.plan(seq), undefined, OWNER);
+  expect(await ended()).toEqual(["done", ["ok", "ok"]]);
 });
