@@ -25,7 +25,7 @@ export const LINK_SAMPLE = v.strictObject({
 export type LinkSample = v.InferOutput<typeof LINK_SAMPLE>;
 
 /** The statistics of one metric; all null when it was never measured. */
-export const METRIC_SUMMARY = v.object(
+const METRIC_SUMMARY = v.object(
   v.entriesFromList(["last", "min", "max", "avg", "p95"], v.nullable(v.number())),
 );
 

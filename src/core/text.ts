@@ -46,7 +46,7 @@ export function fromTexts(
 }
 
 /** The value of one text; the text itself where it is no such value, for the input check to refuse. */
-export function fromText(schema: v.GenericSchema | undefined, text: string): unknown {
+function fromText(schema: v.GenericSchema | undefined, text: string): unknown {
   if (schema === undefined) return text;
   const base = baseOf(schema);
   const { text: form } = metadataOf(schema);

@@ -11,10 +11,10 @@ import type { Log } from "../lib/log";
 import { dataText } from "./data";
 
 /** How many events are kept. */
-export const RING = 8_192;
+const RING = 8_192;
 
 /** The most that their data may take, in bytes: the oldest go first. */
-export const RING_BYTES = 8 * 1_048_576;
+const RING_BYTES = 8 * 1_048_576;
 
 /** An event that is kept. */
 export interface Kept {

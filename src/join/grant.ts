@@ -108,8 +108,7 @@ export async function grantNats(
 }
 
 /** Why this desk gives nobody credentials. */
-export const NO_SERVER =
-  "this desk takes no hosts in over NATS: no nats.json, or one made without --may-join";
+const NO_SERVER = "this desk takes no hosts in over NATS: no nats.json, or one made without --may-join";
 
 function inWords(error: unknown): never {
   if (!(error instanceof RemoteError)) throw error;

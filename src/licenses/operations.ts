@@ -32,7 +32,6 @@ const BOM = v.object({
   components: v.array(COMPONENT),
 });
 
-export type Licence = v.InferOutput<typeof LICENCE>;
 export type Component = v.InferOutput<typeof COMPONENT>;
 export type Bom = v.InferOutput<typeof BOM>;
 

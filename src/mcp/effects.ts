@@ -11,7 +11,7 @@ import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 
 /** The longest text without secrets, in characters: as long as the detail of an approval may be. */
-export const MAX_EFFECTS = 1_800;
+const MAX_EFFECTS = 1_800;
 
 /** The longest text with what is to be typed, in characters: as long as that of an approval may be. */
 export const MAX_FULL = 10_000;

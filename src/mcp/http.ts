@@ -29,8 +29,6 @@ const MAX_CANCELLABLE = 1_024;
 /** How the library begins what it says of a request that it refuses. */
 const REJECTED = "Rejected inbound request";
 
-export type McpEndpoint = ReturnType<typeof createEndpoint>;
-
 /**
  * @param serverFor makes the server of one message.
  * @param options.changes what clients may wait for; the lists of svc never change.

@@ -135,7 +135,7 @@ export const TOOLSETS = ["read", "screen", "jobs", "fleet", "desktop", "all"] as
 export type Toolset = (typeof TOOLSETS)[number];
 
 /** Without a choice. */
-export const DEFAULT_TOOLSETS: readonly Toolset[] = ["read", "screen"];
+const DEFAULT_TOOLSETS: readonly Toolset[] = ["read", "screen"];
 
 /** The tool that does what another has proposed. */
 export const CONFIRM = "confirm";

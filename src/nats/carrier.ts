@@ -4,7 +4,7 @@
 import * as v from "valibot";
 import { NATS_SERVER } from "./desk-part";
 
-export const NATS_CARRIER = v.object({
+const NATS_CARRIER = v.object({
   kind: v.literal("nats"),
   /** The public half of the host's NKey. */
   id: v.string(),

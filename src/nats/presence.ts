@@ -56,8 +56,6 @@ export interface PresenceParts {
   twin(host: string, label: string): void;
 }
 
-export type NatsPresence = ReturnType<typeof createNatsPresence>;
-
 /** @param clock milliseconds since any point in time; nobody sets it. */
 export function createNatsPresence(
   { label, up, down, restarted, twin }: PresenceParts,

@@ -8,10 +8,7 @@
 import type { Outlet } from "../link/body";
 import { PIECE_BYTES } from "../link/frames";
 
-/** The id of a host or a desk: the public half of its NKey. */
-export const NKEY = /^U[A-Z2-7]{55}$/;
-
-/** Where a host takes requests, and where it says that it is there. */
+/** Where a host takes requests, and where it says that it is there. @param id the public half of its NKey. */
 export const subjectsOf = (id: string) => ({
   ask: `svc.v1.host.${id}.ask`,
   hello: `svc.v1.up.${id}.hello`,

@@ -29,7 +29,6 @@ export const END_STATES = [
 
 export const TARGET_STATES = [...OPEN_STATES, ...END_STATES] as const;
 
-export type EndState = (typeof END_STATES)[number];
 export type TargetState = (typeof TARGET_STATES)[number];
 
 /** What counts against `max_failures`. */

@@ -14,7 +14,7 @@ import type { YamlReader } from "../lib/yaml";
 import { type Action, type Command, flatten } from "./actions";
 
 /** The command that calls a script, and its field with the path. */
-export const CALLS = { command: "AC_run_script", field: "path" } as const;
+const CALLS = { command: "AC_run_script", field: "path" } as const;
 
 /** How deep scripts may call each other. */
 export const MAX_CALLS = 16;

@@ -92,7 +92,7 @@ export const withoutResults = ({ log: _, ...report }: RunReport): RunReport => (
 });
 
 /** A run in a list. Times are ISO 8601. */
-export const RUN_RECORD = v.object({
+const RUN_RECORD = v.object({
   run_id: v.string(),
   /** One of {@link RUN_SOURCES}. */
   source_type: v.string(),

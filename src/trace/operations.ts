@@ -17,7 +17,7 @@ interface Uses {
   executor(): Promise<{ permit(names: readonly string[], grant: Grant): void }>;
 }
 
-export const ZIP_CONTENT_TYPE = "application/zip";
+const ZIP_CONTENT_TYPE = "application/zip";
 
 const FOR_PEOPLE = "a trace is for a person to look at";
 

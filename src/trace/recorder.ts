@@ -210,8 +210,6 @@ export function createRecorder({ folder, shoot, sparse }: RecorderParts) {
   };
 }
 
-export type Recorder = ReturnType<typeof createRecorder>;
-
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000;
 
 const cut = (text: string, max: number) => (text.length > max ? `${text.slice(0, max)}…` : text);

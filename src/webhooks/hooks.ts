@@ -35,8 +35,6 @@ const HOOK = v.object({
 
 export type Hook = v.InferOutput<typeof HOOK>;
 
-export type Hooks = ReturnType<typeof createHooks>;
-
 export function createHooks(place: { readonly file: string; readonly lock: string }, log: Log) {
   const store = createJsonStore<Hook>(
     { ...place, what: "a list of webhooks", list: "webhooks", key: "name", parse: parseBy(HOOK) },

@@ -113,7 +113,7 @@ function headersOf(secret: string, { host }: URL, { id, body }: Message): Record
 }
 
 /** `v1,` and the HMAC-SHA256 of `id.timestamp.body`, base64. */
-export function signatureOf(secret: string, id: string, timestamp: number, body: string): string {
+function signatureOf(secret: string, id: string, timestamp: number, body: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
 }

@@ -34,7 +34,7 @@ export const LATE_MS = 35_000;
 export const SILENT_MS = 65_000;
 
 /** After how long a log that lacks rows of which the desk knows is silent, in milliseconds: a checkpoint comes within 10 s. */
-export const OWING_MS = 30_000;
+const OWING_MS = 30_000;
 
 /** How long a log counts as restored, in milliseconds. */
 const RESTORED_MS = 86_400_000;

@@ -5,7 +5,6 @@
  * kept, so that two that contradict each other prove it; the number of logs is bounded, and that of pieces of evidence of each.
  * Evidence is never removed.
  */
-import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { busy } from "../lib/errors";
 import { openDatabase } from "../lib/sqlite";
@@ -183,6 +182,3 @@ export function openStore(file: string, maxLogs = MAX_LOGS) {
   };
   return store;
 }
-
-/** The store in `file`; undefined where there is none, which looking does not change. */
-export const existingStore = (file: string) => (existsSync(file) ? openStore(file) : undefined);

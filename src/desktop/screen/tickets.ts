@@ -27,7 +27,7 @@ export interface Ticket {
 }
 
 /** How a client offers it (RFC 6455 section 1.9). */
-export const TICKET_PREFIX = "ticket.";
+const TICKET_PREFIX = "ticket.";
 
 const digestOf = (ticket: string) => new Bun.CryptoHasher("sha256").update(ticket).digest("hex");
 

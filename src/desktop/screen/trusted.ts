@@ -8,7 +8,7 @@ import { createJsonStore, type ListFormat, loadFaults, parseBy } from "../../lib
 import type { Log } from "../../lib/log";
 
 /** What the host's own token is called there: no named token can be. */
-export const OWNER_ID = "(owner)";
+const OWNER_ID = "(owner)";
 
 const TRUSTED = v.object({
   viewer_id: v.pipe(v.string(), v.nonEmpty(), v.maxLength(128)),

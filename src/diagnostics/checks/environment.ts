@@ -11,7 +11,7 @@ export const environment = check({
 });
 
 /** @param env of this process. The finding has names of variables, no values. */
-export function judgeEnvironment(env: NodeJS.ProcessEnv): Finding {
+function judgeEnvironment(env: NodeJS.ProcessEnv): Finding {
   const variables = runtimeVariables(env);
   if (variables.length === 0) return fine("no variable changes the runtime", { variables });
   return warning(

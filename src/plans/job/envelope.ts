@@ -19,7 +19,7 @@ export const MAX_AHEAD_MS = 32 * 86_400_000;
 export type JobOperation = "execute" | "cancel";
 
 /** An id of a job or a plan. */
-export const JOB_ID = v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9_-]{7,63}$/, "an id"));
+const JOB_ID = v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9_-]{7,63}$/, "an id"));
 
 const ENVELOPE = v.strictObject({
   v: v.literal(1),

@@ -33,24 +33,21 @@ export interface Job {
  * did anything. `cancelled`: by the desk, before its run or during it, as `delivered` of the result says. A job whose host died in
  * the middle has `failed`, and its result says that it was interrupted.
  */
-export const JOB_STATES = [
-  "ok",
-  "failed",
-  "timeout",
-  "refused",
-  "cancelled",
-  "expired",
-  "unknown",
-  "lost",
-  "unseen",
-  "offline",
-] as const;
+export type JobState =
+  | "ok"
+  | "failed"
+  | "timeout"
+  | "refused"
+  | "cancelled"
+  | "expired"
+  | "unknown"
+  | "lost"
+  | "unseen"
+  | "offline";
 
 /** Why a job has failed whose host died in the middle. The ledgers of desks have it: the text stays as it is. */
 export const INTERRUPTED =
   "interrupted: svc ended on this host in the middle of it, and nobody knows how far it came";
-
-export type JobState = (typeof JOB_STATES)[number];
 
 export interface JobResult {
   readonly state: JobState;

@@ -12,7 +12,7 @@ interface Uses {
 }
 
 /** How long an answer may be waited for, in seconds. */
-export const MAX_WAIT_S = 60;
+const MAX_WAIT_S = 60;
 
 const BY_DESK = {
   cli: "the server of the desk sends it",

@@ -7,7 +7,7 @@ import type { Frame, Rect } from "./frame";
 export const [PLAIN, DRAWN, MIXED, PICTURE] = [1, 2, 3, 4];
 
 /** The most colours of a palette (rfbproto, Tight: PaletteFilter). */
-export const MAX_PALETTE = 256;
+const MAX_PALETTE = 256;
 /** The most colours of a tile that was drawn: text and its edges, icons. */
 const DRAWN_COLOURS = 96;
 /** Beyond so many colours, a tile has a picture in it, if only in a part. */

@@ -35,8 +35,6 @@ const MAX_JPEG_TILES = { columns: 16, rows: 8 };
 /** How many bytes are kept for the next viewer. */
 const MAX_KEPT = 4 * 1_024 * 1_024;
 
-export type Encoder = ReturnType<typeof createEncoder>;
-
 export function createEncoder(frame: Frame) {
   const tiles = frame.columns * frame.rows;
   const kinds = new Uint8Array(tiles);
