@@ -9,9 +9,9 @@ import { createGrowing } from "./growing";
 import type { Line } from "./line";
 import type { Head } from "./response";
 
-/** The most chunks of a whole answer, and one more for each so many bytes that it may have. */
-const MAX_CHUNKS = 65_536;
-const BYTES_OF_CHUNK = 64;
+/** What a whole answer may take beside the most that it may have, in bytes, and for each of those: heads, and what chunks need. */
+const BESIDE = 65_536;
+const BESIDE_BYTE = 2;
 
 /** What came and was not taken yet, from which on the rest waits, in bytes. */
 const MAX_WAITING_BYTES = 1_048_576;
@@ -73,7 +73,7 @@ export function exchange(
       begun?.resolve();
       body.expect(found);
     },
-    maxChunks: MAX_CHUNKS + maxBytes / BYTES_OF_CHUNK,
+    maxBytes: BESIDE + (1 + BESIDE_BYTE) * maxBytes,
     data: body.add,
     end() {
       if (head) resolve(answerOf(head, body.whole()));

@@ -311,11 +311,13 @@ describe("an answer", () => {
     "two lengths": "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
     "a length together with chunks":
       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "compressed chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+    "a request": "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
     "a chunk without a size": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     "a chunk longer than it says": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
     "a head without end": `HTTP/1.1 200 OK\r\n${"X: a\r\n".repeat(100_000)}`,
     "one header without end": `HTTP/1.1 200 OK\r\nX: ${"a".repeat(600_000)}`,
-    "interim ones without end": "HTTP/1.1 100 Continue\r\n\r\n".repeat(100),
+    "interim ones without end": "HTTP/1.1 100 Continue\r\n\r\n".repeat(200_000),
     "trailers without end": `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${"X: y\r\n".repeat(100_000)}`,
   };
   test.each(Object.entries(refusals))("is not %s", async (_what, text) => {
@@ -344,6 +346,20 @@ describe("an answer", () => {
     for (let nth = 0; nth < 2; nth++) {
       expect(Buffer.from((await line.ask(GET, limits())).body).toString()).toBe("{}");
     }
+    expect(connections).toBe(2);
+  });
+
+  test.each([
+    ["says close", "HTTP/1.1 200 OK\r\nConnection: x, Close\r\n"],
+    ["is of HTTP/1.0", "HTTP/1.0 200 OK\r\n"],
+  ])("that %s is the last one on its connection", async (_how, head) => {
+    let connections = 0;
+    await using server = await rawServer((socket) => {
+      connections++;
+      socket.on("data", () => socket.write(`${head}Content-Length: 2\r\n\r\n{}`));
+    });
+    using line = await lineTo(server.url);
+    for (let nth = 0; nth < 2; nth++) await line.ask(GET, limits());
     expect(connections).toBe(2);
   });
 
