@@ -9,7 +9,7 @@ import { busy } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { IceConfig } from "./ice";
 import { ACKS_FEATURE, extrasOf } from "./messages";
-import { PeerSession, type ScreenEnd } from "./session";
+import { orClose, PeerSession, type ScreenEnd } from "./session";
 
 /** Each is a process of some 60 MB. A host lets in as many viewers. */
 const MAX_SESSIONS = 16;
@@ -37,14 +37,6 @@ export function createScreenPeers({ log, ice }: ScreenPeersOptions) {
       log.info(`the data channel of a viewer (${peer || "of another host"}) ended: ${reason}`);
     });
     return session;
-  };
-  const orClose = async <T>(session: PeerSession, setUp: () => Promise<T>): Promise<T> => {
-    try {
-      return await setUp();
-    } catch (error) {
-      await session.close("it could not be set up");
-      throw error;
-    }
   };
   return {
     /** The STUN and TURN servers of this host, for a browser that offers. @throws `unavailable` for a file that is none. */

@@ -254,6 +254,16 @@ export class PeerSession {
   }
 }
 
+/** What `setUp` returns. Closes the session when that throws. */
+export async function orClose<T>(session: PeerSession, setUp: () => Promise<T>): Promise<T> {
+  try {
+    return await setUp();
+  } catch (error) {
+    await session.close("it could not be set up");
+    throw error;
+  }
+}
+
 /** Counters and when they were read, in milliseconds of a monotonic clock. */
 type LinkReading = Omit<LinkState, "route"> & { readonly at: number };
 

@@ -17,7 +17,7 @@ import type { IceConfig } from "./ice";
 import { ensureInbox, type InboxPlace } from "./inbox";
 import { extrasOf, FEATURES } from "./messages";
 import type { Answer, Offer } from "./operations";
-import { PeerSession } from "./session";
+import { orClose, PeerSession } from "./session";
 
 /** Each is a process of some 60 MB. */
 const MAX_SESSIONS = 16;
@@ -101,16 +101,6 @@ export function createSessions(options: SessionsOptions) {
       ended(session);
     });
     return session;
-  };
-
-  /** Closes the session when `setUp` throws. */
-  const orClose = async <T>(session: PeerSession, setUp: () => Promise<T>): Promise<T> => {
-    try {
-      return await setUp();
-    } catch (error) {
-      await session.close("it could not be set up");
-      throw error;
-    }
   };
 
   const manager = {
