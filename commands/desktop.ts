@@ -2,7 +2,7 @@ import * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { getPixel, waitImageGone, waitPixel, waitStill } from "../src/desktop/images/operations";
+import { waitImageGone } from "../src/desktop/images/operations";
 import {
   clickMouse,
   dragMouse,
@@ -13,6 +13,7 @@ import {
   setMousePosition,
   writeText,
 } from "../src/desktop/operations";
+import { getPixel, waitPixel, waitStill } from "../src/desktop/operations/pixels";
 import { locateText, waitText } from "../src/desktop/operations/text";
 import {
   CANNOT_LIST,

@@ -15,6 +15,7 @@ import { operations as seeing } from "./desktop/images/operations";
 import { operations as desktop } from "./desktop/operations";
 import { operations as clipboard } from "./desktop/operations/clipboard";
 import { operations as data } from "./desktop/operations/data";
+import { operations as pixels } from "./desktop/operations/pixels";
 import { operations as programs } from "./desktop/operations/programs";
 import { operations as text } from "./desktop/operations/text";
 import { operations as windows } from "./desktop/operations/windows";
@@ -101,6 +102,7 @@ const all = [
   ...thumbnails,
   ...windows,
   ...seeing,
+  ...pixels,
   ...clipboard,
   ...programs,
   ...text,
