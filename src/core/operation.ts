@@ -27,6 +27,8 @@ export interface HttpRoute {
   readonly body?: string;
   /** Set where that body is text, not JSON. */
   readonly text?: true;
+  /** Set where `run` returns the same object again as long as its answer is the same: its JSON is made once for each. */
+  readonly settled?: true;
   /** Set for what is asked for again and again: it leaves a row by itself when it is refused only. */
   readonly routine?: true;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */

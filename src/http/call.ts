@@ -69,16 +69,17 @@ export function call(
     repeats,
   }: CallParts,
 ): Handler {
-  const { long } = operation.http;
+  const { long, settled } = operation.http;
   const takesKey = takesIdempotencyKey(operation);
   const isSigned = operation.http.public === "signed";
   const inputOf = createReader(operation, isSigned ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes);
+  const textOnce = createTextOnce();
   const respond = (result: unknown, reader: Reader, keeper?: Keeper) => {
     if (result instanceof Response) {
       if (!operation.http.line || result.status !== 200) return content(result);
       return content(unread.follow(keeper?.lines(result) ?? result, reader));
     }
-    const text = JSON.stringify(result);
+    const text = settled ? textOnce(result) : JSON.stringify(result);
     keeper?.text(text);
     return unread.respond(text, reader, {
       isRead: !operation.changes,
@@ -232,6 +233,15 @@ export function call(
     } catch (thrown) {
       return fail(thrown);
     }
+  };
+}
+
+/** `JSON.stringify`, once as long as it is given the same object. */
+function createTextOnce(): (value: unknown) => string {
+  let last: { readonly value: unknown; readonly text: string } = { value: undefined, text: "" };
+  return (value) => {
+    if (value !== last.value) last = { value, text: JSON.stringify(value) };
+    return last.text;
   };
 }
 

@@ -38,6 +38,8 @@ export interface CheckerParts {
 export class Checker {
   /** The operations scripts may call, by name, sorted. */
   readonly commands: CommandTable;
+  /** The names of the commands that this process may run, sorted, and how many they are. */
+  readonly listed: { readonly commands: string[]; readonly count: number };
   private readonly sorted: readonly Command[];
   /** Reads scripts that are written in YAML. */
   readonly yaml = createYamlReader();
@@ -46,6 +48,8 @@ export class Checker {
     const named = table.operations.filter((one): one is Command => one.command !== undefined);
     this.sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
     this.commands = new Map(this.sorted.map((operation) => [operation.command, operation]));
+    const commands = this.allowed();
+    this.listed = { commands, count: commands.length };
   }
 
   /** Whether this process may run the command. */

@@ -135,15 +135,11 @@ export const listCommands = operation({
   summary: "List the commands that an action may name",
   scope: "read",
   subcommand: "commands",
-  http: { method: "GET", path: "/commands" },
+  http: { method: "GET", path: "/commands", settled: true },
   leftOut: { script: FOR_AUTHORS },
   input: NO_INPUT,
   output: v.object({ commands: v.array(v.string()), count: v.number() }),
-  run: (service: Uses) =>
-    withMade(service.executor(), (executor) => {
-      const commands = executor.allowed();
-      return { commands, count: commands.length };
-    }),
+  run: (service: Uses) => withMade(service.executor(), ({ listed }) => listed),
 });
 
 export const describeCommands = operation({

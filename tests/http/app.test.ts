@@ -1,4 +1,8 @@
 import { describe, expect, mock, test } from "bun:test";
+import * as v from "valibot";
+import { localCaller } from "../../src/core/caller";
+import { NO_INPUT } from "../../src/core/fields";
+import { operation } from "../../src/core/operation";
 import { type AppParts, createApp } from "../../src/http/app";
 import { createClientResolver } from "../../src/http/client-address";
 import { createGate } from "../../src/http/gate";
@@ -9,6 +13,7 @@ import { createSockets } from "../../src/http/sockets";
 import { createUnread } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
+import { listCommands } from "../../src/runs/operations";
 import { digestToken, ownerToken } from "../../src/trust/scopes";
 import { testService } from "../support";
 
@@ -107,3 +112,31 @@ test.each(["/sessions", "/inspector/summary", "/inspector/recent", "/commands"])
     expect((await answer).status).toBe(200);
   },
 );
+
+test("a settled answer is made text once, and anew when another object comes", async () => {
+  const toJSON = mock(() => "low");
+  let answer = { tide: { toJSON } };
+  const tide = operation({
+    name: "tide.show",
+    summary: "Show the tide",
+    scope: "read",
+    http: { method: "GET", path: "/tide", settled: true },
+    input: NO_INPUT,
+    output: v.any(),
+    run: () => answer,
+  });
+  await using app = await testApp({ operations: [tide] });
+  const text = async () => (await app.ask("/tide")).text();
+  expect([await text(), await text()]).toEqual(['{"tide":"low"}', '{"tide":"low"}']);
+  expect(toJSON).toHaveBeenCalledTimes(1);
+  answer = { tide: { toJSON: mock(() => "high") } };
+  expect(await text()).toBe('{"tide":"high"}');
+});
+
+test("what GET /commands lists is settled", async () => {
+  await using host = testService();
+  const executor = await host.service.executor();
+  const list = () => listCommands.run(host.service, {}, localCaller(host.service, "api"));
+  expect(await list()).toBe(await list());
+  expect(await list()).toEqual({ commands: executor.allowed(), count: executor.allowed().length });
+});
