@@ -4,7 +4,7 @@
 import * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { mapParts } from "../core/schema";
-import { badInput } from "../lib/errors";
+import { badInput, Failure, type FailureCode, HTTP_STATUS } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { printable } from "../lib/sanitize";
 import { deadlineIn, notSvc, RemoteError, type RemoteServer, type Request, type Response } from "./carrier";
@@ -93,6 +93,13 @@ export function bodyOf({ status, body }: Response): unknown {
   const said = refusal?.success ? { status, error: refusal.output.error } : undefined;
   const words = said ? `: ${printable(said.error, 200)}` : "";
   throw new RemoteError(isRefused ? "unauthorized" : "answer", `HTTP ${status}${words}`, true, said);
+}
+
+/** The failure that the server answered with, as if it had happened here; undefined when the call itself failed. */
+export function failureIn({ refusal }: RemoteError): Failure | undefined {
+  const codes = Object.keys(HTTP_STATUS) as FailureCode[];
+  const code = codes.find((one) => HTTP_STATUS[one] === refusal?.status);
+  return refusal && code && new Failure(code, refusal.error);
 }
 
 const ERROR_BODY = v.object({ error: v.string() });

@@ -4,12 +4,12 @@
 import type * as v from "valibot";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
-import { Failure, type FailureCode, HTTP_STATUS, messageOf, unavailable } from "../lib/errors";
+import { messageOf, unavailable } from "../lib/errors";
 import { configFiles } from "../lib/paths";
 import { findRunningServer, type RunningServer } from "../lib/running-server";
 import { environmentToken, ownToken, readToken } from "../trust/owner-token";
 import { shownPair } from "../trust/tls";
-import { callRemote } from "./call";
+import { callRemote, failureIn } from "./call";
 import { deadlineIn, RemoteError, type RemoteServer } from "./carrier";
 import { carrierTo } from "./connection";
 
@@ -80,13 +80,6 @@ function remote(
     trust: pin ? { kind: "pin", pins: [pin] } : { kind: "any" },
     identity: asks_certificate ? shownPair(configFiles(configDir)) : undefined,
   };
-}
-
-/** The failure that the server answered with, as if it had happened here; undefined when the call itself failed. */
-function failureIn({ refusal }: RemoteError): Failure | undefined {
-  const codes = Object.keys(HTTP_STATUS) as FailureCode[];
-  const code = codes.find((one) => HTTP_STATUS[one] === refusal?.status);
-  return refusal && code && new Failure(code, refusal.error);
 }
 
 /**

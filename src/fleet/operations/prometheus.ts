@@ -2,12 +2,10 @@
  * The hosts of the address book for Prometheus: where their metrics are, and those of hosts that it cannot reach.
  */
 import * as v from "valibot";
-import { deadlineIn, RemoteError } from "../../client/carrier";
 import type { Caller } from "../../core/caller";
 import { field, NO_INPUT } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { shareOf } from "../../core/rights";
-import { notFound, timedOut, unavailable } from "../../lib/errors";
+import { notFound } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { AddressBook } from "../address-book";
 import { linkedHost } from "../host";
@@ -81,32 +79,22 @@ export const hostMetrics = operation({
     ),
   }),
   output: v.instance(Response),
-  async run(service: Uses, { label }, { grant, headers, signal, relay }) {
+  async run(service: Uses, { label }, caller) {
     const book = await service.addressBook();
     const hosts = book.hosts();
     const host =
       hosts.find((one) => one.label === label) ?? hosts.find(({ member }) => member?.host_id === label);
     if (!host) throw notFound(`no host is labelled ${printable(label, 130)}`);
+    const { relay, headers } = caller;
     relay?.to(host.label);
     const within = Number(headers?.get("x-prometheus-scrape-timeout-seconds") ?? 0) * 1_000;
     const ms = within > 0 && within < ANSWER_MS ? within : ANSWER_MS;
     // Loaded on first use: the modules for dialling are large.
-    const [{ bodyOf }, { carrierTo }] = await Promise.all([
-      import("../../client/call"),
-      import("../../client/connection"),
-    ]);
-    try {
-      using carrier = await carrierTo(book.reach(host), signal, shareOf(grant));
-      const limits = { deadline: deadlineIn(ms), maxBytes: MAX_BYTES };
-      const answer = await carrier.ask({ method: "GET", path: "/metrics" }, limits);
-      if (answer.status !== 200) bodyOf(answer);
-      relay?.recorded();
-      return new Response(Buffer.from(answer.body), { headers: { "content-type": METRICS_CONTENT_TYPE } });
-    } catch (error) {
-      if (!(error instanceof RemoteError)) throw error;
-      const failure = error.fault === "timeout" ? timedOut : unavailable;
-      throw failure(`${printable(host.label, 130)}: ${error.message}`);
-    }
+    const { getFromHost } = await import("../../client/for-caller");
+    const asked = { label: host.label, server: book.reach(host) };
+    const { body } = await getFromHost(asked, "/metrics", { ms, maxBytes: MAX_BYTES }, caller);
+    relay?.recorded();
+    return new Response(Buffer.from(body), { headers: { "content-type": METRICS_CONTENT_TYPE } });
   },
 });
 

@@ -2,18 +2,15 @@
  * Thumbnails of the screens of hosts, for the wall of a desk. Each host has limits and a log of its own.
  */
 import * as v from "valibot";
-import { deadlineIn, RemoteError } from "../../client/carrier";
 import type { Caller } from "../../core/caller";
 import { field, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { shareOf } from "../../core/rights";
-import { notFound, timedOut, unavailable } from "../../lib/errors";
 import { digestText, matches } from "../../lib/etag";
 import { printable } from "../../lib/sanitize";
 import type { AddressBook } from "../address-book";
 
 interface Uses {
-  addressBook(): Promise<Pick<AddressBook, "hosts" | "reach">>;
+  addressBook(): Promise<Pick<AddressBook, "server">>;
   thumbnails(): Promise<{ onRecord(caller: Caller, subject: string): Promise<void> }>;
 }
 
@@ -49,38 +46,24 @@ export const hostThumbnail = operation({
   output: v.instance(Response),
   async run(service: Uses, { label, width }, caller) {
     const book = await service.addressBook();
-    const host = book.hosts().find((one) => one.label === label);
-    if (!host) throw notFound(`no host is labelled ${printable(label, 130)}`);
-    caller.relay?.to(host.label);
+    const server = book.server(label);
+    caller.relay?.to(label);
     await (await service.thumbnails()).onRecord(
       caller,
       `admin.host_thumbnail label=${printable(JSON.stringify(label), 130)}: looks at small pictures of its screen`,
     );
     // Loaded on first use: the modules for dialling are large.
-    const [{ bodyOf }, { carrierTo }] = await Promise.all([
-      import("../../client/call"),
-      import("../../client/connection"),
-    ]);
-    try {
-      using carrier = await carrierTo(book.reach(host), caller.signal, shareOf(caller.grant));
-      const limits = { deadline: deadlineIn(ANSWER_MS), maxBytes: MAX_BYTES };
-      const seen = caller.headers?.get("if-none-match");
-      const path = `/screen/thumbnail?width=${width}${seenOf(seen)}`;
-      const answer = await carrier.ask({ method: "GET", path }, limits);
-      const headers = { "cache-control": "private, no-cache" };
-      if (answer.status === 304) {
-        return new Response(null, { status: 304, headers: { ...headers, etag: seen ?? "" } });
-      }
-      if (answer.status !== 200) bodyOf(answer);
-      const picture = Uint8Array.from(answer.body);
-      const etag = `"${digestText(picture)}"`;
-      if (matches(seen, etag)) return new Response(null, { status: 304, headers: { ...headers, etag } });
-      return new Response(picture, { headers: { ...headers, etag, "content-type": "image/jpeg" } });
-    } catch (error) {
-      if (!(error instanceof RemoteError)) throw error;
-      const failure = error.fault === "timeout" ? timedOut : unavailable;
-      throw failure(`${printable(host.label, 130)}: ${error.message}`);
-    }
+    const { getFromHost } = await import("../../client/for-caller");
+    const seen = caller.headers?.get("if-none-match");
+    const path = `/screen/thumbnail?width=${width}${seenOf(seen)}`;
+    const asked = { label, server };
+    const { status, body } = await getFromHost(asked, path, { ms: ANSWER_MS, maxBytes: MAX_BYTES }, caller);
+    const headers = { "cache-control": "private, no-cache" };
+    if (status === 304) return new Response(null, { status, headers: { ...headers, etag: seen ?? "" } });
+    const picture = Uint8Array.from(body);
+    const etag = `"${digestText(picture)}"`;
+    if (matches(seen, etag)) return new Response(null, { status: 304, headers: { ...headers, etag } });
+    return new Response(picture, { headers: { ...headers, etag, "content-type": "image/jpeg" } });
   },
 });
 

@@ -3,20 +3,12 @@
  * on offer and answer; the pictures go over the data channel, past the desk where the networks allow it.
  */
 import * as v from "valibot";
-import { RemoteError, type RemoteServer } from "../../../client/carrier";
+import type { RemoteServer } from "../../../client/carrier";
 import type { Caller } from "../../../core/caller";
 import { field } from "../../../core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../../../core/operation";
-import { allows, beyond, shareOf } from "../../../core/rights";
-import {
-  Failure,
-  type FailureCode,
-  forbidden,
-  HTTP_STATUS,
-  timedOut,
-  unavailable,
-} from "../../../lib/errors";
-import { printable } from "../../../lib/sanitize";
+import { allows, beyond } from "../../../core/rights";
+import { forbidden } from "../../../lib/errors";
 import { controlScreen, screenState } from "../operations";
 import { ADMIT_MS, OFFER_FIELDS, offerScreen, SCREEN_ANSWER } from "./offer";
 import type { RelayedViewers } from "./relayed";
@@ -51,36 +43,20 @@ const BY_PAGES = {
   script: "a script sees no live picture",
 };
 
-/** The answer of a host to `asked`. @throws the failure that the host answers with; `unavailable` where it cannot be reached. */
-export async function askHost<I extends InputSchema, O extends OutputSchema>(
+/** The answer of a host to `asked`. @throws as `callHost`. */
+async function askHost<I extends InputSchema, O extends OutputSchema>(
   service: Uses,
   label: string,
   asked: Operation<I, O>,
   input: v.InferInput<I>,
-  { grant, signal, gone, relay }: Caller,
+  caller: Caller,
   ms: number,
 ): Promise<v.InferOutput<O>> {
-  const book = await service.addressBook();
-  const host = book.host(label);
-  relay?.to(host.label);
+  const server = (await service.addressBook()).server(label);
+  caller.relay?.to(label);
   // Loaded on first use: the modules for dialling are large.
-  const { callRemote } = await import("../../../client/call");
-  const until = gone ? AbortSignal.any([gone, signal]) : signal;
-  try {
-    return await callRemote(book.server(host.label), asked, input, ms, until, shareOf(grant));
-  } catch (error) {
-    if (!(error instanceof RemoteError)) throw error;
-    throw failureOf(host.label, error);
-  }
-}
-
-/** What the host has said, with its label. */
-function failureOf(label: string, { fault, message, refusal }: RemoteError): Failure {
-  const said = `${printable(label, 130)}: ${printable(refusal?.error ?? message, 300)}`;
-  const codes = Object.keys(HTTP_STATUS) as FailureCode[];
-  const code = codes.find((one) => HTTP_STATUS[one] === refusal?.status);
-  if (code) return new Failure(code, said);
-  return fault === "timeout" ? timedOut(said) : unavailable(said);
+  const { callHost } = await import("../../../client/for-caller");
+  return callHost({ label, server }, asked, input, caller, ms);
 }
 
 export const offerOfHost = operation({

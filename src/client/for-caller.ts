@@ -1,0 +1,81 @@
+/**
+ * Asking a host of the address book for a caller of this desk, who gets the answer.
+ *
+ * Promises. It counts in the share of the caller's token, and ends once the caller has gone. A failure names the host.
+ */
+import type * as v from "valibot";
+import type { Caller } from "../core/caller";
+import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { shareOf } from "../core/rights";
+import { Failure, timedOut, unavailable } from "../lib/errors";
+import { printable } from "../lib/sanitize";
+import { bodyOf, callRemote, failureIn } from "./call";
+import { deadlineIn, RemoteError, type RemoteServer, type Response } from "./carrier";
+import { carrierTo } from "./connection";
+
+/** The host that is asked, by its label. */
+export interface Asked {
+  readonly label: string;
+  readonly server: RemoteServer;
+}
+
+type Waiting = Pick<Caller, "grant" | "gone" | "signal">;
+
+/**
+ * The answer of the host to `operation`.
+ *
+ * @param ms how long it may take, in milliseconds.
+ * @throws the failure that the host answers with; `timeout`, or `unavailable` where it cannot be reached.
+ */
+export function callHost<I extends InputSchema, O extends OutputSchema>(
+  { label, server }: Asked,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+  caller: Waiting,
+  ms: number,
+): Promise<v.InferOutput<O>> {
+  const ask = (signal: AbortSignal, client: string | null) =>
+    callRemote(server, operation, input, ms, signal, client);
+  return answered(caller, ask, (error) => {
+    const refused = failureIn(error);
+    return refused ? new Failure(refused.code, said(label, refused.message)) : noAnswer(label, error);
+  });
+}
+
+/**
+ * The answer of the host to a GET that a client repeats: its status is 200 or 304.
+ *
+ * @param limits how long it may take, in milliseconds, and the largest answer, in bytes.
+ * @throws `timeout` or `unavailable`, also where the host refuses: the client would take a 429 or 403 for one of this desk.
+ */
+export function getFromHost(
+  { label, server }: Asked,
+  path: string,
+  { ms, maxBytes }: { readonly ms: number; readonly maxBytes: number },
+  caller: Waiting,
+): Promise<Response> {
+  const ask = async (signal: AbortSignal, client: string | null) => {
+    using carrier = await carrierTo(server, signal, client);
+    const answer = await carrier.ask({ method: "GET", path }, { deadline: deadlineIn(ms), maxBytes });
+    if (answer.status !== 200 && answer.status !== 304) bodyOf(answer);
+    return answer;
+  };
+  return answered(caller, ask, (error) => noAnswer(label, error));
+}
+
+async function answered<T>(
+  { grant, gone, signal }: Waiting,
+  ask: (signal: AbortSignal, client: string | null) => Promise<T>,
+  failure: (error: RemoteError) => Failure,
+): Promise<T> {
+  try {
+    return await ask(gone ? AbortSignal.any([gone, signal]) : signal, shareOf(grant));
+  } catch (error) {
+    throw error instanceof RemoteError ? failure(error) : error;
+  }
+}
+
+const noAnswer = (label: string, { fault, message }: RemoteError): Failure =>
+  (fault === "timeout" ? timedOut : unavailable)(said(label, message));
+
+const said = (label: string, message: string) => `${printable(label, 130)}: ${printable(message, 300)}`;
