@@ -3,7 +3,7 @@ import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { jsonLine, printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
-import { cancelRun, listRuns, showRun } from "../src/runs/operations";
+import { cancelRun, listRuns, showRun } from "../src/runs/operations/runs";
 
 const COLUMNS = ["RUN", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"];
 

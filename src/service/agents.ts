@@ -10,7 +10,7 @@ import { serveClient } from "../mcp/stdio";
 import { type Choice, offerOf } from "../mcp/toolsets";
 import { cancelPlan, pausePlan, removePlan } from "../plans/operations/change";
 import { permitted, RUNNING } from "../plans/operations/run";
-import { cancelRun, listRuns, showRun } from "../runs/operations";
+import { cancelRun, listRuns, showRun } from "../runs/operations/runs";
 import type { Service } from "./interface";
 
 /** Who asks a person, so that the owner may say yes: it is the owner's process, but not the owner. No token has this name. */

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { callLocalServer, refreshLocalServer } from "../../src/client/local-server";
 import { configFiles } from "../../src/lib/paths";
-import { listCommands, showRun } from "../../src/runs/operations";
+import { listCommands } from "../../src/runs/operations/commands";
+import { showRun } from "../../src/runs/operations/runs";
 import { writeToken } from "../../src/trust/owner-token";
 import { TOKEN, testServer, testService } from "../support";
 

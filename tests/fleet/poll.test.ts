@@ -5,7 +5,7 @@ import { localCaller } from "../../src/core/caller";
 import { broadcastExecute } from "../../src/fleet/operations/fleet";
 import { pollHosts } from "../../src/fleet/poll";
 import type { Polled } from "../../src/fleet/results";
-import { listRuns } from "../../src/runs/operations";
+import { listRuns } from "../../src/runs/operations/runs";
 import { answering, IDLE_SESSIONS, ok, rawServer } from "../client/support";
 import { post, testServer, testService } from "../support";
 import { host } from "./support";

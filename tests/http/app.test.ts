@@ -13,7 +13,7 @@ import { createSockets } from "../../src/http/sockets";
 import { createUnread } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
-import { listCommands } from "../../src/runs/operations";
+import { listCommands } from "../../src/runs/operations/commands";
 import { digestToken, ownerToken } from "../../src/trust/scopes";
 import { testService } from "../support";
 

@@ -10,7 +10,7 @@ import { type Log, silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { findRunningServer } from "../../src/lib/running-server";
 import { spkiPin } from "../../src/lib/spki";
-import { listCommands } from "../../src/runs/operations";
+import { listCommands } from "../../src/runs/operations/commands";
 import { makeCertificate, makeKey, parseKey } from "../../src/trust/certificate";
 import { certificate, renew, status } from "../../src/trust/operations/tls";
 import { nextPin } from "../../src/trust/tls";

@@ -8,7 +8,7 @@ import type { Scope } from "../../../src/core/rights";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { seal } from "../../../src/plans/job/envelope";
-import { showRun } from "../../../src/runs/operations";
+import { showRun } from "../../../src/runs/operations/runs";
 import { openSigningKey } from "../../../src/trust/identity";
 import { addToken, tokenStore } from "../../../src/trust/named-tokens";
 import { rowsOf } from "../../audit/support";
