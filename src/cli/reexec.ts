@@ -18,9 +18,9 @@ const VARIABLE = "SVC_PARSED_COMMAND_LINE";
 
 /** Options of JavaScriptCore (OptionsList.h in its source) for a process that stays. */
 export const RUNTIME_OPTIONS = {
-  // A start calls some functions over a thousand times, for the schemas of the table. Code is compiled when it is hotter
+  // A start calls some functions over four thousand times, for the schemas of the table. Code is compiled when it is hotter
   // than that (a call counts 15; the own value is 500). This leaves the compiler's pages, some 2.5 MiB, out of an idle server.
-  BUN_JSC_thresholdForJITAfterWarmUp: "60000",
+  BUN_JSC_thresholdForJITAfterWarmUp: "120000",
   // The heap is collected once it has doubled; by its own value of 2, once it has tripled. Under load that is a third of
   // the server's memory, for a twentieth to a tenth of the time of the answers that allocate the most.
   BUN_JSC_heapGrowthMaxIncrease: "1",

@@ -4,7 +4,6 @@
  * A listener that closes resets the connections that wait in its queue, so the new one has to get them all first. Sockets
  * that share a port (SO_REUSEPORT) are a group; a program attached to the group chooses one (socket(7)).
  */
-import { ptr } from "bun:ffi";
 import { readdirSync } from "node:fs";
 import { openLibc } from "./libc";
 
@@ -21,6 +20,7 @@ export type HandOver = Awaited<ReturnType<typeof openHandOver>>;
 
 /** @throws when no C library is found. */
 export async function openHandOver() {
+  const { ptr }: typeof import("bun:ffi") = require("bun:ffi");
   const { getsockname, getsockopt, setsockopt } = openLibc({
     getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     getsockopt: { args: ["i32", "i32", "i32", "ptr", "ptr"], returns: "i32" },

@@ -6,6 +6,7 @@
  */
 
 import type { X509Certificate } from "node:crypto";
+import { isIP } from "./is-ip";
 
 /** The pin of the public key of a certificate, DER or PEM. @throws when it is no certificate. */
 export function spkiPin(certificate: Uint8Array | string): string {
@@ -47,7 +48,6 @@ export function parsePin(text: string): string | undefined {
 /** Whether a certificate is for a host name or address, by its `subjectAltName` alone. */
 export function isFor(certificate: X509Certificate, name: string): boolean {
   // Bun's `checkIP` throws for what is no address, where node's returns undefined.
-  const { isIP } = process.getBuiltinModule("node:net");
   const found = isIP(name) ? certificate.checkIP(name) : certificate.checkHost(name, { subject: "never" });
   return found !== undefined;
 }

@@ -1,8 +1,8 @@
 /**
  * URLs of NATS servers: `tls://host:port`, `wss://host:port`, and `nats://host:port` without TLS, on this machine alone.
  */
-import { isIP } from "node:net";
 import { isHostName } from "../lib/host-name";
+import { isIP } from "../lib/is-ip";
 import { isLoopback } from "../lib/loopback";
 
 export interface ServerUrl {

@@ -4,7 +4,6 @@
  * Rights are in the account, by the key that signed a user: a token of a user has none of its own. So whoever holds the key
  * for hosts can make hosts, and nothing else.
  */
-import { createHash } from "node:crypto";
 import type { NKey } from "./nkeys";
 
 /** The largest message, in bytes: what NATS servers allow by default. */
@@ -103,7 +102,7 @@ function token(
     nats: { ...nats, version: 2 },
     sub: subject,
   };
-  const jti = createHash("sha256").update(JSON.stringify(claims)).digest("base64url");
+  const jti = new Bun.CryptoHasher("sha256").update(JSON.stringify(claims)).digest("base64url");
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const signed = `${part({ typ: "JWT", alg: "ed25519-nkey" })}.${part({ ...claims, jti })}`;
   return `${signed}.${signer.sign(Buffer.from(signed)).toString("base64url")}`;

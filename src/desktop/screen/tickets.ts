@@ -4,7 +4,6 @@
  * The promise: a ticket is good once, for {@link LIFETIME_MS}, from the address that asked for it, with what its token allows. This
  * process keeps its digest alone.
  */
-import { randomBytes } from "node:crypto";
 import type { Caller } from "../../core/caller";
 import type { Grant } from "../../core/rights";
 import { busy } from "../../lib/errors";
@@ -50,7 +49,7 @@ export function createTickets(now: () => number = Date.now) {
       const users = [...open.values()].map((one) => one.grant.name);
       const full = shortage(OPEN, users, grant.name);
       if (full !== undefined) throw busy(full);
-      const ticket = randomBytes(32).toString("base64url");
+      const ticket = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
       const expires = now() + LIFETIME_MS;
       const viewer_id = crypto.randomUUID();
       open.set(digestOf(ticket), { ...asked, viewer_id, grant, client, expires });

@@ -1,12 +1,12 @@
 /**
  * The live screen for programs on this machine: any VNC viewer, and the browser.
  */
-import { isIP } from "node:net";
 import * as v from "valibot";
 import type { RemoteServer } from "../../../client/carrier";
 import { field, flag } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { unavailable } from "../../../lib/errors";
+import { isIP } from "../../../lib/is-ip";
 import type { Log } from "../../../lib/log";
 import type { ScreenPeers } from "./offer";
 
