@@ -2,11 +2,11 @@
  * The metrics that are read at each scrape, one declaration each. One that cannot be read is NaN (with labels: absent), and
  * the rest of the scrape is served.
  */
-import { readdirSync, readFileSync } from "node:fs";
 import Counter from "prom-client/lib/counter";
 import Gauge from "prom-client/lib/gauge";
 import type Registry from "prom-client/lib/registry";
 import { commit, version } from "../version";
+import { processReadings } from "./process";
 
 /** The slice of the service that is read. No reading may cost a query over a whole log. */
 export interface MetricSources {
@@ -56,7 +56,8 @@ interface Sample {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-interface Reading {
+/** A metric that is read at each scrape. */
+export interface Reading {
   readonly name: string;
   readonly help: string;
   /** Absent for a gauge. */
@@ -64,49 +65,6 @@ interface Reading {
   readonly labels?: readonly string[];
   read(service: MetricSources): number | readonly Sample[] | Promise<number | readonly Sample[]>;
 }
-
-/** https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics */
-const PROCESS: readonly Reading[] = [
-  {
-    name: "process_cpu_seconds_total",
-    help: "User and system CPU time, child processes excluded",
-    type: "counter",
-    read() {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1e6;
-    },
-  },
-  {
-    name: "process_start_time_seconds",
-    help: "Start time of the process, in Unix time",
-    read: () => performance.timeOrigin / 1_000,
-  },
-  {
-    name: "process_resident_memory_bytes",
-    help: "Resident memory, child processes excluded",
-    read: () => process.memoryUsage.rss(),
-  },
-];
-
-const PROCESS_LINUX: readonly Reading[] = [
-  {
-    name: "process_virtual_memory_bytes",
-    help: "Virtual memory (Linux)",
-    // proc_pid_status(5): `VmSize` in kB.
-    read: () => Number(procField("status", /^VmSize:\s+(\d+) kB/m)) * 1_024,
-  },
-  {
-    name: "process_open_fds",
-    help: "Open file descriptors (Linux)",
-    read: () => readdirSync("/proc/self/fd").length - 1,
-  },
-  {
-    name: "process_max_fds",
-    help: "Maximum number of open file descriptors (Linux)",
-    // proc_pid_limits(5): the soft limit.
-    read: () => Number(procField("limits", /^Max open files\s+(\S+)/m)?.replace("unlimited", "Infinity")),
-  },
-];
 
 /** The most tokens with a metric each. */
 const MAX_TOKENS = 100;
@@ -304,8 +262,7 @@ async function ofDeskLink(
 
 /** Adds all of them to `registry`. */
 export function addReadings(registry: Registry, service: MetricSources): void {
-  const linux = process.platform === "linux" ? PROCESS_LINUX : [];
-  for (const { name, help, type, labels = [], read } of [...PROCESS, ...linux, ...SERVICE]) {
+  for (const { name, help, type, labels = [], read } of [...processReadings(), ...SERVICE]) {
     const samples = async (): Promise<readonly Sample[]> => {
       try {
         const value = await read(service);
@@ -328,7 +285,3 @@ export function addReadings(registry: Registry, service: MetricSources): void {
     });
   }
 }
-
-/** What `pattern` captures in a file of /proc/self. */
-const procField = (file: string, pattern: RegExp) =>
-  pattern.exec(readFileSync(`/proc/self/${file}`, "utf8"))?.[1];
