@@ -3,7 +3,7 @@ import type * as v from "valibot";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { printable } from "../src/lib/sanitize";
-import { forgetLog, listWitnessed, restoreLog, showFork } from "../src/witness/operations";
+import { forgetLog, listWitnessed, restoreLog, showFork } from "../src/witness/operations/desk";
 
 type Host = v.InferOutput<typeof listWitnessed.output>["hosts"][number];
 

@@ -15,7 +15,7 @@ import { field, flag, path } from "../src/core/fields";
 import { badInput } from "../src/lib/errors";
 import { writeNamedFile } from "../src/lib/files";
 import { printable } from "../src/lib/sanitize";
-import { verifyFork } from "../src/witness/operations";
+import { verifyFork } from "../src/witness/operations/desk";
 
 type Row = v.InferOutput<typeof listAudit.output>["rows"][number];
 

@@ -17,7 +17,7 @@ import { createCollector, pauseFor } from "../../src/witness/collector";
 import { checkEvidence, parseEvidence } from "../../src/witness/evidence";
 import { createFormer } from "../../src/witness/former";
 import { RESTORED, restoredMessage } from "../../src/witness/messages";
-import { listWitnessed, showFork } from "../../src/witness/operations";
+import { listWitnessed, showFork } from "../../src/witness/operations/desk";
 import { newRecord, watchedIn } from "../../src/witness/states";
 import { openStore, originHash } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
