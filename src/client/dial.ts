@@ -5,6 +5,7 @@ import { lookup as lookupOfSystem } from "node:dns";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls, TLSSocket } from "node:tls";
 import { deadline } from "../lib/deadline";
+import { hasNoDescriptor } from "../lib/descriptors";
 import { messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { hasPin } from "../lib/spki";
@@ -104,6 +105,12 @@ export const lookup: LookupFunction = (name, options, done) => {
   );
 };
 
+/** What {@link RemoteError} says where this process may open no more. */
+export const NO_DESCRIPTOR = "too many open files here";
+
+/** What Bun says in place of `EMFILE` (https://github.com/oven-sh/bun/pull/36140), also of a name. */
+const IN_ITS_PLACE = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ESERVFAIL"];
+
 /** Codes of the system, of name lookup (getaddrinfo(3)) and of TLS, in words. */
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
@@ -115,7 +122,6 @@ const WORDS: Readonly<Record<string, string>> = {
   ENOTFOUND: "name not found",
   EAI_AGAIN: "name not found",
   DNS_ETIMEOUT: "no answer about the name",
-  EMFILE: "too many open files here",
   ERR_SSL_WRONG_VERSION_NUMBER: "no TLS at this port",
   ERR_TLS_CERT_ALTNAME_INVALID: "the certificate is for another name",
   CERT_HAS_EXPIRED: "the certificate has expired",
@@ -124,6 +130,7 @@ const WORDS: Readonly<Record<string, string>> = {
 /** Why there is no connection, in words. */
 export function dialError(error: unknown): string {
   const code = systemCode(error) ?? "";
+  if (code === "EMFILE" || (IN_ITS_PLACE.includes(code) && hasNoDescriptor())) return NO_DESCRIPTOR;
   const known = WORDS[code];
   if (known) return known;
   // The server says it of the certificate that it was not shown, or does not take.

@@ -5,6 +5,7 @@ import type * as v from "valibot";
 import { typed } from "../client/call";
 import { deadlineIn, RemoteError } from "../client/carrier";
 import { carrierTo } from "../client/connection";
+import { NO_DESCRIPTOR } from "../client/dial";
 import { createKept } from "../client/kept";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
@@ -67,8 +68,9 @@ export function createPoller(
   const kept = createKept();
   const note = ({ label, base_url, healthy, error }: Polled, { timeoutMs, signal }: PollOptions) => {
     if (healthy) return presence.healthy({ label, base_url });
-    // A busy host answers, and who waits for an instant only, or no longer, learns nothing.
-    const isUnknown = signal?.aborted || timeoutMs < PATIENT_MS || isBusy({ error });
+    // A busy host answers, and who waits for an instant only, or no longer, or cannot connect to anybody, learns nothing.
+    const isOwn = error === NO_DESCRIPTOR;
+    const isUnknown = signal?.aborted || timeoutMs < PATIENT_MS || isBusy({ error }) || isOwn;
     if (!isUnknown) presence.gone({ label, base_url }, error ?? "");
   };
   const pollAndFollow = async (hosts: readonly Host[], options: PollOptions) => {

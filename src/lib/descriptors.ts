@@ -1,5 +1,5 @@
 /** The file descriptors of this process: how many it may have, and which it has. Not on Windows. */
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { systemCode } from "./errors";
 
@@ -74,5 +74,15 @@ export async function openDescriptors({ many, limit }: { many: boolean; limit: n
     if (systemCode(error) !== "EMFILE") throw error;
     // None is left to look with: all are open.
     return Array.from({ length: limit }, (_, descriptor) => descriptor);
+  }
+}
+
+/** Whether this process may open nothing more at the moment. */
+export function hasNoDescriptor(): boolean {
+  try {
+    closeSync(openSync("/dev/null", "r"));
+    return false;
+  } catch (error) {
+    return systemCode(error) === "EMFILE";
   }
 }

@@ -3,7 +3,7 @@ import type { LookupAddress } from "node:dns";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { lookup } from "../../src/client/dial";
-import { temporaryFolder, testWith } from "../support";
+import { TOKEN, temporaryFolder, testServer, testWith } from "../support";
 
 describe("the address of a name", () => {
   test("is returned in the form that connect asks for", async () => {
@@ -29,3 +29,27 @@ describe("the address of a name", () => {
     expect(await child.stdout.text()).toBe("127.0.0.1\n");
   });
 });
+
+testWith("prlimit")(
+  "a desk that may open no more files says so of itself, in a poll and before an upgrade: no host has refused it, or is gone",
+  async () => {
+    await using host = await testServer();
+    const program = [
+      process.execPath,
+      join(import.meta.dir, "without-descriptor.ts"),
+      host.server.url,
+      TOKEN,
+    ];
+    const child = Bun.spawn(["prlimit", "--nofile=128:128", ...program], {
+      stdio: ["ignore", "pipe", "inherit"],
+      timeout: 30_000,
+    });
+    const said = await child.stdout.json();
+    const well = {
+      polled: [null, "no TLS at this port", null],
+      asked: ["unfit", "no TLS at this port", "unfit"],
+    };
+    const none = Array.from({ length: 3 }, () => "too many open files here");
+    expect(said).toEqual({ before: well, without: { polled: none, asked: none }, missed: [], after: well });
+  },
+);
