@@ -28,7 +28,8 @@ interface Way {
   ask(nth: number, request: Request): Promise<unknown>;
 }
 
-const members = Array.from({ length: Number(count) }, (_, nth) => memberOf(seed, nth));
+/** The number of a host whose address ends with its label. */
+const numberOf = (address: string) => Number(address.slice(address.lastIndexOf("-") + 1));
 
 /** One WebSocket to all of them, as a hub would be. */
 async function overSocket(): Promise<Way> {
@@ -49,7 +50,7 @@ async function overSocket(): Promise<Way> {
     return promise;
   };
   const via: Via = async (address) => {
-    const nth = numbers.get(address) ?? -1;
+    const nth = numberOf(address);
     const carrier: Carrier = {
       async ask(request, { deadline }) {
         if (isDead.has(nth)) throw new RemoteError("unreachable", "not linked", false);
@@ -66,7 +67,7 @@ async function overSocket(): Promise<Way> {
     };
     return carrier;
   };
-  return { via, scheme: "link", idOf: (nth) => members[nth]?.host_id ?? "", ask };
+  return { via, scheme: "link", idOf: labelOf, ask };
 }
 
 /** The connection of a desk to a NATS server. */
@@ -94,14 +95,13 @@ async function overNats(): Promise<Way> {
 const way = await (url.startsWith("nats:") ? overNats() : overSocket());
 
 /** The hosts as the address book has them. */
-const hosts = members.map((member, nth) => ({
+const hosts = Array.from({ length: Number(count) }, (_, nth) => ({
   label: labelOf(nth),
   base_url: `${way.scheme}:${way.idOf(nth)}`,
   tags: [],
   token: undefined,
-  member: { ...member, nonce: "" },
+  member: { ...memberOf(seed, nth), nonce: "" },
 }));
-const numbers = new Map(hosts.map(({ base_url }, nth) => [base_url, nth]));
 const { via, ask } = way;
 
 const { deliver, cancel } = createDelivery(() => key);
@@ -117,7 +117,7 @@ const plans = createPlans({
   cancelJob: cancel,
   endings: async () => () => null,
   isExpected: () => false,
-  isGone: (hostId) => way.scheme === "link" && isDead.has(numbers.get(`link:${hostId}`) ?? -1),
+  isGone: (address) => way.scheme === "link" && isDead.has(numberOf(address)),
   events: { newest: 0, at: () => undefined, listen: () => () => {} },
   goesOn: () => true,
 });

@@ -36,6 +36,9 @@ export interface Entry {
   isListed: boolean;
 }
 
+/** After so many hosts that have begun, the list of those that are ready is cut. */
+const BEGUN = 1_000;
+
 export type Run = ReturnType<typeof createRun>;
 
 /** @param attended who waits for it, where it ends with this process. @param content what each host runs. @param failures which hosts have failed so far. */
@@ -111,7 +114,11 @@ export function createRun(
       for (let entry = ready[next]; entry; entry = ready[next]) {
         next++;
         entry.isListed = false;
-        if (next === ready.length) list([]);
+        // Those that have begun are kept no longer: in the end, they would be all hosts of the plan.
+        if (next === Math.min(ready.length, BEGUN)) {
+          ready.splice(0, next);
+          next = 0;
+        }
         if (isReady(entry) && run.entries.has(entry.n)) return entry;
       }
       return undefined;

@@ -5,7 +5,7 @@ import { aboutPlan } from "../../src/plans/events";
 import type { CancelJob, DeliverJob, JobResult } from "../../src/plans/job/job";
 import { type Ledger, openLedger } from "../../src/plans/ledger";
 import { END_STATES, jobId, type Spec } from "../../src/plans/plan";
-import { createRun } from "../../src/plans/run";
+import { createRun, type Entry } from "../../src/plans/run";
 import { nextTurn, until } from "../support";
 import { type Fate, newPlan, plannedHosts, testFleet, testLedger, testRunner } from "./support";
 
@@ -546,6 +546,30 @@ test("a host that is ready twice is begun once", () => {
   if (first) for (let times = 0; times < 2; times++) run.again(first);
   taken.push(run.nextReady(), run.nextReady());
   expect(taken.map((entry) => entry?.label)).toEqual(["h0", "h1", undefined, "h0", undefined]);
+});
+
+test("of many hosts each begins once, in order, and those that have ended take no memory", async () => {
+  using made = testLedger();
+  const hosts = plannedHosts(2_500);
+  const { seq } = made.ledger.create(newPlan(hosts), hosts, 0);
+  const run = createRun(made.ledger.apply(seq, null, 0), "{}", [], () => {});
+  run.load(made.ledger.open(seq), made.ledger.counts(seq));
+  const labels: string[] = [];
+  const ended: Array<WeakRef<Entry>> = [];
+  const beginOne = () => {
+    const entry = run.nextReady();
+    if (!entry) return;
+    labels.push(entry.label);
+    ended.push(new WeakRef(entry));
+    run.remove(entry);
+  };
+  for (let nth = 0; nth < 2_000; nth++) beginOne();
+  await nextTurn();
+  Bun.gc(true);
+  // What the stack happens to name stays.
+  expect(ended.filter((one) => one.deref() !== undefined).length).toBeLessThan(100);
+  for (let nth = 0; nth < 1_000; nth++) beginOne();
+  expect(labels).toEqual(hosts.map(({ label }) => label));
 });
 
 describe("a plan with a queue", () => {
