@@ -1,7 +1,7 @@
 /**
- * What svc never uses of three packages, and no bundler can tell: they choose at run time. `x11` speaks the X protocol, and loads
+ * What svc never uses of four packages, and no bundler can tell: they choose at run time. `x11` speaks the X protocol, and loads
  * its extensions by name; `@modelcontextprotocol/server` checks what a person is asked for, and svc asks no person through it; the helpers
- * of `yargs` are more than its parser.
+ * of `yargs` are more than its parser; `valibot` gives each schema the interface of Standard Schema.
  */
 import { basename } from "node:path";
 import type { BunPlugin } from "bun";
@@ -35,6 +35,11 @@ export { DefaultJsonSchemaValidator, process };`;
 /** Every start loads the inner parser of yargs. This file also exports what yargs prints with, which few starts need. */
 const YARGS_HELPERS = endOfPath("yargs/helpers/helpers.mjs");
 
+const VALIBOT = endOfPath("valibot/dist/index.mjs");
+
+/** Each schema gets an object and a function for libraries that take any schema. The table has thousands: 0.9 MiB of an idle server. */
+const STANDARD = /schema\["~standard"\] = \{.*?\n\t\};/s;
+
 /** Leaves it out of a build. */
 export const leftOutPlugin: BunPlugin = {
   name: "left-out",
@@ -43,6 +48,13 @@ export const leftOutPlugin: BunPlugin = {
       loader: "js",
       contents: `throw new Error("${basename(path)} of x11 is not part of svc");`,
     }));
+    build.onLoad({ filter: VALIBOT }, async ({ path }) => {
+      const text = await Bun.file(path).text();
+      const contents = text.replace(STANDARD, "");
+      if (contents === text)
+        throw new Error("valibot makes the interface for other libraries in another way");
+      return { loader: "js", contents };
+    });
     build.onLoad({ filter: YARGS_HELPERS }, () => ({
       loader: "js",
       contents: 'export { default as Parser } from "yargs-parser";',
