@@ -222,7 +222,7 @@ interface Known {
  */
 export function watchTokens(place: Place, log: Log) {
   const store = tokenStore(place, log);
-  const inForce = watchFile(place.tokens, (): ReadonlyMap<string, Known> => {
+  const inForce = watchFile(place.tokens, (): ReadonlyMap<number, Known> => {
     try {
       return new Map(store.entries().flatMap(indexed));
     } catch (error) {
@@ -253,7 +253,7 @@ function indexed({
   created,
   previous,
   ...current
-}: NamedToken): Array<[string, Known]> {
+}: NamedToken): Array<[number, Known]> {
   const since = Date.parse(created);
   const now = { sha256: current.sha256, generated: current.generated, until: current.expires };
   return [now, ...previous].map(({ sha256, generated, until }) => {
@@ -264,7 +264,11 @@ function indexed({
 }
 
 /**
- * The key of the index: the first 64 bits of the digest. Whoever could learn from the time of a look-up that a guess has the key
- * of a token would know nothing of the token, and the digests are then compared whole.
+ * The key of the index: 53 bits of the digest, as a number, so that a look-up makes nothing. Whoever could learn from the time of one
+ * that a guess has the key of a token would know nothing of the token, and the digests are then compared whole.
  */
-const keyOf = (digest: TokenDigest) => Buffer.from(digest.buffer, digest.byteOffset, 8).toString("latin1");
+function keyOf(digest: TokenDigest): number {
+  let key = 0;
+  for (let at = 0; at < 6; at++) key = key * 256 + (digest[at] ?? 0);
+  return key * 32 + ((digest[6] ?? 0) >> 3);
+}
