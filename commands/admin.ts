@@ -9,17 +9,9 @@ import {
   isBusy,
   poll,
 } from "../src/fleet/operations/fleet";
-import {
-  addHost,
-  exportBook,
-  importBook,
-  listHosts,
-  removeHost,
-  rotateHost,
-  setHost,
-  tagHost,
-} from "../src/fleet/operations/hosts";
+import { addHost, listHosts, removeHost, rotateHost, setHost, tagHost } from "../src/fleet/operations/hosts";
 import { listTargets } from "../src/fleet/operations/prometheus";
+import { exportBook, importBook } from "../src/fleet/operations/transfer";
 import { badInput, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";

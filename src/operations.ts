@@ -36,6 +36,7 @@ import { operations as fleet } from "./fleet/operations/fleet";
 import { operations as admin } from "./fleet/operations/hosts";
 import { operations as prometheus } from "./fleet/operations/prometheus";
 import { operations as hostThumbnails } from "./fleet/operations/thumbnail";
+import { operations as transfer } from "./fleet/operations/transfer";
 import { operations as http } from "./http/operations";
 import { eventTypes as inspectorEvents } from "./inspector/events";
 import { operations as inspector } from "./inspector/operations";
@@ -123,6 +124,7 @@ const all = [
   ...nats,
   ...natsServer,
   ...admin,
+  ...transfer,
   ...prometheus,
   ...hostThumbnails,
   ...relay,

@@ -66,7 +66,7 @@ describe("http", () => {
       error_text: string;
     };
     expect(run.error_text).toContain(REFUSAL);
-    const { importBook } = await import("../../src/fleet/operations/hosts");
+    const { importBook } = await import("../../src/fleet/operations/transfer");
     const { callOperation } = await import("../../src/core/call");
     const { localCaller } = await import("../../src/core/caller");
     const { service } = made.server;
