@@ -7,9 +7,10 @@
  */
 import pLimit, { type LimitFunction } from "p-limit";
 import { badInput, messageOf } from "../lib/errors";
+import { type FileState, sameState, stateOf } from "./file-state";
 import { Ledger, type Pending, type SentIndex } from "./ledger";
 import type { SyncStatus } from "./operations";
-import { type FileState, type FoundFile, type Scan, sameState, scanFolder, stateOf } from "./scan";
+import { type FoundFile, type Scan, scanFolder } from "./scan";
 
 /** Delivers the file at `local_path` as `remote_name` (relative, `/`-separated, NFC); rejects when it fails. */
 export type Sender = (local_path: string, remote_name: string) => Promise<void>;

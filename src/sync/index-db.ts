@@ -2,8 +2,8 @@
  * The index of the files that a sync has sent (`{config_dir}/sync/<id>.db`): with it, a restart loses no change.
  */
 import { openDatabase } from "../lib/sqlite";
+import type { FileState } from "./file-state";
 import type { SentIndex } from "./ledger";
-import type { FileState } from "./scan";
 
 /** @throws the SQLite error when the file cannot be opened. */
 export function openSentIndex(path: string): SentIndex & Disposable {

@@ -5,7 +5,8 @@
  * is new or changed becomes pending; a pending file that moved since the last look waits for the next one; a file that failed
  * is due at the next look and, after some failures in a row, waits longer after each.
  */
-import { createSlices, type FileState, sameState } from "./scan";
+import { type FileState, sameState } from "./file-state";
+import { createSlices } from "./scan";
 
 /** What was sent, kept beyond the process (`index-db.ts`). */
 export interface SentIndex {
@@ -113,7 +114,7 @@ export class Ledger {
     if (pending) pending.seen = this.#look;
     if (pending && pending.phase !== "waiting") return false;
     if (sameState(sent?.state, state)) {
-      this.pending.delete(name);
+      if (pending) this.pending.delete(name);
       return false;
     }
     if (!pending) {

@@ -1,5 +1,5 @@
 /**
- * Reading a folder: its regular files, and the state of each, by which a change is detected.
+ * Reading a folder: its regular files, and the state of each.
  *
  * Runs in slices of a few milliseconds, so that a folder of a hundred thousand files delays nothing else.
  */
@@ -7,22 +7,13 @@ import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
 import { join, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { messageOf, systemCode } from "../lib/errors";
-import { lookThrough } from "../lib/look";
+import { type FileState, openFolder, toState } from "./file-state";
 
 /** How long a slice may take, milliseconds: too short for a request to the same process to notice. */
 const SLICE_MS = 4;
 
 /** Deeper than any tree that a person makes; ends a loop of bind mounts. */
 const MAX_DEPTH = 64;
-
-/** A file has changed when any of these has. */
-export interface FileState {
-  /** Milliseconds since 1970, with the fraction that the file system keeps. */
-  readonly mtimeMs: number;
-  /** Bytes. */
-  readonly size: number;
-  readonly inode: number;
-}
 
 /**
  * Called for each file.
@@ -57,15 +48,6 @@ export function createSlices() {
       end = performance.now() + SLICE_MS;
     },
   };
-}
-
-export const sameState = (a: FileState | undefined, b: FileState): boolean =>
-  a !== undefined && a.mtimeMs === b.mtimeMs && a.size === b.size && a.inode === b.inode;
-
-/** The state of the regular file at `path`; undefined when there is none. */
-export function stateOf(path: string): FileState | undefined {
-  const stats = lookThrough(path);
-  return stats?.isFile() ? toState(stats) : undefined;
 }
 
 /** @throws the system error when `folder` itself cannot be read: that is no sign of deletions. */
@@ -105,6 +87,7 @@ export async function scanFolder(folder: string, includeSubdirs: boolean, found:
 
   for (let at = folders.pop(); at; at = folders.pop()) {
     const entries = readEntries(at.path, at.name);
+    using opened = openFolder(at.path);
     const above = at.path + sep;
     // Only where a name is not in NFC can two become one.
     const names = entries.some(({ name }) => name !== name.normalize("NFC")) ? new Set<string>() : undefined;
@@ -112,7 +95,9 @@ export async function scanFolder(folder: string, includeSubdirs: boolean, found:
       if (slices.isOver()) await slices.next();
       const path = above + entry.name;
       const name = at.name + (names ? entry.name.normalize("NFC") : entry.name);
+      const state = entry.isFile() ? opened.stateOf(entry.name) : undefined;
       if (names?.has(name)) passedOver.set(name, "another file has the same name in NFC");
+      else if (state) found(name, path, state);
       else if (!entry.isDirectory()) readFile(path, name, entry.isSymbolicLink());
       else if (includeSubdirs && at.depth < MAX_DEPTH)
         folders.push({ path, name: `${name}/`, depth: at.depth + 1 });
@@ -135,8 +120,6 @@ function followLink(root: string, path: string): { path: string; stats: Stats } 
   const stats = lstatSync(target);
   return stats.isDirectory() ? "a link to a folder" : { path: target, stats };
 }
-
-const toState = ({ mtimeMs, size, ino }: Stats): FileState => ({ mtimeMs, size, inode: ino });
 
 function kindOf(stats: Stats): string {
   if (stats.isFIFO()) return "a pipe";

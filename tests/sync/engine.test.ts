@@ -3,9 +3,9 @@ import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, w
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { FolderSyncEngine, type FolderSyncOptions } from "../../src/sync/engine";
+import type { FileState } from "../../src/sync/file-state";
 import { openSentIndex } from "../../src/sync/index-db";
 import type { SentIndex } from "../../src/sync/ledger";
-import type { FileState } from "../../src/sync/scan";
 import { onNextPause, temporaryFolder, until } from "../support";
 
 const engines: FolderSyncEngine[] = [];
