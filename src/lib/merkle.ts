@@ -27,11 +27,37 @@ export function leafHash(bytes: Uint8Array): Hash {
 
 /** The hash of the node above `left` and `right`. */
 export function nodeHash(left: Hash, right: Hash): Hash {
-  const prefixed = new Uint8Array(1 + 2 * HASH_BYTES);
-  prefixed[0] = 1;
-  prefixed.set(left, 1);
-  prefixed.set(right, 1 + HASH_BYTES);
-  return Bun.SHA256.hash(prefixed) as Hash;
+  const block = blockOfTwo();
+  block.set(left, 1);
+  block.set(right, 1 + HASH_BYTES);
+  return Bun.SHA256.hash(block) as Hash;
+}
+
+/**
+ * The hash above `count` nodes, a power of two of them: complete subtrees of the same size.
+ *
+ * @param nodes their hashes, one after the other, from number `first` on.
+ * @param block where each two are put together: to make one takes half as long as to hash it.
+ */
+export function hashAbove(nodes: Uint8Array, first: number, count: number, block = blockOfTwo()): Hash {
+  const from = first * HASH_BYTES;
+  if (count === 1) return nodes.subarray(from, from + HASH_BYTES);
+  if (count === 2) {
+    // `subarray` would make an object.
+    for (let at = 0; at < 2 * HASH_BYTES; at++) block[1 + at] = nodes[from + at] ?? 0;
+  } else {
+    const left = hashAbove(nodes, first, count / 2, block);
+    const right = hashAbove(nodes, first + count / 2, count / 2, block);
+    block.set(left, 1);
+    block.set(right, 1 + HASH_BYTES);
+  }
+  return Bun.SHA256.hash(block) as Hash;
+}
+
+function blockOfTwo(): Uint8Array {
+  const block = new Uint8Array(1 + 2 * HASH_BYTES);
+  block[0] = 1;
+  return block;
 }
 
 /** The root of the tree without leaves. */

@@ -3,7 +3,9 @@ import fc from "fast-check";
 import {
   consistencyProof,
   emptyRoot,
+  HASH_BYTES,
   type Hash,
+  hashAbove,
   inclusionProof,
   isConsistent,
   isIncluded,
@@ -49,6 +51,19 @@ test("roots are those of the test vectors of Certificate Transparency", () => {
     "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
     "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
   ]);
+});
+
+test("the hash above nodes is the root of their tree, wherever they are among others", () => {
+  const leaves = leavesOf(32);
+  const nodes = Buffer.concat(leaves);
+  const found = [1, 2, 4, 8, 16].flatMap((count) =>
+    Array.from({ length: leaves.length / count }, (_, nth) => {
+      const first = nth * count;
+      return { hash: hashAbove(nodes, first, count), root: definedRoot(leaves.slice(first, first + count)) };
+    }),
+  );
+  expect(found.map(({ hash }) => hex(hash))).toEqual(found.map(({ root }) => hex(root)));
+  expect(found.every(({ hash }) => hash.length === HASH_BYTES)).toBe(true);
 });
 
 test("every leaf of every small tree has a proof that holds, and for no other place", () => {

@@ -9,7 +9,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../../lib/errors";
-import { HASH_BYTES, type Hash, leafHash, type NodeAt, nodeHash } from "../../lib/merkle";
+import { HASH_BYTES, type Hash, hashAbove, leafHash, type NodeAt } from "../../lib/merkle";
 import { TREE_MARK, TREE_TABLES } from "../schema";
 
 const BITS = 4;
@@ -176,10 +176,8 @@ export function put(
 
 /** The hash above the `width` hashes of a tile from `first` on; `width` is a power of two. */
 function fold(tile: Uint8Array, first: number, width: number): Hash {
-  if (width > 1) return nodeHash(fold(tile, first, width / 2), fold(tile, first + width / 2, width / 2));
-  const hash = tile.subarray(first * HASH_BYTES, (first + 1) * HASH_BYTES);
-  if (hash.length < HASH_BYTES) throw unavailable(DAMAGED);
-  return hash;
+  if (tile.length < (first + width) * HASH_BYTES) throw unavailable(DAMAGED);
+  return hashAbove(tile, first, width);
 }
 
 /**
