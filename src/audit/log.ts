@@ -102,11 +102,8 @@ export async function openAuditLog({
         report();
         const first = written.head.id - batch.length + 1;
         for (const [nth, { resolve }] of batch.entries()) resolve(first + nth);
-        const rows = batch.map(({ ts, event }, nth) => ({ id: first + nth, ts, ...event }));
-        publisher.take(
-          rows,
-          batch.every(({ quiet }) => quiet),
-        );
+        const isQuiet = batch.every(({ quiet }) => quiet);
+        publisher.take(batch, first, isQuiet);
       } catch (error) {
         report(error);
         for (const { reject } of batch) reject(error);

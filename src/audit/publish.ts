@@ -4,6 +4,7 @@
 import type { Publish } from "../core/events";
 import { atMost } from "../lib/at-most";
 import { auditAppended } from "./events";
+import type { NewRow } from "./high-water";
 import type { ListedRow } from "./row";
 
 /** The time between two events at least, in milliseconds. */
@@ -22,10 +23,17 @@ export function createPublisher(rowCount: () => number, publish: Publish) {
     appended = 0;
   });
   return {
-    /** @param rows in their order. @param isQuiet whether they wait for the next rows that are not quiet. */
-    take(rows: readonly ListedRow[], isQuiet: boolean): void {
+    /**
+     * @param rows in their order, the first of which has the id `firstId`.
+     * @param isQuiet whether they wait for the next rows that are not quiet.
+     */
+    take(rows: readonly NewRow[], firstId: number, isQuiet: boolean): void {
       appended += rows.length;
-      newest = [...rows.slice(-MAX_SHOWN).reverse(), ...newest].slice(0, MAX_SHOWN);
+      const shown = Math.min(rows.length, MAX_SHOWN);
+      const newer = rows
+        .slice(-shown)
+        .map(({ ts, event }, nth) => ({ id: firstId + rows.length - shown + nth, ts, ...event }));
+      newest = [...newer.reverse(), ...newest].slice(0, MAX_SHOWN);
       if (!isQuiet) call();
     },
     /** Publishes what is not published yet. */
