@@ -10,6 +10,12 @@ export type { Followed } from "../client/events";
 /** The time between two calls because of the events of one host at least, in milliseconds: a host limits its requests. */
 const HOST_MS = 3_000;
 
+/**
+ * Of how many of the connections that this process may have one is a stream that reports changes. All hosts are asked again and
+ * again beside them, for which the others are left.
+ */
+const ONE_OF = 4;
+
 /** What to follow. */
 export interface FollowOptions {
   /** A selection of the address book (default: this host). */
@@ -19,6 +25,8 @@ export interface FollowOptions {
   readonly after?: string | undefined;
   /** How long a stream may last, in milliseconds (default: no limit). */
   readonly withinMs?: number | undefined;
+  /** The most hosts, the first ones of the selection (default: all; their streams wait while there are too many). */
+  readonly most?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -31,12 +39,13 @@ export interface FollowOptions {
  */
 export async function followHosts(
   service: Service,
-  { on, ...options }: FollowOptions,
+  { on, most, ...options }: FollowOptions,
   take: (label: string | undefined, one: Followed) => boolean | Promise<boolean>,
 ): Promise<void> {
-  const [{ followEvents }, { localServer }] = await Promise.all([
+  const [{ followEvents }, { localServer }, { countSlots, mostOfOne }] = await Promise.all([
     import("../client/events"),
     import("../client/local-server"),
+    import("../client/slots"),
   ]);
   const { configDir } = service;
   if (on === undefined) localServer(configDir);
@@ -47,18 +56,29 @@ export async function followHosts(
   const follow = async ({ label, server }: (typeof hosts)[number]) => {
     for await (const one of followEvents(server, options)) if (await take(label, one)) return;
   };
-  await Promise.all(hosts.map(follow));
+  const atOnce = mostOfOne(countSlots());
+  // Streams with an end make room for the next ones.
+  if (most === undefined && options.withinMs === undefined && hosts.length > atOnce)
+    service.log.warn(
+      `${atOnce} of ${hosts.length} hosts are followed at once; the others wait: name fewer, or raise \`ulimit -n\``,
+    );
+  await Promise.all(hosts.slice(0, most).map(follow));
 }
 
 /**
  * Calls `changed` with the label of a host (undefined for this host) at each event there, and when its stream breaks or begins
- * again; for one host every {@link HOST_MS} at most. Never rejects: a host that cannot be followed is left out.
+ * again; for one host every {@link HOST_MS} at most. Never rejects: a host that cannot be followed is left out, and so are
+ * those after the first ones where there are many.
  */
 export async function followChanges(
   service: Service,
-  options: FollowOptions,
+  { signal, ...options }: FollowOptions,
   changed: (label?: string) => void,
 ): Promise<void> {
+  const { countSlots } = await import("../client/slots");
+  const most = Math.floor(countSlots() / ONE_OF);
+  // Connections with one signal are those of one caller, of which streams would leave none to who asks the hosts with this one.
+  const own = AbortSignal.any([signal]);
   const followed = new Map<string | undefined, boolean>();
   const calls = new Map<string | undefined, ReturnType<typeof atMost>>();
   const report = (label: string | undefined) => {
@@ -66,7 +86,7 @@ export async function followChanges(
     calls.set(label, call);
     call.call();
   };
-  await followHosts(service, options, (label, one) => {
+  await followHosts(service, { ...options, most, signal: own }, (label, one) => {
     const wasFollowed = followed.get(label);
     const isFollowed = one.kind !== "cut";
     followed.set(label, isFollowed);

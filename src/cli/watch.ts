@@ -41,6 +41,8 @@ export async function repeat(
   const over = new Promise<void>((resolve) => ended.signal.addEventListener("abort", () => resolve()));
   const labels = new Set<string>();
   let isAll = true;
+  /** When all are asked again, however often some of them change. */
+  let due = 0;
   let noted = Promise.withResolvers<void>();
   const soon = atMost(REDRAW_MS, () => noted.resolve());
   // After the first time: a host that refuses the token then does not get it twice.
@@ -61,9 +63,9 @@ export async function repeat(
     const written = process.stdout.isTTY && !json ? cleared() : undefined;
     await Promise.race([once(ended.signal, changed), over]).finally(() => written?.release());
     if (!isFollowed && !ended.signal.aborted) begin();
-    await sleep(ended.signal, intervalS * 1_000, noted.promise).then((isLate) => {
-      isAll ||= isLate;
-    });
+    if (changed === undefined) due = performance.now() + intervalS * 1_000;
+    const isLate = await sleep(ended.signal, Math.max(0, due - performance.now()), noted.promise);
+    isAll ||= isLate || performance.now() >= due;
   }
   soon.end();
   return 0;

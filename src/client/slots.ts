@@ -88,8 +88,14 @@ export function createSlots(most: number) {
 
 let slots: ReturnType<typeof createSlots> | undefined;
 
+/** How many slots this process has. */
+export const countSlots = (): number => outgoingOf(descriptorLimit());
+
 /** Waits for one of the slots of this process. The limit of open files is the process's, so no service owns them. */
 export function takeSlot(signal?: AbortSignal, token?: string | null): Promise<() => void> {
-  slots ??= createSlots(outgoingOf(descriptorLimit()));
+  slots ??= createSlots(countSlots());
   return slots(signal, token);
 }
+
+/** How many of so many slots one caller gets that is alone. */
+export const mostOfOne = (slots: number): number => Math.floor((TIMES_FREE * (slots + 1)) / (TIMES_FREE + 1));

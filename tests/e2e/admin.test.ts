@@ -441,6 +441,74 @@ describe("--watch", () => {
     expect(dialled.filter((path) => path === "/sessions")).toEqual(["/sessions"]);
   });
 
+  test("goes on asking each of more hosts than there may be connections, also while some have events all the time", async () => {
+    const asked: string[] = [];
+    let [streams, mostStreams] = [0, 0];
+    await using fleet = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch(request) {
+        const [, label = "", path] = new URL(request.url).pathname.split("/");
+        if (path === "sessions") asked.push(label);
+        if (path !== "events") return new Response(path === "sessions" ? IDLE_SESSIONS : '{"jobs":[]}');
+        const nth = streams++;
+        mostStreams = Math.max(mostStreams, streams);
+        let timer: Timer;
+        const events = new ReadableStream({
+          start(to) {
+            const happens = () => to.enqueue(`id: a-1\nevent: job.ended\ndata: {}\n\n`);
+            // One after the other: svc asks each of them again after three seconds, so always one of them.
+            const begin = () => {
+              timer = setInterval(happens, 50);
+            };
+            timer = setTimeout(begin, nth * 375);
+          },
+          cancel() {
+            streams--;
+            clearInterval(timer);
+          },
+        });
+        return new Response(events, { headers: { "content-type": "text/event-stream" } });
+      },
+    });
+    const labels = Array.from({ length: 60 }, (_, nth) => `lab-${nth}`);
+    using machine = await consoleWith(
+      labels.map((label) => ({ label, base_url: new URL(label, fleet.url).href })),
+    );
+    const script = "ulimit -n 128; exec ./svc admin poll --watch --interval 1 --json";
+    const child = Bun.spawn(["sh", "-c", script], {
+      cwd: machine.path,
+      env: { ...process.env, SVC_CONFIG_DIR: "config" },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    const timesOf = (label: string) => asked.filter((one) => one === label).length;
+    // The first hosts have a stream; the last one has none.
+    await until("the last host was asked again and again", () => timesOf("lab-59") >= 4);
+    expect(timesOf("lab-0")).toBeGreaterThan(4);
+    expect(mostStreams).toBe(8);
+    child.kill();
+    await child.exited;
+  }, 60_000);
+
+  test("svc events --follow says where it cannot follow all hosts at once", async () => {
+    await using silent = await rawServer(() => {});
+    using machine = await consoleWith(
+      Array.from({ length: 40 }, (_, nth) => ({ label: `lab-${nth}`, base_url: silent.url })),
+    );
+    const child = Bun.spawn(["sh", "-c", "ulimit -n 128; exec ./svc events --follow --on all"], {
+      cwd: machine.path,
+      env: { ...process.env, SVC_CONFIG_DIR: "config" },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let said = "";
+    for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
+      said += text;
+      if (said.includes("\n")) child.kill();
+    }
+    await child.exited;
+    expect(said).toStartWith("[warn] 28 of 40 hosts are followed at once; the others wait: name fewer");
+  });
+
   test("ends when nobody reads it any more", async () => {
     using machine = await threeHosts();
     const child = watching(machine, "admin", "poll");
