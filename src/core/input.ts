@@ -49,12 +49,13 @@ export function checkInput<I extends InputSchema>(
   }
   // valibot names the first unknown field only.
   const isKnown = (name: string) => Object.hasOwn(schema.entries, name);
-  const unknown = Object.keys(value).filter((name) => !isKnown(name));
+  const names = Object.keys(value);
+  const unknown = names.filter((name) => !isKnown(name));
   const known = unknown.length
     ? Object.fromEntries(Object.entries(value).filter(([name]) => isKnown(name)))
     : value;
   const first = v.safeParse(schema, known, { abortEarly: true });
-  const list = first.success ? listForObject(schema, known) : undefined;
+  const list = first.success && names.length > 0 ? listForObject(schema, known) : undefined;
   if (list) {
     const message = "expected an object but found an array";
     return { ok: false, offences: [{ field: printable(pathText(list), 200), message, path: list }] };

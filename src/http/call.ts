@@ -12,7 +12,7 @@ import { badInput, Failure, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { readJson, readText } from "./body";
 import type { Connections } from "./connections";
-import { after, type Exchange, type Handler } from "./exchange";
+import { type Answer, after, type Exchange, type Handler } from "./exchange";
 import { FALSE_PROOF, type Gate, passAgain } from "./gate";
 import type { OpenAnswers } from "./open-answers";
 import { type Keeper, keyIn, type Repeats, takesIdempotencyKey } from "./repeats";
@@ -177,58 +177,56 @@ export function call(
     return accepted(await Promise.race([begun, Promise.resolve(ended).then(() => begun)]));
   };
 
+  const perform = (exchange: Exchange, reader: Reader, input: unknown, keeper?: Keeper): Answer => {
+    const { request, server } = exchange;
+    const isStart = long !== undefined && asksToStart(request.url);
+    const caller = callerOf(exchange, isStart || operation.changes !== undefined);
+    const result = isStart ? start(input, caller) : callOperation(service, operation, input, caller);
+    if (result instanceof SocketAnswer) return upgrade(exchange, result);
+    if (!(result instanceof Promise)) return respond(result, reader, keeper);
+    // The idle timeout is for clients: an operation may take longer than a silent client may.
+    server.timeout(request.raw, 0);
+    let isOpen = false;
+    return result
+      .then((value) => {
+        if (value instanceof SocketAnswer) return upgrade(exchange, value);
+        isOpen = staysOpen && value instanceof Response;
+        return respond(value, reader, keeper);
+      })
+      .finally(() => {
+        if (isOpen) return;
+        server.timeout(request.raw, IDLE_TIMEOUT_S);
+        caller.ended?.();
+      });
+  };
+  const performOnce = (exchange: Exchange, reader: Reader, input: unknown): Answer => {
+    const { raw, url } = exchange.request;
+    const key = takesKey ? keyIn(raw.headers.get("idempotency-key")) : undefined;
+    if (key === undefined) return perform(exchange, reader, input);
+    // The same body with another query is another request.
+    const asked = { name: operation.name, key, request: [QUERY.exec(url)?.[1] ?? "", input] };
+    return repeats.once(exchange, asked, async (keeper) => {
+      try {
+        return await perform(exchange, reader, input, keeper);
+      } catch (thrown) {
+        if (thrown instanceof Failure && thrown.hasDoneNothing) keeper.nothing();
+        return fail(thrown);
+      }
+    });
+  };
+
   return (exchange) => {
-    const { request, server, client, grant } = exchange;
-    const reader: Reader = {
-      name: grant?.name ?? `at ${client?.key}`,
-      asked: operation.name,
-      get gone() {
-        return request.raw.signal;
-      },
-    };
+    const { request, client, grant } = exchange;
+    const name = grant?.name ?? `at ${client?.key}`;
+    const reader: Reader = { name, asked: operation.name, request: request.raw };
     const refusal = unread.refusal(reader);
     if (refusal) return refusal;
-    const perform = (input: unknown, keeper?: Keeper) => {
-      const isStart = long !== undefined && asksToStart(request.url);
-      const caller = callerOf(exchange, isStart || operation.changes !== undefined);
-      const result = isStart ? start(input, caller) : callOperation(service, operation, input, caller);
-      if (result instanceof SocketAnswer) return upgrade(exchange, result);
-      if (!(result instanceof Promise)) return respond(result, reader, keeper);
-      // The idle timeout is for clients: an operation may take longer than a silent client may.
-      server.timeout(request.raw, 0);
-      let isOpen = false;
-      return result
-        .then((value) => {
-          if (value instanceof SocketAnswer) return upgrade(exchange, value);
-          isOpen = staysOpen && value instanceof Response;
-          return respond(value, reader, keeper);
-        })
-        .finally(() => {
-          if (isOpen) return;
-          server.timeout(request.raw, IDLE_TIMEOUT_S);
-          caller.ended?.();
-        });
-    };
-    const performOnce = (input: unknown) => {
-      const key = takesKey ? keyIn(request.raw.headers.get("idempotency-key")) : undefined;
-      if (key === undefined) return perform(input);
-      // The same body with another query is another request.
-      const asked = { name: operation.name, key, request: [QUERY.exec(request.url)?.[1] ?? "", input] };
-      return repeats.once(exchange, asked, async (keeper) => {
-        try {
-          return await perform(input, keeper);
-        } catch (thrown) {
-          if (thrown instanceof Failure && thrown.hasDoneNothing) keeper.nothing();
-          return fail(thrown);
-        }
-      });
-    };
     try {
       const input = inputOf(exchange);
       const answered =
         input instanceof Promise
-          ? input.then((read) => passAgain(gate, exchange) ?? performOnce(read))
-          : performOnce(input);
+          ? input.then((read) => passAgain(gate, exchange) ?? performOnce(exchange, reader, read))
+          : performOnce(exchange, reader, input);
       return answered instanceof Promise ? answered.catch(fail) : answered;
     } catch (thrown) {
       return fail(thrown);

@@ -25,8 +25,8 @@ export interface Reader {
   readonly name: string;
   /** What it asked for: the name of the operation. */
   readonly asked: string;
-  /** Aborted when it has gone. */
-  readonly gone: AbortSignal;
+  /** Its signal is aborted when it has gone. Most requests are answered without ever making one. */
+  readonly request: Pick<Request, "signal">;
 }
 
 export type Unread = ReturnType<typeof createUnread>;
@@ -69,9 +69,8 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
       reader: Reader,
       { isRead, brief }: { readonly isRead: boolean; readonly brief?: (() => string) | undefined },
     ): Response {
-      // Most requests are answered without ever making a signal.
-      if (text.length < LARGE_BYTES || reader.gone.aborted) return jsonText(text);
-      const { name, asked, gone } = reader;
+      if (text.length < LARGE_BYTES || reader.request.signal.aborted) return jsonText(text);
+      const { name, asked, request } = reader;
       // No character has fewer bytes: a text that is too long is not encoded first.
       const hasLimit = isRead || brief !== undefined;
       const isTooMuch = (bytes: number) => hasLimit && bytesOf(name) > 0 && bytesOf(name) + bytes > most;
@@ -82,7 +81,7 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
         return tooMuch();
       }
       const release = hold(name, body.length);
-      gone.addEventListener("abort", release, { once: true });
+      request.signal.addEventListener("abort", release, { once: true });
       let at = 0;
       const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
         controller.enqueue(body.subarray(at, at + PIECE_BYTES));
@@ -94,7 +93,7 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
       return jsonText(new ReadableStream({ pull, cancel: release }, { highWaterMark: 0 }));
     },
     /** `response`, whose body grows and does not wait for its reader; what waits is counted. */
-    follow({ body, status, headers }: Response, { name, gone }: Reader): Response {
+    follow({ body, status, headers }: Response, { name, request }: Reader): Response {
       const source = body?.getReader();
       const pieces: Array<{ readonly bytes: Uint8Array; release(): void }> = [];
       let end: ((controller: ReadableStreamDefaultController<Uint8Array>) => void) | undefined;
@@ -105,7 +104,8 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
         wake();
         source?.cancel(reason).catch(() => {});
       };
-      gone.addEventListener("abort", () => leave(gone.reason), { once: true });
+      const { signal } = request;
+      signal.addEventListener("abort", () => leave(signal.reason), { once: true });
       const take = async () => {
         for (let next = await source?.read(); next && !next.done; next = await source?.read()) {
           pieces.push({ bytes: next.value, release: hold(name, next.value.length) });

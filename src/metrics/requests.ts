@@ -27,7 +27,9 @@ interface Tally {
 
 /** Adds `service_rest_requests_total` and the durations to `registry`. */
 export function countRequests(registry: Registry) {
-  const tallies = new Map<string, Tally>();
+  /** By path and method. */
+  const tallies = new Map<string, Map<string, Tally>>();
+  const all = () => [...tallies.values()].flatMap((methods) => [...methods.values()]);
   const registers = [registry];
 
   const requests = new Counter({
@@ -36,7 +38,7 @@ export function countRequests(registry: Registry) {
     labelNames: ["method", "path", "status"],
     registers,
     collect() {
-      for (const { labels, statuses } of tallies.values()) {
+      for (const { labels, statuses } of all()) {
         for (const [status, count] of statuses) this.inc({ ...labels, status }, count);
         statuses.clear();
       }
@@ -50,7 +52,7 @@ export function countRequests(registry: Registry) {
         ...DURATIONS,
         type: "histogram",
         aggregator: "sum",
-        values: [...tallies.values()].flatMap(samplesOf),
+        values: all().flatMap(samplesOf),
       };
     }
   }
@@ -59,12 +61,11 @@ export function countRequests(registry: Registry) {
   return {
     requests,
     record(method: string, path: string, status: number, seconds: number): void {
-      const key = `${method} ${path}`;
-      let tally = tallies.get(key);
+      let tally = tallies.get(path)?.get(method);
       if (!tally) {
         const buckets = new Array<number>(DURATION_BUCKETS.length + 1).fill(0);
         tally = { labels: { method, path }, statuses: new Map(), buckets, seconds: 0, count: 0 };
-        tallies.set(key, tally);
+        tallies.set(path, (tallies.get(path) ?? new Map()).set(method, tally));
       }
       tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
       let at = 0;

@@ -37,17 +37,25 @@ export function createTimeline(now = steadyClock()) {
     return found?.nth === nth ? found : { nth, ...NO_REQUESTS };
   };
 
+  /** That of the newest request. */
+  let newest: Slot = { nth: -1, ...NO_REQUESTS };
+
   return {
     /** Counts a request by the HTTP status of its answer. */
     record(status: number): void {
-      const slot = slotOf(nthNow());
-      slots[slot.nth % SLOTS] = slot;
-      slot[status >= 500 ? "server_errors" : status >= 400 ? "client_errors" : "ok"]++;
+      const nth = nthNow();
+      if (nth !== newest.nth) {
+        newest = slotOf(nth);
+        slots[nth % SLOTS] = newest;
+      }
+      if (status < 400) newest.ok++;
+      else if (status < 500) newest.client_errors++;
+      else newest.server_errors++;
     },
     report(): Timeline {
-      const newest = nthNow();
-      const oldest = Math.max(first, newest - SLOTS + 1);
-      const shown = Array.from({ length: newest - oldest + 1 }, (_, at) => slotOf(oldest + at));
+      const last = nthNow();
+      const oldest = Math.max(first, last - SLOTS + 1);
+      const shown = Array.from({ length: last - oldest + 1 }, (_, at) => slotOf(oldest + at));
       return {
         slot_seconds: SLOT_S,
         since: new Date(oldest * SLOT_S * 1_000).toISOString(),

@@ -10,7 +10,7 @@ const LARGE = JSON.stringify("x".repeat(2 * MIB));
 function limited() {
   const unread = createUnread(3 * MIB);
   const client = new AbortController();
-  const by = (name: string, asked = "list") => ({ name, asked, gone: client.signal });
+  const by = (name: string, asked = "list") => ({ name, asked, request: client });
   const ask = (text = LARGE, isRead = true) => unread.respond(text, by("anna"), { isRead });
   return { unread, client, ask, by };
 }
