@@ -123,7 +123,7 @@ interface Leaf {
 /** The leaf of the row with this `row_hash`: over its bytes; where somebody put something else there, over its text. */
 export function leafOf(hash: unknown): Hash {
   const text = String(hash ?? "");
-  return leafHash(Buffer.from(text, /^[0-9a-f]{64}$/.test(text) ? "hex" : "utf8"));
+  return leafHash(/^[0-9a-f]{64}$/.test(text) ? Uint8Array.fromHex(text) : Buffer.from(text));
 }
 
 /** @returns undefined when the tree has grown since it was `tree`; then nothing was written. */
