@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, setSystemTime, spyOn, test } from "bun:test";
 import { copyFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
@@ -49,6 +49,18 @@ describe("appending", () => {
     const rows = rowsOf(made.path);
     expect(rows.map(({ detail }) => detail)).toEqual(rows.map((_, nth) => `${nth}`));
     expect(brokenLink(rows)).toBeNull();
+  });
+
+  test("each row has the time of its append, also when the clock goes back", async () => {
+    await using made = await testLog();
+    for (const second of ["02", "01", "01", "03"]) {
+      setSystemTime(new Date(`2026-04-27T10:30:${second}.123Z`));
+      await made.log.append(event());
+    }
+    setSystemTime();
+    expect(rowsOf(made.path).map(({ ts }) => ts)).toEqual(
+      ["02", "01", "01", "03"].map((second) => `2026-04-27T10:30:${second}.123000+00:00`),
+    );
   });
 
   test("any text is stored as it was hashed; what UTF-8 cannot carry is U+FFFD before", async () => {
