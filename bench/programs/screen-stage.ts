@@ -37,6 +37,7 @@ const FRAMES_A_SECOND = 30;
 const PICTURES = 32;
 const AT = { x: 1_000, y: 100 };
 const FILMS = { small: { width: 640, height: 360 }, large: { width: 920, height: 980 } };
+const TERMINAL_ROWS = 40;
 const KEY_PRESS = 2;
 
 /** Memory that the X server shares. */
@@ -133,24 +134,25 @@ async function openFilm({ width, height }: { readonly width: number; readonly he
   return { draw, show: () => client.MapWindow(window), hide: () => client.UnmapWindow(window) };
 }
 
-/** A terminal that shows the lines of a file. */
+/** A terminal that shows the lines of a file. It is full from the start, so that each further line moves all others. */
 function openTerminal() {
   const path = `/tmp/stage-${process.pid}`;
-  appendFileSync(path, "");
-  const args = ["-geometry", "100x40+50+50", "-e", "tail", "-n", "+1", "-f", path];
-  const terminal = Bun.spawn(["xterm", ...args], { stdio: ["ignore", "ignore", "ignore"] });
-  process.on("exit", () => {
-    terminal.kill();
-    unlinkSync(path);
-  });
   const letters = "abcdefghijklmnopqrstuvwxyz0123456789 /.-_";
-  return (line: number) => {
+  const write = (line: number) => {
     const text = Array.from(
       { length: 96 },
       (_, at) => letters[(line * 31 + at * (line % 13) + at) % letters.length],
     );
     appendFileSync(path, `${text.join("")}\n`);
   };
+  for (let line = 0; line < TERMINAL_ROWS; line++) write(line);
+  const args = ["-geometry", `100x${TERMINAL_ROWS}+50+50`, "-e", "tail", "-n", "+1", "-f", path];
+  const terminal = Bun.spawn(["xterm", ...args], { stdio: ["ignore", "ignore", "ignore"] });
+  process.on("exit", () => {
+    terminal.kill();
+    unlinkSync(path);
+  });
+  return write;
 }
 
 openKeyWindow();
