@@ -10,8 +10,10 @@ import { cpus, loadavg, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../build/targets";
+import { deadline } from "../src/lib/deadline";
 import { messageOf } from "../src/lib/errors";
 import { compareWith } from "./compare";
+import { processesOf } from "./screen/rivals";
 import { BINARY, type Figure } from "./support";
 import { pageOf, ratiosOf, tableOf, verdictOf } from "./table";
 
@@ -20,6 +22,8 @@ type Bench = { readonly bench: () => Promise<Figure[]> };
 const NOT_BENCHES = new Set(["run.ts", "support.ts", "table.ts", "compare.ts"]);
 /** How often a figure is measured, at least. */
 const TIMES = 3;
+/** How long a bench may run once, in milliseconds: three times what the longest takes. */
+const LIMIT_MS = 20 * 60_000;
 
 const { values, positionals: wanted } = parseArgs({
   options: { once: { type: "boolean", default: false }, compare: { type: "string" } },
@@ -47,6 +51,8 @@ async function measure(): Promise<void> {
     } catch (error) {
       broken++;
       console.error(`bench/${file} failed: ${messageOf(error)}`);
+      // What it has started would be measured along with the next one.
+      for (const pid of processesOf(process.pid).slice(1).reverse()) process.kill(pid, "SIGKILL");
     }
   }
   const report = `${machine()}\n\n${tableOf(figures)}\n`;
@@ -54,7 +60,8 @@ async function measure(): Promise<void> {
   if (wanted.length === 0 && broken === 0 && !values.once) {
     await Bun.write(join(ROOT, "docs", "performance.md"), pageOf(report, figures));
   }
-  process.exitCode = broken === 0 && figures.every((figure) => verdictOf(figure) === "met") ? 0 : 1;
+  // One that was given up may keep this process from its end.
+  process.exit(broken === 0 && figures.every((figure) => verdictOf(figure) === "met") ? 0 : 1);
 }
 
 /** The figures of a bench, with all of the ratios that were measured. */
@@ -63,13 +70,17 @@ async function run(file: string): Promise<Figure[]> {
   let figures: Figure[] = [];
   do {
     console.error(`bench/${file} …`);
-    const again = await bench();
+    const again = await deadline(bench(), { ms: LIMIT_MS, late: tooLong });
     figures = again.map((figure) => {
       const before = figures.find(({ name }) => name === figure.name);
       return { ...figure, ratio: [...(before ? ratiosOf(before) : []), ...ratiosOf(figure)] };
     });
   } while (!values.once && figures.some((figure) => ratiosOf(figure).length < TIMES));
   return figures;
+}
+
+function tooLong(): never {
+  throw new Error(`it was not over after ${LIMIT_MS / 60_000} minutes`);
 }
 
 /** What the figures were measured with. */
