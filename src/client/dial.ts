@@ -127,6 +127,10 @@ const WORDS: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: "the certificate has expired",
 };
 
+/** Whether `message`, of {@link dialError}, may stand for {@link NO_DESCRIPTOR}: by the time an error is heard, another file may be closed. */
+export const mayLackDescriptor = (message: string): boolean =>
+  message === NO_DESCRIPTOR || IN_ITS_PLACE.some((code) => message === (WORDS[code] ?? code));
+
 /** Why there is no connection, in words. */
 export function dialError(error: unknown): string {
   const code = systemCode(error) ?? "";

@@ -5,7 +5,7 @@ import type * as v from "valibot";
 import { typed } from "../client/call";
 import { deadlineIn, RemoteError } from "../client/carrier";
 import { carrierTo } from "../client/connection";
-import { NO_DESCRIPTOR } from "../client/dial";
+import { mayLackDescriptor, NO_DESCRIPTOR } from "../client/dial";
 import { createKept } from "../client/kept";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
@@ -66,21 +66,27 @@ export function createPoller(
 ) {
   const shared = createSharing<Polled[]>();
   const kept = createKept();
+  /** @returns whether only the whole poll tells if the host is down. */
   const note = ({ label, base_url, healthy, error }: Polled, { timeoutMs, signal }: PollOptions) => {
-    if (healthy) return presence.healthy({ label, base_url });
-    // A busy host answers, and who waits for an instant only, or no longer, or cannot connect to anybody, learns nothing.
-    const isOwn = error === NO_DESCRIPTOR;
-    const isUnknown = signal?.aborted || timeoutMs < PATIENT_MS || isBusy({ error }) || isOwn;
-    if (!isUnknown) presence.gone({ label, base_url }, error ?? "");
+    if (healthy) presence.healthy({ label, base_url });
+    // A busy host answers, and who waits for an instant only, or no longer, learns nothing.
+    else if (signal?.aborted || timeoutMs < PATIENT_MS || isBusy({ error })) return false;
+    else if (mayLackDescriptor(error ?? "")) return true;
+    else presence.gone({ label, base_url }, error ?? "");
+    return false;
   };
   const pollAndFollow = async (hosts: readonly Host[], options: PollOptions) => {
+    const refused: Polled[] = [];
     const changes: KeyChange[] = [];
     const polled = (result: Polled) => {
-      note(result, options);
+      if (note(result, options)) refused.push(result);
       options.polled?.(result);
     };
     const changed = (change: KeyChange) => changes.push(change);
     const results = await pollHosts(hosts, { ...options, polled, changed });
+    // Where this process could open no more for a moment, nobody knows which of the others have refused it.
+    const isOwn = refused.some(({ error }) => error === NO_DESCRIPTOR);
+    if (!isOwn) for (const host of refused) presence.gone(host, host.error ?? "");
     await follow(changes);
     return results;
   };

@@ -44,12 +44,15 @@ testWith("prlimit")(
       stdio: ["ignore", "pipe", "inherit"],
       timeout: 30_000,
     });
-    const said = await child.stdout.json();
+    const { near, missedNear, ...said } = await child.stdout.json();
     const well = {
       polled: [null, "no TLS at this port", null],
       asked: ["unfit", "no TLS at this port", "unfit"],
     };
     const none = Array.from({ length: 3 }, () => "too many open files here");
     expect(said).toEqual({ before: well, without: { polled: none, asked: none }, missed: [], after: well });
+    expect(near).toContain("too many open files here");
+    expect(near).toContain("connection refused");
+    expect(missedNear).toEqual([]);
   },
 );
