@@ -43,21 +43,22 @@ export function callHost<I extends InputSchema, O extends OutputSchema>(
 }
 
 /**
- * The answer of the host to a GET that a client repeats: its status is 200 or 304.
+ * The answer of the host to a GET that a client repeats: its status is 200, or 304 where that was asked for.
  *
- * @param limits how long it may take, in milliseconds, and the largest answer, in bytes.
+ * @param how.ms how long it may take, in milliseconds. @param how.maxBytes the largest answer.
+ * @param how.mayBeSame whether `path` has a condition, by which nothing is sent that is still the same.
  * @throws `timeout` or `unavailable`, also where the host refuses: the client would take a 429 or 403 for one of this desk.
  */
 export function getFromHost(
   { label, server }: Asked,
   path: string,
-  { ms, maxBytes }: { readonly ms: number; readonly maxBytes: number },
+  { ms, maxBytes, mayBeSame = false }: { ms: number; maxBytes: number; mayBeSame?: boolean },
   caller: Waiting,
 ): Promise<Response> {
   const ask = async (signal: AbortSignal, client: string | null) => {
     using carrier = await carrierTo(server, signal, client);
     const answer = await carrier.ask({ method: "GET", path }, { deadline: deadlineIn(ms), maxBytes });
-    if (answer.status !== 200 && answer.status !== 304) bodyOf(answer);
+    if (answer.status !== 200 && !(mayBeSame && answer.status === 304)) bodyOf(answer);
     return answer;
   };
   return answered(caller, ask, (error) => noAnswer(label, error));

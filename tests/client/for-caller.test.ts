@@ -7,9 +7,11 @@ import { showUpgrade } from "../../src/plans/upgrade/host-operations";
 
 /** A host that answers with `status` and `body`; without them, never. */
 function host(status?: number, body: object = {}) {
+  const answer = () =>
+    status === 304 ? new Response(null, { status }) : Response.json(body, { status: status ?? 200 });
   const server = Bun.serve({
     ...{ port: 0, hostname: "127.0.0.1" },
-    fetch: () => (status === undefined ? new Promise<Response>(() => {}) : Response.json(body, { status })),
+    fetch: () => (status === undefined ? new Promise<Response>(() => {}) : answer()),
   });
   const url = `http://127.0.0.1:${server.port}`;
   const asked = { label: "lab", server: { url, token: undefined, trust: { kind: "any" } as const } };
@@ -17,7 +19,8 @@ function host(status?: number, body: object = {}) {
   return {
     called: (ms = 5_000, more: { gone?: AbortSignal } = {}) =>
       failureOf(callHost(asked, showUpgrade, {}, { ...caller, ...more }, ms)),
-    got: (ms = 5_000) => failureOf(getFromHost(asked, "/x", { ms, maxBytes: 100 }, caller)),
+    got: (ms = 5_000, mayBeSame = false) =>
+      failureOf(getFromHost(asked, "/x", { ms, maxBytes: 100, mayBeSame }, caller)),
     [Symbol.asyncDispose]: () => server.stop(true),
   };
 }
@@ -35,6 +38,12 @@ test("its refusal is that of the desk, but for what the client repeats: that wou
   await using off = await host(403, { error: "off here" });
   expect(await off.called()).toEqual(["forbidden", "lab: off here"]);
   expect(await off.got()).toEqual(["unavailable", "lab: HTTP 403: off here"]);
+});
+
+test("that nothing has changed is an answer only where it was asked", async () => {
+  await using same = await host(304);
+  expect(await same.got()).toEqual(["unavailable", "lab: HTTP 304"]);
+  expect(await same.got(5_000, true)).toBeUndefined();
 });
 
 test("one that answers nothing of svc, or not in time, is named", async () => {

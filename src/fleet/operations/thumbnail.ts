@@ -55,9 +55,10 @@ export const hostThumbnail = operation({
     // Loaded on first use: the modules for dialling are large.
     const { getFromHost } = await import("../../client/for-caller");
     const seen = caller.headers?.get("if-none-match");
-    const path = `/screen/thumbnail?width=${width}${seenOf(seen)}`;
-    const asked = { label, server };
-    const { status, body } = await getFromHost(asked, path, { ms: ANSWER_MS, maxBytes: MAX_BYTES }, caller);
+    const condition = seenOf(seen);
+    const path = `/screen/thumbnail?width=${width}${condition}`;
+    const how = { ms: ANSWER_MS, maxBytes: MAX_BYTES, mayBeSame: condition !== "" };
+    const { status, body } = await getFromHost({ label, server }, path, how, caller);
     const headers = { "cache-control": "private, no-cache" };
     if (status === 304) return new Response(null, { status, headers: { ...headers, etag: seen ?? "" } });
     const picture = Uint8Array.from(body);
