@@ -39,18 +39,21 @@ const TAKEN = v.object({
  *
  * @param folder that of the daemon's files for upgrades; the folder that it is in is one that the daemon cannot move.
  * @param binary the program, absolute and without links, in a folder that root alone may write.
+ * @param may whether root may write where the program is: asked after the pause, which somebody may have used to change that.
  * @param options without what the order says; what it throws ends the order.
  * @param pauses for tests.
  */
 export async function carryOutByRoot(
   folder: string,
   binary: string,
+  may: () => boolean,
   options: () => Promise<Omit<UpgradeOptions, "id" | "allowDowngrade" | "announce" | "binary">>,
   { pauseMs, restMs } = PAUSES,
 ): Promise<void> {
   const restedMs = Date.now() - Date.parse(readVerdict(binary)?.ended ?? "");
   // Not where the clock was set back.
   await Bun.sleep(restedMs >= 0 ? Math.max(pauseMs, restMs - restedMs) : pauseMs);
+  if (!may()) return;
   using given = openFolder(folder);
   const order = given && readTaken(given);
   if (!given || !order || readVerdict(binary)?.id === order.id) return;

@@ -1,9 +1,11 @@
 /**
  * The process of root that upgrades a daemon of the machine once that has written its order: `svc-upgrade.service` starts it.
  */
+import { isUpgradedByRoot } from "../daemon/systemd";
 import { conflict, unavailable } from "../lib/errors";
 import { requireKnownFormat } from "../lib/format";
 import { configFiles } from "../lib/paths";
+import { isOfRootAlone } from "../lib/root-alone";
 import { runProgram } from "../lib/run-program";
 import { printedBy } from "../lib/spawn";
 import { carryOutByRoot } from "../release/by-root";
@@ -18,7 +20,9 @@ const ASKED_MS = 20_000;
 export default async function upgradeByRoot([configDir = ""]: readonly string[]): Promise<void> {
   const binary = programPath();
   const requireReadable: Daemon["requireReadable"] = (reader) => requireKnownFormat(configDir, reader);
-  await carryOutByRoot(configFiles(configDir).upgrade, binary, async () => {
+  // As when the unit was installed.
+  const may = () => isUpgradedByRoot(binary) && isOfRootAlone(binary);
+  await carryOutByRoot(configFiles(configDir).upgrade, binary, may, async () => {
     const key = verifyingKey(undefined);
     if (key === null) throw unavailable("this svc has no release key");
     // Without it, nothing would be started anew, nor looked at afterwards.

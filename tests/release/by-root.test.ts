@@ -47,10 +47,11 @@ async function host(version = "0.2.0", signer?: ReturnType<typeof makeKey>) {
   order();
   return {
     ...{ state, place, file, order, key, binary: `${binary}`, secret: `${secret}`, outside: folder.path },
-    carryOut: (pauses = { pauseMs: 0, restMs: 0 }) =>
+    carryOut: (pauses = { pauseMs: 0, restMs: 0 }, may = () => true) =>
       carryOutByRoot(
         place,
         `${binary}`,
+        may,
         async () => ({
           ...{ version: "0.1.0", target: "linux-x64", key: key.secret.publicKey, daemons: [] },
           requireReadable: (reader) => requireKnownFormat(state, reader),
@@ -110,6 +111,17 @@ testOnLinux(
     expect(performance.now() - began).toBeGreaterThan(340);
   },
 );
+
+testOnLinux("root writes nothing where others may write since it began to wait", async () => {
+  using one = await host();
+  let isOfRoot = true;
+  const waits = one.carryOut({ pauseMs: 20, restMs: 0 }, () => isOfRoot);
+  isOfRoot = false;
+  const before = readdirSync(one.outside);
+  await waits;
+  expect(one.program()).toBe(PROGRAM("0.1.0"));
+  expect(readdirSync(one.outside)).toEqual(before);
+});
 
 testOnLinux(
   "nobody else may open root's copy at any time, whatever mode the file of the daemon has",
