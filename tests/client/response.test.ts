@@ -154,6 +154,11 @@ describe("a response", () => {
     expect(await answer(chunk(16_000).repeat(250))).toEqual(REFUSED);
   });
 
+  test("with blanks after the size of a chunk is refused", async () => {
+    for (const size of ["1 ", "1\t", "1 ;a=b"])
+      expect(await answerTo(Buffer.from(`${CHUNKED}${size}\r\nX\r\n0\r\n\r\n`), [9_000])).toEqual(REFUSED);
+  });
+
   test("with a header of blanks alone, and one of them no character, is refused in no time", async () => {
     const bytes = Buffer.from(`HTTP/1.1 200 OK\r\na:${" ".repeat(16_000)}\0\r\n\r\n`);
     const started = performance.now();
