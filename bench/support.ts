@@ -95,7 +95,7 @@ export async function paired(
 }
 
 /** How many connections a server is loaded with. */
-const CONNECTIONS = [16, 64, 256];
+export const CONNECTIONS = [16, 64, 256];
 
 /**
  * What `measure` found with as many connections as give the lowest ratio, of 16, 64 and 256: those are found first, with few rounds.
