@@ -27,7 +27,7 @@ export interface Caller {
    */
   readonly ended?: (() => void) | undefined;
   /** As `signal`, but it goes on when its client has gone, or its answer ends that stays open; for `rest`. */
-  readonly lasting?: AbortSignal;
+  readonly lasting?: () => AbortSignal;
   /**
    * For what goes on after the answer: `signal` is aborted with a failure when the token of the request has been removed, replaced, has
    * expired, or allows something else; `ended` is to be called when nobody listens any more. For `rest`.

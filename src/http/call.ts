@@ -146,9 +146,7 @@ export function call(
         ]);
         return signal;
       },
-      get lasting() {
-        return AbortSignal.any([stopping, ...(grant?.name == null ? [] : [untilRevoked(grant.name)])]);
-      },
+      lasting: () => AbortSignal.any([stopping, ...(grant?.name == null ? [] : [untilRevoked(grant.name)])]),
       untilTokenEnds: grant === null ? undefined : () => openAnswers.open(grant, true),
       get gone() {
         return request.raw.signal;

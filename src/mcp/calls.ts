@@ -311,7 +311,8 @@ function partsOf(operation: Operation, given: Fields, hasHosts: boolean) {
 
 /** The caller of an operation, for an agent. A change ends with the token and the process, a run and a read with the call too. */
 function callerFor(operation: Operation, { caller, rows, signal, progress, without }: Asking): Caller {
-  const { kind, client, clientKey, gone, lasting = caller.signal } = caller;
+  const { kind, client, clientKey, gone } = caller;
+  const lasting = caller.lasting?.() ?? caller.signal;
   const goesOn = isProposed(operation) && !operation.http?.long && !operation.uses;
   let ended: AbortSignal | undefined;
   return {
