@@ -9,6 +9,7 @@ import {
   type Figure,
   mebibytes,
   median,
+  ownBytes,
   paired,
   residentBytes,
   startServer,
@@ -88,22 +89,30 @@ async function milliseconds(command: readonly string[], env: Record<string, stri
   return performance.now() - started;
 }
 
-/** After one request, so that what the first one loads is counted, and a pause, so that start-up garbage is not. */
+/**
+ * After one request, so that what the first one loads is counted, and a pause, so that start-up garbage is not. Of what is resident,
+ * most is the runtime's code, which processes share and the system may drop; what a process has of its own stands beside it.
+ */
 async function idleMemory(folder: string): Promise<Figure> {
   const bare = await compileProgram("bare", folder);
+  const own = { svc: Number.NaN, bare: Number.NaN };
   const { ratio, subject, baseline } = await paired(
     async () => {
       using configDir = temporaryFolder();
       await using server = await startSvc(configDir.path);
-      return await settled(server.url, server.pid);
+      const resident = await settled(server.url, server.pid);
+      own.svc = ownBytes(server.pid);
+      return resident;
     },
     async () => {
       await using server = await startServer([bare]);
-      return await settled(server.url, server.pid);
+      const resident = await settled(server.url, server.pid);
+      own.bare = ownBytes(server.pid);
+      return resident;
     },
     3,
   );
-  const detail = `${mebibytes(subject)} / ${mebibytes(baseline)} resident`;
+  const detail = `${mebibytes(subject)} / ${mebibytes(baseline)} resident; of their own ${mebibytes(own.svc)} / ${mebibytes(own.bare)}`;
   return { name: "idle svc serve against a compiled bare server", ratio, goal: "<= 1.5", detail };
 }
 

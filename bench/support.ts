@@ -205,6 +205,13 @@ export function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1_024;
 }
 
+/** What a process has written to in memory, in bytes (proc_pid_smaps(5), Private_Dirty); NaN where there is no /proc. */
+export function ownBytes(pid: number): number {
+  if (process.platform !== "linux") return Number.NaN;
+  const sums = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+  return Number(/^Private_Dirty:\s+(\d+) kB/m.exec(sums)?.[1]) * 1_024;
+}
+
 /** How to load a server. */
 export interface Load {
   readonly seconds?: number;
