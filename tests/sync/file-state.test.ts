@@ -36,6 +36,8 @@ onLinux("what is no regular file, or is from before 1970, has no state in an ope
   using folder = openFolder(home.path);
   for (const name of ["folder", "link", "old", "none", ""])
     expect([name, folder.stateOf(name)]).toEqual([name, undefined]);
+  // It is not undefined for want of a reader.
+  expect(folder.stateOf("file")).toEqual(stateOf(join(home.path, "file")));
   using none = openFolder(join(home.path, "none"));
   expect(none.stateOf("file")).toBeUndefined();
 });
