@@ -36,7 +36,8 @@ export interface OpenFolder extends Disposable {
  * else `lstat` gives. Never throws: what cannot be opened knows no state.
  */
 export function openFolder(path: string): OpenFolder {
-  const read = openReader();
+  // A file whose own path is too long is found here, but could not be opened to be sent.
+  const read = Buffer.byteLength(path) + NAME_MAX < PATH_MAX ? openReader() : null;
   const folder = read ? openOrNone(path) : undefined;
   if (!read || folder === undefined) return { stateOf: () => undefined, [Symbol.dispose]() {} };
   return { stateOf: (name) => read(folder, name), [Symbol.dispose]: () => closeSync(folder) };
@@ -67,8 +68,10 @@ function openReader(): Reader | null {
 /** linux/fcntl.h and linux/stat.h: links are not followed; the type, the time of the last change, the inode and the size. */
 const [AT_SYMLINK_NOFOLLOW, WANTED] = [0x100, 0x1 | 0x40 | 0x100 | 0x200];
 const [TYPE, REGULAR] = [0xf000, 0x8000];
-/** linux/limits.h: longer than any name. */
+/** linux/limits.h: bytes of a path, with the zero at its end; longer than any name. */
 const PATH_MAX = 4_096;
+/** The longest name that any file system has, that of FUSE, with the separator before it. */
+const NAME_MAX = 1_025;
 
 /** statx(2), whose answer is laid out alike on every processor. @throws when the C library has no such function. */
 function createReader(): Reader {

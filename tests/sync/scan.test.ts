@@ -1,5 +1,14 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { scanFolder } from "../../src/sync/scan";
 import { temporaryFolder } from "../support";
@@ -31,4 +40,26 @@ onLinux("a scan closes each folder, also when it fails", async () => {
   });
   await expect(failing).rejects.toThrow("no more");
   expect(openBelow(home.path)).toEqual([]);
+});
+
+onLinux("a file whose path is too long is passed over, also where that of its folder is not", async () => {
+  using home = temporaryFolder();
+  const root = realpathSync(home.path);
+  const deep = root + `/${"d".repeat(240)}`.repeat(16);
+  mkdirSync(deep, { recursive: true });
+  const folder = openSync(deep, "r");
+  const [fits, long] = [4_095, 4_096].map((length) => "f".repeat(length - deep.length - 1));
+  const names = [fits, long].map((name) => `/proc/self/fd/${folder}/${name}`);
+  for (const name of names) writeFileSync(name, "");
+  try {
+    const found: string[] = [];
+    const { passedOver, unread } = await scanFolder(home.path, true, (_name, path) => found.push(path));
+    expect(found).toEqual([`${deep}/${fits}`]);
+    expect(unread.map((name) => join(root, name))).toEqual([`${deep}/${long}`]);
+    expect([...passedOver.values()].join()).toStartWith("ENAMETOOLONG");
+  } finally {
+    // By its path, it could not be removed.
+    for (const name of names) unlinkSync(name);
+    closeSync(folder);
+  }
 });
