@@ -8,7 +8,7 @@ import type { Service } from "../service";
 export type { Followed } from "../client/events";
 
 /** The time between two calls because of the events of one host at least, in milliseconds: a host limits its requests. */
-const HOST_MS = 3_000;
+export const HOST_MS = 3_000;
 
 /**
  * Of how many of the connections that this process may have one is a stream that reports changes. All hosts are asked again and

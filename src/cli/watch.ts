@@ -6,6 +6,7 @@ import { between, field, flag, seconds } from "../core/fields";
 import { atMost } from "../lib/at-most";
 import { deadline } from "../lib/deadline";
 import { terminated } from "../lib/signals";
+import { HOST_MS } from "./follow";
 import { type GlobalFlags, unread } from "./subcommand";
 
 /** The fields of `--watch` and `--interval`. @param interval the default, in seconds. */
@@ -25,7 +26,7 @@ export type Changed = ReadonlySet<string> | undefined;
 
 /**
  * Does `once` at each change, and every `intervalS` seconds, until Ctrl-C or until the reader of stdout has gone, which
- * aborts its signal.
+ * aborts its signal. A change of one host waits where all are asked within {@link HOST_MS}.
  *
  * @param follow calls `changed` when the answer may be another; with a label, for that host alone. Never rejects.
  * @returns 0.
@@ -44,7 +45,11 @@ export async function repeat(
   /** When all are asked again, however often some of them change. */
   let due = 0;
   let noted = Promise.withResolvers<void>();
-  const soon = atMost(REDRAW_MS, () => noted.resolve());
+  /** Not for a host that is asked with all others soon: it limits its requests. */
+  const isWanted = () => isAll || (labels.size > 0 && due - performance.now() >= HOST_MS);
+  const soon = atMost(REDRAW_MS, () => {
+    if (isWanted()) noted.resolve();
+  });
   // After the first time: a host that refuses the token then does not get it twice.
   let isFollowed = false;
   const begin = () => {
@@ -64,6 +69,8 @@ export async function repeat(
     await Promise.race([once(ended.signal, changed), over]).finally(() => written?.release());
     if (!isFollowed && !ended.signal.aborted) begin();
     if (changed === undefined) due = performance.now() + intervalS * 1_000;
+    // For what has changed while it asked all.
+    soon.call();
     const isLate = await sleep(ended.signal, Math.max(0, due - performance.now()), noted.promise);
     isAll ||= isLate || performance.now() >= due;
   }
