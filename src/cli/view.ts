@@ -177,7 +177,8 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
         if (!again.watch || !watch) return once();
         const on = watch.fleet ? watch.fleet.on(input) : where.on;
         return repeat(again.interval_s, globals, once, (signal, changed) =>
-          followChanges(service, { on, types: watch.types, signal }, changed),
+          // With `--on`, all are asked, whichever has changed.
+          followChanges(service, { on, types: watch.types, signal }, watch.fleet ? changed : () => changed()),
         );
       };
       return withService(globals, work, await options.service?.(extra));

@@ -455,7 +455,7 @@ describe("--watch", () => {
       hostname: "127.0.0.1",
       fetch(request) {
         const [, label = "", path] = new URL(request.url).pathname.split("/");
-        if (path === "sessions") asked.push({ label, at: performance.now() });
+        if (path === "sessions" || path === "inspector") asked.push({ label, at: performance.now() });
         if (path !== "events") return new Response(path === "sessions" ? IDLE_SESSIONS : '{"jobs":[]}');
         if (!follows(label)) return new Response("{}", { status: 404 });
         const nth = begun++;
@@ -530,6 +530,19 @@ describe("--watch", () => {
     );
     expect(hosts.mostStreams()).toBe(8);
     expect(hosts.timesOf("lab-0").length).toBeWithin(4, 7);
+  }, 60_000);
+
+  test("with --on asks again after the whole interval, also where an event made it ask", async () => {
+    await using hosts = await eventfulHosts();
+    const times = () => hosts.timesOf("lab-0");
+    // At once, when the stream is open, and for the first events after three seconds.
+    await hosts.watch(
+      "inspect --on lab-0 --interval 3.5",
+      "the host was asked again",
+      () => times().length >= 4,
+    );
+    const [, , third = 0, fourth = 0] = times();
+    expect(fourth - third).toBeGreaterThan(2_000);
   }, 60_000);
 
   test("svc events --follow says where it cannot follow all hosts at once", async () => {
