@@ -546,7 +546,10 @@ describe("--watch", () => {
   }, 60_000);
 
   test("svc events --follow says where it cannot follow all hosts at once", async () => {
-    await using silent = await rawServer(() => {});
+    let streams = 0;
+    await using silent = await rawServer(() => {
+      streams++;
+    });
     using machine = await consoleWith(
       Array.from({ length: 40 }, (_, nth) => ({ label: `lab-${nth}`, base_url: silent.url })),
     );
@@ -555,12 +558,11 @@ describe("--watch", () => {
       env: { ...process.env, SVC_CONFIG_DIR: "config" },
       stdio: ["ignore", "ignore", "pipe"],
     });
-    let said = "";
-    for await (const text of child.stderr.pipeThrough(new TextDecoderStream())) {
-      said += text;
-      if (said.includes("\n")) child.kill();
-    }
+    await until("all streams were opened", () => streams >= 28);
+    child.kill();
+    const said = await child.stderr.text();
     await child.exited;
+    expect(streams).toBe(28);
     expect(said).toStartWith("[warn] 28 of 40 hosts are followed at once; the others wait: name fewer");
   });
 
