@@ -25,7 +25,10 @@ export interface FollowOptions {
   readonly after?: string | undefined;
   /** How long a stream may last, in milliseconds (default: no limit). */
   readonly withinMs?: number | undefined;
-  /** The most hosts, the first ones of the selection (default: all; their streams wait while there are too many). */
+  /**
+   * The most hosts at once, the first ones of the selection that can be followed (default: all; their streams wait while there
+   * are too many).
+   */
   readonly most?: number | undefined;
   readonly signal: AbortSignal;
 }
@@ -62,13 +65,18 @@ export async function followHosts(
     service.log.warn(
       `${atOnce} of ${hosts.length} hosts are followed at once; the others wait: name fewer, or raise \`ulimit -n\``,
     );
-  await Promise.all(hosts.slice(0, most).map(follow));
+  const waiting = hosts.values();
+  // A stream that is over for good, as of a host that has no events, leaves its place to the next host.
+  const followNext = async () => {
+    for (const host of waiting) await follow(host);
+  };
+  await Promise.all(hosts.slice(0, most).map(followNext));
 }
 
 /**
  * Calls `changed` with the label of a host (undefined for this host) at each event there, and when its stream breaks or begins
  * again; for one host every {@link HOST_MS} at most. Never rejects: a host that cannot be followed is left out, and so are
- * those after the first ones where there are many.
+ * those after the first others where there are many.
  */
 export async function followChanges(
   service: Service,

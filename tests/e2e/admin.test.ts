@@ -457,7 +457,7 @@ describe("--watch", () => {
         const [, label = "", path] = new URL(request.url).pathname.split("/");
         if (path === "sessions" || path === "inspector") asked.push({ label, at: performance.now() });
         if (path !== "events") return new Response(path === "sessions" ? IDLE_SESSIONS : '{"jobs":[]}');
-        if (!follows(label)) return new Response("{}", { status: 404 });
+        if (!follows(label)) return Response.json({ error: "not found" }, { status: 404 });
         const nth = begun++;
         mostStreams = Math.max(mostStreams, ++streams);
         let timer: Timer;
@@ -530,6 +530,12 @@ describe("--watch", () => {
     );
     expect(hosts.mostStreams()).toBe(8);
     expect(hosts.timesOf("lab-0").length).toBeWithin(4, 7);
+  }, 60_000);
+
+  test("follows the next host in place of one that has no events", async () => {
+    await using hosts = await eventfulHosts((label) => Number(label.slice("lab-".length)) >= 20);
+    await hosts.watch("admin poll --interval 1h", "eight streams", () => hosts.mostStreams() >= 8);
+    expect(hosts.mostStreams()).toBe(8);
   }, 60_000);
 
   test("with --on asks again after the whole interval, also where an event made it ask", async () => {
