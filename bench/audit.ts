@@ -4,13 +4,13 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { AuditFile } from "../src/audit/file";
-import { appendRows, headOf, readHighWater } from "../src/audit/high-water";
-import { type AuditLog, openAuditLog } from "../src/audit/log";
-import type { AuditRow } from "../src/audit/row";
-import { joinStep, nodesOf, WIDTH } from "../src/audit/witness/tree";
+import { AuditFile } from "../src/host/audit/file";
+import { appendRows, headOf, readHighWater } from "../src/host/audit/high-water";
+import { type AuditLog, openAuditLog } from "../src/host/audit/log";
+import type { AuditRow } from "../src/host/audit/row";
+import { joinStep, nodesOf, WIDTH } from "../src/host/audit/witness/tree";
 import { silentLog } from "../src/lib/log";
-import { HASH_BYTES, inclusionProof } from "../src/lib/merkle";
+import { HASH_BYTES, inclusionProof } from "../src/wire/witness/merkle";
 import {
   CONNECTIONS,
   type Figure,

@@ -1,14 +1,15 @@
 /**
  * How cost grows with what there is: hosts that are polled, rows that are verified, files that are looked at, streams that follow, and
- * viewers that look. Each is measured at four sizes, each twice as large as the one before; the ratio is the exponent.
+ * viewers that look, and characters that are parsed. Each is measured at four sizes, each twice as large as the one before; the ratio is the exponent.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { openAuditLog } from "../src/audit/log";
+import { openAuditLog } from "../src/host/audit/log";
+import { FolderSyncEngine } from "../src/host/sync/engine";
 import { silentLog } from "../src/lib/log";
-import { FolderSyncEngine } from "../src/sync/engine";
 import { fillLog } from "./audit";
 import { follow, tokensOf } from "./events";
+import { costOf, grown, PARSERS, type Parser } from "./programs/parsers";
 import { addressOf } from "./programs/sim-seed";
 import { processorMs, startSvcScreen } from "./screen/rivals";
 import { openSink } from "./screen/sink";
@@ -25,7 +26,7 @@ const GOAL = "<= 1.15";
 
 export async function bench(): Promise<Figure[]> {
   if (process.platform !== "linux") return [];
-  return [await hosts(), await rows(), await files(), await streams(), await viewers()];
+  return [await hosts(), await rows(), await files(), await streams(), await viewers(), ...(await parsers())];
 }
 
 /** Sizes, each twice the one before. */
@@ -139,6 +140,40 @@ async function viewers(): Promise<Figure> {
   });
   return figureOf("processor time of a film of 640x360, by viewers", points, "%");
 }
+
+/** A text is read so long that its processor time is well above what the clock can tell, in milliseconds. */
+const LEAST_MS = 60;
+
+/** Each parser with the text that takes it the longest. */
+async function parsers(): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const parser of PARSERS) {
+    const points = async (piece: string) =>
+      at(doubled(Math.floor(parser.most / 8)), (size) => costOfReading(parser, grown(piece, size)));
+    const all: Point[][] = [];
+    for (const piece of parser.worst) all.push(await points(piece));
+    const costOfLargest = (one: readonly Point[]) => one.at(-1)?.cost ?? 0;
+    const slowest = all.toSorted((a, b) => costOfLargest(b) - costOfLargest(a))[0] ?? [];
+    figures.push(figureOf(`${parser.name}, by characters`, slowest, "ms"));
+  }
+  return figures;
+}
+
+/** Processor time of one reading, in milliseconds. */
+async function costOfReading(parser: Parser, text: string): Promise<number> {
+  await costOf(parser, text);
+  const began = performance.now();
+  let count = 0;
+  let total = 0;
+  while (performance.now() - began < LEAST_MS) {
+    total += await costOf(parser, text);
+    count++;
+  }
+  return Math.max(total / count, SHORTEST_MS);
+}
+
+/** What is quicker grows with nothing that can be measured. */
+const SHORTEST_MS = 0.01;
 
 function figureOf(name: string, points: readonly Point[], unit: string): Figure {
   const detail = points

@@ -4,9 +4,9 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { search } from "../src/desktop/images/search";
-import { encodePng } from "../src/desktop/png";
-import { makeScene, type Scene } from "../tests/desktop/scenes";
+import { search } from "../src/host/desktop/images/search";
+import { encodePng } from "../src/host/desktop/png";
+import { makeScene, type Scene } from "../tests/host/desktop/scenes";
 import {
   type Figure,
   healthDuring,

@@ -5,9 +5,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RUNTIME_OPTIONS } from "../src/cli/reexec";
-import { type NKey, newNKey, nkey } from "../src/nats/nkeys";
-import { addDesk, newOperator, serverTokens } from "../src/nats/operator";
-import { userToken } from "../src/nats/tokens";
+import { addDesk, newOperator, serverTokens } from "../src/desk/nats/operator";
+import { type NKey, newNKey, nkey } from "../src/wire/nats/nkeys";
+import { userToken } from "../src/wire/nats/tokens";
 import { natsIdOf } from "./programs/sim-seed";
 import {
   check,

@@ -11,15 +11,13 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../build/targets";
 import { deadline } from "../src/lib/deadline";
-import { messageOf } from "../src/lib/errors";
+import { messageOf, systemCode } from "../src/lib/errors";
 import { compareWith } from "./compare";
 import { processesOf } from "./screen/rivals";
 import { BINARY, type Figure } from "./support";
 import { pageOf, ratiosOf, tableOf, verdictOf } from "./table";
 
-type Bench = { readonly bench: () => Promise<Figure[]> };
-
-const NOT_BENCHES = new Set(["run.ts", "support.ts", "table.ts", "compare.ts"]);
+const NOT_BENCHES = new Set(["run.ts", "one.ts", "support.ts", "table.ts", "compare.ts"]);
 /** How often a figure is measured, at least. */
 const TIMES = 3;
 /** How long a bench may run once, in milliseconds: three times what the longest takes. */
@@ -51,8 +49,6 @@ async function measure(): Promise<void> {
     } catch (error) {
       broken++;
       console.error(`bench/${file} failed: ${messageOf(error)}`);
-      // What it has started would be measured along with the next one.
-      for (const pid of processesOf(process.pid).slice(1).reverse()) process.kill(pid, "SIGKILL");
     }
   }
   const report = `${machine()}\n\n${tableOf(figures)}\n`;
@@ -60,23 +56,52 @@ async function measure(): Promise<void> {
   if (wanted.length === 0 && broken === 0 && !values.once) {
     await Bun.write(join(ROOT, "docs", "performance.md"), pageOf(report, figures));
   }
-  // One that was given up may keep this process from its end.
-  process.exit(broken === 0 && figures.every((figure) => verdictOf(figure) === "met") ? 0 : 1);
+  process.exitCode = broken === 0 && figures.every((figure) => verdictOf(figure) === "met") ? 0 : 1;
 }
 
 /** The figures of a bench, with all of the ratios that were measured. */
 async function run(file: string): Promise<Figure[]> {
-  const { bench }: Bench = await import(join(import.meta.dir, file));
   let figures: Figure[] = [];
   do {
     console.error(`bench/${file} …`);
-    const again = await deadline(bench(), { ms: LIMIT_MS, late: tooLong });
+    const again = await runOnce(file);
     figures = again.map((figure) => {
       const before = figures.find(({ name }) => name === figure.name);
       return { ...figure, ratio: [...(before ? ratiosOf(before) : []), ...ratiosOf(figure)] };
     });
   } while (!values.once && figures.some((figure) => ratiosOf(figure).length < TIMES));
   return figures;
+}
+
+/**
+ * The figures of one run of a bench, in a process of its own: the highest memory of a process (`maxrss`) begins with that of the one
+ * which started it, so that a bench would be charged for those before.
+ *
+ * @throws why there are none.
+ */
+async function runOnce(file: string): Promise<Figure[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<Figure[]>();
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "one.ts"), file], {
+    stdio: ["ignore", "inherit", "inherit"],
+    ipc: (figures: Figure[]) => resolve(figures),
+    onExit: (_, code) => reject(new Error(`it ended with exit code ${code}`)),
+  });
+  try {
+    return await deadline(promise, { ms: LIMIT_MS, late: tooLong });
+  } finally {
+    // What it has started would be measured along with the next one.
+    for (const pid of processesOf(child.pid).reverse()) kill(pid);
+    await child.exited;
+  }
+}
+
+/** Ends a process, which may have ended by itself. */
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (systemCode(error) !== "ESRCH") throw error;
+  }
 }
 
 function tooLong(): never {

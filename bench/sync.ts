@@ -5,9 +5,9 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, mkdirSync, openSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { createSessions } from "../src/host/peers/sessions";
+import { FolderSyncEngine } from "../src/host/sync/engine";
 import { silentLog } from "../src/lib/log";
-import { createSessions } from "../src/peers/sessions";
-import { FolderSyncEngine } from "../src/sync/engine";
 import { BINARY, type Figure, paired, startServer, TOKEN, temporaryFolder } from "./support";
 
 const FOLDERS = 100;

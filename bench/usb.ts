@@ -3,7 +3,7 @@
  */
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { list as listLinux } from "../src/usb/lister-linux";
+import { list as listLinux } from "../src/host/usb/lister-linux";
 import { type Figure, paired, temporaryFolder, timed } from "./support";
 
 const DEVICES = 500;

@@ -4,9 +4,12 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { type Host, serverOf } from "../src/fleet/host";
-import { checkpointText } from "../src/lib/checkpoint";
-import { consistencyProof, leafHash, type NodeAt, nodeHash, rootOf } from "../src/lib/merkle";
+import { type Host, serverOf } from "../src/desk/fleet/host";
+import { createCollector } from "../src/desk/witness/collector";
+import { isSignedBy, openSigningKey, type SigningKey } from "../src/lib/signing-key";
+import type { Submission } from "../src/wire/witness/add-checkpoint";
+import { checkpointText } from "../src/wire/witness/checkpoint";
+import { consistencyProof, leafHash, type NodeAt, nodeHash, rootOf } from "../src/wire/witness/merkle";
 import {
   formatVerifierKey,
   logName,
@@ -16,12 +19,9 @@ import {
   signNote,
   toBase64,
   verifierKey,
-} from "../src/lib/signed-note";
-import { isSignedBy, openSigningKey, type SigningKey } from "../src/lib/signing-key";
-import type { Submission } from "../src/witness/add-checkpoint";
-import { createCollector } from "../src/witness/collector";
-import { openStore } from "../src/witness/store";
-import { createWitness } from "../src/witness/witness";
+} from "../src/wire/witness/signed-note";
+import { openStore } from "../src/wire/witness/store";
+import { createWitness } from "../src/wire/witness/witness";
 import { type Figure, paired, TOKEN, temporaryFolder } from "./support";
 
 const LOGS = 1_000;

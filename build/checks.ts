@@ -1,6 +1,6 @@
 /** The table of checks in `docs/diagnostics.md`, written from the list of checks. */
-import { DEADLINE_MS } from "../src/diagnostics/check";
-import { loadChecks } from "../src/diagnostics/checks";
+import { DEADLINE_MS } from "../src/host/diagnostics/check";
+import { loadChecks } from "../src/host/diagnostics/checks";
 
 const CHECKS = await loadChecks();
 

@@ -1,13 +1,19 @@
 /**
- * `bun build/edges.ts`: checks which folder imports which, types included. Exits with 1 and a line for each import that
- * crosses an edge that is not drawn here. The edges have no circle, so no circle of imports spans two folders.
+ * `bun build/edges.ts`: checks which folder imports which, types included. Exits with 1 and a line for each import that crosses an
+ * edge that is not drawn here, for each circle of features, and for each module beside a folder of its name.
+ *
+ * What runs on a managed machine (`host`) and what runs on the machine that manages (`desk`) never import each other: both know what
+ * they say to each other (`wire`), and `service` puts them together.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { ROOT } from "./targets";
 
 /** What every feature may import besides its own folder. */
 const FEATURE = ["core", "lib"];
+
+/** What a side may import besides itself. */
+const SIDE = [...FEATURE, "client", "trust"];
 
 /** What a folder of `src` may import besides itself, `version.ts` and packages. */
 const EDGES: Readonly<Record<string, readonly string[]>> = {
@@ -16,83 +22,100 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   trust: FEATURE,
   client: [...FEATURE, "trust"],
   http: [...FEATURE, "trust"],
-  cli: [...FEATURE, "client", "service.ts"],
-  approvals: [...FEATURE, "client"],
-  audit: FEATURE,
-  config: FEATURE,
-  daemon: FEATURE,
-  desktop: [...FEATURE, "client"],
-  diagnostics: FEATURE,
+  cli: [...FEATURE, "client", "service"],
   events: FEATURE,
-  fleet: [...FEATURE, "client"],
-  inspector: [...FEATURE, "client"],
-  join: [...FEATURE, "client", "trust"],
   licenses: FEATURE,
-  link: [...FEATURE, "client", "trust"],
-  mcp: [...FEATURE, "client"],
   metrics: FEATURE,
-  nats: [...FEATURE, "client", "link", "trust"],
-  peers: [...FEATURE, "client"],
-  plans: [...FEATURE, "client", "fleet", "trust"],
-  release: FEATURE,
-  runs: FEATURE,
-  scheduler: FEATURE,
-  sync: FEATURE,
-  trace: FEATURE,
-  turn: FEATURE,
-  usb: FEATURE,
-  webhooks: [...FEATURE, "client"],
-  witness: [...FEATURE, "client"],
+  wire: SIDE,
+  host: [...SIDE, "wire"],
+  desk: [...SIDE, "wire"],
 };
 
+/** The folders of features: a feature imports no code of another, and types only where no circle comes of it. */
+const SIDES = ["host", "desk"];
+
 /** A subcommand calls and shows; of a feature it knows the operations and the options. */
-const COMMANDS = ["cli", "core", "lib", "operations.ts", "service.ts", "version.ts"];
+const COMMANDS = ["cli", "core", "lib", "operations.ts", "service", "version.ts"];
 
-/**
- * The files in `src` itself. `service.ts` and its folder `service` alone know the features; `operations.ts` knows their lists,
- * `main.ts` their children.
- */
-const LOOSE = ["index.ts", "main.ts", "operations.ts", "service.ts", "version.ts"];
+/** The files in `src` itself. `service` alone knows the features; `operations.ts` knows their lists, `main.ts` their children. */
+const LOOSE = ["index.ts", "main.ts", "operations.ts", "version.ts"];
 
-const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^"';]*?from\s*"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*[,)]/g;
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\b( type\b)?[^"';]*?from\s*"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*[,)]/g;
 
 /** One file that imports another, both relative to the root. */
 export interface Import {
   readonly from: string;
   readonly to: string;
+  /** Whether it imports types alone. */
+  readonly isType: boolean;
 }
 
 /** The imports in the `text` of the file `from`, types included; packages left out. */
 export function importsIn(from: string, text: string): Import[] {
-  return [...text.matchAll(IMPORT)].map(([, named, dynamic]) => ({
-    from,
-    to: relative(ROOT, resolve(ROOT, dirname(from), `${named ?? dynamic}.ts`)),
-  }));
+  return [...text.matchAll(IMPORT)].map(([, type, named, dynamic]) => {
+    const path = relative(ROOT, resolve(ROOT, dirname(from), `${named ?? dynamic}`));
+    const isFolder = existsSync(join(ROOT, path, "index.ts"));
+    return { from, to: isFolder ? join(path, "index.ts") : `${path}.ts`, isType: type !== undefined };
+  });
 }
 
-/** `usb` of `src/usb/linux.ts`; `service.ts` of `src/service.ts`; `commands`. */
+/** `trust` of `src/trust/tls.ts`; `version.ts` of `src/version.ts`; `commands`. */
 function folderOf(file: string): string {
   const [top = "", folder = ""] = file.split("/");
   return top === "commands" ? top : folder;
 }
 
+/** `host/usb` of `src/host/usb/linux.ts`; undefined for what is of no side. */
+function featureOf(file: string): string | undefined {
+  const [, side = "", feature] = file.split("/");
+  return SIDES.includes(side) ? `${side}/${feature}` : undefined;
+}
+
 /** Whether the edge is drawn here. */
-export function isAllowed({ from, to }: Import): boolean {
+export function isAllowed({ from, to, isType }: Import): boolean {
   const [own, other] = [folderOf(from), folderOf(to)];
-  if (own === other || other === "version.ts" || own === "service" || LOOSE.includes(own)) return true;
+  if (own === other) return isType || featureOf(from) === featureOf(to);
+  if (other === "version.ts" || own === "service" || LOOSE.includes(own)) return true;
   // The pages are embedded.
   if (own === "http" && /^(dashboard|explorer)\//.test(to)) return true;
   if (own === "commands") return COMMANDS.includes(other) || /\/(operations|options)(\.ts$|\/)/.test(to);
   return EDGES[own]?.includes(other) ?? false;
 }
 
+/** Each circle of features that import each other's types, as its features in turn; none where there is no circle. */
+export function circlesOf(imports: readonly Import[]): string[][] {
+  const next = new Map<string, Set<string>>();
+  for (const { from, to } of imports) {
+    const [own, other] = [featureOf(from), featureOf(to)];
+    if (own === undefined || other === undefined || own === other) continue;
+    next.set(own, (next.get(own) ?? new Set()).add(other));
+  }
+  const done = new Set<string>();
+  const circles: string[][] = [];
+  const visit = (feature: string, path: readonly string[]) => {
+    if (path.includes(feature)) circles.push([...path.slice(path.indexOf(feature)), feature]);
+    if (done.has(feature) || path.includes(feature)) return;
+    for (const other of next.get(feature) ?? []) visit(other, [...path, feature]);
+    done.add(feature);
+  };
+  for (const feature of next.keys()) visit(feature, []);
+  return circles;
+}
+
 if (import.meta.main) {
   const files = await Array.fromAsync(new Bun.Glob("{src,commands}/**/*.ts").scan(ROOT));
-  const crossing = files
-    .flatMap((file) => importsIn(file, readFileSync(join(ROOT, file), "utf8")))
-    .filter((edge) => !isAllowed(edge));
-  const stray = files.filter((file) => /^src\/[^/]+\.ts$/.test(file) && !LOOSE.includes(folderOf(file)));
-  for (const { from, to } of crossing) console.error(`${from} imports ${to}`);
-  for (const file of stray) console.error(`${file}: src has ${LOOSE.join(", ")} and folders`);
-  process.exitCode = crossing.length + stray.length > 0 ? 1 : 0;
+  const imports = files.flatMap((file) => importsIn(file, readFileSync(join(ROOT, file), "utf8")));
+  const faults = [
+    ...imports.filter((edge) => !isAllowed(edge)).map(({ from, to }) => `${from} imports ${to}`),
+    ...circlesOf(imports).map((circle) => `a circle of imports: ${circle.join(" -> ")}`),
+    ...files
+      .filter((file) => /^src\/[^/]+\.ts$/.test(file) && !LOOSE.includes(folderOf(file)))
+      .map((file) => `${file}: src has ${LOOSE.join(", ")} and folders`),
+    ...files
+      .filter((file) => existsSync(join(ROOT, file.replace(/\.ts$/, ""))))
+      .map((file) => `${file} stands beside a folder of its name`),
+  ];
+  for (const fault of faults) console.error(fault);
+  process.exitCode = faults.length > 0 ? 1 : 0;
 }

@@ -14,7 +14,7 @@ const EXTENSIONS = endOfPath(
   "(?:xserver/index|ext/(?:apple-wm|composite|dbe|dpms|dri3|ge|glx|present|randr|render|res|screen-saver|shape|sync|xc-misc|xinput|xkb|xv))\\.js",
 );
 
-/** Names of keys: svc reads the characters of those that have one (`src/desktop/record/keyboard.ts`). */
+/** Names of keys: svc reads the characters of those that have one (`src/host/desktop/record/keyboard.ts`). */
 const KEYSYMS = endOfPath("x11/lib/keysyms.js");
 
 /** From here on, the code of a key is its character's. */

@@ -99,7 +99,13 @@ async function mainPage(edition: Edition): Promise<ManualPage> {
         ...grammar,
       ]),
     ),
-    section("COMMANDS", found.help.flatMap(item)),
+    section(
+      "COMMANDS",
+      registry.groups.flatMap(({ title, nouns }) => [
+        `.SS ${title}`,
+        ...Object.entries(nouns).flatMap(([noun, { describe }]) => item([noun, describe])),
+      ]),
+    ),
     globalOptions(),
     section(
       "ENVIRONMENT",
@@ -187,6 +193,10 @@ const exitStatus = (): string[] =>
     ...item(["0", "Success."]),
     ...item(["1", "Failure, or a bad result."]),
     ...item(["2", "Wrong usage."]),
+    ...item([
+      "3",
+      "A check found something to do (svc version --check, svc config import --dry-run --exit-code).",
+    ]),
   ]);
 
 const examplesOf = (examples: readonly Example[]): string[] =>

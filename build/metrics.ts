@@ -3,8 +3,8 @@
  */
 
 import { RUN_ENDINGS } from "../src/core/run";
+import { RUN_SOURCES } from "../src/host/runs/types";
 import { createMetrics, type Metrics } from "../src/metrics/metrics";
-import { RUN_SOURCES } from "../src/runs/types";
 
 /** A metric family of a scrape. */
 export interface Family {

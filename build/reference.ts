@@ -1,9 +1,10 @@
 /**
  * `docs/actions.md`: the reference entries of all commands, as a page.
  */
+
+import type { Command } from "../src/host/runs/actions";
+import { type CommandReference, describeCommand } from "../src/host/runs/reference";
 import { operations } from "../src/operations";
-import type { Command } from "../src/runs/actions";
-import { type CommandReference, describeCommand } from "../src/runs/reference";
 
 /** What `docs/actions.md` says. */
 export async function actionReference(): Promise<string> {

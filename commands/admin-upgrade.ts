@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { applyText, hostsOf, hostsText } from "../src/desk/plans/operations/text";
+import { upgradeHosts } from "../src/desk/plans/upgrade/operations";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
-import { upgradeHosts } from "../src/plans/upgrade/operations";
-import { applyText, hostsOf, hostsText } from "./plan-text";
 
 /** The most hosts that are listed for a person. */
 const MAX_LISTED = 50;
@@ -29,7 +29,10 @@ export const upgradeVerb = view(upgradeHosts, {
     const last =
       id === null
         ? [hosts.length === 0 ? "Nothing to do." : "No plan was made (--dry-run)."]
-        : ["Nothing has been sent yet. To upgrade exactly these:", `  ${applyText({ id, digest }, globals)}`];
+        : [
+            "Nothing has been sent yet. To upgrade exactly these:",
+            `  ${applyText({ id, digest }, globals.configDir)}`,
+          ];
     print(globals, made, () =>
       [
         table(COLUMNS, rows.slice(0, MAX_LISTED)),

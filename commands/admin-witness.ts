@@ -2,8 +2,8 @@
 import type * as v from "valibot";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { forgetLog, listWitnessed, restoreLog, showFork } from "../src/desk/witness/operations";
 import { printable } from "../src/lib/sanitize";
-import { forgetLog, listWitnessed, restoreLog, showFork } from "../src/witness/operations/desk";
 
 type Host = v.InferOutput<typeof listWitnessed.output>["hosts"][number];
 

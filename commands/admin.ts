@@ -8,10 +8,17 @@ import {
   type Delivered,
   isBusy,
   poll,
-} from "../src/fleet/operations/fleet";
-import { addHost, listHosts, removeHost, rotateHost, setHost, tagHost } from "../src/fleet/operations/hosts";
-import { listTargets } from "../src/fleet/operations/prometheus";
-import { exportBook, importBook } from "../src/fleet/operations/transfer";
+} from "../src/desk/fleet/operations/fleet";
+import {
+  addHost,
+  listHosts,
+  removeHost,
+  rotateHost,
+  setHost,
+  tagHost,
+} from "../src/desk/fleet/operations/hosts";
+import { listTargets } from "../src/desk/fleet/operations/prometheus";
+import { exportBook, importBook } from "../src/desk/fleet/operations/transfer";
 import { badInput, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";

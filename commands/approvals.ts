@@ -1,7 +1,7 @@
 import type * as v from "valibot";
-import { allowApproval, denyApproval, listApprovals } from "../src/approvals/operations";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { allowApproval, denyApproval, listApprovals } from "../src/host/approvals/operations";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
 

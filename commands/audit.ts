@@ -1,4 +1,8 @@
 import * as v from "valibot";
+import { type Group, print } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { field, flag, path } from "../src/core/fields";
+import { verifyFork } from "../src/desk/witness/operations";
 import {
   auditStatus,
   clearAudit,
@@ -7,15 +11,11 @@ import {
   logEvent,
   pruneAudit,
   verifyAudit,
-} from "../src/audit/operations";
-import { auditCheckpoint, auditKey, auditProof, verifyProofFile } from "../src/audit/witness/operations";
-import { type Group, print } from "../src/cli/subcommand";
-import { view } from "../src/cli/view";
-import { field, flag, path } from "../src/core/fields";
+} from "../src/host/audit/operations";
+import { auditCheckpoint, auditKey, auditProof, verifyProofFile } from "../src/host/audit/witness/operations";
 import { badInput } from "../src/lib/errors";
 import { writeNamedFile } from "../src/lib/files";
 import { printable } from "../src/lib/sanitize";
-import { verifyFork } from "../src/witness/operations/desk";
 
 type Row = v.InferOutput<typeof listAudit.output>["rows"][number];
 

@@ -2,7 +2,7 @@ import type * as v from "valibot";
 import { oneOf } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
-import { listCommands, showCommand, showSchema } from "../src/runs/operations/commands";
+import { listCommands, showCommand, showSchema } from "../src/host/runs/operations/commands";
 
 const extra = {
   allow_shell: flag("Include commands that need --allow-shell"),

@@ -9,8 +9,14 @@ import {
 } from "../src/cli/sealed-file";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { exportConfig, importConfig, listSettings, setSetting } from "../src/config/operations";
 import { field, flag } from "../src/core/fields";
+import {
+  exportConfig,
+  importConfig,
+  listSettings,
+  setAside,
+  setSetting,
+} from "../src/host/config/operations";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 
@@ -88,6 +94,13 @@ export default {
         ["$0 config set diagnose.skip screenshot,mouse", "A host without a desktop on purpose"],
         ["$0 config set diagnose.skip", "Every check again"],
       ],
+    }),
+    "set-aside": view(setAside, {
+      on: false,
+      positionals: ["file"],
+      text: ({ file, kept }) =>
+        kept.length === 0 ? `${file}: svc begins anew without it` : `${file}: kept as ${kept.join(", ")}`,
+      examples: [["$0 config set-aside tokens.json", "A broken file that no backup has: every token ends"]],
     }),
     list: view(listSettings, {
       columns: ["SETTING", "VALUE"],

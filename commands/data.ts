@@ -1,6 +1,6 @@
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { addData, listData, removeData } from "../src/desktop/operations/data";
+import { addData, listData, removeData } from "../src/host/desktop/operations/data";
 
 export default {
   verbs: {

@@ -9,8 +9,8 @@ import {
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { exportDesk, importDesk } from "../src/join/operations/desk";
-import { showDesk } from "../src/join/operations/host";
+import { exportDesk, importDesk } from "../src/desk/join/operations";
+import { showDesk } from "../src/host/join/operations";
 import { printable } from "../src/lib/sanitize";
 
 export default {

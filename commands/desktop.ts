@@ -2,7 +2,7 @@ import * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { waitImageGone } from "../src/desktop/images/operations";
+import { waitImageGone } from "../src/host/desktop/images/operations";
 import {
   clickMouse,
   dragMouse,
@@ -12,9 +12,9 @@ import {
   scrollMouse,
   setMousePosition,
   writeText,
-} from "../src/desktop/operations";
-import { getPixel, waitPixel, waitStill } from "../src/desktop/operations/pixels";
-import { locateText, waitText } from "../src/desktop/operations/text";
+} from "../src/host/desktop/operations/input";
+import { getPixel, waitPixel, waitStill } from "../src/host/desktop/operations/pixels";
+import { locateText, waitText } from "../src/host/desktop/operations/text";
 import {
   CANNOT_LIST,
   closeWindow,
@@ -26,7 +26,7 @@ import {
   resizeWindow,
   waitWindow,
   waitWindowGone,
-} from "../src/desktop/operations/windows";
+} from "../src/host/desktop/operations/windows";
 
 const byTitle = { names: { title_substring: "title" }, positionals: ["title_substring"] } as const;
 

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type * as v from "valibot";
 import { view } from "../src/cli/view";
-import { CHECK_NAMES, diagnose } from "../src/diagnostics/operations";
+import { CHECK_NAMES, diagnose } from "../src/host/diagnostics/operations";
 import { printable } from "../src/lib/sanitize";
 
 /** How long a check that was given up, and hangs in the system or in a request, may keep the process. */

@@ -5,15 +5,15 @@ import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
-import { configFiles } from "../src/lib/paths";
 import {
   checkActionList,
   executeActions,
   executeFile,
   missingFiles,
   variableFaults,
-} from "../src/runs/operations";
-import { PERMISSION_FIELDS, type Service } from "../src/service";
+} from "../src/host/runs/operations/execute";
+import { configFiles } from "../src/lib/paths";
+import { PERMISSION_FIELDS, type Service } from "../src/service/service";
 
 type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;
 

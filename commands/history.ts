@@ -1,5 +1,5 @@
 import { view } from "../src/cli/view";
-import { listHistory } from "../src/runs/operations/runs";
+import { listHistory } from "../src/host/runs/operations/runs";
 
 /** What a run without a script is of, where that is a plan. */
 const planOf = ({ source_type, source_id }: { source_type: string; source_id: string }) =>

@@ -9,7 +9,7 @@ import {
   removeJob,
   resumeJob,
   runJob,
-} from "../src/scheduler/operations";
+} from "../src/host/scheduler/operations";
 
 const one = { positionals: ["job_id"], names: { job_id: "id" }, on: false } as const;
 

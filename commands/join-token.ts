@@ -1,6 +1,6 @@
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { addJoinString, listJoinStrings, removeJoinString } from "../src/join/operations/desk";
+import { addJoinString, listJoinStrings, removeJoinString } from "../src/desk/join/operations";
 
 export default {
   own: view(addJoinString, {

@@ -1,6 +1,6 @@
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { join } from "../src/join/operations/host";
+import { join } from "../src/host/join/operations";
 import { printable } from "../src/lib/sanitize";
 
 export default view(join, {

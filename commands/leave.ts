@@ -1,5 +1,5 @@
 import { view } from "../src/cli/view";
-import { leave } from "../src/join/operations/host";
+import { leave } from "../src/host/join/operations";
 import { printable } from "../src/lib/sanitize";
 
 export default view(leave, {

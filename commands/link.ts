@@ -1,7 +1,7 @@
 import type * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { listLinks, showLink } from "../src/link/operations";
+import { listLinks, showLink } from "../src/desk/link/operations";
 
 type Shown = v.InferOutput<typeof showLink.output>;
 

@@ -1,14 +1,10 @@
-import { existsSync as isThere, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
+import { imageAt } from "../src/cli/image-file";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { bestOf, locate } from "../src/desktop/images/operations";
-import { badInput } from "../src/lib/errors";
+import { bestOf, locate } from "../src/host/desktop/images/operations";
 import { writeNamedFile } from "../src/lib/files";
-
-/** The largest file that is sent along, in bytes: in base64, a request has room for it. */
-const MAX_SENT = 700_000;
 
 export default view(locate, {
   positionals: ["image"],
@@ -22,7 +18,7 @@ export default view(locate, {
   },
   complete: ({ image, ...input }, { output }) => ({
     ...input,
-    image: contentOf(image) ?? image,
+    image: imageAt(image) ?? image,
     marked: output !== undefined,
   }),
   columns: ["X", "Y", "WIDTH", "HEIGHT", "SCORE", "CENTER"],
@@ -55,16 +51,3 @@ export default view(locate, {
 
 const writeMarked = (file: string, png: string) =>
   writeNamedFile(file, Buffer.from(png, "base64"), "--output");
-
-/**
- * The PNG at `path` on this machine in base64: it goes along, also to another host. Undefined when there is none here: then
- * it is the name of one that the host has.
- */
-function contentOf(path: string): string | undefined {
-  const found = isThere(path) ? statSync(path) : undefined;
-  if (!found?.isFile()) return undefined;
-  if (found.size > MAX_SENT) throw badInput(`image: expected a file of at most ${MAX_SENT} bytes`);
-  const content = readFileSync(path);
-  if (content.toString("latin1", 1, 4) !== "PNG") throw badInput("image: expected a PNG");
-  return content.toString("base64");
-}

@@ -1,8 +1,8 @@
 import * as v from "valibot";
 import { subcommand, withService } from "../src/cli/subcommand";
+import { MCP_FIELDS } from "../src/host/mcp/options";
 import { badInput } from "../src/lib/errors";
 import { terminated } from "../src/lib/signals";
-import { MCP_FIELDS } from "../src/mcp/options";
 
 const MCP = v.strictObject(MCP_FIELDS);
 

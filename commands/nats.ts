@@ -9,11 +9,11 @@ import {
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
-import { grantNats } from "../src/join/operations/desk";
+import { grantNats } from "../src/desk/join/operations";
+import { showNats } from "../src/desk/nats/operations/fleet";
+import { addNatsDesk, makeNatsBundle, testNats, useNats } from "../src/desk/nats/operations/server";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
-import { showNats } from "../src/nats/operations/fleet";
-import { addNatsDesk, makeNatsBundle, testNats, useNats } from "../src/nats/operations/server";
 
 const FILE = field(v.string(), "The part of a desk; - for standard input or output");
 

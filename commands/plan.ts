@@ -4,16 +4,10 @@ import { type Group, print } from "../src/cli/subcommand";
 import { answerHere, type Context, view } from "../src/cli/view";
 import type { Progress } from "../src/core/caller";
 import type { InputSchema, OutputSchema } from "../src/core/operation";
-import { cancelled, unavailable } from "../src/lib/errors";
-import { createProgress } from "../src/lib/progress";
-import { findRunningServer } from "../src/lib/running-server";
-import { printable } from "../src/lib/sanitize";
-import { terminated } from "../src/lib/signals";
-import { newPlan } from "../src/plans/operations";
-import { adoptPlan, cancelPlan, pausePlan, removePlan } from "../src/plans/operations/change";
-import { listPlans, showPlan } from "../src/plans/operations/look";
-import { applyPlan, resumePlan, retryPlan } from "../src/plans/operations/run";
-import type { Service } from "../src/service";
+import { adoptPlan, cancelPlan, pausePlan, removePlan } from "../src/desk/plans/operations/change";
+import { listPlans, showPlan } from "../src/desk/plans/operations/look";
+import { newPlan } from "../src/desk/plans/operations/make";
+import { applyPlan, progressOf, resumePlan, retryPlan } from "../src/desk/plans/operations/run";
 import {
   applyText,
   countsText,
@@ -27,7 +21,13 @@ import {
   type Summary,
   stateText,
   whyOf,
-} from "./plan-text";
+} from "../src/desk/plans/operations/text";
+import { cancelled, unavailable } from "../src/lib/errors";
+import { createProgress } from "../src/lib/progress";
+import { findRunningServer } from "../src/lib/running-server";
+import { printable } from "../src/lib/sanitize";
+import { terminated } from "../src/lib/signals";
+import type { Service } from "../src/service/service";
 
 /** How often a plan that a server runs is looked at, in milliseconds. */
 const LOOK_MS = 1_000;
@@ -64,12 +64,6 @@ function createWatcher(json: boolean, begun: number) {
     end: bar.end,
   };
 }
-
-const progressOf = (item: Summary): Progress => {
-  const { planned = 0, waiting = 0, sent = 0, running = 0 } = item.counts;
-  const what = `hosts have ended (wave ${item.wave} of ${item.waves.length})`;
-  return { what, done: item.total - planned - waiting - sent - running, total: item.total, item };
-};
 
 /** Begins, shows how it goes on until it is over or paused, and then what became of it. */
 async function begin<I extends InputSchema, O extends OutputSchema>(
@@ -136,7 +130,11 @@ export default {
           const made = await call({ ...input, ...path, actions });
           if (globals.json) return show(made);
           const plan = await look(service, made.id);
-          const last = ["", "Nothing has run yet. To run exactly this:", `  ${applyText(made, globals)}`];
+          const last = [
+            "",
+            "Nothing has run yet. To run exactly this:",
+            `  ${applyText(made, globals.configDir)}`,
+          ];
           print(globals, made, () => [reviewText(plan), ...last].join("\n"));
           return 0;
         }),

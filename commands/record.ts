@@ -1,5 +1,5 @@
 import { view } from "../src/cli/view";
-import { recordScript } from "../src/desktop/record/operations";
+import { recordScript } from "../src/host/desktop/record/operations";
 import { printable } from "../src/lib/sanitize";
 
 export default view(recordScript, {

@@ -1,9 +1,9 @@
 import type * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { cancelRun, listRuns, showRun } from "../src/host/runs/operations/runs";
 import { jsonLine, printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
-import { cancelRun, listRuns, showRun } from "../src/runs/operations/runs";
 
 const COLUMNS = ["RUN", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"];
 

@@ -1,7 +1,7 @@
 import type { Group } from "../src/cli/subcommand";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { openScreenPage, proxyScreen } from "../src/desktop/screen/operations/proxy";
+import { openScreenPage, proxyScreen } from "../src/host/desktop/screen/operations/proxy";
 import { terminated } from "../src/lib/signals";
 
 const open = view(openScreenPage, {

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { screenshot } from "../src/desktop/operations";
+import { screenshot } from "../src/host/desktop/operations/input";
 import { writeNamedFile } from "../src/lib/files";
 import { printable } from "../src/lib/sanitize";
 

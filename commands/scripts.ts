@@ -3,8 +3,9 @@ import { SCRIPT, withActions } from "../src/cli/script";
 import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { addScript, listScripts, removeScript, runScript } from "../src/runs/operations/scripts";
-import { PERMISSION_FIELDS } from "../src/service";
+import { addScript, listScripts, removeScript, runScript } from "../src/host/runs/operations/scripts";
+import { Requester } from "../src/lib/slots";
+import { PERMISSION_FIELDS } from "../src/service/service";
 
 const columns = ["NAME", "PARAMETERS", "ADDED", "SHA-256"];
 
@@ -27,7 +28,13 @@ export default {
       complete: (input, { file }, service) =>
         withActions(file, async (actions) => {
           const executor = await service.executor();
-          await executor.link(executor.check(actions), `script:${input.name}`, true, false);
+          await executor.link(
+            executor.check(actions),
+            `script:${input.name}`,
+            new Requester(null),
+            true,
+            false,
+          );
           return { ...input, actions };
         }),
       columns,

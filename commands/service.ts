@@ -4,7 +4,7 @@ import type { Typed } from "../src/cli/flags";
 import type { Group } from "../src/cli/subcommand";
 import { type Context, view } from "../src/cli/view";
 import type { InputSchema } from "../src/core/operation";
-import { daemon } from "../src/daemon/operations";
+import { daemon } from "../src/host/daemon/operations";
 
 type Outcome = v.InferOutput<typeof daemon.status.output>;
 

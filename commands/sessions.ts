@@ -1,6 +1,6 @@
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { closeSession, getSessions } from "../src/peers/operations";
+import { closeSession, getSessions } from "../src/host/peers/operations";
 
 export default {
   verbs: {

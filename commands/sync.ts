@@ -2,10 +2,10 @@ import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { callOperation } from "../src/core/call";
 import { localCaller, type Progress } from "../src/core/caller";
+import { ICE_FIELDS } from "../src/host/peers/options";
+import { type SyncEvent, type SyncInfo, startSync, stopSync } from "../src/host/sync/operations";
 import { printable } from "../src/lib/sanitize";
 import { terminated } from "../src/lib/signals";
-import { ICE_FIELDS } from "../src/peers/options";
-import { type SyncEvent, type SyncInfo, startSync, stopSync } from "../src/sync/operations";
 
 /** How often the progress line is drawn again, milliseconds. */
 const REDRAW_MS = 250;

@@ -1,6 +1,6 @@
 import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { hostCertificates } from "../src/fleet/operations/hosts";
+import { hostCertificates } from "../src/desk/fleet/operations/hosts";
 import { printable } from "../src/lib/sanitize";
 import { certificate, renew } from "../src/trust/operations/tls";
 

@@ -1,6 +1,6 @@
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { listTokens, makeToken, replaceToken, revokeToken, showToken } from "../src/trust/operations";
+import { listTokens, makeToken, replaceToken, revokeToken, showToken } from "../src/trust/operations/tokens";
 
 export default {
   verbs: {

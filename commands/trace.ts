@@ -3,9 +3,9 @@ import { stepThrough } from "../src/cli/step-through";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field, path } from "../src/core/fields";
+import { getTrace, listTraces, showTrace } from "../src/host/trace/operations";
 import { writeNamedFile } from "../src/lib/files";
 import { jsonLine, printable } from "../src/lib/sanitize";
-import { getTrace, listTraces, showTrace } from "../src/trace/operations";
 
 type Shown = v.InferOutput<typeof showTrace.output>;
 

@@ -1,9 +1,9 @@
 import type * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { makeTurnBundle, makeTurnCredentials, testTurn } from "../src/host/turn/operations";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
-import { makeTurnBundle, makeTurnCredentials, testTurn } from "../src/turn/operations";
 
 const secrets = { inlineSecrets: ["secret"], variables: { secret: "SVC_TURN_SECRET" } } as const;
 

@@ -1,5 +1,5 @@
 import { view } from "../src/cli/view";
-import { upgradeHere } from "../src/release/operations";
+import { upgradeHere } from "../src/host/release/operations";
 
 export default view(upgradeHere, {
   positionals: ["file"],

@@ -1,9 +1,9 @@
 import type * as v from "valibot";
 import { type Group, print, unread } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { listUsbDevices, recentUsbEvents, startUsbWatch } from "../src/host/usb/operations";
 import { printable } from "../src/lib/sanitize";
 import { terminated } from "../src/lib/signals";
-import { listUsbDevices, recentUsbEvents, startUsbWatch } from "../src/usb/operations";
 
 type Event = v.InferOutput<typeof recentUsbEvents.output>["events"][number];
 type Device = Event["device"];

@@ -1,6 +1,6 @@
 import type * as v from "valibot";
 import { view } from "../src/cli/view";
-import { showVersion } from "../src/release/operations";
+import { showVersion } from "../src/host/release/operations";
 
 type Shown = v.InferInput<typeof showVersion.output>;
 

@@ -1,6 +1,6 @@
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { addWebhook, listWebhooks, removeWebhook, testWebhook } from "../src/webhooks/operations";
+import { addWebhook, listWebhooks, removeWebhook, testWebhook } from "../src/host/webhooks/operations";
 
 export default {
   verbs: {

@@ -1,7 +1,7 @@
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { showKey } from "../src/host/witness/operations";
 import { printable } from "../src/lib/sanitize";
-import { showKey } from "../src/witness/operations";
 
 export default {
   verbs: {

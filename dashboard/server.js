@@ -4,8 +4,8 @@
 import { ask } from "./dialog.js";
 import { el, setText } from "./dom.js";
 import { count, counted, duration, moment, timeOfDay } from "./format.js";
+import { afterEvent } from "./host/overview.js";
 import { icon } from "./icons.js";
-import { afterEvent } from "./overview.js";
 import {
   actionButton,
   badge,

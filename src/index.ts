@@ -55,6 +55,22 @@
  * await service.stop();
  * console.log(openApiDocument("https://lab-01:9939").openapi); // 3.1.0
  * ```
+ *
+ * @example
+ * ```ts
+ * import { callOperation, createService, exportConfig, localCaller, makeTurnBundle } from "svc";
+ *
+ * const service = createService({ configDir: "/tmp/svc-example" });
+ * const caller = localCaller(service, "api");
+ * const metrics = await service.metrics();
+ * metrics.recordRequest("GET", "/health", 200, 0.001);
+ * console.log((await metrics.requestTotals()).total); // 1
+ * const { manifest } = await callOperation(service, exportConfig, {}, caller);
+ * console.log(manifest.version); // 1
+ * const relay = { realm: "relay.example", user: "lab", output_dir: `${service.configDir}/turn` };
+ * console.log((await callOperation(service, makeTurnBundle, relay, caller)).files.length); // 4
+ * await service.stop();
+ * ```
  */
 import { schemasOf } from "./events/schema";
 import { openApiDocument as describeApi } from "./http/openapi";
@@ -65,14 +81,17 @@ export { type Caller, localCaller } from "./core/caller";
 export { field, NO_INPUT, secret } from "./core/fields";
 export { type Operation, operation } from "./core/operation";
 export type { Grant, Scope } from "./core/rights";
+export { exportConfig, importConfig } from "./host/config/operations";
+export { FolderSyncEngine, type FolderSyncOptions, type Sender } from "./host/sync/engine";
+export type { SyncStatus } from "./host/sync/operations";
+export { makeTurnBundle, makeTurnCredentials, testTurn } from "./host/turn/operations";
 export type { RestServerOptions } from "./http/options";
 export type { RestServer } from "./http/server";
 export { Failure, type FailureCode } from "./lib/errors";
 export { type Log, silentLog, stderrLog } from "./lib/log";
 export { resolveConfigDir } from "./lib/paths";
-export { createService, type Service, type ServiceOptions } from "./service";
-export { FolderSyncEngine, type FolderSyncOptions, type Sender } from "./sync/engine";
-export type { SyncStatus } from "./sync/operations";
+export type { Metrics } from "./metrics/metrics";
+export { createService, type Service, type ServiceOptions } from "./service/service";
 export { commit, version } from "./version";
 export { operations };
 

@@ -9,12 +9,12 @@ type ChildModule = { readonly default: (args: readonly string[]) => Promise<void
 
 /** Hidden subcommands that need no parser. Work that may crash, hang or take long runs in a child (`lib/child.ts`). */
 const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
-  "audit-child": () => import("./audit/worker"),
-  "desktop-child": () => import("./desktop/worker-child"),
-  "session-child": () => import("./peers/worker"),
+  "audit-child": () => import("./host/audit/worker"),
+  "desktop-child": () => import("./host/desktop/worker-child"),
+  "session-child": () => import("./host/peers/worker"),
   "upgrade-by-root": () => import("./service/upgrade-by-root"),
   "upgrade-child": () => import("./service/upgrade-child"),
-  "usb-child": () => import("./usb/worker-child"),
+  "usb-child": () => import("./host/usb/worker-child"),
   "yaml-child": () => import("./lib/yaml-child"),
 };
 

@@ -14,7 +14,7 @@ import { isReadOnly, type Operation, operation, type Surface } from "../src/core
 import { SCOPES } from "../src/core/rights";
 import { metadataOf, partsOf } from "../src/core/schema";
 import { operations } from "../src/operations";
-import { createService } from "../src/service";
+import { createService } from "../src/service/service";
 import { post, temporaryFolder, testServer } from "./support";
 
 /** All that a new operation takes. */
@@ -376,13 +376,13 @@ const SCOPE_OF = {
     "admin.witness_forget",
     "admin.witness_restore",
     "approvals.ask",
-    "approvals.withdraw",
     "audit.clear",
     "audit.log",
     "audit.prune",
     "config.export",
     "config.import",
     "config.set",
+    "config.set_aside",
     "data.add",
     "data.remove",
     "desk.export",

@@ -2,12 +2,13 @@
  * `npm test`: checks, builds, runs every test and ends with `N passed, N failed` alone on the last line of stdout. A
  * failing check or build counts as one failure.
  *
- * Files with failing tests run once more, alone, if they are few; what passes then is named and counts as passed.
+ * Files with failing tests run once more, alone, if they are few; what passes then is a race: it is named, counts as passed, and goes
+ * into `races.json` with the date. Two weeks later it counts as failed: whoever mends it takes its line away.
  *
  * Arguments go to `bun test` (`npm test -- tests/http`). The exit code is 0 only when something passed, nothing failed
  * and the runner itself came to its end.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -48,8 +49,15 @@ async function verify(args: readonly string[]): Promise<Tally> {
   return { ...tests, failed: tests.failed + checks };
 }
 
-/** Runs the tests, and a few files with failing ones once more, alone: that run counts, and names what passed only then. */
-export async function runTests(args: readonly string[]): Promise<Tally> {
+/**
+ * Runs the tests, and a few files with failing ones once more, alone: that run counts, and names what passed only then.
+ *
+ * @param racesFile holds since when each test is known that fails beside others only: JSON, dates by file and title.
+ */
+export async function runTests(
+  args: readonly string[],
+  racesFile = join(import.meta.dir, "races.json"),
+): Promise<Tally> {
   // A fresh global for each file would load every module again. The slowest files come first, as far as they are listed.
   const beside = [`--parallel=${PROCESSES}`, "--no-isolate", `--timings=${import.meta.dir}/timings.json`];
   const first = await testOnce(...beside, ...args);
@@ -60,11 +68,36 @@ export async function runTests(args: readonly string[]): Promise<Tally> {
   const second = await testOnce(...files.map((file) => `./${file}`));
   const stillFails = ({ file, title }: Outcome) =>
     second.outcomes.some((one) => one.file === file && one.title === title && one.kind === "failed");
-  for (const one of second.crashed ? [] : failed) {
-    if (!stillFails(one)) console.log(`passed the second time, alone: ${one.file}: ${one.title}`);
-  }
+  const raced = second.crashed ? [] : failed.filter((one) => !stillFails(one));
+  for (const { file, title } of raced) console.log(`passed the second time, alone: ${file}: ${title}`);
+  const old = new Set(oldRaces(raced, racesFile));
+  const again = second.outcomes.map((one) =>
+    old.has(nameOf(one)) ? { ...one, kind: "failed" as const } : one,
+  );
   const others = first.outcomes.filter(({ file }) => !files.includes(file));
-  return tallyOf({ outcomes: [...others, ...second.outcomes], crashed: second.crashed });
+  return tallyOf({ outcomes: [...others, ...again], crashed: second.crashed });
+}
+
+/** How long a race is forgiven, in milliseconds: two weeks. */
+const FORGIVEN_MS = 14 * 86_400_000;
+
+const nameOf = ({ file, title }: Outcome): string => `${file}: ${title}`;
+
+/** Writes races into their file, with today's date where they are new. @returns the names of those that were there for too long. */
+function oldRaces(raced: readonly Outcome[], racesFile: string): string[] {
+  if (raced.length === 0) return [];
+  const known: Record<string, string> = existsSync(racesFile)
+    ? JSON.parse(readFileSync(racesFile, "utf8"))
+    : {};
+  const today = new Date().toISOString().slice(0, 10);
+  for (const one of raced) known[nameOf(one)] ??= today;
+  const sorted = Object.entries(known).sort(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(racesFile, `${JSON.stringify(Object.fromEntries(sorted), undefined, 2)}\n`);
+  const old = raced
+    .map(nameOf)
+    .filter((name) => Date.parse(today) - Date.parse(known[name] ?? today) > FORGIVEN_MS);
+  for (const name of old) console.log(`a race since ${known[name]}, which is too long: ${name}`);
+  return old;
 }
 
 interface TestRun {

@@ -11,11 +11,11 @@ const LOADED = [
   "commands/index.ts",
   "src/cli/run.ts",
   "commands/serve.ts",
-  "src/service.ts",
+  "src/service/service.ts",
   "src/http/server.ts",
   "src/operations.ts",
   "src/metrics/metrics.ts",
-  "src/audit/log.ts",
+  "src/host/audit/log.ts",
 ];
 
 /** Each takes a megabyte or more of an idle server. */

@@ -6,11 +6,11 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Caller, localCaller } from "../src/core/caller";
+import type { RunOptions, RunReport } from "../src/host/runs/types";
 import type { RestServerOptions } from "../src/http/options";
 import type { RestServer } from "../src/http/server";
 import { silentLog } from "../src/lib/log";
-import type { RunOptions, RunReport } from "../src/runs/types";
-import { createService, type Service, type ServiceOptions } from "../src/service";
+import { createService, type Service, type ServiceOptions } from "../src/service/service";
 
 // The runner's own: a process that a test starts would have it, and `svc diagnose` would name it.
 delete process.env.BUN_TEST_WORKER_ID;
@@ -219,6 +219,27 @@ export function movableClock(): Disposable & { advance(ms: number): void } {
       ahead += ms;
     },
     [Symbol.dispose]: () => clock.mockRestore(),
+  };
+}
+
+/** Both clocks, which a test puts forward together, and the time (`Date.now`), which it sets alone; right again when the scope ends. */
+export function movableClocks(): Disposable & { advance(ms: number): void; set(ms: number): void } {
+  const clock = movableClock();
+  const { now } = Date;
+  let ahead = 0;
+  const wall = spyOn(Date, "now").mockImplementation(() => now() + ahead);
+  return {
+    advance(ms) {
+      ahead += ms;
+      clock.advance(ms);
+    },
+    set(ms) {
+      ahead += ms;
+    },
+    [Symbol.dispose]() {
+      wall.mockRestore();
+      clock[Symbol.dispose]();
+    },
   };
 }
 

@@ -2,7 +2,7 @@
  * What anybody would write first: a WebSocket server that takes whoever dials and keeps nothing of an answer. The baseline of
  * `hub.ts`, which it is asked like.
  */
-import { type FromHost, PROTOCOL } from "../../src/link/frames";
+import { type FromHost, PROTOCOL } from "../../src/wire/link/frames";
 
 interface Data {
   readonly asked: Map<number, () => void>;

@@ -4,7 +4,7 @@
  */
 import { deadlineIn } from "../../src/client/carrier";
 import { stderrLog } from "../../src/lib/log";
-import { createService } from "../../src/service";
+import { createService } from "../../src/service/service";
 import { TOKEN } from "../support";
 
 const [configDir = ""] = process.argv.slice(2);

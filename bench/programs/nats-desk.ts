@@ -5,12 +5,12 @@
  * what comes back.
  */
 import { deadlineIn, RemoteError } from "../../src/client/carrier";
+import { createNatsDesk } from "../../src/desk/nats/desk";
 import { silentLog } from "../../src/lib/log";
 import { runPool } from "../../src/lib/pool";
-import { connectNats } from "../../src/nats/connect";
-import { createNatsDesk } from "../../src/nats/desk";
-import { nkey } from "../../src/nats/nkeys";
-import { inboxOf, NO_SESSION, Outbox, subjectsOf } from "../../src/nats/wire";
+import { connectNats } from "../../src/wire/nats/connect";
+import { nkey } from "../../src/wire/nats/nkeys";
+import { inboxOf, NO_SESSION, Outbox, subjectsOf } from "../../src/wire/nats/wire";
 import { identityOf } from "./sim-seed";
 
 const ROUNDS = 5;

@@ -6,14 +6,14 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Carrier, deadlineIn, RemoteError, type Request, type Via } from "../../src/client/carrier";
+import { createDelivery } from "../../src/desk/plans/deliver";
+import type { Spec } from "../../src/desk/plans/plan";
+import { createPlans } from "../../src/desk/plans/plans";
 import { silentLog } from "../../src/lib/log";
-import { createDelivery } from "../../src/plans/deliver";
-import { digestOf, seal } from "../../src/plans/job/envelope";
-import type { Spec } from "../../src/plans/plan";
-import { createPlans } from "../../src/plans/plans";
 import { openSigningKey } from "../../src/trust/identity";
+import { digestOf, seal } from "../../src/wire/job/envelope";
 import type { AnswerOne, AskOne } from "./sim-https";
-import { labelOf, memberOf, natsIdOf, parseShare, seeded, shareOf } from "./sim-seed";
+import { labelOf, memberOf, natsIdOf, parseShare, recordsOf, seeded, shareOf } from "./sim-seed";
 
 const [folder = "", count = "", url = "", seed = "", dead = ""] = process.argv.slice(2);
 const isDead = shareOf(Number(count), parseShare(dead), seeded(seed, "dead"));
@@ -73,8 +73,8 @@ async function overSocket(): Promise<Way> {
 /** The connection of a desk to a NATS server. */
 async function overNats(): Promise<Way> {
   const [{ createNatsDesk }, { nkey }] = await Promise.all([
-    import("../../src/nats/desk"),
-    import("../../src/nats/nkeys"),
+    import("../../src/desk/nats/desk"),
+    import("../../src/wire/nats/nkeys"),
   ]);
   const user = { seed: process.env.DESK_NATS_SEED ?? "", jwt: process.env.DESK_NATS_JWT ?? "" };
   const login = { server: { urls: [url] }, ...user };
@@ -103,6 +103,7 @@ const hosts = Array.from({ length: Number(count) }, (_, nth) => ({
   member: { ...memberOf(seed, nth), nonce: "" },
 }));
 const { via, ask } = way;
+const nths = new Map(hosts.map(({ base_url }, nth) => [base_url, nth]));
 
 const { deliver, cancel } = createDelivery(() => key);
 const plans = createPlans({
@@ -117,6 +118,8 @@ const plans = createPlans({
   cancelJob: cancel,
   endings: async () => () => null,
   isExpected: () => false,
+  // As its hosts say when they connect to a desk.
+  recordsAt: (address) => recordsOf(nths.get(address) ?? 0),
   isGone: (address) => way.scheme === "link" && isDead.has(numberOf(address)),
   events: { newest: 0, at: () => undefined, listen: () => () => {} },
   goesOn: () => true,

@@ -2,8 +2,8 @@
  * Hosts polled a second, beside a bare loop of fetches over the same hosts with the same concurrency and timeout: `poll.ts
  * <rounds> <port> <address>…` says `{"ratio", "subject", "baseline"}`.
  */
-import type { Host } from "../../src/fleet/host";
-import { pollHosts } from "../../src/fleet/poll";
+import type { Host } from "../../src/desk/fleet/host";
+import { pollHosts } from "../../src/desk/fleet/poll";
 import { paired, TOKEN } from "../support";
 
 const CONCURRENCY = 64;

@@ -4,7 +4,7 @@
  *
  * A simulated host keeps the promise of a real one: a job runs once, and is remembered through a crash. What ran is on record.
  */
-import { labelOf, seeded, shareOf } from "./sim-seed";
+import { labelOf, recordsOf, seeded, shareOf } from "./sim-seed";
 
 /** How early a host takes a job, in milliseconds, as its clock may be behind that of the desk. */
 const SKEW_MS = 5 * 60_000;
@@ -100,6 +100,7 @@ export function createFleet(
     const links = seeded(seed, `links ${nth}`);
     const skew = (2 * seeded(seed, `clock ${nth}`)() - 1) * faults.skewMs;
     const seen = new Map<string, Job>();
+    const records = recordsOf(nth);
     /** Counts crashes: a run that began before one does not end. */
     let life = 0;
 
@@ -110,9 +111,10 @@ export function createFleet(
       if (known) return answerOf(known, wait_s);
       const now = clock.now() + skew;
       const [from, until] = [Date.parse(nbf), Date.parse(exp)];
-      if (now >= until) return { status: 200, body: { id, state: "expired", outcome: null } };
+      if (now >= until) return { status: 200, body: { id, state: "expired", records, outcome: null } };
       if (now < from - SKEW_MS) return refused(409, "this job is not to begin yet");
-      if (content === undefined) return { status: 200, body: { id, state: "unseen", outcome: null } };
+      if (content === undefined)
+        return { status: 200, body: { id, state: "unseen", records, outcome: null } };
       const job: Job = { id, state: "running", by_desk: false };
       seen.set(id, job);
       runs.push({ host: nth, plan, job: id, at: clock.now(), expires: until });
@@ -140,7 +142,7 @@ export function createFleet(
       const { state = job.state } = seen.get(id) ?? {};
       const ending = by_desk ? { ok: false, status: "cancelled", error_text: "cancelled by its desk" } : {};
       const outcome = { run_id: `run-${id}`, ...REPORT, ...ending, by_desk, results_kept: true };
-      return { status: 200, body: { id, state, outcome: state === "done" ? outcome : null } };
+      return { status: 200, body: { id, state, records, outcome: state === "done" ? outcome : null } };
     };
     const execute = async (): Promise<Answer> => {
       const run_id = `run-${nth}-${runs.length}`;

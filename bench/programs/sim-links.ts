@@ -1,10 +1,12 @@
 /**
  * Simulated hosts that dial a hub, each over a WebSocket of its own. They trust whoever answers: what they prove is who they are.
  */
-import { pauseBefore } from "../../src/link/dial";
-import { type FromHub, linkMessage, PROTOCOL, parsePiece, pieceFrame } from "../../src/link/frames";
+
+import { REDIAL } from "../../src/host/link/dial";
+import { pauseBefore } from "../../src/lib/backoff";
+import { type FromHub, linkMessage, PROTOCOL, parsePiece, pieceFrame } from "../../src/wire/link/frames";
 import type { SimulatedHost } from "./sim-host";
-import { identityOf } from "./sim-seed";
+import { identityOf, recordsOf } from "./sim-seed";
 
 /** How many are dialling at once. */
 const DIALLING = 64;
@@ -71,7 +73,7 @@ export function linkHosts(hosts: readonly SimulatedHost[], { url, seed, pin, see
       cuts.delete(host.nth);
       turn();
       if (ended) return;
-      setTimeout(() => queue(host, failures), pauseBefore(failures, host.random));
+      setTimeout(() => queue(host, failures), pauseBefore(REDIAL, failures, host.random));
     };
     const cut = () => {
       socket.terminate();
@@ -100,7 +102,7 @@ export function linkHosts(hosts: readonly SimulatedHost[], { url, seed, pin, see
         const identity = identityOf(seed, host.nth);
         const signature = identity.sign(linkMessage(frame.nonce, pin, identity.hostId));
         const about = { host_id: identity.hostId, signature, process: `sim-${host.nth}`, version: "0.1.0" };
-        socket.send(JSON.stringify({ t: "host", ...about, yields: false }));
+        socket.send(JSON.stringify({ t: "host", ...about, yields: false, records: recordsOf(host.nth) }));
       } else if (frame.t === "ready") {
         state = "linked";
         dialling--;

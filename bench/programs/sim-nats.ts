@@ -3,9 +3,9 @@
  * themselves: a client library for each would take more memory than all the rest.
  */
 import type { Socket } from "bun";
-import { pieceFrame } from "../../src/link/frames";
-import { nkey } from "../../src/nats/nkeys";
-import { decode, Outbox, subjectsOf } from "../../src/nats/wire";
+import { pieceFrame } from "../../src/wire/link/frames";
+import { nkey } from "../../src/wire/nats/nkeys";
+import { decode, Outbox, subjectsOf } from "../../src/wire/nats/wire";
 import type { SimulatedHost } from "./sim-host";
 
 /** How many are connecting at once. */

@@ -47,6 +47,9 @@ export const addressOf = (nth: number) =>
 
 export const labelOf = (nth: number) => `sim-${nth}`;
 
+/** The id of the records of jobs of a host. */
+export const recordsOf = (nth: number) => `records-${nth}`;
+
 /** PKCS #8 of an Ed25519 key (RFC 8410), up to its 32 bytes. */
 const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex");
 

@@ -13,7 +13,7 @@ import {
   type PublicKey,
   parsePublicKey,
   SIGNATURE_EXTENSION,
-} from "../../src/release/minisign";
+} from "../../src/wire/release/minisign";
 
 /** A secret key, and its public half. */
 export interface SecretKey {

@@ -3,8 +3,8 @@
  */
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { INDEX_NAME, type ReleaseIndex, trustedComment } from "../../src/release/index";
-import { SIGNATURE_EXTENSION } from "../../src/release/minisign";
+import { INDEX_NAME, type ReleaseIndex, trustedComment } from "../../src/wire/release/index";
+import { SIGNATURE_EXTENSION } from "../../src/wire/release/minisign";
 import { isExact } from "../compile";
 import { type Target, targetNames } from "../targets";
 import type { Effort } from "./deb";

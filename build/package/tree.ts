@@ -5,7 +5,7 @@ import { chmod, copyFile, lutimes, mkdir, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { scripts } from "../../src/cli/completion";
-import { planDaemon } from "../../src/daemon/daemon";
+import { planDaemon } from "../../src/host/daemon/daemon";
 import { fill } from "../../src/lib/fill";
 import { manualPages } from "../manual";
 import { ROOT } from "../targets";

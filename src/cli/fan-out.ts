@@ -6,7 +6,7 @@ import { field, seconds } from "../core/fields";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { table } from "../lib/table";
-import type { Service } from "../service";
+import type { Service } from "../service/service";
 import { type GlobalFlags, print } from "./subcommand";
 import type { Body, Shown } from "./view";
 

@@ -3,7 +3,7 @@
  */
 import type { Followed } from "../client/events";
 import { atMost } from "../lib/at-most";
-import type { Service } from "../service";
+import type { Service } from "../service/service";
 
 export type { Followed } from "../client/events";
 
@@ -45,16 +45,13 @@ export async function followHosts(
   { on, most, ...options }: FollowOptions,
   take: (label: string | undefined, one: Followed) => boolean | Promise<boolean>,
 ): Promise<void> {
-  const [{ followEvents }, { localServer }, { countSlots, mostOfOne }] = await Promise.all([
+  const [{ followEvents }, { countSlots, mostOfOne }] = await Promise.all([
     import("../client/events"),
-    import("../client/local-server"),
     import("../client/slots"),
   ]);
-  const { configDir } = service;
-  if (on === undefined) localServer(configDir);
   const hosts =
     on === undefined
-      ? [{ label: undefined, server: () => localServer(configDir) }]
+      ? [{ label: undefined, server: await service.ownEvents() }]
       : (await service.addressBook()).servers(on);
   const follow = async ({ label, server }: (typeof hosts)[number]) => {
     for await (const one of followEvents(server, options)) if (await take(label, one)) return;

@@ -8,6 +8,7 @@ import { meant } from "../lib/nearest";
 import { commit, version } from "../version";
 import { type Flag, flagsOf, ownWords, type Typed, UsageError } from "./flags";
 import { CONFIGURATION, readPlain } from "./plain";
+import type { Registry } from "./registry";
 import type { Described, Example, GlobalFlags, Subcommand } from "./subcommand";
 
 /** The flags of every subcommand. */
@@ -64,14 +65,34 @@ export async function printHelp(
   called: string,
   commands: readonly Described[],
   examples: readonly Example[],
-  epilogue = "",
 ): Promise<void> {
   const parser = await createParser(called, examples);
-  parser.usage(`${called} <command>`).epilogue(epilogue);
+  parser.usage(`${called} <command>`);
   for (const [name, describe] of commands) parser.command(name, describe, () => {});
   declareGlobals(parser);
   await run(parser, ["--help"], called);
 }
+
+/** Prints the help of svc itself: the first words of its command lines, in groups. */
+export async function printMainHelp(
+  groups: Registry["groups"],
+  examples: readonly Example[],
+  epilogue: string,
+): Promise<void> {
+  const parser = await createParser("svc", examples);
+  const sections = groups.map(
+    ({ title, nouns }) => `${title}:\n${Object.entries(nouns).map(nounLine).join("\n")}`,
+  );
+  parser.usage(["svc <command>", ...sections].join("\n\n")).epilogue(epilogue);
+  declareGlobals(parser);
+  await run(parser, ["--help"], "svc");
+}
+
+/** Wide enough for the longest noun. */
+const NOUN_WIDTH = 14;
+
+const nounLine = ([noun, { describe }]: readonly [string, { readonly describe: string }]): string =>
+  `  ${noun.padEnd(NOUN_WIDTH)}${describe}`;
 
 async function createParser(called: string, examples: readonly Example[]): Promise<Argv> {
   const { default: yargs } = await import("yargs");

@@ -13,7 +13,9 @@ interface Entry {
 
 /** What a command line can call. */
 export interface Registry {
-  /** Subcommands by the first word of a command line, in the order of the help. */
+  /** Subcommands by the first word of a command line, in the groups and the order of the help. */
+  readonly groups: ReadonlyArray<{ readonly title: string; readonly nouns: Readonly<Record<string, Entry>> }>;
+  /** Those of all groups. */
   readonly nouns: Readonly<Record<string, Entry>>;
   /** The table; asked for when a subcommand is needed that has no view. */
   operations(): Promise<readonly Operation[]>;

@@ -1,7 +1,7 @@
 /**
  * The command line: finds the subcommand that it names, runs it, and turns errors into exit codes.
  *
- * Exit codes: 0 done and good; 1 done and the answer is bad; 2 the call itself was wrong. With `--json` a failure is one
+ * Exit codes: 0 done and good; 1 done and the answer is bad; 2 the call itself was wrong; 3 a check found something new. With `--json` a failure is one
  * line on stdout, as the HTTP API has it: `{"error": …}`.
  */
 import { join } from "node:path";
@@ -51,7 +51,7 @@ export const GRAMMAR = `Durations: 90s, 15m, 2h, 1d; a bare number counts second
 Sizes: 512MB, 1GiB; a bare number counts bytes.
 Times: ISO 8601 in UTC, such as 2026-04-01; or 1h for one hour ago.
 Lists: repeat the flag, or separate values with commas.
-Exit codes: 0 success; 1 failure, or a bad result; 2 wrong usage.`;
+Exit codes: 0 success; 1 failure, or a bad result; 2 wrong usage; 3 a check found something to do.`;
 
 /** A process that has started over does not load it. */
 const parser = () => import("./parser");
@@ -60,12 +60,9 @@ async function dispatch(registry: Registry, args: readonly string[]): Promise<nu
   const found = await findSubcommand(registry, args);
   if ("help" in found) {
     if (!ownWords(args).includes("--help")) throw new UsageError(found.fault);
-    await (await parser()).printHelp(
-      found.called,
-      found.help,
-      found.examples,
-      found.called === "svc" ? GRAMMAR : undefined,
-    );
+    const { printHelp, printMainHelp } = await parser();
+    if (found.called === "svc") await printMainHelp(registry.groups, found.examples, GRAMMAR);
+    else await printHelp(found.called, found.help, found.examples);
     return 0;
   }
   const { called, noun, one, rest, verbs } = found;

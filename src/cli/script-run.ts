@@ -9,7 +9,7 @@ import { assignments, field, secret } from "../core/fields";
 import type { Outcome } from "../core/run";
 import { badInput, messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import type { Service } from "../service";
+import type { Service } from "../service/service";
 
 export const VARIABLE_FIELDS = {
   var: field(

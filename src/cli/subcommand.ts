@@ -7,7 +7,7 @@ import { badInput, Failure } from "../lib/errors";
 import { stderrLog } from "../lib/log";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine } from "../lib/sanitize";
-import type { Service, ServiceOptions } from "../service";
+import type { Service, ServiceOptions } from "../service/service";
 import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type Typed } from "./flags";
 
 /** The flags of every subcommand. */
@@ -128,7 +128,7 @@ export async function withService<T>(
   options: Partial<ServiceOptions> = {},
 ): Promise<T> {
   // Not loaded by who only parses.
-  const { createService } = await import("../service");
+  const { createService } = await import("../service/service");
   const service = createService({
     configDir: resolveConfigDir(configDir),
     log: stderrLog(),

@@ -3,15 +3,14 @@
  * cannot know, such as how a person sees the answer.
  */
 import * as v from "valibot";
-import { callOperation } from "../core/call";
+import { callOperation, parseCall } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
-import type { InputSchema, Operation, OutputSchema } from "../core/operation";
-import { badInput } from "../lib/errors";
+import { type InputSchema, isAskable, type Operation, type OutputSchema } from "../core/operation";
+import { badInput, unavailable } from "../lib/errors";
 import { createProgress } from "../lib/progress";
-import { findRunningServer } from "../lib/running-server";
 import { terminated } from "../lib/signals";
 import { table } from "../lib/table";
-import type { Service, ServiceOptions } from "../service";
+import type { Service, ServiceOptions } from "../service/service";
 import { askHosts, ON } from "./fan-out";
 import { followChanges } from "./follow";
 import {
@@ -190,15 +189,23 @@ function pick(given: Readonly<Record<string, unknown>>, entries: v.ObjectEntries
   return Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(entries, name)));
 }
 
-/** Whether another host can be asked for it: over a route that answers with JSON. */
-function isAskable({ http, input }: Operation): boolean {
-  return http !== undefined && !http.public && !http.content && !Object.hasOwn(input.entries, "on");
-}
-
 interface AnswerOptions extends CallerParts {
   readonly kind?: "script" | "cli" | undefined;
   readonly cancellable?: true | undefined;
 }
+
+/** The answer to what was done in this process, once a server that runs here uses what has changed. */
+async function inForce<T>(service: Service, { changes, uses }: Operation, answer: T): Promise<T> {
+  if (changes && !uses) await service.notifyServer();
+  return answer;
+}
+
+/** How long a server may own the folder while nothing answers at its socket, and the pause between two looks, in milliseconds. */
+const OWNER_MS = 10_000;
+const AGAIN_MS = 50;
+
+const UNREACHABLE_OWNER =
+  "a server owns this folder, and nothing answers at its socket: its temporary folder may be gone, or it runs in another container; restart it";
 
 /** The answer of this process, or of the server that runs here (`Operation.answeredBy`). */
 export async function answerHere<I extends InputSchema, O extends OutputSchema>(
@@ -207,11 +214,7 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   input: v.InferInput<I>,
   { kind = "cli", cancellable, signal, progress }: AnswerOptions = {},
 ): Promise<Body<O>> {
-  const { answeredBy, changes, uses } = operation;
-  const client = () => import("../client/local-server");
-  if (answeredBy === "server" || (answeredBy && findRunningServer(service.configDir))) {
-    return (await client()).callLocalServer(service.configDir, operation, input, signal);
-  }
+  const { answeredBy } = operation;
   const bar = createProgress();
   const cancel = new AbortController();
   if (cancellable) void terminated().then(() => cancel.abort());
@@ -222,10 +225,25 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
       service.log.info(message);
     };
     const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn, logged };
-    const body = await callOperation(service, operation, input, localCaller(service, kind, options));
-    // The change is in force when the command returns.
-    if (changes && !uses) await service.notifyServer();
-    return body;
+    const here = async () => callOperation(service, operation, input, localCaller(service, kind, options));
+    if (!answeredBy) return await inForce(service, operation, await here());
+    const { askServer } = await import("../client/owner");
+    // A server that is just ending is no owner a moment later.
+    const until = performance.now() + OWNER_MS;
+    for (;;) {
+      const asked = await askServer(service.configDir, operation, input, options);
+      if (asked) return asked.answer;
+      // A dry run changes nothing: a folder that cannot be written, or is not there, will do.
+      const isDryRun = Object(input).dry_run === true;
+      if (answeredBy !== "owner" || isDryRun) return await inForce(service, operation, await here());
+      // What cannot be done leaves no folder behind.
+      operation.requires?.(service, parseCall(operation, input));
+      const { ownForChange } = await import("../lib/ownership");
+      const done = await ownForChange(service.configDir, operation.name, here);
+      if (done) return await inForce(service, operation, done.value);
+      if (performance.now() > until) throw unavailable(UNREACHABLE_OWNER);
+      await Bun.sleep(AGAIN_MS);
+    }
   } finally {
     bar.end();
   }

@@ -2,10 +2,10 @@
  * Calling an operation on another server: over its HTTP route or, without one, as a command through `POST /execute`.
  */
 import * as v from "valibot";
-import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import type { Endpoint, HttpRoute, InputSchema, OutputSchema } from "../core/operation";
 import { mapParts } from "../core/schema";
 import { badInput, Failure, type FailureCode, HTTP_STATUS } from "../lib/errors";
-import { sizeWithin } from "../lib/json-size";
+import { excessIn, MAX_JSON_DEPTH } from "../lib/json-bounds";
 import { printable } from "../lib/sanitize";
 import { deadlineIn, notSvc, RemoteError, type RemoteServer, type Request, type Response } from "./carrier";
 import { carrierTo } from "./connection";
@@ -23,7 +23,7 @@ const MAX_ANSWER_BYTES = 32 * 1_048_576;
  */
 export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   server: RemoteServer,
-  { name, http, command, input: schema, output }: Operation<I, O>,
+  { name, http, command, input: schema, output }: Endpoint<I, O>,
   input: v.InferInput<I>,
   timeoutMs: number,
   signal?: AbortSignal,
@@ -67,7 +67,7 @@ function withNulls(schema: v.GenericSchema, value: unknown): unknown {
 
 function routeRequest(
   schema: InputSchema,
-  { method, path, body }: NonNullable<Operation["http"]>,
+  { method, path, body }: HttpRoute,
   input: Readonly<Record<string, unknown>>,
 ): Request {
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(`${input[name]}`));
@@ -104,16 +104,27 @@ export function failureIn({ refusal }: RemoteError): Failure | undefined {
 
 const ERROR_BODY = v.object({ error: v.string() });
 
-/** Far more than any answer needs: JSON can be too deep to be serialized again. */
-const LIMITS = { bytes: Number.POSITIVE_INFINITY, depth: 500 };
+/**
+ * What an answer may have: more would hold up everybody while it is parsed, and JSON can be too deep to be serialized again. Far
+ * more than any answer needs.
+ */
+const LIMITS = { values: 100_000, depth: MAX_JSON_DEPTH };
 
 const UTF_8 = new TextDecoder("utf-8", { fatal: true });
 
+/** An answer has more values than may be. */
+export class TooManyValues extends RemoteError {
+  constructor() {
+    super("answer", `answer with more than ${LIMITS.values} values, or ${LIMITS.depth} levels`, true);
+  }
+}
+
+/** @throws a {@link TooManyValues}. */
 function parsed(body: Uint8Array): unknown {
+  // Half of them may be names.
+  if (excessIn(body, 2 * LIMITS.values, LIMITS.depth)) throw new TooManyValues();
   try {
-    const value: unknown = JSON.parse(UTF_8.decode(body));
-    if (body.length <= LIMITS.depth) return value;
-    return sizeWithin(value, LIMITS) === undefined ? undefined : value;
+    return JSON.parse(UTF_8.decode(body));
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
 /**
  * The seam between calling another server and the way to it: a carrier takes a request there and brings back the response.
  */
+import type { Taking } from "./intake";
 import type { Kept } from "./kept";
 import type { Refusals } from "./refusals";
 
@@ -51,11 +52,9 @@ export interface Request {
 
 export interface Response {
   readonly status: number;
-  readonly body: Uint8Array;
+  readonly body: Uint8Array<ArrayBuffer>;
   /** When the server wants to be asked again, in seconds. */
   readonly retryAfterS?: number;
-  /** Whether it is that of another host, to which the server has handed the request (`relays` of an operation). */
-  readonly isRelayed?: boolean;
 }
 
 export interface Limits {
@@ -65,6 +64,8 @@ export interface Limits {
   readonly answerWithinMs?: number;
   /** The largest body of a response. */
   readonly maxBytes: number;
+  /** Counts it as it comes. */
+  readonly taking?: Taking;
 }
 
 /** The largest body of a response that is no stream, where one was asked for. */
@@ -73,7 +74,7 @@ export const MAX_REFUSAL_BYTES = 65_536;
 /** A response that goes on for as long as the server likes. */
 export interface Opened extends Response {
   /** All of it where the status is not 200, else nothing. */
-  readonly body: Uint8Array;
+  readonly body: Uint8Array<ArrayBuffer>;
   /** Its media type, without parameters. */
   readonly type: string;
   /** What comes, as it comes; ends where the response does. @throws a {@link RemoteError}. */

@@ -22,12 +22,16 @@ import {
 } from "./carrier";
 import { CLOSED } from "./dial";
 import { exchange, openExchange } from "./exchange";
+import { createIntake } from "./intake";
 import { type Line, openLine } from "./line";
 import { takeTurn } from "./pace";
 import { takeSlot } from "./slots";
 
 /** It says what the server answered, which monitors look for. */
 const NOT_ASKED = "HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)";
+
+/** The memory is the process's, so no service owns it. */
+const takingOf = createIntake();
 
 /**
  * The carrier to `server`, once a named token may ask it (`pace.ts`) and this process may have one more connection (`slots.ts`).
@@ -52,7 +56,10 @@ export async function carrierTo(
       throw new RemoteError("unreachable", `no way to ${url} from here`, false);
     const carrier = via ? await via(url, signal, client) : connectionTo(server, signal);
     return {
-      ask: (request, limits) => carrier.ask(request, limits),
+      async ask(request, limits) {
+        using taking = takingOf(client);
+        return await carrier.ask(request, { ...limits, taking });
+      },
       open: (path, until, silentMs) => carrier.open(path, until, silentMs),
       pin: () => carrier.pin(),
       [Symbol.dispose]() {
@@ -148,9 +155,9 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     const current = lineFor(request);
     const text = textOf(request, "text/event-stream, application/json");
     try {
-      const { status, isRelayed, type, pieces, whole } = await openExchange(current, text, until, signal);
+      const { status, type, pieces, whole } = await openExchange(current, text, until, signal);
       pin = current.pin();
-      const opened = { status, isRelayed, type, pieces: pieces(silentMs) };
+      const opened = { status, type, pieces: pieces(silentMs) };
       if (status === 200) return { ...opened, body: new Uint8Array() };
       if (status === 401) await refusals?.add(server);
       return { ...opened, body: withoutToken(await whole(MAX_REFUSAL_BYTES), token).body };

@@ -4,8 +4,10 @@
  * The promise: each event comes once and in order. Where some are missing, or may be, a `reset` comes in their place: what was
  * known has to be read again.
  */
+import { type Backoff, doubled, jitter } from "../lib/backoff";
 import { sleep } from "../lib/deadline";
 import { Failure } from "../lib/errors";
+import { jsonIn } from "../lib/json-in";
 import { printable } from "../lib/sanitize";
 import { bodyOf } from "./call";
 import { deadlineIn, notSvc, RemoteError, type RemoteServer } from "./carrier";
@@ -21,9 +23,8 @@ const SILENT_MS = 40_000;
 const MAX_LINE = 8_192;
 const MAX_EVENT = 2 * MAX_LINE;
 
-/** The first pause before a stream is opened again, and the longest, in milliseconds; some at random are added. */
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+/** The pauses before a stream is opened again; some of each at random is added. */
+const PAUSES: Backoff = { firstMs: 500, longestMs: 30_000 };
 
 /** What comes over a stream. */
 export type Followed =
@@ -38,6 +39,12 @@ type Refusal = NonNullable<RemoteError["refusal"]>;
 
 /** The data of an event: `at`, when it happened, and what its type says. */
 export type EventData = Readonly<Record<string, unknown>>;
+
+/** Where events come from without a request over HTTP. */
+export interface EventSource {
+  /** The stream from `place` on. @throws a {@link RemoteError}, or a failure. */
+  pieces(types: readonly string[], place: string | undefined, signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
 
 /** What to follow. */
 export interface Following {
@@ -56,11 +63,11 @@ export interface Following {
  * @throws never: what goes wrong comes as a `cut`, and ends it where it will not get better.
  */
 export async function* followEvents(
-  server: RemoteServer | (() => RemoteServer),
-  { types = [], after, withinMs, signal }: Following,
+  server: RemoteServer | (() => RemoteServer | EventSource),
+  { types = [], after, withinMs = Number.POSITIVE_INFINITY, signal }: Following,
 ): AsyncGenerator<Followed, void> {
   let place = after;
-  let pause = FIRST_PAUSE_MS;
+  let failures = 0;
   while (!signal.aborted) {
     let error: unknown;
     try {
@@ -69,7 +76,7 @@ export async function* followEvents(
         signal,
       })) {
         place = one.id;
-        pause = FIRST_PAUSE_MS;
+        failures = 0;
         yield one;
       }
     } catch (thrown) {
@@ -83,8 +90,7 @@ export async function* followEvents(
     const refusal = error instanceof RemoteError ? error.refusal : undefined;
     yield { kind: "cut", error: why, isOver, ...(refusal && { refusal }) };
     if (isOver) return;
-    await sleep(pause * (1 + Math.random() / 2), signal).catch(() => {});
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    await sleep(jitter(doubled(PAUSES, failures++), [1, 1.5]), signal).catch(() => {});
   }
 }
 
@@ -95,13 +101,31 @@ function isFinal(error: unknown): boolean {
   return error.fault === "unauthorized" || (status >= 400 && status < 500 && status !== 429);
 }
 
+/** For how long, in milliseconds, and until when. */
+interface Within {
+  readonly withinMs: number;
+  readonly signal: AbortSignal;
+}
+
 /** One stream, from `place` on. @throws a {@link RemoteError}. */
 async function* streamOf(
+  server: RemoteServer | EventSource,
+  types: readonly string[],
+  place: string | undefined,
+  limits: Within,
+): AsyncGenerator<Exclude<Followed, { kind: "cut" }>, void> {
+  const { withinMs, signal } = limits;
+  if (!("pieces" in server)) return yield* remoteStreamOf(server, types, place, limits);
+  const until = Number.isFinite(withinMs) ? AbortSignal.any([signal, AbortSignal.timeout(withinMs)]) : signal;
+  yield* eventsIn(piecesWithin(server.pieces(types, place, until), withinMs));
+}
+
+async function* remoteStreamOf(
   server: RemoteServer,
   types: readonly string[],
   place: string | undefined,
-  { withinMs = Number.POSITIVE_INFINITY, signal }: Pick<Following, "withinMs" | "signal">,
-): AsyncGenerator<Exclude<Followed, { kind: "cut" }>, void> {
+  { withinMs, signal }: Within,
+) {
   const query = new URLSearchParams();
   if (types.length > 0) query.set("types", types.join(","));
   if (place !== undefined) query.set("after", place);
@@ -110,7 +134,13 @@ async function* streamOf(
   const opened = await carrier.open(path, deadlineIn(OPEN_MS), Math.min(SILENT_MS, withinMs));
   if (opened.status !== 200) bodyOf(opened);
   if (opened.type !== "text/event-stream") throw notSvc();
-  for await (const { id, event, data } of messagesIn(piecesWithin(opened.pieces, withinMs))) {
+  yield* eventsIn(piecesWithin(opened.pieces, withinMs));
+}
+
+async function* eventsIn(
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Exclude<Followed, { kind: "cut" }>, void> {
+  for await (const { id, event, data } of messagesIn(pieces)) {
     if (event === "reset" || event === "mark") yield { kind: event, id, data };
     else yield { kind: "event", id, type: printable(event, 100), data };
   }
@@ -168,11 +198,7 @@ async function* linesIn(pieces: AsyncIterable<Uint8Array>) {
 
 /** @throws a {@link RemoteError} where it is no JSON object. */
 function objectIn(text: string): EventData {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as EventData;
-  } catch {
-    // Not JSON.
-  }
+  const value = jsonIn(text);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as EventData;
   throw notSvc();
 }

@@ -6,6 +6,7 @@ import { type Answer, repeatsIn } from "./again";
 import { type Deadline, deadlineIn, type Limits, RemoteError } from "./carrier";
 import { dialError } from "./dial";
 import { createGrowing } from "./growing";
+import type { Taking } from "./intake";
 import type { Line } from "./line";
 import type { Head } from "./response";
 
@@ -42,9 +43,6 @@ export const tooLarge = (maxBytes: number) =>
 const faultOf = (error: unknown, sent: boolean): RemoteError =>
   error instanceof RemoteError ? error : new RemoteError("unreachable", dialError(error), sent);
 
-/** Whether the answer is that of another host. */
-const isRelayed = ({ headers }: Head) => headers["svc-relayed"] === "1";
-
 /**
  * The response to `request`. `wasStale`: a connection that had been used before brought none; within `headWithinMs`, no head.
  *
@@ -53,7 +51,13 @@ const isRelayed = ({ headers }: Head) => headers["svc-relayed"] === "1";
 export function exchange(
   line: Line,
   request: string,
-  { deadline: until, answerWithinMs, headWithinMs, maxBytes }: Limits & { readonly headWithinMs?: number },
+  {
+    deadline: until,
+    answerWithinMs,
+    headWithinMs,
+    maxBytes,
+    taking,
+  }: Limits & { readonly headWithinMs?: number },
   signal: AbortSignal | undefined,
 ) {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
@@ -62,7 +66,7 @@ export function exchange(
   const wasUsed = line.wasUsed();
   let sent = false;
   let head: Head | undefined;
-  const body = createBody(maxBytes, reject);
+  const body = createBody(maxBytes, reject, taking);
   line.send(request, {
     sent() {
       sent = true;
@@ -91,19 +95,19 @@ export function exchange(
   return { response: response(), wasStale: () => wasUsed && head === undefined };
 }
 
-function answerOf(head: Head, body: Uint8Array): Answer {
+function answerOf(head: Head, body: Uint8Array<ArrayBuffer>): Answer {
   const { status, headers } = head;
   const retryAfterS = Number(headers["retry-after"]);
   return {
     ...{ status, body, ...repeatsIn(status, headers) },
-    isRelayed: isRelayed(head),
     ...(retryAfterS > 0 && { retryAfterS }),
   };
 }
 
 /** A body of up to `maxBytes`; of more, `refuse` hears. */
-function createBody(maxBytes: number, refuse: (error: RemoteError) => void) {
+function createBody(maxBytes: number, refuse: (error: RemoteError) => void, taking?: Taking) {
   const body = createGrowing();
+  taking?.begin(refuse);
   return {
     expect({ headers }: Head): void {
       const bytes = Number(headers["content-length"] ?? 0);
@@ -112,7 +116,10 @@ function createBody(maxBytes: number, refuse: (error: RemoteError) => void) {
     },
     add(piece: Uint8Array): void {
       if (body.length() + piece.length > maxBytes) refuse(tooLarge(maxBytes));
-      else body.add(piece);
+      else {
+        body.add(piece);
+        taking?.add(piece.length);
+      }
     },
     whole: body.take,
   };
@@ -140,7 +147,7 @@ export async function openExchange(
   const { status, headers } = head;
   const [type = ""] = (headers["content-type"] ?? "").split(";");
   return {
-    ...{ status, isRelayed: isRelayed(head), type: type.trim().toLowerCase() },
+    ...{ status, type: type.trim().toLowerCase() },
     async *pieces(silentMs: number): AsyncGenerator<Uint8Array> {
       try {
         for (;;) {

@@ -5,7 +5,7 @@
  */
 import type * as v from "valibot";
 import type { Caller } from "../core/caller";
-import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import type { Endpoint, InputSchema, OutputSchema } from "../core/operation";
 import { shareOf } from "../core/rights";
 import { Failure, timedOut, unavailable } from "../lib/errors";
 import { printable } from "../lib/sanitize";
@@ -19,23 +19,23 @@ export interface Asked {
   readonly server: RemoteServer;
 }
 
-type Waiting = Pick<Caller, "grant" | "gone" | "signal">;
+type Waiting = Pick<Caller, "grant" | "request" | "signal">;
 
 /**
- * The answer of the host to `operation`.
+ * The answer of the host at `endpoint`.
  *
  * @param ms how long it may take, in milliseconds.
  * @throws the failure that the host answers with; `timeout`, or `unavailable` where it cannot be reached.
  */
 export function callHost<I extends InputSchema, O extends OutputSchema>(
   { label, server }: Asked,
-  operation: Operation<I, O>,
+  endpoint: Endpoint<I, O>,
   input: v.InferInput<I>,
   caller: Waiting,
   ms: number,
 ): Promise<v.InferOutput<O>> {
   const ask = (signal: AbortSignal, client: string | null) =>
-    callRemote(server, operation, input, ms, signal, client);
+    callRemote(server, endpoint, input, ms, signal, client);
   return answered(caller, ask, (error) => {
     const refused = failureIn(error);
     return refused ? new Failure(refused.code, said(label, refused.message)) : noAnswer(label, error);
@@ -65,10 +65,11 @@ export function getFromHost(
 }
 
 async function answered<T>(
-  { grant, gone, signal }: Waiting,
+  { grant, request, signal }: Waiting,
   ask: (signal: AbortSignal, client: string | null) => Promise<T>,
   failure: (error: RemoteError) => Failure,
 ): Promise<T> {
+  const gone = request?.gone;
   try {
     return await ask(gone ? AbortSignal.any([gone, signal]) : signal, shareOf(grant));
   } catch (error) {

@@ -31,7 +31,7 @@ export function createGrowing() {
     /** How many there are. */
     length: () => length,
     /** All that there are; from here on there are none. */
-    take(): Uint8Array {
+    take(): Uint8Array<ArrayBuffer> {
       const all = buffer.subarray(0, length);
       buffer = NOTHING;
       length = 0;

@@ -4,29 +4,105 @@
  * The promise: whatever the other end sends, it is read in no time. The parser inside websocket-driver (http-parser-js 0.5.10) never
  * comes back from a chunk of a negative size, and takes seconds for a long header of blanks: it gets the head alone, and no large one.
  */
-import type { Socket } from "node:net";
+import type { Readable } from "node:stream";
 import type { Client } from "websocket-driver";
 
 const MAX_HEAD_BYTES = 8_192;
 
+/** The most frames of one message, which websocket-driver keeps until the last: the bound of its bytes does not count empty ones. */
+const MAX_FRAMES = 65_536;
+
 /** What ends the head; also to that parser, as there is no LF without a CR before it. */
 const END = "\r\n\r\n";
 
-/** Hands what `socket` brings to `protocol`; ends the socket with an error where that begins with no head of HTTP. */
-export function readWebSocket(socket: Socket, protocol: Pick<Client, "parse">): void {
+/** How many bytes are parsed at once: in frames of two bytes each they take 5 ms. */
+const SLICE_BYTES = 16_384;
+
+/** How long parsing may go on before others have a turn, in milliseconds. */
+const TURN_MS = 5;
+
+/** Lets the other end wait. */
+export interface Flow {
+  pause(): void;
+  resume(): void;
+}
+
+/**
+ * Hands what `socket` brings to `protocol`, in turns; ends the socket with an error where that begins with no head of HTTP, or where a
+ * long frame is masked, which those of servers never are (RFC 6455 section 5.1).
+ */
+export function readWebSocket(socket: Readable, protocol: Pick<Client, "parse">): Flow {
   let head = "";
   let isOpen = false;
-  socket.on("data", (bytes: Buffer) => {
-    if (isOpen) return protocol.parse(bytes);
+  /** @returns what comes after it. */
+  const parseHead = (bytes: Buffer): Buffer | undefined => {
     const before = head.length;
     head += bytes.toString("latin1");
     const found = head.indexOf(END);
     const length = found < 0 ? head.length : found + END.length;
     const isHead = "HTTP/1.".startsWith(head.slice(0, 7)) && !/[^\r]\n/.test(head.slice(0, length));
     if (!isHead || length > MAX_HEAD_BYTES) return void socket.destroy(new Error("it speaks no WebSocket"));
-    if (found < 0) return;
+    if (found < 0) return undefined;
     isOpen = true;
     protocol.parse(Buffer.from(head.slice(0, length), "latin1"));
-    if (length - before < bytes.length) protocol.parse(bytes.subarray(length - before));
-  });
+    return bytes.subarray(length - before);
+  };
+  const parse = (bytes: Buffer) => {
+    if (!isOpen) return parseHead(bytes);
+    protocol.parse(bytes);
+    if (framesIn(protocol) > MAX_FRAMES) socket.destroy(new Error("it sends a message of too many frames"));
+    else if (isMasked(protocol)) socket.destroy(new Error("it sends a masked frame"));
+    return undefined;
+  };
+  return inTurns(socket, parse);
 }
+
+/**
+ * Calls `take` with what `socket` brings, in slices; what it returns comes again. Others have a turn after {@link TURN_MS}. The socket is
+ * paused while something waits: then it brings no end either.
+ */
+function inTurns(socket: Readable, take: (bytes: Buffer) => Buffer | undefined): Flow {
+  const waiting: Buffer[] = [];
+  let isPaused = false;
+  /** When the turn ends; 0 between turns. */
+  let ends = 0;
+  const turn = () => {
+    if (ends === 0) {
+      ends = performance.now() + TURN_MS;
+      setImmediate(() => {
+        ends = 0;
+        if (waiting.length > 0) turn();
+      });
+    }
+    for (let [next] = waiting; next && !isPaused && !socket.destroyed; [next] = waiting) {
+      if (performance.now() > ends) break;
+      if (next.length > SLICE_BYTES) waiting[0] = next.subarray(SLICE_BYTES);
+      else waiting.shift();
+      const rest = take(next.subarray(0, SLICE_BYTES));
+      if (rest && rest.length > 0) waiting.unshift(rest);
+    }
+    if (waiting.length > 0 || isPaused) socket.pause();
+    else if (socket.isPaused()) socket.resume();
+  };
+  socket.on("data", (bytes: Buffer) => {
+    waiting.push(bytes);
+    turn();
+  });
+  return {
+    pause() {
+      isPaused = true;
+      socket.pause();
+    },
+    resume() {
+      if (!isPaused) return;
+      isPaused = false;
+      setImmediate(turn);
+    },
+  };
+}
+
+/** How many frames of the message under way the driver has. */
+const framesIn = (protocol: object): number => Object(protocol)._message?._chunks?.length ?? 0;
+
+/** Whether the frame under way is masked, which the driver undoes byte by byte. */
+const isMasked = (protocol: object): boolean => Object(protocol)._frame?.masked === true;

@@ -1,17 +1,73 @@
 /**
- * A stream of bytes inside a WebSocket: a NATS connection in networks that let only HTTPS out, or the live screen of a host.
+ * WebSockets to servers: the one of a link, and a stream of bytes inside one: a NATS connection in networks that let only HTTPS out, or
+ * the live screen of a host.
  *
  * The promise: nothing is sent before the certificate has passed. Bun's own WebSocket cannot check a pin.
  */
+import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import driver from "websocket-driver";
 import { printable } from "../lib/sanitize";
 import { RemoteError, type RemoteServer } from "./carrier";
 import { CLOSED, dial, dialError } from "./dial";
-import { readWebSocket } from "./handshake";
+import { type Flow, readWebSocket } from "./handshake";
+
+interface Dialled {
+  readonly protocols: readonly string[];
+  /** The largest message that is taken, in bytes. */
+  readonly maxLength: number;
+  /** What was written has gone. */
+  drained(): void;
+  /** Called after each write. */
+  written?(): void;
+}
+
+/**
+ * Dials the http or https address `url` for a WebSocket.
+ *
+ * @returns its messages and the connection under them; the pin of the certificate once that has passed, undefined without TLS; and the
+ *   HTTP status of a server that opens none; `flow`: of messages.
+ */
+export function dialWebSocket(
+  url: URL,
+  server: Pick<RemoteServer, "trust" | "identity">,
+  { protocols, maxLength, drained, written = () => {} }: Dialled,
+) {
+  const address = `${url.protocol === "https:" ? "wss" : "ws"}://${url.host}${url.pathname}`;
+  const protocol = driver.client(address, { protocols: [...protocols], maxLength });
+  let pin: string | undefined;
+  let flow: Flow | undefined;
+  const socket: Socket = dial(url, server, (found) => {
+    pin = found;
+    socket.setNoDelay(true);
+    flow = readWebSocket(socket, protocol);
+    socket.on("drain", drained);
+    protocol.start();
+  });
+  // Whatever it is: a message, or the answer to a ping.
+  protocol.io.on("data", (frame: Buffer) => {
+    if (socket.destroyed) return;
+    socket.write(frame);
+    written();
+  });
+  const refusal = () => {
+    const { statusCode } = protocol;
+    return statusCode !== undefined && statusCode !== 101 ? `HTTP ${statusCode}` : undefined;
+  };
+  return {
+    ...{ protocol, socket, pin: () => pin, refusal },
+    flow: { pause: () => flow?.pause(), resume: () => flow?.resume() } satisfies Flow,
+  };
+}
 
 /** The largest message of a WebSocket, in bytes: a server puts all that waits into one. */
 const MAX_MESSAGE_BYTES = 64 * 1_048_576;
+
+/** What is handed on in one turn, in bytes: who reads it may look at each byte. */
+const PIECE_BYTES = 65_536;
+
+/** How many pings are answered while the other end reads none of the answers. */
+const MAX_PINGS = 1_000;
 
 export interface WebSocketOptions {
   /** The subprotocols to offer (default: none). */
@@ -34,23 +90,18 @@ export function openWebSocket(
   { protocols = [], timeoutMs, what }: WebSocketOptions,
 ): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
-  const address = `${url.protocol === "https:" ? "wss" : "ws"}://${url.host}${url.pathname}`;
-  const protocol = driver.client(address, { protocols, maxLength: MAX_MESSAGE_BYTES });
   let reason = CLOSED;
   let isOpen = false;
-  const socket = dial(url, server, () => {
-    socket.setNoDelay(true);
-    readWebSocket(socket, protocol);
-    socket.on("drain", drained);
-    protocol.start();
-  });
+  let hasEnded = false;
   let waiting: (() => void) | undefined;
   const drained = () => {
     waiting?.();
     waiting = undefined;
   };
+  const limits = { protocols, maxLength: MAX_MESSAGE_BYTES, drained };
+  const { protocol, socket, refusal, flow } = dialWebSocket(url, server, limits);
   const bytes = new Duplex({
-    read: () => void socket.resume(),
+    read: () => pieces.goOn(),
     write(chunk: Buffer, _encoding, done) {
       protocol.binary(chunk);
       if (socket.writableNeedDrain) waiting = done;
@@ -66,6 +117,12 @@ export function openWebSocket(
       done(error);
     },
   });
+  const pieces = inPieces((piece) => bytes.push(piece), {
+    ...flow,
+    emptied() {
+      if (hasEnded) socket.destroy();
+    },
+  });
   const fail = (why: unknown) => {
     const error = why instanceof RemoteError ? why : new RemoteError("unreachable", dialError(why), false);
     clearTimeout(late);
@@ -77,28 +134,69 @@ export function openWebSocket(
     timeoutMs,
   );
   socket.on("error", fail).on("close", () => fail(new RemoteError("unreachable", reason, false)));
-  protocol.io.on("data", (frame: Buffer) => {
-    if (!socket.destroyed) socket.write(frame);
-  });
+  let pings = 0;
   protocol
+    .on("ping", () => {
+      pings = socket.writableNeedDrain ? pings + 1 : 0;
+      if (pings > MAX_PINGS) fail(new RemoteError("unreachable", `${what} does not read`, false));
+    })
     .on("open", () => {
       clearTimeout(late);
       isOpen = true;
+      // Whoever reads it also listens for its error.
+      flow.pause();
       resolve(bytes);
     })
     .on("message", ({ data }: { data: string | Buffer }) => {
-      if (!bytes.push(typeof data === "string" ? Buffer.from(data) : data)) socket.pause();
+      pieces.add(typeof data === "string" ? Buffer.from(data) : data);
     })
     .on("error", (error: Error) => {
-      const { statusCode } = protocol;
-      reason =
-        statusCode !== undefined && statusCode !== 101
-          ? `${what} opens no WebSocket: HTTP ${statusCode}`
-          : error.message;
+      const refused = refusal();
+      reason = refused ? `${what} opens no WebSocket: ${refused}` : error.message;
     })
     .on("close", (end: { reason?: string } | undefined) => {
       if (isOpen && end?.reason) reason = printable(end.reason, 200);
-      socket.destroy();
+      hasEnded = true;
+      if (pieces.isEmpty()) socket.destroy();
     });
   return promise;
+}
+
+/**
+ * Hands messages on in pieces, one in a turn: a server may put 64 MiB into one. Further messages wait meanwhile.
+ *
+ * @param push returns whether it takes more; `goOn` says when, if not.
+ */
+function inPieces(push: (piece: Buffer) => boolean, { pause, resume, emptied }: Flow & { emptied(): void }) {
+  const waiting: Buffer[] = [];
+  let isDue = false;
+  let isFull = false;
+  const hand = () => {
+    isDue = false;
+    const [first] = waiting;
+    if (!first || isFull) return;
+    if (first.length > PIECE_BYTES) waiting[0] = first.subarray(PIECE_BYTES);
+    else waiting.shift();
+    isFull = !push(first.subarray(0, PIECE_BYTES));
+    if (waiting.length > 0 || isFull) pause();
+    if (waiting.length === 0) emptied();
+    later();
+  };
+  const later = () => {
+    if (isDue || isFull) return;
+    if (waiting.length === 0) return resume();
+    isDue = true;
+    setImmediate(hand);
+  };
+  return {
+    isEmpty: () => waiting.length === 0,
+    add(message: Buffer): void {
+      waiting.push(message);
+      if (waiting.length === 1 && !isDue) hand();
+    },
+    goOn(): void {
+      isFull = false;
+      later();
+    },
+  };
 }

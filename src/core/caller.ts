@@ -1,42 +1,25 @@
 /** Who asks for an operation, as the audit log and the operations themselves see them. */
 import { failureOf, HTTP_STATUS } from "../lib/errors";
-import { type Grant, OWNER } from "./rights";
+import { Requester } from "../lib/slots";
+import { type Grant, OWNER, shareOf } from "./rights";
 import type { RunContext } from "./run";
 
 export interface Caller {
   /** The surface the call came through; `link`: as `rest`, over the link to the desk. */
   readonly kind: "rest" | "link" | "cli" | "script" | "scheduler" | "api";
+  /** Whether this process goes on after the answer, and with it what the call has started: false for a command of a terminal. */
+  readonly lasts: boolean;
   /** The client's address for `rest`, the desk's for `link`; otherwise null. */
   readonly client: string | null;
-  /** What limits count the client by, for `rest`: its IPv4 address or IPv6 /64. */
-  readonly clientKey?: string | undefined;
   /** What it may do. Every operation and every action of a list is checked against it. */
   readonly grant: Grant;
-  /** Of the request, for `rest`: what a page needs to know of encodings and ETags. */
-  readonly headers?: Headers;
+  /** The request that carries the call, for `rest` and `link`: what streams, relays and sockets need. Made when it is first read. */
+  readonly request?: RequestContext | undefined;
   /**
    * Aborted when the caller has gone, the run was cancelled or the process is about to stop: whatever takes long ends then.
    * A client that goes ends nothing that changes something (`changes` of the operation): half a change helps nobody.
    */
   readonly signal: AbortSignal;
-  /** Aborted when its client has gone, for `rest`: also while it changes something. */
-  readonly gone?: AbortSignal;
-  /**
-   * To be called when an answer that stays open (`stream` of the route) has ended, whoever ended it: its client has some
-   * seconds to read the rest. For `rest`.
-   */
-  readonly ended?: (() => void) | undefined;
-  /** As `signal`, but it goes on when its client has gone, or its answer ends that stays open; for `rest`. */
-  readonly lasting?: () => AbortSignal;
-  /**
-   * For what goes on after the answer: `signal` is aborted with a failure when the token of the request has been removed, replaced, has
-   * expired, or allows something else; `ended` is to be called when nobody listens any more. For `rest`.
-   */
-  readonly untilTokenEnds?: (() => { readonly signal: AbortSignal; ended(): void }) | undefined;
-  /** The rows of a call that the request carries, in place of the request's own, for `rest`. @param agent who makes it, by its own word. */
-  readonly rowsOf?: (agent: string) => CallRows;
-  /** Of a request that is handed on to another host (`relays` of the route), for `rest`. */
-  readonly relay?: Relay | undefined;
   /** The job of a plan that the run is; absent for any other. */
   readonly job?: JobContext;
   /** The run that the operation is an action of; absent when it was called by itself. */
@@ -58,6 +41,32 @@ export interface Caller {
   announce(subject: string): Promise<void>;
   /** Puts on record that what was announced failed; absent where the surface or the run records outcomes itself. */
   recordFailure?(subject: string, error: unknown): Promise<void>;
+}
+
+/** An HTTP request, as an operation may use it. */
+export interface RequestContext {
+  /** What limits count the client by: its IPv4 address or IPv6 /64. */
+  readonly clientKey?: string | undefined;
+  /** What a page needs to know of encodings and ETags. */
+  readonly headers?: Headers;
+  /** Aborted when its client has gone: also while it changes something. Absent where no client waits for the answer. */
+  readonly gone?: AbortSignal | undefined;
+  /**
+   * Callers must call it when an answer that stays open (`stream` of the route) has ended, whoever ended it: its client has
+   * some seconds to read the rest.
+   */
+  readonly ended?: (() => void) | undefined;
+  /** As `signal` of the caller, but it goes on when its client has gone, or its answer ends that stays open. */
+  readonly lasting?: () => AbortSignal;
+  /**
+   * For what goes on after the answer: `signal` is aborted with a failure when the token of the request has been removed, replaced, has
+   * expired, or allows something else. Callers must call `ended` when nobody listens any more.
+   */
+  readonly untilTokenEnds?: (() => { readonly signal: AbortSignal; ended(): void }) | undefined;
+  /** The rows of a call that the request carries, in place of the request's own. @param agent who makes it, by its own word. */
+  readonly rowsOf?: (agent: string) => CallRows;
+  /** Of a request that is handed on to another host (`relays` of the route). */
+  readonly relay?: Relay | undefined;
 }
 
 /** A job of a plan, on the host that runs it. */
@@ -91,6 +100,12 @@ export interface Relay {
 
 /** Whether the call came over a network. */
 export const isRemote = ({ kind }: Pick<Caller, "kind">): boolean => kind === "rest" || kind === "link";
+
+/** A caller as one of those who wait for what several share. @param signal ends the wait (default: that of the caller). */
+export const requesterOf = (
+  caller: Pick<Caller, "grant" | "signal">,
+  signal: AbortSignal = caller.signal,
+): Requester => new Requester(shareOf(caller.grant), signal);
 
 /** How far a long operation is. */
 export interface Progress {
@@ -130,15 +145,25 @@ export function localCaller(
     readonly logged?: Caller["logged"];
     /** Default: the owner of the host. */
     readonly grant?: Grant;
+    /** As of {@link Caller} (default: unless `kind` is `cli`). */
+    readonly lasts?: boolean;
   } = {},
 ): Caller {
-  const { signal = new AbortController().signal, progress, warn, logged, grant = OWNER } = options;
+  const {
+    signal = new AbortController().signal,
+    progress,
+    warn,
+    logged,
+    grant = OWNER,
+    lasts = kind !== "cli",
+  } = options;
   const append = async (detail: string) => {
     const audit = await service.audit();
     await audit?.append({ event_type: kind, host_id: null, viewer_id: null, detail });
   };
   return {
     kind,
+    lasts,
     client: null,
     grant,
     signal,

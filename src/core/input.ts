@@ -7,7 +7,7 @@ import { sizeWithin } from "../lib/json-size";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 import type { InputSchema } from "./operation";
-import { entryOf, listForObject, metadataOf } from "./schema";
+import { countExcess, entryOf, listForObject, metadataOf } from "./schema";
 
 /** One offence: the field it is in (`actions[2].x`; empty for the value itself) and a sentence. */
 export interface Offence {
@@ -38,11 +38,12 @@ const CHECKED_WHOLE = { bytes: 100_000, depth: 1_000 };
  * Checks `value` against `schema`. Never throws; a secret value is never part of a message.
  *
  * @param options.quote whether messages may quote what they found (default true).
+ * @param options.hint whether unknown fields are compared with those that there are (default true).
  */
 export function checkInput<I extends InputSchema>(
   schema: I,
   value: unknown,
-  { quote = true }: { readonly quote?: boolean } = {},
+  { quote = true, hint = true }: { readonly quote?: boolean; readonly hint?: boolean } = {},
 ): Checked<I> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return { ok: false, offences: [{ field: "", message: `expected an object but found ${kindOf(value)}` }] };
@@ -54,18 +55,29 @@ export function checkInput<I extends InputSchema>(
   const known = unknown.length
     ? Object.fromEntries(Object.entries(value).filter(([name]) => isKnown(name)))
     : value;
-  const first = v.safeParse(schema, known, { abortEarly: true });
-  const list = first.success && names.length > 0 ? listForObject(schema, known) : undefined;
-  if (list) {
-    const message = "expected an object but found an array";
-    return { ok: false, offences: [{ field: printable(pathText(list), 200), message, path: list }] };
+  // Before the parts of what may be very long are looked at.
+  const list = listForObject(schema, known);
+  if (list) return one("expected an object but found an array", list);
+  const excess = countExcess(schema, known);
+  if (excess) {
+    const { most, unit, count, path } = excess;
+    return one(`expected at most ${most} ${unit} but found ${count}`, path);
   }
+  const first = v.safeParse(schema, known, { abortEarly: true });
   if (first.success && unknown.length === 0) return { ok: true, input: first.output };
   const all = !first.success && sizeWithin(known, CHECKED_WHOLE) !== undefined;
   const parsed = all ? v.safeParse(schema, known) : first;
   const offences = (parsed.issues ?? []).map((issue) => describe(schema, issue, quote));
-  return { ok: false, offences: [...offences, ...unknownFields(unknown, Object.keys(schema.entries))] };
+  return {
+    ok: false,
+    offences: [...offences, ...unknownFields(unknown, hint ? Object.keys(schema.entries) : [])],
+  };
 }
+
+const one = (message: string, path: ReadonlyArray<string | number>) => ({
+  ok: false as const,
+  offences: [{ field: printable(pathText(path), 200), message, path }],
+});
 
 function unknownFields(names: readonly string[], known: readonly string[]): Offence[] {
   const named = names.slice(0, MAX_UNKNOWN).map((name): Offence => {

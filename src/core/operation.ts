@@ -5,7 +5,7 @@
 import type * as v from "valibot";
 import type { Caller } from "./caller";
 import type { Need, Permission } from "./rights";
-import { entryOf, metadataOf } from "./schema";
+import { baseOf, entryOf, metadataOf } from "./schema";
 
 /** The fields of an input, by their snake_case names, each with a description. */
 export type InputSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
@@ -23,10 +23,8 @@ export interface HttpRoute {
    * needs no token either; but refusals are limited, and it is on record as what needs one.
    */
   readonly public?: true | "signed";
-  /** The field that is the whole body of a POST; the other fields are then its query. */
+  /** The field that is the whole body of a POST, as text where it is a text, else as JSON; the other fields are then its query. */
   readonly body?: string;
-  /** Set where that body is text, not JSON. */
-  readonly text?: true;
   /** Set where `run` returns the same object again as long as its answer is the same: its JSON is made once for each. */
   readonly settled?: true;
   /** Set for what is asked for again and again: it leaves a row by itself when it is refused only. */
@@ -51,7 +49,7 @@ export interface HttpRoute {
   /** Set where doing it again is safe and its answer must not be kept: it takes no `Idempotency-Key`. */
   readonly repeatable?: true;
   /**
-   * Set where it hands a request on to another host, which has limits and a log of its own: `run` says so by `caller.relay`. The
+   * Set where it hands a request on to another host, which has limits and a log of its own: `run` says so by `caller.request.relay`. The
    * host's own token then spends from no bucket, a named one from one for each host.
    */
   readonly relays?: true;
@@ -89,7 +87,7 @@ export interface Operation<
   readonly changes?: true | "announces";
   /**
    * Set when its answer has secrets or shows the screen: like a change, it runs only after an audit row is on disk. With
-   * `"announces"`, `run` sees to that, as it is asked for again and again (`seldom.ts`).
+   * `"announces"`, `run` sees to that, as it is asked for again and again (`throttled-audit.ts`).
    */
   readonly reveals?: true | "announces";
   /** Set when it does more than read, though it has no `changes`: it writes a file that its caller names, or carries calls of others. */
@@ -101,7 +99,7 @@ export interface Operation<
   readonly elsewhere?: true;
   /**
    * What only one run at a time may use on this host: pointer, keyboard and focus. A run with such an action
-   * holds the input lock (`desktop/input-lock.ts`) until it ends.
+   * holds the input lock (`host/desktop/input-lock.ts`) until it ends.
    */
   readonly uses?: "input";
   /** Set when it finds the window that the next actions are for: `"stop_on_error": "focus"` ends a list where it fails. */
@@ -114,9 +112,10 @@ export interface Operation<
   readonly leftOut?: Readonly<Partial<Record<Surface, string>>>;
   /**
    * Who answers the command line: this process (default); the server that runs on this `{config_dir}`, since the state is
-   * in its memory; or that server where one runs, else this process.
+   * in its memory; or that server where one runs, else this process. `"owner"`: as the last, and this process then owns the folder
+   * for the time of the change.
    */
-  readonly answeredBy?: "server" | "server or here";
+  readonly answeredBy?: "server" | "server or here" | "owner";
   /** The name scripts call it by (`AC_…`). */
   readonly command?: `AC_${string}`;
   /** The commands of which one must enclose it, at any depth of action lists. */
@@ -149,6 +148,22 @@ export interface Operation<
   run(service: S, input: v.InferOutput<I>, caller: Caller): Promise<v.InferInput<O>> | v.InferInput<O>;
 }
 
+/**
+ * What a caller on another machine has to know of an operation: how to reach it, what to send, what comes back. The side that calls
+ * and the side that runs it share one.
+ */
+export type Endpoint<I extends InputSchema = InputSchema, O extends OutputSchema = OutputSchema> = Pick<
+  Operation<I, O>,
+  "name" | "http" | "command" | "input" | "output"
+>;
+
+/** Gives a literal endpoint its types and returns it. */
+export function endpoint<const I extends InputSchema, O extends OutputSchema>(
+  definition: Endpoint<I, O>,
+): Endpoint<I, O> {
+  return definition;
+}
+
 /** Gives a literal definition its types and returns it. The type of `run`'s first parameter is the slice of the service. */
 export function operation<const I extends InputSchema, O extends OutputSchema, S extends object = object>(
   definition: Operation<I, O, S>,
@@ -165,6 +180,16 @@ const LOOKING: readonly Need[] = ["metrics", "read", "screen", "audit", "any"];
  */
 export const isReadOnly = ({ scope, changes, acts, uses, http }: Operation): boolean =>
   LOOKING.includes(scope) && !changes && !acts && !uses && http?.public !== "signed";
+
+/** Whether other hosts can be asked for it: over a route that answers with JSON. */
+export const isAskable = ({ http, input }: Operation): boolean =>
+  http !== undefined && !http.public && !http.content && !Object.hasOwn(input.entries, "on");
+
+/** Whether the body of its request is text, not JSON: the field that is the whole of it is a text. */
+export function takesText({ http, input }: Pick<Operation, "http" | "input">): boolean {
+  const entry = http?.body === undefined ? undefined : entryOf(input, http.body);
+  return entry !== undefined && baseOf(entry).type === "string";
+}
 
 /** The longest path that goes on record as it is, in characters. */
 const MAX_PATH = 200;

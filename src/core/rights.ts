@@ -105,12 +105,17 @@ export function maySee(grant: Grant, { maker, created }: Origin): boolean {
 
 /**
  * In whose share of what is limited this counts (`lib/quota.ts`): that of its token; null for the owner of the host, who has none.
- * What the owner's token does with a scope, a desk does for a token of its own: all of that has one share.
+ * What the owner's token does with a scope, a desk does for a token of its own: all of that has one share. Requests without a token
+ * have one too.
  */
-export const shareOf = ({ name, limited }: Grant): string | null => name ?? (limited ? WITH_SCOPE : null);
+export function shareOf(grant: Grant): string | null {
+  if (grant === ANYBODY) return STRANGERS;
+  return grant.name ?? (grant.limited ? WITH_SCOPE : null);
+}
 
-/** No token has this name. */
+/** No token has these names. */
 const WITH_SCOPE = "(of the owner, with a scope)";
+const STRANGERS = "(of nobody)";
 
 /**
  * Refuses what goes on after its run to a run for a token of another host: this host never learns that it was revoked.

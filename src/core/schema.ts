@@ -80,14 +80,85 @@ export function listForObject(schema: v.GenericSchema, value: unknown): Array<st
   if (typeof value !== "object" || value === null) return undefined;
   const base = baseOf(schema) as v.GenericSchema & { item?: v.GenericSchema };
   const isObject = "entries" in base || base.type === "record";
-  if (Array.isArray(value) && isObject) return [];
-  for (const [key, inner] of Object.entries(value)) {
-    const part = base.item ?? ("entries" in base ? entryOf(base as unknown as Entries, key) : undefined);
-    const found = part && listForObject(part, inner);
-    if (found) return [base.item ? Number(key) : key, ...found];
+  if (!Array.isArray(value)) {
+    if (!("entries" in base)) return undefined;
+    return firstOf(Object.entries(value), (key, inner) => {
+      const part = entryOf(base as unknown as Entries, key);
+      return part && listForObject(part, inner);
+    });
+  }
+  if (isObject) return [];
+  const { item } = base;
+  // Looking at each of a hundred thousand texts takes long.
+  if (!item || !mayHoldObject(item)) return undefined;
+  return firstOf(value.entries(), (_, inner) => listForObject(item, inner));
+}
+
+/** The key of the first of `entries` of which something is found, before what is found. */
+function firstOf<K extends string | number>(
+  entries: Iterable<readonly [K, unknown]>,
+  find: (key: K, value: unknown) => Array<string | number> | undefined,
+): Array<string | number> | undefined {
+  for (const [key, value] of entries) {
+    const found = find(key, value);
+    if (found) return [key, ...found];
   }
   return undefined;
 }
+
+function mayHoldObject(schema: v.GenericSchema): boolean {
+  const base = baseOf(schema) as v.GenericSchema & { item?: v.GenericSchema };
+  if (base.item) return mayHoldObject(base.item);
+  return "entries" in base || base.type === "record";
+}
+
+/** A list with too many items, or a record with too many fields. */
+export interface CountExcess {
+  /** The keys that lead to it. */
+  readonly path: readonly string[];
+  readonly count: number;
+  readonly most: number;
+  readonly unit: "items" | "fields";
+}
+
+/**
+ * The first list or record in `value` that has more than `schema` allows. valibot checks all items before it counts them. What is in
+ * the items of a list is not looked at.
+ */
+export function countExcess(schema: v.GenericSchema, value: unknown): CountExcess | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const base = baseOf(schema);
+  const isList = Array.isArray(value);
+  if (isList || base.type === "record") {
+    const most = requirementOf(schema, isList ? "max_length" : "max_entries");
+    const count = most === undefined ? 0 : isList ? value.length : Object.keys(value).length;
+    if (most === undefined || count <= most) return undefined;
+    return { path: [], count, most, unit: isList ? "items" : "fields" };
+  }
+  if (!("entries" in base)) return undefined;
+  for (const [name, part] of Object.entries(base.entries as v.ObjectEntries)) {
+    const inner = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+    const found = countExcess(part as v.GenericSchema, inner);
+    if (found) return { ...found, path: [name, ...found.path] };
+  }
+  return undefined;
+}
+
+/** The number that a check of this type (`max_length`) requires, also behind wrappers and in pipes of pipes; undefined without one. */
+export function requirementOf(schema: v.GenericSchema, type: string): number | undefined {
+  for (const layer of layers(schema)) {
+    const [inner, ...actions] = pipeOf(layer);
+    const action = actions.find((one) => one.type === type);
+    if (typeof action?.requirement === "number") return action.requirement;
+    const nested =
+      inner && pipeOf(inner).length > 0 ? requirementOf(inner as v.GenericSchema, type) : undefined;
+    if (nested !== undefined) return nested;
+  }
+  return undefined;
+}
+
+const pipeOf = (schema: object) =>
+  "pipe" in schema ? (schema.pipe as Array<{ readonly type: string; readonly requirement?: unknown }>) : [];
 
 /** The schema without `optional`, `nullable` and the like: its `type` is `string`, `number`, `array`, `picklist`, … */
 export function baseOf(schema: v.GenericSchema): v.GenericSchema {

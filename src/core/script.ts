@@ -5,8 +5,11 @@
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { badInput, Failure, messageOf, systemCode } from "../lib/errors";
+import { boundOf, excessIn } from "../lib/json-bounds";
 import { faultIn, placesIn, pointerTo, type TextFault, type TextPlace } from "../lib/json-places";
 import { printable } from "../lib/sanitize";
+import { Requester } from "../lib/slots";
+import { nextTurn } from "../lib/turn";
 import { createYamlReader, MAX_YAML, type YamlReader } from "../lib/yaml";
 import { type Offence, sentence, sentences } from "./input";
 
@@ -33,6 +36,12 @@ export function notationOf(path: string): ScriptNotation | undefined {
     : undefined;
 }
 
+/** Who has a script read, and what reads it where it is written in YAML. */
+export interface ScriptReader {
+  readonly yaml: YamlReader;
+  readonly requester: Requester;
+}
+
 /** A script as it was read. */
 export interface Script {
   /** What messages call it: its path, or where it came from. */
@@ -47,12 +56,13 @@ export interface Script {
 /**
  * The script at `path`.
  *
+ * @param reader default: for the owner of the host.
  * @throws a `bad_input` failure when there is no such file, it is not a regular file with the end of a script (also behind a
  *   symbolic link), it is too large, or it is not what its name says in UTF-8. No message quotes the content.
  */
-export async function readScript(path: string, yaml?: YamlReader): Promise<Script> {
+export async function readScript(path: string, reader?: ScriptReader): Promise<Script> {
   const content = await readRegularFile(path);
-  return parseScript(content, path, "path: the file is not in UTF-8", notationOf(path), yaml);
+  return parseScript(content, path, "path: the file is not in UTF-8", notationOf(path), reader);
 }
 
 /**
@@ -67,11 +77,16 @@ export async function parseScript(
   name: string,
   undecodable: string,
   notation: ScriptNotation | "any" = "json",
-  yaml: YamlReader = createYamlReader(),
+  reader?: ScriptReader,
 ): Promise<Script> {
   const text = decode(content, undecodable);
   if (text.trim() === "") throw badInput(`${name}: expected a list of actions but found nothing`);
-  const { parsed, places } = await parse(text, name, notation === "any" ? likely(text) : notation, yaml);
+  const { parsed, places } = await parse(
+    text,
+    name,
+    notation === "any" ? await likely(text) : notation,
+    reader,
+  );
   const wrapped = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
   return wrapped && "auto_control" in parsed
     ? { name, places, actions: parsed.auto_control, root: "/auto_control" }
@@ -79,10 +94,11 @@ export async function parseScript(
 }
 
 /** How a text that comes without a name is written. */
-function likely(text: string): ScriptNotation {
+async function likely(text: string): Promise<ScriptNotation> {
   if (!/^\s*(?:[[{]|\/[/*])/.test(text)) return "yaml";
   // Of two that it is not, the one that it is longer.
-  const [json, json5] = [faultIn(text), text.length <= MAX_JSON5 && faultIn(text, "json5")];
+  const json = await faultIn(text);
+  const json5 = json && text.length <= MAX_JSON5 && (await faultIn(text, "json5"));
   if (!json || json5 === false) return "json";
   return !json5 || json5.line > json.line || (json5.line === json.line && json5.column > json.column)
     ? "json5"
@@ -94,30 +110,40 @@ interface Parsed {
   readonly places: Script["places"];
 }
 
+/** The most values and names of JSON: 1,000 actions need fewer. */
+const MAX_VALUES = 100_000;
+
+/** A text that is parsed in a turn of its own, in characters. */
+const LONG = 64 * 1024;
+
 async function parse(
   text: string,
   name: string,
   notation: ScriptNotation,
-  yaml: YamlReader,
+  { yaml, requester }: ScriptReader = { yaml: createYamlReader(), requester: new Requester(null) },
 ): Promise<Parsed> {
   const [label, most] = LIMITS[notation];
   if (text.length > most) throw badInput(`${name}: expected at most ${most} characters of ${label}`);
   const refused = ({ line, column, expected }: TextFault) =>
     badInput(`${name}:${line}:${column}: not ${label}: expected ${expected}`);
   if (notation === "yaml") {
-    const read = await yaml.read(text);
+    const read = await yaml.read(text, requester);
     if ("fault" in read) throw refused(read.fault);
-    return { parsed: read.value, places: (pointers) => yaml.places(text, pointers) };
+    return { parsed: read.value, places: (pointers) => yaml.places(text, pointers, requester) };
   }
   const places = (pointers: readonly string[]) => placesIn(text, pointers, notation);
   const unknown = { line: 1, column: 1, expected: label };
   // `Bun.JSON5` takes the last of two fields of one name, and numbers that JSON does not have.
-  const fault = notation === "json5" ? faultIn(text, notation) : undefined;
+  const fault = notation === "json5" ? await faultIn(text, notation) : undefined;
   if (fault) throw refused(fault);
+  const excess = notation === "json" ? excessIn(text, MAX_VALUES) : undefined;
+  if (excess === "values") throw badInput(`${name}: expected ${boundOf(excess, MAX_VALUES)}`);
+  if (text.length > LONG) await nextTurn();
   try {
+    if (excess) throw new SyntaxError(excess);
     return { parsed: notation === "json" ? JSON.parse(text) : Bun.JSON5.parse(text), places };
   } catch {
-    throw refused(faultIn(text, notation) ?? unknown);
+    throw refused((await faultIn(text, notation)) ?? unknown);
   }
 }
 

@@ -23,12 +23,8 @@ export interface Socket {
   terminate(): void;
   /** The client has proved who it is: the limit of connections without a token does not count it any longer. */
   accept(): void;
-  /**
-   * The client has not proved who it is: that counts as a refused request, and is on record as one.
-   *
-   * @param isStranger it may be who it says, but nobody knows that one here: it costs less (default: false).
-   */
-  refuse(isStranger?: boolean): void;
+  /** The client has not proved who it is: that is on record as a refused request. */
+  refuse(): void;
 }
 
 /** What becomes of a connection. None of these throws. */

@@ -20,6 +20,17 @@ export function hasReference(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some(hasReference);
 }
 
+/** How many references are in `value`, at most `most`: no more are counted. */
+export function countReferences(value: unknown, most: number): number {
+  if (most <= 0) return 0;
+  let count = 0;
+  if (typeof value === "string") {
+    for (const _ of value.matchAll(REFERENCE)) if (++count >= most) break;
+  } else if (typeof value === "object" && value !== null)
+    for (const inner of Object.values(value)) count += countReferences(inner, most - count);
+  return count;
+}
+
 /**
  * Whether `written` is the one argument of a command that takes a list and nothing else: `["AC_hotkey", ["ctrl", "c"]]`. In
  * `["AC_hotkey", ["${keys}"]]` the variable is the list.

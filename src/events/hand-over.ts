@@ -1,6 +1,6 @@
 /**
  * Sends the events of a process that is no server, such as `svc execute`, to the server on the same `{config_dir}`, which
- * publishes them. `POST /refresh` takes them, from the owner of the host alone.
+ * publishes them.
  */
 import type { Bus } from "./bus";
 
@@ -14,9 +14,8 @@ export interface HandedOver {
 const MAX_EVENTS = 256;
 const MAX_BYTES = 262_144;
 
-/** How soon an event is sent, and how soon where there are many, in milliseconds: each request costs a row of the audit log. */
+/** How soon an event is sent, in milliseconds: those that follow it go with it. */
 const SOON_MS = 200;
-const LATER_MS = 2_000;
 
 export type HandOver = ReturnType<typeof createHandOver>;
 
@@ -28,7 +27,6 @@ export function createHandOver(
   let sent = bus.newest;
   let sending = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let lastSent = Number.NEGATIVE_INFINITY;
 
   /** The events that are not sent yet. Of many steps and changes, only the newest of each type: it has the present state. */
   const waiting = (): HandedOver[] => {
@@ -48,7 +46,6 @@ export function createHandOver(
     timer = undefined;
     const [first = [], ...more] = inBatches(waiting());
     if (!refreshes && first.length === 0) return;
-    lastSent = performance.now();
     await send(first, refreshes);
     for (const batch of more) await send(batch, false);
   };
@@ -57,8 +54,7 @@ export function createHandOver(
     return sending;
   };
   const unlisten = bus.listen(() => {
-    const isBusy = performance.now() - lastSent < LATER_MS;
-    timer ??= setTimeout(() => void flush(false), isBusy ? LATER_MS : SOON_MS);
+    timer ??= setTimeout(() => void flush(false), SOON_MS);
   });
   return {
     /** Sends the events that wait, and makes the server read its files again. Never rejects. */

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import type { EventType } from "../core/events";
 import { field, NO_INPUT, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
+import { PacedAnswer } from "../core/paced";
 import { filterOf } from "./filter";
 import { PLACE } from "./place";
 import type { Streams } from "./stream";
@@ -63,13 +64,17 @@ export const listEvents = operation({
     ),
   }),
   output: v.union([POLLED, v.instance(Response)]),
-  async run(service: Uses, { types, after, wait }, { grant, headers, signal, ended = () => {} }) {
+  async run(service: Uses, { types, after, wait }, { grant, signal, request }) {
     const [streams, known] = await Promise.all([service.eventStreams(), service.eventTypes()]);
     const filter = filterOf(known, types, grant);
     const owner = grant.name;
     if (wait !== undefined) return streams.poll({ filter, owner, after, signal }, wait * 1_000);
-    const request = { filter, owner, after: after ?? headers?.get("last-event-id") ?? undefined, signal };
-    return new Response(streams.open(request, ended), { headers: STREAM_HEADERS });
+    const last = request?.headers?.get("last-event-id") ?? undefined;
+    const stream = streams.open(
+      { filter, owner, after: after ?? last, signal },
+      request?.ended ?? (() => {}),
+    );
+    return new PacedAnswer(stream, { headers: STREAM_HEADERS });
   },
 });
 

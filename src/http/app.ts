@@ -1,22 +1,14 @@
 /**
  * The HTTP app: the table's routes, and the steps that a request passes on its way, from top to bottom.
  */
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import type { Operation } from "../core/operation";
 import { messageOf } from "../lib/errors";
 import { type CallParts, call } from "./call";
 import { type ClientResolver, identifyClient } from "./client-address";
 import { type Connections, keepConnection } from "./connections";
-import {
-  type Answer,
-  type Asked,
-  chain,
-  Exchange,
-  type Handler,
-  type LinkEntry,
-  type Listener,
-} from "./exchange";
+import { type Answer, chain, Exchange, type Handler, type LinkEntry, type Listener } from "./exchange";
 import { type Gate, passGate, passSigned, passUnknown } from "./gate";
 import { createHoldBack } from "./hold-back";
 import { checkHost } from "./host-header";
@@ -51,8 +43,8 @@ export interface AppParts extends CallParts {
 /** What Bun.serve hands along with a request; `link` for one that came over the link to the desk. */
 export type Bindings = { readonly server: Listener; readonly link?: LinkEntry };
 
-/** The app over the operations of the table that have an HTTP route: what answers a request, and its routes. */
-export function createApp(parts: AppParts) {
+/** The app over the operations of the table that have an HTTP route. Its `fetch` never throws. */
+export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   const { clients, connections, audit, answersTo, gate, metrics, uses, log } = parts;
 
   const noted = [completeHead, measure(metrics), identifyClient(clients), record(audit, createHoldBack())];
@@ -68,9 +60,9 @@ export function createApp(parts: AppParts) {
     log.error(`request failed: ${messageOf(error)}`, error);
     return errorResponse(500, "internal error");
   };
-  const answer = (asked: Asked, { server, link }: Bindings, target: Route): Answer => {
+  const answer = ({ req, env: { server, link } }: Context<{ Bindings: Bindings }>, target: Route): Answer => {
     try {
-      const answered = entries[target.entry](new Exchange(asked, server, target, link));
+      const answered = entries[target.entry](new Exchange(req, server, target, link));
       return answered instanceof Promise ? answered.catch(failed) : answered;
     } catch (error) {
       return failed(error);
@@ -78,37 +70,16 @@ export function createApp(parts: AppParts) {
   };
 
   const app = new Hono<{ Bindings: Bindings }>({ getPath: pathOf });
-  const exact = { GET: new Map<string, Route>(), POST: new Map<string, Route>() };
   const routed = parts.operations.filter((one): one is RoutedOperation => one.http !== undefined);
   for (const operation of routed) {
     const { http, scope } = operation;
     const target = routeOf(http, chain([checkScope(scope)], call(operation, parts)));
-    app.on(http.method, honoPath(http), (c) => answer(c.req, c.env, target));
-    if (!http.path.includes("{")) exact[http.method].set(http.path, target);
+    app.on(http.method, honoPath(http), (c) => answer(c, target));
   }
   const unrouted = createUnrouted(routed);
-  app.notFound((c) => answer(c.req, c.env, unrouted(c.req.path)));
+  app.notFound((c) => answer(c, unrouted(c.req.path)));
   app.onError(failed);
-  return {
-    routes: app.routes,
-    /** Hono finds the routes that have parameters, and those of paths and methods that are written in another way. */
-    fetch(request: Request, env: Bindings): Answer {
-      const { method, url } = request;
-      const path = sentPath(url);
-      const target = method === "GET" || method === "POST" ? exact[method].get(path) : undefined;
-      if (!target) return app.fetch(request, env);
-      return answer({ raw: request, method, url, path, param: noParameters }, env, target);
-    },
-  };
-}
-
-const noParameters = () => ({});
-
-/** The path of an address as it was sent, without its query. */
-function sentPath(url: string): string {
-  const from = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf(":") + 4);
-  const end = url.indexOf("?", from);
-  return end === -1 ? url.slice(from) : url.slice(from, end);
+  return app;
 }
 
 /** The path of a request; without a `Host` (HTTP/1.0), Bun's address of it has no host either. */

@@ -119,14 +119,19 @@ function createFile(source: Source, rewrite: () => Promise<(text: string) => str
   };
 }
 
-/** Puts `digest` into quoted names of files: `"./dom.js"` in a script, `"dashboard/dom.js"` anywhere. */
+/**
+ * Puts `digest` into quoted names of files: `"./dom.js"` or `"../desk/plan.js"` in a script, `"dashboard/dom.js"` anywhere. The folders
+ * of the source tree are not part of a request: each name is that of one file.
+ */
 function createRewriter(path: string, names: readonly string[], digest: string): (text: string) => string {
   const known = new Set(names);
-  const quoted = new RegExp(`(["'])(\\./|${path}/)([A-Za-z0-9_][A-Za-z0-9._-]*)\\1`, "g");
+  const quoted = new RegExp(`(["'])(\\.\\.?/(?:[a-z]+/)?|${path}/)([A-Za-z0-9_][A-Za-z0-9._-]*)\\1`, "g");
   return (text) =>
-    text.replaceAll(quoted, (whole: string, quote: string, folder: string, name: string) =>
-      known.has(name) ? `${quote}${folder}${name.replace(/(\.[^.]*)$/, `.${digest}$1`)}${quote}` : whole,
-    );
+    text.replaceAll(quoted, (whole: string, quote: string, folder: string, name: string) => {
+      if (!known.has(name)) return whole;
+      const above = folder.startsWith(".") ? "./" : folder;
+      return `${quote}${above}${name.replace(/(\.[^.]*)$/, `.${digest}$1`)}${quote}`;
+    });
 }
 
 /** The first of {@link ENCODINGS} that the client accepts; undefined sends the file as it is. */

@@ -3,14 +3,19 @@
  */
 import { deadline } from "../lib/deadline";
 import { badInput, Failure, slowClient, tooLarge } from "../lib/errors";
+import { parseBoundedJson } from "../lib/json-bounds";
+import { nextTurn } from "../lib/turn";
 
 /** How long a whole body may take, in milliseconds: a client that drips is cut off. */
 export const BODY_DEADLINE_MS = 10_000;
 
+/** A body whose value is used in a turn of its own, in bytes. */
+const LARGE_BODY = 64 * 1024;
+
 /**
  * The JSON value in the body; `{}` for an empty one.
  *
- * @throws `too_large`; `slow_client`; `bad_input` when it ends early or is not JSON in UTF-8.
+ * @throws `too_large`; `slow_client`; `bad_input` when it ends early, is not JSON in UTF-8, or exceeds the bounds of `json-bounds.ts`.
  */
 export async function readJson(
   request: Request,
@@ -20,9 +25,12 @@ export async function readJson(
   const bytes = await readBytes(request, maxBytes, deadlineMs);
   if (bytes.length === 0) return {};
   try {
-    return JSON.parse(textOf(bytes));
-  } catch {
-    throw badInput("body: expected JSON in UTF-8");
+    const value = parseBoundedJson(bytes, "body", maxBytes);
+    // What is large takes long to check too.
+    if (bytes.length > LARGE_BODY) await nextTurn();
+    return value;
+  } catch (error) {
+    throw error instanceof Failure ? error : badInput("body: expected JSON in UTF-8");
   }
 }
 

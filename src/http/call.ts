@@ -2,9 +2,10 @@
  * The call of an operation: its input from the request, its answer or failure as a response.
  */
 import { callOperation } from "../core/call";
-import type { Caller } from "../core/caller";
+import type { Caller, RequestContext } from "../core/caller";
 import { parseInput } from "../core/input";
-import type { HttpRoute } from "../core/operation";
+import { type HttpRoute, takesText } from "../core/operation";
+import { PacedAnswer } from "../core/paced";
 import { ANYBODY } from "../core/rights";
 import { SocketAnswer } from "../core/socket";
 import { fromQuery } from "../core/text";
@@ -13,11 +14,11 @@ import type { Log } from "../lib/log";
 import { readJson, readText } from "./body";
 import type { Connections } from "./connections";
 import { type Answer, after, type Exchange, type Handler } from "./exchange";
-import { FALSE_PROOF, type Gate, passAgain } from "./gate";
+import { type Gate, passAgain } from "./gate";
 import type { OpenAnswers } from "./open-answers";
 import { type Keeper, keyIn, type Repeats, takesIdempotencyKey } from "./repeats";
 import { entryOf, type RequestAudit } from "./request-audit";
-import { accepted, content, errorResponse, failureResponse } from "./responses";
+import { accepted, content, errorResponse, failureResponse, isEventStream } from "./responses";
 import type { RoutedOperation } from "./route";
 import type { OpenSockets } from "./sockets";
 import type { Reader, Unread } from "./unread";
@@ -39,7 +40,7 @@ export interface CallParts {
   readonly untilRevoked: (token: string) => AbortSignal;
   readonly unread: Unread;
   readonly openAnswers: OpenAnswers;
-  readonly gate: Pick<Gate, "now" | "unproved">;
+  readonly gate: Pick<Gate, "now">;
   readonly sockets: OpenSockets;
   readonly connections: Pick<Connections, "accept">;
   readonly audit: Pick<RequestAudit, "refused">;
@@ -51,122 +52,23 @@ export interface CallParts {
 export type RunOne = (command: string, input: unknown, caller: Caller) => Promise<unknown>;
 
 /** Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
-export function call(
-  operation: RoutedOperation,
-  {
-    service,
-    maxBodyBytes,
-    log,
-    stopping,
-    untilRevoked,
-    unread,
-    openAnswers,
-    gate,
-    sockets,
-    connections,
-    audit,
-    runOne,
-    repeats,
-  }: CallParts,
-): Handler {
-  const { long, settled } = operation.http;
+export function call(operation: RoutedOperation, parts: CallParts): Handler {
+  const { service, maxBodyBytes, unread, gate, runOne, repeats } = parts;
+  const { long, stream, public: entry } = operation.http;
   const takesKey = takesIdempotencyKey(operation);
-  const isSigned = operation.http.public === "signed";
-  const inputOf = createReader(operation, isSigned ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes);
-  const textOnce = createTextOnce();
-  const respond = (result: unknown, reader: Reader, keeper?: Keeper) => {
-    if (result instanceof Response) {
-      if (!operation.http.line || result.status !== 200) return content(result);
-      return content(unread.follow(keeper?.lines(result) ?? result, reader));
-    }
-    const text = settled ? textOnce(result) : JSON.stringify(result);
-    keeper?.text(text);
-    return unread.respond(text, reader, {
-      isRead: !operation.changes,
-      brief: operation.brief && (() => JSON.stringify(operation.brief?.(result))),
-    });
-  };
-  const fail = (thrown: unknown) => {
-    const failure = failureOf(thrown);
-    if (failure === undefined) {
-      log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
-      return errorResponse(500, "internal error");
-    }
-    // A client that has gone is no fault of this host.
-    if (failure !== thrown && failure.code !== "cancelled")
-      log.error(`${operation.name}: ${messageOf(thrown)}`);
-    return failureResponse(failure);
-  };
-
-  const staysOpen = operation.http.stream !== undefined;
-
-  /** The connection that a request becomes. One with a token ends with it. */
-  const upgrade = (exchange: Exchange, answer: SocketAnswer) => {
-    const { client, peer } = exchange;
-    const grant = answer.grant ?? exchange.grant;
-    // It may have ended since it was looked at.
-    if (answer.grant?.sha256 !== undefined && !gate.now(answer.grant.sha256))
-      return errorResponse(403, "the token of this has ended");
-    const key = client?.key ?? "unknown";
-    // Kept as long as the connection: not the whole exchange.
-    const entry = entryOf(exchange);
-    const open = grant === null ? undefined : openAnswers.open(grant, true);
-    return sockets.upgrade(exchange, answer, operation.http.socket ?? "", {
-      signal: open?.signal,
-      ended: () => open?.ended(),
-      accept: () => connections.accept(peer),
-      refuse(isStranger) {
-        gate.unproved(key, performance.now(), isStranger ? 1 : FALSE_PROOF);
-        void audit.refused(entry, "failed:403");
-      },
-    });
-  };
-
-  const callerOf = (
-    { request, server, client, grant, announce, rowsOf, relay, link }: Exchange,
-    goesOn: boolean,
-  ): Caller => {
-    let open: ReturnType<OpenAnswers["open"]> | undefined;
-    let signal: AbortSignal | undefined;
-    return {
-      kind: link ? "link" : "rest",
-      client: client?.address ?? null,
-      clientKey: client?.key,
-      grant: grant ?? ANYBODY,
-      headers: request.raw.headers,
-      get signal() {
-        // Most calls are over before anybody can go: they make no signal.
-        if (signal) return signal;
-        if (staysOpen && grant !== null) open = openAnswers.open(grant);
-        signal = AbortSignal.any([
-          stopping,
-          ...(goesOn ? [] : [request.raw.signal]),
-          ...(grant?.name == null ? [] : [untilRevoked(grant.name)]),
-          ...(open === undefined ? [] : [open.signal]),
-        ]);
-        return signal;
-      },
-      lasting: () => AbortSignal.any([stopping, ...(grant?.name == null ? [] : [untilRevoked(grant.name)])]),
-      untilTokenEnds: grant === null ? undefined : () => openAnswers.open(grant, true),
-      get gone() {
-        return request.raw.signal;
-      },
-      announce,
-      rowsOf,
-      relay: relay ?? undefined,
-      ended: staysOpen
-        ? () => {
-            open?.ended();
-            server.timeout(request.raw, IDLE_TIMEOUT_S);
-          }
-        : undefined,
-    };
-  };
+  const inputOf = createReader(
+    operation,
+    entry === "signed" ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes,
+  );
+  const staysOpen = stream !== undefined;
+  const { respond, fail } = createResponder(operation, parts);
+  const callerOf = createCallers(staysOpen, parts);
+  const upgrade = createUpgrade(operation.http.socket ?? "", parts);
 
   /** Starts a run, whose end nobody waits for. What goes wrong before it begins is the answer. */
-  const start = async (input: unknown, { gone: _, ...others }: Caller) => {
+  const start = async (input: unknown, asking: Caller) => {
     const { promise: begun, resolve } = Promise.withResolvers<string>();
-    const caller = { ...others, begun: resolve };
+    const caller = { ...asking, begun: resolve };
     parseInput(operation.input, input);
     const ended =
       long === "run" || long === undefined
@@ -178,7 +80,7 @@ export function call(
   const perform = (exchange: Exchange, reader: Reader, input: unknown, keeper?: Keeper): Answer => {
     const { request, server } = exchange;
     const isStart = long !== undefined && asksToStart(request.url);
-    const caller = callerOf(exchange, isStart || operation.changes !== undefined);
+    const caller = callerOf(exchange, !isStart, isStart || operation.changes !== undefined);
     const result = isStart ? start(input, caller) : callOperation(service, operation, input, caller);
     if (result instanceof SocketAnswer) return upgrade(exchange, result);
     if (!(result instanceof Promise)) return respond(result, reader, keeper);
@@ -194,7 +96,7 @@ export function call(
       .finally(() => {
         if (isOpen) return;
         server.timeout(request.raw, IDLE_TIMEOUT_S);
-        caller.ended?.();
+        if (staysOpen) caller.request?.ended?.();
       });
   };
   const performOnce = (exchange: Exchange, reader: Reader, input: unknown): Answer => {
@@ -202,7 +104,9 @@ export function call(
     const key = takesKey ? keyIn(raw.headers.get("idempotency-key")) : undefined;
     if (key === undefined) return perform(exchange, reader, input);
     // The same body with another query is another request.
-    const asked = { name: operation.name, key, request: [QUERY.exec(url)?.[1] ?? "", input] };
+    const request = [QUERY.exec(url)?.[1] ?? "", input];
+    const counted = (answer: Response) => unread.whole(answer, reader, false);
+    const asked = { name: operation.name, key, request, counted };
     return repeats.once(exchange, asked, async (keeper) => {
       try {
         return await perform(exchange, reader, input, keeper);
@@ -229,6 +133,118 @@ export function call(
     } catch (thrown) {
       return fail(thrown);
     }
+  };
+}
+
+/** Makes responses of what an operation returns or throws. */
+function createResponder(operation: RoutedOperation, { unread, log }: Pick<CallParts, "unread" | "log">) {
+  const { settled, line } = operation.http;
+  const textOnce = createTextOnce();
+  /** A file of a page, whose bytes all its readers share. */
+  const isForAll = operation.http.public === true;
+  const respond = (result: unknown, reader: Reader, keeper?: Keeper) => {
+    if (result instanceof Response) {
+      if (result instanceof PacedAnswer || isForAll) return content(result);
+      if (line && result.status === 200)
+        return content(unread.follow(keeper?.lines(result) ?? result, reader));
+      if (isEventStream(result)) return content(unread.follow(result, reader));
+      return unread.whole(content(result), reader, !operation.changes);
+    }
+    const text = settled ? textOnce(result) : JSON.stringify(result);
+    keeper?.text(text);
+    return unread.respond(text, reader, {
+      isRead: !operation.changes,
+      brief: operation.brief && (() => JSON.stringify(operation.brief?.(result))),
+    });
+  };
+  const fail = (thrown: unknown) => {
+    const failure = failureOf(thrown);
+    if (failure === undefined) {
+      log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
+      return errorResponse(500, "internal error");
+    }
+    // A client that has gone is no fault of this host.
+    if (failure !== thrown && failure.code !== "cancelled")
+      log.error(`${operation.name}: ${messageOf(thrown)}`);
+    return failureResponse(failure);
+  };
+  return { respond, fail };
+}
+
+/** Makes the connection that a request becomes. One with a token ends with it. */
+function createUpgrade(
+  protocol: string,
+  { gate, openAnswers, sockets, connections, audit }: CallParts,
+): (exchange: Exchange, answer: SocketAnswer) => Response {
+  return (exchange, answer) => {
+    const { peer } = exchange;
+    const grant = answer.grant ?? exchange.grant;
+    // It may have ended since it was looked at.
+    if (answer.grant?.sha256 !== undefined && !gate.now(answer.grant.sha256))
+      return errorResponse(403, "the token of this has ended");
+    // Kept as long as the connection: not the whole exchange.
+    const entry = entryOf(exchange);
+    const open = grant === null ? undefined : openAnswers.open(grant, true);
+    return sockets.upgrade(exchange, answer, protocol, {
+      signal: open?.signal,
+      ended: () => open?.ended(),
+      accept: () => connections.accept(peer),
+      refuse: () => void audit.refused(entry, "failed:403"),
+    });
+  };
+}
+
+/** Makes the callers of an operation. @param staysOpen whether its answer may stay open. */
+function createCallers(
+  staysOpen: boolean,
+  { stopping, untilRevoked, openAnswers }: Pick<CallParts, "stopping" | "untilRevoked" | "openAnswers">,
+) {
+  /** @param isAwaited whether its client waits for the end. @param goesOn whether it goes on when its client has gone. */
+  return (exchange: Exchange, isAwaited: boolean, goesOn: boolean): Caller => {
+    const { request, server, client, grant, announce, link } = exchange;
+    let open: ReturnType<OpenAnswers["open"]> | undefined;
+    let signal: AbortSignal | undefined;
+    let context: RequestContext | undefined;
+    const contextOf = (): RequestContext => ({
+      clientKey: client?.key,
+      headers: request.raw.headers,
+      get gone() {
+        return isAwaited ? request.raw.signal : undefined;
+      },
+      ended: staysOpen
+        ? () => {
+            open?.ended();
+            server.timeout(request.raw, IDLE_TIMEOUT_S);
+          }
+        : undefined,
+      lasting: () => AbortSignal.any([stopping, ...(grant?.name == null ? [] : [untilRevoked(grant.name)])]),
+      untilTokenEnds: grant === null ? undefined : () => openAnswers.open(grant, true),
+      rowsOf: exchange.rowsOf,
+      relay: exchange.relay ?? undefined,
+    });
+    return {
+      kind: link ? "link" : "rest",
+      lasts: true,
+      client: client?.address ?? null,
+      grant: grant ?? ANYBODY,
+      get request() {
+        context ??= contextOf();
+        return context;
+      },
+      get signal() {
+        // Most calls are over before anybody can go: they make no signal.
+        if (signal) return signal;
+        if (staysOpen && grant !== null) open = openAnswers.open(grant);
+        signal = AbortSignal.any([
+          stopping,
+          ...(goesOn ? [] : [request.raw.signal]),
+          ...(grant?.name == null ? [] : [untilRevoked(grant.name)]),
+          ...(open === undefined ? [] : [open.signal]),
+        ]);
+        return signal;
+      },
+      announce,
+    };
   };
 }
 
@@ -261,7 +277,8 @@ function queryIn(url: string, { long }: HttpRoute): URLSearchParams {
 const QUERY = /^[^?#]*\?([^#]*)/;
 
 /** Reads the input of an operation: from the query of a GET, the body of a POST, and the parameters of the path. */
-function createReader({ http, input }: RoutedOperation, maxBytes: number): (exchange: Exchange) => unknown {
+function createReader(operation: RoutedOperation, maxBytes: number): (exchange: Exchange) => unknown {
+  const { http, input } = operation;
   const { method, path, body } = http;
   const inPath = path.includes("{");
   if (method === "POST" && body === undefined) {
@@ -280,7 +297,7 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
   // Links to a page may carry any query, and load balancers add one to what they ask; neither means anything here.
   const queryOf = ({ request: { url } }: Exchange) =>
     url.includes("?") && readsQuery ? fromQuery(input, queryIn(url, http)) : {};
-  const readBody = http.text ? readText : readJson;
+  const readBody = takesText(operation) ? readText : readJson;
   if (body !== undefined) {
     return async (exchange) => {
       const query = queryOf(exchange);

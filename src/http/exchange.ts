@@ -1,7 +1,8 @@
 /**
  * A request on its way to its answer. It passes steps, each one concern in a file of its own; `app.ts` has their order.
  */
-import type { Caller, Relay } from "../core/caller";
+import type { HonoRequest } from "hono";
+import type { Caller, Relay, RequestContext } from "../core/caller";
 import type { Grant } from "../core/rights";
 import type { Client } from "./client-address";
 import type { Refusal } from "./gate";
@@ -36,17 +37,6 @@ export interface LinkEntry {
   grant(): Grant | undefined;
 }
 
-/** What is asked for: as Hono has it, or the same for a path without parameters. */
-export interface Asked {
-  readonly raw: Request;
-  readonly method: string;
-  readonly url: string;
-  /** Decoded, without its query. */
-  readonly path: string;
-  /** The parameters in the path. */
-  param(): Record<string, string>;
-}
-
 const noRecord = async () => {};
 const NO_ROWS = { announce: noRecord, ended: noRecord };
 
@@ -71,10 +61,10 @@ export class Exchange {
   /** Who makes the call that it carries, by its own word; null for what is no such call. That has rows of its own. */
   agent: string | null = null;
   /** The rows of such a call. */
-  rowsOf: NonNullable<Caller["rowsOf"]> = () => NO_ROWS;
+  rowsOf: NonNullable<RequestContext["rowsOf"]> = () => NO_ROWS;
 
   constructor(
-    readonly request: Asked,
+    readonly request: HonoRequest,
     readonly server: Listener,
     readonly route: Route,
     /** Set where it came over the link to the desk. */

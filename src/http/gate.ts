@@ -93,31 +93,25 @@ export const passUnknown =
     return limit ? tooManyResponse(limit) : next(exchange);
   };
 
-/** Lets requests pass that prove who sends them; a client whose requests are refused has the limit of refused requests. */
+/**
+ * Lets requests pass that prove who sends them, whatever else came from their client: a page in a browser can use up any limit of its
+ * address. Only what proves nothing is limited, once it has failed.
+ */
 export const passSigned =
   (gate: Gate): Step =>
   (next) =>
   (exchange) => {
     const key = exchange.client?.key ?? "unknown";
-    const { isSocket } = exchange.route;
-    const limit = isSocket
-      ? gate.unproved(key, exchange.started, 0)
-      : (gate.refuse(key, exchange.started, 0) ?? gate.collide(key, exchange.started, 0));
-    if (limit) {
+    return after(next(exchange), (response) => {
+      const { ok, status } = response;
+      if (ok || status === 101) return response;
+      exchange.refusal = `failed:${status}`;
+      if (status === 429) return response;
+      // Neither is a guess: who has what the request needs to know comes too late, or too often.
+      const limit = status === 409 ? gate.collide(key, exchange.started) : gate.refuse(key, exchange.started);
+      if (!limit) return response;
       exchange.refusal = limit.kind;
       return tooManyResponse(limit);
-    }
-    return after(next(exchange), (response) => {
-      if (response.ok || response.status === 101) return response;
-      exchange.refusal = `failed:${response.status}`;
-      if (isSocket) {
-        gate.unproved(key, exchange.started, FALSE_PROOF);
-        return response;
-      }
-      // Neither is a guess: who has what the request needs to know comes too late, or too often.
-      if (response.status === 409) gate.collide(key, exchange.started);
-      else if (response.status !== 429) gate.refuse(key, exchange.started);
-      return response;
     });
   };
 
@@ -156,15 +150,6 @@ interface Limited {
  */
 const CONFLICTS: Rate = { ratePerMinute: 1_200, burst: 2_400 };
 
-/**
- * WebSockets of one client that did not prove who it is. Hosts in their thousands are behind one address, all of them dial a hub that
- * has started again, and some have left it: those that prove who they are cost nothing, and a stranger costs one.
- */
-const PROOFS: Rate = { ratePerMinute: 6_000, burst: 12_000 };
-
-/** What one costs that proves something false, or nothing. */
-export const FALSE_PROOF = 20;
-
 export type Gate = ReturnType<typeof createGate>;
 
 /**
@@ -181,7 +166,6 @@ export function createGate(
   const spendRelay = createBuckets(options);
   const spendRefusal = createBuckets(options);
   const spendConflict = createBuckets(options.ratePerMinute === 0 ? options : CONFLICTS);
-  const spendProof = createBuckets(options.ratePerMinute === 0 ? options : PROOFS);
   /**
    * A bucket for each token of a client: one that allows less must not use up the requests of another. Routine requests, which come
    * again and again, have one of their own.
@@ -257,24 +241,14 @@ export function createGate(
       const grant = anyToken(Buffer.from(sha256, "hex"), true);
       return grant && seen(grant);
     },
-    /**
-     * Counts a request that is refused whatever its token.
-     *
-     * @param cost 0 only asks.
-     * @returns undefined within the limit.
-     */
-    refuse(client: string, now: number, cost: 0 | 1 = 1): Limited | undefined {
-      const wait = spendRefusal(client, now, cost);
-      return wait === 0 ? undefined : limited("rate_limited", wait, false);
-    },
-    /** Counts a WebSocket that did not prove who it is: {@link PROOFS}. Else as `refuse`. */
-    unproved(client: string, now: number, cost: number): Limited | undefined {
-      const wait = spendProof(client, now, cost);
+    /** Counts a request that is refused whatever its token. @returns undefined within the limit. */
+    refuse(client: string, now: number): Limited | undefined {
+      const wait = spendRefusal(client, now);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
     /** Counts a request that came too late: {@link CONFLICTS}. Else as `refuse`. */
-    collide(client: string, now: number, cost: 0 | 1 = 1): Limited | undefined {
-      const wait = spendConflict(client, now, cost);
+    collide(client: string, now: number): Limited | undefined {
+      const wait = spendConflict(client, now);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
   };

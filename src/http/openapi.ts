@@ -2,7 +2,7 @@
  * The API document: OpenAPI 3.1, a function of the table and the server's URL.
  */
 import { jsonSchema } from "../core/json-schema";
-import type { HttpRoute, Operation } from "../core/operation";
+import { type HttpRoute, type Operation, takesText } from "../core/operation";
 import { version } from "../version";
 import { takesIdempotencyKey } from "./repeats";
 
@@ -109,7 +109,7 @@ const ACCEPTED = {
 };
 
 /** The parameters and the body that carry the fields of an input, with the example of the table: else a page makes one up. */
-function request(operation: Operation, { method, path, body, text, long }: HttpRoute): JsonObject {
+function request(operation: Operation, { method, path, body, long }: HttpRoute): JsonObject {
   const { input, example = {} } = operation;
   const whole = jsonSchema(input, "input") as {
     properties?: Record<string, JsonObject>;
@@ -141,7 +141,7 @@ function request(operation: Operation, { method, path, body, text, long }: HttpR
   if (takesIdempotencyKey(operation)) parameters.push(KEY);
   const requestBody = {
     required: needed,
-    content: { [text ? "text/plain" : "application/json"]: { schema, ...shown } },
+    content: { [takesText(operation) ? "text/plain" : "application/json"]: { schema, ...shown } },
   };
   return { ...(parameters.length > 0 && { parameters }), ...(method === "POST" && { requestBody }) };
 }

@@ -1,12 +1,11 @@
-import { hostname, networkInterfaces } from "node:os";
+import { hostname } from "node:os";
 import * as v from "valibot";
 import { type Caller, isRemote } from "../core/caller";
 import { field, NO_INPUT, secret } from "../core/fields";
-import { type Operation, operation } from "../core/operation";
+import { operation } from "../core/operation";
 import { LINK_SUMMARY, REQUEST_TOTALS, SESSIONS } from "../core/records";
 import { allows } from "../core/rights";
-import { forbidden, unavailable } from "../lib/errors";
-import { isLoopback } from "../lib/loopback";
+import { unavailable } from "../lib/errors";
 import { commit, version } from "../version";
 import type { PageAssets } from "./assets";
 import { SERVER_OPTIONS } from "./options";
@@ -15,12 +14,6 @@ import type { RestControl } from "./server";
 interface Uses {
   rest(): Promise<RestControl>;
 }
-
-/** Whether an address is one of this machine. */
-const isOwnAddress = (address: string | null) =>
-  address !== null &&
-  (isLoopback(address) ||
-    Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === address)));
 
 const STATUS = v.object({
   running: v.boolean(),
@@ -141,28 +134,24 @@ const HANDED_OVER = v.strictObject({
 
 type HandedOver = v.InferOutput<typeof HANDED_OVER>;
 
-/** Called on the local server by `svc` after it has changed a file that the server uses. */
+const BY_SVC = "a process of the same user asks for it, after a change that a running server must use";
+
+/** What a process beside the server asks for, over the socket of its owner alone. */
 export const refresh = operation({
   name: "server.refresh",
   summary:
     "Make the server reload its tokens and jobs, and publish what happened in another process of its host",
   scope: "admin",
-  http: { method: "POST", path: "/refresh" },
-  leftOut: {
-    cli: "svc calls it after each change that a running server must use",
-    script: "a script that changes something changes it in the server itself",
-  },
+  answeredBy: "server",
+  leftOut: { http: BY_SVC, cli: BY_SVC, script: BY_SVC },
   input: v.strictObject({
     events: field(
       v.optional(v.pipe(v.array(HANDED_OVER), v.maxLength(1_000)), []),
-      "What happened, oldest first; only with the host's own token, from the host itself",
+      "What happened, oldest first",
     ),
   }),
   output: v.object({ refreshed: v.literal(true) }),
-  async run(service: { refresh(events: HandedOver[]): Promise<void> }, { events }, caller) {
-    const isOwner = caller.grant.name === null && isOwnAddress(caller.client);
-    if (events.length > 0 && isRemote(caller) && !isOwner)
-      throw forbidden("events are taken from the owner of the host, on the host itself");
+  async run(service: { refresh(events: HandedOver[]): Promise<void> }, { events }) {
     await service.refresh(events);
     return { refreshed: true as const };
   },
@@ -183,7 +172,7 @@ const operationsOf = (page: Page, path: `/${string}`, what: string) => [
     leftOut: forBrowsers,
     input: NO_INPUT,
     output: v.instance(Response),
-    run: async (service: PageUses, _input, caller) => (await service[page]()).page(caller.headers),
+    run: async (service: PageUses, _input, caller) => (await service[page]()).page(caller.request?.headers),
   }),
   operation({
     name: `${page}.asset`,
@@ -193,7 +182,8 @@ const operationsOf = (page: Page, path: `/${string}`, what: string) => [
     leftOut: forBrowsers,
     input: v.strictObject({ asset: field(v.string(), "Name of the file") }),
     output: v.instance(Response),
-    run: async (service: PageUses, { asset }, caller) => (await service[page]()).asset(asset, caller.headers),
+    run: async (service: PageUses, { asset }, caller) =>
+      (await service[page]()).asset(asset, caller.request?.headers),
   }),
 ];
 
@@ -204,8 +194,7 @@ const pageOperations = [
 
 /** What the API document describes. */
 interface Described {
-  operations(): Promise<readonly Operation[]>;
-  eventSchemas(): Promise<Readonly<Record<string, Record<string, unknown>>>>;
+  apiDocument(url: string): Promise<Record<string, unknown>>;
 }
 
 export const operations = [
@@ -214,15 +203,13 @@ export const operations = [
     name: "openapi",
     summary: "Describe the REST API as OpenAPI 3.1",
     scope: "read",
-    http: { method: "GET", path: "/openapi.json" },
+    http: { method: "GET", path: "/openapi.json", settled: true },
     leftOut: { script: "the document describes the HTTP API" },
     answeredBy: "server or here",
     input: NO_INPUT,
     output: v.record(v.string(), v.unknown()),
     async run(service: Uses & Described) {
-      const { openApiDocument } = await import("./openapi");
-      const url = (await service.rest()).server?.url ?? "/";
-      return openApiDocument(await service.operations(), url, await service.eventSchemas());
+      return service.apiDocument((await service.rest()).server?.url ?? "/");
     },
   }),
   operation({

@@ -9,7 +9,6 @@ import { once } from "../lib/once";
 import type { Answer, Exchange } from "./exchange";
 import type { Ending, FirstAnswers, Found } from "./idempotency";
 import { errorResponse } from "./responses";
-import { LARGE_BYTES } from "./unread";
 
 /** How long a key is, in characters. What seals an answer must not be guessed: a UUID has 36. */
 const MIN_KEY = 16;
@@ -35,8 +34,8 @@ export function keyIn(header: string | null): string | undefined {
 
 export type Repeats = ReturnType<typeof createRepeats>;
 
-/** The largest answer that is kept: a larger one is sent in pieces and counts while it waits for its reader (`unread.ts`). */
-const MAX_ANSWER_BYTES = LARGE_BYTES - 1;
+/** The largest answer that is kept. */
+const MAX_ANSWER_BYTES = 1_048_575;
 
 /** @param path says where the file of the answers is. The first request with a key makes it. */
 export function createRepeats(path: () => string, log: Log) {
@@ -59,15 +58,26 @@ export function createRepeats(path: () => string, log: Log) {
      * The answer of `work`, or the first one to the same request.
      *
      * @param request what is asked for, without the key.
+     * @param counted counts an answer that is sent again, until its client has read it.
      * @param work never throws. It hands over what may be large; other answers are kept as they are.
      */
     async once(
       exchange: Exchange,
-      { name, key, request }: { readonly name: string; readonly key: string; readonly request: unknown },
+      {
+        name,
+        key,
+        request,
+        counted = (answer) => answer,
+      }: {
+        readonly name: string;
+        readonly key: string;
+        readonly request: unknown;
+        readonly counted?: (answer: Response) => Answer;
+      },
       work: (keeper: Keeper) => Answer,
     ): Promise<Response> {
       const found = await begin(exchange, key, JSON.stringify([name, request]));
-      if (found.kind !== "new") return repeated(found, exchange, name);
+      if (found.kind !== "new") return counted(await repeated(found, exchange, name));
       let isKept = false;
       let hasEnded = false;
       const keep: Keep = (answer) => {

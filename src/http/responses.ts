@@ -1,7 +1,8 @@
 /**
  * Responses: the headers that all of them have, and the response to a failure.
  */
-import { type Failure, HTTP_STATUS } from "../lib/errors";
+import { type Failure, HTTP_STATUS, short } from "../lib/errors";
+import { sizeWithin } from "../lib/json-size";
 import { after, type Step } from "./exchange";
 
 /** No browser guesses a type; no cache keeps an answer that needed a token. A response takes a copy, which costs half of making them. */
@@ -36,15 +37,45 @@ export function content(response: Response): Response {
 /** What stays open until its client or its token goes. */
 export const EVENT_STREAM = "text/event-stream";
 
-/** `{"error": text}`. */
-export const errorResponse = (status: number, error: string, headers?: Record<string, string>) =>
-  json({ error }, status, headers);
+/** The most of each field beside the message of a failure, in bytes of its JSON: a list keeps its first values. */
+const MAX_FIELD = { bytes: 16_384, depth: 64 };
+
+export const isEventStream = ({ headers }: Response): boolean =>
+  headers.get("content-type")?.startsWith(EVENT_STREAM) === true;
+
+/** `{"error": text}`, and the fields of `more`, all of them short. */
+export const errorResponse = (
+  status: number,
+  error: string,
+  headers?: Record<string, string>,
+  more: Failure["more"] = {},
+) => json({ error: short(error), ...shortFields(more) }, status, headers);
+
+/** `fields` without what is too large; of a list, the first values that are not. */
+function shortFields(fields: Failure["more"]): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (sizeWithin(value, MAX_FIELD) !== undefined) kept[name] = value;
+    else if (Array.isArray(value)) kept[name] = firstOf(value);
+    else if (typeof value === "string") kept[name] = short(value);
+  }
+  return kept;
+}
+
+function firstOf(values: readonly unknown[]): unknown[] {
+  let bytes = MAX_FIELD.bytes;
+  const end = values.findIndex((value) => {
+    bytes -= sizeWithin(value, { ...MAX_FIELD, bytes }) ?? Number.POSITIVE_INFINITY;
+    return bytes < 0;
+  });
+  return values.slice(0, end);
+}
 
 /** The response to an expected failure. */
 export function failureResponse({ code, message, more }: Failure): Response {
   // After a body that was not read to its end, the connection cannot carry another request (RFC 9112 section 9.3).
   const closing = code === "too_large" || code === "slow_client" ? { connection: "close" } : undefined;
-  return json({ error: message, ...more }, HTTP_STATUS[code], closing);
+  return errorResponse(HTTP_STATUS[code], message, closing, more);
 }
 
 /** Hono removes the body of the answer to a HEAD; this keeps its length (RFC 9110 section 9.3.2). */

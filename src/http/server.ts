@@ -57,6 +57,8 @@ export interface ServerUses {
   untilRevoked(token: string): AbortSignal;
   /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */
   asksPerson(): Promise<((grant: Grant) => boolean) | undefined>;
+  /** Answers the other processes of the folder, once it is claimed. @throws an `unavailable` failure where that cannot be. */
+  answerAsOwner(): Promise<{ stop(): Promise<void> }>;
   audit(): Promise<
     | (AuditLog & {
         limitRows(max: number): void;
@@ -227,6 +229,10 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
       }),
       permits: NEEDS.filter((need) => service.permits(need)),
     });
+  // Before the address is there to be found: who finds a server finds the way to it.
+  const door = await service.answerAsOwner();
+  // Its socket would keep a process that failed to start from ending.
+  undo.defer(() => void door.stop());
   publish();
   undo.move();
   if (insecure) {
@@ -315,7 +321,7 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
       }, GRACE_MS);
       // An exchange under way opens another listener.
       await looked;
-      await listener.stop();
+      await Promise.all([door.stop(), listener.stop()]);
       // Those of listeners that were exchanged.
       sockets.endAll();
       clearTimeout(cutOff);

@@ -19,7 +19,7 @@ interface Connection {
   /** Of those that are open. */
   readonly open: Set<Connection>;
   readonly accept: () => void;
-  readonly refuse: (isStranger: boolean) => void;
+  readonly refuse: () => void;
   /** Aborted when it has to end. */
   readonly signal: AbortSignal | undefined;
   /** To be called when it has ended. */
@@ -88,8 +88,8 @@ class OpenSocket implements Socket {
     this.ws.data.accept();
   }
 
-  refuse(isStranger = false): void {
-    this.ws.data.refuse(isStranger);
+  refuse(): void {
+    this.ws.data.refuse();
   }
 }
 

@@ -11,7 +11,7 @@ import { unavailable } from "../lib/errors";
 import { errorResponse, jsonText } from "./responses";
 
 /** From this size on, an answer counts: smaller ones are soon in the buffers of the connection. */
-export const LARGE_BYTES = 1_048_576;
+const LARGE_BYTES = 65_536;
 
 /** Twice the largest answer that svc takes from another host (`client/call.ts`). */
 const MAX_UNREAD_BYTES = 64 * 1_048_576;
@@ -52,6 +52,33 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
     };
   };
 
+  const isTooMuch = ({ name }: Reader, bytes: number) => bytesOf(name) > 0 && bytesOf(name) + bytes > most;
+  const refused = ({ name, asked }: Reader) => {
+    waiting.get(name)?.refused.add(asked);
+    return tooMuch();
+  };
+
+  /** Hands out a body of so many bytes as it is read; from now until then, it counts. */
+  const inPieces = (
+    size: number,
+    pieceAt: (at: number) => Uint8Array | Promise<Uint8Array>,
+    { name, request }: Reader,
+  ) => {
+    const release = hold(name, size);
+    request.signal.addEventListener("abort", release, { once: true });
+    let at = 0;
+    const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+      // The connection asks for more once it has taken the last piece too.
+      if (at >= size) {
+        controller.close();
+        return release();
+      }
+      controller.enqueue(await pieceAt(at));
+      at += PIECE_BYTES;
+    };
+    return new ReadableStream({ pull, cancel: release }, { highWaterMark: 0 });
+  };
+
   return {
     /** The refusal of a request whose client does not read its answers; undefined when it may ask. */
     refusal({ name, asked }: Reader): Response | undefined {
@@ -70,69 +97,87 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
       { isRead, brief }: { readonly isRead: boolean; readonly brief?: (() => string) | undefined },
     ): Response {
       if (text.length < LARGE_BYTES || reader.request.signal.aborted) return jsonText(text);
-      const { name, asked, request } = reader;
       // No character has fewer bytes: a text that is too long is not encoded first.
       const hasLimit = isRead || brief !== undefined;
-      const isTooMuch = (bytes: number) => hasLimit && bytesOf(name) > 0 && bytesOf(name) + bytes > most;
-      const body = isTooMuch(text.length) ? undefined : new TextEncoder().encode(text);
-      if (body === undefined || isTooMuch(body.length)) {
-        if (!isRead && brief) return jsonText(brief());
-        waiting.get(name)?.refused.add(asked);
-        return tooMuch();
-      }
-      const release = hold(name, body.length);
-      request.signal.addEventListener("abort", release, { once: true });
-      let at = 0;
-      const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-        controller.enqueue(body.subarray(at, at + PIECE_BYTES));
-        at += PIECE_BYTES;
-        if (at < body.length) return;
-        controller.close();
-        release();
-      };
-      return jsonText(new ReadableStream({ pull, cancel: release }, { highWaterMark: 0 }));
+      const body = hasLimit && isTooMuch(reader, text.length) ? undefined : new TextEncoder().encode(text);
+      if (body === undefined || (hasLimit && isTooMuch(reader, body.length)))
+        return !isRead && brief ? jsonText(brief()) : refused(reader);
+      return jsonText(inPieces(body.length, (at) => body.subarray(at, at + PIECE_BYTES), reader));
+    },
+    /** `response`, whose body is in memory already. @param isRead as of {@link respond}. */
+    async whole(response: Response, reader: Reader, isRead: boolean): Promise<Response> {
+      if (response.body === null) return response;
+      const body = await response.blob();
+      const { status, headers } = response;
+      if (body.size < LARGE_BYTES || reader.request.signal.aborted)
+        return new Response(body, { status, headers });
+      if (isRead && isTooMuch(reader, body.size)) return refused(reader);
+      return new Response(
+        inPieces(body.size, (at) => body.slice(at, at + PIECE_BYTES).bytes(), reader),
+        { status, headers },
+      );
     },
     /** `response`, whose body grows and does not wait for its reader; what waits is counted. */
     follow({ body, status, headers }: Response, { name, request }: Reader): Response {
-      const source = body?.getReader();
-      const pieces: Array<{ readonly bytes: Uint8Array; release(): void }> = [];
-      let end: ((controller: ReadableStreamDefaultController<Uint8Array>) => void) | undefined;
-      let wake = () => {};
-      const leave = (reason: unknown) => {
-        for (const { release } of pieces.splice(0)) release();
-        end ??= (controller) => controller.error(reason);
-        wake();
-        source?.cancel(reason).catch(() => {});
-      };
-      const { signal } = request;
-      signal.addEventListener("abort", () => leave(signal.reason), { once: true });
-      const take = async () => {
-        for (let next = await source?.read(); next && !next.done; next = await source?.read()) {
-          pieces.push({ bytes: next.value, release: hold(name, next.value.length) });
-          wake();
-          if (pieces.length > 1 && bytesOf(name) > most) return leave(unavailable(UNREAD));
-        }
-        end ??= (controller) => controller.close();
-        wake();
-      };
-      take().catch(leave);
-      const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
-        if (pieces.length === 0 && !end) {
-          const { promise, resolve } = Promise.withResolvers<void>();
-          wake = resolve;
-          await promise;
-        }
-        const piece = pieces.shift();
-        if (!piece) return end?.(controller);
-        piece.release();
-        controller.enqueue(piece.bytes);
-      };
-      return new Response(new ReadableStream({ pull, cancel: leave }, { highWaterMark: 0 }), {
-        status,
-        headers,
-      });
+      const stream = countedStream(
+        body,
+        request.signal,
+        (bytes) => hold(name, bytes),
+        () => bytesOf(name) > most,
+      );
+      return new Response(stream, { status, headers });
     },
   };
+}
+
+/**
+ * `body` for a client that may be slow: it is read as it grows, and what waits is counted.
+ *
+ * @param signal is aborted when the client has gone.
+ * @param hold counts bytes until the function that it returns is called.
+ * @param isTooMuch whether too many bytes wait: then it breaks off.
+ */
+function countedStream(
+  body: ReadableStream<Uint8Array> | null,
+  signal: AbortSignal,
+  hold: (bytes: number) => () => void,
+  isTooMuch: () => boolean,
+): ReadableStream<Uint8Array> {
+  const source = body?.getReader();
+  const pieces: Array<{ readonly bytes: Uint8Array; release(): void }> = [];
+  let end: ((controller: ReadableStreamDefaultController<Uint8Array>) => void) | undefined;
+  let wake = () => {};
+  const leave = (reason: unknown) => {
+    for (const { release } of pieces.splice(0)) release();
+    end ??= (controller) => controller.error(reason);
+    wake();
+    source?.cancel(reason).catch(() => {});
+  };
+  signal.addEventListener("abort", () => leave(signal.reason), { once: true });
+  const take = async () => {
+    for (let next = await source?.read(); next && !next.done; next = await source?.read()) {
+      // Whoever has left gets no further piece, which nobody would release.
+      if (end) return;
+      pieces.push({ bytes: next.value, release: hold(next.value.length) });
+      wake();
+      if (pieces.length > 1 && isTooMuch()) return leave(unavailable(UNREAD));
+    }
+    end ??= (controller) => controller.close();
+    wake();
+  };
+  take().catch(leave);
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    if (pieces.length === 0 && !end) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      wake = resolve;
+      await promise;
+    }
+    const piece = pieces.shift();
+    if (!piece) return end?.(controller);
+    piece.release();
+    controller.enqueue(piece.bytes);
+  };
+  return new ReadableStream({ pull, cancel: leave }, { highWaterMark: 0 });
 }
 
 const UNREAD = "this client has not read the answers that it has";

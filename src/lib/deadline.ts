@@ -63,7 +63,7 @@ export function resolvesWithin(ms: number, work: Promise<unknown>): Promise<bool
 }
 
 /** Waits `ms` milliseconds. @throws what `aborted` throws (default: the signal's reason) once `signal` is aborted. */
-export function sleep(ms: number, signal: AbortSignal, aborted?: () => never): Promise<void> {
+export function sleep(ms: number, signal: AbortSignal | undefined, aborted?: () => never): Promise<void> {
   const never = new Promise<void>(() => {});
   return deadline<void, void>(never, { ms, late() {}, signal, ...(aborted && { aborted }) });
 }

@@ -1,6 +1,6 @@
 /**
  * Expected failures. Each surface translates the `code` in one place: to the HTTP status in `http/responses.ts`, the exit
- * code in `cli/run.ts`, the outcome of an action in `runs/runner.ts`. Anything else that is thrown, unless {@link failureOf}
+ * code in `cli/run.ts`, the outcome of an action in `host/runs/runner.ts`. Anything else that is thrown, unless {@link failureOf}
  * knows it, is a bug: it is logged with its stack and answered with a plain 500.
  */
 
@@ -22,6 +22,13 @@ export const HTTP_STATUS = {
 /** The kind of an expected failure. */
 export type FailureCode = keyof typeof HTTP_STATUS;
 
+/** The longest message of a failure, in characters: whatever it quotes, nobody gets much more than they sent. */
+export const MAX_MESSAGE = 4_000;
+
+/** `text`, cut to {@link MAX_MESSAGE} characters. */
+export const short = (text: string): string =>
+  text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE).toWellFormed()}…` : text;
+
 /** An expected failure: a message for the caller, and further fields of the error body. */
 export class Failure extends Error {
   /** What the message says, each by itself, where it says several things. */
@@ -34,7 +41,7 @@ export class Failure extends Error {
     message: string,
     readonly more: Readonly<Record<string, unknown>> = {},
   ) {
-    super(message);
+    super(short(message));
     this.name = "Failure";
   }
 }

@@ -109,9 +109,18 @@ export function beginReplace(path: string, mode: number, owned: boolean) {
       renameSync(temporary, path);
       syncFolder(dirname(path));
     },
+    /** Never throws: it would hide the error of the step that failed. */
     [Symbol.dispose](): void {
-      close();
-      rmSync(temporary, { force: true });
+      try {
+        close();
+      } catch {
+        // What was written to it goes anyway.
+      }
+      try {
+        rmSync(temporary, { force: true });
+      } catch {
+        // The next server clears it away (`clearLeftovers`).
+      }
     },
   };
 }

@@ -8,7 +8,7 @@ import { constants } from "node:fs";
 import * as v from "valibot";
 import { version } from "../version";
 import { conflict, systemCode } from "./errors";
-import { readSmallFile } from "./files";
+import { readSmallFile, writeFileAtomic } from "./files";
 import { configFiles } from "./paths";
 import { printable } from "./sanitize";
 
@@ -26,7 +26,11 @@ const FILE = v.looseObject({
   needs: NUMBER,
   /** The version of svc that gave the folder this format. */
   svc: v.string(),
+  /** The files that the folder has had, by name (`trust-files.ts`). */
+  files: v.optional(v.array(v.string()), []),
 });
+
+const CONTENT = v.pipe(v.string(), v.parseJson(), FILE);
 
 type FolderFormat = Readonly<Pick<v.InferOutput<typeof FILE>, "format" | "needs" | "svc">>;
 
@@ -41,9 +45,30 @@ const OTHERS = ["EISDIR", "ELOOP"];
 
 const FIRST: FolderFormat = { format: 1, needs: 1, svc: "0.1.0" };
 
-/** The text of the file for a folder of this svc. */
-export const formatText = (format = FORMAT, needs = NEEDS) =>
-  `${JSON.stringify({ format, needs, svc: version })}\n`;
+/** The text of the file for a folder of this svc. @param others further fields. */
+export const formatText = (format = FORMAT, needs = NEEDS, others: object = {}) =>
+  `${JSON.stringify({ ...others, format, needs, svc: version })}\n`;
+
+/** The files that the folder has had; none where that cannot be read, as nothing uses the folder then. Never throws. */
+export function listedFiles(configDir: string): readonly string[] {
+  try {
+    return v.parse(CONTENT, readSmallFile(configFiles(configDir).format, MAX_BYTES, NO_LINK)).files;
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Lists these files as those that the folder has had, in place of those that were listed. Called under the lock of the file. A folder
+ * that has no `format.json` yet gets none by this.
+ *
+ * @throws the system error where it cannot be read or written.
+ */
+export function listFiles(configDir: string, files: readonly string[]): void {
+  const path = configFiles(configDir).format;
+  const content = v.safeParse(CONTENT, readSmallFile(path, MAX_BYTES, NO_LINK));
+  if (content.success) writeFileAtomic(path, `${JSON.stringify({ ...content.output, files })}\n`);
+}
 
 /** @throws a `conflict` failure where the file is not one that svc wrote; the system error when it cannot be read. */
 export function formatOf(configDir: string): FolderFormat {
@@ -56,7 +81,7 @@ export function formatOf(configDir: string): FolderFormat {
     if (code === "ENOENT" || code === "ENOTDIR") return FIRST;
     if (!OTHERS.includes(code)) throw error;
   }
-  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), FILE), text);
+  const parsed = v.safeParse(CONTENT, text);
   if (parsed.success) return parsed.output;
   throw conflict(
     `${path} is not what svc writes there, so the format of the folder is unknown: restore it from a backup`,

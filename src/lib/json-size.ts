@@ -28,3 +28,17 @@ export function sizeWithin(value: unknown, limits: SizeLimits): number | undefin
   };
   return fits(value, 0) ? bytes : undefined;
 }
+
+/** Whether `value` is, or has inside, more than `most` values. */
+export function hasMoreValues(value: unknown, most: number): boolean {
+  const waiting = [value];
+  for (let found = 1; waiting.length > 0; ) {
+    const one = waiting.pop();
+    if (typeof one !== "object" || one === null) continue;
+    const inside: unknown[] = Array.isArray(one) ? one : Object.values(one);
+    found += inside.length;
+    if (found > most) return true;
+    for (const next of inside) waiting.push(next);
+  }
+  return false;
+}

@@ -2,18 +2,19 @@
  * A JSON file that holds a list (`{"jobs": […]}`) which several processes, and people with editors, read and change.
  *
  * Promises. A reader sees the old file or the new one. Each change is read, made and written under a lock, so that none
- * is lost. A broken file is reported and never overwritten: the next change sets it aside under another name. An entry
- * that is not valid is reported and left out; it stays where it is in the file, as does every field of the file that svc
- * does not know.
+ * is lost. A broken file is reported and never overwritten: a change is refused, or, where no trust rests on the file, sets it aside
+ * under another name. An entry that is not valid is reported and left out; it stays where it is in the file, as does every field
+ * of the file that svc does not know.
  */
-import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, readdirSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import * as v from "valibot";
-import { conflict, systemCode, unavailable } from "./errors";
+import { conflict } from "./errors";
 import { fileStamp, writeFileAtomic } from "./files";
 import { withLock } from "./lock";
 import type { Log } from "./log";
 import { printable } from "./sanitize";
+import { readTrustFile, unusable } from "./trust-files";
 
 /** How long a broken file must stay as it is before it is set aside, in milliseconds: an editor may be writing it. */
 const SETTLE_MS = 100;
@@ -34,6 +35,8 @@ export interface JsonStoreOptions<E> extends ListFormat<E> {
   readonly file: string;
   /** The lock file of those who change it. */
   readonly lock: string;
+  /** Whether whoever loads or changes a broken file sets it aside, and begins anew (default: it is refused). */
+  readonly setsAside?: boolean;
   /** Called for each valid entry that this store has added, changed or removed, once that is on disk. */
   readonly changed?: (what: "added" | "changed" | "removed", entry: E) => void;
 }
@@ -60,7 +63,7 @@ interface Snapshot<E> {
 export type JsonStore<E extends object> = ReturnType<typeof createJsonStore<E>>;
 
 export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, log: Log) {
-  const { file, lock, what, list, changed } = options;
+  const { file, lock, what, list, changed, setsAside = false } = options;
   const name = basename(file);
   const schema = schemaOf(list);
   let known: Snapshot<E> | undefined;
@@ -68,7 +71,8 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
   /** The file as it is now; undefined when it is broken. @throws `unavailable` when it cannot be read. */
   const read = (): Snapshot<E> | undefined => {
     const stamp = fileStamp(file);
-    if (known?.stamp === stamp) return known;
+    // That a file which was there is missing does not show in its stamp.
+    if (stamp !== "" && known?.stamp === stamp) return known;
     const content = v.safeParse(schema, contentOf(file, { [list]: [] }));
     if (!content.success) return undefined;
     const items = itemsOf(content.output[list] ?? [], options);
@@ -81,12 +85,19 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
     return known;
   };
 
+  const broken = () => unusable(file, `is not ${what}`);
+  const readOrRefuse = (): Snapshot<E> => {
+    const found = read();
+    if (!found) throw broken();
+    return found;
+  };
   /** {@link read} for the holder of the lock. */
-  const readOrSetAside = async (): Promise<Snapshot<E>> => {
+  const readToChange = async (): Promise<Snapshot<E>> => {
     for (;;) {
       const stamp = fileStamp(file);
       const found = read();
       if (found) return found;
+      if (!setsAside) throw broken();
       await Bun.sleep(SETTLE_MS);
       if (fileStamp(file) !== stamp) continue;
       const aside = `${file}.broken-${new Date().toISOString().replaceAll(":", "")}`;
@@ -97,24 +108,31 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
 
   return {
     /** The valid entries, as the file is now; the same array while it is the same. @throws `unavailable` when the file is broken or cannot be read. */
-    entries(): readonly E[] {
-      const found = read();
-      if (!found) throw unavailable(`${name} is not ${what}: mend it or move it away`);
-      return found.entries;
+    entries: (): readonly E[] => readOrRefuse().entries,
+    /**
+     * Whether there is no entry of that name: not even one that is not valid, which nobody has removed.
+     *
+     * @throws as `entries`.
+     */
+    isGone(wanted: string): boolean {
+      const { items } = readOrRefuse();
+      return items.every(
+        (item) => item.name !== nameIn(wanted) && (item.name !== undefined || "entry" in item),
+      );
     },
-    /** The valid entries. A broken file is set aside, and then there are none. @throws `unavailable`. */
+    /** The valid entries. A broken file is set aside where that is so, and then there are none. @throws `unavailable`. */
     async load(): Promise<readonly E[]> {
-      return (read() ?? (await withLock(lock, readOrSetAside))).entries;
+      return (read() ?? (await withLock(lock, readToChange))).entries;
     },
     /**
-     * Changes the file, alone among all processes. A broken file is set aside first.
+     * Changes the file, alone among all processes. A broken file is set aside first where that is so.
      *
      * @returns what `edit` returns, once its changes are on disk.
-     * @throws `unavailable` when the file cannot be read; what `edit` throws, and then nothing has changed.
+     * @throws `unavailable` when the file cannot be read or is broken; what `edit` throws, and then nothing has changed.
      */
     change: <T>(edit: (entries: EntryList<E>) => T | Promise<T>): Promise<T> =>
       withLock(lock, async () => {
-        const { content, items } = await readOrSetAside();
+        const { content, items } = await readToChange();
         const edited = new EntryList(items, options);
         const result = await edit(edited);
         if (edited.items !== items) {
@@ -174,16 +192,10 @@ export function parseBy<E>(schema: v.GenericSchema<unknown, E>): (value: unknown
   };
 }
 
-/** The JSON value in `file`: `absent` when there is no file, undefined when it is not JSON in UTF-8. */
+/** The JSON value in `file`: `absent` when there is no file, undefined when it is not JSON in UTF-8. @throws as {@link readTrustFile}. */
 function contentOf(file: string, absent: unknown): unknown {
-  let bytes: Uint8Array;
-  try {
-    bytes = readFileSync(file);
-  } catch (error) {
-    const code = systemCode(error);
-    if (code === "ENOENT") return absent;
-    throw unavailable(`${basename(file)} cannot be read (${code ?? "unknown error"})`);
-  }
+  const bytes = readTrustFile(file);
+  if (bytes === undefined) return absent;
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {

@@ -13,15 +13,31 @@ import { isBusy, openPrivate } from "./sqlite";
 /** Releases the lock; a second call does nothing. */
 export type Release = () => void;
 
+/** How long a look may be in the way, in milliseconds, and how long one attempt waits for it to end. */
+const LOOKS_MS = 1_000;
+const LOOK_MS = 50;
+
 /**
  * Takes the lock at `path`; undefined when another process, or another holder in this process, has it.
+ *
+ * A look ({@link isLocked}) shares the file for a moment, which is no hold: SQLite keeps further looks out while this waits for
+ * those under way. It blocks the thread then, {@link LOOKS_MS} at most, where a process was stopped in the middle of a look.
  *
  * @throws the system or SQLite error when the lock file cannot be made or opened.
  */
 export function tryLock(path: string): Release | undefined {
+  const until = performance.now() + LOOKS_MS;
+  for (let waitMs = 0; ; waitMs = LOOK_MS) {
+    const release = attempt(path, waitMs);
+    if (release || isLocked(path) || performance.now() > until) return release;
+  }
+}
+
+/** Takes the lock; undefined where it, or a look at it, was in the way for `waitMs` milliseconds. */
+function attempt(path: string, waitMs: number): Release | undefined {
   try {
     const db = openPrivate(path, (file) => {
-      file.run("PRAGMA busy_timeout = 0");
+      file.run(`PRAGMA busy_timeout = ${waitMs}`);
       file.run("BEGIN EXCLUSIVE");
     });
     return () => db.close();
@@ -31,7 +47,7 @@ export function tryLock(path: string): Release | undefined {
   }
 }
 
-/** Whether somebody holds the lock at `path`. Takes and writes nothing. */
+/** Whether somebody holds the lock at `path`. Writes nothing, and keeps nobody from taking it. */
 export function isLocked(path: string): boolean {
   try {
     // Opening a pipe would wait for who writes to it.
@@ -51,18 +67,30 @@ export function isLocked(path: string): boolean {
  * @throws a `timeout` failure when the lock stays taken; whatever `work` throws.
  */
 export async function withLock<T>(path: string, work: () => T | Promise<T>, waitMs = 10_000): Promise<T> {
+  const release = await lockWithin(path, waitMs);
+  if (!release) throw timedOut(`another process has held ${basename(path)} for ${waitMs / 1000} s`);
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
+
+/**
+ * Takes the lock at `path`, waiting for it without blocking the event loop.
+ *
+ * @param isOver looked at between attempts: whether to wait no longer.
+ * @returns undefined when it stays taken for `waitMs` milliseconds, or the wait is over.
+ */
+export async function lockWithin(
+  path: string,
+  waitMs: number,
+  isOver = () => false,
+): Promise<Release | undefined> {
   const deadline = performance.now() + waitMs;
   for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
     const release = tryLock(path);
-    if (release) {
-      try {
-        return await work();
-      } finally {
-        release();
-      }
-    }
-    if (performance.now() > deadline)
-      throw timedOut(`another process has held ${basename(path)} for ${waitMs / 1000} s`);
+    if (release || isOver() || performance.now() > deadline) return release;
     // At random: a process that takes the lock again and again must not always be there first.
     await Bun.sleep(pause * Math.random());
   }

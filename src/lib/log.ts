@@ -1,9 +1,10 @@
 /**
  * The log of a process: lines on stderr. consola is loaded with the first line.
  */
+import { Failure } from "./errors";
 import { printable } from "./sanitize";
 
-/** Where features log. `text` is one line; the stack of `thrown` follows it. */
+/** Where features log. `text` is one line; the stack of `thrown` follows it, but for a failure, which says what to do. */
 export interface Log {
   info(text: string): void;
   warn(text: string): void;
@@ -23,15 +24,17 @@ export function stderrLog(): Log {
   return {
     info: (text) => write("info", printable(text)),
     warn: (text) => write("warn", printable(text)),
-    error: (text, thrown) => write("error", [printable(text), stackOf(thrown)].filter(Boolean).join("\n")),
+    error: (text, thrown) =>
+      write("error", [printable(text), stackOf(text, thrown)].filter(Boolean).join("\n")),
   };
 }
 
 /** A log that drops every line. */
 export const silentLog: Log = { info() {}, warn() {}, error() {} };
 
-function stackOf(thrown: unknown): string {
+function stackOf(text: string, thrown: unknown): string {
   if (thrown === undefined) return "";
+  if (thrown instanceof Failure) return text.includes(thrown.message) ? "" : printable(thrown.message);
   const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   return stack
     .split("\n")

@@ -29,7 +29,7 @@ function similar(name: string, known: readonly string[]): string | undefined {
   let least = Math.max(1, Math.floor(name.length / 3)) + 1;
   for (const one of known) {
     if (Math.abs(one.length - name.length) >= least) continue;
-    const steps = distance(name.toLowerCase(), one.toLowerCase());
+    const steps = distance(name.toLowerCase(), one.toLowerCase(), least);
     if (steps < least) [best, least] = [one, steps];
   }
   return best;
@@ -41,8 +41,11 @@ export function meant(name: string, known: Iterable<string>): string {
   return found === undefined ? "" : ` (did you mean ${found}?)`;
 }
 
-/** How many characters to insert, delete, replace or swap with the next one (optimal string alignment). */
-function distance(left: string, right: string): number {
+/**
+ * How many characters to insert, delete, replace or swap with the next one (optimal string alignment); `most` where it is not less than
+ * that, which is known sooner.
+ */
+function distance(left: string, right: string, most: number): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: right.length + 1 }, (_, n) => n)];
   for (let i = 1; i <= left.length; i++) {
     const row = [i];
@@ -56,6 +59,8 @@ function distance(left: string, right: string): number {
         swapped ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
       );
     }
+    // A swap needs one of the two rows before.
+    if (Math.min(...row, ...last) >= most) return most;
     [before, last] = [last, row];
   }
   return last[right.length] ?? 0;

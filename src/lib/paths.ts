@@ -76,7 +76,7 @@ export const configFiles = (configDir: string) => ({
   /** One lock for each plan that runs. */
   planLocks: join(configDir, "run", "plans"),
   /** Those of other desks, as the server has heard. */
-  otherPlans: join(configDir, "run", "other_plans.json"),
+  foreignPlans: join(configDir, "run", "other_plans.json"),
   /** The jobs of plans that this host has taken, and the files of those that run. */
   seenJobs: join(configDir, "seen_jobs.db"),
   jobFiles: join(configDir, "run", "job-files"),
@@ -99,6 +99,11 @@ export const configFiles = (configDir: string) => ({
   scripts: join(configDir, "scripts.json"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
+  /** How processes of the same user reach the server. */
+  ownerFile: join(configDir, "run", "owner.json"),
+  /** Who owns the folder (`ownership.ts`): the lock, and its holder's name. */
+  ownerLock: join(configDir, "run", "owner.lock"),
+  ownerName: join(configDir, "run", "owner_name"),
   /** Which upgrade of the program the server has reported last. */
   upgradeSeen: join(configDir, "run", "upgrade_seen"),
   tokensLock: join(configDir, "run", "tokens.lock"),

@@ -51,16 +51,27 @@ export interface Quota {
  * @param who stands for the user in the words.
  */
 export function shortage(
-  { what, most, times }: Quota,
+  quota: Quota,
   users: Iterable<string | null>,
   user: string | null,
-  who = `the token ${user}`,
+  who?: string,
 ): string | undefined {
   let [all, own] = [0, 0];
   for (const one of users) {
     all++;
     if (one === user) own++;
   }
+  return shortageOf(quota, all, own, user, who);
+}
+
+/** As {@link shortage}, where `all` are in use, `own` of them by `user`. */
+export function shortageOf(
+  { what, most, times }: Quota,
+  all: number,
+  own: number,
+  user: string | null,
+  who = `the token ${user}`,
+): string | undefined {
   if (all >= most) return `there are ${most} ${what} already, which is the limit`;
   if (user === null || isWithinShare(own, 1, most - all, times)) return undefined;
   return `${who} has ${own} ${what} already, and leaves the rest to others`;

@@ -42,13 +42,16 @@ export type RunningServer = v.InferOutput<typeof RUN_FILE>;
  * @throws an `unavailable` failure when the folder cannot be written; `conflict` where a newer svc wrote it.
  */
 export async function claimConfigDir(configDir: string): Promise<Release | undefined> {
-  const { formatLock, serveLock } = configFiles(configDir);
+  const { formatLock, serveLock, ownerFile } = configFiles(configDir);
   try {
     return await withLock(formatLock, () => {
       requireKnownFormat(configDir);
       const release = tryLock(serveLock);
       // Of a server that died.
-      if (release) removeRunFile(configDir);
+      if (release) {
+        removeRunFile(configDir);
+        rmSync(ownerFile, { force: true });
+      }
       return release;
     });
   } catch (error) {

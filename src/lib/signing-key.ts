@@ -1,12 +1,14 @@
 /**
  * Ed25519 keys in files, each for one purpose: the identity of a host, the jobs of a desk, the audit log, a witness.
  *
- * The promise: a key is made once, whichever processes want it first, and its private half is in no message and no answer.
+ * The promise: a key is made once, whichever processes want it first, and never in place of one that is missing or broken; its
+ * private half is in no message and no answer.
  */
-import { linkSync, readFileSync, rmSync } from "node:fs";
+import { linkSync, rmSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { messageOf, systemCode, unavailable } from "./errors";
 import { ensurePrivateFolder, writeFileAtomic } from "./files";
+import { readTrustFile, unusable } from "./trust-files";
 
 /** A private key that signs; the key itself stays inside. */
 export interface SigningKey {
@@ -17,9 +19,9 @@ export interface SigningKey {
 }
 
 /**
- * The key in `file`, which is made (0600) where there is none.
+ * The key in `file`, which is made (0600) where there is none and never was.
  *
- * @throws `unavailable` when it cannot be read or written, or holds something else.
+ * @throws `unavailable` when it is missing, cannot be read or written, or holds something else.
  */
 export function openSigningKey(file: string): SigningKey {
   return readSigningKey(file) ?? makeSigningKey(file);
@@ -27,16 +29,11 @@ export function openSigningKey(file: string): SigningKey {
 
 /** The key in `file`; undefined when there is none. @throws as {@link openSigningKey}. */
 export function readSigningKey(file: string): SigningKey | undefined {
-  let pem: string;
-  try {
-    pem = readFileSync(file, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw unavailable(`${basename(file)} cannot be read (${systemCode(error) ?? messageOf(error)})`);
-  }
-  const key = signingKey(pem);
+  const pem = readTrustFile(file);
+  if (pem === undefined) return undefined;
+  const key = signingKey(pem.toString());
   if (key) return key;
-  throw unavailable(`${basename(file)} is not an Ed25519 key: restore it from a backup`);
+  throw unusable(file, "is not an Ed25519 key");
 }
 
 /** The key that `pem` is; undefined for anything else. */

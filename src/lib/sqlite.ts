@@ -9,6 +9,7 @@ import { version } from "../version";
 import { conflict, systemCode, unavailable } from "./errors";
 import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "./files";
 import { FORMAT, NEEDS } from "./format";
+import { requireNotLost, sizeOf, unusable } from "./trust-files";
 
 export interface DatabaseOptions {
   /** `FULL`: a commit is on disk. `NORMAL`: a power cut may take back the last ones, and breaks nothing. */
@@ -22,7 +23,7 @@ export interface DatabaseOptions {
 }
 
 /**
- * Opens the file at `path`; it and its folders are made if they are not there. Named parameters have no prefix.
+ * Opens the file at `path`; it and its folders are made if they are not there, and never were where trust rests on it. Named parameters have no prefix.
  *
  * @throws an `unavailable` failure when something else is there; the system or SQLite error; what `prepare` throws.
  */
@@ -30,6 +31,7 @@ export function openDatabase(
   path: string,
   { synchronous, busyMs = 0, prepare, hasVersion = true }: DatabaseOptions,
 ): Database {
+  requireNotLost(path);
   return openPrivate(path, (db) => {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
     if (hasVersion) requireKnownVersion(db, path);
@@ -56,6 +58,7 @@ function requireKnownVersion(db: Database, path: string): void {
 
 /** {@link openDatabase} without its settings: for a file that is only ever locked. */
 export function openPrivate(path: string, prepare: (db: Database) => void): Database {
+  requireWhole(path);
   ensurePrivateFolder(dirname(path));
   // Never opens a file that is there: closing it would drop the locks that SQLite holds on it (fcntl(2)).
   ensurePrivateFile(path);
@@ -91,7 +94,7 @@ export function openReadOnly(path: string): Database {
     return prepared(path, { readonly: true }, look);
   } catch (error) {
     // A file that is in use or damaged is not read as one that nobody changes.
-    if (!/^SQLITE_(CANTOPEN|READONLY)/.test(systemCode(error) ?? "")) throw nameFile(basename(path), error);
+    if (!/^SQLITE_(CANTOPEN|READONLY)/.test(systemCode(error) ?? "")) throw nameFile(path, error);
     // Without files of a write-ahead log, SQLite reads such a file as one that nobody changes (https://sqlite.org/wal.html).
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
     return opened(`${pathToFileURL(path).href}?immutable=1`, flags, look);
@@ -105,13 +108,24 @@ const READER_WAIT_MS = 1_000;
 export const isUnwritable = (error: unknown): boolean =>
   /^(EROFS|EACCES|EPERM)$|^SQLITE_READONLY/.test(systemCode(error) ?? "");
 
+/** @throws `unavailable` where the write-ahead log is all that is left: SQLite would say `disk I/O error`. */
+function requireWhole(path: string): void {
+  const wal = `${path}-wal`;
+  if (sizeOf(path) > 0 || sizeOf(wal) <= 0) return;
+  const [name, rest] = [basename(path), basename(wal)];
+  throw unavailable(
+    `${name} is missing or empty, and ${rest} is there: stop svc and restore ${name} from a backup, or move ${rest} away`,
+  );
+}
+
 type Mode = number | { readonly: true } | { readwrite: true };
 
 function opened(path: string, mode: Mode, prepare: (db: Database) => void): Database {
+  requireWhole(path);
   try {
     return prepared(path, mode, prepare);
   } catch (error) {
-    throw nameFile(basename(path), error);
+    throw nameFile(path, error);
   }
 }
 
@@ -128,10 +142,11 @@ function prepared(path: string, mode: Mode, prepare: (db: Database) => void): Da
 }
 
 /** `error`, or, when what is at the path is no database, a failure that says which file it is. */
-function nameFile(name: string, error: unknown): unknown {
+function nameFile(path: string, error: unknown): unknown {
   const code = systemCode(error);
-  if (code === "SQLITE_NOTADB") return unavailable(`${name} is not a database: move it away`);
-  if (code === "SQLITE_CANTOPEN") return unavailable(`a database cannot be opened: ${name} (${code})`);
+  if (code === "SQLITE_NOTADB" || code === "SQLITE_CORRUPT") return unusable(path, "is not a database");
+  if (code === "SQLITE_CANTOPEN")
+    return unavailable(`a database cannot be opened: ${basename(path)} (${code})`);
   return error;
 }
 

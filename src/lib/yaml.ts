@@ -1,12 +1,16 @@
 /**
  * Reading YAML in a child process (`yaml-child.ts`): it takes long for the event loop.
+ *
+ * Promises. Tokens have one such process at a time, and the owner of the host has one of its own (`slots.ts`). Where a requester
+ * goes, its process ends.
  */
 import * as v from "valibot";
 import type { Protocol, Remote } from "./child";
 import { deadline } from "./deadline";
-import { timedOut } from "./errors";
+import { cancelled, timedOut } from "./errors";
 import { silentLog } from "./log";
 import { selfCommand } from "./self-command";
+import { createSlots, type Requester } from "./slots";
 import type { YamlCalls } from "./yaml-child";
 
 /** The longest text that is read, in characters: the library takes seconds for more. */
@@ -29,13 +33,17 @@ const PROTOCOL: Protocol<YamlCalls> = {
   events: {},
 };
 
-/** What reads YAML, one text at a time. */
-export type YamlReader = Remote<YamlCalls>;
+/** How many texts of tokens may wait: each is in memory meanwhile. */
+const MAX_WAITING = 64;
+
+/** What reads YAML for those who ask. @throws also `unavailable` where too many texts wait; `cancelled` once the requester is gone. */
+export type YamlReader = Remote<YamlCalls, [requester: Requester]>;
 
 export function createYamlReader(): YamlReader {
-  let last: Promise<unknown> = Promise.resolve();
-  const inChild = <T>(work: (calls: Remote<YamlCalls>) => Promise<T>): Promise<T> => {
-    const answer = last.then(async () => {
+  // Each process occupies a processor.
+  const slots = createSlots({ most: 1, ownersOwn: 1, what: "texts in YAML", mostWaiting: MAX_WAITING });
+  const inChild = <T>(requester: Requester, work: (calls: Remote<YamlCalls>) => Promise<T>): Promise<T> =>
+    slots.run(requester, async () => {
       const { startChild } = await import("./child");
       await using child = startChild<YamlCalls>({
         command: selfCommand(["yaml-child"]),
@@ -46,14 +54,13 @@ export function createYamlReader(): YamlReader {
       const late = () => {
         throw timedOut(`the YAML was not read within ${READ_MS / 1_000} s`);
       };
-      return await deadline(work(child.calls()), { ms: READ_MS, late });
+      const aborted = () => {
+        throw cancelled("cancelled while the YAML was read");
+      };
+      return await deadline(work(child.calls()), { ms: READ_MS, late, signal: requester.signal, aborted });
     });
-    // Each occupies a processor.
-    last = answer.catch(() => {});
-    return answer;
-  };
   return {
-    read: (text) => inChild((calls) => calls.read(text)),
-    places: (text, pointers) => inChild((calls) => calls.places(text, pointers)),
+    read: (text, requester) => inChild(requester, (calls) => calls.read(text)),
+    places: (text, pointers, requester) => inChild(requester, (calls) => calls.places(text, pointers)),
   };
 }

@@ -7,6 +7,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { crc32, inflateRawSync } from "node:zlib";
+import { ZipPassThrough, Zip as ZipWriter } from "fflate";
 import { badInput, systemCode } from "./errors";
 
 /** Signatures (sections 4.3.7, 4.3.12 and 4.3.16). */
@@ -19,12 +20,8 @@ const LOCAL_BYTES = 30;
 const CENTRAL_BYTES = 46;
 const END_BYTES = 22;
 
-/** Version 2.0 of the format (section 4.4.3). */
-const VERSION = 20;
-/** Names are UTF-8 (section 4.4.4, bit 11). */
-const UTF8 = 1 << 11;
-/** 1980-01-01, the first day that the format knows: an archive of the same files is the same archive. */
-const DATE = 0x0021;
+/** The first day that the format knows: an archive of the same files is the same archive. */
+const DATE = new Date(1980, 0, 1);
 /** Compression methods (section 4.4.5). */
 const STORED = 0;
 const DEFLATED = 8;
@@ -38,59 +35,31 @@ const MAX_INDEX = 4 * 1024 * 1024;
 /** Writes an archive to `path`, which must not exist yet (0600). Without ZIP64: 4 GB and 65,535 files at most. */
 export async function createZip(path: string) {
   const file = await open(path, "wx", 0o600);
-  const index: Buffer[] = [];
-  let at = 0;
-  const write = async (...parts: readonly Uint8Array[]) => {
-    for (const part of parts) {
-      await file.write(part);
-      at += part.length;
-    }
+  const ready: Uint8Array[] = [];
+  const zip = new ZipWriter((error, bytes) => {
+    if (error) throw error;
+    ready.push(bytes);
+  });
+  const write = async () => {
+    for (const bytes of ready.splice(0)) await file.appendFile(bytes);
   };
   return {
     async add(name: string, data: Uint8Array): Promise<void> {
-      const named = Buffer.from(name);
-      const common = commonOf(named.length, data);
-      const entry = Buffer.alloc(CENTRAL_BYTES);
-      entry.writeUInt32LE(CENTRAL, 0);
-      entry.writeUInt16LE(VERSION, 4);
-      common.copy(entry, 6);
-      entry.writeUInt32LE(at, 42);
-      index.push(entry, named);
-      const header = Buffer.alloc(LOCAL_BYTES);
-      header.writeUInt32LE(LOCAL, 0);
-      common.copy(header, 4);
-      await write(header, named, data);
+      const entry = new ZipPassThrough(name);
+      entry.mtime = DATE;
+      zip.add(entry);
+      entry.push(data, true);
+      await write();
     },
     /** Writes the index and closes the file, which is on disk then. */
     async finish(): Promise<void> {
-      const start = at;
-      await write(...index);
-      const end = Buffer.alloc(END_BYTES);
-      end.writeUInt32LE(END, 0);
-      end.writeUInt16LE(index.length / 2, 8);
-      end.writeUInt16LE(index.length / 2, 10);
-      end.writeUInt32LE(at - start, 12);
-      end.writeUInt32LE(start, 16);
-      await write(end);
+      zip.end();
+      await write();
       await file.sync();
       await file.close();
     },
     close: () => file.close().catch(() => {}),
   };
-}
-
-/** What the header of a file and its entry in the index have in common, from the version that reading it needs on. */
-function commonOf(nameBytes: number, data: Uint8Array): Buffer {
-  const common = Buffer.alloc(26);
-  common.writeUInt16LE(VERSION, 0);
-  common.writeUInt16LE(UTF8, 2);
-  common.writeUInt16LE(STORED, 4);
-  common.writeUInt16LE(DATE, 8);
-  common.writeUInt32LE(crc32(data), 10);
-  common.writeUInt32LE(data.length, 14);
-  common.writeUInt32LE(data.length, 18);
-  common.writeUInt16LE(nameBytes, 22);
-  return common;
 }
 
 interface Entry {

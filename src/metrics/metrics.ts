@@ -59,8 +59,37 @@ const LINK_METRICS = [
 /** The time between two events about requests at least, in milliseconds. */
 const EVENT_MS = 1_000;
 
+/** Counts requests and samples of links, and gives the text of a scrape. */
+export interface Metrics {
+  /** Takes a sample of a peer link. @param isNewest whether none was taken later. */
+  recordLink(sample: LinkSample, isNewest: boolean): void;
+  /**
+   * Counts a request that was answered. Callers must not pass what the client sent.
+   *
+   * @param method a method of the table, or `other`.
+   * @param path the route's template, or `unmatched`.
+   * @param status of the answer.
+   * @param seconds that it took.
+   */
+  recordRequest(method: string, path: string, status: number, seconds: number): void;
+  /** Counts a request with a wrong or malformed token. */
+  recordFailedAuth(): void;
+  /** Counts an audit row that could not be written. */
+  recordAuditFailure(): void;
+  /** Counts a connection that was ended. @param limit which limit it was over: `total` or `client`. */
+  recordRefusedConnection(limit: string): void;
+  /** Requests since the service was made. */
+  requestTotals(): Promise<RequestTotals>;
+  /** Requests over the last hour. */
+  requestTimeline(): Timeline;
+  /** Audit rows that could not be written since the service was made. */
+  auditFailures(): Promise<number>;
+  /** The text of a scrape. */
+  render(): Promise<string>;
+}
+
 /** The metrics of `service`, and of the process. */
-export function createMetrics(service: MetricSources, publish: Publish = unheard) {
+export function createMetrics(service: MetricSources, publish: Publish = unheard): Metrics {
   const registry = new Registry();
   const registers = [registry];
   addReadings(registry, service);
@@ -115,43 +144,27 @@ export function createMetrics(service: MetricSources, publish: Publish = unheard
   const publishTotals = atMost(EVENT_MS, async () => publish(requestsCounted, await requestTotals()));
 
   return {
-    /** Takes a sample of a peer link. @param isNewest whether none was taken later. */
-    recordLink(sample: LinkSample, isNewest: boolean): void {
+    recordLink(sample, isNewest) {
       for (const { field, factor, newest, all } of links) {
         const value = sample[field];
         if (isNewest) newest.set(value === null ? Number.NaN : value * factor);
         if (value !== null) all.observe(value * factor);
       }
     },
-    /**
-     * Counts a request that was answered.
-     *
-     * @param path the route's template, or `unmatched`; never what the client sent.
-     * @param method a method of the table, or `other`.
-     */
-    recordRequest(method: string, path: string, status: number, seconds: number): void {
+    recordRequest(method, path, status, seconds) {
       record(method, path, status, seconds);
       timeline.record(status);
       publishTotals.call();
     },
-    /** Counts a request with a wrong or malformed token. */
-    recordFailedAuth: (): void => failedAuth.inc(),
-    /** Counts an audit row that could not be written. */
-    recordAuditFailure: (): void => auditFailures.inc(),
-    /** Counts a connection that was ended. @param limit which limit it was over: `total` or `client`. */
-    recordRefusedConnection: (limit: string): void => refusedConnections.inc({ limit }),
-    /** Requests since the service was made. */
+    recordFailedAuth: () => failedAuth.inc(),
+    recordAuditFailure: () => auditFailures.inc(),
+    recordRefusedConnection: (limit) => refusedConnections.inc({ limit }),
     requestTotals,
-    /** Requests over the last hour. */
-    requestTimeline: (): Timeline => timeline.report(),
-    /** Audit rows that could not be written since the service was made. */
-    auditFailures: async (): Promise<number> => sum((await auditFailures.get()).values),
-    /** The text of a scrape. */
-    render: (): Promise<string> => registry.metrics(),
+    requestTimeline: () => timeline.report(),
+    auditFailures: async () => sum((await auditFailures.get()).values),
+    render: () => registry.metrics(),
   };
 }
-
-export type Metrics = ReturnType<typeof createMetrics>;
 
 const sum = (values: ReadonlyArray<{ readonly value: number }>) =>
   values.reduce((total, { value }) => total + value, 0);

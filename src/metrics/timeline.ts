@@ -3,6 +3,7 @@
  * after a year.
  */
 import * as v from "valibot";
+import { steadyClock } from "../lib/clock";
 
 /** Seconds of one slot. */
 export const SLOT_S = 30;
@@ -65,10 +66,4 @@ export function createTimeline(now = steadyClock()) {
       };
     },
   };
-}
-
-function steadyClock() {
-  // Bun works it out anew each time it is asked.
-  const { timeOrigin } = performance;
-  return () => timeOrigin + performance.now();
 }

@@ -3,14 +3,14 @@ import * as v from "valibot";
 import { callOperation } from "../core/call";
 import type { Caller } from "../core/caller";
 import type { Operation } from "../core/operation";
+import { cancelPlan, pausePlan, removePlan } from "../desk/plans/operations/change";
+import { permitted, RUNNING } from "../desk/plans/operations/run";
+import type { AskPerson, CallsParts } from "../host/mcp/calls";
+import { createTools, type McpOptions } from "../host/mcp/open";
+import { serveClient } from "../host/mcp/stdio";
+import { type Choice, offerOf } from "../host/mcp/toolsets";
+import { cancelRun, listRuns, showRun } from "../host/runs/operations/runs";
 import { findRunningServer } from "../lib/running-server";
-import type { AskPerson, CallsParts } from "../mcp/calls";
-import { createTools, type McpOptions } from "../mcp/open";
-import { serveClient } from "../mcp/stdio";
-import { type Choice, offerOf } from "../mcp/toolsets";
-import { cancelPlan, pausePlan, removePlan } from "../plans/operations/change";
-import { permitted, RUNNING } from "../plans/operations/run";
-import { cancelRun, listRuns, showRun } from "../runs/operations/runs";
 import type { Service } from "./interface";
 
 /** Who asks a person, so that the owner may say yes: it is the owner's process, but not the owner. No token has this name. */
@@ -66,11 +66,11 @@ export async function openStdio(
     const hasServer = Boolean(findRunningServer(service.configDir));
     const isOwnRun = OF_A_RUN.includes(operation.name) && (await knowsRun(service, Object(input).run_id));
     const isHere = isOwnRun || (!hasServer && operation.name.startsWith("runs."));
-    if (!isHere && (answeredBy === "server" || (answeredBy && hasServer))) {
+    if (!isHere && (answeredBy === "server" || (answeredBy === "server or here" && hasServer))) {
       const given = await forServer(service, operation, input, caller);
-      const { callLocalServer } = await import("../client/local-server");
-      const answer = await callLocalServer(service.configDir, operation, given, caller.signal);
-      return ofAgent(service, operation, answer, caller);
+      const { askServer } = await import("../client/owner");
+      const asked = await askServer(service.configDir, operation, given, { signal: caller.signal });
+      if (asked) return ofAgent(service, operation, asked.answer, caller);
     }
     const answer = await callOperation(service, operation, input, caller);
     // The change is in force when the agent has its answer.

@@ -4,12 +4,12 @@
 import { readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
+import type { Daemon } from "../host/release/upgrade";
 import { requireKnownFormat } from "../lib/format";
 import { lookThrough } from "../lib/look";
 import { isLoopback } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
 import { findRunningServer, type RunningServer } from "../lib/running-server";
-import type { Daemon } from "../release/upgrade";
 
 /** How long a program of the platform may take, in milliseconds. */
 const ASKED_MS = 20_000;
@@ -20,7 +20,7 @@ const ANSWER_MS = 10_000;
 /** Those of this user and of the machine. @param binary absolute, without links. */
 export async function daemonsRunning(binary: string): Promise<Daemon[]> {
   const [{ daemonsOf, upgradingUser }, { runProgram }, { spawn }] = await Promise.all([
-    import("../daemon/installed"),
+    import("../host/daemon/installed"),
     import("../lib/run-program"),
     import("../lib/spawn"),
   ]);

@@ -1,10 +1,11 @@
 /**
  * What upgrades the program of this process from its desk.
  */
+
+import { createFromDesk, type FromDesk } from "../host/release/from-desk";
 import { configFiles } from "../lib/paths";
-import { createFromDesk, type FromDesk } from "../release/from-desk";
-import { verifyingKey } from "../release/key";
 import { compiled, programPath, target, version } from "../version";
+import { verifyingKey } from "../wire/release/key";
 import { daemonsRunning } from "./daemons";
 
 /** @throws the system error once the program has been removed. */

@@ -1,5 +1,5 @@
 /**
- * The service: every feature of one process by its name. `../service.ts` makes it, and each file of `features/` declares and makes a part.
+ * The service: every feature of one process by its name. `./service.ts` makes it, and each file of `features/` declares and makes a part.
  */
 import type { Permission } from "../core/rights";
 import type { HandedOver } from "../events/hand-over";
@@ -13,6 +13,7 @@ import type { PeerFeatures } from "./features/peers";
 import type { PlanFeatures } from "./features/plans";
 import type { RunFeatures } from "./features/runs";
 import type { SurfaceFeatures } from "./features/surfaces";
+import type { OwnerDoor } from "./owner";
 
 /** The state of one process. Each feature is a function that makes it on the first call. */
 export interface Service
@@ -32,6 +33,8 @@ export interface Service
   prepareFolder(): Promise<void>;
   /** {@link prepareFolder}, then the folder is that of the server of this process, until it is released. Undefined where another server has it. */
   claimFolder(): Promise<Release | undefined>;
+  /** Answers the other processes of the folder, which this one has claimed. @throws an `unavailable` failure where that cannot be. */
+  answerAsOwner(): Promise<OwnerDoor>;
   /** What its scripts may do, decided when the service is made. */
   permits(need: Permission): boolean;
   /**

@@ -2,19 +2,19 @@
  * The links of this process: as a hub, to hosts that have joined; as a host, to the desk that it has joined.
  */
 import type { Publish } from "../core/events";
-import type { AddressBook } from "../fleet/address-book";
-import type { Host } from "../fleet/host";
-import type { Presence } from "../fleet/presence";
-import type { Membership } from "../join/membership";
+import type { AddressBook } from "../desk/fleet/address-book";
+import type { Host } from "../desk/fleet/host";
+import type { Presence } from "../desk/fleet/presence";
+import type { KeptLink } from "../host/link/dial";
+import type { NatsHost } from "../host/nats/host";
 import { messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
-import type { KeptLink } from "../link/dial";
-import type { HostLink } from "../link/links";
-import type { NatsCarrier } from "../nats/carrier";
-import type { NatsHost } from "../nats/host";
 import { version } from "../version";
+import type { Membership } from "../wire/join/membership";
+import type { HostLink } from "../wire/link/links";
+import type { NatsCarrier } from "../wire/nats/carrier";
 import type { Service } from "./interface";
 
 /** How old the index of the address book may be, in milliseconds. */
@@ -26,7 +26,7 @@ const FORMER_MS = 60_000;
 /** Makes the hub of a server. */
 export async function openHub(service: Service, publish: Publish, presence: Presence) {
   const [{ createHub }, book, rest] = await Promise.all([
-    import("../link/hub"),
+    import("../desk/link/hub"),
     service.addressBook(),
     service.rest(),
   ]);
@@ -164,11 +164,11 @@ export function createHostLink(
     );
   };
 
-  const dial = once(() => import("../link/dial"));
+  const dial = once(() => import("../host/link/dial"));
   const read = async () => {
     const now = fileStamp(files.desk);
     if (now === stamp) return membership;
-    const { hasLink, readMembership } = await import("../join/membership");
+    const { hasLink, readMembership } = await import("../wire/join/membership");
     // One that cannot be read is so once.
     stamp = now;
     dials = false;
@@ -177,7 +177,7 @@ export function createHostLink(
     membership = readMembership(files.desk);
     dials = membership !== undefined && hasLink(membership);
     if (membership?.carriers.some(({ kind }) => kind === "nats")) {
-      nats = (await import("../nats/carrier")).natsCarrierIn(membership.carriers);
+      nats = (await import("../wire/nats/carrier")).natsCarrierIn(membership.carriers);
     }
     return membership;
   };
@@ -199,19 +199,23 @@ export function createHostLink(
     const [{ keepLink }, { openSigningKey }, { pinsOfDesk }] = await Promise.all([
       dial(),
       import("../trust/identity"),
-      import("../join/membership"),
+      import("../wire/join/membership"),
     ]);
     const { sign } = openSigningKey(files.hostKey);
+    const { records } = await service.planJobs();
     return keepLink({
       desk() {
         const joined = joinedNow();
         return { url: `https://${joined.desk}`, pins: pinsOfDesk(joined), host_id: joined.host_id };
       },
-      ...{ sign, enter: enterVia("link"), version, log: service.log },
+      ...{ sign, enter: enterVia("link"), records, version, log: service.log },
     });
   };
-  const startNats = async (carrier: NatsCarrier): Promise<NatsHost> =>
-    (await import("./nats")).startHostOverNats(configDir, carrier, joinedNow, enterVia("nats"), service.log);
+  const startNats = async (carrier: NatsCarrier): Promise<NatsHost> => {
+    const [{ startHostOverNats }, { records }] = await Promise.all([import("./nats"), service.planJobs()]);
+    const parts = { joined: joinedNow, enter: enterVia("nats"), records, log: service.log };
+    return startHostOverNats(configDir, carrier, parts);
+  };
   let hasStopped = false;
   let turn: Promise<unknown> = Promise.resolve();
   const settle = async () => {
@@ -261,7 +265,7 @@ export function createHostLink(
         const problem = overNats.failure() ?? "no server runs here";
         return { ...about, state: "off" as const, since: null, next: null, problem, attempts: 0, lost: null };
       }
-      return { ...about, ...(await import("../nats/keep")).shown(now) };
+      return { ...about, ...(await import("../wire/nats/keep")).shown(now) };
     },
     stop(): Promise<void> {
       hasStopped = true;

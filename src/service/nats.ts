@@ -3,19 +3,20 @@
  * has joined.
  */
 import { RemoteError, type Via } from "../client/carrier";
-import type { AddressBook } from "../fleet/address-book";
-import type { Host } from "../fleet/host";
-import type { Presence } from "../fleet/presence";
-import type { Membership } from "../join/membership";
+import type { AddressBook } from "../desk/fleet/address-book";
+import type { Host } from "../desk/fleet/host";
+import type { Presence } from "../desk/fleet/presence";
+import type { HeardPlans } from "../desk/nats/announced";
+import type { NatsDesk } from "../desk/nats/desk";
+import type { HostParts } from "../host/nats/host";
 import { messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { printable } from "../lib/sanitize";
-import type { HeardPlans } from "../nats/announced";
-import type { NatsCarrier } from "../nats/carrier";
-import type { NatsDesk } from "../nats/desk";
 import { version } from "../version";
+import type { Membership } from "../wire/join/membership";
+import type { NatsCarrier } from "../wire/nats/carrier";
 
 interface Uses {
   /** A host is there. To the events it may be no news: where the desk itself was cut off, nobody has said that the host is gone. */
@@ -30,25 +31,30 @@ interface Uses {
 
 export type DeskOverNats = ReturnType<typeof createDeskOverNats>;
 
-/** The connection of this desk, with what `nats.json` says now. */
+/**
+ * The connection of this desk, with what `nats.json` says now.
+ *
+ * @param mayFollow whether this process follows which hosts are there; once it does, it goes on.
+ */
 export function createDeskOverNats(
   { reached, log, addressBook, ownPlans, heardPlans }: Uses,
   configDir: string,
   presence: () => Promise<Presence>,
+  mayFollow: () => boolean,
 ) {
   const files = configFiles(configDir);
   let made: NatsDesk | undefined;
   let stamp: string | undefined;
-  /** Whether this process follows which hosts are there. */
   let follows = false;
   let turn: Promise<unknown> = Promise.resolve();
 
   const make = async (): Promise<NatsDesk | undefined> => {
+    follows ||= mayFollow();
     const now = `${fileStamp(files.nats)} ${follows}`;
     if (stamp === now) return made;
     const [{ readDeskPart }, { createNatsDesk }, { openSigningKey }] = await Promise.all([
-      import("../nats/desk-part"),
-      import("../nats/desk"),
+      import("../wire/nats/desk-part"),
+      import("../desk/nats/desk"),
       import("../trust/identity"),
     ]);
     await made?.stop();
@@ -80,18 +86,27 @@ export function createDeskOverNats(
     turn = next.catch(() => {});
     return next;
   };
-  const via: Via = async (...asked) => {
-    const desk = await now().catch((error) => {
+  const desk = () =>
+    now().catch((error) => {
       throw new RemoteError("unreachable", messageOf(error), false);
     });
-    if (desk) return desk.via(...asked);
+  const via: Via = async (...asked) => {
+    for (let asking = await desk(); asking; ) {
+      try {
+        return await asking.via(...asked);
+      } catch (error) {
+        // Another may have taken its place while it was connecting.
+        const next = await desk();
+        if (next === asking) throw error;
+        asking = next;
+      }
+    }
     throw new RemoteError("unreachable", "there is no nats.json here: `svc nats use` takes one", false);
   };
   return {
     via,
     /** Connects, and follows which hosts are there, where this desk uses NATS. */
     async look(): Promise<void> {
-      follows = true;
       (await now())?.start();
     },
     /** Null where this desk uses no NATS, or has not connected yet. */
@@ -149,33 +164,34 @@ function notices(find: FindHost, presence: Presence, reached: Uses["reached"], l
     down: (key: string, _label: string, error: string) => noticed(key, (host) => presence.gone(host, error)),
     twin: (_key: string, label: string) =>
       log.warn(
-        `two machines are connected as ${printable(label, 130)}: one is a copy of the other; on the copy, run \`svc leave\`, delete nats_key and host_key, and join again`,
+        `two machines are connected as ${printable(label, 130)}: one is a copy of the other; on the copy, run \`svc leave\`, \`svc config set-aside nats_key\` and \`svc config set-aside host_key\`, and join again`,
       ),
   };
 }
 
-/**
- * Keeps the connection of a host to its desk's NATS server.
- *
- * @param joined the desk that it has joined now.
- * @param enter answers a request of the desk.
- */
+/** What the connection of a host to its desk's NATS server needs of the rest of svc. */
+interface OverNatsUses extends Pick<HostParts, "records" | "enter" | "log"> {
+  /** The desk that it has joined now. */
+  joined(): Membership;
+}
+
+/** Keeps the connection of a host to its desk's NATS server. */
 export async function startHostOverNats(
   configDir: string,
   carrier: NatsCarrier,
-  joined: () => Membership,
-  enter: (request: Request, desk: string | undefined) => Promise<Response>,
-  log: Log,
+  { joined, ...parts }: OverNatsUses,
 ) {
   const [{ keepNatsHost }, { readHostKey }] = await Promise.all([
-    import("../nats/host"),
-    import("../nats/host-key"),
+    import("../host/nats/host"),
+    import("../host/nats/host-key"),
   ]);
   const key = readHostKey(configFiles(configDir).natsKey);
   if (key?.id !== carrier.id) throw unavailable("nats_key is not the key that the desk knows: join it again");
   const { server, jwt } = carrier;
   return keepNatsHost({
-    ...{ id: key.id, enter, version, log },
+    ...parts,
+    id: key.id,
+    version,
     login: () => ({ server, seed: key.seed, jwt, name: `svc host ${joined().host_id}` }),
     hostId: () => joined().host_id,
     deskKey: () => joined().desk_key,

@@ -5,10 +5,10 @@ import * as v from "valibot";
 import type { EventType } from "../core/events";
 import { field, flag, whole } from "../core/fields";
 import type { Operation } from "../core/operation";
+import { SERVED_MCP_FIELDS } from "../host/mcp/options";
+import { ICE_FIELDS, INBOX_FIELDS } from "../host/peers/options";
 import { SERVER_FIELDS } from "../http/options";
 import type { Log } from "../lib/log";
-import { SERVED_MCP_FIELDS } from "../mcp/options";
-import { ICE_FIELDS, INBOX_FIELDS } from "../peers/options";
 
 /** What scripts may do only where svc was started with the flag. */
 export const PERMISSION_FIELDS = {

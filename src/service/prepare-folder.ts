@@ -16,7 +16,7 @@ import {
   syncFolder,
   writeFileAtomic,
 } from "../lib/files";
-import { FORMAT, formatOf, formatText } from "../lib/format";
+import { FORMAT, formatOf, formatText, listedFiles, NEEDS } from "../lib/format";
 import { isLocked, withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
@@ -57,7 +57,8 @@ export async function prepareFolder(
         );
       const { format: from } = formatOf(configDir);
       for (const step of steps) if (step.to > from && step.to <= format) step.run(files, log);
-      writeFileAtomic(files.format, formatText(format));
+      const listed = listedFiles(configDir);
+      writeFileAtomic(files.format, formatText(format, NEEDS, listed.length > 0 ? { files: listed } : {}));
     });
   } catch (error) {
     if (isUnwritable(error) && !isWritable(configDir)) return;

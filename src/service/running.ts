@@ -3,13 +3,13 @@
  */
 import { existsSync } from "node:fs";
 import type * as v from "valibot";
-import { callOperation } from "../core/call";
-import { localCaller } from "../core/caller";
+import type { NO_INPUT } from "../core/fields";
+import type { Operation, OutputSchema } from "../core/operation";
+import type { NatsStates } from "../desk/nats/operations/fleet";
 import type { overview as overviewOperation } from "../http/operations";
+import { unavailable } from "../lib/errors";
 import { configFiles } from "../lib/paths";
-import type { RunningServer } from "../lib/running-server";
-import type { HostLink } from "../link/links";
-import type { NatsStates } from "../nats/operations/fleet";
+import type { HostLink } from "../wire/link/links";
 import type { Service } from "./interface";
 
 /** Asks the running server. Both throw where it does not answer. */
@@ -24,36 +24,28 @@ export interface ServerReport {
 }
 
 /** The reports of the server that was found running on the `{config_dir}` of `service`. */
-export function serverReport(service: Service, { pid }: RunningServer): ServerReport {
+export function serverReport(service: Service): ServerReport {
   const { configDir } = service;
-  const modules = () => Promise.all([import("../client/local-server"), import("../http/operations")]);
+  const ask = async <O extends OutputSchema>(operation: Operation<typeof NO_INPUT, O>) => {
+    const { askServer } = await import("../client/owner");
+    const asked = await askServer(configDir, operation, {});
+    if (!asked) throw unavailable("the server has ended");
+    return asked.answer;
+  };
   return {
     async health() {
-      const [{ callLocalServer }, { health }] = await modules();
+      const [{ callLocalServer }, { health }] = await Promise.all([
+        import("../client/local-server"),
+        import("../http/operations"),
+      ]);
       return callLocalServer(configDir, health, {});
     },
-    async overview() {
-      const [{ callLocalServer }, { overview }] = await modules();
-      if (pid === process.pid) return callOperation(service, overview, {}, localCaller(service, "api"));
-      return callLocalServer(configDir, overview, {});
-    },
-    async link() {
-      if (pid === process.pid) return service.hostLink();
-      const [{ callLocalServer }, { showLink }] = await Promise.all([
-        import("../client/local-server"),
-        import("../link/operations"),
-      ]);
-      return (await callLocalServer(configDir, showLink, {})).host;
-    },
+    overview: async () => ask((await import("../http/operations")).overview),
+    link: async () => (await ask((await import("../desk/link/operations")).showLink)).host,
     async nats() {
       const isUsed = existsSync(configFiles(configDir).nats) || (await service.natsHost()) !== null;
       if (!isUsed) return { host: null, desk: null };
-      const [{ callLocalServer }, { showNats }] = await Promise.all([
-        import("../client/local-server"),
-        import("../nats/operations/fleet"),
-      ]);
-      if (pid === process.pid) return callOperation(service, showNats, {}, localCaller(service, "api"));
-      return callLocalServer(configDir, showNats, {});
+      return ask((await import("../desk/nats/operations/fleet")).showNats);
     },
   };
 }

@@ -2,15 +2,14 @@
  * The start of a job: its script file as a run, with the rights of the token that added it.
  */
 import { type Caller, localCaller } from "../core/caller";
-import { forbidden } from "../lib/errors";
-import type { Job } from "../scheduler/job";
+import type { Job } from "../host/scheduler/job";
 import type { Service } from "./interface";
 
-/** @param hasEnded whether its token has expired: then it is not started, and the failure says so. */
+/** @param refusal why it is not started: its token has expired, or is not known. */
 export async function startJob(
   service: Service,
   { job_id, script_path, timeout_seconds, token, scopes, without, script }: Job,
-  hasEnded: boolean,
+  refusal: unknown,
   signal?: AbortSignal,
 ) {
   const base = localCaller(service, "scheduler", {
@@ -19,7 +18,7 @@ export async function startJob(
   });
   const ending = token === null ? "" : ` token=${token}`;
   const announce = async (subject: string) => {
-    if (hasEnded) throw forbidden(`its token ${token} has expired: \`svc token rotate ${token}\``);
+    if (refusal !== undefined) throw refusal;
     await base.announce(`job=${job_id} ${subject}${ending}`);
   };
   const caller: Caller = { ...base, announce };

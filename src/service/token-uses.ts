@@ -2,7 +2,8 @@
  * The named tokens as the other features see them: how one ended, and those that this host makes for desks.
  */
 import * as v from "valibot";
-import type { DeskTokens } from "../join/enter";
+import type { DeskTokens } from "../host/join/enter";
+import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
 import type { configFiles } from "../lib/paths";
@@ -26,7 +27,7 @@ export function createTokenUses(
     return { store: tokenStore(files, log), worksNow };
   });
   return {
-    /** As the file is now. While it is broken, no token is known to have ended. */
+    /** As the file is now. While it is missing or broken, no token is known to have ended, nor is one whose entry is broken. */
     async endings(): Promise<HowEnded> {
       const { store, worksNow } = await namedTokens();
       let known: ReadonlyMap<string, NamedToken> | undefined;
@@ -34,6 +35,7 @@ export function createTokenUses(
         try {
           // Most of the time nothing runs that a token started, and nobody asks.
           known ??= new Map(store.entries().map((token) => [token.name, token]));
+          if (!known.has(name) && !store.isGone(name)) return null;
         } catch {
           return null;
         }
@@ -42,6 +44,14 @@ export function createTokenUses(
           return "was revoked";
         return worksNow(found) ? null : "has expired";
       };
+    },
+    /** @throws `unavailable` while the file, or the entry of that token, cannot be read: then nothing begins on its behalf. */
+    async requireKnown(name: string): Promise<void> {
+      const { store } = await namedTokens();
+      if (store.entries().some((token) => token.name === name) || store.isGone(name)) return;
+      throw unavailable(
+        `the entry of the token ${name} in tokens.json cannot be used: \`svc token list\` says why`,
+      );
     },
     /** Lets a token that its desk uses over a link, and does not replace, work as long again. @throws as `prolongToken`. */
     async prolong(name: string): Promise<void> {

@@ -1,17 +1,17 @@
 /**
  * The process of root that upgrades a daemon of the machine once that has written its order: `svc-upgrade.service` starts it.
  */
-import { isUpgradedByRoot } from "../daemon/systemd";
+import { isUpgradedByRoot } from "../host/daemon/systemd";
+import { carryOutByRoot } from "../host/release/by-root";
+import type { Daemon } from "../host/release/upgrade";
 import { conflict, unavailable } from "../lib/errors";
 import { requireKnownFormat } from "../lib/format";
 import { configFiles } from "../lib/paths";
 import { isOfRootAlone } from "../lib/root-alone";
 import { runProgram } from "../lib/run-program";
 import { printedBy } from "../lib/spawn";
-import { carryOutByRoot } from "../release/by-root";
-import { verifyingKey } from "../release/key";
-import type { Daemon } from "../release/upgrade";
 import { programPath, target, version } from "../version";
+import { verifyingKey } from "../wire/release/key";
 
 /** How long systemctl may take, in milliseconds. */
 const ASKED_MS = 20_000;
@@ -34,7 +34,7 @@ export default async function upgradeByRoot([configDir = ""]: readonly string[])
 
 /** The daemon of the machine as systemd knows it: its own files may say anything. */
 async function daemonOfMachine(binary: string): Promise<Omit<Daemon, "requireReadable">> {
-  const { daemonsOf } = await import("../daemon/installed");
+  const { daemonsOf } = await import("../host/daemon/installed");
   const [own] = daemonsOf(binary).filter(({ user }) => user === null);
   if (!own) throw conflict(`the daemon of the machine does not run ${binary}`);
   return {

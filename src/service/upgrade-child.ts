@@ -2,11 +2,11 @@
  * The process that replaces the program of a daemon, apart from it: the daemon has started it, and ends in the middle.
  */
 import { dirname } from "node:path";
+import { carryOut } from "../host/release/order";
 import { unavailable } from "../lib/errors";
 import { requireKnownFormat } from "../lib/format";
-import { verifyingKey } from "../release/key";
-import { carryOut } from "../release/order";
 import { programPath, target, version } from "../version";
+import { verifyingKey } from "../wire/release/key";
 import { daemonsRunning } from "./daemons";
 
 /** @param args the folder of the files for upgrades, where the order is, and the id of the order. */

@@ -2,8 +2,8 @@
  * Whether the program of this process was just upgraded, or is about to be: a server that starts says what became of it.
  */
 import { existsSync } from "node:fs";
+import type { WatchUses } from "../host/release/watch";
 import { messageOf } from "../lib/errors";
-import type { WatchUses } from "../release/watch";
 import { compiled, programPath, version } from "../version";
 
 interface Uses extends Omit<WatchUses, "binary" | "version"> {
@@ -31,6 +31,6 @@ export function watchOwnUpgrade({ forgetOld, ...uses }: Uses): () => void {
 
 async function watch(uses: Omit<Uses, "forgetOld">, signal: AbortSignal): Promise<void> {
   if (!compiled || !existsSync(`${process.execPath.replace(/\.exe$/i, "")}.upgrade`)) return;
-  const { watchUpgrade } = await import("../release/watch");
+  const { watchUpgrade } = await import("../host/release/watch");
   await watchUpgrade({ ...uses, binary: programPath(), version }, signal);
 }

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { callOperation } from "../core/call";
 import { localCaller } from "../core/caller";
 import { Failure, messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
 import type { Service } from "./interface";
@@ -22,19 +23,10 @@ const FOLLOW_MS = 30 * 60_000;
 /** What is looked at, one after the other, by what is logged where that fails. */
 type Looks = Readonly<Record<string, () => Promise<void>>>;
 
-/**
- * @param looks are called every second. One that fails holds up no other, and is logged once for each reason.
- * @returns a function that ends all of it.
- */
-export function startUpkeep(service: Service, looks: Looks, tellPins: () => Promise<void>): () => void {
-  const { log } = service;
-  const ending = new AbortController();
-  const logged = (text: string) => (error: unknown) => log.warn(`${text}: ${messageOf(error)}`);
-  const follow = () =>
-    followKeys(service, ending.signal).catch(logged("hosts were not asked for their next keys"));
-  const renew = () => renewTokens(service).catch(logged("the tokens of hosts were not replaced"));
+/** @returns a function that looks, and never throws: a look that fails holds up no other, and is logged once for each reason. */
+export function createLooking(log: Log): (looks: Looks) => Promise<void> {
   const failures = new Map<string, string>();
-  const lookAll = async () => {
+  return async (looks) => {
     for (const [failed, look] of Object.entries(looks)) {
       try {
         await look();
@@ -48,6 +40,22 @@ export function startUpkeep(service: Service, looks: Looks, tellPins: () => Prom
       }
     }
   };
+}
+
+/**
+ * @param lookAll is called every second.
+ * @returns a function that ends all of it.
+ */
+export function startUpkeep(
+  service: Service,
+  lookAll: () => Promise<void>,
+  tellPins: () => Promise<void>,
+): () => void {
+  const ending = new AbortController();
+  const logged = (text: string) => (error: unknown) => service.log.warn(`${text}: ${messageOf(error)}`);
+  const follow = () =>
+    followKeys(service, ending.signal).catch(logged("hosts were not asked for their next keys"));
+  const renew = () => renewTokens(service).catch(logged("the tokens of hosts were not replaced"));
   const looking = setInterval(lookAll, LOOK_MS);
   const first = setTimeout(() => Promise.all([renew(), tellPins()]), LOOK_MS);
   const following = setInterval(() => Promise.all([follow(), renew(), tellPins()]), FOLLOW_MS);
@@ -73,7 +81,7 @@ export function createNotifyPins(service: Service, configDir: string): () => Pro
   const { deskKey, adminHosts } = configFiles(configDir);
   const notifier = once(async () => {
     const [{ createPinNotifier }, { status }] = await Promise.all([
-      import("../join/desk-pins"),
+      import("../desk/join/desk-pins"),
       import("../trust/operations/tls"),
     ]);
     const pins = async () => {
@@ -96,8 +104,8 @@ export function createNotifyPins(service: Service, configDir: string): () => Pro
 async function renewTokens(service: Service): Promise<void> {
   if (!existsSync(configFiles(service.configDir).adminHosts)) return;
   const [{ renewDue }, { rotateHost }] = await Promise.all([
-    import("../fleet/renewal"),
-    import("../fleet/operations/hosts"),
+    import("../desk/fleet/renewal"),
+    import("../desk/fleet/operations/hosts"),
   ]);
   const caller = localCaller(service, "scheduler");
   await renewDue(

@@ -2,7 +2,7 @@
  * The streams of the live screen in the inspector: a sample a second of each viewer, as a session of its own.
  */
 import type { LinkSample } from "../core/records";
-import type { ViewerEvents } from "../desktop/screen/calls";
+import type { ViewerEvents } from "../host/desktop/screen/calls";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 

@@ -2,7 +2,7 @@
  * Named tokens, which allow less than the host's own token: for a scraper, or for a person who only looks.
  *
  * The promise: the file holds digests and no token. A running server accepts a new token at once and refuses a revoked one
- * within a second, or at once after `POST /refresh`. A file or an entry that cannot be used lets nobody in.
+ * within a second, or at once after `service.refresh`. A file or an entry that cannot be used lets nobody in.
  */
 import * as v from "valibot";
 import { unheard } from "../core/events";

@@ -111,6 +111,8 @@ function readNote({ previousTokens }: Place): Rotating | undefined {
   try {
     return v.parse(NOTE, JSON.parse(text));
   } catch {
-    throw unavailable(`${basename(previousTokens)} is not a note of replaced tokens: delete it`);
+    throw unavailable(
+      `${basename(previousTokens)} is not a note of replaced tokens: restore it from a backup, or delete it, which ends them`,
+    );
   }
 }

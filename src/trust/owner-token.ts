@@ -8,6 +8,7 @@ import { holdPlace } from "../lib/held-place";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { findRunningServer } from "../lib/running-server";
+import { requireNeverThere } from "../lib/trust-files";
 import { digestToken, type TokenDigest } from "./scopes";
 import { isMistyped } from "./token";
 
@@ -23,9 +24,9 @@ export interface TokenSource {
 }
 
 /**
- * The token `given`, else that of `SVC_TOKEN`, else that of `file`, which is made where there is none.
+ * The token `given`, else that of `SVC_TOKEN`, else that of `file`, which is made where there is none and never was.
  *
- * @throws a `bad_input` failure for a token that no client could send; `unavailable` for an unreadable file.
+ * @throws a `bad_input` failure for a token that no client could send; `unavailable` for a file that is missing or cannot be read.
  */
 export function openToken(given: string | undefined, file: string, log: Log): TokenSource {
   const fixed = given === undefined ? environmentToken() : checkToken(given, "token");
@@ -34,6 +35,7 @@ export function openToken(given: string | undefined, file: string, log: Log): To
     return { file: null, created: false, current: () => fixed, digest: () => digest };
   }
   const existing = readToken(file);
+  if (existing === undefined) requireNeverThere(file);
   let token = existing ?? writeToken(file);
   const inForce = watchFile(file, () => {
     try {

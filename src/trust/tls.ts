@@ -1,7 +1,7 @@
 /**
  * The TLS key of `{config_dir}`, its certificate, and the key that will replace it.
  *
- * Promises. The key changes only when somebody asks for a new one; then the new one is announced first, so that those who
+ * Promises. The key changes only when somebody asks for a new one, and not because it is missing; then the new one is announced first, so that those who
  * pin the key can follow. The certificate is renewed long before it expires. A key that cannot be read is never replaced.
  */
 import { readFileSync, rmSync } from "node:fs";
@@ -13,6 +13,7 @@ import { ensurePrivateFolder, fileStamp, isMissing, writeFileAtomic } from "../l
 import { withLock } from "../lib/lock";
 import type { configFiles } from "../lib/paths";
 import { isFor, spkiPin } from "../lib/spki";
+import { readTrustFile, requireNeverThere, unusable } from "../lib/trust-files";
 
 /** A private key and its certificate with its chain, PEM. */
 export interface Pair {
@@ -52,7 +53,7 @@ type Next = v.InferOutput<typeof NEXT>;
 const NEXT_TEXT = v.pipe(v.string(), v.parseJson(), NEXT);
 
 /**
- * The pair of `{config_dir}`, which is made where there is none. Renews the certificate when it is due, and puts the next key
+ * The pair of `{config_dir}`, which is made where there is none and never was. Renews the certificate when it is due, and puts the next key
  * in the place of the present one once its time has come.
  *
  * @param wanted host names and addresses that the certificate must have.
@@ -71,9 +72,8 @@ export const ownPair = (
  */
 export async function pairInUse(place: TlsPlace, now = new Date()): Promise<Pair> {
   if (isMissing(place.tlsKey) && readNext(place) === null) {
-    throw unavailable(
-      `${place.tlsKey} is missing: put it back, or svc makes another one when it starts, which no desk knows`,
-    );
+    requireNeverThere(place.tlsKey);
+    throw unavailable(`${place.tlsKey} is missing: put it back`);
   }
   return ownPair(place, { now });
 }
@@ -194,7 +194,9 @@ async function currentPair(
     writePrivate(place.tlsKey, next.key);
     rmSync(place.tlsNext, { force: true });
   }
-  const key = readOwn(place.tlsKey) ?? writePrivate(place.tlsKey, (await import("./certificate")).makeKey());
+  const key =
+    readTrustFile(place.tlsKey)?.toString() ??
+    writePrivate(place.tlsKey, (await import("./certificate")).makeKey());
   const cert = readOwn(place.tlsCert);
   if (cert !== undefined && isGood(cert, key, wanted, now)) return { key, cert };
   return { key, cert: await writeCertificate(place, key, wanted, now) };
@@ -231,9 +233,7 @@ async function writeCertificate(
     const cert = makeCertificate(parseKey(key), own, [...names, ...known, ...ownAddresses()], now);
     return writePrivate(place.tlsCert, cert);
   } catch (error) {
-    throw unavailable(
-      `${place.tlsKey} is no usable key (${messageOf(error)}): restore it, or move it away for svc to make one`,
-    );
+    throw unusable(place.tlsKey, `is no usable key (${messageOf(error)})`);
   }
 }
 
@@ -268,13 +268,19 @@ function readNext({ tlsNext }: TlsPlace): Next | null {
   if (text === undefined) return null;
   const next = v.safeParse(NEXT_TEXT, text);
   if (next.success) return next.output;
-  throw unavailable(`${tlsNext} is not an announced key: delete it`);
+  throw unavailable(`${tlsNext} is not an announced key: restore it from a backup, or delete it`);
 }
 
 /** Whether `text` can be in the file of the next key. */
 export async function isNextKey(text: string): Promise<boolean> {
   const next = v.safeParse(NEXT_TEXT, text);
   return next.success && isTlsKey(next.output.key);
+}
+
+/** @throws `unavailable` where the key at `path` is missing, cannot be read or is none with which svc speaks TLS. */
+export async function requireTlsKey(path: string): Promise<void> {
+  const key = readTrustFile(path);
+  if (key !== undefined && !(await isTlsKey(key.toString()))) throw unusable(path, "is no usable key");
 }
 
 /** Whether `pem` is a key with which svc speaks TLS, and makes certificates. */

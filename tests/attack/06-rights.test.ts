@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configFiles } from "../../src/lib/paths";
-import { rowsOf } from "../audit/support";
+import { rowsOf } from "../host/audit/support";
 import { installBinary, post, type ServerProcess, serveBinary, until } from "../support";
 
 const TAKE_OVER = [

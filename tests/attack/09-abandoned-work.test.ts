@@ -1,8 +1,8 @@
 /** The attack: with a token, ask for much work again and again and never wait for the answer. */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { AuditFile } from "../../src/audit/file";
-import { appendRows, headOf, readHighWater } from "../../src/audit/high-water";
+import { AuditFile } from "../../src/host/audit/file";
+import { appendRows, headOf, readHighWater } from "../../src/host/audit/high-water";
 import { configFiles } from "../../src/lib/paths";
 import { type ServerProcess, serveBinary, until } from "../support";
 import { addToken } from "./raw";

@@ -3,7 +3,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { mutilateIndex } from "../audit/support";
+import { mutilateIndex } from "../host/audit/support";
 import { installBinary, post, serveBinary } from "../support";
 
 test("a trigger that mutes rows stops changes, and fails verification and diagnosis", async () => {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { bundleOf } from "../config/support";
+import { bundleOf } from "../host/config/support";
 import { installBinary } from "../support";
 
 test("with a passphrase, a bundle that is not sealed is refused and changes nothing", async () => {

@@ -4,12 +4,12 @@ import { describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { SessionsRecord } from "../../src/core/records";
+import type { Answer } from "../../src/host/peers/operations";
+import { PROTOCOL } from "../../src/host/peers/session";
+import type { SessionCalls, SessionEvents } from "../../src/host/peers/worker";
 import { startChild } from "../../src/lib/child";
 import { silentLog } from "../../src/lib/log";
 import { syscall } from "../../src/lib/syscall";
-import type { Answer } from "../../src/peers/operations";
-import { PROTOCOL } from "../../src/peers/session";
-import type { SessionCalls, SessionEvents } from "../../src/peers/worker";
 import { takeOver } from "../lib/support";
 import { BINARY, post, serveBinary, temporaryFolder, until } from "../support";
 

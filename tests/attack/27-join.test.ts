@@ -1,6 +1,6 @@
 /** Attack: a stranger sends what hosts send to join, to get in, to fill the log, or to take up the desk's time. */
 import { expect, test } from "bun:test";
-import { newSecret } from "../../src/join/join-string";
+import { newSecret } from "../../src/wire/join/join-string";
 import { post, serveBinary } from "../support";
 
 const request = (more: object = {}) => ({

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import type { SyncInfo } from "../../src/sync/operations";
+import type { SyncInfo } from "../../src/host/sync/operations";
 import { BINARY, installBinary, post, serveBinary, until } from "../support";
 
 test("a sync sends nothing of a folder that a link leads to meanwhile, and says so", async () => {

@@ -1,6 +1,6 @@
 /** The attack: with a token that may look at the screen, move the pointer, use a ticket twice, and stay after it was revoked. */
 import { expect } from "bun:test";
-import { startDisplay } from "../desktop/support";
+import { startDisplay } from "../host/desktop/support";
 import { BINARY, post, type ServerProcess, serveBinary, testWith, until } from "../support";
 import { addToken } from "./raw";
 

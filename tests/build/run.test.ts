@@ -1,6 +1,6 @@
 /** The runner of the tests: what fails once, and not again alone, is named and does not fail the run. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../support";
 
@@ -20,15 +20,17 @@ const passes = (title: string) => `test(${JSON.stringify(title)}, () => {});\n`;
 const fails = (title: string) => `test(${JSON.stringify(title)}, () => { throw new Error("always"); });\n`;
 
 /** Runs the tests of a folder with these files. */
-async function run(files: Readonly<Record<string, string>>) {
+async function run(files: Readonly<Record<string, string>>, known: Readonly<Record<string, string>> = {}) {
   using folder = temporaryFolder();
+  const racesFile = join(folder.path, "races.json");
+  if (Object.keys(known).length > 0) writeFileSync(racesFile, JSON.stringify(known));
   const imports =
     'import { describe, test } from "bun:test";\nimport { existsSync, writeFileSync } from "node:fs";\n';
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(folder.path, `${name}.test.ts`), `${imports}${text}`);
   }
   const load = `const { runTests } = await import(${JSON.stringify(RUNNER)});`;
-  const program = `${load} console.log(JSON.stringify(await runTests([])));`;
+  const program = `${load} console.log(JSON.stringify(await runTests([], ${JSON.stringify(racesFile)})));`;
   const child = Bun.spawn([process.execPath, "-e", program], {
     cwd: folder.path,
     stdio: ["ignore", "pipe", "ignore"],
@@ -37,6 +39,9 @@ async function run(files: Readonly<Record<string, string>>) {
   return {
     tally: JSON.parse(lines.at(-1) ?? "") as { passed: number; failed: number; skipped: number },
     again: lines.filter((line) => line.startsWith("passed the second time")),
+    races: existsSync(racesFile)
+      ? (JSON.parse(readFileSync(racesFile, "utf8")) as Record<string, string>)
+      : {},
   };
 }
 
@@ -46,7 +51,7 @@ test("a test that passes alone the second time does not fail the run, and is nam
     race: `describe("group", () => { ${failsOnce(title)} });\n${passes("other")}`,
     good: passes("good"),
   };
-  expect(await run(files)).toEqual({
+  expect(await run(files)).toMatchObject({
     tally: { passed: 3, failed: 0, skipped: 0 },
     again: [`passed the second time, alone: race.test.ts: group > ${title}`],
   });
@@ -54,7 +59,7 @@ test("a test that passes alone the second time does not fail the run, and is nam
 
 test("a test that fails twice fails the run, beside one that passes the second time", async () => {
   const files = { race: `${failsOnce("race")}${fails("bad")}test.skip("later", () => {});\n` };
-  expect(await run(files)).toEqual({
+  expect(await run(files)).toMatchObject({
     tally: { passed: 1, failed: 1, skipped: 1 },
     again: ["passed the second time, alone: race.test.ts: race"],
   });
@@ -62,7 +67,7 @@ test("a test that fails twice fails the run, beside one that passes the second t
 
 test("failures in more than five files are not tried again", async () => {
   const files = Object.fromEntries(Array.from({ length: 6 }, (_, nth) => [`race${nth}`, failsOnce("race")]));
-  expect(await run(files)).toEqual({ tally: { passed: 0, failed: 6, skipped: 0 }, again: [] });
+  expect(await run(files)).toMatchObject({ tally: { passed: 0, failed: 6, skipped: 0 }, again: [] });
 });
 
 test.each([
@@ -72,4 +77,21 @@ test.each([
   const { tally, again } = await run({ race: failsOnce("race"), bad: `${passes("first")}${text}` });
   expect(tally.failed).toBeGreaterThan(0);
   expect(again).toEqual([]);
+});
+
+test("a race is written to the file of races with its date, which stays the first one", async () => {
+  const files = { race: `${failsOnce("new")}${failsOnce("known")}` };
+  const { races } = await run(files, { "race.test.ts: known": "2999-01-01" });
+  expect(races).toEqual({
+    "race.test.ts: known": "2999-01-01",
+    "race.test.ts: new": expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
+  });
+});
+
+test("a race that has been known for more than two weeks fails the run", async () => {
+  const { tally } = await run(
+    { race: `${failsOnce("known")}${passes("good")}` },
+    { "race.test.ts: known": "2020-01-01" },
+  );
+  expect(tally).toEqual({ passed: 1, failed: 1, skipped: 0 });
 });

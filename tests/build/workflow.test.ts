@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { readSecretKey } from "../../build/package/sign";
 import { describeRelease } from "../../build/package/sums";
 import { devDependencies } from "../../package.json";
-import { parsePublicKey, parseSignature, verify } from "../../src/release/minisign";
+import { parsePublicKey, parseSignature, verify } from "../../src/wire/release/minisign";
 import { temporaryFolder, testWith } from "../support";
 
 const ROOT = join(import.meta.dir, "../..");

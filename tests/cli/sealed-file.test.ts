@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { isSealed, readSealable, seal, unseal, writeSealable } from "../../src/cli/sealed-file";
-import { host } from "../config/support";
+import { host } from "../host/config/support";
 
 // To open or to seal takes a second by design, and longer on a machine that is busy.
 setDefaultTimeout(180_000);

@@ -87,6 +87,15 @@ describe("its answer", () => {
     expect(looks).toBe(1);
   });
 
+  test("with more values than any needs is refused before it is read", async () => {
+    const wide = `{"rows":[${"0,".repeat(300_000)}0]}`;
+    const deep = `{"rows":${"[".repeat(1_000)}${"]".repeat(1_000)}}`;
+    for (const body of [wide, deep]) {
+      await using server = await answering(ok(body));
+      await expect(call(server.url, rows, {})).rejects.toThrow("answer with more than 100000 values");
+    }
+  });
+
   test("that is an error has the server's message", async () => {
     await using host = await testServer();
     await expect(call(host.server.url, rows, {})).rejects.toThrow("HTTP 404: not found");

@@ -2,8 +2,8 @@
 import { expect, test } from "bun:test";
 import { callHost, getFromHost } from "../../src/client/for-caller";
 import { OWNER } from "../../src/core/rights";
+import { showUpgrade } from "../../src/host/jobs/upgrade-operations";
 import { Failure } from "../../src/lib/errors";
-import { showUpgrade } from "../../src/plans/upgrade/host-operations";
 
 /** A host that answers with `status` and `body`; without them, never. */
 function host(status?: number, body: object = {}) {
@@ -17,8 +17,8 @@ function host(status?: number, body: object = {}) {
   const asked = { label: "lab", server: { url, token: undefined, trust: { kind: "any" } as const } };
   const caller = { grant: OWNER, signal: new AbortController().signal };
   return {
-    called: (ms = 5_000, more: { gone?: AbortSignal } = {}) =>
-      failureOf(callHost(asked, showUpgrade, {}, { ...caller, ...more }, ms)),
+    called: (ms = 5_000, gone?: AbortSignal) =>
+      failureOf(callHost(asked, showUpgrade, {}, { ...caller, request: { gone } }, ms)),
     got: (ms = 5_000, mayBeSame = false) =>
       failureOf(getFromHost(asked, "/x", { ms, maxBytes: 100, mayBeSame }, caller)),
     [Symbol.asyncDispose]: () => server.stop(true),
@@ -56,8 +56,5 @@ test("one that answers nothing of svc, or not in time, is named", async () => {
 
 test("nobody waits for it once the caller has gone, also while it changes something", async () => {
   await using silent = await host();
-  expect(await silent.called(60_000, { gone: AbortSignal.timeout(20) })).toEqual([
-    "unavailable",
-    "lab: cancelled",
-  ]);
+  expect(await silent.called(60_000, AbortSignal.timeout(20))).toEqual(["unavailable", "lab: cancelled"]);
 });

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
-import { callLocalServer, refreshLocalServer } from "../../src/client/local-server";
+import { callLocalServer } from "../../src/client/local-server";
+import { listCommands } from "../../src/host/runs/operations/commands";
+import { showRun } from "../../src/host/runs/operations/runs";
 import { configFiles } from "../../src/lib/paths";
-import { listCommands } from "../../src/runs/operations/commands";
-import { showRun } from "../../src/runs/operations/runs";
+import { refreshServer } from "../../src/service/notify";
 import { writeToken } from "../../src/trust/owner-token";
 import { TOKEN, testServer, testService } from "../support";
 
@@ -46,7 +47,7 @@ test("a server that is refreshed accepts a rotated token, refuses the old one, a
     (await fetch(`${server.url}/commands`, { headers: { authorization: `Bearer ${token}` } })).status;
   expect(await statusWith(old)).toBe(200);
   const rotated = writeToken(configFiles(made.configDir).token);
-  await refreshLocalServer(made.configDir);
+  await refreshServer(made.configDir);
   expect(await statusWith(old)).toBe(401);
   expect(await statusWith(rotated)).toBe(200);
   const metrics = await made.service.metrics();
@@ -55,5 +56,5 @@ test("a server that is refreshed accepts a rotated token, refuses the old one, a
 
 test("a refresh without a server does nothing", async () => {
   await using made = testService();
-  await refreshLocalServer(made.configDir);
+  await refreshServer(made.configDir);
 });

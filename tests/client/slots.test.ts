@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createSlots } from "../../src/client/slots";
+import { createConnectionSlots as createSlots } from "../../src/client/slots";
+import { Requester } from "../../src/lib/slots";
 import { nextTurn } from "../support";
 
 const caller = () => new AbortController();
@@ -14,7 +15,7 @@ function wanting(
 ) {
   const held: Array<() => void> = [];
   const asked = Array.from({ length: count }, () =>
-    slots(signal, token).then((giveBack) => held.push(giveBack)),
+    slots.take(new Requester(token, signal)).then((giveBack) => held.push(giveBack)),
   );
   const settled = Promise.allSettled(asked);
   return { held, settled };
@@ -28,7 +29,7 @@ describe("slots", () => {
         const slots = createSlots(most);
         let used = 0;
         const work = async (signal: AbortSignal) => {
-          const giveBack = await slots(signal);
+          const giveBack = await slots.take(new Requester(null, signal));
           expect(++used).toBeLessThanOrEqual(most);
           await nextTurn();
           used--;
@@ -92,7 +93,7 @@ describe("slots", () => {
 
   test("are given back once, however often the caller does", async () => {
     const slots = createSlots(1);
-    const giveBack = await slots();
+    const giveBack = await slots.take(new Requester(null));
     giveBack();
     giveBack();
     const two = wanting(slots, 2);

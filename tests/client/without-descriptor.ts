@@ -1,8 +1,8 @@
 /** Asks the server at an address before, while and after this process may open no file, and prints what it heard, and who is gone. */
 import { closeSync, openSync } from "node:fs";
-import { type Host, serverOf } from "../../src/fleet/host";
-import { createPoller } from "../../src/fleet/poll";
-import { surveyed } from "../../src/plans/upgrade/survey";
+import { type Host, serverOf } from "../../src/desk/fleet/host";
+import { createPoller } from "../../src/desk/fleet/poll";
+import { surveyed } from "../../src/desk/plans/upgrade/survey";
 
 const [, , url = "", token = ""] = process.argv;
 const { port } = new URL(url);

@@ -18,3 +18,24 @@ test.each([
   const checked = checkInput(SCHEMA, input);
   expect(checked.ok ? "" : sentence(checked.offences)).toBe(expected);
 });
+
+const LONG = v.strictObject({
+  tags: v.optional(v.pipe(v.array(v.string()), v.maxLength(3))),
+  inner: v.optional(
+    v.object({ names: v.optional(v.pipe(v.record(v.string(), v.number()), v.maxEntries(2))) }),
+  ),
+});
+
+test.each([
+  [{ tags: [1, 2, 3, 4] }, "tags: expected at most 3 items but found 4"],
+  [{ inner: { names: { a: 1, b: "", c: 3 } } }, "inner.names: expected at most 2 fields but found 3"],
+  [{ inner: { names: [1, 2, 3] } }, "inner.names: expected an object but found an array"],
+])("what is too long is counted before its items are looked at: %j", (input, expected) => {
+  const checked = checkInput(LONG, input);
+  expect(checked.ok ? "" : sentence(checked.offences)).toBe(expected);
+});
+
+test("what is as long as it may be has all its items looked at", () => {
+  const checked = checkInput(LONG, { tags: [1, 2, "a"] });
+  expect(checked.ok ? 0 : checked.offences.length).toBe(2);
+});

@@ -1,8 +1,10 @@
 /** Script files. */
+
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readScript } from "../../src/core/script";
+import { Requester } from "../../src/lib/slots";
 import { temporaryFolder, testService } from "../support";
 
 test("a script may begin with a byte order mark, as editors write it", async () => {
@@ -70,7 +72,7 @@ async function refusalOf(text: string, end = "json") {
   await using made = testService();
   const path = join(made.configDir, `script.${end}`);
   writeFileSync(path, text);
-  const refused = (await made.service.executor()).prepareFile(path);
+  const refused = (await made.service.executor()).prepareFile(path, new Requester(null));
   const { message, more } = await refused.then(Object, (error) => error);
   return { message: message.replaceAll(path, `script.${end}`), more };
 }

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { resolve } from "node:path";
 
 test("a row of a request that reads is no change, however the request ended", async () => {
-  const { isReading } = await import(resolve("dashboard/audit.js"));
+  const { isReading } = await import(resolve("dashboard/host/audit.js"));
   const row = (detail: string, event_type = "rest_api") => isReading({ event_type, detail });
   const reads = ["GET /windows -> started", "GET /windows -> failed:503", "HEAD /jobs -> ok:200"];
   expect(reads.map((detail) => row(detail))).toEqual([true, true, true]);

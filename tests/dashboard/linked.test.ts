@@ -1,7 +1,7 @@
 /** Hosts behind links on the admin page of the dashboard, in Chromium. */
 import { expect } from "bun:test";
 import { browserTest, openPage, useBrowser } from "../browser";
-import { ID, linkedDesk } from "../link/fake-hub";
+import { ID, linkedDesk } from "../desk/link/fake-hub";
 import { TOKEN, until } from "../support";
 
 const test = browserTest();

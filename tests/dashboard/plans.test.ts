@@ -122,9 +122,9 @@ test("a plan of another desk is shown with its desk, and is not changed here", a
   const own = (await (await host.call(`/plans/${id}`)).json()) as object;
   const plan = { ...own, id: crypto.randomUUID(), state: "running" };
   const desks = [{ desk: "U", name: "north", heard: Date.now(), plans: [plan] }];
-  const { otherPlans } = configFiles(host.configDir);
-  mkdirSync(dirname(otherPlans), { recursive: true, mode: 0o700 });
-  writeFileSync(otherPlans, JSON.stringify({ v: 1, desks }));
+  const { foreignPlans } = configFiles(host.configDir);
+  mkdirSync(dirname(foreignPlans), { recursive: true, mode: 0o700 });
+  writeFileSync(foreignPlans, JSON.stringify({ v: 1, desks }));
   await using tab = await openPage(browser, `${host.url}/dashboard#plans`, { token: TOKEN });
   const { page } = tab;
   await page.getByText("of the desk north, heard").waitFor();

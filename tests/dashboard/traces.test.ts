@@ -2,8 +2,8 @@
 import { expect } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { encodePng } from "../../src/desktop/png";
-import { createRecorder } from "../../src/trace/recorder";
+import { encodePng } from "../../src/host/desktop/png";
+import { createRecorder } from "../../src/host/trace/recorder";
 import { browserTest, launchBrowser, openPage } from "../browser";
 import { TOKEN, temporaryFolder, testServer } from "../support";
 

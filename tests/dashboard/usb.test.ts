@@ -4,8 +4,8 @@ import { expect } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { browserTest, launchBrowser, openPage } from "../browser";
+import { startMachine } from "../host/usb/machine";
 import { SOURCE, TOKEN, temporaryFolder } from "../support";
-import { startMachine } from "../usb/machine";
 
 browserTest(
   "umockdev-run",

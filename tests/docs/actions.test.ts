@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { actionReference } from "../../build/reference";
 import { commandText } from "../../commands/commands";
-import { describeCommand } from "../../src/runs/reference";
+import { describeCommand } from "../../src/host/runs/reference";
 import { testServer, testService } from "../support";
 
 test("docs/actions.md is up to date: it is what `npm run docs` writes", async () => {

@@ -2,8 +2,8 @@
 import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { writeExport } from "../../src/audit/export";
-import { event, testLog } from "../audit/support";
+import { writeExport } from "../../src/host/audit/export";
+import { event, testLog } from "../host/audit/support";
 import { testWith } from "../support";
 
 const page = readFileSync(join(import.meta.dir, "../../docs/audit.md"), "utf8");

@@ -3,11 +3,11 @@ import type { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { verifyDatabase } from "../../src/audit/verify";
-import { openAuditKey } from "../../src/audit/witness/key";
-import { scanTree } from "../../src/audit/witness/scan";
+import { verifyDatabase } from "../../src/host/audit/verify";
+import { openAuditKey } from "../../src/host/audit/witness/key";
+import { scanTree } from "../../src/host/audit/witness/scan";
 import { configFiles } from "../../src/lib/paths";
-import { rowsOf, withDatabase } from "../audit/support";
+import { rowsOf, withDatabase } from "../host/audit/support";
 import { installBinary, post, TOKEN, testWith, until } from "../support";
 
 /** The binary alone in an empty folder, with a configuration of its own. */
@@ -162,7 +162,7 @@ test("bad calls are exit 2 and say what was expected", async () => {
 test("four processes append 5,000 rows each: 20,000 rows, one chain", async () => {
   using machine = installed();
   mkdirSync(machine.configDir);
-  const log = JSON.stringify(join(import.meta.dir, "../../src/audit/log"));
+  const log = JSON.stringify(join(import.meta.dir, "../../src/host/audit/log"));
   const program = `
     const { openAuditLog } = await import(${log});
     const log = await openAuditLog({ path: ${JSON.stringify(machine.database)}, log: { info() {}, warn() {}, error: console.error }, lockWaitMs: 60_000 });

@@ -5,7 +5,7 @@
 import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { askManager, openTerminal, PROGRAMS, startDisplay, untilWindowSays } from "../desktop/support";
+import { askManager, openTerminal, PROGRAMS, startDisplay, untilWindowSays } from "../host/desktop/support";
 import { follow, installBinary, testWith, until } from "../support";
 
 testWith(...PROGRAMS)(

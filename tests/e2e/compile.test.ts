@@ -58,9 +58,9 @@ test("a stack of the binary is traced back to the source with its maps", async (
   const stack = await answered;
   // It ignores SIGTERM, and ends with its parent.
   child.disconnect();
-  expect(stack).not.toContain("src/audit");
+  expect(stack).not.toContain("src/host/audit");
   const maps = join(BINARY, "..", "maps", hostTarget());
-  expect(await traced(stack, maps)).toMatch(/at \w+ \(src\/audit\/[\w-]+\.ts:\d+:\d+\)/);
+  expect(await traced(stack, maps)).toMatch(/at \w+ \(src\/host\/audit\/[\w-]+\.ts:\d+:\d+\)/);
   expect(await traced("at f (/$bunfs/root/other.js:1:1)", maps)).toBe("at f (/$bunfs/root/other.js:1:1)");
 });
 

@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { bundleOf, host } from "../config/support";
+import { bundleOf, host } from "../host/config/support";
 import { BINARY, testWith } from "../support";
 
 const BUNDLE = join(import.meta.dir, "..", "fixtures", "bundle-foreign.json");

@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decode } from "fast-png";
-import { openListener, openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
+import { openListener, openTerminal, PROGRAMS, SIZE, startDisplay } from "../host/desktop/support";
 import { installBinary, post, serveBinary, temporaryFolder, testWith, until } from "../support";
 
 setDefaultTimeout(180_000);

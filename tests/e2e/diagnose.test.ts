@@ -3,8 +3,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { copyFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { CHECK_NAMES } from "../../src/diagnostics/operations";
-import { startDisplay } from "../desktop/support";
+import { CHECK_NAMES } from "../../src/host/diagnostics/operations";
+import { startDisplay } from "../host/desktop/support";
 import { BINARY, installBinary, serveBinary, temporaryFolder, testWith } from "../support";
 
 const NO_DISPLAY = { DISPLAY: undefined, WAYLAND_DISPLAY: undefined };

@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout } from "bun:test";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { PROGRAMS, startDisplay } from "../desktop/support";
+import { PROGRAMS, startDisplay } from "../host/desktop/support";
 import { installBinary, testWith, until } from "../support";
 
 setDefaultTimeout(180_000);

@@ -2,9 +2,9 @@
 import { describe, expect } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SIZE, startDisplay } from "../desktop/support";
-import { startNats } from "../nats/support";
+import { SIZE, startDisplay } from "../host/desktop/support";
 import { BINARY, type ServerProcess, serveBinary, temporaryFolder, testWith, until } from "../support";
+import { startNats } from "../wire/nats/support";
 
 /** Runs a subcommand beside a server. */
 async function svc({ configDir, token }: ServerProcess, ...args: string[]): Promise<string> {

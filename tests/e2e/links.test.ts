@@ -5,7 +5,7 @@
 import { describe, expect } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startDisplay } from "../desktop/support";
+import { startDisplay } from "../host/desktop/support";
 import { installBinary, testWith, until } from "../support";
 import { DESK, PROGRAMS, startNetworks } from "./behind-nat";
 

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { browserTest, openPage, useBrowser } from "../browser";
-import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
+import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../host/desktop/support";
 import { post, serveBinary, TOKEN } from "../support";
 import { startCoturn } from "./coturn";
 

@@ -2,9 +2,9 @@
 import { expect } from "bun:test";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Page } from "playwright-core";
-import { connect as connectToX } from "../../src/desktop/x11/connection";
+import { connect as connectToX } from "../../src/host/desktop/x11/connection";
 import { browserTest, openPage, useBrowser } from "../browser";
-import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
+import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../host/desktop/support";
 import { serveBinary, TOKEN, until } from "../support";
 
 const test = browserTest(...PROGRAMS);

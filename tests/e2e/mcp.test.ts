@@ -1,7 +1,7 @@
 /** Agents and a real desktop: the official client drives the compiled binary on a display of its own. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { openListener, openTerminal, PROGRAMS, startDisplay } from "../desktop/support";
-import { asked, connectAgent, dataIn, makeToken, rowsOf, runsOf, startAgent } from "../mcp/support";
+import { openListener, openTerminal, PROGRAMS, startDisplay } from "../host/desktop/support";
+import { asked, connectAgent, dataIn, makeToken, rowsOf, runsOf, startAgent } from "../host/mcp/support";
 import { BINARY, post, serveBinary, testWith, until } from "../support";
 
 setDefaultTimeout(240_000);

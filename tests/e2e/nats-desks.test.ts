@@ -2,8 +2,8 @@
 import { expect } from "bun:test";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startNats } from "../nats/support";
 import { BINARY, caller, post, type ServerProcess, serveBinary, TOKEN, testWith, until } from "../support";
+import { startNats } from "../wire/nats/support";
 
 const LABELS = ["h0", "h1", "h2"];
 

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "../nats/bundle";
+import { freePort } from "../desk/nats/bundle";
 import { installBinary, testWith, until } from "../support";
 
 /** The state of every file below `folder`. */

@@ -5,10 +5,10 @@
 import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createDelivery } from "../../src/plans/deliver";
-import type { JobResult, Target } from "../../src/plans/job/job";
+import { createDelivery } from "../../src/desk/plans/deliver";
 import type { SigningKey } from "../../src/trust/identity";
-import { at, madeUpJob } from "../plans/job/support";
+import type { JobResult, Target } from "../../src/wire/job/job";
+import { at, madeUpJob } from "../host/jobs/support";
 import { installHost } from "../soak/host";
 import { TOKEN } from "../support";
 
@@ -75,7 +75,7 @@ test("a host that is killed at any moment runs no job twice, and says what becam
     if (ended.state === "ok") expect([nth, times]).toEqual([nth, 1]);
     else
       expect(ended).toMatchObject({
-        state: "failed",
+        state: "interrupted",
         result: { error: expect.stringContaining("interrupted") },
       });
     // What was known before the kill is known after it.

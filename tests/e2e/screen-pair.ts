@@ -2,8 +2,8 @@
 import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { startNats } from "../nats/support";
 import { BINARY, follow, type ServerProcess, serveBinary, until } from "../support";
+import { startNats } from "../wire/nats/support";
 
 /** How a desk reaches a host. */
 export const WAYS = ["https", "link", "nats"] as const;

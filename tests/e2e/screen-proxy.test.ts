@@ -1,8 +1,8 @@
 /** `svc screen proxy` of the compiled binary, with TigerVNC's viewer: whatever way leads to the host. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { startTiger, TEXT, TIGER } from "../desktop/screen/tiger";
-import { CONTINUOUS, FENCE, pixelsOf, TIGHT, view, withPointer } from "../desktop/screen/viewer";
-import { openTerminal, PROGRAMS, startDisplay } from "../desktop/support";
+import { startTiger, TEXT, TIGER } from "../host/desktop/screen/tiger";
+import { CONTINUOUS, FENCE, pixelsOf, TIGHT, view, withPointer } from "../host/desktop/screen/viewer";
+import { openTerminal, PROGRAMS, startDisplay } from "../host/desktop/support";
 import { post, testWith, until } from "../support";
 import { pairOver, startProxy, WAYS } from "./screen-pair";
 

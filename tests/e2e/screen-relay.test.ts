@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { browserTest, useBrowser } from "../browser";
-import { startDisplay } from "../desktop/support";
+import { startDisplay } from "../host/desktop/support";
 import { serveBinary, until } from "../support";
 import { startCoturn } from "./coturn";
 

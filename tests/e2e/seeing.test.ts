@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout } from "bun:test";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decode } from "fast-png";
-import { openListener, PROGRAMS, startDisplay } from "../desktop/support";
+import { openListener, PROGRAMS, startDisplay } from "../host/desktop/support";
 import { installBinary, post, serveBinary, temporaryFolder, testWith, until } from "../support";
 
 setDefaultTimeout(180_000);

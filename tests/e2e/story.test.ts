@@ -10,8 +10,8 @@ import { expect } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { launchBrowser, openTab, signIn } from "../browser";
+import { startMachine } from "../host/usb/machine";
 import { follow, installBinary, temporaryFolder, testWith, until } from "../support";
-import { startMachine } from "../usb/machine";
 import { type Clone, freshClone } from "./clone";
 
 /** Where the relay is: svc's bundles serve no private network. */

@@ -91,10 +91,13 @@ testWith("/usr/lib/python3/dist-packages/aiortc")(
   "a peer of other make takes files over the same channel",
   async () => {
     using host = sender();
-    const peer = Bun.spawn(["/usr/bin/python3", join(import.meta.dir, "..", "peers", "foreign-peer.py")], {
-      stdout: "pipe",
-      stderr: "inherit",
-    });
+    const peer = Bun.spawn(
+      ["/usr/bin/python3", join(import.meta.dir, "..", "host", "peers", "foreign-peer.py")],
+      {
+        stdout: "pipe",
+        stderr: "inherit",
+      },
+    );
     try {
       const lines = readLines(peer.stdout);
       const port = (await lines.next()).value;
@@ -116,7 +119,7 @@ testWith("/usr/lib/python3/dist-packages/aiortc")(
   "a peer of other make that calls sends files over the same channel",
   async () => {
     await using receiver = await serveBinary();
-    const script = join(import.meta.dir, "..", "peers", "foreign-caller.py");
+    const script = join(import.meta.dir, "..", "host", "peers", "foreign-caller.py");
     const peer = Bun.spawn(["/usr/bin/python3", script, receiver.url, TOKEN], { stderr: "inherit" });
     expect(await peer.exited).toBe(0);
     const content = Buffer.from(Uint8Array.from({ length: 102_400 }, (_, at) => at));

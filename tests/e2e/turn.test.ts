@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { timeLimitedCredentials } from "../../src/turn/credentials";
+import { timeLimitedCredentials } from "../../src/host/turn/credentials";
+import { addressIn } from "../host/turn/addresses";
+import { PUBLIC, SPECIAL_PURPOSE } from "../host/turn/iana";
 import { BINARY, temporaryFolder, testWith } from "../support";
-import { addressIn } from "../turn/addresses";
-import { PUBLIC, SPECIAL_PURPOSE } from "../turn/iana";
 
 /** The relay and a peer; DNS root servers in the world outside, hosts of this namespace here. */
 const RELAY = "198.41.0.4";

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { signFile } from "../../build/package/sign";
-import type { HostStatus } from "../../src/plans/upgrade/host";
-import { startNats } from "../nats/support";
-import { makeKey } from "../release/support";
-import { compileVersion } from "../release/versions";
+import type { HostStatus } from "../../src/wire/release/upgrade-messages";
+import { makeKey } from "../host/release/support";
+import { compileVersion } from "../host/release/versions";
 import { caller, type ServerProcess, serveBinary, until } from "../support";
+import { startNats } from "../wire/nats/support";
 import { bootMachine, type Scope, testWithSystemd, testWithSystemdAnd } from "./systemd";
 
 /** The machines have a /tmp of their own. */

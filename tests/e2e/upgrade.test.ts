@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { signFile } from "../../build/package/sign";
-import { makeKey } from "../release/support";
-import { compileVersion } from "../release/versions";
+import { makeKey } from "../host/release/support";
+import { compileVersion } from "../host/release/versions";
 import { until } from "../support";
 import { bootMachine, type Scope, testWithSystemd } from "./systemd";
 

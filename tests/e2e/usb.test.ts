@@ -1,7 +1,7 @@
 /** `svc usb` as the compiled binary, from an empty folder, on a machine with the devices that umockdev gives it. */
 import { expect, test } from "bun:test";
+import { startMachine, TWO_DEVICES } from "../host/usb/machine";
 import { installBinary, serveBinary, testWith } from "../support";
-import { startMachine, TWO_DEVICES } from "../usb/machine";
 
 testWith("umockdev-run")(
   "both devices are listed through the addon, hostile text shown and not sent",

@@ -3,11 +3,11 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { localCaller } from "../../src/core/caller";
 import type { Publish } from "../../src/core/events";
-import { check, failed, fine } from "../../src/diagnostics/check";
-import { createDiagnostics } from "../../src/diagnostics/diagnostics";
 import type { Bus } from "../../src/events/bus";
+import { check, failed, fine } from "../../src/host/diagnostics/check";
+import { createDiagnostics } from "../../src/host/diagnostics/diagnostics";
+import { Runs } from "../../src/host/runs/runs";
 import { silentLog } from "../../src/lib/log";
-import { Runs } from "../../src/runs/runs";
 import { post, testServer, until } from "../support";
 
 /** The events of a bus, oldest first. */

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
+import { list as listLinux } from "../../src/host/usb/lister-linux";
 import { systemCode } from "../../src/lib/errors";
-import { list as listLinux } from "../../src/usb/lister-linux";
 import { temporaryFolder } from "../support";
 import { RUNS } from "./corpus";
 

@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { localCaller } from "../../src/core/caller";
 import { NO_INPUT } from "../../src/core/fields";
 import { operation } from "../../src/core/operation";
+import { listCommands } from "../../src/host/runs/operations/commands";
 import { type AppParts, createApp } from "../../src/http/app";
 import { createClientResolver } from "../../src/http/client-address";
 import { createGate } from "../../src/http/gate";
@@ -13,7 +14,6 @@ import { createSockets } from "../../src/http/sockets";
 import { createUnread } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
-import { listCommands } from "../../src/runs/operations/commands";
 import { digestToken, ownerToken } from "../../src/trust/scopes";
 import { testService } from "../support";
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { connect } from "node:net";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import fc from "fast-check";
 
@@ -22,7 +22,8 @@ export function testPages(start: () => Promise<AsyncDisposable & { readonly url:
 
   test.each(["dashboard", "explorer"])("every file of %s/ is there", async (folder) => {
     const page = folder === "explorer" ? "docs" : "dashboard";
-    for (const name of readdirSync(join(ROOT, folder))) {
+    for (const path of readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })) {
+      const name = basename(path);
       if (name === "index.html" || !/\.(js|css|svg)$/.test(name)) continue;
       expect([name, (await ask(`/${page}/${name}`)).status]).toEqual([name, 200]);
     }

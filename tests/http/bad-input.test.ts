@@ -1,10 +1,10 @@
 /** Bad input to every operation of the table, over HTTP and as a command: 400, and never a crash or a hang. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { importConfig } from "../../src/config/operations";
 import { checkInput } from "../../src/core/input";
 import type { InputSchema } from "../../src/core/operation";
 import { fromQuery } from "../../src/core/text";
+import { importConfig } from "../../src/host/config/operations";
 import { Failure } from "../../src/lib/errors";
 import { operations } from "../../src/operations";
 import { post, testServer } from "../support";

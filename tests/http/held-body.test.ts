@@ -8,7 +8,7 @@ import { localCaller } from "../../src/core/caller";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, changeToken, NEW_TOKEN, removeToken, tokenStore } from "../../src/trust/named-tokens";
-import { replaceToken } from "../../src/trust/operations";
+import { replaceToken } from "../../src/trust/operations/tokens";
 import { rotate } from "../../src/trust/rotation";
 import { testService } from "../support";
 

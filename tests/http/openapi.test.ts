@@ -19,7 +19,7 @@ import { createSockets } from "../../src/http/sockets";
 import { createUnread } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
 import { eventTypes, operations } from "../../src/operations";
-import type { Service } from "../../src/service";
+import type { Service } from "../../src/service/service";
 import { digestToken, ownerToken } from "../../src/trust/scopes";
 import { temporaryFolder, testServer, testService } from "../support";
 
@@ -30,6 +30,14 @@ test("is valid OpenAPI 3.1 to a validator that is not ours", async () => {
   const validator = new Validator();
   expect(await validator.validate(document())).toEqual({ valid: true });
   expect(validator.version).toBe("3.1");
+});
+
+test("is made once for a server, not for each request", async () => {
+  await using host = await testServer();
+  const before = await host.service.apiDocument(host.server.url);
+  await host.call("/openapi.json");
+  expect(await host.service.apiDocument(host.server.url)).toBe(before);
+  expect(await host.service.apiDocument("/")).not.toBe(before);
 });
 
 test("names the server that gives it, and needs a token everywhere but on public paths", async () => {

@@ -21,6 +21,18 @@ const GOING = {
 };
 const list = (seconds: number) => ({ actions: [["AC_sleep", [seconds]]] });
 
+test("a body that is nested deep is refused, with a key and without", async () => {
+  await using host = await testServer();
+  const deep = `{"actions":${"[".repeat(100_000)}${"]".repeat(100_000)}}`;
+  for (const headers of [undefined, { "idempotency-key": `"${KEY}"` }]) {
+    const response = await host.call("/execute", { method: "POST", headers, body: deep });
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { error: "body: expected at most 500 levels of nesting" },
+    ]);
+  }
+});
+
 describe("a repeat", () => {
   test("gets the first answer, and nothing runs again", async () => {
     await using host = await testServer();

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import type { AuditLog } from "../../src/audit/log";
-import type { AuditEvent } from "../../src/audit/row";
+import type { AuditLog } from "../../src/host/audit/log";
+import type { AuditEvent } from "../../src/host/audit/row";
 import { createRequestAudit, MAX_REFUSED_ROWS, type RequestEntry } from "../../src/http/request-audit";
 import { configFiles } from "../../src/lib/paths";
 import { post, testServer } from "../support";

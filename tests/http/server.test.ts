@@ -274,9 +274,9 @@ describe("bad input is a 400 that names the field:", () => {
 
   test("one of very many that are wrong", async () => {
     await using host = await testServer();
-    const tags = Array(400_000).fill(0);
+    const tags = Array(100_000).fill(0);
     const { error } = await bodyOf(await host.call("/admin/hosts/tag", post({ label: "a", tags })));
-    expect(error).toBe("tags[0]: expected a text but found 0");
+    expect(error).toBe("tags: expected at most 64 items but found 100000");
   });
 
   test("a query on a POST", async () => {

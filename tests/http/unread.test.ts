@@ -132,3 +132,43 @@ describe("an answer that grows", () => {
     expect(unread.refusal(by("anna"))).toBeUndefined();
   });
 });
+
+describe("an answer that an operation made itself", () => {
+  const picture = () =>
+    new Response(new Uint8Array(2 * MIB), { status: 203, headers: { "content-type": "image/jpeg" } });
+
+  test("arrives as it is, large or small", async () => {
+    const { unread, by } = limited();
+    const large = await unread.whole(picture(), by("anna"), true);
+    expect([large.status, large.headers.get("content-type")]).toEqual([203, "image/jpeg"]);
+    expect((await large.bytes()).length).toBe(2 * MIB);
+    expect(await (await unread.whole(new Response("small"), by("anna"), true)).text()).toBe("small");
+    expect((await unread.whole(new Response(null, { status: 304 }), by("anna"), true)).status).toBe(304);
+  });
+
+  test("counts with others that are ready at once", async () => {
+    const { unread, by } = limited();
+    const answers = await Promise.all([1, 2, 3].map(() => unread.whole(picture(), by("anna"), true)));
+    expect(answers.map(({ status }) => status)).toEqual([203, 429, 429]);
+  });
+
+  test("counts while it waits, and is refused when too much does", async () => {
+    const { unread, ask, by } = limited();
+    const waits = await unread.whole(picture(), by("anna"), true);
+    expect((await unread.whole(picture(), by("anna"), true)).status).toBe(429);
+    expect(ask().status).toBe(429);
+    expect((await unread.whole(picture(), by("anna"), false)).status).toBe(203);
+    await waits.bytes();
+    expect(unread.refusal(by("anna"))).toBeUndefined();
+  });
+});
+
+test("an answer counts until its last piece has been taken", async () => {
+  const { unread, by } = limited();
+  const waits = unread.respond(JSON.stringify("x".repeat(100_000)), by("anna"), { isRead: true });
+  const reader = waits.body?.getReader();
+  await reader?.read();
+  expect(unread.respond(JSON.stringify("x".repeat(3 * MIB)), by("anna"), { isRead: true }).status).toBe(429);
+  await reader?.read();
+  expect(unread.respond(JSON.stringify("x".repeat(3 * MIB)), by("anna"), { isRead: true }).status).toBe(200);
+});

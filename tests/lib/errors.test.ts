@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
-import { failureOf, notFound } from "../../src/lib/errors";
+import { failureOf, MAX_MESSAGE, notFound } from "../../src/lib/errors";
 import { temporaryFolder } from "../support";
 
 const thrownBy = (work: () => unknown): unknown => {
@@ -37,4 +37,10 @@ test("anything else is a bug, also when the system said it", () => {
   for (const thrown of [new TypeError("x is not a function"), "text", null, { code: "constructor" }]) {
     expect(failureOf(thrown)).toBeUndefined();
   }
+});
+
+test("the message of a failure is short, whatever it quotes", () => {
+  expect(notFound("é".repeat(1_000_000)).message.length).toBe(MAX_MESSAGE + 1);
+  expect(notFound(`${"x".repeat(MAX_MESSAGE - 1)}😀`).message.isWellFormed()).toBe(true);
+  expect(notFound("short").message).toBe("short");
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { chownSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createHistory } from "../../src/host/runs/history";
 import { clearLeftovers, ensurePrivateFolder, writeFileAtomic, writeNamedFile } from "../../src/lib/files";
 import { tryLock } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
-import { createHistory } from "../../src/runs/history";
 import { temporaryFolder } from "../support";
 
 const SOMEBODY = 4_242;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { sizeWithin } from "../../src/lib/json-size";
+import { hasMoreValues, sizeWithin } from "../../src/lib/json-size";
 
 const ANY = { bytes: Number.POSITIVE_INFINITY, depth: 1_000 };
 
@@ -40,4 +40,17 @@ test("each value of a long list is looked at once", () => {
   });
   expect(sizeWithin(list, ANY)).toBe(900_008);
   expect(reads).toBeLessThan(100_100);
+});
+
+test("the values of JSON are counted, those inside others too", () => {
+  const countOf = (value: unknown): number =>
+    typeof value === "object" && value !== null
+      ? Object.values(value).reduce<number>((sum, inner) => sum + countOf(inner), 1)
+      : 1;
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const count = countOf([value]);
+      expect([hasMoreValues([value], count), hasMoreValues([value], count - 1)]).toEqual([false, true]);
+    }),
+  );
 });

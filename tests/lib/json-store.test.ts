@@ -16,8 +16,9 @@ function testStore() {
   const say = (text: string) => void said.push(text);
   const log = { ...silentLog, warn: say, error: say };
   const format = { what: "a list of pets", list: "pets", key: "name", parse: parseBy(PET) } as const;
-  const open = (changed: JsonStoreOptions<Pet>["changed"] = () => {}) =>
-    createJsonStore<Pet>({ file, lock: join(folder.path, "run", "pets.lock"), ...format, changed }, log);
+  const lock = join(folder.path, "run", "pets.lock");
+  const open = (changed: JsonStoreOptions<Pet>["changed"] = () => {}, setsAside = false) =>
+    createJsonStore<Pet>({ file, lock, ...format, changed, setsAside }, log);
   return {
     open,
     file,
@@ -91,12 +92,45 @@ test("an entry that is not valid keeps its place, its fault quotes no value, and
   expect(made.content().pets).toHaveLength(3);
 });
 
-test("a broken file is an error to a reader, and set aside by whoever loads or changes it", async () => {
+const BROKEN = ["", "{", "[]", '{"pets":{}}'];
+
+test("a broken file refuses every look and every change, and stays as it is", async () => {
   using made = testStore();
-  for (const broken of ["", "{", "[]", '{"pets":{}}']) {
+  for (const broken of BROKEN) {
     writeFileSync(made.file, broken);
     const store = made.open();
-    expect(() => store.entries()).toThrow("pets.json is not a list of pets: mend it or move it away");
+    const why = "pets.json is not a list of pets: mend it or restore it from a backup";
+    expect(() => store.entries()).toThrow(why);
+    expect(() => store.isGone("cat")).toThrow(why);
+    await expect(store.load()).rejects.toThrow(why);
+    await expect(store.change((list) => list.add(cat))).rejects.toThrow(why);
+    expect(readFileSync(made.file, "utf8")).toBe(broken);
+    expect(made.aside()).toEqual([]);
+  }
+});
+
+test("an entry is gone once somebody has removed it, not while it or its name cannot be read", async () => {
+  using made = testStore();
+  const store = made.open();
+  expect(store.isGone("cat")).toBe(true);
+  await store.change((list) => list.add(cat));
+  expect([store.isGone("cat"), store.isGone("hen")]).toEqual([false, true]);
+  writeFileSync(made.file, JSON.stringify({ pets: [{ ...cat, legs: "four" }] }));
+  expect([store.isGone("cat"), store.isGone("hen")]).toEqual([false, true]);
+  for (const nameless of [{ legs: 4 }, 7, { name: 7, legs: 4 }]) {
+    writeFileSync(made.file, JSON.stringify({ pets: [hen, nameless] }));
+    expect([store.isGone("cat"), store.isGone("hen")]).toEqual([false, false]);
+  }
+});
+
+test("where no trust rests on it, a broken file is set aside by whoever loads or changes it", async () => {
+  using made = testStore();
+  for (const broken of BROKEN) {
+    writeFileSync(made.file, broken);
+    const store = made.open(() => {}, true);
+    expect(() => store.entries()).toThrow(
+      "pets.json is not a list of pets: mend it or restore it from a backup",
+    );
     expect(made.aside()).toEqual([]);
     expect(await store.load()).toEqual([]);
     const [aside = ""] = made.aside();

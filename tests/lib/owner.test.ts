@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, chownSync, existsSync, lchownSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { accountOf, foreignOwner } from "../../src/lib/owner";
-import { createService } from "../../src/service";
+import { createService } from "../../src/service/service";
 import { temporaryFolder } from "../support";
 
 const [ANN, BOB] = [4_242, 4_243];

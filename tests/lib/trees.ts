@@ -1,5 +1,5 @@
 /** Merkle trees in memory, for tests. */
-import { type Hash, leafHash, type NodeAt, nodeHash } from "../../src/lib/merkle";
+import { type Hash, leafHash, type NodeAt, nodeHash } from "../../src/wire/witness/merkle";
 
 /** All nodes of a tree with these leaves. */
 export function nodesOf(leaves: readonly Hash[]): NodeAt {

@@ -11,7 +11,7 @@ import { readSecretKey } from "../../build/package/sign";
 import { clearRelease, describeRelease, type Sources, sha256Of } from "../../build/package/sums";
 import { packageVersion } from "../../build/package/tree";
 import { targetNames } from "../../build/targets";
-import { parseIndex } from "../../src/release/index";
+import { parseIndex } from "../../src/wire/release/index";
 import { temporaryFolder, testWith } from "../support";
 
 const own = { version: "1.2.3", commit: "0123456789ab", epoch: 1_790_000_000, date: "2026-09-21" };

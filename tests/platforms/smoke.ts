@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
-import { startDisplay } from "../desktop/support";
+import { startDisplay } from "../host/desktop/support";
 import { post } from "../support";
 import { folderOn, type Machine, run, type Server, serve, statuses, thisMachine } from "./machine";
 

@@ -13,7 +13,7 @@ import {
 import { join, relative } from "node:path";
 import { addons } from "../../build/addons";
 import type { Packages } from "../../build/targets";
-import { startDisplay } from "../desktop/support";
+import { startDisplay } from "../host/desktop/support";
 import { temporaryFolder } from "../support";
 import { buildFor } from "./build";
 import type { Machine } from "./machine";

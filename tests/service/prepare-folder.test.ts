@@ -93,6 +93,14 @@ test("a damaged index of the inbox keeps nobody from changing anything else", as
   expect(existsSync(old.files.inboxIndex)).toBe(false);
 });
 
+test("a step to another format keeps the list of files that the folder has had", async () => {
+  using folder = temporaryFolder();
+  const { format } = configFiles(folder.path);
+  writeFileSync(format, formatText(2, 2, { files: ["tokens.json"] }));
+  await prepareFolder(folder.path, silentLog, 3, [{ to: 3, run() {} }]);
+  expect(JSON.parse(readFileSync(format, "utf8"))).toMatchObject({ format: 3, files: ["tokens.json"] });
+});
+
 test("only the steps that are missing run, in order, and the format is written after the last", async () => {
   using old = oldFolder();
   writeFileSync(old.files.format, formatText(2));

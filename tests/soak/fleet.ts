@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { createFleet, NO_FAULTS } from "../../bench/programs/sim-host";
 import { serveHosts } from "../../bench/programs/sim-https";
 import { addressOf, labelOf } from "../../bench/programs/sim-seed";
+import { jobId } from "../../src/desk/plans/plan";
 import { openReadOnly } from "../../src/lib/sqlite";
-import { jobId } from "../../src/plans/plan";
 import { freePort } from "../e2e/binary";
 import { installBinary, post, TOKEN } from "../support";
 

@@ -3,8 +3,8 @@ import { expect } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import { verifyDatabase } from "../../src/audit/verify";
-import { rowsOf } from "../audit/support";
+import { verifyDatabase } from "../../src/host/audit/verify";
+import { rowsOf } from "../host/audit/support";
 import { follow, installBinary, post, TOKEN } from "../support";
 
 /** A change that is allowed to anybody who may run actions, and leaves nothing behind but its rows. */

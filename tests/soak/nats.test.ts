@@ -1,6 +1,7 @@
 /** A NATS server that is killed under plans: ten times, and 100 times by `npm run soak`. */
-import { plansThrough } from "../nats/restarts";
+
 import { testWith } from "../support";
+import { plansThrough } from "../wire/nats/restarts";
 
 const KILLS = Number(process.env.SVC_NATS_KILLS ?? 10);
 

@@ -4,7 +4,7 @@
  */
 import { expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
-import { startDisplay } from "../desktop/support";
+import { startDisplay } from "../host/desktop/support";
 import { testWith } from "../support";
 import { installHost } from "./host";
 import { everyEndpoint, type Progress, run } from "./load";

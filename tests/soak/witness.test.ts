@@ -9,13 +9,13 @@ import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { seeded } from "../../bench/programs/sim-seed";
-import { type Host, serverOf } from "../../src/fleet/host";
+import { type Host, serverOf } from "../../src/desk/fleet/host";
+import { createCollector } from "../../src/desk/witness/collector";
 import { openSigningKey } from "../../src/lib/signing-key";
-import { createCollector } from "../../src/witness/collector";
-import { openStore } from "../../src/witness/store";
-import { createWitness } from "../../src/witness/witness";
+import { openStore } from "../../src/wire/witness/store";
+import { createWitness } from "../../src/wire/witness/witness";
+import { joinDesk, verifyRow } from "../desk/witness/support";
 import { TOKEN, testWith, until } from "../support";
-import { joinDesk, verifyRow } from "../witness/support";
 import { installHost } from "./host";
 
 const KILLS = Number(process.env.SVC_SOAK_KILLS ?? 50);

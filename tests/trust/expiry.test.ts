@@ -8,7 +8,7 @@ import { parseInput } from "../../src/core/input";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, NEW_TOKEN, type NewToken, tokenStore, watchTokens } from "../../src/trust/named-tokens";
-import { listTokens, makeToken, replaceToken } from "../../src/trust/operations";
+import { listTokens, makeToken, replaceToken } from "../../src/trust/operations/tokens";
 import { recordOf } from "../../src/trust/rotation";
 import { digestToken } from "../../src/trust/scopes";
 import { newToken } from "../../src/trust/token";

@@ -8,7 +8,7 @@ import { configFiles } from "../../src/lib/paths";
 import { operations } from "../../src/operations";
 import { addToken, NEW_TOKEN, removeToken, tokenStore, watchTokens } from "../../src/trust/named-tokens";
 import { digestToken, type GrantOf } from "../../src/trust/scopes";
-import { rowsOf } from "../audit/support";
+import { rowsOf } from "../host/audit/support";
 import { post, TOKEN, temporaryFolder, testService } from "../support";
 
 /** A server with a token for each scope. */

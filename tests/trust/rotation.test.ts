@@ -7,7 +7,7 @@ import { withLock } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, removeToken, tokenStore } from "../../src/trust/named-tokens";
-import { listTokens, renewToken, replaceToken } from "../../src/trust/operations";
+import { listTokens, renewToken, replaceToken } from "../../src/trust/operations/tokens";
 import { readToken, writeToken } from "../../src/trust/owner-token";
 import { nextTurn, post, TOKEN, testService, until } from "../support";
 
@@ -206,7 +206,10 @@ test("a damaged note of old tokens lets none of them in, and is named when the t
   expect([await host.status(old), await host.status(next)]).toEqual([401, 200]);
   expect(await host.renew(next)).toMatchObject({
     status: 503,
-    body: { error: "rest_token_previous.json is not a note of replaced tokens: delete it" },
+    body: {
+      error:
+        "rest_token_previous.json is not a note of replaced tokens: restore it from a backup, or delete it, which ends them",
+    },
   });
 });
 

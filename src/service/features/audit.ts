@@ -2,13 +2,14 @@
  * The audit log of this host, the witness that it is to others, and the logs that this desk watches.
  */
 import { existsSync } from "node:fs";
-import type { AuditLog } from "../../audit/log";
-import type { Restore } from "../../audit/witnessed";
+import type { Collector } from "../../desk/witness/collector";
+import type { WatchedLog } from "../../desk/witness/states";
+import type { AuditLog } from "../../host/audit/log";
+import type { Restore } from "../../host/audit/witnessed";
 import { requireKnownFormat } from "../../lib/format";
 import { findRunningServer } from "../../lib/running-server";
-import type { Collector } from "../../witness/collector";
-import type { Open } from "../../witness/operations";
-import type { WatchedLog } from "../../witness/states";
+import { isThere } from "../../lib/trust-files";
+import type { OpenWitness } from "../../wire/witness/witness";
 import type { ServiceOptions } from "../options";
 import type { Shared } from "../shared";
 
@@ -19,9 +20,9 @@ export interface AuditFeatures {
   /** As `audit()`, but null where no log was ever kept: looking does not make one. */
   existingAudit(): Promise<AuditLog | null>;
   /** The witness of this host, which is made where there is none. */
-  witness(): Promise<Open>;
+  witness(): Promise<OpenWitness>;
   /** As `witness()`, but null where it has witnessed no log. */
-  existingWitness(): Promise<Open | null>;
+  existingWitness(): Promise<OpenWitness | null>;
   /** The newest restore of the audit log that a desk has signed; null where there was none. */
   newestRestore(): Promise<Restore | null>;
   /** What looks at the audit logs of hosts that have joined; null where this process does not. */
@@ -39,7 +40,7 @@ export function auditFeatures(
     shared;
   const collector = stoppable(async () => {
     const [{ createCollector }, { openSigningKey }] = await Promise.all([
-      import("../../witness/collector"),
+      import("../../desk/witness/collector"),
       import("../../lib/signing-key"),
     ]);
     return createCollector({
@@ -47,8 +48,8 @@ export function auditFeatures(
       ...{ book: await shared.service.addressBook(), deskKey: openSigningKey(files.deskKey), log, publish },
       async verifyRow(proof, vkey) {
         const [{ verifyProof }, { parseVerifierKey }] = await Promise.all([
-          import("../../audit/witness/proof"),
-          import("../../lib/signed-note"),
+          import("../../host/audit/witness/proof"),
+          import("../../wire/witness/signed-note"),
         ]);
         return verifyProof(proof, { key: parseVerifierKey(vkey), witnesses: [] });
       },
@@ -58,7 +59,7 @@ export function auditFeatures(
     audit: feature(async () => {
       if (!options.audit) return null;
       for (const found of [files.auditLog, files.auditHead]) await prepareFor(found);
-      const { openAuditLog } = await import("../../audit/log");
+      const { openAuditLog } = await import("../../host/audit/log");
       const audit = await openAuditLog({
         ...{ path: files.auditLog, log, publish },
         logsFailures: logsAuditFailures,
@@ -80,8 +81,8 @@ export function auditFeatures(
     witness: feature(
       async () => {
         const [{ openStore }, { createWitness }, { openSigningKey }] = await Promise.all([
-          import("../../witness/store"),
-          import("../../witness/witness"),
+          import("../../wire/witness/store"),
+          import("../../wire/witness/witness"),
           import("../../lib/signing-key"),
         ]);
         await prepareFor(files.witness);
@@ -90,11 +91,11 @@ export function auditFeatures(
       },
       ({ store }) => store.close(),
     ),
-    existingWitness: async () => (existsSync(files.witness) ? shared.service.witness() : null),
+    existingWitness: async () => (isThere(files.witness) ? shared.service.witness() : null),
     async newestRestore() {
       const own = await (await shared.service.audit())?.witness();
       if (!own) return null;
-      const { newestRestore } = await import("../../witness/restored");
+      const { newestRestore } = await import("../../wire/witness/restored");
       return newestRestore(own, (await shared.service.membership())?.desk_key);
     },
     watchedLogs: async () => made.collector?.() ?? null,
@@ -102,7 +103,7 @@ export function auditFeatures(
       const watched = await shared.service.watchedLogs();
       const open = watched ? null : await shared.service.existingWitness();
       if (!watched && !open) return new Map();
-      const { recordsIn, watchedIn } = await import("../../witness/states");
+      const { recordsIn, watchedIn } = await import("../../desk/witness/states");
       return watchedIn(watched?.records() ?? recordsIn(open?.store.records() ?? new Map()));
     },
     async watchLogs() {

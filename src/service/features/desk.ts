@@ -4,19 +4,20 @@
  */
 import { existsSync } from "node:fs";
 import type { Via } from "../../client/carrier";
-import type { AddressBook } from "../../fleet/address-book";
-import type { Poller } from "../../fleet/poll";
-import type { DeskUses } from "../../join/accept";
-import type { DeskTokens, NatsKey } from "../../join/enter";
-import type { JoinStrings } from "../../join/join-strings";
+import type { AddressBook } from "../../desk/fleet/address-book";
+import type { Poller } from "../../desk/fleet/poll";
+import type { DeskUses } from "../../desk/join/accept";
+import type { JoinStrings } from "../../desk/join/join-strings";
+import type { LinkHub } from "../../desk/link/hub";
+import type { NatsDesk } from "../../desk/nats/desk";
+import type { NatsHostState } from "../../desk/nats/operations/fleet";
+import type { DeskTokens } from "../../host/join/enter";
 import { messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { findRunningServer } from "../../lib/running-server";
-import type { LinkHub } from "../../link/hub";
-import type { HostLink, Hub } from "../../link/links";
-import type { NatsDesk } from "../../nats/desk";
-import type { NatsHostState } from "../../nats/operations/fleet";
-import type { Membership } from "../../witness/messages";
+import type { NatsKey } from "../../wire/join/nats-key";
+import type { HostLink, Hub } from "../../wire/link/links";
+import type { Membership } from "../../wire/witness/messages";
 import type { Shared } from "../shared";
 
 /** What a process has as a desk and as a host of one. */
@@ -54,6 +55,8 @@ export interface Desk extends DeskFeatures {
   isGone(address: string): boolean;
   /** Whether it is not there yet and may be in a moment. */
   isExpected(address: string): boolean;
+  /** The id of its records of jobs, as it said when it connected; undefined where it did not. */
+  recordsAt(address: string): string | undefined;
   /** Starts or ends the link to the desk of this host where that has changed. */
   lookAtDesk(): Promise<void>;
   /** The same for the connection of this desk to its NATS server. */
@@ -80,13 +83,13 @@ export function deskFeatures(shared: Shared): Desk {
   /** Whether this host had a membership when it looked last. */
   let hasJoined = false;
   let leaving: Promise<void> | undefined;
-  const presence = once(async () => (await import("../../fleet/presence")).createPresence(observed));
+  const presence = once(async () => (await import("../../desk/fleet/presence")).createPresence(observed));
   const linkHub = stoppable(async () => {
     const { openHub } = await import("../links");
     made.hub = await openHub(shared.service, publish, await presence());
     return made.hub;
   });
-  const linkWay = stoppable(async () => (await import("../../link/via")).createLinkWay(shared.service));
+  const linkWay = once(async () => (await import("../../desk/link/via")).createLinkWay(shared.service));
   const keeper = once(async () =>
     (await import("../links")).createHostLink(shared.service, configDir, tokens.prolong),
   );
@@ -94,7 +97,7 @@ export function deskFeatures(shared: Shared): Desk {
     const { service } = shared;
     const { createDeskOverNats } = await import("../nats");
     const reached = (label: string) => made.plans?.runner.hostUp(label);
-    const others = await service.otherPlans();
+    const others = await service.foreignPlans();
     made.nats = createDeskOverNats(
       {
         ...{ reached, log, addressBook: service.addressBook },
@@ -109,11 +112,12 @@ export function deskFeatures(shared: Shared): Desk {
         },
         async ownPlans() {
           const plans = await service.existingPlans();
-          return plans ? (await import("../../plans/others")).announced(plans) : [];
+          return plans ? (await import("../../desk/plans/foreign-plans")).announced(plans) : [];
         },
       },
       configDir,
       presence,
+      () => phase.runsJobs,
     );
     return made.nats;
   });
@@ -128,11 +132,12 @@ export function deskFeatures(shared: Shared): Desk {
       ? options.hub === true
       : address.startsWith("nats:") && phase.runsJobs && !phase.hasLooked && existsSync(files.nats);
   const keyIn = (address: string) => address.slice(address.indexOf(":") + 1);
-  const membership = async () => (await import("../../join/membership")).readMembership(files.desk);
+  const membership = async () => (await import("../../wire/join/membership")).readMembership(files.desk);
 
   return {
     membership,
     isGone: (address) => hostsBy(address)?.isGone(keyIn(address)) ?? false,
+    recordsAt: (address) => hostsBy(address)?.records(keyIn(address)),
     isExpected: (address) => hostsBy(address)?.isExpected(keyIn(address)) ?? isStarting(address),
     async lookAtDesk() {
       const joined = existsSync(files.desk);
@@ -148,7 +153,7 @@ export function deskFeatures(shared: Shared): Desk {
     },
     addressBook: feature(async () => {
       const [{ createAddressBook }, { createRefusals }] = await Promise.all([
-        import("../../fleet/address-book"),
+        import("../../desk/fleet/address-book"),
         import("../../client/refusals"),
       ]);
       const lock = files.adminLock;
@@ -160,15 +165,15 @@ export function deskFeatures(shared: Shared): Desk {
     }),
     poller: stoppable(async () => {
       const [{ createPoller }, { createFollower }] = await Promise.all([
-        import("../../fleet/poll"),
-        import("../../fleet/follow"),
+        import("../../desk/fleet/poll"),
+        import("../../desk/fleet/follow"),
       ]);
       return createPoller(createFollower(shared.service), await presence());
     }),
     joinStrings: feature(
       async () => {
         await prepareFor(files.joinStrings);
-        return (await import("../../join/join-strings")).createJoinStrings(files.joinStrings, publish);
+        return (await import("../../desk/join/join-strings")).createJoinStrings(files.joinStrings, publish);
       },
       (strings) => strings.close(),
     ),
@@ -184,11 +189,11 @@ export function deskFeatures(shared: Shared): Desk {
     },
     natsDesk: () => made.nats?.current() ?? null,
     async natsKey() {
-      return (await import("../../nats/host-key")).openHostKey(files.natsKey);
+      return (await import("../../host/nats/host-key")).openHostKey(files.natsKey);
     },
     async natsCarrier(id, name, proof) {
       if (!existsSync(files.nats)) return null;
-      const { mintHost, readDeskPart, requireProof } = await import("../../nats/desk-part");
+      const { mintHost, readDeskPart, requireProof } = await import("../../wire/nats/desk-part");
       const part = readDeskPart(files.nats);
       if (part?.host_signer === undefined) return null;
       requireProof(id, proof);

@@ -3,16 +3,16 @@
  */
 import type { Grant } from "../../core/rights";
 import { allows } from "../../core/rights";
-import type { Desktop } from "../../desktop/desktop";
-import type { Programs } from "../../desktop/programs";
-import type { ProxyUses } from "../../desktop/screen/operations/proxy";
-import type { RelayedViewers } from "../../desktop/screen/operations/relayed";
-import type { Recordings } from "../../desktop/screen/record/recordings";
-import type { Screens } from "../../desktop/screen/screens";
-import type { Thumbnails } from "../../desktop/screen/thumbnail/thumbnails";
-import type { Tickets } from "../../desktop/screen/tickets";
+import type { RelayedViewers } from "../../desk/screen/viewers";
+import type { Desktop } from "../../host/desktop/desktop";
+import type { Programs } from "../../host/desktop/programs";
+import type { ProxyUses } from "../../host/desktop/screen/operations/proxy";
+import type { Recordings } from "../../host/desktop/screen/record/recordings";
+import type { Screens } from "../../host/desktop/screen/screens";
+import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails";
+import type { Tickets } from "../../host/desktop/screen/tickets";
+import type { ScreenPeers } from "../../host/peers/screen-peers";
 import { forbidden } from "../../lib/errors";
-import type { ScreenPeers } from "../../peers/screen-peers";
 import type { Shared } from "../shared";
 
 /** The desktop and its live screen, as a process has them. */
@@ -49,7 +49,7 @@ export function desktopFeatures(shared: Shared): DesktopFeatures {
   };
   return {
     desktop: stoppable(async () => {
-      const { createDesktop } = await import("../../desktop/desktop");
+      const { createDesktop } = await import("../../host/desktop/desktop");
       const desktop = createDesktop({
         lockFile: files.inputLock,
         imagesFolder: files.images,
@@ -61,12 +61,12 @@ export function desktopFeatures(shared: Shared): DesktopFeatures {
       return desktop;
     }),
     thumbnails: feature(async () => {
-      const { createThumbnails } = await import("../../desktop/screen/thumbnail/thumbnails");
+      const { createThumbnails } = await import("../../host/desktop/screen/thumbnail/thumbnails");
       return createThumbnails(async (size) => (await shownDesktop()).snapshot(size));
     }),
     recordings: feature(
       async () => {
-        const { createRecordings } = await import("../../desktop/screen/record/recordings");
+        const { createRecordings } = await import("../../host/desktop/screen/record/recordings");
         // Made first, so that it stops last.
         await shared.service.desktop();
         made.recordings = createRecordings({ folder: files.recordings, desktop: shownDesktop, publish, log });
@@ -74,9 +74,9 @@ export function desktopFeatures(shared: Shared): DesktopFeatures {
       },
       (recordings) => recordings.stopAll(),
     ),
-    programs: stoppable(async () => (await import("../../desktop/programs")).createPrograms(publish)),
+    programs: stoppable(async () => (await import("../../host/desktop/programs")).createPrograms(publish)),
     trustedViewers: feature(async () => {
-      const { createTrusted } = await import("../../desktop/screen/trusted");
+      const { createTrusted } = await import("../../host/desktop/screen/trusted");
       return createTrusted(files.trustedViewers, files.importLock, log);
     }),
     async asksPerson() {
@@ -87,7 +87,7 @@ export function desktopFeatures(shared: Shared): DesktopFeatures {
     },
     screens: stoppable(async () => {
       const [{ createScreens }, isTrusted, desktop] = await Promise.all([
-        import("../../desktop/screen/screens"),
+        import("../../host/desktop/screen/screens"),
         shared.service.trustedViewers(),
         shared.service.desktop(),
       ]);
@@ -106,16 +106,16 @@ export function desktopFeatures(shared: Shared): DesktopFeatures {
       });
       return made.screens;
     }),
-    screenTickets: feature(async () => (await import("../../desktop/screen/tickets")).createTickets()),
+    screenTickets: feature(async () => (await import("../../host/desktop/screen/tickets")).createTickets()),
     relayedViewers: feature(async () => {
-      const { createRelayedViewers } = await import("../../desktop/screen/operations/relayed");
+      const { createRelayedViewers } = await import("../../desk/screen/viewers");
       return createRelayedViewers(log, async (label) => (await shared.service.addressBook()).server(label));
     }),
     viewersNow: () => made.screens?.count() ?? 0,
     screenPeers: stoppable(async () => {
       const [{ createScreenPeers }, { readIceConfig }] = await Promise.all([
-        import("../../peers/screen-peers"),
-        import("../../peers/ice"),
+        import("../../host/peers/screen-peers"),
+        import("../../host/peers/ice"),
       ]);
       return createScreenPeers({ log, ice: () => ice ?? readIceConfig(files.ice) });
     }),

@@ -1,15 +1,16 @@
 /**
  * This host: its settings and bundles, what its checks say, its devices, tokens and daemons, and what waits for a person.
  */
-import type { Approvals } from "../../approvals/approvals";
-import type { BundleMergers, BundleReaders } from "../../config/bundle";
-import type { Settings } from "../../config/settings";
-import type { Diagnostics } from "../../diagnostics/diagnostics";
-import type { Readers as DeskReaders } from "../../join/desk-bundle";
-import { findRunningServer } from "../../lib/running-server";
-import type { Daemon } from "../../release/upgrade";
+
+import type { Readers as DeskReaders } from "../../desk/join/desk-bundle";
+import type { Approvals } from "../../host/approvals/approvals";
+import type { BundleMergers, BundleReaders } from "../../host/config/bundle";
+import type { Settings } from "../../host/config/settings";
+import type { Diagnostics } from "../../host/diagnostics/diagnostics";
+import type { Daemon } from "../../host/release/upgrade";
+import type { Usb } from "../../host/usb/usb";
 import type { TokenList } from "../../trust/token-list";
-import type { Usb } from "../../usb/usb";
+import type { FileFault } from "../file-faults";
 import type { Shared } from "../shared";
 
 /** What a process has of its host. */
@@ -22,6 +23,8 @@ export interface HostFeatures {
   /** What merges files of a bundle with those that are here. */
   bundleMergers(): Promise<BundleMergers>;
   diagnostics(): Promise<Diagnostics>;
+  /** What is wrong with the files on which trust rests. */
+  fileFaults(): Promise<readonly FileFault[]>;
   usb(): Promise<Usb>;
   /** The named tokens, and when tokens were used last. */
   tokens(): Promise<TokenList>;
@@ -32,12 +35,12 @@ export interface HostFeatures {
 }
 
 export function hostFeatures(shared: Shared): HostFeatures {
-  const { configDir, files, options, log, publish, observed, feature, stoppable } = shared;
+  const { configDir, files, options, log, publish, observed, phase, feature, stoppable } = shared;
   return {
     settings: feature(async () => {
       const [{ createSettings }, { CHECK_NAMES }] = await Promise.all([
-        import("../../config/settings"),
-        import("../../diagnostics/checks"),
+        import("../../host/config/settings"),
+        import("../../host/diagnostics/checks"),
       ]);
       const paths = { file: files.settings, lock: files.importLock };
       return createSettings(paths, { "diagnose.skip": CHECK_NAMES });
@@ -45,10 +48,10 @@ export function hostFeatures(shared: Shared): HostFeatures {
     async bundleReaders() {
       const [{ addressBookFaults }, { identityFaults }, { settingsFaults }, { trustedFaults }] =
         await Promise.all([
-          import("../../fleet/address-book"),
-          import("../../peers/identity"),
-          import("../../config/settings"),
-          import("../../desktop/screen/trusted"),
+          import("../../desk/fleet/address-book"),
+          import("../../host/peers/identity"),
+          import("../../host/config/settings"),
+          import("../../host/desktop/screen/trusted"),
         ]);
       const ids = { remote_host_id: identityFaults, viewer_id: identityFaults };
       return {
@@ -60,9 +63,9 @@ export function hostFeatures(shared: Shared): HostFeatures {
     },
     async deskReaders() {
       const [{ addressBookFaults }, { deskPartFaults }, { operatorFaults }] = await Promise.all([
-        import("../../fleet/address-book"),
-        import("../../nats/desk-part"),
-        import("../../nats/operator"),
+        import("../../desk/fleet/address-book"),
+        import("../../wire/nats/desk-part"),
+        import("../../desk/nats/operator"),
       ]);
       return {
         "admin_hosts.json": addressBookFaults,
@@ -71,23 +74,24 @@ export function hostFeatures(shared: Shared): HostFeatures {
       };
     },
     bundleMergers: async () => ({
-      "admin_hosts.json": (await import("../../fleet/address-book")).mergeAddressBooks,
+      "admin_hosts.json": (await import("../../desk/fleet/address-book")).mergeAddressBooks,
     }),
     diagnostics: feature(async () => {
       const [{ createDiagnostics }, { loadChecks }] = await Promise.all([
-        import("../../diagnostics/diagnostics"),
-        import("../../diagnostics/checks"),
+        import("../../host/diagnostics/diagnostics"),
+        import("../../host/diagnostics/checks"),
       ]);
       return createDiagnostics(shared.service, await loadChecks(), observed);
     }),
+    fileFaults: async () => (await import("../file-faults")).fileFaults(configDir),
     usb: stoppable(async () => {
-      const { createUsb } = await import("../../usb/usb");
+      const { createUsb } = await import("../../host/usb/usb");
       return createUsb({ log, mask_serials: options.mask_serials, publish: observed });
     }),
     tokens: feature(async () => (await import("../../trust/token-list")).createTokenList(files, log)),
     daemonsRunning: async (binary) => (await import("../daemons")).daemonsRunning(binary),
     approvals: feature(async () => {
-      const { createApprovals } = await import("../../approvals/approvals");
+      const { createApprovals } = await import("../../host/approvals/approvals");
       const approvals = createApprovals({
         publish,
         async record(detail) {
@@ -96,8 +100,8 @@ export function hostFeatures(shared: Shared): HostFeatures {
         },
       });
       const ask: typeof approvals.ask = async (question) => {
-        if (findRunningServer(configDir)?.pid === process.pid) return approvals.ask(question);
-        return (await import("../../approvals/elsewhere")).askServer(configDir, question);
+        if (phase.isClaimed) return approvals.ask(question);
+        return (await import("../../host/approvals/elsewhere")).askServer(configDir, question);
       };
       return { ...approvals, ask };
     }),

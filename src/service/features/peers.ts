@@ -1,9 +1,9 @@
 /**
  * Sessions with other hosts over WebRTC, the files that go over them, and what the inspector has of both.
  */
-import type { Inspector } from "../../inspector/inspector";
-import type { Sessions, SessionsOptions } from "../../peers/sessions";
-import type { Syncs } from "../../sync/manager";
+import type { Inspector } from "../../host/inspector/inspector";
+import type { Sessions, SessionsOptions } from "../../host/peers/sessions";
+import type { Syncs } from "../../host/sync/manager";
 import type { Shared } from "../shared";
 
 /** The sessions of a process with other hosts. */
@@ -21,13 +21,13 @@ export function peerFeatures(shared: Shared, forwardSamples: boolean): PeerFeatu
   /** Made before the sessions, so that it stops after them. */
   const forwardedSamples = feature(
     async () =>
-      forwardSamples ? (await import("../../inspector/forward")).createForwarder(configDir) : null,
+      forwardSamples ? (await import("../../host/inspector/forward")).createForwarder(configDir) : null,
     (forwarder) => forwarder?.end(),
   );
   return {
     sessions: stoppable(async () => {
       const { service } = shared;
-      const { openSessions } = await import("../../peers/open");
+      const { openSessions } = await import("../../host/peers/open");
       const inspector = await service.inspector();
       const forwarder = await forwardedSamples();
       const record: SessionsOptions["record"] = (sample, session) => {
@@ -50,7 +50,7 @@ export function peerFeatures(shared: Shared, forwardSamples: boolean): PeerFeatu
     }),
     syncs: feature(
       async () => {
-        const { createSyncs } = await import("../../sync/manager");
+        const { createSyncs } = await import("../../host/sync/manager");
         const sessions = await shared.service.sessions();
         const book = await shared.service.addressBook();
         made.syncs = createSyncs({
@@ -68,10 +68,10 @@ export function peerFeatures(shared: Shared, forwardSamples: boolean): PeerFeatu
       (syncs) => syncs.stopAll(),
     ),
     inspector: feature(async () => {
-      const { createInspector } = await import("../../inspector/inspector");
+      const { createInspector } = await import("../../host/inspector/inspector");
       const recorded = (await shared.service.metrics()).recordLink;
       return createInspector({ recorded, publish: observed });
     }),
-    probeWebRtc: async () => (await import("../../peers/session")).probeWebRtc(log),
+    probeWebRtc: async () => (await import("../../host/peers/session")).probeWebRtc(log),
   };
 }

@@ -1,15 +1,15 @@
 /**
  * The plans of this desk, what it knows of those of others, and the jobs of plans that this host takes.
  */
-import { existsSync } from "node:fs";
 import { shareOf } from "../../core/rights";
-import type { BroadcastUses } from "../../fleet/operations/fleet";
+import type { BroadcastUses } from "../../desk/fleet/operations/fleet";
+import type { ForeignPlans } from "../../desk/plans/foreign-plans";
+import type { Plans } from "../../desk/plans/plans";
+import type { Releases } from "../../desk/release/store";
+import type { PlanJobs } from "../../host/jobs/accept";
+import type { FromDesk } from "../../host/release/from-desk";
 import { once } from "../../lib/once";
-import type { PlanJobs } from "../../plans/job/accept";
-import type { OtherPlans } from "../../plans/others";
-import type { Plans } from "../../plans/plans";
-import type { FromDesk } from "../../release/from-desk";
-import type { Releases } from "../../release/store";
+import { isThere } from "../../lib/trust-files";
 import type { SigningKey } from "../../trust/identity";
 import type { Shared } from "../shared";
 import type { Desk } from "./desk";
@@ -25,29 +25,29 @@ export interface PlanFeatures {
   plans(): Promise<Plans>;
   runBroadcast: BroadcastUses["runBroadcast"];
   /** The plans of other desks of the same hosts. */
-  otherPlans(): Promise<OtherPlans>;
+  foreignPlans(): Promise<ForeignPlans>;
   /** Null where no plan was ever made: looking does not make the file. */
   existingPlans(): Promise<Plans | null>;
 }
 
 export function planFeatures(
   shared: Shared,
-  { isGone, isExpected }: Pick<Desk, "isGone" | "isExpected">,
+  { isGone, isExpected, recordsAt }: Pick<Desk, "isGone" | "isExpected" | "recordsAt">,
 ): PlanFeatures {
   const { files, log, events, publish, tokens, made, phase, feature, stoppable, prepareFor, stopLast } =
     shared;
   return {
     planJobs: feature(async () => {
       const [{ createPlanJobs }, { openSeenJobs }] = await Promise.all([
-        import("../../plans/job/accept"),
-        import("../../plans/job/seen"),
+        import("../../host/jobs/accept"),
+        import("../../host/jobs/seen"),
       ]);
       const { executor, runs } = shared.service;
       const jobs = createPlanJobs({
         ...{ folder: files.jobFiles, log, executor, runs },
         seen: () => openSeenJobs(files.seenJobs),
         async signer(token) {
-          const membership = (await import("../../join/membership")).readMembership(files.desk);
+          const membership = (await import("../../wire/join/membership")).readMembership(files.desk);
           return membership?.token === token ? membership : null;
         },
       });
@@ -56,13 +56,13 @@ export function planFeatures(
       return jobs;
     }),
     fromDesk: feature(async () => (await import("../from-desk")).openFromDesk(shared.service.configDir)),
-    releases: feature(async () => (await import("../../release/store")).createReleases(files.releases)),
+    releases: feature(async () => (await import("../../desk/release/store")).createReleases(files.releases)),
     plans: stoppable(async () => {
       const [{ createPlans }, { createDelivery }, { createUpgradeDelivery }, { openSigningKey }] =
         await Promise.all([
-          import("../../plans/plans"),
-          import("../../plans/deliver"),
-          import("../../plans/upgrade/deliver"),
+          import("../../desk/plans/plans"),
+          import("../../desk/plans/deliver"),
+          import("../../desk/plans/upgrade/deliver"),
           import("../../trust/identity"),
         ]);
       let opened: SigningKey | undefined;
@@ -75,21 +75,21 @@ export function planFeatures(
       await prepareFor(files.plans);
       made.plans = createPlans({
         ...{ files, log, events, deliver, cancelJob, endings: tokens.endings },
-        others: await shared.service.otherPlans(),
+        others: await shared.service.foreignPlans(),
         publish(type, data) {
           publish(type, data);
           if (type.name !== "plan.target") made.nats?.current()?.plansChanged();
         },
         book: await shared.service.addressBook(),
-        ...{ isGone, isExpected },
+        ...{ isGone, isExpected, recordsAt },
         goesOn: () => phase.runsJobs,
       });
       return made.plans;
     }),
     async runBroadcast({ input, hosts, commands, scope, maxFailures, maxParallel, grant, ...about }) {
       const [{ writeContent }, { MAX_EXPIRES_S }] = await Promise.all([
-        import("../../plans/job/content"),
-        import("../../plans/plan"),
+        import("../../wire/job/content"),
+        import("../../desk/plans/plan"),
       ]);
       const { on, ...waiting } = about;
       const { canary, delivery_timeout_s, timeout_s, actions, stop_on_error } = input;
@@ -110,7 +110,9 @@ export function planFeatures(
         },
       });
     },
-    otherPlans: once(async () => (await import("../../plans/others")).createOtherPlans(files.otherPlans)),
-    existingPlans: async () => (existsSync(files.plans) ? shared.service.plans() : null),
+    foreignPlans: once(async () =>
+      (await import("../../desk/plans/foreign-plans")).createForeignPlans(files.foreignPlans),
+    ),
+    existingPlans: async () => (isThere(files.plans) ? shared.service.plans() : null),
   };
 }

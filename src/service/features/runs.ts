@@ -2,12 +2,14 @@
  * What runs action lists: the executor, what is kept of runs, stored scripts and jobs.
  */
 import { existsSync } from "node:fs";
-import type { Executor } from "../../runs/executor";
-import type { History } from "../../runs/history";
-import type { Runs } from "../../runs/runs";
-import type { StoredScripts } from "../../runs/stored-scripts";
-import type { Scheduler } from "../../scheduler/scheduler";
-import type { Traces } from "../../trace/traces";
+import type { Executor } from "../../host/runs/executor";
+import type { History } from "../../host/runs/history";
+import type { Runs } from "../../host/runs/runs";
+import type { StoredScripts } from "../../host/runs/stored-scripts";
+import type { Job } from "../../host/scheduler/job";
+import type { Scheduler } from "../../host/scheduler/scheduler";
+import type { Traces } from "../../host/trace/traces";
+import { forbidden } from "../../lib/errors";
 import type { Shared } from "../shared";
 import { startJob } from "../start-job";
 
@@ -34,12 +36,24 @@ export function runFeatures(
 ): RunFeatures & { hasJobs(): boolean } {
   const { files, options, log, publish, observed, tokens, made, phase, feature, stoppable, prepareFor } =
     shared;
+  /** Why the job may not begin: its token has expired; or its token, or what it may run, cannot be read. */
+  const refusalOf = async ({ token, script }: Job): Promise<unknown> => {
+    try {
+      if (token === null) return undefined;
+      await tokens.requireKnown(token);
+      if (script !== null) (await shared.service.storedScripts()).get(script);
+      if ((await tokens.endings())(token) === null) return undefined;
+      return forbidden(`its token ${token} has expired: \`svc token rotate ${token}\``);
+    } catch (error) {
+      return error;
+    }
+  };
   const hasJobs = () => made.scheduler !== undefined || existsSync(files.jobs);
   return {
     hasJobs,
     executor: feature(async () => {
       const { service } = shared;
-      const { Executor } = await import("../../runs/executor");
+      const { Executor } = await import("../../host/runs/executor");
       return new Executor({
         service,
         operations: await service.operations(),
@@ -52,14 +66,14 @@ export function runFeatures(
       });
     }),
     traces: feature(async () => {
-      const { Traces } = await import("../../trace/traces");
+      const { Traces } = await import("../../host/trace/traces");
       const shoot = async (file: string) => (await shared.service.desktop()).screenshot({}, file);
       return new Traces({ folder: files.traces, jobTraces: options.job_traces, shoot, log });
     }),
     history: feature(
       async () => {
-        const { createHistory } = await import("../../runs/history");
-        const { endOfInterrupted } = await import("../../runs/interrupted");
+        const { createHistory } = await import("../../host/runs/history");
+        const { endOfInterrupted } = await import("../../host/runs/interrupted");
         await prepareFor(files.history);
         const interrupted = endOfInterrupted(publish);
         return createHistory({ path: files.history, maxRows, log, interrupted });
@@ -67,30 +81,28 @@ export function runFeatures(
       (history) => history.close(),
     ),
     runs: stoppable(async () => {
-      const { Runs } = await import("../../runs/runs");
+      const { Runs } = await import("../../host/runs/runs");
       const history = await shared.service.history();
       made.runs = new Runs((run) => history.note(run), publish);
       return made.runs;
     }),
     scheduler: stoppable(async () => {
       const [{ Scheduler }, { ENDED }] = await Promise.all([
-        import("../../scheduler/scheduler"),
-        import("../../scheduler/transitions"),
+        import("../../host/scheduler/scheduler"),
+        import("../../host/scheduler/transitions"),
       ]);
       made.scheduler = new Scheduler({
         files: { file: files.jobs, lock: files.jobsLock },
         lock: files.schedulerLock,
         async start(job, signal) {
-          const hasEnded = job.token !== null && (await tokens.endings())(job.token) !== null;
-          return startJob(shared.service, job, hasEnded, signal);
+          return startJob(shared.service, job, await refusalOf(job), signal);
         },
         // One that has expired can be replaced, and then its jobs run again.
         async ended({ token, script }) {
           if (token !== null && (await tokens.endings())(token) === "was revoked") return ENDED.token(token);
           try {
-            return script === null || (await shared.service.storedScripts()).has(script)
-              ? null
-              : ENDED.script(script);
+            const isGone = script !== null && (await shared.service.storedScripts()).isGone(script);
+            return isGone ? ENDED.script(script) : null;
           } catch {
             // While the file is broken, nothing is known to have ended.
             return null;
@@ -104,7 +116,7 @@ export function runFeatures(
       return made.scheduler;
     }),
     storedScripts: feature(async () => {
-      const { createStoredScripts } = await import("../../runs/stored-scripts");
+      const { createStoredScripts } = await import("../../host/runs/stored-scripts");
       return createStoredScripts({ file: files.scripts, lock: files.scriptsLock }, log);
     }),
     endJobsOfScript: async (name) =>

@@ -1,20 +1,22 @@
 /**
  * How the table is reached: the REST server and its pages, events and webhooks, agents, metrics.
  */
+import type { RemoteServer } from "../../client/carrier";
+import type { EventSource } from "../../client/events";
 import type { EventType } from "../../core/events";
 import type { Operation } from "../../core/operation";
 import { OWNER } from "../../core/rights";
 import type { Bus } from "../../events/bus";
 import type { Streams } from "../../events/stream";
+import type { AskPerson } from "../../host/mcp/calls";
+import type { createMcp, McpOptions } from "../../host/mcp/open";
+import type { Choice } from "../../host/mcp/toolsets";
+import type { Webhooks } from "../../host/webhooks/webhooks";
 import type { PageAssets } from "../../http/assets";
 import type { RestControl } from "../../http/server";
 import type { RunningServer } from "../../lib/running-server";
 import { findRunningServer } from "../../lib/running-server";
-import type { AskPerson } from "../../mcp/calls";
-import type { createMcp, McpOptions } from "../../mcp/open";
-import type { Choice } from "../../mcp/toolsets";
 import type { Metrics } from "../../metrics/metrics";
-import type { Webhooks } from "../../webhooks/webhooks";
 import type { ServiceOptions } from "../options";
 import type { ServerReport } from "../running";
 import { serverReport } from "../running";
@@ -27,6 +29,8 @@ export interface SurfaceFeatures {
   eventTypes(): Promise<readonly EventType[]>;
   /** The schema of the data of each, by its name. */
   eventSchemas(): Promise<Readonly<Record<string, Record<string, unknown>>>>;
+  /** The API document of the server at `url`: the same object as long as `url` is the same. */
+  apiDocument(url: string): Promise<Record<string, unknown>>;
   /** The names of the types that `types` means, also `run.*`; of all, where it is empty. @throws `bad_input` for none. */
   eventNames(types: readonly string[]): Promise<ReadonlySet<string>>;
   /** What happened in this process, for those who follow it. */
@@ -46,6 +50,8 @@ export interface SurfaceFeatures {
   rest(): Promise<RestControl>;
   /** The server that runs on `{config_dir}`, in this process or another; null when none does. */
   runningServer(): (RunningServer & ServerReport) | null;
+  /** @returns a way to the events of that server, which finds the one that runs by then. @throws `unavailable` when none runs. */
+  ownEvents(): Promise<() => EventSource | RemoteServer>;
 }
 
 type Tables = { readonly [Name in "operations" | "eventTypes"]: ServiceOptions[Name] };
@@ -66,12 +72,21 @@ export function surfaceFeatures(shared: Shared, tables: Tables): SurfaceFeatures
     prepareFor,
     stopLast,
   } = shared;
+  let described: { readonly url: string; readonly document: Promise<Record<string, unknown>> } | undefined;
+  const describeApi = async (url: string) => {
+    const { openApiDocument } = await import("../../http/openapi");
+    return openApiDocument(await shared.service.operations(), url, await shared.service.eventSchemas());
+  };
   return {
     operations: feature(async () => tables.operations ?? (await import("../../operations")).operations),
     eventTypes: feature(async () => tables.eventTypes ?? (await import("../../operations")).eventTypes),
     async eventSchemas() {
       const { schemasOf } = await import("../../events/schema");
       return schemasOf(await shared.service.eventTypes());
+    },
+    async apiDocument(url) {
+      if (described?.url !== url) described = { url, document: describeApi(url) };
+      return described.document;
     },
     async eventNames(types) {
       const [{ filterOf }, known] = await Promise.all([
@@ -83,7 +98,7 @@ export function surfaceFeatures(shared: Shared, tables: Tables): SurfaceFeatures
     events: () => events,
     eventStreams: feature(async () => (await import("../../events/stream")).createStreams(events)),
     webhooks: feature(async () => {
-      const { createWebhooks } = await import("../../webhooks/webhooks");
+      const { createWebhooks } = await import("../../host/webhooks/webhooks");
       await prepareFor(files.webhookQueue);
       const namesOf = shared.service.eventNames;
       const webhooks = createWebhooks({
@@ -97,7 +112,7 @@ export function surfaceFeatures(shared: Shared, tables: Tables): SurfaceFeatures
     dashboard: feature(async () => (await import("../../http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("../../http/page-files")).createExplorer()),
     mcp: stoppable(async () => {
-      const { createMcp } = await import("../../mcp/open");
+      const { createMcp } = await import("../../host/mcp/open");
       const { mcp_write: write, mcp_on: on, mcp_exclude_tools: exclude, allow_origin: origins } = options;
       const ask: AskPerson = async (question) => (await shared.service.approvals()).ask(question);
       const how = { write, ask: options.mcp_approve ? ask : null, on, exclude, origins };
@@ -110,9 +125,14 @@ export function surfaceFeatures(shared: Shared, tables: Tables): SurfaceFeatures
       (await import("../../metrics/metrics")).createMetrics(shared.service, observed),
     ),
     rest: stoppable(async () => (await import("../../http/server")).createRestControl(shared.service)),
+    async ownEvents() {
+      const { ownEvents } = await import("../own-events");
+      ownEvents(configDir);
+      return () => ownEvents(configDir);
+    },
     runningServer() {
       const running = findRunningServer(configDir);
-      return running && { ...running, ...serverReport(shared.service, running) };
+      return running && { ...running, ...serverReport(shared.service) };
     },
   };
 }

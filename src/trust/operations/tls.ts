@@ -103,6 +103,7 @@ export const certificate = operation({
 export const renew = operation({
   name: "tls.renew",
   summary: "Make a new certificate for this host, or announce a new key",
+  answeredBy: "owner",
   scope: "admin",
   changes: true,
   http: { method: "POST", path: "/tls/renew" },

@@ -1,0 +1,181 @@
+/**
+ * Broadcast: one list of actions for many hosts, with each result as it arrives.
+ */
+import { ask } from "../dialog.js";
+import { button, el, labelled, setText } from "../dom.js";
+import { counted, milliseconds } from "../format.js";
+import { parseScript, stopChoice } from "../host/script.js";
+import { actionButton, badge, json, nothing, notice, panel, prose } from "../parts.js";
+import { table } from "../table.js";
+import { makePlan } from "./plan-form.js";
+
+/** @typedef {import("../wire").Answer<"admin/broadcast">} Delivered */
+
+/** Milliseconds between two updates of the table: each lays out all rows, and many hosts answer at once. */
+const SHOWN_AFTER_MS = 250;
+
+/** The draft goes with the tab, like the token. */
+const DRAFT_KEY = "svc-broadcast";
+
+/** @type {Record<string, import("../parts.js").Tone>} */
+const TONES = {
+  ok: "ok",
+  failed: "error",
+  unreachable: "error",
+  unauthorized: "error",
+  timeout: "warn",
+  cancelled: "none",
+};
+
+/**
+ * @param {import("../view.js").View} view
+ * @param {Set<string>} selected labels of the hosts to send to; call `tellSelection` when they change
+ */
+export function broadcastPanel({ api, signal }, selected) {
+  const text = el("textarea", {
+    spellcheck: "false",
+    rows: 6,
+    "aria-label": "Actions for the hosts, as JSON",
+  });
+  text.value = sessionStorage.getItem(DRAFT_KEY) ?? '[["AC_get_mouse_position"]]';
+  text.addEventListener("input", () => sessionStorage.setItem(DRAFT_KEY, text.value));
+  const canary = el("input", { type: "number", min: 0, value: 0 });
+  const failures = el("input", { value: "100%", pattern: "\\d+%?" });
+  const parallel = el("input", { value: "64", pattern: "\\d+%?" });
+  const stop = stopChoice();
+  const go = actionButton("Broadcast…", start, (error) => made.tell(error), { class: "primary" });
+  const plan = actionButton("Plan…", makeOne, (error) => made.tell(error));
+  const cancel = button("Cancel", () => running?.abort());
+  cancel.hidden = true;
+  const summary = el("div", { role: "status" });
+  const made = panel("Broadcast", { tools: [cancel, plan, go] });
+  const results = table({
+    label: "Results, in order of arrival",
+    columns: [
+      { label: "Host", cell: (/** @type {Delivered} */ { label }) => el("strong", {}, label) },
+      { label: "Status", kind: "tight", cell: ({ status }) => badge(TONES[status] ?? "none", status) },
+      {
+        label: "Result",
+        kind: "wide",
+        cell: ({ error, outcomes = [] }) =>
+          el("div", {}, error && prose(error), outcomes.length > 0 && outcomesList(outcomes)),
+      },
+      { label: "Took", kind: "number", cell: ({ duration_ms }) => milliseconds(duration_ms) },
+    ],
+    key: ({ label }) => label,
+    empty: () =>
+      nothing("Nothing sent yet", "Select hosts above, write a list of actions, and broadcast it."),
+  });
+  made.body.append(
+    text,
+    el(
+      "div",
+      { class: "fields" },
+      labelled("Canaries", canary, "Hosts that run it first."),
+      labelled("Max. failures", failures, "Number of hosts or a percentage."),
+      labelled("In parallel", parallel, "Number of hosts or a percentage."),
+      labelled("When an action fails on a host", stop.root, "Decides for that host only."),
+    ),
+    summary,
+    results.root,
+  );
+  results.show([]);
+
+  /** @type {AbortController | null} */
+  let running = null;
+  signal.addEventListener("abort", () => running?.abort());
+
+  function tellSelection() {
+    setText(go, selected.size === 0 ? "Broadcast…" : `Broadcast to ${counted(selected.size, "host")}…`);
+  }
+
+  function wanted() {
+    if (selected.size === 0) throw new Error("Select at least one host above.");
+    return { labels: [...selected], actions: parseScript(text.value) };
+  }
+
+  async function makeOne() {
+    const { labels, actions } = wanted();
+    await makePlan(api, labels, actions, stop.value());
+  }
+
+  async function start() {
+    const { labels, actions } = wanted();
+    const question = [
+      el("p", {}, labels.join(", ")),
+      el("pre", { class: "json", tabindex: 0 }, JSON.stringify(actions, null, 2)),
+    ];
+    if (!(await ask(`Run this on ${counted(labels.length, "host")}?`, "Broadcast", ...question))) return;
+    running = new AbortController();
+    cancel.hidden = false;
+    /** @type {Delivered[]} */
+    const done = [];
+    const show = () => {
+      timer = 0;
+      results.show(done);
+      tellSummary(done, labels.length, running === null);
+    };
+    let timer = 0;
+    show();
+    try {
+      const body = {
+        actions,
+        on: labels.join(","),
+        canary: canary.valueAsNumber || 0,
+        max_failures: share(failures.value),
+        max_parallel: share(parallel.value),
+        stop_on_error: stop.value(),
+      };
+      for await (const result of api.lines("admin/broadcast", body, running.signal)) {
+        if (signal.aborted) return;
+        done.push(result);
+        timer ||= setTimeout(show, SHOWN_AFTER_MS);
+      }
+    } finally {
+      clearTimeout(timer);
+      running = null;
+      cancel.hidden = true;
+      show();
+    }
+  }
+
+  /**
+   * @param {readonly Delivered[]} done
+   * @param {number} all
+   * @param {boolean} ended
+   */
+  function tellSummary(done, all, ended) {
+    const good = done.filter(({ ok }) => ok).length;
+    const bad = done.length - good;
+    const text = `${good} ok, ${bad} failed, ${all - done.length} ${ended ? "without a result" : "pending"}`;
+    summary.replaceChildren(
+      notice(
+        ended ? (good === all ? "ok" : "error") : "info",
+        el("div", {}, text),
+        !ended && el("div", { class: "hint" }, "Leaving this page cancels the pending hosts."),
+      ),
+    );
+  }
+
+  return { root: made.root, tellSelection };
+}
+
+/**
+ * The outcome of each action on a host; unfolded if one failed.
+ *
+ * @param {NonNullable<Delivered["outcomes"]>} outcomes
+ */
+function outcomesList(outcomes) {
+  const bad = outcomes.filter(({ ok }) => !ok).length;
+  const item = (/** @type {typeof outcomes[number]} */ { command, ok, result, error }) =>
+    el("li", {}, badge(ok ? "ok" : "error", String(command)), ok ? json(result) : prose(String(error ?? "")));
+  return el(
+    "details",
+    { open: bad > 0 },
+    el("summary", {}, `${counted(outcomes.length, "action")}, ${bad === 0 ? "all ok" : `${bad} failed`}`),
+    el("ul", { class: "outcomes" }, ...outcomes.map(item)),
+  );
+}
+
+/** @param {string} text a number, or a percentage such as 25% */
+const share = (text) => (/^\s*\d+\s*$/.test(text) ? Number(text) : text.trim());

@@ -1,0 +1,331 @@
+/**
+ * Live screen: what is on the screen of this host, or of one in the address book (`#live:LABEL`), as it changes; and pointer and
+ * keyboard of it for who takes them.
+ */
+import { ask, fill } from "../dialog.js";
+import { button, el, labelled, setText } from "../dom.js";
+import { icon } from "../icons.js";
+import { actionButton, asError, badge, download, notice, panel } from "../parts.js";
+import { openChannel, openSocket } from "./live-carrier.js";
+import { keyButtons, keyboardField, typeText } from "./live-keys.js";
+import { aboutPanel, clipboardPart, recordButton } from "./live-parts.js";
+import { Watch } from "./live-watch.js";
+
+/** Seconds between requests for who looks: also for the round trip. */
+const STATE_EVERY_S = 5;
+
+/** Characters that are typed for a person at once. */
+const TYPED_MOST = 10_000;
+
+/** @typedef {import("../wire").Answer<"screen/state">} ScreenState */
+/** @typedef {ScreenState["viewers"][number]} Viewer */
+
+/** @satisfies {Record<import("./live-watch.js").State, readonly [import("../parts.js").Tone, string]>} */
+const STATES = /** @type {const} */ ({
+  opening: ["info", "opening…"],
+  live: ["ok", "live"],
+  cut: ["warn", "reconnecting…"],
+  ended: ["error", "ended"],
+});
+
+/** @param {import("../view.js").View} view */
+export function open(view) {
+  const { root, api, may, signal, poll } = view;
+  const [, named] = location.hash.split(":");
+  const label = named === undefined ? null : labelIn(named);
+  /**
+   * @template {string} Rest
+   * @param {Rest} rest
+   */
+  const at = (rest) =>
+    /** @type {`screen/${Rest}`} */ (
+      label === null ? `screen/${rest}` : `admin/hosts/${encodeURIComponent(label)}/screen/${rest}`
+    );
+  const stage = el("div", { class: "live-stage" });
+  const watch = new Watch(
+    stage,
+    (attempt) => (label === null ? openSocket(api) : openChannel(api, at("offer"), attempt)),
+    signal,
+  );
+  /** @type {ScreenState | null} */
+  let state = null;
+  /** Ends what this page waits for: control, or the end of what it types. */
+  let waits = new AbortController();
+  signal.addEventListener("abort", () => waits.abort());
+
+  const status = el("span", { role: "status" });
+  const made = panel(label === null ? "This host" : label, { class: "live-panel", tools: [status] });
+  const notes = el("div", { class: "live-notes", "aria-live": "polite" });
+  const keys = keyButtons(watch.send);
+  keys.root.hidden = true;
+
+  const field = keyboardField(() => watch.canvas, watch.send);
+  stage.append(field);
+
+  const control = actionButton("Take control", toggleControl, made.tell, { class: "primary" });
+  const isWhole = button("Fit", () => fit(isWhole.getAttribute("aria-checked") !== "true"), {
+    role: "switch",
+    "aria-checked": "true",
+    class: "switch",
+    title: "Off: the picture has its own size",
+  });
+  const full = button("Full screen", toggleFull, { "aria-pressed": "false" });
+  const keyboard = button("Keyboard", () => field.focus(), {
+    title: "Types into the host; Shift+Esc comes back",
+  });
+  const moreKeys = button("Keys", () => toggle(moreKeys, keys.root), { "aria-expanded": "false" });
+  const type = actionButton("Type text…", typeDialog, made.tell);
+  const clipboard = clipboardPart(watch);
+  const pasting = button("Clipboard", () => toggle(pasting, clipboard.root), { "aria-expanded": "false" });
+  const picture = actionButton([icon("download"), "Picture"], savePicture, made.tell, {
+    title: "Downloads the picture of now",
+  });
+  const record = label === null && recordButton(view, made.tell);
+  const again = button("Look again", () => watch.begin(), { class: "primary", hidden: true });
+  /** For who controls. */
+  const forControl = [keyboard, moreKeys, type, pasting];
+  const bar = el(
+    "div",
+    { class: "live-bar", role: "group", "aria-label": "Live screen" },
+    may("operate") && control,
+    isWhole,
+    full,
+    ...(may("operate") ? forControl : []),
+    picture,
+    record,
+    again,
+  );
+  const frame = el("div", { class: "live-frame" }, bar, keys.root, clipboard.root, notes, stage);
+  made.body.append(
+    frame,
+    el(
+      "p",
+      { class: "hint" },
+      "Nothing is sent to the host before you take control. ",
+      el("kbd", {}, "Shift+Esc"),
+      " leaves the keyboard of the host. On a phone: tap to click, drag to drag, two fingers for the right button or to scroll.",
+    ),
+  );
+  const about = aboutPanel(watch, label === null && may("operate") ? endViewer : null);
+  root.append(el("div", { class: "stack" }, made.root, about.root));
+
+  /**
+   * @param {HTMLButtonElement} opener
+   * @param {HTMLElement} part
+   */
+  function toggle(opener, part) {
+    part.hidden = !part.hidden;
+    opener.setAttribute("aria-expanded", String(!part.hidden));
+  }
+
+  /** @param {string} id */
+  async function endViewer(id) {
+    await api.post("sessions/close", { id });
+    await asked.now();
+  }
+
+  /** @param {boolean} on */
+  function fit(on) {
+    isWhole.setAttribute("aria-checked", String(on));
+    stage.classList.toggle("own-size", !on);
+    watch.isWhole = on;
+  }
+
+  async function toggleFull() {
+    if (document.fullscreenElement) return document.exitFullscreen();
+    await frame.requestFullscreen();
+    // Where the browser can, Esc, Alt+Tab and the like go to the host.
+    const { keyboard: ofBrowser } = /** @type {Navigator & { keyboard?: { lock(): Promise<void> } }} */ (
+      navigator
+    );
+    await ofBrowser?.lock().catch(() => {});
+  }
+  frame.addEventListener("fullscreenchange", () => {
+    full.setAttribute("aria-pressed", String(document.fullscreenElement === frame));
+  });
+
+  async function toggleControl() {
+    const { viewer } = watch;
+    if (viewer === null) throw new Error("There is no picture yet.");
+    if (watch.control || waitsForControl()) {
+      waits.abort();
+      await api.post(at("control"), { viewer, action: "release" });
+      return show();
+    }
+    const run = await howToTake();
+    if (run === null) return;
+    waits = new AbortController();
+    const ended = AbortSignal.any([waits.signal, signal]);
+    const taking = api.post(at("control"), { viewer, action: "take", run }, ended);
+    void asked.now();
+    // It may take until a run has ended: the button stays of use.
+    taking.then(
+      () => void asked.now(),
+      (error) => ended.aborted || made.tell(asError(error)),
+    );
+  }
+
+  const waitsForControl = () => mine()?.wants_control === true;
+
+  /** Asks what becomes of who uses pointer and keyboard; null to leave it. @returns {Promise<"wait" | "cancel" | null>} */
+  async function howToTake() {
+    const user = state?.input;
+    if (!user) return "wait";
+    const wait = el("input", { type: "radio", name: "run", value: "wait", checked: true });
+    const cancel = el("input", { type: "radio", name: "run", value: "cancel" });
+    const ends = user.kind === "viewer" ? "Take it away from the viewer" : "Cancel the run";
+    const chosen = await ask(
+      "Pointer and keyboard are in use",
+      "Take control",
+      el("p", {}, `${user.who} uses them.`),
+      el("label", { class: "check" }, wait, "Wait until they are free"),
+      user.kind !== "program" && el("label", { class: "check" }, cancel, ends),
+    );
+    if (!chosen) return null;
+    return cancel.checked ? "cancel" : "wait";
+  }
+
+  async function typeDialog() {
+    const text = el("textarea", { rows: 6, maxlength: TYPED_MOST, spellcheck: "false" });
+    const hint = "It is typed key by key, where the host has the focus: also where nothing can be pasted.";
+    if (!(await fill("Type text on the host", "Type", async () => {}, labelled("Text", text, hint)))) return;
+    const { viewer } = watch;
+    const stop = new AbortController();
+    const stopIt = () => {
+      if (watch.viewer !== viewer || !watch.control) stop.abort();
+    };
+    watch.addEventListener("change", stopIt);
+    await typeText(watch.send, text.value, AbortSignal.any([signal, stop.signal]));
+    watch.removeEventListener("change", stopIt);
+    field.focus();
+  }
+
+  async function savePicture() {
+    const blob = await watch.picture();
+    if (!blob) throw new Error("There is no picture yet.");
+    download(`${label ?? location.hostname}-${new Date().toISOString().replaceAll(":", "-")}.png`, blob);
+  }
+
+  const mine = () => state?.viewers.find(({ id }) => id === watch.viewer);
+
+  /** Shows what is known, and lets this page control what the host lets it control. */
+  function show() {
+    const own = mine();
+    const may = own?.control === true && watch.state === "live";
+    if (watch.control !== may) setControl(may);
+    stage.classList.toggle("controls", may);
+    const [tone, text] = STATES[watch.state];
+    const asks = own?.state === "waiting" && own.approval_id !== null;
+    status.replaceChildren(
+      asks ? badge("warn", "waiting for a person") : badge(tone, text),
+      ...(watch.state === "live"
+        ? [" ", may ? badge("warn", "you control") : badge("none", "view only")]
+        : []),
+    );
+    setText(control, may ? "Release control" : waitsForControl() ? "Stop waiting" : "Take control");
+    control.disabled = watch.state !== "live";
+    for (const one of forControl) one.disabled = !may;
+    again.hidden = watch.state !== "ended";
+    notes.replaceChildren(...notesOf(own).map(([kind, words]) => notice(kind, ...words)));
+    about.show(state, watch.viewer);
+  }
+
+  /** @param {boolean} on */
+  function setControl(on) {
+    watch.control = on;
+    if (on) field.focus({ preventScroll: true });
+    else keys.release();
+    if (on) return;
+    for (const [opener, part] of /** @type {const} */ ([
+      [moreKeys, keys.root],
+      [pasting, clipboard.root],
+    ]))
+      if (!part.hidden) toggle(opener, part);
+  }
+
+  /**
+   * @param {Viewer | undefined} own
+   * @returns {Array<[import("../parts.js").Tone, (string | Node)[]]>}
+   */
+  function notesOf(own) {
+    /** @type {Array<[import("../parts.js").Tone, (string | Node)[]]>} */
+    const found = [];
+    if (own?.approval_id) {
+      const what = own.state === "waiting" ? "look" : "control";
+      const allow = el("code", {}, `svc approvals allow ${own.approval_id}`);
+      found.push([
+        "warn",
+        [
+          `A person with another token has to allow this viewer to ${what}: `,
+          allow,
+          ", or the page Approvals.",
+        ],
+      ]);
+    }
+    if (watch.state === "cut")
+      found.push(["warn", [`The stream was cut. ${watch.reason} Connecting again…`]]);
+    if (watch.state === "opening" && watch.reason) found.push(["warn", [`${watch.reason} Trying again…`]]);
+    if (watch.state === "ended") found.push(["error", [watch.reason]]);
+    const user = state?.input;
+    if (user && !(user.kind === "viewer" && user.id === watch.viewer)) {
+      const waiting = own?.wants_control ? " This viewer waits for them." : "";
+      found.push(["info", [`${user.who} uses pointer and keyboard.${waiting}`]]);
+    }
+    return found;
+  }
+
+  watch.addEventListener("change", () => {
+    show();
+    void asked.now();
+  });
+  watch.addEventListener("size", () => {
+    stage.style.setProperty("--aspect", `${watch.width} / ${watch.height}`);
+  });
+  watch.addEventListener(
+    "clipboard",
+    (event) => event instanceof CustomEvent && clipboard.show(event.detail),
+  );
+  stage.addEventListener("pointerdown", ({ pointerType }) => {
+    // On a phone that would open its keyboard with each tap: there is a button for it.
+    if (pointerType !== "touch" && watch.control) field.focus({ preventScroll: true });
+  });
+  // Before noVNC sees it: the way out of the keyboard of the host.
+  stage.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Escape" || !event.shiftKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      keyboard.focus();
+    },
+    { capture: true },
+  );
+
+  const asked = poll({
+    path: at("state"),
+    on: ["screen.*", "approval.*", "run.started", "run.ended"],
+    every: STATE_EVERY_S,
+    rest: STATE_EVERY_S,
+    show(answer) {
+      made.fail(null);
+      state = answer;
+      show();
+    },
+    fail: made.fail,
+  });
+  const measuring = setInterval(() => {
+    if (!document.hidden) void about.measure(mine());
+  }, 1_000);
+  signal.addEventListener("abort", () => clearInterval(measuring));
+  show();
+  watch.begin();
+}
+
+/** The label of a host in the address; what is no label stays as it is. @param {string} text */
+function labelIn(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * Runs: those in progress, and the history.
+ */
+import { el, setText } from "../dom.js";
+import { counted, milliseconds } from "../format.js";
+import { paging } from "../paging.js";
+import { actionButton, badge, nothing, panel, prose, time } from "../parts.js";
+import { table } from "../table.js";
+import { runDetails } from "./run-details.js";
+
+/** Runs of a page of the history. */
+const PAGE = 50;
+
+/** @typedef {import("../wire").Answer<"runs">["runs"][number]} ActiveRun */
+/** @typedef {import("../wire").Answer<"history">["runs"][number]} PastRun */
+/** @typedef {Pick<ActiveRun | PastRun, keyof ActiveRun & keyof PastRun>} Run */
+
+/** @type {Record<string, import("../parts.js").Tone>} */
+const TONES = {
+  ok: "ok",
+  error: "error",
+  timeout: "error",
+  interrupted: "error",
+  cancelled: "warn",
+  running: "info",
+  waiting: "info",
+};
+
+/** @type {import("../table.js").Column<Run>} */
+const STARTED = { label: "Started", cell: ({ started_at }) => time(started_at) };
+
+/** @type {import("../table.js").Column<Run>} */
+const STATUS = {
+  label: "Status",
+  kind: "tight",
+  cell: ({ status }) => badge(TONES[status] ?? "none", status),
+};
+
+/** @type {import("../table.js").Column<Run>} */
+const FROM = {
+  label: "From",
+  cell: ({ source_type, source_id }) => (source_id ? `${source_type} · ${source_id}` : source_type),
+};
+
+/** @type {import("../table.js").Column<Run>} */
+const TOOK = {
+  label: "Took",
+  kind: "number",
+  cell: ({ duration_seconds }) => milliseconds(duration_seconds === null ? null : duration_seconds * 1_000),
+};
+
+/** Runs that are listed at most: as many as the server keeps that have ended, and may be active. */
+const LISTED = 356;
+
+/**
+ * The list after a run began, went on or ended; null where the event does not say enough.
+ *
+ * @param {import("../wire").Answer<"runs">} answer newest first
+ * @param {import("../events.js").Happening} happened
+ */
+function afterRun(answer, { type, data }) {
+  const { at: _, ...changed } = /** @type {ActiveRun & { at: string }} */ (data);
+  const place = answer.runs.findIndex(({ run_id }) => run_id === changed.run_id);
+  const known = answer.runs[place];
+  const isStep = type === "run.step";
+  if (!known && isStep) return null;
+  // What is listed may be newer than the event.
+  if (known && known.finished_at !== null && type !== "run.ended") return answer;
+  const { status, waiting_for } = changed;
+  const next = known && isStep ? { ...known, status, waiting_for } : changed;
+  const runs = known ? answer.runs.with(place, next) : [next, ...answer.runs].slice(0, LISTED);
+  return { ...answer, runs, count: runs.length };
+}
+
+/**
+ * The runs of this server: those in progress, and the last that ended.
+ *
+ * @param {import("../view.js").View} view
+ */
+export function activePanel({ api, may, poll }) {
+  const about = el("span", { class: "hint" });
+  const made = panel("Runs of this server", { tools: [about] });
+  const details = runDetails(api);
+  const listed = table({
+    label: "Runs in progress, and the last that ended",
+    columns: [
+      STARTED,
+      STATUS,
+      {
+        label: "Script or commands",
+        kind: "wide",
+        cell: (/** @type {ActiveRun} */ { commands, script_path, waiting_for }) =>
+          el(
+            "div",
+            {},
+            script_path ? el("code", {}, script_path) : prose(commands.join(", ")),
+            waiting_for && el("span", { class: "hint" }, ` waiting for ${waiting_for}`),
+          ),
+      },
+      FROM,
+      TOOK,
+      {
+        label: "Actions",
+        kind: "actions",
+        hidden: !may("operate"),
+        cell: ({ status, run_id }) => [
+          actionButton("Details", () => details.show(run_id), made.tell, {
+            "aria-label": `Details of run ${run_id.slice(0, 8)}`,
+          }),
+          (status === "running" || status === "waiting") &&
+            actionButton("Cancel", () => cancel(run_id), made.tell, {
+              "aria-label": `Cancel run ${run_id.slice(0, 8)}`,
+            }),
+        ],
+      },
+    ],
+    key: ({ run_id }) => run_id,
+    empty: () =>
+      nothing("Nothing has run yet", "Actions, scripts and jobs that this server runs are listed here."),
+  });
+  made.body.append(
+    details.root,
+    el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Runs" }, listed.root),
+  );
+  const polled = poll({
+    path: "runs",
+    on: ["run.*"],
+    every: 5,
+    apply: afterRun,
+    show({ runs }) {
+      made.fail(null);
+      const active = runs.filter(({ status }) => status === "running" || status === "waiting").length;
+      setText(about, active > 0 ? `${counted(active, "run")} in progress` : "none in progress");
+      listed.show(runs);
+    },
+    fail: made.fail,
+  });
+
+  /** @param {string} run_id */
+  async function cancel(run_id) {
+    await api.post("runs/cancel", { run_id });
+    await polled.now();
+  }
+  return { root: made.root, now: polled.now };
+}
+
+/**
+ * All past runs of this host.
+ *
+ * @param {import("../view.js").View} view
+ */
+export function historyPanel({ poll }) {
+  const pages = paging(PAGE, () => polled.now());
+  const status = el(
+    "select",
+    { "aria-label": "Status" },
+    el("option", { value: "" }, "any status"),
+    ...["ok", "error", "cancelled", "timeout", "interrupted"].map((name) => el("option", {}, name)),
+  );
+  const source = el(
+    "select",
+    { "aria-label": "Source" },
+    el("option", { value: "" }, "any source"),
+    ...["rest", "scheduler", "plan", "manual"].map((name) => el("option", {}, name)),
+  );
+  for (const select of [status, source]) select.addEventListener("change", () => pages.toNewest());
+  const made = panel("History", { tools: [status, source, ...pages.buttons] });
+  const listed = table({
+    label: "Past runs, newest first",
+    columns: [
+      STARTED,
+      STATUS,
+      {
+        label: "Script",
+        kind: "wide",
+        cell: (/** @type {PastRun} */ { script_path, source_type, source_id }) =>
+          script_path
+            ? el("code", {}, script_path)
+            : el(
+                "span",
+                { class: "faint" },
+                source_type === "plan" ? `plan ${source_id.slice(0, 8)}` : "a list of actions",
+              ),
+      },
+      FROM,
+      TOOK,
+      { label: "Error", cell: ({ error_text }) => prose(error_text) },
+    ],
+    key: ({ id }) => id,
+    empty: () => nothing("No runs", "Past runs of this host are listed here."),
+  });
+  made.body.append(listed.root);
+  const polled = poll({
+    path() {
+      const wanted = pages.query();
+      if (status.value) wanted.set("status", status.value);
+      if (source.value) wanted.set("source_type", source.value);
+      return `history?${wanted}`;
+    },
+    on: ["run.started", "run.ended"],
+    every: 10,
+    show({ runs }) {
+      made.fail(null);
+      pages.shown(runs);
+      listed.show(runs);
+    },
+    fail: made.fail,
+  });
+  return { root: made.root, now: polled.now };
+}

@@ -1,0 +1,178 @@
+/**
+ * Asking the owner of a `{config_dir}`, the server that runs on it, from another process of the same user.
+ */
+import { existsSync } from "node:fs";
+import * as v from "valibot";
+import { parseCall } from "../core/call";
+import type { Caller, Progress } from "../core/caller";
+import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { cancelled, Failure, type FailureCode, HTTP_STATUS, unavailable } from "../lib/errors";
+import { connectToOwner, type OwnerConnection, otherBuild, parsed } from "../lib/owner-socket";
+import { configFiles } from "../lib/paths";
+import { findRunningServer } from "../lib/running-server";
+
+/** The longest line of an answer, in bytes. */
+const MAX_ANSWER = 256 * 1_048_576;
+
+const CODES = Object.keys(HTTP_STATUS) as [FailureCode, ...FailureCode[]];
+
+const PROGRESS = v.object({
+  what: v.string(),
+  done: v.number(),
+  total: v.number(),
+  item: v.optional(v.unknown()),
+});
+
+/** What the owner says on the way to an answer, and the answer. */
+const MESSAGE = v.union([
+  v.object({ progress: PROGRESS }),
+  v.object({ warn: v.string() }),
+  v.object({ logged: v.string() }),
+  v.object({ piece: v.string() }),
+  v.object({ answer: v.unknown() }),
+  v.object({ unknown: v.literal(true) }),
+  v.object({
+    error: v.nullable(
+      v.object({
+        code: v.picklist(CODES),
+        message: v.string(),
+        more: v.record(v.string(), v.unknown()),
+        lines: v.optional(v.array(v.string())),
+        cause: v.optional(v.string()),
+      }),
+    ),
+  }),
+]);
+
+type Message = v.InferOutput<typeof MESSAGE>;
+
+/** What takes what the owner says before it answers, and ends the wait. A change that was begun goes on. */
+export type Listener = Partial<Pick<Caller, "signal" | "warn" | "logged">> & {
+  readonly progress?: ((step: Progress) => void) | undefined;
+};
+
+/**
+ * The answer of the owner of `configDir` to an operation that it answers.
+ *
+ * @returns undefined where no server runs, or one of before this way.
+ * @throws the failure that it answers with; `unavailable` when it hangs, ends before it answers, or is of another build that does not
+ *   understand this; `cancelled` once the signal is aborted.
+ */
+export async function askOwner<I extends InputSchema, O extends OutputSchema>(
+  configDir: string,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+  { signal, progress, warn, logged }: Listener = {},
+): Promise<{ readonly answer: v.InferOutput<O> } | undefined> {
+  const connection = await connectFor(configDir, operation, input);
+  if (!connection) return undefined;
+  for await (const message of messagesOf(connection, operation, input, signal)) {
+    if ("progress" in message) progress?.(message.progress);
+    if ("warn" in message) warn?.(message.warn);
+    if ("logged" in message) logged?.(message.logged);
+    if (!("answer" in message)) continue;
+    const answer = v.safeParse(operation.output, message.answer);
+    if (!answer.success) throw otherBuild(connection.owner);
+    return { answer: answer.output };
+  }
+  throw unavailable(lost(operation), { sent: true });
+}
+
+/**
+ * The answer of the server that runs on `configDir` to an operation of the command line: over its socket, or over HTTP where a
+ * server of before runs.
+ *
+ * @returns undefined where this process is to answer itself.
+ * @throws as {@link askOwner}; `unavailable` where none runs, and only a server can answer.
+ */
+export async function askServer<I extends InputSchema, O extends OutputSchema>(
+  configDir: string,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+  listener: Listener = {},
+): Promise<{ readonly answer: v.InferOutput<O> } | undefined> {
+  const asked = await askOwner(configDir, operation, input, listener);
+  const { answeredBy } = operation;
+  if (asked || answeredBy === "owner") return asked;
+  if (answeredBy !== "server" && !findRunningServer(configDir)) return undefined;
+  const { callLocalServer } = await import("./local-server");
+  return { answer: await callLocalServer(configDir, operation, input, listener.signal) };
+}
+
+/**
+ * The pieces of an answer that goes on, as they come; ends when the owner ends it, with the answer in its place where there is one.
+ *
+ * @throws as {@link askOwner}; `unavailable` where there is no owner.
+ */
+export async function* streamOfOwner<I extends InputSchema>(
+  configDir: string,
+  operation: Operation<I>,
+  input: v.InferInput<I>,
+  signal: AbortSignal,
+): AsyncGenerator<string, unknown> {
+  const connection = await connectFor(configDir, operation, input);
+  if (!connection) throw noServer(configDir);
+  for await (const message of messagesOf(connection, operation, input, signal)) {
+    if ("piece" in message) yield message.piece;
+    if ("answer" in message) return message.answer;
+  }
+  return undefined;
+}
+
+/** Whether the owner of `configDir` is one to ask this way. @throws `unavailable` when no server runs on it. */
+export function hasOwner(configDir: string): boolean {
+  if (!findRunningServer(configDir)) throw noServer(configDir);
+  return existsSync(configFiles(configDir).ownerFile);
+}
+
+/** @returns the failure of what only a server can answer. */
+export const noServer = (configDir: string) =>
+  unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
+
+/** @throws `bad_input` where the input is wrong, whoever would answer. */
+function connectFor<I extends InputSchema>(configDir: string, operation: Operation<I>, input: unknown) {
+  parseCall(operation, input);
+  return connectToOwner(configFiles(configDir).ownerFile);
+}
+
+const lost = ({ name, changes }: Operation) =>
+  `the server ended before it had answered ${name}${changes ? ": whether it was done is unknown, see `svc audit list`" : ""}`;
+
+/** Calls, and gives what the owner says, the answer last. Ends without one where the owner ends. */
+async function* messagesOf(
+  connection: OwnerConnection,
+  { name }: Operation,
+  input: unknown,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Message, void> {
+  const { owner, cut } = connection;
+  signal?.addEventListener("abort", cut, { once: true });
+  try {
+    if (signal?.aborted) throw cancelled("cancelled");
+    void connection.send(JSON.stringify({ call: name, input }));
+    for (
+      let line = await connection.next(MAX_ANSWER);
+      line !== undefined;
+      line = await connection.next(MAX_ANSWER)
+    ) {
+      const message = v.safeParse(MESSAGE, parsed(line));
+      if (!message.success || "unknown" in message.output) throw otherBuild(owner);
+      if ("error" in message.output) throw failureOf(name, message.output.error);
+      yield message.output;
+      if ("answer" in message.output) return;
+    }
+    if (signal?.aborted) throw cancelled("cancelled");
+  } finally {
+    signal?.removeEventListener("abort", cut);
+    cut();
+  }
+}
+
+/** What the owner failed with, as if it had happened here. */
+function failureOf(name: string, error: Extract<Message, { error: unknown }>["error"]): Failure {
+  if (!error) return unavailable(`${name} failed in the server: its log says why`, { sent: true });
+  const { code, message, more, lines, cause } = error;
+  const failure = Object.assign(new Failure(code, message, more), lines && { lines });
+  if (cause !== undefined) failure.cause = new Error(cause);
+  return failure;
+}

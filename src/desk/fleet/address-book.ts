@@ -1,0 +1,186 @@
+/**
+ * The address book: `{config_dir}/admin_hosts.json`, with the promises of `lib/json-store.ts`.
+ *
+ * Each method throws an `unavailable` failure when the file cannot be read or is broken, and `not_found` for a label that no
+ * host has.
+ */
+import { isDeepStrictEqual } from "node:util";
+import * as v from "valibot";
+import type { RemoteServer } from "../../client/carrier";
+import type { Refusals } from "../../client/refusals";
+import { unheard } from "../../core/events";
+import { badInput, conflict, notFound } from "../../lib/errors";
+import { type Changes, createJsonStore, type ListFormat, loadFaults } from "../../lib/json-store";
+import type { Log } from "../../lib/log";
+import { printable } from "../../lib/sanitize";
+import { createAdmission, refuseTakenKey } from "./admission";
+import { hostAdded, hostChanged, hostRemoved } from "./events";
+import type { KeyChange } from "./follow";
+import { type Host, parseHost, serverOf, trustOf, type Ways } from "./host";
+import { selectHosts } from "./selection";
+
+export type AddressBook = ReturnType<typeof createAddressBook>;
+
+const FORMAT: ListFormat<Host> = { what: "an address book", list: "hosts", key: "label", parse: parseHost };
+
+/** What an address book would not load of a file with this `content`, in words that quote no token. */
+export const addressBookFaults = (content: unknown): string[] => loadFaults(FORMAT, content);
+
+/**
+ * The address book `here`, and behind its hosts those of `there` with labels of their own. Of two hosts with one label, the
+ * one here stays: no bundle decides where a known token is sent.
+ *
+ * @returns the content of the file, and the labels of which the two hosts differ.
+ * @throws `conflict` when the one here is no address book.
+ */
+export function mergeAddressBooks(here: unknown, there: unknown) {
+  const [mine, theirs] = [v.safeParse(BOOK, here), v.safeParse(BOOK, there)];
+  if (!mine.success || !theirs.success) {
+    throw conflict("admin_hosts.json is not an address book here: mend it, or import without merging");
+  }
+  const known = new Map(mine.output.hosts.toReversed().map((value) => [labelOf(value), value]));
+  const added = theirs.output.hosts.filter((value) => !known.has(labelOf(value)));
+  const differs = (value: unknown) =>
+    !isDeepStrictEqual(parseHost(known.get(labelOf(value))), parseHost(value));
+  const conflicts = theirs.output.hosts.filter((value) => known.has(labelOf(value)) && differs(value));
+  const content = added.length > 0 ? { ...mine.output, hosts: [...mine.output.hosts, ...added] } : here;
+  return { content, conflicts: conflicts.map(labelOf) };
+}
+
+const BOOK = v.looseObject({ hosts: v.array(v.unknown()) });
+
+const labelOf = (value: unknown) => String(Object(value).label).trim().normalize("NFC");
+
+/**
+ * @param paths the file, and the lock for changes to it.
+ * @param refusals the tokens that hosts have refused.
+ * @param publish says what changes.
+ * @param ways to hosts that are not reached by http or https.
+ */
+export function createAddressBook(
+  paths: { readonly file: string; readonly lock: string },
+  log: Log,
+  refusals?: Refusals,
+  publish = unheard,
+  ways: Ways = {},
+) {
+  const changed = (what: "added" | "changed" | "removed", { label, base_url, tags }: Host) => {
+    if (what === "removed") publish(hostRemoved, { label });
+    else publish(what === "added" ? hostAdded : hostChanged, { label, base_url, tags });
+  };
+  const store = createJsonStore<Host>({ ...paths, ...FORMAT, changed }, log);
+
+  const book = {
+    /** The hosts that are in the file now, in its order. */
+    hosts: store.entries,
+    /** Whether somebody has removed the host with this label; false also for an entry that is not valid. */
+    isGone: store.isGone,
+    /** The hosts that `selection` matches. @throws as {@link selectHosts}. */
+    select: (selection: string): Host[] => selectHosts(store.entries(), selection),
+    /** Their labels and servers. @throws as {@link selectHosts}. */
+    servers: (selection: string) =>
+      book.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
+    server: (label: string): RemoteServer => book.reach(book.host(label)),
+    /** The server of a host. A token that it refused is not sent again for ten minutes. */
+    reach: (host: Host): RemoteServer => serverOf(host, refusals, ways),
+    /** Lets the tokens of `hosts` be sent again. */
+    askAgain: async (hosts: readonly Host[]): Promise<void> =>
+      refusals?.forget(hosts.map((host) => serverOf(host))),
+    /** What makes sure that it is the host which answers, of each. */
+    trust: () =>
+      store.entries().map((host) => ({ label: host.label, base_url: host.base_url, trust: trustOf(host) })),
+    /** Appends a host. @throws `conflict` when the label is taken. */
+    add: (host: Host) => book.addAll([host], false),
+    /**
+     * Adds all these hosts or, when it throws, none. The same host, by address or pin, stays one that has joined.
+     *
+     * @param replace whether a host replaces the one with the same label.
+     * @throws `conflict` naming the labels that are taken, unless `replace`.
+     */
+    async addAll(hosts: readonly Host[], replace: boolean) {
+      const left: string[] = [];
+      const counts = await store.change((list) => {
+        const taken = hosts.filter(({ label }) => list.has(label)).map(({ label }) => label);
+        if (taken.length > 0 && !replace) throw conflict(takenText(taken));
+        const known = new Map(list.entries.map((host) => [host.label, host]));
+        for (const host of hosts) {
+          const old = known.get(host.label);
+          const kept = old ? inPlaceOf(old, host) : host;
+          if (old?.member && !kept.member) left.push(host.label);
+          if (replace) list.replace(kept);
+          else list.add(kept);
+        }
+        return { added: hosts.length - taken.length, replaced: taken.length };
+      });
+      for (const label of left) log.warn(`${printable(label, 130)} ${MEMBERSHIP_LOST}`);
+      await book.askAgain(hosts);
+      return counts;
+    },
+    ...createAdmission(store),
+    host(label: string): Host {
+      const found = store.entries().find((host) => host.label === label);
+      if (!found) throw noSuchHost(label);
+      return found;
+    },
+    /**
+     * Sets the fields of a host that `change` returns; undefined removes one. Fields that svc does not know stay.
+     *
+     * @returns the host.
+     * @throws `bad_input` when these fields do not go together; what `change` throws.
+     */
+    async set(label: string, change: (host: Host) => Changes<Host>): Promise<Host> {
+      const changed = await store.change((list) => {
+        const old = list.entries.find((host) => host.label === label);
+        if (!old) throw noSuchHost(label);
+        const fields = change(old);
+        const parsed = parseHost({ ...old, ...fields });
+        if ("fault" in parsed) throw badInput(parsed.fault);
+        refuseTakenKey(parsed.entry, list.entries);
+        list.update(label, { ...fields, base_url: parsed.entry.base_url });
+        return parsed.entry;
+      });
+      await book.askAgain([changed]);
+      return changed;
+    },
+    /** Sets the pins of hosts that are as they were. @returns the changes that were made. */
+    follow: (changes: readonly KeyChange[]) =>
+      store.change((list) => {
+        const hosts = new Map(list.entries.map((host) => [host.label, host]));
+        const isSame = ({ host: { label, base_url, pin, next_pin } }: KeyChange) => {
+          const now = hosts.get(label);
+          return now?.base_url === base_url && now.pin === pin && now.next_pin === next_pin;
+        };
+        const made = changes.filter(isSame);
+        for (const { host, pin, next_pin } of made) list.update(host.label, { pin, next_pin });
+        return made;
+      }),
+    /** @returns whether there was such a host. */
+    remove: (label: string) => store.change((list) => list.remove(label)),
+  };
+  return book;
+}
+
+/** `host` with what the book knows of the same host, `old`: its membership, the key it announced, when its token ends. */
+function inPlaceOf(old: Host, host: Host): Host {
+  const hasSamePin = host.pin !== undefined && host.pin === old.pin;
+  const isSame = hasSamePin || host.base_url === old.base_url;
+  return {
+    ...host,
+    next_pin: host.next_pin ?? (hasSamePin ? old.next_pin : undefined),
+    member: host.member ?? (isSame ? old.member : undefined),
+    token_expires: host.token_expires ?? (host.token === old.token ? old.token_expires : undefined),
+  };
+}
+
+const MEMBERSHIP_LOST =
+  "had joined this desk, and does not count as joined any more: the new entry has another address and pin. The token " +
+  "that it made for this desk works until `svc leave` runs there";
+
+const noSuchHost = (label: string) => notFound(`no host is labelled ${printable(label, 130)}`);
+
+function takenText(labels: readonly string[]): string {
+  const named = labels.slice(0, 10).join(", ");
+  const more = labels.length > 10 ? ` and ${labels.length - 10} more` : "";
+  const advice = "`svc admin set` changes a host, and --replace (`replace`) puts this one in its place";
+  return `label: taken already: ${printable(named)}${more} (${advice})`;
+}

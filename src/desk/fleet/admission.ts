@@ -1,0 +1,109 @@
+/**
+ * How hosts that join get into the address book: each under a label of its own.
+ */
+import { badInput, conflict } from "../../lib/errors";
+import type { JsonStore } from "../../lib/json-store";
+import { once } from "../../lib/once";
+import { printable } from "../../lib/sanitize";
+import { type Host, parseHost } from "./host";
+
+export interface Admission {
+  /**
+   * The label that {@link admit} would give now, kept from other hosts that join here until it is disposed of.
+   *
+   * @throws as {@link admit}.
+   */
+  reserve(host: Host, exact: boolean): Promise<Disposable & { readonly label: string }>;
+  /**
+   * Adds a host that joins, under a label of its own; one that has joined before keeps its label and its tags. No other
+   * host loses its place, and none gets a label that looks like another's.
+   *
+   * @param host its `label` is what it wants to be called.
+   * @param exact whether it gets no other label: `-2`, `-3`, … after a label that is taken.
+   * @param accept is called before anything is written, with the host as it would be and as it was. What it throws keeps
+   *   the host out; false leaves all as it is.
+   * @returns the host as it is in the book.
+   * @throws `conflict` when the label is taken, if `exact`, or its NATS key; `bad_input` when the fields do not go together.
+   */
+  admit(
+    host: Host,
+    exact: boolean,
+    accept: (host: Host, known: Host | undefined) => Promise<boolean>,
+  ): Promise<Host>;
+}
+
+export function createAdmission(store: JsonStore<Host>): Admission {
+  /** Labels of hosts that are about to be admitted. */
+  const reserved = new Set<string>();
+  // The table of what looks alike has 100 kB, for hosts that join alone.
+  const labelLooks = once(async () => (await import("./label-look")).createLabelLooks());
+
+  return {
+    async reserve(host, exact) {
+      const looksOf = await labelLooks();
+      const hosts = store.entries();
+      const names = [...hosts.map((one) => one.label), ...reserved];
+      const { label } = entryFor(host, exact, knownAs(host, hosts), names, looksOf);
+      reserved.add(label);
+      return { label, [Symbol.dispose]: () => void reserved.delete(label) };
+    },
+    admit: (host, exact, accept) =>
+      store.change(async (list) => {
+        const looksOf = await labelLooks();
+        const known = knownAs(host, list.entries);
+        const entry = entryFor(host, exact, known, list.names, looksOf);
+        if (!(await accept(entry, known))) return known ?? entry;
+        if (known?.label === entry.label) list.replace(entry);
+        else {
+          if (known) list.remove(known.label);
+          list.add(entry);
+        }
+        return entry;
+      }),
+  };
+}
+
+/** The host of that identity. @throws as {@link refuseTakenKey}. */
+function knownAs(host: Host, hosts: readonly Host[]): Host | undefined {
+  refuseTakenKey(host, hosts);
+  return hosts.find((one) => one.member?.host_id === host.member?.host_id);
+}
+
+/** @throws `conflict` where another host has its NATS key: what the desk asks of one would reach the other. */
+export function refuseTakenKey({ member }: Host, hosts: readonly Host[]): void {
+  const key = member?.nats_key;
+  if (key === undefined) return;
+  const other = hosts.find((one) => one.member?.nats_key === key && one.member.host_id !== member?.host_id);
+  if (other) throw conflict(`nats_key: another host has this key: ${printable(other.label, 130)}`);
+}
+
+/** A host that joins as it would be in the book, where `names` are taken. @throws as `admit`. */
+function entryFor(
+  host: Host,
+  exact: boolean,
+  known: Host | undefined,
+  names: readonly string[],
+  looksOf: (label: string) => readonly string[],
+): Host {
+  const looks = new Set(names.filter((name) => name !== known?.label).flatMap(looksOf));
+  const isFree = (label: string) => label === known?.label || !looksOf(label).some((look) => looks.has(look));
+  const tags = [...new Set([...(known?.tags ?? []), ...host.tags])];
+  const entryWith = (label: string) => {
+    const parsed = parseHost({ ...host, label, tags });
+    if ("fault" in parsed) throw badInput(parsed.fault);
+    return parsed.entry;
+  };
+  const { label: wanted } = entryWith(host.label);
+  if (exact && !isFree(wanted)) {
+    throw conflict(`label: another host is labelled ${printable(wanted, 130)}, or much like it`);
+  }
+  return entryWith(known && !exact ? known.label : freeLabel(wanted, isFree));
+}
+
+/** `wanted`, else the first of `wanted-2`, `wanted-3`, … that is free. */
+function freeLabel(wanted: string, isFree: (label: string) => boolean): string {
+  for (let nth = 1; ; nth++) {
+    const label = nth === 1 ? wanted : `${wanted}-${nth}`;
+    if (isFree(label)) return label;
+  }
+}

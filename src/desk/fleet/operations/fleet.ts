@@ -1,0 +1,312 @@
+/**
+ * Many hosts at once: poll them, and run action lists on them.
+ */
+import { resolve } from "node:path";
+import * as v from "valibot";
+import type { Caller } from "../../../core/caller";
+import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { allows, beyond, type Grant, SCOPES, shareOf } from "../../../core/rights";
+import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
+import { badInput, forbidden } from "../../../lib/errors";
+import { readTextFile } from "../../../lib/files";
+import type { Log } from "../../../lib/log";
+import { LINES_CONTENT_TYPE, streamLines } from "../../../lib/ndjson";
+import { printable } from "../../../lib/sanitize";
+import { DELIVERED, DELIVERY_STATUS, type Delivered } from "../../../wire/job/delivered";
+import type { AddressBook } from "../address-book";
+import type { Host } from "../host";
+import type { Poller } from "../poll";
+import { isBusy, labelsToRetry, openResultFile, POLLED } from "../results";
+
+interface Uses {
+  addressBook(): Promise<Pick<AddressBook, "hosts" | "select" | "reach" | "askAgain">>;
+}
+
+interface PollUses extends Uses {
+  poller(): Promise<Poller>;
+}
+
+export interface BroadcastUses extends Uses {
+  readonly log: Log;
+  /**
+   * Runs a broadcast, as a plan that ends with this process.
+   *
+   * @returns when each host has its result.
+   * @throws why there can be no plan: then nothing was sent.
+   */
+  runBroadcast(about: {
+    readonly input: Broadcast;
+    readonly on: string;
+    readonly hosts: readonly Host[];
+    readonly commands: readonly string[];
+    /** What the runs are limited to; null for all that the tokens of the hosts allow. */
+    readonly scope: ReadonlyArray<(typeof SCOPES)[number]> | null;
+    readonly maxFailures: number;
+    readonly maxParallel: number;
+    readonly grant: Grant;
+    /** The caller stops waiting: hosts are asked to end what they run. */
+    readonly signal: AbortSignal;
+    /** Takes each result when it is complete. */
+    done(result: Delivered): void;
+  }): Promise<void>;
+  executor(): Promise<{
+    /** @throws a `bad_input` failure that lists everything wrong with the actions. */
+    check(actions: unknown): { readonly commands: readonly string[]; readonly described: string };
+    /** @throws a `forbidden` failure when the caller may not use all of the commands. */
+    permit(commands: readonly string[], grant: Grant): void;
+    /** The same for what those commands run, as it was written. */
+    permitElsewhere(actions: unknown, grant: Grant): void;
+  }>;
+}
+
+/** Enough for the labels of 2,000 hosts, one by one, as the dashboard selects them. */
+const SELECTION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000));
+const WHICH = "Hosts: labels, tag:TAG or all, separated by commas; ! excludes";
+const LABELS = field(
+  v.optional(v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(100_000))),
+  "Labels of the hosts, in place of `on`",
+);
+
+const DEFAULT_CONCURRENCY = 64;
+const HOST_COUNT = whole(0, 100_000);
+const PERCENT = /^(\d{1,2}|100)%$/;
+
+/** A number of hosts, or a share of the selected ones. */
+const SHARE = v.union([HOST_COUNT, v.pipe(v.string(), v.regex(PERCENT, "a number, or a share such as 25%"))]);
+
+/** The number of hosts that `share` of `total` is, rounded down. */
+const countOf = (share: number | string, total: number) =>
+  typeof share === "number" ? share : Math.floor((Number.parseInt(share, 10) / 100) * total);
+
+const FILE = v.optional(path(v.pipe(v.string(), v.nonEmpty())));
+
+const ASK_AGAIN = flag(
+  "Also ask the hosts that refused their token in the last ten minutes, which otherwise do not get it again",
+);
+
+const timeout = (most: number) => seconds(between(0.01, most));
+
+export const poll = operation({
+  name: "admin.poll",
+  summary: "Ask hosts of the address book for their state",
+  scope: "operate",
+  command: "AC_admin_poll",
+  http: { method: "GET", path: "/admin/poll", long: "AC_admin_poll" },
+  example: { on: "tag:lab", timeout_s: 1 },
+  input: v.strictObject({
+    on: field(v.optional(SELECTION), `${WHICH} (default: all)`),
+    concurrency: field(
+      v.optional(whole(1, 1_000), DEFAULT_CONCURRENCY),
+      "Hosts to ask at once; slow hosts stop counting",
+    ),
+    timeout_s: field(v.optional(timeout(300), 3), "Time limit for each host, in seconds"),
+    labels: LABELS,
+    ask_again: ASK_AGAIN,
+  }),
+  output: v.array(POLLED),
+  async run(service: PollUses, { concurrency, timeout_s, ask_again, ...which }, { signal, progress, grant }) {
+    const book = await service.addressBook();
+    const hosts = namedHosts(book, which) ?? book.hosts();
+    const poller = await service.poller();
+    let done = 0;
+    const polled = (item: unknown) =>
+      progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item });
+    const limits = { concurrency, timeoutMs: timeout_s * 1_000, signal, client: shareOf(grant) };
+    const options = { ...limits, ...(progress && { polled }) };
+    return poller.poll(book, hosts, options, ask_again);
+  },
+});
+
+/** The input of a broadcast. */
+export const BROADCAST = v.strictObject({
+  actions: field(REMOTE_LIST, "Action list, as for POST /execute"),
+  on: field(v.optional(SELECTION), `${WHICH} (with retry default: all)`),
+  max_parallel: field(
+    v.optional(SHARE, DEFAULT_CONCURRENCY),
+    "Hosts that run at once: a number, or a share such as 25%",
+  ),
+  max_failures: field(
+    v.optional(SHARE, "100%"),
+    "Start no more hosts after more failures than this: a number, or a share such as 10%",
+  ),
+  canary: field(v.optional(HOST_COUNT, 0), "Hosts to run first; the others run only if all of these are ok"),
+  stop_on_error: field(
+    STOP_ON_ERROR,
+    "On each host, stop at the first action that fails; `focus`: that fails to find or focus a window",
+  ),
+  delivery_timeout_s: field(
+    v.optional(timeout(3_600), 10),
+    "Time limit to deliver the list to a host, in seconds",
+  ),
+  timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Time limit for the run on a host, in seconds"),
+  retry: field(FILE, "Results file of an earlier broadcast: run on the hosts whose last status is in `only`"),
+  only: field(
+    v.optional(v.array(v.picklist(DELIVERY_STATUS))),
+    "With `retry`: the statuses to repeat (default: failed, unreachable, cancelled)",
+  ),
+  output: field(FILE, "File for the results: one line of JSON for each host, written when it is done"),
+  labels: LABELS,
+  ask_again: ASK_AGAIN,
+});
+
+export type Broadcast = v.InferOutput<typeof BROADCAST>;
+
+export const broadcastExecute = operation({
+  name: "admin.broadcast_execute",
+  subcommand: "admin broadcast",
+  summary: "Run a list of actions on hosts of the address book",
+  scope: "operate",
+  changes: "announces",
+  leftOut: { http: "admin.broadcast_live answers there, with each result as soon as it is known" },
+  command: "AC_admin_broadcast_execute",
+  example: { actions: [["AC_screen_size"]], on: "tag:lab,!tag:old", canary: 1 },
+  input: BROADCAST,
+  output: v.array(DELIVERED),
+  run: broadcastTo,
+  brief: (results) => results.map(withoutResult),
+});
+
+export const broadcastLive = operation({
+  name: "admin.broadcast_live",
+  summary:
+    "Run a list of actions on hosts of the address book; one line of JSON for each result, as soon as it is known",
+  scope: "operate",
+  changes: "announces",
+  leftOut: {
+    cli: "`svc admin broadcast` shows each result as soon as it is known",
+    script: "AC_admin_broadcast_execute returns all results",
+  },
+  http: {
+    method: "POST",
+    path: "/admin/broadcast",
+    content: LINES_CONTENT_TYPE,
+    line: DELIVERED,
+    long: "AC_admin_broadcast_execute",
+  },
+  input: BROADCAST,
+  output: v.instance(Response),
+  async run(service: BroadcastUses, input, caller) {
+    const begun = Promise.withResolvers<void>();
+    const announce = async (subject: string) => {
+      await caller.announce(subject);
+      begun.resolve();
+    };
+    return streamLines((send, gone) => {
+      const signal = AbortSignal.any([caller.signal, gone]);
+      const progress: Caller["progress"] = ({ item }) => send(item);
+      const all = broadcastTo(service, input, { ...caller, signal, announce, progress }, withoutResult);
+      return { begun: Promise.race([begun.promise, all]), ended: all };
+    });
+  },
+});
+
+/** A result without what the host returned: its reader has it, and thousands would fill the memory. */
+const withoutResult = ({ result: _, outcomes: __, ...rest }: Delivered): Delivered => rest;
+
+/**
+ * Sends `actions` to the hosts, once that is on record.
+ *
+ * @throws a `bad_input` failure that lists everything wrong with the actions, `forbidden` when the caller may not use all
+ *   of them, or `unavailable` when there can be no audit row or no file: then nothing was sent. `unavailable` with the `results` when they could not be written to the file.
+ */
+async function broadcastTo(
+  service: BroadcastUses,
+  input: Broadcast,
+  caller: Caller,
+  keep = (result: Delivered) => result,
+) {
+  const { actions, retry, output } = input;
+  const { signal, grant } = caller;
+  if ((retry ?? output) !== undefined && !allows(grant, "admin")) {
+    throw forbidden(beyond(grant, "retry and output, files on this host, need admin"));
+  }
+  const book = await service.addressBook();
+  const hosts = hostsOf(service, book, input);
+  const on = input.on ?? input.labels?.join(",") ?? "all";
+  const executor = await service.executor();
+  const { commands, described } = executor.check(actions);
+  executor.permit(commands, grant);
+  executor.permitElsewhere(actions, grant);
+  const which = `on=${JSON.stringify(on)}${retry === undefined ? "" : ` retry=${JSON.stringify(retry)}`}`;
+  await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
+  const file = output === undefined ? undefined : openResultFile(output);
+  const places = new Map(hosts.map(({ label }, n) => [label, n]));
+  const results: Delivered[] = [];
+  let finished = 0;
+  const done = (item: Delivered) => {
+    file?.add(item);
+    // The error of a file that cannot be written has the results.
+    results[places.get(item.label) ?? 0] = file ? item : keep(item);
+    caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
+  };
+  const limits = {
+    maxParallel: Math.max(1, countOf(input.max_parallel, hosts.length)),
+    maxFailures: countOf(input.max_failures, hosts.length),
+  };
+  // The token of a host may allow more than that of the caller.
+  const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
+  if (input.ask_again) await book.askAgain(hosts);
+  try {
+    const about = { input, on, hosts, commands, scope, ...limits, grant, signal, done };
+    if (hosts.length > 0) await service.runBroadcast(about);
+  } finally {
+    file?.close(results);
+  }
+  return results;
+}
+
+/**
+ * The hosts that `on` or `labels` names; undefined when neither is given.
+ *
+ * @throws a `bad_input` failure for both, and for what no host has.
+ */
+function namedHosts(
+  book: Pick<AddressBook, "hosts" | "select">,
+  { on, labels }: Pick<Broadcast, "on" | "labels">,
+): readonly Host[] | undefined {
+  if (labels === undefined) return on === undefined ? undefined : book.select(on);
+  if (on !== undefined) throw badInput("on, labels: expected one of them");
+  // No label has a comma: `?labels=a,b` means two.
+  const hosts = book.hosts();
+  const known = new Set(hosts.map(({ label }) => label));
+  const wanted = new Set<string>();
+  for (const listed of labels) {
+    for (const label of listed.split(",")) {
+      if (!known.has(label)) throw badInput(`labels: no host is labelled ${printable(label, 130)}`);
+      wanted.add(label);
+    }
+  }
+  return hosts.filter(({ label }) => wanted.has(label));
+}
+
+/** The hosts of a broadcast; none when `retry` has none in a state of `only`. */
+function hostsOf(
+  service: BroadcastUses,
+  book: Pick<AddressBook, "hosts" | "select">,
+  { retry, only, output, ...which }: Broadcast,
+): readonly Host[] {
+  const named = namedHosts(book, which);
+  if (retry === undefined) {
+    if (only !== undefined) throw badInput("only: expected together with retry");
+    if (named === undefined) throw badInput("on: missing: name the hosts, or all");
+    return named;
+  }
+  if (output !== undefined && resolve(output) === resolve(retry)) {
+    throw badInput("output: expected another file than retry");
+  }
+  const states = only ?? ["failed", "unreachable", "cancelled"];
+  const toRetry = new Set(labelsToRetry(readTextFile(retry, "retry"), states));
+  if (toRetry.size === 0) {
+    service.log.info(`nothing to retry: in ${retry}, no host is ${states.join(", ")}`);
+    return [];
+  }
+  const gone = toRetry.difference(new Set(book.hosts().map(({ label }) => label)));
+  if (gone.size > 0) service.log.warn(`no longer in the address book: ${[...gone].join(", ")}`);
+  const hosts = (named ?? book.hosts()).filter(({ label }) => toRetry.has(label));
+  if (hosts.length === 0) throw badInput("retry: none of its hosts is selected");
+  return hosts;
+}
+
+export const operations = [poll, broadcastExecute, broadcastLive];
+export { DELIVERY_STATUS, type Delivered, isBusy };

@@ -1,0 +1,146 @@
+/**
+ * Polling: asks many hosts for their state. Dead hosts cost the timeout once, not once each.
+ */
+import type * as v from "valibot";
+import { typed } from "../../client/call";
+import { deadlineIn, RemoteError } from "../../client/carrier";
+import { carrierTo } from "../../client/connection";
+import { mayLackDescriptor, NO_DESCRIPTOR } from "../../client/dial";
+import { createKept } from "../../client/kept";
+import { patienceFor, runPool } from "../../lib/pool";
+import { printable } from "../../lib/sanitize";
+import { createSharing } from "../../lib/share";
+import type { AddressBook } from "./address-book";
+import { type KeyChange, keyChange } from "./follow";
+import { type Host, serverOf } from "./host";
+import { createPresence } from "./presence";
+import { isBusy, POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
+
+/** How many requests a poll makes: sessions, jobs and, of a host with a pinned key, its status. */
+const REQUESTS = 3;
+
+/** How long a poll must wait for a host, in milliseconds, before it counts as down. */
+const PATIENT_MS = 2_000;
+
+/** The largest answer that a poll accepts. */
+const MAX_POLL_BYTES = 1_048_576;
+
+export interface PollOptions {
+  /** Hosts to ask at once; slow hosts stop counting. */
+  readonly concurrency: number;
+  /** How long a host may take for both answers, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** The name of the token that asks: its connections count together. */
+  readonly client?: string | null;
+  /** Receives each result when it is complete. */
+  readonly polled?: (result: Polled) => void;
+  /** The server of a host (default: {@link serverOf}). */
+  readonly reach?: AddressBook["reach"];
+  /** Receives what hosts with a pinned key announce about it. */
+  readonly changed?: (change: KeyChange) => void;
+}
+
+/** The results of `hosts`, in their order. Never throws: an error is that host's result. */
+export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise<Polled[]> {
+  const { concurrency, timeoutMs, polled } = options;
+  return runPool(hosts, { slots: concurrency, patienceMs: patienceFor(timeoutMs) }, async (host) => {
+    const result = await pollHost(host, options);
+    polled?.(result);
+    return result;
+  });
+}
+
+export type Poller = ReturnType<typeof createPoller>;
+
+/**
+ * {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way. The next
+ * poll finds the connections of this one.
+ *
+ * @param follow stores what hosts announced about their keys, all of a poll at once; never throws.
+ * @param presence learns which hosts are up or down.
+ */
+export function createPoller(
+  follow: (changes: readonly KeyChange[]) => Promise<void>,
+  presence = createPresence(),
+) {
+  const shared = createSharing<Polled[]>();
+  const kept = createKept();
+  /** @returns whether only the whole poll tells if the host is down. */
+  const note = ({ label, base_url, healthy, error }: Polled, { timeoutMs, signal }: PollOptions) => {
+    if (healthy) presence.healthy({ label, base_url });
+    // A busy host answers, and who waits for an instant only, or no longer, learns nothing.
+    else if (signal?.aborted || timeoutMs < PATIENT_MS || isBusy({ error })) return false;
+    else if (mayLackDescriptor(error ?? "")) return true;
+    else presence.gone({ label, base_url }, error ?? "");
+    return false;
+  };
+  const pollAndFollow = async (hosts: readonly Host[], options: PollOptions) => {
+    const refused: Polled[] = [];
+    const changes: KeyChange[] = [];
+    const polled = (result: Polled) => {
+      if (note(result, options)) refused.push(result);
+      options.polled?.(result);
+    };
+    const changed = (change: KeyChange) => changes.push(change);
+    const results = await pollHosts(hosts, { ...options, polled, changed });
+    // Where this process could open no more for a moment, nobody knows which of the others have refused it.
+    const isOwn = refused.some(({ error }) => error === NO_DESCRIPTOR);
+    if (!isOwn) for (const host of refused) presence.gone(host, host.error ?? "");
+    await follow(changes);
+    return results;
+  };
+  return {
+    /** @param askAgain whether those are asked too that refused their token lately. */
+    async poll(
+      book: Pick<AddressBook, "reach" | "askAgain">,
+      hosts: readonly Host[],
+      { signal, ...given }: PollOptions,
+      askAgain = false,
+    ): Promise<Polled[]> {
+      if (askAgain) await book.askAgain(hosts);
+      const options = { ...given, reach: (host: Host) => ({ ...book.reach(host), kept }) };
+      // Who follows a poll needs each of its results.
+      if (options.polled) return pollAndFollow(hosts, { ...options, signal });
+      const key = JSON.stringify([hosts, given, askAgain]);
+      return shared(key, (abandoned) => pollAndFollow(hosts, { ...options, signal: abandoned }), signal);
+    },
+    /** Closes the connections that wait for the next poll. */
+    stop: kept.stop,
+  };
+}
+
+async function pollHost(
+  host: Host,
+  { timeoutMs, signal, client, reach = serverOf, changed }: PollOptions,
+): Promise<Polled> {
+  const { label, base_url } = host;
+  let started = performance.now();
+  let latency_ms: number | undefined;
+  const since = () => Math.round((performance.now() - started) * 10) / 10;
+  const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null };
+  try {
+    using carrier = await carrierTo(reach(host), signal, client, REQUESTS);
+    started = performance.now();
+    const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
+    const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);
+    const sessions = typed(POLLED_SESSIONS, answer);
+    latency_ms = since();
+    const jobs = await carrier.ask({ method: "GET", path: "/jobs" }, limits);
+    const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, jobs).jobs.length;
+    const change = changed && (await keyChange(host, carrier, limits.deadline));
+    if (change) changed(change);
+    return { ...result, healthy: true, latency_ms, sessions: withPrintableIds(sessions), job_count };
+  } catch (error) {
+    if (!(error instanceof RemoteError)) throw error;
+    return { ...result, latency_ms: latency_ms ?? since(), error: error.message };
+  }
+}
+
+function withPrintableIds({ host, viewer }: v.InferOutput<typeof POLLED_SESSIONS>) {
+  const id = (text: string | null) => text && printable(text);
+  return {
+    host: { ...host, host_id: id(host.host_id) },
+    viewer: { ...viewer, host_id: id(viewer.host_id) },
+  };
+}

@@ -1,0 +1,123 @@
+/**
+ * The results of polls, broadcasts and rotations: one for each host. A broadcast can write its results to a file, and a later one
+ * can go again to the hosts that failed in it.
+ */
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import * as v from "valibot";
+import { badInput, messageOf, systemCode, unavailable } from "../../lib/errors";
+import { PRIVATE_FILE } from "../../lib/files";
+import { holdPlace } from "../../lib/held-place";
+import { jsonLine } from "../../lib/sanitize";
+import { DELIVERED, type Delivered, type DeliveryStatus } from "../../wire/job/delivered";
+
+const COUNT = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const HOST_ID = v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256))), null);
+
+/** The answer of deployed hosts to `GET /sessions`; further fields are dropped. */
+export const POLLED_SESSIONS = v.object({
+  host: v.object({
+    running: v.boolean(),
+    port: v.optional(v.nullable(COUNT), null),
+    connected_clients: v.optional(COUNT, 0),
+    host_id: HOST_ID,
+  }),
+  viewer: v.object({ connected: v.boolean(), host_id: HOST_ID }),
+});
+
+/** The answer of deployed hosts to `GET /jobs`. */
+export const POLLED_JOBS = v.object({ jobs: v.array(v.unknown()) });
+
+/** The state of one host. */
+export const POLLED = v.object({
+  label: v.string(),
+  base_url: v.string(),
+  /** Whether every answer came, and was of the expected form. */
+  healthy: v.boolean(),
+  /** From the start to the end of the first answer, or to the failure before it. */
+  latency_ms: v.number(),
+  /** `HTTP 401`, `timeout after 3 s`, `connection refused`, `not a svc host`, …; null when healthy. */
+  error: v.nullable(v.string()),
+  sessions: v.nullable(POLLED_SESSIONS),
+  /** Null when the host is not healthy, or has no `/jobs`. */
+  job_count: v.nullable(v.number()),
+});
+
+export type Polled = v.InferInput<typeof POLLED>;
+
+/** Whether a host that is not healthy answered that it is asked too much: it is there, and says nothing else. */
+export const isBusy = ({ error }: Pick<Polled, "error">): boolean => /^HTTP 429\b/.test(error ?? "");
+
+/** What became of the token of a host. */
+export const ROTATED = v.object({
+  label: v.string(),
+  /** The name of the token; null for the host's own, which allows everything. */
+  name: v.nullable(v.string()),
+  /** When the old token ends. */
+  old_until: v.string(),
+  /** Why the host does not know that the new token is in the book; null when it does. */
+  problem: v.nullable(v.string()),
+});
+
+export type Rotated = v.InferOutput<typeof ROTATED>;
+
+const ENTRY = v.pick(DELIVERED, ["label", "status"]);
+
+/**
+ * The labels whose last status in `results` is one of `statuses`.
+ *
+ * @param results what {@link openResultFile} wrote, or the results as one JSON array.
+ * @throws a `bad_input` failure when `results` is neither.
+ */
+export function labelsToRetry(results: string, statuses: readonly DeliveryStatus[]): string[] {
+  const lines = results.split("\n").filter((line) => line.trim() !== "");
+  let entries: Array<v.InferOutput<typeof ENTRY>>;
+  try {
+    entries = lines.flatMap((line) => v.parse(v.array(ENTRY), [JSON.parse(line)].flat()));
+  } catch {
+    throw badInput("retry: expected the results of a broadcast, one JSON object in each line");
+  }
+  const last = new Map(entries.map(({ label, status }) => [label, status]));
+  return [...last].filter(([, status]) => statuses.includes(status)).map(([label]) => label);
+}
+
+const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+
+/**
+ * A file of results, one line of JSON for each host. The first result replaces its content.
+ *
+ * @throws an `unavailable` failure when the file cannot be opened.
+ */
+export function openResultFile(path: string) {
+  const failed = (error: unknown, more?: Record<string, unknown>) =>
+    unavailable(`output: ${path} cannot be written (${systemCode(error) ?? messageOf(error)})`, more);
+  let file: number;
+  try {
+    using place = holdPlace(path);
+    file = openSync(place.path, O_APPEND | O_CREAT | O_WRONLY | place.flags, PRIVATE_FILE);
+  } catch (error) {
+    throw failed(error);
+  }
+  let begun = false;
+  let isClosed = false;
+  let fault: unknown;
+  return {
+    /** Writes the line at once, so that it survives a kill. Never throws: the broadcast goes on. Does nothing once it is closed. */
+    add(result: Delivered): void {
+      // By then, its number may be that of another file.
+      if (fault !== undefined || isClosed) return;
+      try {
+        if (!begun && fstatSync(file).isFile()) ftruncateSync(file);
+        begun = true;
+        writeSync(file, `${jsonLine(result)}\n`);
+      } catch (error) {
+        fault = error;
+      }
+    },
+    /** @throws an `unavailable` failure, with `results` in its body, when a line could not be written. */
+    close(results: readonly Delivered[]): void {
+      isClosed = true;
+      closeSync(file);
+      if (fault !== undefined) throw failed(fault, { results });
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/**
+ * Selections of hosts: `lab-01`, `tag:lab`, `tag:lab,!tag:old`, `all`.
+ *
+ * The result is the union of the terms, without what the terms after a `!` match, wherever they stand.
+ */
+import { badInput } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
+import type { Host } from "./host";
+
+/**
+ * The hosts that `selection` matches, in the order of the address book.
+ *
+ * @throws a `bad_input` failure for a label or tag that no host has (except a tag after `!`), and when nothing matches.
+ */
+export function selectHosts(hosts: readonly Host[], selection: string): Host[] {
+  const terms = [...new Set(selection.split(",").map((term) => term.trim().normalize("NFC")))];
+  if (terms.includes(""))
+    throw badInput("on: expected terms between commas: LABEL, tag:TAG, all, or !… to exclude");
+  const excluding = terms.filter((term) => term.startsWith("!"));
+  const including = terms.filter((term) => !term.startsWith("!"));
+  if (including.length === 0) throw badInput("on: expected a term without !, such as all");
+  const find = finderIn(hosts);
+  const selected = new Set<Host>();
+  for (const term of including) for (const host of find(term, true)) selected.add(host);
+  for (const term of excluding) for (const host of find(term.slice(1), false)) selected.delete(host);
+  if (selected.size === 0) throw badInput(`on: ${printable(selection, 200)} selects no host`);
+  return hosts.filter((host) => selected.has(host));
+}
+
+/** Finds the hosts that a term matches. There may be as many terms as hosts: it does not look at every host for each. */
+function finderIn(hosts: readonly Host[]) {
+  const labelled = Map.groupBy(hosts, ({ label }) => label);
+  const tagged = new Map<string, Host[]>();
+  for (const host of hosts) {
+    for (const tag of new Set(host.tags)) {
+      const known = tagged.get(tag);
+      if (known) known.push(host);
+      else tagged.set(tag, [host]);
+    }
+  }
+  return (term: string, mustExist: boolean): readonly Host[] => {
+    if (term === "all") return hosts;
+    const tag = term.startsWith("tag:") ? term.slice(4) : undefined;
+    const found = tag === undefined ? labelled.get(term) : tagged.get(tag);
+    if (found) return found;
+    if (tag === undefined) throw badInput(`on: no host is labelled ${printable(term, 130)}`);
+    if (mustExist) throw badInput(`on: no host is tagged ${printable(tag, 130)}`);
+    return [];
+  };
+}

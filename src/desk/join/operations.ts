@@ -1,0 +1,275 @@
+/**
+ * The desk's part: join strings, and taking in hosts that have one.
+ */
+import { existsSync } from "node:fs";
+import * as v from "valibot";
+import { between, field, flag, inForm, NO_INPUT, seconds, secret, whole } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { conflict, notFound } from "../../lib/errors";
+import { isLoopback } from "../../lib/loopback";
+import { configFiles } from "../../lib/paths";
+import { openSigningKey } from "../../trust/identity";
+import { status as tlsStatus } from "../../trust/operations/tls";
+import { acceptEndpoint, releaseEndpoint } from "../../wire/join/endpoints";
+import { formatJoinString } from "../../wire/join/join-string";
+import { addressOfDesk, type Listening } from "../../wire/join/reach";
+import type { DeskUses } from "./accept";
+import { becomeDesk, bundleOf, DESK_BUNDLE, type Readers } from "./desk-bundle";
+import type { GrantUses } from "./grant";
+import type { JoinRow } from "./join-strings";
+
+interface Uses extends DeskUses {
+  runningServer(): Listening | null;
+  ownPin(): Promise<string>;
+}
+
+/** The longest life of a string, in seconds: 30 days. */
+const MAX_EXPIRES_S = 30 * 86_400;
+
+const TAG = v.pipe(
+  v.string(),
+  v.regex(/^[^,!\s\p{C}]{1,64}$/u, "1 to 64 characters without spaces, commas or !"),
+);
+
+const LISTED = {
+  id: v.string(),
+  /** What hosts learn about this desk. */
+  address: v.string(),
+  tags: v.array(v.string()),
+  label_prefix: v.string(),
+  uses: v.number(),
+  expires: v.string(),
+};
+
+const SECRET_IN_RUN = "its answer has a secret, which a run would keep";
+
+export const addJoinString = operation({
+  name: "join_token.add",
+  subcommand: "join-token",
+  summary: "Make a string with which hosts join this desk",
+  answeredBy: "owner",
+  scope: "admin",
+  changes: true,
+  http: { method: "POST", path: "/join-tokens/add" },
+  leftOut: { script: SECRET_IN_RUN },
+  input: v.strictObject({
+    tags: field(v.optional(v.pipe(v.array(TAG), v.maxLength(64)), []), "Tags of the hosts that join with it"),
+    uses: field(v.optional(whole(1, 100_000), 1), "How many hosts can join with it"),
+    expires_s: field(v.optional(seconds(between(60, MAX_EXPIRES_S)), 3_600), "How long it works"),
+    label_prefix: field(
+      v.optional(
+        v.pipe(
+          v.string(),
+          v.regex(
+            /^(?!all$|tag:|!)[^,\p{C}\p{Zl}\p{Zp}]{0,64}$/u,
+            "up to 64 visible characters without commas",
+          ),
+        ),
+        "",
+      ),
+      "What the label of a host begins with, also where it wants another",
+    ),
+    advertise: field(
+      v.optional(v.pipe(v.string(), v.maxLength(300))),
+      "HOST:PORT at which hosts reach this desk (default: where its server listens)",
+    ),
+  }),
+  output: v.object({
+    join_string: secret(v.string()),
+    ...LISTED,
+    /** When another key takes the place of the one that it names; null where that is not before its end. */
+    key_until: v.nullable(v.string()),
+  }),
+  async run(service: Uses, { advertise, ...wanted }, caller) {
+    const address = addressOfDesk(service.runningServer(), advertise);
+    if (advertise !== undefined && isLoopback(new URL(`https://${address}`).hostname)) {
+      caller.warn?.(`hosts on other machines do not reach this desk at ${address}`);
+    }
+    const pin = await service.ownPin();
+    openSigningKey(configFiles(service.configDir).deskKey);
+    const strings = await service.joinStrings();
+    const { id, secret, expires } = strings.add({ ...wanted, address, pin });
+    const { tags, label_prefix, uses } = wanted;
+    const { next_from } = await tlsStatus.run(service, {}, caller);
+    return {
+      join_string: formatJoinString({ address, pin, id, secret }),
+      ...{ id, address, tags, label_prefix, uses },
+      expires: new Date(expires).toISOString(),
+      key_until: next_from !== null && Date.parse(next_from) < expires ? next_from : null,
+    };
+  },
+});
+
+/** `other_key`: this desk has another TLS key than the string names, so that no host gets through. */
+const STATES = ["open", "used_up", "expired", "other_key"] as const;
+
+function stateOf({ expires, used, uses, pin }: JoinRow, ownPin: string): (typeof STATES)[number] {
+  if (expires <= Date.now()) return "expired";
+  if (used >= uses) return "used_up";
+  return pin === ownPin ? "open" : "other_key";
+}
+
+export const listJoinStrings = operation({
+  name: "join_token.list",
+  summary: "List the join strings of this desk, without their secrets",
+  scope: "admin",
+  http: { method: "GET", path: "/join-tokens" },
+  leftOut: { script: "it is for those who make join strings, which no script does" },
+  input: NO_INPUT,
+  output: v.object({
+    join_tokens: v.array(
+      v.object({ ...LISTED, used: v.number(), created: v.string(), state: v.picklist(STATES) }),
+    ),
+  }),
+  async run(service: Uses) {
+    const rows = (await service.joinStrings()).list();
+    const ownPin = rows.length > 0 ? await service.ownPin() : "";
+    return {
+      join_tokens: rows.map((row) => {
+        const { sha256, pin, created, expires, ...shown } = row;
+        return {
+          ...shown,
+          created: new Date(created).toISOString(),
+          expires: new Date(expires).toISOString(),
+          state: stateOf(row, ownPin),
+        };
+      }),
+    };
+  },
+});
+
+export const removeJoinString = operation({
+  name: "join_token.remove",
+  summary: "Remove a join string: no further host joins with it",
+  answeredBy: "owner",
+  scope: "admin",
+  changes: true,
+  http: { method: "POST", path: "/join-tokens/remove" },
+  leftOut: { script: "it is for those who make join strings, which no script does" },
+  input: v.strictObject({
+    id: field(v.pipe(v.string(), v.maxLength(64)), "Id of the join string, as `join-token list` shows it"),
+  }),
+  output: v.object({ removed: v.string() }),
+  async run(service: DeskUses, { id }) {
+    if (!(await service.joinStrings()).remove(id)) throw notFound("there is no join string with this id");
+    return { removed: id };
+  },
+});
+
+const BY_HOST = {
+  cli: "`svc join` and `svc leave` on the host send it",
+  script: "a host signs it with its identity key",
+};
+
+export const accept = operation({
+  ...acceptEndpoint,
+  summary: "Take a host into the address book: it has a join string, and signs with its identity key",
+  scope: "any",
+  changes: "announces",
+  leftOut: BY_HOST,
+  async run(service: DeskUses, request, caller) {
+    const { acceptHost } = await import("./accept");
+    return acceptHost(service, request, caller);
+  },
+});
+
+export const release = operation({
+  ...releaseEndpoint,
+  summary: "Remove a host that leaves: it signs with its identity key",
+  scope: "any",
+  changes: "announces",
+  leftOut: BY_HOST,
+  async run(service: DeskUses, request, caller) {
+    const { releaseHost } = await import("./accept");
+    return releaseHost(service, request, caller);
+  },
+});
+
+export const grantNats = operation({
+  name: "nats.grant",
+  summary: "Give hosts that have joined their credentials for the NATS server, and reach them over it",
+  answeredBy: "owner",
+  scope: "admin",
+  changes: true,
+  http: { method: "POST", path: "/nats/grant" },
+  leftOut: { script: "which way hosts are reached is decided by a person" },
+  input: v.strictObject({
+    hosts: field(
+      v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000)),
+      "Hosts of the address book: labels, tag:TAG or all, separated by commas; ! excludes",
+    ),
+    timeout_s: field(
+      v.optional(seconds(between(1, 300)), 30),
+      "Time limit for each host to connect to the server, in seconds",
+    ),
+  }),
+  output: v.array(
+    v.variant("ok", [
+      v.object({
+        label: v.string(),
+        ok: v.literal(true),
+        /** False where the host was reached over NATS before. */
+        changed: v.boolean(),
+      }),
+      v.object({ label: v.string(), ok: v.literal(false), error: v.string() }),
+    ]),
+  ),
+  requires({ configDir }: GrantUses) {
+    if (!existsSync(configFiles(configDir).nats))
+      throw conflict("there is no nats.json: `svc nats` makes it");
+  },
+  async run(service: GrantUses, { hosts, timeout_s }) {
+    const { grantNats: grant } = await import("./grant");
+    return grant(service, hosts, timeout_s * 1_000);
+  },
+});
+
+const KEYS_IN_FILE =
+  "the keys of a desk leave its folder in a sealed file only, which its user writes and reads";
+
+export const exportDesk = operation({
+  name: "desk.export",
+  summary:
+    "Export the keys, the address book and the NATS identity of this desk, for another machine to take its place",
+  scope: "admin",
+  reveals: true,
+  leftOut: { http: KEYS_IN_FILE, script: KEYS_IN_FILE },
+  input: NO_INPUT,
+  output: DESK_BUNDLE,
+  run: ({ configDir }: { readonly configDir: string }) => bundleOf(configDir),
+});
+
+interface ImportUses extends Pick<Uses, "configDir" | "runningServer"> {
+  deskReaders(): Promise<Readers>;
+}
+
+export const importDesk = operation({
+  name: "desk.import",
+  summary: "Take the place of the desk that a bundle was made on",
+  scope: "admin",
+  changes: "announces",
+  leftOut: { http: KEYS_IN_FILE, script: KEYS_IN_FILE },
+  input: v.strictObject({
+    bundle: field(secret(inForm(DESK_BUNDLE)), "What `svc desk export` has written"),
+    replace: flag("Replace the desk that is here; its files are kept as backups"),
+    without_nats: flag(
+      "Leave out the identity on the NATS server: this is a further desk, with one of its own (`svc nats use`)",
+    ),
+  }),
+  output: v.object({ written: v.array(v.string()), backups: v.record(v.string(), v.string()) }),
+  async run(service: ImportUses, { bundle, ...ways }, caller) {
+    if (service.runningServer()) throw conflict("a server runs here: stop it before it becomes another desk");
+    return becomeDesk(service.configDir, bundle, ways, await service.deskReaders(), caller.announce);
+  },
+});
+
+export const operations = [
+  addJoinString,
+  listJoinStrings,
+  removeJoinString,
+  accept,
+  release,
+  grantNats,
+  exportDesk,
+  importDesk,
+];

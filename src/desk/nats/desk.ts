@@ -1,0 +1,142 @@
+/**
+ * The desk's side of NATS: a connection that is made on first use, the requests of this process to hosts, and which hosts are there.
+ */
+import type { Msg, NatsConnection } from "@nats-io/nats-core";
+import { RemoteError, type Via } from "../../client/carrier";
+import { deadline } from "../../lib/deadline";
+import { messageOf } from "../../lib/errors";
+import type { Log } from "../../lib/log";
+import type { SigningKey } from "../../trust/identity";
+import { createAsking, HostCarrier } from "../../wire/link/asking";
+import { inBatches } from "../../wire/nats/batch";
+import type { Login } from "../../wire/nats/connect";
+import { type Guarded, guarded } from "../../wire/nats/guarded";
+import { type Kept, keepConnection } from "../../wire/nats/keep";
+import { createNatsPresence, type PresenceParts } from "../../wire/nats/presence";
+import { type AnnouncedParts, createHearing, startAnnouncing } from "./announced";
+import { type Asks, createAsks, Stale } from "./asks";
+
+export interface DeskParts {
+  /** The public half of the desk's NKey. */
+  readonly id: string;
+  readonly login: Login;
+  /** With which it seals requests. */
+  readonly key: SigningKey;
+  /** The id of the host with this NKey; undefined where no such host has joined. */
+  hostId(host: string): string | undefined;
+  readonly log: Log;
+  /** Where this process follows which hosts are there. */
+  readonly presence?: Omit<PresenceParts, "restarted">;
+  /** The plans of this desk, and what becomes of those that others announce; where this process follows hosts. */
+  readonly plans?: Pick<AnnouncedParts, "name" | "own" | "heard">;
+}
+
+export type NatsDesk = ReturnType<typeof createNatsDesk>;
+
+export function createNatsDesk({ id, login, key, hostId, log, presence: parts, plans }: DeskParts) {
+  const sessions = new Map<string, string>();
+  let asks: Asks | undefined;
+  let guard: Guarded | undefined;
+  let announcing: ReturnType<typeof startAnnouncing> | undefined;
+  const presence =
+    parts &&
+    createNatsPresence({
+      ...parts,
+      restarted(host, session) {
+        sessions.set(host, session);
+        asks?.restarted(host);
+      },
+    });
+
+  const connected = (connection: NatsConnection) => {
+    guard = guarded(connection, log);
+    const { publish, follow, drained } = guard;
+    const made = createAsks({
+      ...{ id, key, hostId, sessions, drained },
+      publish: inBatches(publish),
+      unheard: (host) => presence?.unheard(host),
+      answered: (host) => presence?.answered(host),
+    });
+    asks = made;
+    follow(made.subject, ({ subject, data, headers }) =>
+      made.take(subject, data, headers?.code === NO_RESPONDERS),
+    );
+    if (presence) {
+      presence.connected();
+      follow("svc.v1.up.*.hello", (message) => presence.hello(senderOf(message), message.string()));
+      follow("svc.v1.up.*.bye", (message) => presence.bye(senderOf(message)));
+    }
+    const announced = plans && { id, key, ...plans };
+    if (announced) {
+      const hearing = createHearing(announced);
+      follow("svc.v1.desk.*.plans", (message) => hearing.take(senderOf(message), message.data));
+      announcing = startAnnouncing(announced, publish);
+    }
+    return () => {
+      announcing?.stop();
+      if (asks === made) asks = undefined;
+      made.endAll();
+      presence?.lost();
+    };
+  };
+
+  let kept: Kept | undefined;
+  let isStopped = false;
+  const keep = () => {
+    if (isStopped) throw new Error("svc has stopped using it");
+    kept ??= keepConnection({ login: () => login, connected, log });
+    return kept;
+  };
+  const ready = async (signal: AbortSignal | undefined): Promise<void> => {
+    try {
+      await deadline(
+        Promise.try(() => keep().ready()),
+        { signal, aborted },
+      );
+    } catch (error) {
+      if (error instanceof RemoteError && error.fault === "cancelled") throw error;
+      throw new RemoteError("unreachable", `no connection to the NATS server: ${messageOf(error)}`, false);
+    }
+  };
+  // A host that runs in another process than the desk knew is asked again: it has done nothing.
+  const asking = createAsking(
+    (host, request, about) => {
+      if (!asks) throw new RemoteError("unreachable", "no connection to the NATS server", false);
+      return asks.begin(host, request, about);
+    },
+    (error) => error instanceof Stale,
+    // Each request sends a part of its body at once.
+    () => guard?.drained(),
+  );
+  const via: Via = async (url, signal) => {
+    if (!asks) await ready(signal);
+    return new HostCarrier(asking, url.replace(/^nats:/, ""), signal);
+  };
+  return {
+    about: { id, urls: login.server.urls },
+    /** The way to hosts whose NKey is behind `nats:`. */
+    via,
+    /** Connects, and stays so: this process follows which hosts are there. */
+    start: () => void keep(),
+    state: () => kept?.state() ?? null,
+    presence,
+    /** A plan of this desk has changed. */
+    plansChanged: () => announcing?.soon(),
+    /** Requests that wait for the connection fail, unsent. */
+    async stop(): Promise<void> {
+      isStopped = true;
+      presence?.stop();
+      await kept?.stop();
+    },
+  };
+}
+
+const aborted = () => {
+  throw new RemoteError("cancelled", "cancelled", false);
+};
+
+/** The status of a message that says that nobody subscribes to the subject (NATS ADR-4). */
+const NO_RESPONDERS = 503;
+
+/** The host or desk that has published a message: `svc.v1.up.<id>.…`. The server lets it publish there alone. */
+const senderOf = ({ subject }: Msg): string => subject.split(".")[3] ?? "";

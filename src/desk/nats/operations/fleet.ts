@@ -1,0 +1,88 @@
+/**
+ * NATS as hosts and desks use it: the state of their connections.
+ */
+import * as v from "valibot";
+import { NO_INPUT } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { configFiles } from "../../../lib/paths";
+import { shown } from "../../../wire/nats/keep";
+import type { NatsDesk } from "../desk";
+
+const CONNECTION = {
+  /** The public half of the NKey of this machine. */
+  id: v.string(),
+  urls: v.array(v.string()),
+  /** `waiting`: for its next attempt; `off`: it does not connect. */
+  state: v.picklist(["connecting", "connected", "waiting", "off"]),
+  /** Since when, and when it is tried again, ISO 8601. */
+  since: v.nullable(v.string()),
+  next: v.nullable(v.string()),
+  /** Why there is no connection, or why the last one ended. */
+  problem: v.nullable(v.string()),
+  /** How often it was tried since the server started. */
+  attempts: v.number(),
+  /** Since when there is no connection, ISO 8601; null while there is one, and where none is kept. */
+  lost: v.nullable(v.string()),
+};
+
+const HOST = v.object(CONNECTION);
+
+export type NatsHostState = v.InferOutput<typeof HOST>;
+
+interface Uses {
+  readonly configDir: string;
+  natsHost(): Promise<NatsHostState | null>;
+  natsDesk(): Pick<NatsDesk, "about" | "state" | "presence"> | null;
+}
+
+export type NatsStates = v.InferOutput<typeof showNats.output>;
+
+export const showNats = operation({
+  name: "nats.show",
+  summary: "Show the connections of this host and of this desk to their NATS server",
+  scope: "read",
+  http: { method: "GET", path: "/nats/state" },
+  answeredBy: "server or here",
+  leftOut: { script: "a connection is of the server; hosts are asked with `on`" },
+  input: NO_INPUT,
+  output: v.object({
+    /** As a host; null where this host has joined no desk with a NATS server. */
+    host: v.nullable(HOST),
+    /** As a desk; null where there is no nats.json. */
+    desk: v.nullable(
+      v.object({
+        ...CONNECTION,
+        /** How many hosts of the address book are connected, and how many others were; null where this process does not follow it. */
+        hosts: v.nullable(v.object({ up: v.number(), gone: v.number() })),
+        /** Hosts of which two machines have the key: one is a copy of the other. */
+        twins: v.array(v.string()),
+      }),
+    ),
+  }),
+  async run(service: Uses) {
+    const desk = service.natsDesk() ?? (await unused(service.configDir));
+    const now = desk?.state();
+    return {
+      host: await service.natsHost(),
+      desk: desk && {
+        ...{ id: desk.about.id, urls: [...desk.about.urls] },
+        ...(now
+          ? shown(now)
+          : { state: "off" as const, since: null, next: null, problem: NOT_YET, attempts: 0, lost: null }),
+        hosts: desk.presence?.counts() ?? null,
+        twins: desk.presence?.twins() ?? [],
+      },
+    };
+  },
+});
+
+const NOT_YET = "it has not connected yet: `svc serve` does";
+
+/** A desk that nothing has needed yet in this process; null where there is no nats.json. @throws `unavailable` for a broken one. */
+async function unused(configDir: string): Promise<ReturnType<Uses["natsDesk"]>> {
+  const part = (await import("../../../wire/nats/desk-part")).readDeskPart(configFiles(configDir).nats);
+  if (!part) return null;
+  return { about: { id: part.desk.id, urls: part.server.urls }, state: () => null, presence: undefined };
+}
+
+export const operations = [showNats];

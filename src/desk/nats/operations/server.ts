@@ -1,0 +1,277 @@
+/**
+ * The server that hosts and desks meet at: its bundle, the parts of desks, and a test from outside.
+ */
+import { existsSync, renameSync } from "node:fs";
+import * as v from "valibot";
+import {
+  between,
+  field,
+  fileContent,
+  flag,
+  inForm,
+  path,
+  seconds,
+  secret,
+  whole,
+} from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { badInput, conflict, rejected, unavailable } from "../../../lib/errors";
+import { ensurePrivateFolder } from "../../../lib/files";
+import { withLock } from "../../../lib/lock";
+import { configFiles } from "../../../lib/paths";
+import { DESK_PART, NAME } from "../../../wire/nats/desk-part";
+
+interface Uses {
+  readonly configDir: string;
+}
+
+const PORT = whole(1, 65_535);
+const TEXT = v.pipe(v.string(), v.maxLength(1_000));
+const KEYS_IN_FILES = "it writes keys to files of the desk, which nobody reads from elsewhere";
+const leftOut = { http: KEYS_IN_FILES, script: KEYS_IN_FILES };
+
+/** What a server is set to. `settings.ts` checks it as a whole. */
+const SERVER = v.strictObject({
+  operator: field(NAME, "Name of the server's operator, for its log"),
+  url: field(
+    v.pipe(v.array(TEXT), v.minLength(1), v.maxLength(8)),
+    "tls://HOST[:PORT] at which hosts and desks reach the server",
+  ),
+  websocket: flag("Also takes WebSockets, for networks that let only HTTPS out"),
+  websocket_port: field(v.optional(PORT, 443), "Port for WebSockets"),
+  server_version: field(v.optional(TEXT), "Version of the server; required with `websocket`"),
+  tls_cert: field(v.optional(TEXT), "Path of its certificate on the server, PEM (default: one of its own)"),
+  tls_key: field(v.optional(TEXT), "Path of the certificate's key on the server, PEM"),
+  ca: field(
+    v.optional(fileContent(v.pipe(v.string(), v.maxLength(1_000_000)))),
+    "Who signed that certificate, PEM (default: an authority that the system trusts)",
+  ),
+  pin: field(v.optional(TEXT), "Pin of that certificate, in place of who signed it"),
+  max_connections: field(v.optional(whole(10, 1_000_000), 65_536), "How many hosts and desks it takes"),
+});
+
+export type GivenSettings = v.InferOutput<typeof SERVER>;
+
+export const makeNatsBundle = operation({
+  name: "nats.bundle",
+  summary: "Write the files that set up a NATS server, and make this desk one of its users",
+  scope: "admin",
+  changes: true,
+  subcommand: "nats",
+  leftOut,
+  input: v.strictObject({
+    ...SERVER.entries,
+    desk: field(v.optional(NAME, "desk"), "Name of this desk"),
+    revoke: field(
+      v.optional(v.pipe(v.array(TEXT), v.maxLength(1_000)), []),
+      "Desks, by name, and hosts, by public key (U…), that the server refuses from now on",
+    ),
+    new_keys: flag("Make new keys: every host and desk needs new credentials then"),
+    output_dir: field(v.optional(path(TEXT), "./nats-bundle"), "Folder for the files"),
+    force: flag("Overwrite files in a folder that is not empty"),
+  }),
+  output: v.object({
+    folder: v.string(),
+    files: v.array(v.string()),
+    urls: v.array(v.string()),
+    /** Of the server's key; null where an authority has signed its certificate. */
+    pin: v.nullable(v.string()),
+    /** Whether the keys are new. */
+    new_keys: v.boolean(),
+    desk: v.object({ name: v.string(), id: v.string() }),
+  }),
+  async run(service: Uses, { desk, revoke: revoked, new_keys, output_dir, force, ...given }) {
+    const [settingsOf, operators, { renderBundle }, bundles, parts, { spkiPin }, certificates] =
+      await Promise.all([
+        import("../settings"),
+        import("../operator"),
+        import("../bundle"),
+        import("../../../lib/server-bundle"),
+        import("../../../wire/nats/desk-part"),
+        import("../../../lib/spki"),
+        import("../../../trust/certificate"),
+      ]);
+    const settings = settingsOf.checkSettings(given);
+    bundles.checkBundleFolder(output_dir, force);
+    const files = configFiles(service.configDir);
+    ensurePrivateFolder(service.configDir);
+    return withLock(files.natsLock, async () => {
+      const known = new_keys ? undefined : operators.readOperator(files.natsOperator);
+      const part = parts.readDeskPart(files.nats);
+      const before = known ?? operators.newOperator(certificates.makeKey());
+      if (part && part.account !== before.account && !new_keys) {
+        throw conflict(
+          "this desk uses another desk's server (nats.json): `svc config set-aside nats.json`, or give --new-keys",
+        );
+      }
+      const key = certificates.parseKey(before.tls_key);
+      const cert = certificates.makeCertificate(key, settings.operator, settings.hosts, new Date());
+      const pin = settings.tls ? settings.pin : spkiPin(cert);
+      const server = {
+        urls: settings.urls,
+        ...(pin !== undefined && { pin }),
+        ...(settings.ca !== undefined && { ca: settings.ca }),
+      };
+      const user = part?.account === before.account ? part.desk : undefined;
+      const kept = operators.revoke({ ...before, server }, revoked, new Date());
+      const added = operators.addDesk(kept, desk, true, server, user && { id: user.id, seed: user.seed });
+      if (added.keys.revoked[added.part.desk.id] !== undefined) {
+        throw conflict("revoke: this desk cannot lock itself out; --new-keys makes all keys anew");
+      }
+      // The keys first, and this desk's with them: a bundle whose keys were lost would be of no use, and it can be written again.
+      if (new_keys) backUp(files.natsOperator, files.nats);
+      operators.writeOperator(files.natsOperator, added.keys);
+      parts.writeDeskPart(files.nats, added.part);
+      const tokens = operators.serverTokens(settings.operator, added.keys);
+      const own = settings.tls ? null : { cert, key: added.keys.tls_key };
+      const rendered = renderBundle(settings, tokens, own);
+      const folder = bundles.writeBundle(rendered, output_dir, force);
+      return {
+        folder,
+        files: rendered.map(({ name }) => name),
+        urls: [...settings.urls],
+        pin: pin ?? null,
+        new_keys: known === undefined,
+        desk: { name: desk, id: added.part.desk.id },
+      };
+    });
+  },
+});
+
+export const addNatsDesk = operation({
+  name: "nats.desk",
+  summary: "Make the part of another desk: with it, that desk reaches the same hosts over the server",
+  scope: "admin",
+  reveals: true,
+  leftOut,
+  input: v.strictObject({
+    desk: field(NAME, "Name of the desk"),
+    may_join: flag("Let the desk take hosts in, too"),
+  }),
+  output: DESK_PART,
+  async run({ configDir }: Uses, { desk, may_join }) {
+    const { addDesk, readOperator, writeOperator } = await import("../operator");
+    const { natsLock, natsOperator } = configFiles(configDir);
+    return withLock(natsLock, async () => {
+      const known = readOperator(natsOperator);
+      if (!known) throw unavailable("this desk has no keys of a NATS server: they are where `svc nats` ran");
+      const { keys, part } = addDesk(known, desk, may_join);
+      writeOperator(natsOperator, keys);
+      return part;
+    });
+  },
+});
+
+export const useNats = operation({
+  name: "nats.use",
+  summary: "Use a NATS server with the part that `svc nats desk` wrote for this desk",
+  scope: "admin",
+  changes: true,
+  leftOut,
+  input: v.strictObject({
+    part: field(secret(inForm(DESK_PART)), "What `svc nats desk` has written"),
+    replace: flag("Replace the part that is here; it is kept as a backup"),
+  }),
+  output: v.object({
+    urls: v.array(v.string()),
+    desk: v.object({ name: v.string(), id: v.string() }),
+    /** Whether this desk can take hosts in over the server. */
+    may_join: v.boolean(),
+    /** The file that the part before is in; null where there was none. */
+    backup: v.nullable(v.string()),
+  }),
+  async run({ configDir }: Uses, { part, replace }) {
+    const { nkey } = await import("../../../wire/nats/nkeys");
+    const { writeDeskPart } = await import("../../../wire/nats/desk-part");
+    const parsed = v.safeParse(DESK_PART, part);
+    if (!parsed.success || nkey(parsed.output.desk.seed).id !== parsed.output.desk.id) {
+      throw rejected("part rejected: expected what `svc nats desk` writes");
+    }
+    const { server, desk, host_signer } = parsed.output;
+    const files = configFiles(configDir);
+    ensurePrivateFolder(configDir);
+    return withLock(files.natsLock, async () => {
+      if (existsSync(files.nats) && !replace) {
+        throw conflict(
+          "this desk uses a NATS server already: --replace makes it use this one, and keeps the part",
+        );
+      }
+      const [backup = null] = backUp(files.nats);
+      writeDeskPart(files.nats, parsed.output);
+      const may_join = host_signer !== undefined;
+      return { urls: server.urls, desk: { name: desk.name, id: desk.id }, may_join, backup };
+    });
+  },
+});
+
+const REPORT = v.object({
+  /** Whether every step was taken and succeeded. */
+  ok: v.boolean(),
+  /** Of the server; null where there was no connection. */
+  version: v.nullable(v.string()),
+  /** From the desk through the server to a host and back; null when nothing came back. */
+  round_trip_ms: v.nullable(v.number()),
+  /** In order. */
+  checks: v.array(v.object({ name: v.string(), ok: v.boolean(), detail: v.string() })),
+});
+
+export type ProbeReport = v.InferOutput<typeof REPORT>;
+
+const ELSEWHERE = "it is done where a person sets up the server, not on a managed host";
+
+export const testNats = operation({
+  name: "nats.test",
+  summary: "Test a live NATS server, and that it keeps each host to its own subjects",
+  scope: "operate",
+  leftOut: { http: ELSEWHERE, script: ELSEWHERE },
+  input: v.strictObject({
+    url: field(TEXT, "tls://HOST[:PORT] or wss://HOST[:PORT]"),
+    ca: field(
+      v.optional(fileContent(v.pipe(v.string(), v.maxLength(1_000_000)))),
+      "Certificates to trust, PEM (default: as this desk knows the server, else the system's)",
+    ),
+    pin: field(v.optional(TEXT), "Pin of its key or certificate, in place of that"),
+    timeout_s: field(v.optional(seconds(between(0.1, 60)), 5), "Time limit for each step, in seconds"),
+  }),
+  output: REPORT,
+  async run({ configDir }: Uses, { url: text, ca, pin: givenPin, timeout_s }) {
+    const [{ formatServerUrl, parseServerUrl }, { readDeskPart }, { parsePin, PIN_FORM }] = await Promise.all(
+      [
+        import("../../../wire/nats/server-url"),
+        import("../../../wire/nats/desk-part"),
+        import("../../../lib/spki"),
+      ],
+    );
+    const url = parseServerUrl(text);
+    if (!url) throw badInput("url: expected tls://HOST[:PORT] or wss://HOST[:PORT]");
+    const pin = givenPin === undefined ? undefined : parsePin(givenPin);
+    if (givenPin !== undefined && pin === undefined) throw badInput(`pin: expected ${PIN_FORM}`);
+    if (ca !== undefined && !ca.includes("-----BEGIN CERTIFICATE-----")) {
+      throw badInput("ca: expected certificates as PEM text");
+    }
+    if (ca !== undefined && pin !== undefined) throw badInput("ca, pin: expected one of them");
+    const known = readDeskPart(configFiles(configDir).nats);
+    // The credentials of this desk are for its own server alone.
+    const part = known?.server.urls.includes(formatServerUrl(url)) ? known : undefined;
+    const own = ca === undefined && pin === undefined ? part?.server : { ca, pin };
+    const { probeServer } = await import("../probe");
+    return probeServer({ url, trust: trustOf(own), part, timeoutMs: timeout_s * 1_000 });
+  },
+});
+
+function trustOf(by: { readonly pin?: string | undefined; readonly ca?: string | undefined } | undefined) {
+  if (by?.pin !== undefined) return { kind: "pin", pins: [by.pin] } as const;
+  return by?.ca === undefined ? ({ kind: "system" } as const) : ({ kind: "ca", pem: by.ca } as const);
+}
+
+/** Renames files that exist. @returns the new names. */
+function backUp(...files: string[]): string[] {
+  const stamp = Math.floor(Date.now() / 1_000);
+  return files.filter(existsSync).map((file) => {
+    const backup = `${file}.bak.${stamp}`;
+    renameSync(file, backup);
+    return backup;
+  });
+}
+
+export const operations = [makeNatsBundle, addNatsDesk, useNats, testNats];

@@ -1,0 +1,284 @@
+/**
+ * Sends a job from the desk to a host, and gets its result back.
+ *
+ * The promise: the job runs at most once, and its result is known. A host that supports jobs gets the job again until its result is
+ * known, and runs it once; while it runs, the desk asks for its result now and then and holds no connection for long. A host with an
+ * older svc, which runs whatever it gets, gets it once: where its answer is lost, the result is `unknown`.
+ */
+import { RemoteError } from "../../client/carrier";
+import { jitter } from "../../lib/backoff";
+import { sleep } from "../../lib/deadline";
+import type { SigningKey } from "../../trust/identity";
+import type { JobAnswer } from "../../wire/job/answer";
+import { MAX_CONTENT_BYTES } from "../../wire/job/content";
+import type { CancelJob, DeliverJob, DeliverOptions, Job, JobResult, Target } from "../../wire/job/job";
+import { executeJob, hasDoneNothing, isRefusal, NotSent } from "./execute";
+import { createJobRequests, NoJobs, type SentJob } from "./job-requests";
+import { createJobResults, type JobResults } from "./job-result";
+import {
+  afterFault,
+  afterUnseen,
+  isBarred,
+  type JobRequest,
+  type Knowledge,
+  recordsToSend,
+  verdictOf,
+} from "./protocol";
+
+/** How much longer than the time limit of its run a job may be `running`, in milliseconds: its host has to end it. */
+const OVERTIME_MS = 60_000;
+
+/** How long after the time limit of its run a host is asked about a job, in milliseconds. */
+const SOON_MS = 500;
+
+/** The pauses before a host whose answer was lost is asked about the job, in milliseconds. */
+const AGAIN_MS = [500, 1_500, 4_000];
+
+/** How a desk waits for jobs. */
+interface Patience {
+  /** How long the answer to a job that was sent waits for its end, in seconds: not long, as it is the first to say that the job runs. */
+  readonly firstS: number;
+  /** How long the answer to the question after it waits, in seconds. */
+  readonly nextS: number;
+  /** How long the answer to a repeated request waits, in seconds, and how many such requests are open at once. */
+  readonly longS: number;
+  readonly most: number;
+  /** The pause between requests of the other jobs, in milliseconds: a tenth of the time that the job has run, within these. */
+  readonly pauseMs: readonly [shortest: number, longest: number];
+}
+
+const PATIENCE: Patience = { firstS: 1, nextS: 9, longS: 20, most: 256, pauseMs: [5_000, 60_000] };
+
+/** How a desk sends jobs. */
+export interface Delivery {
+  readonly deliver: DeliverJob;
+  readonly cancel: CancelJob;
+}
+
+/** One call of `deliver`. */
+interface Attempt {
+  readonly target: Target;
+  readonly job: Job;
+  readonly options: DeliverOptions;
+  readonly results: JobResults;
+  /** @param sent sends the job, where it is not only asked about. @throws a {@link RemoteError}; {@link NoJobs}. */
+  ask(waitS: number, sent?: SentJob): Promise<JobAnswer>;
+  /** Has the host never begin it, or end it. @throws as `ask`. */
+  bar(): Promise<JobAnswer>;
+  /** @returns false when the caller has stopped waiting. */
+  pause(ms: number): Promise<boolean>;
+}
+
+/** @param key the desk's key for jobs, called with each job that is signed. */
+export function createDelivery(key: () => SigningKey, patience: Partial<Patience> = {}): Delivery {
+  const { firstS, nextS, longS, most, pauseMs } = { ...PATIENCE, ...patience };
+  const requests = createJobRequests(key);
+  /** The records that hosts have named in their last answers, by their addresses. */
+  const answered = new Map<string, string>();
+  /** How many requests are open that wait for long. */
+  let long = 0;
+
+  const deliver: DeliverJob = async (target, job, options) => {
+    const attempt = attemptAt(target, job, options);
+    const { results } = attempt;
+    const { before = null, hasBegun = false, records = null, orExecute = false } = options;
+    if (before === "execute")
+      return results.unknown(
+        "its answer was lost, and this host cannot say what became of it: it may have run",
+      );
+    if (before) return exchange(attempt, "ask", { mayHave: true, hasBegun, records });
+    if (hasExpired(job)) return results.expired();
+    if (orExecute && requests.contentBytes(job) > MAX_CONTENT_BYTES) return execute(attempt);
+    const known = await greet(attempt);
+    if (known) return known;
+    const has = recordsFor(target) ?? null;
+    await options.sent("job", has);
+    return exchange(attempt, "send", { mayHave: false, hasBegun: false, records: has });
+  };
+
+  const cancel: CancelJob = async (target, job, options) => {
+    try {
+      await requests.cancel(target, job, options);
+      return true;
+    } catch (error) {
+      if (error instanceof RemoteError || error instanceof NoJobs) return false;
+      throw error;
+    }
+  };
+
+  const recordsFor = ({ records: onConnect, server }: Target) =>
+    recordsToSend({ onConnect, inAnswer: answered.get(server.url) });
+
+  const attemptAt = (target: Target, job: Job, options: DeliverOptions): Attempt => {
+    const heard = (answer: JobAnswer) => {
+      const { url } = target.server;
+      // Those of a host that says them when it connects are kept with its connection.
+      if (answer.records === undefined || target.records !== undefined) answered.delete(url);
+      else answered.set(url, answer.records);
+      return answer;
+    };
+    const asking = requests.sealed(job, "execute", target);
+    return {
+      ...{ target, job, options, results: createJobResults(target.label, job) },
+      ask: async (waitS, sent) =>
+        heard(await requests.ask(target, { ...asking, wait_s: waitS }, job, options, sent)),
+      bar: async () => heard(await requests.cancel(target, job, options)),
+      pause: (ms) =>
+        sleep(ms, options.signal).then(
+          () => true,
+          () => false,
+        ),
+    };
+  };
+
+  /**
+   * Asks a host about its first job, to learn whether it takes jobs and which records it has, where it has not said that before: when
+   * it connected, or in an answer.
+   *
+   * @returns the result, where the job is not to be sent as a job.
+   */
+  const greet = async (attempt: Attempt): Promise<JobResult | undefined> => {
+    const { target, options, results } = attempt;
+    if (recordsFor(target) !== undefined) return undefined;
+    try {
+      const answer = await attempt.ask(0);
+      const verdict = verdictOf(answer, UNSENT);
+      // By the clock of the host alone.
+      if (verdict === "expired" && options.orExecute) return await execute(attempt);
+      // One that runs was sent by another ledger of this desk, of which this is an old copy perhaps.
+      return verdict === "unseen" || verdict === "running" ? undefined : results.ended(verdict, answer);
+    } catch (error) {
+      if (error instanceof NoJobs) return execute(attempt);
+      if (error instanceof RemoteError)
+        return mayExecute(attempt, error) ? execute(attempt) : results.unsent(error);
+      throw error;
+    }
+  };
+
+  /** Sends the job, or asks about it, until the host has confirmed it, and waits for its end. */
+  const exchange = async (attempt: Attempt, first: JobRequest, from: Knowledge): Promise<JobResult> => {
+    const { job, options, results } = attempt;
+    const { maySend = () => true, orExecute = false } = options;
+    let request = first;
+    let known = from;
+    /** What it ends as, once it is barred. */
+    let barredAs: JobResult | undefined;
+    for (let faults = 0; ; ) {
+      if (request === "send" && !maySend()) return results.notSent(known.mayHave);
+      try {
+        const answer = await answerTo(attempt, request, known);
+        const verdict = verdictOf(answer, known);
+        if (barredAs && isBarred(verdict)) return barredAs;
+        // By the clock of the host alone.
+        if (verdict === "expired" && orExecute && !known.mayHave && !hasExpired(job))
+          return await execute(attempt);
+        if (verdict === "running") return await wait(attempt, known.records, request === "send");
+        if (verdict !== "unseen") return results.ended(verdict, answer);
+        const next = afterUnseen(request, known, answer.records, hasExpired(job));
+        if (next === "expired") return results.expired();
+        if (next === "renew" && faults++ < AGAIN_MS.length) {
+          known = { ...known, records: answer.records ?? null };
+          await options.sent("job", known.records);
+          continue;
+        }
+        if (next === "renew" || next === "odd") throw oddAnswer();
+        request = next;
+        barredAs = next === "bar" ? results.expired() : undefined;
+      } catch (error) {
+        if (error instanceof NoJobs) return known.mayHave ? results.unknown(NO_LONGER) : execute(attempt);
+        if (!(error instanceof RemoteError)) throw error;
+        if (request === "send" && !known.mayHave && mayExecute(attempt, error)) return execute(attempt);
+        const fault = { hasDoneNothing: hasDoneNothing(error), isRefusal: isRefusal(error) };
+        const next = afterFault(request, known, fault);
+        if (next === "unsent") return results.unsent(error);
+        known = { ...known, mayHave: known.mayHave || !fault.hasDoneNothing };
+        barredAs = next === "bar" ? results.unsent(error) : undefined;
+        request = next;
+        if (next === "bar") continue;
+        const ms = AGAIN_MS[faults++];
+        const isGone = from.mayHave && !error.sent;
+        if (error.fault === "cancelled" || ms === undefined || isGone || !(await attempt.pause(jitter(ms))))
+          return results.lost(error);
+      }
+    }
+  };
+
+  const answerTo = (
+    { job, ask, bar }: Attempt,
+    request: JobRequest,
+    { records }: Knowledge,
+  ): Promise<JobAnswer> => {
+    if (request === "bar") return bar();
+    if (request === "ask") return ask(0);
+    return ask(Math.min(firstS, job.timeout_s), {
+      content: job.content,
+      ...(records !== null && { records }),
+    });
+  };
+
+  /** Waits for the end of a job that runs. @param isNew whether the host has just begun it. */
+  const wait = async (attempt: Attempt, records: string | null, isNew: boolean): Promise<JobResult> => {
+    const { job, options, results } = attempt;
+    const known = { mayHave: true, hasBegun: true, records };
+    options.running();
+    const began = performance.now();
+    for (let faults = 0, isNext = isNew; ; isNext = false) {
+      if (!isNext) options.idle?.();
+      const isLong = !isNext && long < most;
+      if (isLong) long++;
+      else if (!isNext && !(await attempt.pause(pauseAt(performance.now() - began, job))))
+        return results.left();
+      const elapsed = performance.now() - began;
+      try {
+        const answer = await attempt.ask(isNext ? nextS : isLong ? longS : 0);
+        faults = 0;
+        const verdict = verdictOf(answer, known);
+        if (verdict !== "running" && verdict !== "unseen") return results.ended(verdict, answer);
+        if (elapsed > job.timeout_s * 1_000 + OVERTIME_MS) return results.overtime();
+      } catch (error) {
+        if (error instanceof NoJobs) return results.unknown(NO_LONGER);
+        if (!(error instanceof RemoteError)) throw error;
+        const ms = AGAIN_MS[faults++];
+        if (error.fault === "cancelled" || ms === undefined || !(await attempt.pause(jitter(ms))))
+          return results.lost(error);
+      } finally {
+        if (isLong) long--;
+      }
+    }
+  };
+
+  /** The pause before the next question about a job that has run for so long: one comes soon after its time limit, and others later and later. */
+  const pauseAt = (elapsedMs: number, { timeout_s }: Job) => {
+    const [shortest, longest] = pauseMs;
+    const overMs = elapsedMs - timeout_s * 1_000;
+    const untilMs = overMs < 0 ? SOON_MS - overMs : Math.max(SOON_MS, overMs);
+    return Math.min(jitter(Math.min(longest, Math.max(shortest, elapsedMs / 10))), untilMs);
+  };
+
+  return { deliver, cancel };
+}
+
+/** Nothing of the job has left the desk. */
+const UNSENT: Knowledge = { mayHave: false, hasBegun: false, records: null };
+
+/** By the clock of this desk. */
+const hasExpired = ({ expires }: Job): boolean => Date.now() >= Date.parse(expires);
+
+/** Sends the job to a host that has nothing of it and does not take jobs, or not this one. */
+async function execute({ target, job, options, results }: Attempt): Promise<JobResult> {
+  try {
+    return (await executeJob(target, job, options)) ?? results.refused(NO_FILES);
+  } catch (error) {
+    if (error instanceof NotSent) return results.notSent(false);
+    throw error;
+  }
+}
+
+/** Whether the host has answered that it does not take the job: its token may be refused, or its clock wrong. */
+const mayExecute = ({ options }: Attempt, error: RemoteError): boolean =>
+  options.orExecute === true && error.refusal !== undefined && hasDoneNothing(error);
+
+const oddAnswer = () => new RemoteError("answer", "it does not say what it does with the job", true);
+
+const NO_FILES = "this host takes no files with a plan: update svc on it";
+const NO_LONGER = "this host no longer takes jobs of plans";

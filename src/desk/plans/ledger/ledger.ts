@@ -1,0 +1,128 @@
+/**
+ * The ledger of plans: `{config_dir}/plans.db`. Several processes may use it.
+ *
+ * Promises. Each host of a plan is in exactly one state, so that the sum of the counts is always the number of its hosts. What
+ * `commit` returns is on disk. A process may die at any moment: the next one goes on from what is in the file.
+ *
+ * It keeps neither what actions returned nor any other secret of a host; the actions themselves may have some.
+ */
+import { conflict } from "../../../lib/errors";
+import { openDatabase } from "../../../lib/sqlite";
+import { type PlannedHost, STEPS, type StepName } from "../plan";
+import { createCounts } from "./counts";
+import { createDecisions } from "./decisions";
+import { createReading } from "./reading";
+import type { Plan, PlanChange, Step, Target } from "./records";
+import { stepSql } from "./steps";
+import { prepare } from "./tables";
+
+export type Ledger = ReturnType<typeof openLedger>;
+
+/** How long a statement waits for another process, in milliseconds. */
+const BUSY_MS = 5_000;
+
+/** Opens the ledger, and makes the file where there is none. */
+export function openLedger(path: string) {
+  const db = openDatabase(path, { synchronous: "FULL", busyMs: BUSY_MS, prepare });
+  const transaction = <T>(work: () => T): T => db.transaction(work).immediate();
+  const counts = createCounts(db);
+  const steps = new Map(
+    (Object.keys(STEPS) as StepName[]).map((name) => [
+      name,
+      db.prepare(stepSql(name, "AND n = $n AND attempt = $attempt")),
+    ]),
+  );
+  const reading = createReading(db);
+  const update = (seq: number, revision: number, changes: PlanChange): boolean => {
+    const fields = Object.keys(changes);
+    if (fields.length === 0) return true;
+    const sets = fields.map((name) => `${name} = $${name}`).join(", ");
+    const changed = db.query(`UPDATE plan SET ${sets} WHERE seq = $seq AND revision = $revision`);
+    return changed.run({ ...changes, seq, revision }).changes > 0;
+  };
+  return {
+    ...reading,
+    ...createDecisions({ db, reading, transaction, update, changed: counts.changed }),
+    counts: counts.of,
+    /** Stores a plan with its hosts, all or nothing. */
+    create: (
+      plan: Pick<Plan, "id" | "digest" | "content_digest" | "spec" | "maker"> & { readonly content: string },
+      hosts: readonly PlannedHost[],
+      now: number,
+    ): Plan =>
+      transaction(() => {
+        const { seq } = db
+          .query<{ seq: number }, [Record<string, string | number | null>]>(
+            `INSERT INTO plan (id, digest, content, content_digest, spec, hosts, state, maker, created)
+             VALUES ($id, $digest, $content, $content_digest, $spec, $hosts, 'new', $maker, $now) RETURNING seq`,
+          )
+          .get({ ...plan, spec: JSON.stringify(plan.spec), hosts: hosts.length, now }) as { seq: number };
+        const insert = db.prepare(
+          "INSERT INTO target (plan, n, label, identity, wave, state) VALUES (?, ?, ?, ?, ?, 'planned')",
+        );
+        let wave = 0;
+        for (const [n, { label, identity }] of hosts.entries()) {
+          while (n >= (plan.spec.waves[wave] ?? hosts.length)) wave++;
+          insert.run(seq, n, label, identity, wave);
+        }
+        return reading.plan(seq);
+      }),
+    /** Stores the plan of another ledger as it is there. @throws `conflict` where it is here already. */
+    adopt: ({ seq: _, ...given }: Plan, content: string, targets: readonly Target[]): Plan =>
+      transaction(() => {
+        const plan = { ...given, adopted: Math.max(given.adopted + 1, Date.now()) };
+        if (db.query("SELECT 1 FROM plan WHERE id = ?1").get(plan.id))
+          throw conflict(`the plan ${plan.id} is here already`);
+        const row = { ...plan, spec: JSON.stringify(plan.spec), content };
+        const insert = (table: string, fields: object) => {
+          const names = Object.keys(fields);
+          return `INSERT INTO ${table} (${names}) VALUES (${names.map((name) => `$${name}`)})`;
+        };
+        const { lastInsertRowid } = db.query(insert("plan", row)).run(row);
+        const seq = Number(lastInsertRowid);
+        for (const target of targets) {
+          const fields = { plan: seq, ...target };
+          db.query(insert("target", fields)).run(fields);
+        }
+        return reading.plan(seq);
+      }),
+    /**
+     * Takes note of what happened to hosts, all or nothing.
+     *
+     * @returns whether each step was made: one that does not fit the attempt and state of its host is not.
+     */
+    commit: (taken: readonly Step[], now: number): boolean[] =>
+      transaction(() =>
+        taken.map(({ plan, n, attempt, step, way = null, records = null, error = null, run_id = null }) => {
+          const given =
+            step === "send" ? { now, way, records } : step === "wait" ? { error } : { now, error, run_id };
+          const isBare = step === "run" || step === "unsend" || step === "retry";
+          const result = steps.get(step)?.run({ plan, n, attempt, ...(isBare ? {} : given) });
+          counts.changed(plan);
+          return (result?.changes ?? 0) > 0;
+        }),
+      ),
+    /**
+     * Sets what only who runs the plan changes.
+     *
+     * @param revision the one that this follows from.
+     * @returns false where somebody has decided something since: then nothing is set.
+     */
+    update,
+    /** Forgets plans. @returns those that it has forgotten: one that has begun and is not over is kept. */
+    remove: (plans: readonly Plan[]): Plan[] =>
+      transaction(() =>
+        plans.filter(({ seq }) => {
+          const { changes } = db.run(
+            "DELETE FROM plan WHERE seq = ?1 AND (state = 'new' OR ended IS NOT NULL)",
+            [seq],
+          );
+          if (changes === 0) return false;
+          db.run("DELETE FROM target WHERE plan = ?1", [seq]);
+          counts.changed(seq);
+          return true;
+        }),
+      ),
+    close: () => db.close(),
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * What is asked of the ledger.
+ */
+import type { Database } from "bun:sqlite";
+import type { Origin } from "../../../core/rights";
+import { badInput, notFound } from "../../../lib/errors";
+import { printable } from "../../../lib/sanitize";
+import { OPEN_STATES, type TargetState } from "../plan";
+import type { Counts } from "./counts";
+import type { OpenTarget, Plan, Target } from "./records";
+import { COLUMNS, listed, planOf, type Row } from "./tables";
+
+export type Reading = ReturnType<typeof createReading>;
+
+/** @param db has the tables. */
+export function createReading(db: Database) {
+  return {
+    /**
+     * The plan of that id, or of the only one that begins so.
+     *
+     * @throws `not_found` where there is none, `bad_input` where there are several.
+     */
+    find(id: string, maySee: (plan: Plan) => boolean = () => true): Plan {
+      const found = db
+        .query<Row, [string]>(`SELECT ${COLUMNS} FROM plan WHERE substr(id, 1, length(?1)) = ?1`)
+        .all(id)
+        .map(planOf)
+        .filter(maySee);
+      const [first, second] = found;
+      if (!first || id === "") throw notFound(`there is no plan ${printable(id, 64)}`);
+      if (second) throw badInput(`id: several plans begin with ${printable(id, 64)}`);
+      return first;
+    },
+    /** The plan of that number. @throws `not_found` where it was removed. */
+    plan(seq: number): Plan {
+      const row = db.query<Row, [number]>(`SELECT ${COLUMNS} FROM plan WHERE seq = ?1`).get(seq);
+      if (!row) throw notFound("the plan is no longer kept");
+      return planOf(row);
+    },
+    /** What each host of a plan runs. */
+    content: (seq: number): string =>
+      db.query<{ content: string }, [number]>("SELECT content FROM plan WHERE seq = ?1").get(seq)?.content ??
+      "",
+    /** The newest first. @param options.open those that are applied and not over alone. */
+    plans: ({ open = false, limit = -1 }: { open?: boolean; limit?: number } = {}): Plan[] =>
+      db
+        .query<Row, [number]>(
+          `SELECT ${COLUMNS} FROM plan ${open ? "WHERE applied IS NOT NULL AND ended IS NULL" : ""} ORDER BY seq DESC LIMIT ?1`,
+        )
+        .all(limit)
+        .map(planOf),
+    /** How many hosts of each wave are in each state, as far as it has hosts. */
+    countsByWave(seq: number): Counts[] {
+      const found = db
+        .query<{ wave: number; state: TargetState; count: number }, [number]>(
+          "SELECT wave, state, count(*) AS count FROM target WHERE plan = ?1 GROUP BY wave, state",
+        )
+        .all(seq);
+      const waves: Array<Record<string, number>> = [];
+      for (const { wave, state, count: hosts } of found) {
+        waves[wave] = { ...waves[wave], [state]: hosts };
+      }
+      return waves;
+    },
+    /**
+     * Which plan each of these hosts works on, or waits for, before it can begin this one; those without such a plan are left out.
+     * Broadcasts hold up no plan, but for what one has left at a host whose process has ended.
+     */
+    plansBefore: (
+      { seq, applied }: Plan,
+      labels: readonly string[],
+    ): Map<string, Origin & { readonly id: string }> => {
+      // CROSS JOIN: it has to begin with the few plans that are open (https://sqlite.org/optoverview.html).
+      const found = db
+        .query<Origin & { id: string; label: string }, [number, number, string]>(
+          `SELECT label, id, maker, created FROM plan CROSS JOIN target ON target.plan = plan.seq
+           WHERE plan.seq <> ?1 AND applied IS NOT NULL AND ended IS NULL
+             AND NOT (plan.state = 'running' AND spec ->> 'kind' = 'broadcast')
+             AND (target.state IN ('sent', 'running') OR (target.state = 'waiting' AND applied < ?2))
+             AND label IN (SELECT value FROM json_each(?3)) ORDER BY applied DESC`,
+        )
+        .all(seq, applied ?? 0, JSON.stringify(labels));
+      return new Map(found.map(({ label, ...plan }) => [label, plan]));
+    },
+    /** In their order. */
+    targets: (seq: number, states?: readonly TargetState[], limit = -1): Target[] =>
+      db
+        .query<Target, [number, number]>(
+          `SELECT n, label, identity, wave, state, attempt, way, records, sent_at, done_at, error, run_id FROM target
+           WHERE plan = ?1 ${states ? `AND state IN (${listed(states)})` : ""} ORDER BY n LIMIT ?2`,
+        )
+        .all(seq, limit),
+    /** Those that have not ended, in their order, one after the other; nothing is written meanwhile. */
+    open: (seq: number): Iterable<OpenTarget> =>
+      db
+        .query<OpenTarget, [number]>(
+          `SELECT n, label, identity, wave, state, attempt, way, records, sent_at FROM target
+           WHERE plan = ?1 AND state IN (${listed(OPEN_STATES)}) ORDER BY n`,
+        )
+        .iterate(seq),
+  };
+}

@@ -1,0 +1,85 @@
+/**
+ * The operations that change a plan and run nothing: pause, cancel, remove. `adopt` takes over the plan of another desk.
+ */
+import * as v from "valibot";
+import { field, flag, path } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { printable } from "../../../lib/sanitize";
+import { PLAN_VIEW, summaryOf, viewOf } from "../view";
+import { CHANGE, ID, ONE_PLAN, type Uses } from "./shared";
+
+export const pausePlan = operation({
+  ...CHANGE,
+  name: "plan.pause",
+  summary: "Begin at no further host of a plan until it is resumed",
+  command: "AC_plan_pause",
+  http: { method: "POST", path: "/plans/{id}/pause" },
+  input: v.strictObject(ONE_PLAN),
+  async run(service: Uses, { id }, { grant }) {
+    const plans = await service.plans();
+    const reason = `by ${grant.name ?? "the owner"}`;
+    const plan = plans.pause(plans.find(id, grant), reason);
+    await plans.runner.wake();
+    return summaryOf(plans, plan);
+  },
+});
+
+export const cancelPlan = operation({
+  ...CHANGE,
+  name: "plan.cancel",
+  summary: "Cancel a plan: nothing more begins, and hosts are asked to end what runs",
+  command: "AC_plan_cancel",
+  http: { method: "POST", path: "/plans/{id}/cancel" },
+  input: v.strictObject(ONE_PLAN),
+  async run(service: Uses, { id }, { grant }) {
+    const plans = await service.plans();
+    const { seq } = plans.find(id, grant);
+    plans.ledger.cancel(seq, `by ${grant.name ?? "the owner"}`, Date.now());
+    await plans.runner.wake();
+    return summaryOf(plans, plans.ledger.plan(seq));
+  },
+});
+
+export const removePlan = operation({
+  ...CHANGE,
+  name: "plan.remove",
+  summary: "Forget a plan that is over, or was never applied; its runs stay in the history of their hosts",
+  command: "AC_plan_remove",
+  http: { method: "POST", path: "/plans/{id}/remove" },
+  input: v.strictObject(ONE_PLAN),
+  output: v.object({ removed: v.string() }),
+  async run(service: Uses, { id }, { grant }) {
+    const plans = await service.plans();
+    const plan = plans.find(id, grant);
+    plans.remove(plan);
+    return { removed: plan.id };
+  },
+});
+
+export const adoptPlan = operation({
+  name: "plan.adopt",
+  summary: "Take over a plan of another desk that is gone, from a copy of its ledger",
+  scope: "admin",
+  changes: "announces",
+  leftOut: {
+    http: "the ledger is a file on the machine of the desk",
+    script: "that the other desk is gone is decided by a person",
+  },
+  input: v.strictObject({
+    id: ID,
+    ledger: field(
+      path(v.pipe(v.string(), v.maxLength(4_096))),
+      "plans.db of the other desk, or a backup of it",
+    ),
+    force: flag("Also where the other desk was heard within the last minute"),
+  }),
+  output: PLAN_VIEW,
+  async run(service: Uses, { id, ledger, force }, caller) {
+    const plans = await service.plans();
+    await caller.announce(
+      `plan.adopt id=${printable(id, 64)} ledger=${printable(JSON.stringify(ledger), 300)}`,
+    );
+    const { seq } = await plans.adopt(ledger, id, caller.grant, force);
+    return viewOf(plans, seq, caller.grant);
+  },
+});

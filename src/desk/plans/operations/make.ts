@@ -1,0 +1,191 @@
+/**
+ * Plans: decided first, shown with all that they will do, and applied by their digest. This makes them; `operations/` has what is done
+ * with one.
+ */
+import { isAbsolute } from "node:path";
+import * as v from "valibot";
+import { type Caller, requesterOf } from "../../../core/caller";
+import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { allows, beyond, requireOwnToken, SCOPES } from "../../../core/rights";
+import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
+import { badInput, forbidden } from "../../../lib/errors";
+import type { Requester } from "../../../lib/slots";
+import { type Travelling, writeContent } from "../../../wire/job/content";
+import type { AddressBook } from "../../fleet/address-book";
+import { countOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from "../plan";
+import { identityOf } from "../plans";
+import { adoptPlan, cancelPlan, pausePlan, removePlan } from "./change";
+import { listPlans, showPlan } from "./look";
+import { applyPlan, resumePlan, retryPlan } from "./run";
+import type { Permits, Uses } from "./shared";
+
+interface NewUses extends Uses {
+  addressBook(): Promise<Pick<AddressBook, "select">>;
+  executor(): Promise<NewExecutor>;
+}
+
+interface NewExecutor extends Permits {
+  /**
+   * @param from the path of the list: the files that it refers to from there travel with it.
+   * @throws a `bad_input` failure that lists everything wrong with the actions.
+   */
+  checkTravelling(actions: unknown, from: string, requester: Requester): Promise<CheckedList>;
+}
+
+interface CheckedList {
+  /** Of the list, and of the scripts that travel with it. */
+  readonly commands: readonly string[];
+  readonly described: string;
+  readonly travelling: Travelling | undefined;
+}
+
+const SHARE_TEXT = v.pipe(v.string(), v.regex(SHARE, "a number, or a share such as 10%"));
+/** A number of hosts, or a share of them. */
+export const A_SHARE = v.union([whole(0, 100_000), SHARE_TEXT]);
+
+const timeout = (most: number) => seconds(between(0.01, most));
+
+/** Which hosts a plan is for, and within which limits. */
+export const LIMITS = {
+  on: field(
+    v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000)),
+    "Hosts: labels, tag:TAG or all, separated by commas; ! excludes",
+  ),
+  waves: field(
+    v.optional(v.pipe(v.array(A_SHARE), v.maxLength(100)), ["100%"]),
+    "How many hosts have begun with each wave: numbers, or shares such as 10%; the last wave ends with all",
+  ),
+  pause_s: field(v.optional(seconds(between(0, MAX_EXPIRES_S)), 0), "Pause between two waves"),
+  max_failures: field(
+    v.optional(A_SHARE, "100%"),
+    "Pause the plan after more failures than this: a number, or a share such as 1%",
+  ),
+  queue: flag("Keep the work of hosts that are not there until they are, or the plan expires"),
+  expires_s: field(
+    v.optional(seconds(between(1, MAX_EXPIRES_S)), 86_400),
+    "How long after it is applied anything of it may begin",
+  ),
+  max_parallel: field(
+    v.optional(A_SHARE),
+    "Hosts that run at once: a number, or a share such as 25% (default: as many as this desk can)",
+  ),
+};
+
+export const newPlan = operation({
+  name: "plan.new",
+  summary: "Make a plan: a list of actions for hosts of the address book, which runs when it is applied",
+  answeredBy: "owner",
+  scope: "operate",
+  changes: "announces",
+  command: "AC_plan_new",
+  http: { method: "POST", path: "/plans/new" },
+  example: { actions: [["AC_screen_size"]], on: "tag:lab", waves: ["1", "10%", "100%"], queue: true },
+  input: v.strictObject({
+    actions: field(REMOTE_LIST, "Action list, as for POST /execute"),
+    ...LIMITS,
+    stop_on_error: field(
+      STOP_ON_ERROR,
+      "On each host, stop at the first action that fails; `focus`: that fails to find or focus a window",
+    ),
+    delivery_timeout_s: field(
+      v.optional(timeout(3_600), 10),
+      "Time limit to deliver the list to a host, in seconds",
+    ),
+    timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Time limit for the run on a host, in seconds"),
+    path: field(
+      v.optional(path(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)))),
+      "Path of the list on this desk: scripts and pictures that it refers to from there travel with the plan (needs `admin`; in a script default: its own path)",
+    ),
+  }),
+  output: v.object({
+    id: v.string(),
+    /** Stands for all that the plan does: `plan.apply` takes it. */
+    digest: v.string(),
+    /** The labels of the hosts, in the order in which they begin. */
+    hosts: v.array(v.string()),
+    waves: v.array(v.number()),
+    commands: v.array(v.string()),
+  }),
+  async run(service: NewUses, input, caller) {
+    const { grant } = caller;
+    requireOwnToken(grant, "a plan");
+    const { actions, on, stop_on_error, timeout_s } = input;
+    const hosts = (await service.addressBook()).select(on);
+    const executor = await service.executor();
+    const from = pathOf(input.path, caller);
+    const { commands, described, travelling } = await executor.checkTravelling(
+      actions,
+      from,
+      requesterOf(caller),
+    );
+    executor.permit(commands, grant);
+    executor.permitElsewhere(actions, grant);
+    const total = hosts.length;
+    const spec = specOf(input, commands, total, timeout_s);
+    // The token of a host may allow more than that of the caller.
+    const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
+    const { content, digest: content_digest } = writeContent({
+      actions,
+      commands: spec.commands,
+      stop_on_error,
+      timeout_s,
+      scope,
+      travelling,
+    });
+    const files = travelling ? `files=${travelling.files.size} ` : "";
+    await caller.announce(`plan.new on=${JSON.stringify(on)} hosts=${total} ${files}${described}`);
+    const planned = hosts.map((host) => ({ label: host.label, identity: identityOf(host) }));
+    const { id, digest } = (await service.plans()).create(content, content_digest, spec, planned, grant.name);
+    const labels = planned.map(({ label }) => label);
+    return { id, digest, hosts: labels, waves: [...spec.waves], commands: [...spec.commands] };
+  },
+});
+
+/** What {@link LIMITS} and a time limit to deliver are, checked. */
+type Limits = v.InferOutput<v.StrictObjectSchema<typeof LIMITS, undefined>> & {
+  readonly delivery_timeout_s: number;
+};
+
+/**
+ * The spec of a plan for `total` hosts.
+ *
+ * @throws `bad_input` for waves that do not grow.
+ */
+export function specOf(
+  { on, waves, max_failures, max_parallel, pause_s, queue, expires_s, delivery_timeout_s }: Limits,
+  commands: readonly string[],
+  total: number,
+  timeout_s: number,
+): Spec {
+  return {
+    kind: "plan",
+    ...{ on, commands: [...new Set(commands)], waves: wavesOf(waves.map(String), total), pause_s },
+    max_failures: countOf(max_failures, total),
+    ...{ queue, expires_s },
+    max_parallel: max_parallel === undefined ? null : Math.max(1, countOf(max_parallel, total)),
+    ...{ delivery_timeout_s, timeout_s },
+  };
+}
+
+/** Where the list is; empty where it is in no file. @throws `forbidden` for a caller that may not name files of this desk. */
+function pathOf(given: string | undefined, { grant, run }: Caller): string {
+  const mayName = allows(grant, "admin");
+  if (given === undefined) return run && mayName && isAbsolute(run.script) ? run.script : "";
+  if (!mayName) throw forbidden(beyond(grant, "path, a file on this desk, needs admin"));
+  if (!isAbsolute(given)) throw badInput("path: expected an absolute path");
+  return given;
+}
+
+export const operations = [
+  newPlan,
+  applyPlan,
+  listPlans,
+  showPlan,
+  pausePlan,
+  resumePlan,
+  cancelPlan,
+  retryPlan,
+  removePlan,
+  adoptPlan,
+];

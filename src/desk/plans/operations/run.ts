@@ -1,0 +1,141 @@
+/**
+ * The operations that have a plan run: apply, resume, retry. Each is for {@link permitted} callers alone.
+ */
+import * as v from "valibot";
+import type { Caller, Progress } from "../../../core/caller";
+import { field, flag } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { allows, beyond, type Grant, requireOwnToken } from "../../../core/rights";
+import { sleep } from "../../../lib/deadline";
+import { forbidden } from "../../../lib/errors";
+import { printable } from "../../../lib/sanitize";
+import { type Content, readContent } from "../../../wire/job/content";
+import type { Plan } from "../ledger/records";
+import { RETRIABLE, RETRIED } from "../plan";
+import type { Plans } from "../plans";
+import { type PLAN_SUMMARY, PLAN_VIEW, summaryOf, viewOf } from "../view";
+import { CHANGE, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./shared";
+
+/** What running a plan uses of the service. */
+export interface RunUses extends Uses {
+  executor(): Promise<Permits>;
+}
+
+/** How often who waits looks, in milliseconds. */
+const POLL_MS = 500;
+const SHORT_MS = 20;
+
+const WAIT = flag("Answer when the plan is over or paused, not when it has begun");
+
+/** A plan that the caller may have run. @throws `forbidden`, `not_found`. */
+export async function permitted(service: RunUses, id: string, { grant }: Caller) {
+  requireOwnToken(grant, "a plan");
+  const plans = await service.plans();
+  const plan = plans.find(id, grant);
+  const executor = await service.executor();
+  executor.permit(plan.spec.commands, grant);
+  if (plan.spec.kind === "plan") {
+    const content = readContent(plans.ledger.content(plan.seq));
+    requireRights(content, grant);
+    // Who made it may have had all.
+    executor.permitElsewhere(content.actions, grant);
+  }
+  return { plans, plan };
+}
+
+/** Whoever has a plan run may do all that it may. @throws `forbidden`: its token allowed more when it made the plan. */
+function requireRights({ scope }: Pick<Content, "scope">, grant: Grant): void {
+  const missing = (scope ?? (["admin"] as const)).filter((one) => !allows(grant, one));
+  if (missing.length > 0)
+    throw forbidden(beyond(grant, `the plan was made with more: it runs with ${missing.join(", ")}`));
+}
+
+/** What runs from now on, and is waited for where the caller asks or the process ends with its answer. */
+async function goOn(plans: Plans, plan: Plan, wait: boolean, { grant, signal, progress }: Caller) {
+  plans.runner.run(plan.seq);
+  await plans.runner.wake();
+  if (wait || !plans.goesOn()) {
+    for (;;) {
+      const now = plans.ledger.plan(plan.seq);
+      progress?.(progressOf(summaryOf(plans, now)));
+      if (now.ended !== null || now.state === "paused") break;
+      // The process that ran it may have died.
+      plans.runner.run(plan.seq);
+      await Promise.race([plans.runner.over(plan.seq), sleep(POLL_MS, signal)]);
+      if (!plans.runner.has(plan.seq)) await sleep(SHORT_MS, signal);
+    }
+  }
+  return viewOf(plans, plan.seq, grant);
+}
+
+/** How far a plan is, as its summary says. */
+export function progressOf(item: v.InferInput<typeof PLAN_SUMMARY>): Progress {
+  const { planned = 0, waiting = 0, sent = 0, running = 0 } = item.counts;
+  const what = `hosts have ended (wave ${item.wave} of ${item.waves.length})`;
+  return { what, done: item.total - planned - waiting - sent - running, total: item.total, item };
+}
+
+export const applyPlan = operation({
+  name: "plan.apply",
+  summary: "Run a plan: exactly what its digest stands for",
+  scope: "operate",
+  changes: "announces",
+  command: "AC_plan_apply",
+  answeredBy: "server or here",
+  http: { method: "POST", path: "/plans/{id}/apply" },
+  example: { ...EXAMPLE, digest: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
+  input: v.strictObject({
+    id: ID,
+    digest: field(
+      v.pipe(v.string(), v.nonEmpty(), v.maxLength(200)),
+      "The digest of the plan, as it was shown",
+    ),
+    wait: WAIT,
+  }),
+  output: PLAN_VIEW,
+  async run(service: RunUses, { id, digest, wait }, caller) {
+    const { grant } = caller;
+    const { plans, plan } = await permitted(service, id, caller);
+    const sent = digest.trim().toLowerCase();
+    await caller.announce(`plan.apply id=${plan.id} digest=${printable(sent, 80)} hosts=${plan.hosts}`);
+    return goOn(plans, plans.apply(plan, sent, grant.name), wait, caller);
+  },
+});
+
+export const resumePlan = operation({
+  ...CHANGE,
+  name: "plan.resume",
+  summary: "Go on with a plan that is paused; the failures so far do not count any more",
+  command: "AC_plan_resume",
+  http: { method: "POST", path: "/plans/{id}/resume" },
+  input: v.strictObject({ ...ONE_PLAN, wait: WAIT }),
+  output: PLAN_VIEW,
+  async run(service: RunUses, { id, wait }, caller) {
+    const { plans, plan } = await permitted(service, id, caller);
+    return goOn(plans, await plans.resume(plan, caller.grant), wait, caller);
+  },
+});
+
+export const retryPlan = operation({
+  ...CHANGE,
+  name: "plan.retry",
+  summary: "Run a plan again on the hosts where it ended in one of these states",
+  command: "AC_plan_retry",
+  http: { method: "POST", path: "/plans/{id}/retry" },
+  input: v.strictObject({
+    ...ONE_PLAN,
+    state: field(
+      v.optional(v.array(v.picklist(RETRIABLE))),
+      `The states to repeat (default: ${RETRIED.join(", ")}, but not where it had begun before it was cancelled); at hosts that are \`timeout\` or \`unknown\` it may have run, or was cut off in the middle`,
+    ),
+    wait: WAIT,
+  }),
+  output: PLAN_VIEW,
+  async run(service: RunUses, { id, state, wait }, caller) {
+    const { plans, plan } = await permitted(service, id, caller);
+    return goOn(plans, await plans.retry(plan, state, caller.grant), wait, caller);
+  },
+});
+
+/** The names of these operations. */
+export const RUNNING: readonly string[] = [applyPlan.name, resumePlan.name, retryPlan.name];

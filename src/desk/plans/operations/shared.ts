@@ -1,0 +1,40 @@
+/**
+ * What the operations of plans share.
+ */
+import * as v from "valibot";
+import { field } from "../../../core/fields";
+import type { Grant } from "../../../core/rights";
+import type { Plans } from "../plans";
+import { PLAN_SUMMARY } from "../view";
+
+/** What an operation of plans uses of the service. */
+export interface Uses {
+  plans(): Promise<Plans>;
+}
+
+/** What says whether a caller may use the commands of a plan. */
+export interface Permits {
+  /** @throws a `forbidden` failure when the caller may not use all of them. */
+  permit(commands: readonly string[], grant: Grant, who?: string): void;
+  /** The same for what other hosts run by those commands: the list as it was written. */
+  permitElsewhere(actions: unknown, grant: Grant): void;
+}
+
+/** How a plan is named: its id, or how that begins. */
+export const ID = field(
+  v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)),
+  "The plan: its id, or how the id begins",
+);
+/** The input of an operation on one plan. */
+export const ONE_PLAN = { id: ID };
+/** The plan of examples. */
+export const EXAMPLE = { id: "7d3f0c52" };
+
+/** What the operations share that change a plan. */
+export const CHANGE = {
+  scope: "operate",
+  changes: true,
+  answeredBy: "server or here",
+  example: EXAMPLE,
+  output: PLAN_SUMMARY,
+} as const;

@@ -1,0 +1,61 @@
+/**
+ * What the parts of the runner of plans share.
+ */
+import type { Publish } from "../../core/events";
+import { type Backoff, doubled, jitter } from "../../lib/backoff";
+import type { Log } from "../../lib/log";
+import type { CancelJob, DeliverJob, Target } from "../../wire/job/job";
+import type { HostQueues } from "./host-queue";
+import type { Ledger } from "./ledger/ledger";
+import type { Entry, Run } from "./run";
+import type { Slots } from "./slots";
+import type { Writer } from "./writer";
+
+/** How a named token has ended; null while it is in force. @param since one of that name that was made later is another. */
+export type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
+
+export interface RunnerUses {
+  readonly ledger: Ledger;
+  /** The folder of the locks. */
+  readonly locks: string;
+  readonly log: Log;
+  readonly publish: Publish;
+  readonly deliver: DeliverJob;
+  readonly cancelJob?: CancelJob;
+  /** The host as the address book has it now; undefined where it has none. */
+  hostOf(label: string): (Target & { readonly identity: string }) | undefined;
+  /** Whether the host is known to be unreachable. */
+  isOffline?(label: string): boolean;
+  /** Whether nobody can know yet, since this process has just started: it is waited for. */
+  isExpected?(label: string): boolean;
+  endings(): Promise<HowEnded>;
+  /** How many waiting jobs begin in a minute (default 6,000). */
+  readonly startsPerMinute?: number;
+}
+
+/** What one part does that others see. */
+export interface Shared {
+  readonly uses: RunnerUses;
+  /** The plans that this process runs, by their number. */
+  readonly runs: ReadonlyMap<number, Run>;
+  readonly queues: HostQueues<Entry>;
+  readonly slots: Slots;
+  readonly writer: Writer;
+  /** Is aborted when the runner stops. */
+  readonly stopping: AbortSignal;
+  /** Has what may begin now begin, soon. */
+  pump(): void;
+  /** Logs what a plan waits for: once, until it is another thing. It is tried again with each look. */
+  complain(run: Run | undefined, error: unknown): void;
+}
+
+/** How often waiting hosts, waves and decisions of other processes are looked at, in milliseconds. */
+export const LOOK_MS = 1_000;
+
+/** After what time a host that was not there is tried again, and one whose answer was lost is asked. */
+export const TRY: Backoff = { firstMs: 15_000, longestMs: 600_000 };
+export const ASK: Backoff = { firstMs: 2_000, longestMs: 60_000 };
+
+/** A random time from now on, by `performance.now()`, which grows with the number of tries. */
+export const laterThan = (limits: Backoff, tries: number): number =>
+  performance.now() + jitter(doubled(limits, tries), [0.5, 1]);

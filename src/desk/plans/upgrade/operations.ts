@@ -1,0 +1,179 @@
+/**
+ * Upgrading many hosts: a plan that sends each of them the program of its target.
+ */
+import * as v from "valibot";
+import { between, field, flag, seconds } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { requireOwnToken } from "../../../core/rights";
+import { conflict } from "../../../lib/errors";
+import { printable } from "../../../lib/sanitize";
+import { writeContent } from "../../../wire/job/content";
+import type { Released } from "../../../wire/release/released";
+import { INSTALL } from "../../../wire/release/upgrade-messages";
+import type { AddressBook } from "../../fleet/address-book";
+import type { Host } from "../../fleet/host";
+import { A_SHARE, LIMITS, specOf } from "../operations/make";
+import { identityOf, type Plans } from "../plans";
+
+/** A signed binary of a release. */
+interface Offered extends Pick<Released, "version" | "target"> {
+  /** Verifies it, and keeps nothing. */
+  verify(): Promise<void>;
+  /** Keeps a copy that is verified, for the hosts of a plan. */
+  keep(): Promise<Released>;
+}
+
+/** The binaries that this desk sends to hosts. */
+interface Releases {
+  /** What `paths` mean, of one version, and the id of the key that has signed it. @param publicKey in place of the key of this svc. */
+  offered(
+    paths: readonly string[],
+    publicKey: string | undefined,
+  ): Promise<{ readonly keyId: string; readonly files: readonly Offered[] }>;
+  /** Removes what is not needed, but for the newest. */
+  removeOthers(isNeeded: (sha256: string) => boolean): void;
+}
+
+interface Uses {
+  addressBook(): Promise<Pick<AddressBook, "select" | "reach">>;
+  plans(): Promise<Plans>;
+  releases(): Promise<Releases>;
+}
+
+/** The time limit of the job on a host, which only begins the upgrade, in seconds. */
+const BEGIN_S = 60;
+
+const UPGRADED_HOST = v.object({
+  label: v.string(),
+  /** What it has; null where it did not answer. */
+  version: v.nullable(v.string()),
+  target: v.nullable(v.string()),
+});
+
+export const upgradeHosts = operation({
+  name: "admin.upgrade",
+  summary: "Make a plan that upgrades hosts to a release; nothing is sent before it is applied",
+  scope: "admin",
+  changes: "announces",
+  leftOut: {
+    http: "it reads files that its user names, on the machine of its user",
+    script: "it reads files that its user names, on the machine of its user",
+  },
+  input: v.strictObject({
+    files: field(
+      v.pipe(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))), v.minLength(1), v.maxLength(16)),
+      "Binaries of a release, one for each target, with their signatures FILE.minisig beside them; or the folder of the release",
+    ),
+    on: LIMITS.on,
+    waves: LIMITS.waves,
+    pause_s: LIMITS.pause_s,
+    max_failures: field(
+      v.optional(A_SHARE, 0),
+      "Pause the plan after more failures than this: a number, or a share such as 1%",
+    ),
+    queue: LIMITS.queue,
+    expires_s: LIMITS.expires_s,
+    max_parallel: LIMITS.max_parallel,
+    delivery_timeout_s: field(
+      v.optional(seconds(between(0.01, 3_600)), 10),
+      "Time limit for a host to answer, in seconds",
+    ),
+    skip: flag("Leave out hosts that cannot be upgraded, in place of making no plan"),
+    public_key: field(
+      v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
+      "The public key of minisign that signs releases, or its file (default: the one in this svc)",
+    ),
+    dry_run: flag("Ask the hosts and verify the files; make no plan"),
+  }),
+  output: v.object({
+    /** The plan, and its digest, by which it is applied; null for a dry run, and where there is nothing to do. */
+    id: v.nullable(v.string()),
+    digest: v.nullable(v.string()),
+    version: v.string(),
+    /** Those of the plan, in the order in which they begin. */
+    hosts: v.array(UPGRADED_HOST),
+    /** How many of them have begun with each wave. */
+    waves: v.array(v.number()),
+    left_out: v.array(v.object({ ...UPGRADED_HOST.entries, why: v.string() })),
+  }),
+  async run(service: Uses, { files, public_key, skip, dry_run, ...limits }, caller) {
+    const { grant, signal } = caller;
+    requireOwnToken(grant, "a plan");
+    const releases = await service.releases();
+    const { keyId, files: offered } = await releases.offered(files, public_key);
+    const [{ version = "" } = {}] = offered;
+    const book = await service.addressBook();
+    const { surveyed } = await import("./survey");
+    const asked = await surveyed(
+      book.select(limits.on),
+      (host: Host) => ({ server: book.reach(host) }),
+      offered,
+      { timeoutMs: limits.delivery_timeout_s * 1_000, signal, client: grant.name },
+    );
+    const isIn = ({ state }: (typeof asked)[number]) =>
+      state === "upgrade" || (state === "offline" && limits.queue);
+    const unfit = asked.filter((one) => !isIn(one) && one.state !== "current");
+    if (unfit.length > 0 && !skip) throw conflict(refusalOf(unfit), { hosts: unfit.map(shown) });
+    const planned = asked.filter(isIn);
+    const spec = specOf(limits, [INSTALL], planned.length, BEGIN_S);
+    const answer = {
+      version,
+      hosts: planned.map(shown),
+      waves: [...spec.waves],
+      left_out: asked.filter((one) => !isIn(one)).map((one) => ({ ...shown(one), why: one.why ?? "" })),
+    };
+    // A host that is off may have any target.
+    const targets = planned.some(({ target }) => target === null)
+      ? null
+      : planned.map(({ target }) => target);
+    const needed = offered.filter(({ target }) => targets === null || targets.includes(target));
+    if (dry_run || planned.length === 0) {
+      for (const one of needed) await one.verify();
+      return { id: null, digest: null, ...answer };
+    }
+    const what = needed.map(({ target }) => target).join(",");
+    await caller.announce(
+      `admin.upgrade version=${version} targets=${what} on=${JSON.stringify(limits.on)} hosts=${planned.length} by the key ${keyId}`,
+    );
+    const plans = await service.plans();
+    const released: Released[] = [];
+    for (const one of needed) released.push(await one.keep());
+    const content = writeContent({
+      ...{ actions: [[INSTALL, { files: released }]], commands: [INSTALL] },
+      ...{ stop_on_error: true, timeout_s: BEGIN_S, scope: null },
+    });
+    const those = planned.map(({ host }) => ({ label: host.label, identity: identityOf(host) }));
+    const { id, digest } = plans.create(content.content, content.digest, spec, those, grant.name);
+    const contents = openContents(plans);
+    releases.removeOthers((sha256) => contents.some((content) => content.includes(sha256)));
+    return { id, digest, ...answer };
+  },
+});
+
+const shown = ({
+  host,
+  version,
+  target,
+}: {
+  readonly host: Host;
+  readonly version: string | null;
+  readonly target: string | null;
+}) => ({ label: host.label, version, target });
+
+/** What the plans do that upgrade hosts and are not over. */
+const openContents = ({ ledger }: Plans) =>
+  ledger
+    .plans()
+    .flatMap(({ seq, ended }) => (ended === null ? [ledger.content(seq)] : []))
+    .filter((content) => content.includes(INSTALL));
+
+/** The most hosts that a message names. */
+const MAX_NAMED = 10;
+
+function refusalOf(unfit: ReadonlyArray<{ readonly host: Host; readonly why: string | null }>): string {
+  const named = unfit.slice(0, MAX_NAMED).map(({ host, why }) => `${printable(host.label, 130)}: ${why}`);
+  const more = unfit.length > MAX_NAMED ? `; and ${unfit.length - MAX_NAMED} more` : "";
+  return `no plan was made: ${named.join("; ")}${more} (--skip leaves such hosts out, --queue waits for those that are off)`;
+}
+
+export const operations = [upgradeHosts];

@@ -1,0 +1,43 @@
+/**
+ * Places for hosts that get their file: some at a time, in the order in which they come.
+ */
+import { createSlots, type GiveBack, Requester } from "../../../lib/slots";
+
+/** One of the places for one host, which has it for some time or not at all. */
+export interface Place {
+  /** How long the host has had it without a break, and in all, in milliseconds. */
+  heldMs(): number;
+  totalMs(): number;
+  /** Waits for it. @returns false where the host has it already, so that no time has passed. */
+  take(): Promise<boolean>;
+  /** Gives it to the next one; nothing where the host does not have it. */
+  leave(): void;
+}
+
+/** @param most how many hosts have one at a time. @returns a function that makes the place of one host. */
+export function createPlaces(most: number): () => Place {
+  const slots = createSlots({ most, what: "hosts" });
+  const desk = new Requester(null);
+  return () => {
+    let since: number | undefined;
+    let giveBack: GiveBack = () => {};
+    let beforeMs = 0;
+    const heldMs = () => (since === undefined ? 0 : performance.now() - since);
+    return {
+      heldMs,
+      totalMs: () => beforeMs + heldMs(),
+      async take() {
+        if (since !== undefined) return false;
+        giveBack = await slots.take(desk);
+        since = performance.now();
+        return true;
+      },
+      leave() {
+        if (since === undefined) return;
+        beforeMs += heldMs();
+        since = undefined;
+        giveBack();
+      },
+    };
+  };
+}

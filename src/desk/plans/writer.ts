@@ -1,0 +1,75 @@
+/**
+ * Writing to the ledger: the steps of some milliseconds are one commit, so that a plan with thousands of hosts waits for the disk
+ * some dozens of times.
+ */
+import { messageOf } from "../../lib/errors";
+import type { Log } from "../../lib/log";
+import type { Ledger } from "./ledger/ledger";
+import type { Step } from "./ledger/records";
+
+/** The pause between two commits, and after one that failed, in milliseconds. */
+const COMMIT_MS = 20;
+const AGAIN_MS = 1_000;
+
+interface Pending {
+  readonly step: Step;
+  resolve(made: boolean): void;
+}
+
+export type Writer = ReturnType<typeof createWriter>;
+
+/** @param written is called after each commit, once those who wait for a step have gone on. */
+export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: () => void) {
+  let pending: Pending[] = [];
+  let timer: Timer | NodeJS.Immediate | undefined;
+  let last = Number.NEGATIVE_INFINITY;
+  let isFailing = false;
+  let isClosed = false;
+
+  const flush = (): void => {
+    timer = undefined;
+    if (pending.length === 0 || isClosed) return;
+    const batch = pending;
+    pending = [];
+    let made: boolean[];
+    try {
+      made = ledger.commit(
+        batch.map(({ step }) => step),
+        Date.now(),
+      );
+    } catch (error) {
+      if (!isFailing) log.error(`plans.db cannot be written, and is tried again: ${messageOf(error)}`);
+      isFailing = true;
+      pending = [...batch, ...pending];
+      timer = setTimeout(flush, AGAIN_MS);
+      return;
+    }
+    isFailing = false;
+    last = performance.now();
+    for (const [at, one] of batch.entries()) one.resolve(made[at] ?? false);
+    setImmediate(written);
+  };
+
+  return {
+    /** Resolves when the step is on disk: with false where the host is not in a state for it. */
+    write(step: Step): Promise<boolean> {
+      if (isClosed) return Promise.resolve(false);
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      pending.push({ step, resolve });
+      const wait = COMMIT_MS - (performance.now() - last);
+      timer ??= wait <= 0 ? setImmediate(flush) : setTimeout(flush, wait);
+      return promise;
+    },
+    /** Writes what waits at once; nothing is written afterwards, and whoever waits for a step gets false. */
+    close(): void {
+      flush();
+      isClosed = true;
+      clearTimeout(timer as Timer);
+      for (const { resolve } of pending) resolve(false);
+      pending = [];
+    },
+    get isClosed() {
+      return isClosed;
+    },
+  };
+}

@@ -1,0 +1,55 @@
+/**
+ * Accepting the log of a host as it is now.
+ */
+import type { Store } from "../../wire/witness/store";
+import type { Witness } from "../../wire/witness/witness";
+import { createAnswering } from "./answering";
+import type { LogKey } from "./look";
+import type { Accepted } from "./restore";
+import type { Record } from "./states";
+import type { Watch } from "./watch";
+
+interface AcceptanceParts<E> {
+  readonly store: Store;
+  readonly witness: Pick<Witness, "headOf">;
+  keep(watch: Watch<E>, record: Record): void;
+}
+
+/** What accepts the log of a host, in one commit: there is no moment in which it could be another one. */
+export function createAcceptance<E>({ store, witness, keep }: AcceptanceParts<E>) {
+  return (watch: Watch<E>, key: LogKey, { checkpoint, restored }: Accepted, reason: string): Record => {
+    // Later than each before, also where this desk has lost count with its witness.db. Peers remember.
+    const known = Math.max(watch.record.epoch, store.log(key.origin)?.epoch ?? 0);
+    const epoch = Math.max(known + 1, Date.now());
+    const record: Record = {
+      ...watch.record,
+      ...key,
+      former: formerOrigins(watch.record, key.origin),
+      epoch,
+      state: "restored",
+      since: restored,
+      restored,
+      reason,
+      size: checkpoint.size,
+      peers: [],
+      claims: [],
+    };
+    store.commit(() => {
+      const head = witness.headOf(checkpoint, store.head(key.origin)?.cosigned ?? 0);
+      store.register({ ...key, epoch });
+      store.advance(key.origin, undefined, head);
+      store.setRecord(watch.hostId, record);
+    });
+    watch.handed = undefined;
+    watch.answering = createAnswering();
+    keep(watch, record);
+    watch.due = 0;
+    return record;
+  };
+}
+
+/** The most former names that are remembered of a log. */
+const MAX_FORMER = 16;
+
+const formerOrigins = ({ origin, former }: Record, next: string): string[] =>
+  [...former, origin].filter((one) => one !== null && one !== next).slice(-MAX_FORMER) as string[];

@@ -1,0 +1,223 @@
+/**
+ * The collector of a desk: it looks at the audit log of each host that has joined, every 12 s, spread evenly; has good
+ * checkpoints cosigned by the desk's own witness and by peers; and hands the cosignatures back to the host.
+ *
+ * The promise: a host that does not answer delays no other.
+ */
+import type { RemoteServer } from "../../client/carrier";
+import type { Publish } from "../../core/events";
+import { descriptorLimit, outgoingOf } from "../../lib/descriptors";
+import { messageOf, notFound } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
+import type { SigningKey } from "../../lib/signing-key";
+import type { Store } from "../../wire/witness/store";
+import type { Witness } from "../../wire/witness/witness";
+import { createAnswering } from "./answering";
+import { createFormer } from "./former";
+import { PACE_MS } from "./hand-back";
+import type { Member } from "./peer-opinion";
+import { createPeers } from "./peers";
+import type { Restore } from "./restore";
+import { newRecord, type Record } from "./states";
+import { createWatcher, EVERY_MS, type Watch } from "./watch";
+
+/** How often the address book is read and what was found is stored, in milliseconds. */
+const UPKEEP_MS = 1_000;
+
+const NOT_STORED = "what this desk finds about audit logs is not stored: ";
+
+/** How long nothing is to be done, in milliseconds. A host at which something is done is due when that has ended. */
+export function pauseFor(watches: Iterable<Pick<Watch<object>, "busy" | "due">>, now: number): number {
+  let due = now + UPKEEP_MS;
+  for (const watch of watches) if (!watch.busy) due = Math.min(due, watch.due);
+  return Math.max(50, due - now);
+}
+
+/** An entry of the address book. */
+export interface Entry {
+  readonly label: string;
+  readonly member?: Member["member"] | undefined;
+}
+
+export interface CollectorOptions<E extends Entry> {
+  readonly store: Store;
+  readonly witness: Witness;
+  readonly book: { hosts(): readonly E[]; reach(entry: E): RemoteServer };
+  readonly deskKey: SigningKey;
+  readonly verifyRow: Restore["verifyRow"];
+  readonly log: { warn(text: string): void };
+  readonly publish: Publish;
+  /** At how many hosts at a time peers are asked (default: half the connections that this process may have). */
+  readonly mostCollecting?: number;
+}
+
+export type Collector = ReturnType<typeof createCollector>;
+
+export function createCollector<E extends Entry>({
+  store,
+  witness,
+  book,
+  deskKey,
+  verifyRow,
+  log,
+  publish,
+  mostCollecting = Math.ceil(outgoingOf(descriptorLimit()) / 2),
+}: CollectorOptions<E>) {
+  const watches = new Map<string, Watch<E>>();
+  const former = createFormer(store);
+  const ending = new AbortController();
+  const reach = (entry: E) => book.reach(entry);
+  const peers = createPeers<E & Member>(reach, deskKey);
+  const watcher = createWatcher<E>({
+    store,
+    witness,
+    deskKey,
+    verifyRow,
+    log,
+    publish,
+    peers,
+    reach,
+    watches,
+    former,
+    ending: ending.signal,
+    mostCollecting,
+  });
+  const followBook = () => follow(book, watches, { former, peers, keep: watcher.keep });
+  const storeRecords = () => storeChanged(store, watches);
+  let timer: Timer | undefined;
+  let kept = 0;
+  let isFailing = false;
+
+  const tick = () => {
+    const now = performance.now();
+    try {
+      if (now - kept >= UPKEEP_MS) {
+        kept = now;
+        followBook();
+        storeRecords();
+        isFailing = false;
+      }
+    } catch (error) {
+      if (!isFailing) log.warn(NOT_STORED + messageOf(error));
+      isFailing = true;
+    }
+    for (const watch of watches.values()) {
+      if (watch.busy || watch.due > now) continue;
+      watcher.run(watch).catch((error) => log.warn(`an audit log was not looked at: ${messageOf(error)}`));
+    }
+    timer = setTimeout(tick, pauseFor(watches.values(), now));
+    timer.unref();
+  };
+
+  const watchOf = (label: string) => {
+    const found = [...watches.values()].find(({ entry }) => entry.label === label);
+    if (!found) throw notFound(`no host that has joined is labelled ${label}`);
+    return found;
+  };
+
+  return {
+    /** Begins to look at the logs, if it has not begun. */
+    start(): void {
+      if (!timer && !ending.signal.aborted) tick();
+    },
+    /** What it knows of each host, by its id; also of those that have left with a broken log. */
+    records: (): ReadonlyMap<string, Record> =>
+      new Map([
+        ...former.broken(),
+        ...Array.from(watches.values(), ({ hostId, record }) => [hostId, record] as const),
+      ]),
+    /** Forgets the broken log of a host that has left. @throws `not_found` where there is none of that label. */
+    forget(label: string): void {
+      followBook();
+      if (former.forget(label) === 0)
+        throw notFound(`no host has left with a broken log that was labelled ${printable(label, 130)}`);
+    },
+    /** Looks at the log of a host now. Resolves when that is over. */
+    async lookNow(label: string): Promise<Record> {
+      followBook();
+      const watch = watchOf(label);
+      if (!watch.busy) await watcher.run(watch);
+      return watch.record;
+    },
+    /**
+     * Accepts the log of a host as it is now, on record on that host.
+     *
+     * @throws `conflict` when it is being restored, or the host does not prove that this is on record; a {@link RemoteError} when it
+     *   does not answer.
+     */
+    async restore(label: string, reason: string, signal: AbortSignal): Promise<Record> {
+      followBook();
+      const watch = watchOf(label);
+      const record = await watcher.restore(watch, reason, signal);
+      storeRecords();
+      return record;
+    },
+    stop(): void {
+      clearTimeout(timer);
+      ending.abort();
+      try {
+        storeRecords();
+      } catch (error) {
+        log.warn(NOT_STORED + messageOf(error));
+      }
+    },
+  };
+}
+
+const isMember = <E extends Entry>(entry: E): entry is E & Member => entry.member !== undefined;
+
+interface FollowUses<E> {
+  readonly former: ReturnType<typeof createFormer>;
+  readonly peers: { forget(hostId: string): void };
+  keep(watch: Watch<E>, record: Record): void;
+}
+
+/** Follows the address book: hosts join and leave. */
+function follow<E extends Entry>(
+  book: CollectorOptions<E>["book"],
+  watches: Map<string, Watch<E>>,
+  { former, peers, keep }: FollowUses<E>,
+): void {
+  const members = new Map(
+    book.hosts().flatMap((entry) => (isMember(entry) ? [[entry.member.host_id, entry] as const] : [])),
+  );
+  for (const [id, entry] of members) {
+    const watch = watches.get(id);
+    if (!watch) {
+      watches.set(id, begin(entry, former.take(id), watches.size));
+      continue;
+    }
+    watch.entry = entry;
+    if (entry.label !== watch.record.label) keep(watch, { ...watch.record, label: entry.label });
+  }
+  const leaving = [...watches.values()].filter(({ hostId }) => !members.has(hostId));
+  for (const { hostId } of leaving) {
+    watches.delete(hostId);
+    peers.forget(hostId);
+  }
+  former.leave(leaving);
+}
+
+/** @param known its record from before. @param count how many hosts are watched. */
+function begin<E>(entry: E & Member, known: Record | undefined, count: number): Watch<E> {
+  return {
+    hostId: entry.member.host_id,
+    entry,
+    busy: undefined,
+    answering: createAnswering(),
+    handed: undefined,
+    record: { ...(known ?? newRecord()), label: entry.label, left: null },
+    isStored: known?.left === null && known.label === entry.label,
+    due: performance.now() + Math.random() * Math.min(EVERY_MS, 1_000 + PACE_MS * count),
+  };
+}
+
+/** Stores the records that are not stored yet, in one commit. @throws where the store cannot be written. */
+function storeChanged(store: Store, watches: ReadonlyMap<string, Watch<unknown>>): void {
+  const changed = [...watches.values()].filter(({ isStored }) => !isStored);
+  if (changed.length === 0) return;
+  store.commit(() => {
+    for (const { hostId, record } of changed) store.setRecord(hostId, record);
+  });
+  for (const watch of changed) watch.isStored = true;
+}

@@ -1,0 +1,70 @@
+/**
+ * What a desk finds out about the logs of its hosts: it goes into their records, and what changes is published.
+ */
+import type { Publish } from "../../core/events";
+import { witnessChanged } from "../../wire/witness/events";
+import { evidenceText } from "../../wire/witness/evidence";
+import type { Store } from "../../wire/witness/store";
+import type { Found } from "./look";
+import type { Others } from "./reasons";
+import { afterLook, BROKEN, LATE_MS, type Record } from "./states";
+import type { Watch } from "./watch";
+
+export interface FindingParts<E> {
+  readonly store: Pick<Store, "addEvidence">;
+  readonly log: { warn(text: string): void };
+  readonly publish: Publish;
+  /** All hosts that are watched, by their ids. */
+  readonly watches: ReadonlyMap<string, Watch<E>>;
+  /** Keeps the record of a host that has left. */
+  readonly former: { leave(leaving: ReadonlyArray<Watch<E>>): void };
+}
+
+export interface Findings<E> {
+  /** Replaces the record of a host. */
+  keep(watch: Watch<E>, record: Record): void;
+  /** Takes note of what a look has found. @throws where evidence cannot be stored. */
+  note(watch: Watch<E>, found: Found): void;
+  /** Whether other hosts answer, where this one has been late for a while: else the fault may be here. */
+  othersOf(watch: Watch<E>): Others;
+}
+
+export function createFindings<E>({ store, log, publish, watches, former }: FindingParts<E>): Findings<E> {
+  /** When a good checkpoint of any host came last, on the monotonic clock. */
+  let lastGood = Number.NEGATIVE_INFINITY;
+
+  const keep = (watch: Watch<E>, record: Record) => {
+    const before = watch.record.state;
+    watch.isStored &&= record === watch.record;
+    watch.record = record;
+    const { state, size, reason } = record;
+    if (state === before) return;
+    const { entry, hostId } = watch;
+    // It may have left meanwhile.
+    if (!watches.has(hostId)) former.leave([watch]);
+    publish(witnessChanged, { label: entry.label, host_id: hostId, state, former: before, size, reason });
+    if (BROKEN.includes(state)) log.warn(`the audit log of ${entry.label}: ${state}: ${reason}`);
+  };
+  const note = (watch: Watch<E>, found: Found) => {
+    const { answering } = watch;
+    if (found.kind === "good") {
+      answering.heard(found.size);
+      lastGood = performance.now();
+    } else answering.missed();
+    const { origin } = watch.record;
+    try {
+      // Whoever hears of the state may ask for it.
+      if (found.evidence && origin !== null)
+        store.addEvidence(origin, Math.floor(Date.now() / 1_000), evidenceText(found.evidence));
+    } finally {
+      keep(watch, afterLook(watch.record, found, answering.spans()));
+    }
+  };
+
+  const othersOf = ({ answering }: Watch<E>): Others => {
+    if (watches.size < 2 || answering.spans().unheard < LATE_MS) return "unknown";
+    return performance.now() - lastGood < LATE_MS ? "answer" : "silent";
+  };
+
+  return { keep, note, othersOf };
+}

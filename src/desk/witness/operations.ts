@@ -1,0 +1,202 @@
+/**
+ * What a desk knows of the audit logs of its hosts, and what a person decides about one that is broken.
+ */
+import * as v from "valibot";
+import { field, fileContent, NO_INPUT } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { conflict, notFound } from "../../lib/errors";
+import { checkEvidence, parseEvidence } from "../../wire/witness/evidence";
+import { STATES } from "../../wire/witness/log-state";
+import type { Store } from "../../wire/witness/store";
+import type { OpenWitness } from "../../wire/witness/witness";
+import type { Collector } from "./collector";
+import { newRecord, RECORD, type Record, recordsIn, STANDINGS, type WatchedLog } from "./states";
+
+/** A host of the address book. */
+interface Entry {
+  readonly label: string;
+  readonly member?: { readonly host_id: string } | undefined;
+}
+
+interface Uses {
+  /** Null where this process has witnessed no log. */
+  existingWitness(): Promise<Pick<OpenWitness, "store"> | null>;
+  addressBook(): Promise<{ hosts(): readonly Entry[] }>;
+  /** Null where this process looks at no logs. */
+  watchedLogs(): Promise<Pick<Collector, "restore" | "forget"> | null>;
+  /** What this process, or the server before, has found about each host, by its id. */
+  foundLogs(): Promise<ReadonlyMap<string, WatchedLog>>;
+}
+
+const WATCHED = v.object({
+  label: v.string(),
+  host_id: v.string(),
+  ...v.omit(RECORD, ["label", "left", "vkey", "former", "epoch", "peers"]).entries,
+  /** What the state asks for: nothing, finding out who did it, seeing whether the host runs, or why it was never reached. */
+  standing: v.picklist(STANDINGS),
+  /** The hosts that have cosigned the checkpoint which was handed back last. */
+  peers: v.array(v.string()),
+  /** How many files of evidence there are. */
+  evidence: v.number(),
+});
+
+/** A host that has left while its log was broken. */
+const LEFT = v.object({
+  ...v.pick(WATCHED, ["label", "host_id", "origin", "state", "since", "reason", "evidence"]).entries,
+  /** When it left. */
+  left: v.string(),
+});
+
+export const listWitnessed = operation({
+  name: "admin.witness",
+  summary: "Show whether the audit logs of hosts that have joined are what they were",
+  scope: "read",
+  command: "AC_admin_witness",
+  answeredBy: "server or here",
+  http: { method: "GET", path: "/admin/witness" },
+  input: NO_INPUT,
+  output: v.object({
+    /** Whether a server looks at them now. */
+    watching: v.boolean(),
+    hosts: v.array(WATCHED),
+    /** Hosts that have left this desk while their logs were not what they had been. */
+    left: v.array(LEFT),
+  }),
+  async run(service: Uses) {
+    const watching = (await service.watchedLogs()) !== null;
+    const records = await service.foundLogs();
+    const store = (await service.existingWitness())?.store;
+    const members = (await service.addressBook())
+      .hosts()
+      .flatMap(({ label, member }) => (member ? [{ label, host_id: member.host_id }] : []));
+    const piecesOf = (record: Record) => evidenceOf(store, record).length;
+    const labels = new Map(members.map(({ label, host_id }) => [host_id, label]));
+    const hosts = members.flatMap(({ label, host_id }) => {
+      // One that has joined just now is looked at soon, where a server runs.
+      const record = records.get(host_id) ?? { ...newRecord(), standing: watching ? "good" : "unseen" };
+      const { vkey, former, epoch, left, peers, ...shown } = record;
+      const known = peers.flatMap((id) => labels.get(id) ?? []);
+      return { ...shown, label, host_id, peers: known, evidence: piecesOf(record) };
+    });
+    const left = [...records].flatMap(([host_id, record]) => {
+      const { label, origin, state, since, reason, left } = record;
+      if (left === null || labels.has(host_id)) return [];
+      return { label, host_id, origin, state, since, reason, left, evidence: piecesOf(record) };
+    });
+    return { watching, hosts, left };
+  },
+});
+
+/** The files about a log, under all names that it has had; the newest last. */
+const evidenceOf = (store: Store | undefined, { origin, former }: Record): string[] =>
+  [...former, ...(origin === null ? [] : [origin])].flatMap((one) => store?.evidence(one) ?? []);
+
+const label = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host");
+
+export const showFork = operation({
+  name: "admin.witness_fork",
+  subcommand: "admin witness-fork",
+  summary: "Print the file that proves that the audit log of a host contradicts itself",
+  scope: "read",
+  http: { method: "GET", path: "/admin/witness/fork" },
+  leftOut: { script: "a person hands the file to others" },
+  input: v.strictObject({
+    label: field(
+      v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)),
+      "Label of the host, its id, or the name of its log",
+    ),
+  }),
+  output: v.object({ file: v.string() }),
+  async run(service: Uses, { label: wanted }) {
+    const store = (await service.existingWitness())?.store;
+    const isWanted = (label: string, id?: string) => label === wanted || id === wanted;
+    const entry = (await service.addressBook())
+      .hosts()
+      .find(({ label, member }) => isWanted(label, member?.host_id));
+    const found = (await service.foundLogs()).get(entry?.member?.host_id ?? "");
+    // Another host may have got its label since.
+    const left = [...recordsIn(store?.records() ?? new Map())].filter(
+      ([id, record]) => record.left !== null && isWanted(record.label, id),
+    );
+    const records = [...left.map(([, record]) => record), ...(found ? [found] : [])];
+    // The newest: those before may be of a break that was accepted since.
+    // A peer knows a log by its name alone.
+    const file = [...(store?.evidence(wanted) ?? []), ...records.flatMap((one) => evidenceOf(store, one))].at(
+      -1,
+    );
+    if (file === undefined) throw notFound("there is no file that proves a fork of the log of this host");
+    return { file };
+  },
+});
+
+export const verifyFork = operation({
+  name: "audit.verify_fork",
+  summary: "Check whether a file proves that an audit log contradicts itself",
+  scope: "any",
+  leftOut: { http: "whoever has the file trusts only a program of their own", script: "a person checks it" },
+  input: v.strictObject({
+    file: field(
+      fileContent(v.pipe(v.string(), v.maxLength(1_048_576))),
+      "What `svc admin witness-fork` prints",
+    ),
+  }),
+  output: v.object({
+    /** Whether it does. */
+    ok: v.boolean(),
+    /** The key of the log: compare it with what `svc audit key` printed on the host. */
+    vkey: v.string(),
+    sizes: v.array(v.number()),
+    roots: v.array(v.string()),
+  }),
+  run(_service: object, { file }) {
+    const evidence = parseEvidence(file);
+    const found = checkEvidence(evidence);
+    const { sizes = [], roots = [] } = found ?? {};
+    return { ok: found !== null, vkey: evidence.vkey, sizes: [...sizes], roots: [...roots] };
+  },
+});
+
+export const restoreLog = operation({
+  name: "admin.witness_restore",
+  subcommand: "admin witness-restore",
+  summary: "Accept the audit log of a host as it is now, on record on that host, after a backup was restored",
+  scope: "admin",
+  changes: true,
+  answeredBy: "server",
+  http: { method: "POST", path: "/admin/witness/restore" },
+  leftOut: { script: "a person decides it" },
+  input: v.strictObject({
+    label,
+    reason: field(v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(500)), "Why the log is another"),
+  }),
+  output: v.object({ label: v.string(), state: v.picklist(STATES), origin: v.nullable(v.string()) }),
+  async run(service: Uses, { label: wanted, reason }, { signal }) {
+    const { state, origin } = await (await watchedHere(service)).restore(wanted, reason, signal);
+    return { label: wanted, state, origin };
+  },
+});
+
+export const forgetLog = operation({
+  name: "admin.witness_forget",
+  subcommand: "admin witness-forget",
+  summary: "Forget the broken audit log of a host that has left; what proves the break is kept",
+  scope: "admin",
+  changes: true,
+  answeredBy: "server",
+  http: { method: "POST", path: "/admin/witness/forget" },
+  leftOut: { script: "a person decides it" },
+  input: v.strictObject({ label }),
+  output: v.object({ forgotten: v.string() }),
+  async run(service: Uses, { label: wanted }) {
+    (await watchedHere(service)).forget(wanted);
+    return { forgotten: wanted };
+  },
+});
+
+async function watchedHere(service: Uses) {
+  const watched = await service.watchedLogs();
+  if (!watched) throw conflict("no server of a desk runs here: `svc serve` looks at the logs");
+  return watched;
+}
+
+export const operations = [listWitnessed, showFork, verifyFork, restoreLog, forgetLog];

@@ -1,0 +1,159 @@
+/**
+ * What a desk finds about the audit log of a host, and what it remembers of it.
+ *
+ * The promise: neither the clocks of other machines nor a change of this machine's clock raise an alarm, as time spans are measured
+ * by the monotonic clock. (Two that outlive this process go by its clock: how long a log counts as restored, and as just joined.) What says that a log was tampered with stays until an operator has restored the log (`restore.ts`).
+ */
+import * as v from "valibot";
+import { STATES, type State } from "../../wire/witness/log-state";
+
+/** The states that say that a log is not what it was. */
+export const BROKEN: readonly State[] = ["shrank", "forked", "key_changed"];
+
+const QUIET: readonly State[] = ["late", "silent"];
+
+/** After how long without a good checkpoint a log is late, and silent, in milliseconds. The desk asks every 12 s, and waits 8 s. */
+export const LATE_MS = 35_000;
+export const SILENT_MS = 65_000;
+
+/** After how long a log that lacks rows of which the desk knows is silent, in milliseconds: a checkpoint comes within 10 s. */
+const OWING_MS = 30_000;
+
+/** How long a log counts as restored, in milliseconds. */
+const RESTORED_MS = 86_400_000;
+
+/** What a desk remembers of the log of one host. */
+export const RECORD = v.object({
+  /** The name of the host in the address book. */
+  label: v.string(),
+  /** When it left this desk, ISO 8601; null while it has joined. */
+  left: v.nullable(v.string()),
+  /** The name and the verifier key of the log, which the host gave when it was first asked. */
+  origin: v.nullable(v.string()),
+  vkey: v.nullable(v.string()),
+  /** The names that it had before restores, oldest first: evidence is kept under these. */
+  former: v.array(v.string()),
+  /** How often an operator has let the log begin anew. */
+  epoch: v.number(),
+  state: v.picklist(STATES),
+  /** Since when it is in that state, and when its last good checkpoint came; ISO 8601. */
+  since: v.string(),
+  seen: v.nullable(v.string()),
+  /** Why it is in that state, for a person; empty in a good state. */
+  reason: v.string(),
+  /** How many leaves this desk has cosigned. */
+  size: v.number(),
+  /** When an operator accepted a break, ISO 8601. */
+  restored: v.nullable(v.string()),
+  /** The ids of the hosts that have cosigned the last checkpoint which was offered to them. */
+  peers: v.array(v.string()),
+  /** What the others said then against the log, and did not prove. */
+  claims: v.array(v.string()),
+});
+
+export type Record = v.InferOutput<typeof RECORD>;
+
+/** The records among `stored`, which may be those of another version. */
+export const recordsIn = (stored: ReadonlyMap<string, unknown>): Map<string, Record> =>
+  new Map(
+    [...stored].flatMap(([id, value]) => {
+      const read = v.safeParse(RECORD, { ...newRecord(), ...Object(value) });
+      return read.success ? [[id, read.output] as const] : [];
+    }),
+  );
+
+/** What a state asks of an operator: to find out who did it; to see whether the host runs; to see why it was never reached. */
+export const STANDINGS = ["good", "broken", "quiet", "unseen"] as const;
+
+/** A record, and where its log stands. */
+export type WatchedLog = Record & { readonly standing: (typeof STANDINGS)[number] };
+
+/** Those of hosts that have joined, or have left with a broken log. */
+export const watchedIn = (records: ReadonlyMap<string, Record>): Map<string, WatchedLog> =>
+  new Map(
+    [...records].flatMap(([id, record]) =>
+      record.left === null || BROKEN.includes(record.state)
+        ? [[id, { ...record, standing: standingOf(record) }] as const]
+        : [],
+    ),
+  );
+
+function standingOf({ state, since }: Record): WatchedLog["standing"] {
+  if (BROKEN.includes(state)) return "broken";
+  if (QUIET.includes(state)) return "quiet";
+  // One that has just joined gets the time for its first checkpoint.
+  return state === "unknown" && Date.now() - Date.parse(since) >= SILENT_MS ? "unseen" : "good";
+}
+
+export const newRecord = (): Record => ({
+  label: "",
+  left: null,
+  origin: null,
+  vkey: null,
+  former: [],
+  epoch: 0,
+  state: "unknown",
+  since: new Date().toISOString(),
+  seen: null,
+  reason: "not asked yet",
+  size: 0,
+  restored: null,
+  peers: [],
+  claims: [],
+});
+
+/** What one look at a log has found. */
+export type Look =
+  | { readonly kind: "good"; readonly size: number }
+  | { readonly kind: "broken"; readonly state: State; readonly reason: string }
+  | { readonly kind: "none"; readonly reason: string };
+
+/** How many times a host may leave a request unanswered which would leave a row in its log. */
+const MAX_UNANSWERED = 1;
+
+/** How a host answers. Spans are those of the monotonic clock, in milliseconds. */
+export interface Answering {
+  /** Since the last good checkpoint, or since this desk began to watch. */
+  readonly unheard: number;
+  /** How long the log has lacked a row that this desk knows of; 0 where it lacks none. */
+  readonly owing: number;
+  /** How many times in a row the host did not answer when cosignatures were handed back. */
+  readonly unanswered: number;
+}
+
+/** `record` after a look: what is broken stays broken. */
+export function afterLook(record: Record, look: Look, { unheard, owing, unanswered }: Answering): Record {
+  const isBroken = BROKEN.includes(record.state);
+  if (look.kind === "broken") {
+    // The first finding is the most precise.
+    return isBroken ? record : become(record, look.state, look.reason);
+  }
+  if (look.kind === "none") {
+    if (isBroken) return record;
+    const reason = look.reason;
+    if (record.seen === null) return become(record, "unknown", reason);
+    if (unheard >= SILENT_MS) return become(record, "silent", reason);
+    return unheard >= LATE_MS ? become(record, "late", reason) : record;
+  }
+  const seen = new Date().toISOString();
+  const heard = { ...record, seen, size: look.size };
+  if (isBroken) return { ...record, seen };
+  // A desk that was restarted meanwhile does not know what the log lacks, but knows its size.
+  const wasStuck = record.state === "silent" && record.reason === STUCK;
+  if (owing >= OWING_MS || (wasStuck && look.size <= record.size)) return become(heard, "silent", STUCK);
+  if (unanswered > MAX_UNANSWERED) return become(heard, "silent", UNANSWERED);
+  const isRestored = record.restored !== null && Date.now() - Date.parse(record.restored) < RESTORED_MS;
+  return become(heard, isRestored ? "restored" : "ok", isRestored ? record.reason : "");
+}
+
+const STUCK = "the host answers, but its log has no row of what this desk has changed there";
+const UNANSWERED = "the host shows its log, but does not answer when cosignatures are handed back";
+
+function become(record: Record, state: State, reason: string): Record {
+  if (record.state === state) return record.reason === reason ? record : { ...record, reason };
+  return { ...record, state, reason, since: new Date().toISOString() };
+}
+
+/** The log of a record, once its host has named it. */
+export const logOf = ({ origin, vkey, epoch }: Record) =>
+  origin === null || vkey === null ? undefined : { origin, vkey, epoch };

@@ -1,0 +1,138 @@
+/**
+ * The log as witnesses see it: its checkpoints, proofs about them, and the cosignatures that come back.
+ */
+import type { Database } from "bun:sqlite";
+import { dirname } from "node:path";
+import type { Publish } from "../../../core/events";
+import { conflict, notFound } from "../../../lib/errors";
+import type { Log } from "../../../lib/log";
+import { configFiles } from "../../../lib/paths";
+import { consistencyProof, inclusionProof, rootOf } from "../../../wire/witness/merkle";
+import { parseNote, parseVerifierKey, toBase64 } from "../../../wire/witness/signed-note";
+import { auditWitnessed } from "../events";
+import type { AuditFile } from "../file";
+import type { AuditRow } from "../row";
+import { createCheckpointer } from "./checkpointer";
+import { addCosignatures, checkpointWith, witnessedIn } from "./checkpoints";
+import { type AuditKey, openAuditKey } from "./key";
+import { proofText } from "./proof";
+import { leafIndex, nodesOf, readTree } from "./tree";
+
+export interface WitnessedLogUses {
+  readonly file: AuditFile;
+  readonly log: Log;
+  readonly publish: Publish;
+  /** Lets all rows join the tree, in another process. */
+  joinAll(): Promise<unknown>;
+}
+
+/** A row, its leaf, and a checkpoint that has it. */
+interface Leaf {
+  readonly id: number;
+  readonly index: number;
+  readonly size: number;
+  readonly note: string;
+}
+
+function proofOf(db: Database, { id, index, size, note }: Leaf): string {
+  const row = db.query<AuditRow, [number]>("SELECT * FROM events WHERE id = ?").get(id) ?? undefined;
+  return proofText({ row, index, hashes: inclusionProof(index, size, nodesOf(db)), note });
+}
+
+export type WitnessedLog = ReturnType<typeof createWitnessedLog>;
+
+export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLogUses) {
+  const keyFile = configFiles(dirname(file.path)).auditKey;
+  let opened: AuditKey | undefined;
+  const key = () => {
+    opened ??= openAuditKey(keyFile);
+    return opened;
+  };
+  const checkpointer = createCheckpointer(
+    { write: (work) => file.write(work), read: (work) => file.read(work), key, joinAll },
+    log,
+  );
+  return {
+    ...checkpointer,
+    /** The key that verifies checkpoints. @throws an `unavailable` failure when it cannot be read or written. */
+    key,
+    /**
+     * The newest checkpoint, and the proof that it goes on from the tree of `old` leaves; null where it does not.
+     *
+     * @throws as `current` does.
+     */
+    async checkpoint(old: number) {
+      const { note, size, made } = await checkpointer.current();
+      const hashes = await file.read((db) => (old > size ? null : consistencyProof(old, size, nodesOf(db))));
+      const proof = hashes?.map(toBase64) ?? null;
+      return { note, size, old, proof, made: new Date(made).toISOString() };
+    },
+    /**
+     * The proof that the row with this id is in the log (`proof.ts`), in the newest checkpoint that is cosigned and has it, else
+     * in the newest.
+     *
+     * @throws `not_found` when no such row ever joined; as `current` does.
+     */
+    async proof(id: number): Promise<string> {
+      // It may be of another program, or newer than the last checkpoint.
+      if ((await file.read((db) => leafIndex(db, id))) === undefined) await checkpointer.sign();
+      const index = await file.read((db) => leafIndex(db, id));
+      if (index === undefined) throw notFound(`id: the log never had a row ${id}`);
+      const found = await file.read((db) => checkpointWith(db, index));
+      const { size, note } = found ?? (await checkpointer.current(index));
+      return file.read((db) => proofOf(db, { id, index, size, note }));
+    },
+    /**
+     * The proof that a row which was just appended is in the log, and that its checkpoint goes on from `old` leaves.
+     *
+     * @throws `conflict` when the log has fewer; as `current` does.
+     */
+    async proofSince(id: number, old: number) {
+      // Other rows may have to join before.
+      if ((await file.read((db) => leafIndex(db, id))) === undefined) await checkpointer.join();
+      const index = await file.read((db) => leafIndex(db, id));
+      if (index === undefined) throw notFound(`id: the log never had a row ${id}`);
+      if (old > index) throw conflict(`the log had ${index} leaves before this row, not ${old}`);
+      const { size, note } = await checkpointer.current(index);
+      return file.read((db) => ({
+        proof: proofOf(db, { id, index, size, note }),
+        consistency: consistencyProof(old, size, nodesOf(db)).map(toBase64),
+      }));
+    },
+    /** The newest row of a type; null where there is none. */
+    newestOf: (type: string) =>
+      file.read((db) =>
+        db
+          .query<Pick<AuditRow, "id" | "ts" | "detail">, [string]>(
+            "SELECT id, ts, detail FROM events WHERE event_type = ? ORDER BY id DESC LIMIT 1",
+          )
+          .get(type),
+      ),
+    /** The id of the first row of a type with this detail; undefined where there is none. */
+    rowWith: (type: string, detail: string) =>
+      file.read(
+        (db) =>
+          db
+            .query<{ id: number }, [string, string]>(
+              "SELECT id FROM events WHERE event_type = ? AND detail = ? ORDER BY id LIMIT 1",
+            )
+            .get(type, detail)?.id,
+      ),
+    /** The root of the first `size` leaves, in base64; undefined where there are fewer. */
+    rootAt: (size: number) =>
+      file.read((db) => (size > readTree(db).size ? undefined : toBase64(rootOf(size, nodesOf(db))))),
+    /** Keeps the cosignatures of `note`. @returns how many are new. @throws as `addCosignatures` does. */
+    async cosigned(note: string, witnesses: readonly string[]): Promise<number> {
+      const added = await file.write((db) =>
+        addCosignatures(
+          db,
+          parseNote(note),
+          witnesses.map((one) => parseVerifierKey(one, "witnesses")),
+        ),
+      );
+      const witnessed = added > 0 ? await file.read(witnessedIn) : null;
+      if (witnessed) publish(auditWitnessed, witnessed);
+      return added;
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * The settings of this host: `host_service.json`, which a bundle carries from one host to a thousand. `diagnose.skip` is the
+ * field `skip` of the object `diagnose`.
+ *
+ * Promises. Fields that svc does not know stay as they are. A broken file is reported, and never overwritten.
+ */
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import * as v from "valibot";
+import { badInput, systemCode, unavailable } from "../../lib/errors";
+import { writeFileAtomic } from "../../lib/files";
+import { withLock } from "../../lib/lock";
+import { printable } from "../../lib/sanitize";
+import { unusable } from "../../lib/trust-files";
+
+/** No list, which `v.record` would take and make an object of. */
+const OBJECT = v.custom<Record<string, unknown>>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+);
+const LIST = v.array(v.string());
+
+export type Settings = ReturnType<typeof createSettings>;
+
+/**
+ * @param paths the file, and the lock of those who change it or import one.
+ * @param choices the settings there are, each a list of some of these values, never all.
+ */
+export function createSettings(
+  { file, lock }: { readonly file: string; readonly lock: string },
+  choices: Readonly<Record<string, readonly string[]>>,
+) {
+  const content = () => contentOf(file);
+  const settings = {
+    /** The values of a setting; those that this version does not know are left out. @throws `unavailable`. */
+    get: (name: string): string[] =>
+      valuesIn(content(), name).filter((value) => choices[name]?.includes(value)),
+    /** All settings. @throws `unavailable` when the file is broken or cannot be read. */
+    list: () => Object.keys(choices).map((name) => ({ name, value: settings.get(name) })),
+    /**
+     * Gives a setting these values; none removes it.
+     *
+     * @throws `bad_input` for a name or a value that there is not, and for all values: each setting says what is left out;
+     *   `unavailable`.
+     */
+    async set(name: string, value: readonly string[]): Promise<void> {
+      const known = Object.hasOwn(choices, name) ? choices[name] : undefined;
+      if (!known) throw badInput(`name: ${expected(Object.keys(choices), name)}`);
+      const stray = value.find((one) => !known.includes(one));
+      if (stray !== undefined) throw badInput(`value: ${expected(known, stray)}`);
+      if (known.every((one) => value.includes(one)))
+        throw badInput(`value: ${name} would leave out everything`);
+      await withLock(lock, () => {
+        const now = content();
+        const [group, field] = partsOf(name);
+        if (now[group] !== undefined && !v.is(OBJECT, now[group]))
+          throw unusable(file, `has no object in ${group}`);
+        const { [field]: _, ...others } = objectIn(now, group);
+        const fields = value.length > 0 ? { ...others, [field]: [...new Set(value)] } : others;
+        writeFileAtomic(file, `${JSON.stringify({ ...now, [group]: fields }, null, 2)}\n`);
+      });
+    },
+  };
+  return settings;
+}
+
+/** What svc would not load of a file of settings with this `content`: other programs may have put anything else there. */
+export const settingsFaults = (content: unknown): string[] =>
+  v.is(v.optional(LIST), fieldIn(content, "diagnose.skip"))
+    ? []
+    : ["diagnose.skip: expected a list of texts"];
+
+const expected = (names: readonly string[], found: string) =>
+  `expected ${names.join(", ")} but found ${printable(JSON.stringify(found), 100)}`;
+
+const partsOf = (name: string): [group: string, field: string] => {
+  const [group = "", field = ""] = name.split(".");
+  return [group, field];
+};
+
+const objectIn = (content: unknown, field: string): Record<string, unknown> => {
+  const found = v.is(OBJECT, content) ? content[field] : undefined;
+  return v.is(OBJECT, found) ? found : {};
+};
+
+function fieldIn(content: unknown, name: string): unknown {
+  const [group, field] = partsOf(name);
+  return objectIn(content, group)[field];
+}
+
+function valuesIn(content: unknown, name: string): string[] {
+  const found = fieldIn(content, name);
+  return v.is(LIST, found) ? found : [];
+}
+
+/** The object in `file`; empty when there is no file. */
+function contentOf(file: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "ENOENT") return {};
+    throw unavailable(`${basename(file)} cannot be read (${code ?? "unknown error"})`);
+  }
+  try {
+    return v.parse(OBJECT, JSON.parse(text));
+  } catch {
+    throw unusable(file, "is not an object as JSON");
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The desktop of this host: screen, pointer, keyboard and windows.
+ *
+ * Promise: none of it runs in this process. A missing display, a library that crashes or hangs fail only the call that
+ * met them (`worker.ts`).
+ */
+import { type Remote, remote } from "../../lib/child";
+import { once } from "../../lib/once";
+import { Requester } from "../../lib/slots";
+import type { DesktopCalls } from "./backend";
+import type { Region } from "./geometry";
+import { createInputLock, type InputLock } from "./input-lock";
+import { PressedKeys } from "./pressed-keys";
+import type { ViewerEvents } from "./screen/calls";
+import type { Word } from "./text/tesseract";
+import { createWorker, type WorkerOptions } from "./worker";
+
+/**
+ * Calls that may take a processor for seconds. Those of tokens have a child process of their own, so that nobody waits for them with
+ * pointer and keyboard.
+ */
+const LONG_LOOKS: ReadonlySet<string> = new Set(["locate", "difference", "page"] satisfies Array<
+  keyof DesktopCalls
+>);
+
+/** How many characters one call types: each may need a keycode mapped to it first. */
+const TYPED_AT_ONCE = 64;
+
+export interface DesktopOptions extends WorkerOptions {
+  /** The lock file that the processes of one `{config_dir}` share. */
+  readonly lockFile: string;
+  /** Where pictures to look for are kept. */
+  readonly imagesFolder: string;
+  /** Where the data of languages that were added is kept. */
+  readonly ocrFolder: string;
+}
+
+/** The child's methods. A call without a requester is made first: it releases a key, or is svc's own. */
+type Calls = Remote<DesktopCalls, [requester?: Requester]>;
+
+/** Every method throws Failure: `unavailable` without a display, `timeout` after the deadline, `bad_input`, … */
+export interface Desktop extends Calls {
+  /** For runs of operations that say `uses: "input"`. */
+  readonly inputLock: InputLock;
+  readonly imagesFolder: string;
+  /** The lines of text in a region (default: all monitors together), each its words. `unavailable` without tesseract. */
+  readLines(region: Region | undefined, language: string, requester: Requester): Promise<Word[][]>;
+  /** Each gets what is reported of viewers of the live screen. */
+  readonly viewerListeners: Set<ViewerEvents>;
+  /** The process id of the child; null while there is none. */
+  readonly childPid: number | null;
+  /** Ends the child, which releases what is down if a run is cut off. */
+  stop(): Promise<void>;
+}
+
+export function createDesktop(options: DesktopOptions): Desktop {
+  const pressed = new PressedKeys();
+  const viewerListeners = new Set<ViewerEvents>();
+  const worker = createWorker(options, () => !pressed.isDown(), viewerListeners);
+  const looker = createWorker({ ...options, isCutOff: true }, () => true, new Set());
+  const call = (method: string, args: readonly unknown[]) => {
+    const isAside =
+      LONG_LOOKS.has(method) && args.some((arg) => arg instanceof Requester && arg.user !== null);
+    return (isAside ? looker : worker).call(method, args);
+  };
+  const calls = remote<Calls>(call);
+  const releaseAll = async () => {
+    await pressed.releaseAll(calls);
+    await worker.lift();
+  };
+  const inputLock = createInputLock(options.lockFile, releaseAll, options.log);
+  const reader = once(async () => (await import("./text/tesseract")).createReader(options.ocrFolder));
+  return remote<Desktop>(call, {
+    ...pressed.track<[requester?: Requester]>(calls),
+    /** In pieces. When it is cancelled between two, the rest is left out. */
+    async type(text, requester) {
+      const characters = [...text.replaceAll(/\r\n?/g, "\n")];
+      for (let at = 0; at < characters.length; at += TYPED_AT_ONCE) {
+        await calls.type(characters.slice(at, at + TYPED_AT_ONCE).join(""), requester);
+      }
+    },
+    async readLines(region, language, requester) {
+      const { read, requireProgram } = await reader();
+      requireProgram();
+      return read(await calls.page(region, requester), language, requester);
+    },
+    inputLock,
+    viewerListeners,
+    imagesFolder: options.imagesFolder,
+    get childPid() {
+      return worker.pid();
+    },
+    async stop() {
+      await Promise.all([worker.stop(inputLock.taken() ? undefined : "keepPressed"), looker.stop()]);
+    },
+  });
+}

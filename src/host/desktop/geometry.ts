@@ -1,0 +1,30 @@
+/**
+ * Places on the desktop. Coordinates are relative to the corner of the main monitor, as the pointer's are.
+ */
+import { badInput } from "../../lib/errors";
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A rectangle; `x2` and `y2` are the first column and row outside it. */
+export interface Region {
+  readonly x1: number;
+  readonly y1: number;
+  readonly x2: number;
+  readonly y2: number;
+}
+
+export const sizeOf = ({ x1, y1, x2, y2 }: Region): Size => ({ width: x2 - x1, height: y2 - y1 });
+
+/** @throws a `bad_input` failure that names the coordinate outside `desktop`. */
+export function assertOn({ x1, y1, x2, y2 }: Region, { x, y }: Point): void {
+  if (x < x1 || x >= x2) throw badInput(`x: expected ${x1} to ${x2 - 1} but found ${x}`);
+  if (y < y1 || y >= y2) throw badInput(`y: expected ${y1} to ${y2 - 1} but found ${y}`);
+}

@@ -1,0 +1,276 @@
+/**
+ * The operations of screen, pointer and keyboard.
+ */
+import * as v from "valibot";
+import { requesterOf } from "../../../core/caller";
+import { between, field, flag, judged, NO_INPUT, path, seconds, whole } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import type { Requester } from "../../../lib/slots";
+import type { Stroke } from "../backend";
+import type { Desktop } from "../desktop";
+import { drag } from "../drag";
+import { isKey, isTypable, KEY_NAMES, keyNamed } from "../keys";
+import {
+  BUTTON,
+  BUTTONS,
+  COORDINATE,
+  inputOperation,
+  NO_ROUTE,
+  PAIR,
+  pair,
+  REGION,
+  type Uses,
+} from "../shared";
+
+// The screen
+
+const FRAME = v.strictObject({
+  screen_region: field(
+    v.optional(REGION),
+    "Region in pixels: x1, y1, x2, y2; column x2 and row y2 are not in it",
+  ),
+  monitor: field(v.optional(whole(0, 63)), "Number of the monitor, from 0; the region is relative to it"),
+});
+
+const INLINE = v.object({
+  format: v.literal("png"),
+  /** Null of hosts that do not report it. */
+  width: v.nullable(v.number()),
+  height: v.nullable(v.number()),
+  encoding: v.literal("base64"),
+  data: v.string(),
+});
+const SIZE = { width: v.number(), height: v.number() };
+const IN_FILE = v.object({ format: v.literal("png"), ...SIZE, file_path: v.string() });
+
+const screenSize = operation({
+  name: "desktop.screen_size",
+  summary: "Get the size of the desktop, all monitors together",
+  scope: "read",
+  command: "AC_screen_size",
+  http: { method: "GET", path: "/screen_size" },
+  input: NO_INPUT,
+  output: v.object(SIZE),
+  plain: { output: PAIR, of: ({ width, height }) => [width, height] },
+  run: async (service: Uses, _input, caller) => (await service.desktop()).screenSize(requesterOf(caller)),
+});
+
+async function takeScreenshot(
+  service: Uses,
+  { screen_region, monitor }: v.InferOutput<typeof FRAME>,
+  file: string | null,
+  requester: Requester,
+) {
+  const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = screen_region ?? [];
+  const region = screen_region && { x1, y1, x2, y2 };
+  const { base64, ...size } = await (await service.desktop()).screenshot(
+    { monitor, region },
+    file,
+    requester,
+  );
+  return { format: "png", ...size, encoding: "base64", data: base64 ?? "" } as const;
+}
+
+export const screenshot = operation({
+  name: "desktop.screenshot",
+  summary: "Take a picture of the desktop, a monitor or a region, as a PNG in base64",
+  scope: "screen",
+  reveals: true,
+  subcommand: "screenshot",
+  http: { method: "GET", path: "/screenshot" },
+  leftOut: { script: "AC_screenshot does it, and can write a file" },
+  input: FRAME,
+  output: INLINE,
+  run: (service: Uses, frame, caller) => takeScreenshot(service, frame, null, requesterOf(caller)),
+});
+
+const PNG_PATH = v.pipe(
+  v.string(),
+  v.maxLength(4_096),
+  v.regex(/^[^\0]*\.png$/i, "a path that ends in .png"),
+);
+
+const saveScreenshot = operation({
+  name: "desktop.save_screenshot",
+  summary: "Take a picture of the desktop, a monitor or a region, as a PNG in a file or in base64",
+  scope: "screen",
+  changes: true,
+  command: "AC_screenshot",
+  leftOut: { ...NO_ROUTE, cli: "`svc screenshot --output` writes the file" },
+  example: { file_path: "/var/tmp/screen.png", screen_region: [0, 0, 640, 400] },
+  input: v.strictObject({
+    file_path: field(
+      v.optional(path(PNG_PATH)),
+      "File to write on the host; an existing one is replaced (default: none, the answer has the picture)",
+    ),
+    ...FRAME.entries,
+  }),
+  output: v.union([INLINE, IN_FILE]),
+  async run(service: Uses, { file_path, ...frame }, caller) {
+    const taken = await takeScreenshot(service, frame, file_path ?? null, requesterOf(caller));
+    if (file_path === undefined) return taken;
+    const { format, width, height } = taken;
+    return { format, width, height, file_path };
+  },
+});
+
+// The pointer
+
+const DIRECTION = v.picklist(["scroll_up", "scroll_down", "scroll_left", "scroll_right"]);
+const DIRECTIONS = {
+  scroll_up: "up",
+  scroll_down: "down",
+  scroll_left: "left",
+  scroll_right: "right",
+} as const;
+
+const target = {
+  x: field(v.optional(COORDINATE), "Column to move the pointer to first (default: the current one)"),
+  y: field(v.optional(COORDINATE), "Row to move the pointer to first (default: the current one)"),
+};
+
+const mousePosition = operation({
+  name: "desktop.mouse_position",
+  summary: "Get the position of the pointer",
+  scope: "read",
+  command: "AC_get_mouse_position",
+  http: { method: "GET", path: "/mouse_position" },
+  input: NO_INPUT,
+  output: v.object({ x: v.number(), y: v.number() }),
+  plain: { output: PAIR, of: pair },
+  run: async (service: Uses, _input, caller) => (await service.desktop()).pointer(requesterOf(caller)),
+});
+
+export const setMousePosition = inputOperation("set_mouse_position", {
+  summary: "Move the pointer; returns its new position",
+  example: { x: 640, y: 400 },
+  input: v.strictObject({ x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") }),
+  output: PAIR,
+  perform: (desktop, place, requester) => desktop.move(place, requester).then(pair),
+});
+
+function buttonOperation(verb: string, what: string, stroke: Stroke) {
+  return inputOperation(verb, {
+    summary: `${what}; returns the position of the pointer`,
+    input: v.strictObject({
+      mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
+      ...target,
+    }),
+    output: PAIR,
+    perform: (desktop, { mouse_keycode, ...place }, requester) =>
+      desktop.click(place, BUTTONS[mouse_keycode], stroke, requester).then(pair),
+  });
+}
+
+export const clickMouse = buttonOperation("click_mouse", "Click a button", "tap");
+export const pressMouse = buttonOperation("press_mouse", "Press a button and hold it", "press");
+export const releaseMouse = buttonOperation("release_mouse", "Release a button", "release");
+
+export const scrollMouse = inputOperation("mouse_scroll", {
+  summary: "Turn the mouse wheel; returns the position of the pointer",
+  example: { scroll_value: 3 },
+  input: v.strictObject({
+    scroll_value: field(
+      whole(-1_000, 1_000),
+      "How many notches; a negative number turns the wheel the other way",
+    ),
+    ...target,
+    scroll_direction: field(v.optional(DIRECTION, "scroll_down"), "The direction"),
+  }),
+  output: PAIR,
+  perform: (desktop, { scroll_value, scroll_direction, ...place }, requester) =>
+    desktop.scroll(place, DIRECTIONS[scroll_direction], scroll_value, requester).then(pair),
+});
+
+const PLACE = v.strictTuple([COORDINATE, COORDINATE]);
+
+export const dragMouse = inputOperation("drag", {
+  summary: "Drag with a button from one place to another; returns the position of the pointer",
+  example: { from: [100, 200], to: [400, 200] },
+  input: v.strictObject({
+    from: field(PLACE, "Where the button goes down: x, y"),
+    to: field(PLACE, "Where it goes up: x, y"),
+    duration: field(v.optional(seconds(between(0, 60)), 0.5), "Seconds that the way takes"),
+    mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
+  }),
+  output: PAIR,
+  perform: (desktop, { from, to, duration, mouse_keycode }, requester) => {
+    const at = ([x, y]: readonly [number, number]) => ({ x, y });
+    const way = { from: at(from), to: at(to), duration_s: duration, button: BUTTONS[mouse_keycode] };
+    return drag(desktop, way, requester).then(pair);
+  },
+});
+
+// The keyboard
+
+const done = () => null;
+
+const KEY = v.pipe(
+  v.string(),
+  v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
+    if (!typed || isKey(keyNamed(value))) return;
+    const expected = KEY_NAMES.map((name) => JSON.stringify(name)).join(" | ");
+    addIssue({ message: `one character, or one of ${KEY_NAMES.join(" ")}`, expected });
+  }),
+);
+const KEYS = v.pipe(v.array(KEY), v.minLength(1), v.maxLength(16));
+const TEXT = v.pipe(
+  v.string(),
+  v.maxLength(20_000),
+  v.check(isTypable, "text without control characters other than tab and line feed"),
+);
+
+/** What is pressed as `Shift` is released as `shift`. */
+const strike = (desktop: Desktop, keys: readonly string[], stroke: Stroke, requester: Requester) =>
+  desktop.strike(keys.map(keyNamed), stroke, requester).then(done);
+
+function keyOperation(verb: string, summary: string, stroke: Stroke) {
+  return inputOperation(verb, {
+    summary,
+    input: v.strictObject({
+      keycode: field(KEY, "The key: one character, or a name such as enter, ctrl, f5 or num0"),
+      is_shift: flag("Use Shift together with the key"),
+    }),
+    output: v.null(),
+    perform: (desktop, { keycode, is_shift }, requester) =>
+      strike(desktop, is_shift ? ["shift", keycode] : [keycode], stroke, requester),
+  });
+}
+
+export const hotkey = inputOperation("hotkey", {
+  summary: "Press keys one after the other and release them in reverse order",
+  example: { key_code_list: ["ctrl", "s"] },
+  input: v.strictObject({
+    key_code_list: field(KEYS, 'The keys in order, such as ["ctrl", "s"]'),
+  }),
+  output: v.null(),
+  perform: (desktop, { key_code_list }, requester) => strike(desktop, key_code_list, "tap", requester),
+});
+
+export const writeText = inputOperation("write", {
+  summary: "Type text into the window that has the focus",
+  example: { write_string: "Grüße" },
+  input: v.strictObject({
+    write_string: field(judged(TEXT), "Any Unicode text; a tab and a line feed are the keys Tab and Enter"),
+  }),
+  output: v.null(),
+  perform: (desktop, { write_string }, requester) => desktop.type(write_string, requester).then(done),
+});
+
+export const operations = [
+  screenSize,
+  screenshot,
+  saveScreenshot,
+  mousePosition,
+  setMousePosition,
+  clickMouse,
+  pressMouse,
+  releaseMouse,
+  scrollMouse,
+  dragMouse,
+  keyOperation("type_keyboard", "Press and release a key", "tap"),
+  keyOperation("press_keyboard_key", "Press a key and hold it", "press"),
+  keyOperation("release_keyboard_key", "Release a key", "release"),
+  hotkey,
+  writeText,
+];

@@ -1,0 +1,129 @@
+/**
+ * The operations on what the screen shows, whatever it means: the colour of a pixel, whether anything changes, and what has changed.
+ */
+import * as v from "valibot";
+import { requesterOf } from "../../../core/caller";
+import { between, field, seconds, whole } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { timedOut } from "../../../lib/errors";
+import { DIFFERENCE } from "../images/answers";
+import { CORNERS, PNG, patience, SEES } from "../images/fields";
+import { regionOf, sourceOf, until } from "../images/wait";
+import { COORDINATE, REGION, type Uses } from "../shared";
+
+const PLACE = { x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") };
+const TOLERANCE = whole(0, 255);
+const COLOR = v.pipe(v.string(), v.regex(/^#[0-9a-f]{6}$/i, "# and six hexadecimal digits, such as #ff8800"));
+
+type Rgb = readonly [red: number, green: number, blue: number];
+const colorOf = (rgb: Rgb) => `#${rgb.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+const partsOf = (color: string): Rgb =>
+  [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)) as unknown as Rgb;
+
+const PIXEL = v.object({
+  x: v.number(),
+  y: v.number(),
+  color: v.string(),
+  red: v.number(),
+  green: v.number(),
+  blue: v.number(),
+});
+const pixelAt = (x: number, y: number, rgb: Rgb) => {
+  const [red, green, blue] = rgb;
+  return { x, y, color: colorOf(rgb), red, green, blue };
+};
+
+export const getPixel = operation({
+  ...SEES,
+  name: "desktop.get_pixel",
+  summary: "Get the color of a pixel of the screen",
+  command: "AC_get_pixel",
+  example: { x: 640, y: 400 },
+  input: v.strictObject(PLACE),
+  output: PIXEL,
+  run: async (service: Uses, { x, y }, caller) =>
+    pixelAt(x, y, await (await service.desktop()).pixel({ x, y }, requesterOf(caller))),
+});
+
+export const waitPixel = operation({
+  ...SEES,
+  name: "desktop.wait_pixel",
+  summary: "Wait until a pixel of the screen has a color",
+  command: "AC_wait_pixel",
+  example: { x: 640, y: 400, color: "#00aa00", timeout: 30 },
+  input: v.strictObject({
+    ...PLACE,
+    color: field(COLOR, "The color, such as #ff8800"),
+    tolerance: field(v.optional(TOLERANCE, 10), "By how much red, green and blue may differ, of 255"),
+    ...patience(10, 0.1),
+  }),
+  output: PIXEL,
+  async run(service: Uses, { x, y, color, tolerance, timeout, poll }, caller) {
+    const desktop = await service.desktop();
+    const requester = requesterOf(caller);
+    const expected = partsOf(color);
+    return until({ timeout, poll }, requester.signal, async (isLast) => {
+      const found = await desktop.pixel({ x, y }, requester);
+      if (found.every((part, nth) => Math.abs(part - (expected[nth] ?? 0)) <= tolerance))
+        return pixelAt(x, y, found);
+      if (!isLast) return undefined;
+      const is = colorOf(found);
+      throw timedOut(`the pixel at ${x}, ${y} did not become ${color} within ${timeout} s: it is ${is}`, {
+        color: is,
+      });
+    });
+  },
+});
+
+export const waitStill = operation({
+  ...SEES,
+  name: "desktop.wait_still",
+  summary: "Wait until nothing on the screen, or in a region, has changed for a while",
+  command: "AC_wait_still",
+  example: { still: 1, region: [0, 0, 640, 400] },
+  input: v.strictObject({
+    still: field(v.optional(seconds(between(0.05, 600)), 0.5), "Seconds without a change"),
+    region: CORNERS,
+    ...patience(10, 0.1),
+  }),
+  output: v.null(),
+  async run(service: Uses, { still, region, timeout, poll }, caller) {
+    const desktop = await service.desktop();
+    const requester = requesterOf(caller);
+    const place = regionOf(region);
+    let [last, since] = ["", 0];
+    await until({ timeout, poll }, requester.signal, async (isLast) => {
+      const asked = performance.now();
+      const now = await desktop.fingerprint(place, requester);
+      if (now !== last) [last, since] = [now, performance.now()];
+      else if (asked - since >= still * 1_000) return true;
+      if (!isLast) return undefined;
+      throw timedOut(`the screen was not still for ${still} s within ${timeout} s`);
+    });
+    return null;
+  },
+});
+
+const screenshotDiff = operation({
+  ...SEES,
+  name: "desktop.screenshot_diff",
+  summary: "Compare the screen with an earlier screenshot of it; returns how much has changed, and where",
+  command: "AC_screenshot_diff",
+  example: { image: "before.png", region: [0, 0, 640, 400] },
+  input: v.strictObject({
+    image: field(
+      PNG,
+      "The earlier screenshot, a PNG of the same size: a path as for AC_locate_image_center, or base64",
+    ),
+    region: field(v.optional(REGION), "What it shows: x1, y1, x2, y2 (default: all monitors together)"),
+    tolerance: field(v.optional(TOLERANCE, 0), "By how much red, green and blue may differ, of 255"),
+  }),
+  output: DIFFERENCE,
+  async run(service: Uses, { image, region, tolerance }, caller) {
+    const desktop = await service.desktop();
+    const source = sourceOf(image, desktop, caller);
+    return desktop.difference(source, regionOf(region), tolerance, requesterOf(caller));
+  },
+});
+
+export const operations = [getPixel, waitPixel, waitStill, screenshotDiff];

@@ -1,0 +1,50 @@
+/**
+ * The operation that starts a program and goes on.
+ */
+import * as v from "valibot";
+import { field, flag, path } from "../../../core/fields";
+import { runOf } from "../../../core/nested";
+import { operation } from "../../../core/operation";
+import { notPermitted, type Permission, requireOwnToken } from "../../../core/rights";
+import type { Programs } from "../programs";
+
+interface Uses {
+  permits(need: Permission): boolean;
+  programs(): Promise<Programs>;
+}
+
+const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100_000));
+const IN_RUNS = "a program is started as an action only, where it ends with the run";
+
+export const operations = [
+  operation({
+    name: "desktop.launch",
+    summary: "Start a program and go on; it ends with the run",
+    scope: "admin",
+    changes: "announces",
+    needs: "shell",
+    command: "AC_launch",
+    leftOut: { http: IN_RUNS, cli: IN_RUNS },
+    example: { command: ["xterm", "-title", "Report"] },
+    input: v.strictObject({
+      command: field(
+        v.union([
+          TEXT,
+          v.pipe(v.array(v.pipe(v.string(), v.maxLength(100_000))), v.minLength(1), v.maxLength(1_000)),
+        ]),
+        "A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a list: the program and its arguments",
+      ),
+      cwd: field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)"),
+      detach: flag("Let it go on when the run has ended"),
+    }),
+    output: v.object({ pid: v.number() }),
+    async run(service: Uses, input, caller) {
+      if (!service.permits("shell")) throw notPermitted("AC_launch", "shell");
+      if (input.detach) requireOwnToken(caller.grant, "AC_launch with detach");
+      const run = runOf(caller);
+      // Its digest alone: command lines hold secrets.
+      await caller.announce(`desktop.launch args=sha256:${Bun.SHA256.hash(JSON.stringify(input), "hex")}`);
+      return { pid: await (await service.programs()).launch(input, run) };
+    },
+  }),
+];

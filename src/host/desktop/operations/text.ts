@@ -1,0 +1,149 @@
+/**
+ * The operations that read text on the screen.
+ */
+import * as v from "valibot";
+import { type Caller, requesterOf } from "../../../core/caller";
+import { between, field, flag, seconds, secret } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { notFound, timedOut } from "../../../lib/errors";
+import { jsonLine } from "../../../lib/sanitize";
+import type { Desktop } from "../desktop";
+import { type Patience, regionOf, until } from "../images/wait";
+import { NO_ROUTE, REGION, type Uses } from "../shared";
+import { around, findText, type TextPlace } from "../text/find";
+import { LANGUAGE } from "../text/language";
+
+const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
+
+const WHERE = {
+  region: field(
+    v.optional(REGION),
+    "Where to look: x1, y1, x2, y2 in the coordinates of the pointer; column x2 and row y2 are not in it",
+  ),
+  language: field(v.optional(LANGUAGE, "eng"), "The language of the text, as tesseract names it"),
+};
+const WANTED = {
+  text: field(
+    v.pipe(v.string(), v.regex(/\S/, "a text to look for"), v.maxLength(1_000)),
+    "The text, within one line; any white space is one blank",
+  ),
+  ...WHERE,
+  min_confidence: field(
+    v.optional(between(0, 100), 80),
+    "The lowest confidence that counts, from 0 to 100: that of the least certain word",
+  ),
+  case_sensitive: flag("Match upper and lower case exactly"),
+};
+const PLACE = {
+  x: v.number(),
+  y: v.number(),
+  width: v.number(),
+  height: v.number(),
+  /** From 0 to 100. */
+  confidence: v.number(),
+};
+const FOUND = v.object({ text: v.string(), ...PLACE, center_x: v.number(), center_y: v.number() });
+
+type TextQuery = v.InferOutput<v.StrictObjectSchema<typeof WANTED, undefined>>;
+
+/**
+ * The uppermost place of a text that is read with the confidence that is wanted, once there is one.
+ *
+ * @throws a failure with the most certain of the others: `not_found` when there is no time to wait, else `timeout`.
+ */
+async function waitForText(desktop: Desktop, wanted: TextQuery, patience: Patience, caller: Caller) {
+  const { signal } = caller;
+  const { text, language, min_confidence, case_sensitive } = wanted;
+  const region = regionOf(wanted.region);
+  const { timeout } = patience;
+  // A page may take longer to read than there is time.
+  const late = timeout === 0 ? undefined : AbortSignal.timeout(timeout * 1_000);
+  const inTime = late ? AbortSignal.any([signal, late]) : signal;
+  let places: TextPlace[] | undefined;
+  return until(patience, signal, async (isLast): Promise<TextPlace | undefined> => {
+    try {
+      places = findText(
+        await desktop.readLines(region, language, requesterOf(caller, inTime)),
+        text,
+        case_sensitive,
+      );
+    } catch (error) {
+      if (signal.aborted || !late?.aborted) throw error;
+    }
+    const sure = places?.find(({ confidence }) => confidence >= min_confidence);
+    if (sure || !(isLast || late?.aborted)) return sure;
+    const what = `the text ${jsonLine(text)}`;
+    const words = missing(places, wanted);
+    if (timeout === 0) throw notFound(`${what} was not read on the screen${words}`);
+    throw timedOut(`${what} did not appear within ${timeout} s${words}`);
+  });
+}
+
+/** What a failure says of the last page: where the text may be, or what may help. @param places undefined where no page was read. */
+function missing(places: readonly TextPlace[] | undefined, { min_confidence, region }: TextQuery): string {
+  const help = region ? "" : "name a region, which is read better and faster";
+  if (!places) return `: reading the screen takes longer${help && `; ${help}`}`;
+  const [nearest] = places.toSorted((a, b) => b.confidence - a.confidence);
+  if (!nearest) return help && `; ${help}`;
+  const { x, y, confidence } = nearest;
+  return `: it may be at ${x}, ${y}, with a confidence of ${confidence}, expected ${min_confidence}`;
+}
+
+export const locateText = operation({
+  ...SEES,
+  name: "desktop.locate_text",
+  summary: "Find a text on the screen; returns where it is first, from top to bottom",
+  command: "AC_locate_text",
+  example: { text: "Save changes" },
+  input: v.strictObject(WANTED),
+  output: FOUND,
+  run: async (service: Uses, wanted, caller) =>
+    waitForText(await service.desktop(), wanted, { timeout: 0, poll: 0 }, caller),
+});
+
+export const waitText = operation({
+  ...SEES,
+  name: "desktop.wait_text",
+  summary: "Wait for a text on the screen; returns where it is",
+  command: "AC_wait_text",
+  example: { text: "Saved", timeout: 30 },
+  input: v.strictObject({
+    ...WANTED,
+    timeout: field(v.optional(seconds(between(0, 3_600)), 10), "Seconds to wait"),
+    poll: field(v.optional(seconds(between(0.1, 60)), 1), "Seconds between two looks"),
+  }),
+  output: FOUND,
+  run: async (service: Uses, { timeout, poll, ...wanted }, caller) =>
+    waitForText(await service.desktop(), wanted, { timeout, poll }, caller),
+});
+
+const readText = operation({
+  ...SEES,
+  name: "desktop.read_text",
+  summary: "Read the text on the screen; returns it, and its lines from top to bottom",
+  command: "AC_read_text",
+  example: { region: [0, 0, 640, 200] },
+  input: v.strictObject({
+    ...WHERE,
+    min_confidence: field(
+      v.optional(between(0, 100), 50),
+      "The lowest confidence of a word, from 0 to 100; words below it are left out",
+    ),
+  }),
+  output: v.object({
+    text: secret(v.string()),
+    lines: v.array(v.object({ text: secret(v.string()), ...PLACE })),
+  }),
+  async run(service: Uses, { region, language, min_confidence }, caller) {
+    const read = await (await service.desktop()).readLines(regionOf(region), language, requesterOf(caller));
+    const lines = read.flatMap((words) => {
+      const sure = words.filter(({ confidence }) => confidence >= min_confidence);
+      if (sure.length === 0) return [];
+      const { center_x: _x, center_y: _y, ...line } = around(sure);
+      return [line];
+    });
+    return { text: lines.map(({ text }) => text).join("\n"), lines };
+  },
+});
+
+export const operations = [locateText, waitText, readText];

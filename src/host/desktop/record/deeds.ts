@@ -1,0 +1,219 @@
+/**
+ * The deeds of a person, read from strokes in their order, and from what the screen showed before each.
+ */
+import { messageOf } from "../../../lib/errors";
+import type { Log } from "../../../lib/log";
+import { jsonLine } from "../../../lib/sanitize";
+import type { Region } from "../geometry";
+import type { XConnection } from "../x11/connection";
+import type { WindowProperties } from "../x11/properties";
+import { type KeyReading, type Meaning, meaningOf, readKey } from "./keyboard";
+import type { Stroke } from "./listen";
+import { type Scene, type Scenes, templateAt } from "./scenes";
+import type { Button, Deed, SeenPlace, SeenWindow } from "./script";
+import { seenWindow, underPointer } from "./windows";
+
+/** The most that is recorded: a script has 1,000 actions at most. */
+const MAX_DEEDS = 5_000;
+
+/** How far the pointer goes with a button down before that is a drag, in pixels. */
+const DRAG_PX = 8;
+
+/** The most clicks that wait for a search: each holds two pictures of the whole screen. */
+const MAX_WAITING = 16;
+
+const BUTTONS: ReadonlyMap<number, Button> = new Map([
+  [1, "left"],
+  [2, "middle"],
+  [3, "right"],
+]);
+const WHEEL = new Map([
+  [4, "up"],
+  [5, "down"],
+  [6, "left"],
+  [7, "right"],
+] as const);
+
+/** What reading deeds needs. */
+export interface DeedParts {
+  readonly log: Log;
+  readonly control: XConnection;
+  readonly windows: WindowProperties;
+  readonly scenes: Scenes;
+  /** The window that has the focus; undefined for none. */
+  focused(): number | undefined;
+  /** Takes a picture. @returns the path by which the script names it. */
+  keep(png: Uint8Array): string;
+  /** Called when the person ends it, or it becomes too long. */
+  end(): void;
+}
+
+/** Where a stroke was, and in which windows. */
+interface StrokeContext {
+  /** The window that had the focus. */
+  readonly active: SeenWindow | undefined;
+  /** The window under the pointer, and the region around it, for a press of a button. */
+  readonly under: Awaited<ReturnType<typeof underPointer>> | undefined;
+  /** What the screen showed before. */
+  readonly before: readonly Scene[];
+  /** In milliseconds. */
+  readonly at: number;
+}
+
+/** Reads deeds. */
+export class DeedReader {
+  readonly deeds: Deed[] = [];
+  /** The modifiers that are down. */
+  readonly #held = new Set<string>();
+  readonly #pressed = new Map<number, { place: SeenPlace; window: SeenWindow | undefined; at: number }>();
+  readonly #searches: Array<() => void> = [];
+  #busyAt = 0;
+  #handled: Promise<void> = Promise.resolve();
+  #hasEnded = false;
+  #own: number | undefined;
+
+  constructor(private readonly parts: DeedParts) {}
+
+  /** Leaves out what is done in this window. */
+  leaveOut(window: number | undefined): void {
+    this.#own = window;
+  }
+
+  /** When the last stroke came, by performance.now(). */
+  get busyAt(): number {
+    return this.#busyAt;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Takes no more strokes. */
+  end(): void {
+    this.#hasEnded = true;
+  }
+
+  /** Takes no more strokes. Resolves with the deeds once all strokes have been read, and their pictures made. */
+  async finish(): Promise<Deed[]> {
+    this.end();
+    await this.#handled;
+    while (this.searchOne()) {}
+    return this.deeds;
+  }
+
+  /** Makes the picture of one click. @returns whether there was one without. */
+  searchOne(): boolean {
+    const search = this.#searches.shift();
+    search?.();
+    return search !== undefined;
+  }
+
+  take(stroke: Stroke): void {
+    if (this.#hasEnded) return;
+    const { control, windows, scenes, focused, log } = this.parts;
+    const at = performance.now();
+    this.#busyAt = at;
+    const { kind, detail } = stroke;
+    const before = kind === "button press" ? scenes.before(at, stroke) : [];
+    const active = focused();
+    // Read now: a moment later the program may have changed it.
+    const reading = Promise.all([
+      kind === "key press" || kind === "key release" ? readKey(control, detail) : undefined,
+      active === undefined ? undefined : seenWindow(windows, active),
+      kind === "button press" ? underPointer(control, windows, stroke) : undefined,
+    ]);
+    reading.catch(() => {});
+    this.#handled = this.#handled
+      .then(async () => {
+        const [key, active, under] = await reading;
+        const context = { active, under, before, at };
+        if (key) await this.#readKey(stroke, key, context);
+        else this.#readButton(stroke, context);
+      })
+      .catch((error) => {
+        if (!this.#hasEnded) log.warn(`something that was done is left out: ${messageOf(error)}`);
+      });
+  }
+
+  async #readKey({ kind }: Stroke, key: KeyReading, { active, at }: StrokeContext): Promise<void> {
+    const held = this.#held;
+    const meaning = await meaningOf(key, { shift: held.has("shift"), third: held.has("altgr") });
+    if (kind === "key press") {
+      this.#addKey(meaning, await meaningOf(key, { shift: false, third: false }), active, at);
+    } else if (meaning && "modifier" in meaning && meaning.modifier) held.delete(meaning.modifier);
+  }
+
+  #readButton(stroke: Stroke, { active, under, before, at }: StrokeContext): void {
+    const { kind, detail, x, y } = stroke;
+    // A click acts on the window where it is, whichever has the focus.
+    const window = under?.window ?? active;
+    const direction = WHEEL.get(detail as 4);
+    if (direction && kind === "button press") {
+      this.#add({ kind: "scroll", direction, place: { x, y, image: null }, window, at });
+    }
+    const button = BUTTONS.get(detail);
+    if (!button) return;
+    if (kind === "button press" && under) {
+      if (window && window.hwnd === this.#own) return;
+      if (window && window.hwnd !== active?.hwnd) this.#warnOfFocus(window);
+      this.#pressed.set(detail, { place: this.#placeOf(stroke, before, under.around), window, at });
+      return;
+    }
+    const down = this.#pressed.get(detail);
+    this.#pressed.delete(detail);
+    if (!down) return;
+    const { place } = down;
+    const to = { x, y, image: null };
+    const isDrag = Math.hypot(x - place.x, y - place.y) > DRAG_PX;
+    if (isDrag) this.#add({ kind: "drag", button, from: place, to, window: down.window, at: down.at });
+    else this.#add({ kind: "click", button, place, window: down.window, at: down.at });
+  }
+
+  #addKey(meaning: Meaning, plain: Meaning, window: SeenWindow | undefined, at: number): void {
+    const held = this.#held;
+    if (!meaning) {
+      this.parts.log.warn("a key was pressed that actions have no name for: it is left out");
+      return;
+    }
+    if ("modifier" in meaning) {
+      if (meaning.modifier) held.add(meaning.modifier);
+      return;
+    }
+    const chords = ["ctrl", "alt", "win"].filter((name) => held.has(name));
+    const isChord = chords.length > 0 || !meaning.isCharacter;
+    const shift = held.has("shift") && isChord ? ["shift"] : [];
+    if (meaning.key === "esc" && chords.length + shift.length === 0) {
+      this.#hasEnded = true;
+      this.parts.end();
+      return;
+    }
+    const named = chords.length > 0 && plain && "key" in plain ? plain.key : meaning.key;
+    this.#add({ kind: "key", key: named, with: [...chords, ...shift], window, at });
+  }
+
+  #add(deed: Deed): void {
+    if (deed.window && deed.window.hwnd === this.#own) return;
+    if (this.deeds.length >= MAX_DEEDS) this.parts.end();
+    else this.deeds.push(deed);
+  }
+
+  /** A place whose picture is made when there is time. */
+  #placeOf({ x, y }: Stroke, before: readonly Scene[], around: Region): SeenPlace {
+    const { log, keep } = this.parts;
+    const place = { x, y, image: null as string | null, offset: { x: 0, y: 0 } };
+    this.#searches.push(() => {
+      const found = templateAt({ x, y }, before, around);
+      if (found) Object.assign(place, { image: keep(found.png), offset: found.offset });
+      else log.warn(`the place ${x}, ${y} looks like other places: its click has coordinates`);
+    });
+    if (this.#searches.length > MAX_WAITING) while (this.searchOne()) {}
+    return place;
+  }
+
+  /** The script focuses the window first, which may change how it looks. */
+  #warnOfFocus({ title }: SeenWindow): void {
+    this.parts.log.warn(
+      `the window ${jsonLine(title)} did not have the focus when it was clicked: where it looks different with the focus, the click is not found again. Give it the focus first, with Alt-Tab`,
+    );
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * The viewers of the live screen, in the desktop's child process. While there are none, there is no socket and nothing looks at
+ * the screen.
+ */
+import type { Socket } from "node:net";
+import { badInput, conflict, messageOf, unavailable } from "../../../../lib/errors";
+import type { Backend } from "../../backend";
+import type { ViewerCalls, ViewerEvents } from "../calls";
+import type { RecordingCalls, RecordingResult } from "../record/calls";
+import { createViewerClipboard } from "./clipboard";
+import { createInput } from "./input";
+import { Session } from "./session";
+import { SharedScreen } from "./shared-screen";
+import { takeSnapshot } from "./snapshot";
+
+/** How many viewers there may be at once: the server lets in 16, and counts those that are ending no longer. */
+const MAX_VIEWERS = 32;
+const SECOND_MS = 1_000;
+
+/** The viewers of this process. */
+export interface Viewers {
+  readonly calls: ViewerCalls;
+  /** Ends all of them; resolves when what they held is released, and the file of a recording is complete. */
+  close(): Promise<void>;
+}
+
+interface Viewer {
+  control: boolean;
+  session?: Session;
+}
+
+/** @param use gives the desktop. */
+export function createViewers(use: () => Promise<Backend>, events: ViewerEvents): Viewers {
+  const viewers = new Map<string, Viewer>();
+  const shared = new SharedScreen({
+    use,
+    isUsed: () => viewers.size > 0 || pictures.isRecording(),
+    gone(reason) {
+      pictures.end(new Error(reason));
+      for (const { session } of [...viewers.values()]) session?.end(reason);
+    },
+  });
+  const pictures = createPictures(shared);
+  const reports = createReports(viewers, events);
+  let screenName = "svc";
+
+  const leaveLater = () => {
+    if (viewers.size === 0) reports.end();
+    shared.leaveLater();
+  };
+  const closed = (id: string, reason: string) => {
+    if (!viewers.delete(id)) return;
+    events.viewer(id, "closed", reason);
+    leaveLater();
+  };
+  const start = async (id: string, viewer: Viewer, socket: Socket, rest: Buffer) => {
+    const [backend, screen] = await Promise.all([use(), shared.useScreen()]);
+    if (viewers.get(id) !== viewer) return void socket.destroy();
+    if (socket.destroyed) return closed(id, "its connection was closed");
+    viewer.session = new Session({
+      socket,
+      screen,
+      input: createInput(backend, viewer.control),
+      clipboard: createViewerClipboard(backend, viewer.control),
+      name: screenName,
+      control: viewer.control,
+      ended: (reason) => closed(id, reason),
+    });
+    events.viewer(id, "open", "");
+    reports.begin();
+    viewer.session.take(rest);
+  };
+  /** Prepares the viewer. @returns the door, and the key of the viewer. */
+  const expect = async (id: string, viewer: Viewer) => {
+    // A screen that is not to be had is said now, and not to the carrier.
+    await shared.useScreen();
+    const { path, expect } = await shared.useDoor();
+    const come = (socket: Socket, rest: Buffer) => {
+      start(id, viewer, socket, rest).catch((error) => {
+        socket.destroy();
+        closed(id, messageOf(error));
+      });
+    };
+    return { path, key: expect(id, come, () => closed(id, "nobody came with its key within 10 s")) };
+  };
+  const endViewer = (id: string, { session }: Viewer, reason: string) =>
+    session ? session.end(reason) : closed(id, reason);
+
+  const calls: ViewerCalls = {
+    ...pictures.calls,
+    async openViewer({ id, control }) {
+      if (viewers.has(id)) throw badInput(`there is a viewer ${JSON.stringify(id)} already`);
+      if (viewers.size >= MAX_VIEWERS) throw unavailable(`there are ${MAX_VIEWERS} viewers already`);
+      const viewer: Viewer = { control };
+      viewers.set(id, viewer);
+      try {
+        return await expect(id, viewer);
+      } catch (error) {
+        viewers.delete(id);
+        leaveLater();
+        throw error;
+      }
+    },
+    async controlViewer(id, control) {
+      const viewer = viewers.get(id);
+      if (!viewer) return;
+      viewer.control = control;
+      await viewer.session?.control(control);
+    },
+    async closeViewer(id, reason) {
+      (await shared.door)?.forget(id);
+      const viewer = viewers.get(id);
+      if (viewer) void endViewer(id, viewer, reason);
+    },
+    async nameScreen(text) {
+      screenName = text;
+      for (const { session } of viewers.values()) session?.rename(text);
+    },
+  };
+  return {
+    calls,
+    async close() {
+      const recorded = pictures.end();
+      const ended = [...viewers].map(([id, viewer]) => endViewer(id, viewer, "the desktop helper ends"));
+      const door = await shared.door;
+      await recorded;
+      shared.leave();
+      door?.close();
+      await Promise.all(ended);
+    },
+  };
+}
+
+/** Reports the figures of the viewers once a second. */
+function createReports(viewers: ReadonlyMap<string, Viewer>, events: ViewerEvents) {
+  let timer: Timer | undefined;
+  const report = () => {
+    const stats = [...viewers].flatMap(([id, { session }]) => (session ? [{ id, ...session.stats() }] : []));
+    if (stats.length > 0) events.viewerStats(stats);
+  };
+  return {
+    /** Goes on where it has begun. */
+    begin(): void {
+      timer ??= setInterval(report, SECOND_MS);
+    },
+    end(): void {
+      clearInterval(timer);
+      timer = undefined;
+    },
+  };
+}
+
+/** What is made of the screen without a viewer: small pictures, and one recording at a time. */
+function createPictures(shared: SharedScreen) {
+  let current: { readonly end: AbortController; readonly over: Promise<RecordingResult> } | undefined;
+  const calls: RecordingCalls & Pick<ViewerCalls, "snapshot"> = {
+    async snapshot({ width }) {
+      try {
+        const screen = await shared.useScreen();
+        await screen.refresh();
+        return await takeSnapshot(screen.frame, width);
+      } finally {
+        shared.leaveLater();
+      }
+    },
+    async record(options) {
+      if (current) throw conflict("the screen is being recorded already");
+      const end = new AbortController();
+      const begin = async () => {
+        const [screen, { record }] = await Promise.all([shared.useScreen(), import("../record/recorder")]);
+        return record(screen, options, end.signal);
+      };
+      current = { end, over: begin() };
+      try {
+        return await current.over;
+      } finally {
+        current = undefined;
+        shared.leaveLater();
+      }
+    },
+    async stopRecording() {
+      current?.end.abort();
+    },
+  };
+  return {
+    calls,
+    isRecording: () => current !== undefined,
+    /** Ends the recording; resolves when its file is complete. @param failure why it has failed, if it has. */
+    async end(failure?: Error): Promise<void> {
+      current?.end.abort(failure);
+      await current?.over.catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * The live screen for programs on this machine: any VNC viewer, and the browser.
+ */
+import * as v from "valibot";
+import type { RemoteServer } from "../../../../client/carrier";
+import { field, flag } from "../../../../core/fields";
+import { operation } from "../../../../core/operation";
+import { unavailable } from "../../../../lib/errors";
+import { isIP } from "../../../../lib/is-ip";
+import type { Log } from "../../../../lib/log";
+import type { ScreenPeers } from "../../../peers/screen-peers";
+
+export interface ProxyUses {
+  readonly configDir: string;
+  readonly log: Log;
+  addressBook(): Promise<{ server(label: string): RemoteServer }>;
+  screenPeers(): Promise<ScreenPeers>;
+  /** Keeps it until the service is stopped. */
+  keepScreenProxy(proxy: { stop(): Promise<void> }): void;
+}
+
+/** `127.0.0.1:5900`, `[::1]:5900`, `5900`. */
+const LISTEN = v.pipe(
+  v.string(),
+  v.rawTransform(({ dataset: { value }, addIssue, NEVER }) => {
+    const [, , bracketed, plain, digits] =
+      /^((?:\[([0-9a-f:.]+)\]|([0-9.]+)):)?(\d{1,5})$/i.exec(value) ?? [];
+    const address = bracketed ?? plain ?? "127.0.0.1";
+    const port = Number(digits);
+    if (digits !== undefined && isIP(address) > 0 && port <= 65_535) return { address, port };
+    addIssue({ message: "ADDRESS:PORT, such as 127.0.0.1:5900, or a port" });
+    return NEVER;
+  }),
+);
+
+const HOST = field(
+  v.optional(v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256))),
+  "Label of the host in the address book; without one, this host",
+);
+
+const HERE = "it is for a viewer on this machine, and ends with the process";
+
+export const proxyScreen = operation({
+  name: "screen.proxy",
+  summary: "Listen for VNC viewers, and show them the screen of a host",
+  // Whoever connects has no token.
+  scope: "admin",
+  acts: true,
+  leftOut: { http: HERE, script: HERE },
+  input: v.strictObject({
+    host: HOST,
+    listen: field(
+      v.optional(LISTEN, "127.0.0.1:5900"),
+      "Address and port to listen on; port 0 picks a free one",
+    ),
+    control: flag("Let the viewers use pointer and keyboard"),
+  }),
+  output: v.object({
+    host: v.nullable(v.string()),
+    address: v.string(),
+    port: v.number(),
+    control: v.boolean(),
+  }),
+  async run(service: ProxyUses, { host = null, listen, control }) {
+    const [{ startProxy }, { openScreen }, { localServer }] = await Promise.all([
+      import("../carry/proxy"),
+      import("../carry/open"),
+      import("../../../../client/local-server"),
+    ]);
+    const book = await service.addressBook();
+    // Its address, its token and the server of this host may change meanwhile.
+    const server = () => (host === null ? localServer(service.configDir) : book.server(host));
+    server();
+    const proxy = await startProxy(
+      listen,
+      host ?? "this host",
+      (signal) => openScreen(server(), control, service.screenPeers, signal),
+      service.log,
+    );
+    service.keepScreenProxy(proxy);
+    return { host, address: proxy.address, port: proxy.port, control };
+  },
+});
+
+interface OpenUses extends Pick<ProxyUses, "addressBook"> {
+  /** The server that runs here; null when none does. */
+  runningServer(): { readonly url: string } | null;
+}
+
+export const openScreenPage = operation({
+  name: "screen.open",
+  summary: "Open the live screen of a host in the browser",
+  scope: "screen",
+  asksFirst: true,
+  acts: true,
+  leftOut: { http: "a page is there already", script: "it is for a person at this machine" },
+  input: v.strictObject({ host: HOST }),
+  output: v.object({ url: v.string(), opened: v.boolean() }),
+  async run(service: OpenUses, { host }) {
+    if (host !== undefined) (await service.addressBook()).server(host);
+    const running = service.runningServer();
+    if (!running) throw unavailable("no server runs here that has the page: start one with `svc serve`");
+    const page = host === undefined ? "live" : `live:${encodeURIComponent(host)}`;
+    const url = `${running.url}/dashboard/#${page}`;
+    const { openInBrowser } = await import("../../../../lib/open-browser");
+    return { url, opened: await openInBrowser(url) };
+  },
+});
+
+export const operations = [proxyScreen, openScreenPage];

@@ -1,0 +1,121 @@
+/**
+ * The operations of the live screen: a ticket, the stream that it opens, who looks, who controls.
+ */
+import * as v from "valibot";
+import { field, flag, NO_INPUT, secret } from "../../../../core/fields";
+import { operation } from "../../../../core/operation";
+import { allows, beyond } from "../../../../core/rights";
+import { SocketAnswer } from "../../../../core/socket";
+import { forbidden } from "../../../../lib/errors";
+import { controlEndpoint, stateEndpoint } from "../../../../wire/screen/endpoints";
+import type { Screens } from "../screens";
+import { type Tickets, ticketIn } from "../tickets";
+
+/** The subprotocol of the stream. */
+export const PROTOCOL = "svc.rfb";
+
+interface Uses {
+  screens(): Promise<Screens>;
+  screenTickets(): Promise<Tickets>;
+}
+
+interface TicketUses extends Uses {
+  rest(): Promise<{ readonly server: { readonly url: string } | null }>;
+}
+
+const FOR_PEOPLE = "a person watches the screen; scripts take screenshots";
+const BY_A_PAGE = "`svc screen` and the dashboard use it";
+
+export const makeTicket = operation({
+  name: "screen.ticket",
+  summary: "Make a ticket with which one WebSocket shows the screen live",
+  scope: "screen",
+  asksFirst: true,
+  changes: true,
+  leftOut: { cli: BY_A_PAGE, script: FOR_PEOPLE },
+  http: { method: "POST", path: "/screen/ticket", repeatable: true },
+  input: v.strictObject({
+    control: flag("Also take pointer and keyboard, once they are free (scope operate)"),
+    carrier: field(v.optional(v.picklist(["websocket", "proxy"]), "websocket"), "What the stream is for"),
+  }),
+  output: v.object({
+    /** Good once, for 30 seconds, from the address of this request. */
+    ticket: secret(v.string()),
+    /** Where to connect to, with the subprotocols `svc.rfb` and `ticket.<ticket>`. */
+    url: v.string(),
+    expires_at: v.string(),
+    /** The id that the viewer will have. */
+    viewer_id: v.string(),
+  }),
+  async run(service: TicketUses, { control, carrier }, caller) {
+    if (control && !allows(caller.grant, "operate"))
+      throw forbidden(beyond(caller.grant, "control needs operate"));
+    const [tickets, screens, { server }] = await Promise.all([
+      service.screenTickets(),
+      service.screens(),
+      service.rest(),
+    ]);
+    screens.requireOn();
+    const url = `${(server?.url ?? "").replace(/^http/, "ws")}/screen/rfb`;
+    return { ...tickets.make(caller, { control, carrier }), url };
+  },
+});
+
+export const openStream = operation({
+  name: "screen.rfb",
+  summary: "Open the stream of a viewer (RFC 6143) as a WebSocket, with a ticket among its subprotocols",
+  scope: "any",
+  http: { method: "GET", path: "/screen/rfb", public: "signed", socket: PROTOCOL },
+  leftOut: { cli: BY_A_PAGE, script: FOR_PEOPLE },
+  input: NO_INPUT,
+  output: v.instance(SocketAnswer),
+  async run(service: Uses, _input, { client, request }) {
+    const used = (await service.screenTickets()).use(ticketIn(request?.headers) ?? "", client);
+    if (!used)
+      throw forbidden("expected a ticket of POST /screen/ticket that is good, from the same address");
+    const { grant, control, carrier, viewer_id: id } = used;
+    const [{ viewerSocket }, screens] = await Promise.all([import("../socket"), service.screens()]);
+    return viewerSocket({
+      admit: (signal) => screens.admit({ caller: { grant, client }, control, carrier, signal, id }),
+      end: (...ending) => screens.end(...ending),
+      grant,
+    });
+  },
+});
+
+export const screenState = operation({
+  ...stateEndpoint,
+  summary: "Show who watches the screen live, and who uses pointer and keyboard",
+  scope: "screen",
+  asksFirst: true,
+  answeredBy: "server",
+  leftOut: { script: FOR_PEOPLE },
+  async run(service: Uses) {
+    const screens = await service.screens();
+    const { width, height } = screens.size() ?? { width: null, height: null };
+    return { width, height, viewers: screens.viewers(), input: screens.user() };
+  },
+});
+
+export const controlScreen = operation({
+  ...controlEndpoint,
+  summary: "Give a viewer of the screen pointer and keyboard, or take them from it",
+  scope: "operate",
+  changes: true,
+  answeredBy: "server",
+  leftOut: { script: FOR_PEOPLE },
+  async run(service: Uses, { viewer, action, run }, { grant, client, kind, request, signal }) {
+    const screens = await service.screens();
+    const { token } = screens.viewer(viewer);
+    if (action === "release") {
+      await screens.release(viewer, `${grant.name ?? client ?? kind} ended it`);
+      return { control: false };
+    }
+    if (token !== grant.name) throw forbidden("control is taken with the token of the viewer itself");
+    const gone = request?.gone;
+    await screens.take(viewer, run, gone ? AbortSignal.any([gone, signal]) : signal);
+    return { control: true };
+  },
+});
+
+export const operations = [makeTicket, openStream, screenState, controlScreen];

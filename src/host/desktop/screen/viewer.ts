@@ -1,0 +1,94 @@
+/** A viewer of the live screen as the server keeps it, and how it is shown. */
+import type { SessionsRecord } from "../../../core/records";
+import type { Grant } from "../../../core/rights";
+import { Failure, type FailureCode } from "../../../lib/errors";
+import type { CarrierKind, Ending, ViewerRecord } from "../../../wire/screen/viewer";
+import type { ViewerStats } from "./calls";
+
+/** A viewer. */
+export interface Viewer {
+  readonly record: ViewerRecord;
+  readonly grant: Grant;
+  /** When it came, by `performance.now()`. */
+  readonly began: number;
+  /** Whether nobody has to be asked before it controls, and the question whether it may. */
+  mayControl: boolean;
+  asking?: Promise<void> | undefined;
+  /** How many wait for its control, and when it got that last, by `performance.now()`; 0 where it never did. */
+  takers: number;
+  controlled: number;
+  stats: ViewerStats | null;
+  /** Whether it is in the audit log, so that its end has to be. */
+  isRecorded: boolean;
+  /** Whether the desktop's child process knows it. */
+  hasDoor: boolean;
+  isEnding: boolean;
+  readonly ending: AbortController;
+  readonly closed: PromiseWithResolvers<Ending>;
+  unlisten: () => void;
+}
+
+/** A refusal, with the code for the end of the stream. */
+export const refused = (code: FailureCode, close: number, reason: string) =>
+  new Failure(code, reason, { close });
+
+interface Newcomer {
+  readonly grant: Grant;
+  readonly client: string | null;
+  readonly carrier: CarrierKind;
+  /** Where it was given one before. */
+  readonly id?: string | undefined;
+}
+
+export function newViewer({ grant, client, carrier, id }: Newcomer): Viewer {
+  return {
+    record: {
+      id: id ?? crypto.randomUUID(),
+      name: `${grant.name ?? "owner"}${client === null ? "" : ` (${client})`}`,
+      token: grant.name,
+      client,
+      carrier,
+      route: null,
+      since: new Date().toISOString(),
+      state: "waiting",
+      control: false,
+      wants_control: false,
+      approval_id: null,
+      stats: null,
+    },
+    grant,
+    began: performance.now(),
+    mayControl: false,
+    takers: 0,
+    controlled: 0,
+    stats: null,
+    isRecorded: false,
+    hasDoor: false,
+    isEnding: false,
+    ending: new AbortController(),
+    closed: Promise.withResolvers(),
+    unlisten() {},
+  };
+}
+
+/** How rows of the audit log show it. */
+export const aboutText = ({ record: { id, token } }: Viewer) =>
+  `viewer=${id}${token === null ? "" : ` token=${token}`}`;
+
+export const quoted = (text: string) => JSON.stringify(text.slice(0, 200));
+
+/** As one of the sessions of this process. */
+export const sessionOf = ({ record: one, stats }: Viewer): SessionsRecord["sessions"][number] => ({
+  id: one.id,
+  role: "host",
+  kind: "screen",
+  peer: `viewer ${one.name}`,
+  token: one.token,
+  state: one.state === "open" ? "open" : "connecting",
+  since: one.since,
+  route: one.route ?? one.carrier,
+  rtt_ms: stats?.rtt_ms ?? null,
+  bytes_sent: stats?.bytes_sent ?? 0,
+  bytes_received: 0,
+  files_received: 0,
+});

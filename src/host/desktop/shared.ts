@@ -1,0 +1,78 @@
+/**
+ * What the operations of the desktop share: places, buttons, and how one of them gets pointer and keyboard for itself.
+ */
+import * as v from "valibot";
+import { type Caller, requesterOf } from "../../core/caller";
+import { whole } from "../../core/fields";
+import { type InputSchema, type Operation, type OutputSchema, operation } from "../../core/operation";
+import type { Requester } from "../../lib/slots";
+import type { Desktop } from "./desktop";
+import type { Point } from "./geometry";
+
+/** What an operation of the desktop uses of the service. */
+export interface Uses {
+  desktop(): Promise<Desktop>;
+}
+
+/** Why an action has no route of its own. */
+export const NO_ROUTE = { http: "POST /execute runs it as an action" };
+
+/** A column or row: far beyond any desktop (X11 has 16 bits for one). */
+export const COORDINATE = whole(-32_768, 32_767);
+/** Two numbers, as scripts get them. */
+export const PAIR = v.strictTuple([v.number(), v.number()]);
+
+export const pair = ({ x, y }: Point): [number, number] => [x, y];
+
+/** An operation of pointer, keyboard or focus, which is an action of scripts. */
+export function inputOperation<const I extends InputSchema, O extends OutputSchema>(
+  verb: string,
+  {
+    perform,
+    ...definition
+  }: Pick<Operation<I, O>, "summary" | "example" | "input" | "output" | "aims"> &
+    Partial<Pick<Operation, "leftOut">> & {
+      perform(
+        desktop: Desktop,
+        input: v.InferOutput<I>,
+        requester: Requester,
+        caller: Caller,
+      ): Promise<v.InferInput<O>>;
+    },
+) {
+  return operation<I, O, Uses>({
+    name: `desktop.${verb}`,
+    scope: "operate",
+    changes: true,
+    uses: "input",
+    command: `AC_${verb}`,
+    leftOut: NO_ROUTE,
+    ...definition,
+    async run(service, input, caller) {
+      const requester = requesterOf(caller);
+      const desktop = await service.desktop();
+      // A run holds the lock while it goes on.
+      if (caller.run) return perform(desktop, input, requester, caller);
+      const hold = await desktop.inputLock.take(requester, `desktop.${verb}`);
+      let how: "finished" | "broken" = "broken";
+      try {
+        const answer = await perform(desktop, input, requester, caller);
+        how = "finished";
+        return answer;
+      } finally {
+        await hold.end(how);
+      }
+    },
+  });
+}
+
+/** The corners of a part of the desktop; the second is outside it. */
+export const REGION = v.pipe(
+  v.strictTuple([COORDINATE, COORDINATE, COORDINATE, COORDINATE]),
+  v.check(([x1, y1, x2, y2]) => x2 > x1 && y2 > y1, "[x1, y1, x2, y2] with x2 above x1 and y2 above y1"),
+);
+
+/** The buttons of the mouse, as scripts name them. */
+export const BUTTON = v.picklist(["mouse_left", "mouse_middle", "mouse_right"]);
+/** The names that backends have for them. */
+export const BUTTONS = { mouse_left: "left", mouse_middle: "middle", mouse_right: "right" } as const;

@@ -1,0 +1,93 @@
+/**
+ * What tesseract must know of a language: files that a person adds to `{config_dir}/ocr`.
+ */
+import { constants } from "node:fs";
+import { open, readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import * as v from "valibot";
+import { badInput, Failure, notFound, systemCode } from "../../../lib/errors";
+import { ensurePrivateFolder, PRIVATE_FILE, writeFileAtomic } from "../../../lib/files";
+
+/** The name of a language as tesseract has it: `eng`, `chi_sim`. */
+export const LANGUAGE = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z]{3}(?:_[A-Za-z]{1,16}){0,2}$/, "the name of a language such as eng or chi_sim"),
+);
+
+/** The largest file, in bytes: the best data of English takes 15 MB, with the former recogniser 23 MB. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/**
+ * A file of data begins with the number of its parts and the offset of each, -1 for none (tesseract, `ccutil/tessdatamanager.cpp`).
+ * The newer recogniser is part 17; the former one, parts 3 and 4.
+ */
+const MAX_PARTS = 64;
+const RECOGNISERS = [17, 3];
+
+const SUFFIX = ".traineddata";
+
+/** The file with the data of `language` in `folder`. */
+export const dataFile = (folder: string, language: string) => join(folder, language + SUFFIX);
+
+/** Copies the data in the file `from`. @returns its size in bytes. @throws a `bad_input` failure when it is not such data. */
+export async function addLanguage(folder: string, language: string, from: string): Promise<number> {
+  const bytes = await readData(from);
+  const fault = faultOf(bytes);
+  if (fault) throw badInput(`file: expected language data of tesseract (.traineddata), but ${fault}`);
+  ensurePrivateFolder(folder);
+  writeFileAtomic(dataFile(folder, language), bytes, PRIVATE_FILE);
+  return bytes.length;
+}
+
+async function readData(path: string): Promise<Buffer> {
+  try {
+    // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).
+    await using file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const found = await file.stat();
+    if (!found.isFile()) throw badInput("file: expected a regular file");
+    if (found.size > MAX_BYTES) throw badInput(`file: expected at most ${MAX_BYTES} bytes`);
+    return await file.readFile();
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw badInput(`file: cannot be read (${systemCode(error) ?? "unknown error"})`);
+  }
+}
+
+/** Why `bytes` cannot be data of a language; undefined when they look like it. */
+export function faultOf(bytes: Buffer): string | undefined {
+  const parts = bytes.length < 4 ? 0 : bytes.readUInt32LE(0);
+  const header = 4 + parts * 8;
+  if (parts < 1 || parts > MAX_PARTS || header > bytes.length) return "it has no table of parts";
+  const offsets = Array.from({ length: parts }, (_, nth) => bytes.readBigInt64LE(4 + nth * 8));
+  const used = offsets.filter((offset) => offset !== -1n);
+  const isInside = (offset: bigint) => offset >= header && offset < bytes.length;
+  if (!used.every(isInside)) return "a part lies outside the file: it may have been cut off";
+  if (!used.every((offset, nth) => nth === 0 || offset > (used[nth - 1] ?? 0n))) return "its parts overlap";
+  if (!RECOGNISERS.some((part) => (offsets[part] ?? -1n) !== -1n)) return "it holds no recogniser";
+  return undefined;
+}
+
+/** The languages in `folder`, sorted, with the size of each in bytes. */
+export async function listLanguages(folder: string) {
+  const names = await readdir(folder).catch((error) => {
+    if (systemCode(error) === "ENOENT") return [];
+    throw error;
+  });
+  const languages = names.filter((name) => name.endsWith(SUFFIX)).toSorted();
+  return Promise.all(
+    languages.map(async (name) => ({
+      language: name.slice(0, -SUFFIX.length),
+      bytes: (await stat(join(folder, name))).size,
+    })),
+  );
+}
+
+/** @throws a `not_found` failure when there is none of that language. */
+export async function removeLanguage(folder: string, language: string): Promise<void> {
+  try {
+    await rm(dataFile(folder, language));
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") throw notFound(`there is no data of ocr-${language}`);
+    throw error;
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * The child process that touches the display: answers one call at a time, and ends with its parent.
+ *
+ * A display that is missing, or goes away, fails the calls that need it; the next call tries again. Keys and buttons that
+ * are down when the parent goes are released, unless the parent has called `keepPressed`.
+ */
+import { invoke, remote, serveParent } from "../../lib/child";
+import { confineLightly } from "../../lib/confine";
+import { resolvesWithin } from "../../lib/deadline";
+import { unavailable } from "../../lib/errors";
+import { lowerPriority } from "../../lib/priority";
+import type { Backend, BackendEvents, DesktopCalls, DesktopEvents, Frame } from "./backend";
+import { type Region, sizeOf } from "./geometry";
+import { createLook } from "./images/look";
+import { PressedKeys } from "./pressed-keys";
+import { VIEWER_CALLS } from "./screen/calls";
+import type { Viewers } from "./screen/child/viewers";
+import { takeScreenshot } from "./screenshot";
+import { desktopVariables } from "./session";
+import { takePage } from "./text/page";
+
+/** How long closing may take when the display does not answer any more, in milliseconds. */
+const CLOSE_MS = 1_000;
+
+export default async function desktopChild(): Promise<void> {
+  const given = { ...process.env };
+  const pressed = new PressedKeys();
+  let backend: Promise<Backend> | undefined;
+  let keepPressed = false;
+  let last: Promise<unknown> = Promise.resolve();
+
+  let parent: DesktopEvents | undefined;
+
+  const open = () => {
+    const forget = () => {
+      if (backend === opening) backend = undefined;
+    };
+    const events = { lost: forget, clipboard: (owned: boolean) => parent?.clipboard(owned) };
+    const opening = createBackend(events).then((made) => ({ ...made, ...pressed.track(made) }));
+    opening.catch(forget);
+    backend = opening;
+    return opening;
+  };
+  const use = () => backend ?? open();
+  const own = {
+    ...createLook(use),
+    screenSize: async () => sizeOf(await (await use()).desktop()),
+    screenshot: async (frame: Frame, file: string | null) => takeScreenshot(await use(), frame, file),
+    page: async (region: Region | undefined) => takePage(await use(), region ?? undefined),
+    windows: async () => (canListWindows() ? (await use()).windows() : undefined),
+    async keepPressed() {
+      keepPressed = true;
+    },
+  } satisfies Partial<DesktopCalls>;
+  let viewers: Viewers | undefined;
+  const useViewers = async () => {
+    const { createViewers } = await import("./screen/child/viewers");
+    viewers ??= createViewers(use, {
+      viewer: (...said) => parent?.viewer(...said),
+      viewerStats: (stats) => parent?.viewerStats(stats),
+    });
+    return viewers.calls;
+  };
+  const perform = async (method: string, args: readonly unknown[]) => {
+    // The X library reads the environment of the process.
+    if (!backend && process.platform === "linux") Object.assign(process.env, await desktopVariables(given));
+    if (VIEWER_CALLS.has(method)) return invoke(await useViewers(), method, args);
+    return invoke(Object.hasOwn(own, method) ? own : await use(), method, args);
+  };
+  const close = async () => {
+    await viewers?.close();
+    await last.catch(() => {});
+    const opened = await backend;
+    if (opened && !keepPressed) await pressed.releaseAll(opened);
+    await opened?.close();
+  };
+
+  // Encoding a picture takes a whole processor for a moment; the server goes first.
+  lowerPriority();
+  await confineLightly();
+  await serveParent<DesktopCalls, DesktopEvents>(
+    (events) => {
+      parent = events;
+      return remote((method, args) => {
+        const performed = perform(method, args);
+        if (!VIEWER_CALLS.has(method)) last = performed;
+        return performed;
+      });
+    },
+    () => resolvesWithin(CLOSE_MS, close()).catch(() => {}),
+  );
+}
+
+/** Wayland has no protocol by which a program may list the windows of others. */
+function canListWindows(): boolean {
+  return process.platform !== "linux" || Boolean(process.env.DISPLAY) || !process.env.WAYLAND_DISPLAY;
+}
+
+/** The one place where the platform is chosen. @throws an `unavailable` failure when there is no desktop. */
+async function createBackend(events: BackendEvents): Promise<Backend> {
+  if (process.platform === "linux") return (await import("./x11/backend")).createX11Backend(events);
+  const { createNativeBackend } = await import("./native/backend");
+  if (process.platform === "darwin") {
+    return createNativeBackend((await import("./native/macos")).createMacos());
+  }
+  if (process.platform === "win32") {
+    return createNativeBackend((await import("./native/windows")).createWindows());
+  }
+  throw unavailable(`no desktop: svc does not know that of ${process.platform}`);
+}

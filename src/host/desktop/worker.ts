@@ -1,0 +1,231 @@
+/**
+ * The child process that touches the display, from its parent's side: started on first use, one call at a time, in the order of
+ * `lib/slots.ts`.
+ *
+ * Promise: whatever the child does (crash, hang, never start) fails the call it happened to and no other; the next call
+ * starts a new child. A call whose requester goes before it is sent is not sent. After a while without calls the child
+ * ends, and it ends by itself when this process does.
+ */
+import * as v from "valibot";
+import { type Child, NOTHING, type Protocol, startChild } from "../../lib/child";
+import { resolvesWithin } from "../../lib/deadline";
+import { cancelled } from "../../lib/errors";
+import type { Log } from "../../lib/log";
+import { selfCommand } from "../../lib/self-command";
+import { createSlots, Requester } from "../../lib/slots";
+import { type DesktopCalls, type DesktopEvents, WINDOW_STATES } from "./backend";
+import { SEEING_ANSWERS } from "./images/answers";
+import {
+  LASTING_CALLS,
+  VIEWER_ANSWERS,
+  VIEWER_CALLS,
+  VIEWER_EVENTS,
+  type ViewerEvents,
+} from "./screen/calls";
+import { createViewerParent } from "./screen/parent";
+
+/** How the child is started and kept. */
+export interface WorkerOptions {
+  readonly log: Log;
+  /** The command line of the child (default: svc's own). */
+  readonly command?: readonly string[];
+  /** The child's environment (default: this process's). */
+  readonly env?: NodeJS.ProcessEnv;
+  /** How long a call may take once it is sent, the start of the child included, in milliseconds (default 10,000). */
+  readonly deadlineMs?: number;
+  /** How long the child is kept without calls, in milliseconds (default 60,000). */
+  readonly idleMs?: number;
+  /** Whether the child is killed in the middle of a call whose requester has gone: where it only looks, that does no harm. */
+  readonly isCutOff?: boolean;
+}
+
+const POINT = v.object({ x: v.number(), y: v.number() });
+const SIZE = { width: v.number(), height: v.number() };
+const PLACE = v.object({ x: v.number(), y: v.number(), ...SIZE });
+const WINDOW = v.object({
+  hwnd: v.number(),
+  title: v.string(),
+  ...PLACE.entries,
+  desktop: v.nullable(v.number()),
+  pid: v.nullable(v.number()),
+  process: v.nullable(v.string()),
+  state: v.picklist(WINDOW_STATES),
+  focused: v.boolean(),
+});
+const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
+  answers: {
+    screenSize: v.object(SIZE),
+    pointer: POINT,
+    move: POINT,
+    click: POINT,
+    scroll: POINT,
+    strike: NOTHING,
+    type: NOTHING,
+    liftAll: NOTHING,
+    focus: NOTHING,
+    keepPressed: NOTHING,
+    ...SEEING_ANSWERS,
+    screenshot: v.object({ ...SIZE, base64: v.nullable(v.string()) }),
+    page: v.object({ base64: v.string(), x: v.number(), y: v.number(), scale: v.number() }),
+    windows: v.optional(v.array(WINDOW)),
+    place: PLACE,
+    request: NOTHING,
+    clipboard: v.string(),
+    setClipboard: NOTHING,
+    ...VIEWER_ANSWERS,
+  },
+  events: { clipboard: v.strictTuple([v.boolean()]), ...VIEWER_EVENTS },
+};
+
+const DEADLINE_MS = 10_000;
+const IDLE_MS = 60_000;
+/** How long the current call may go on when everything stops, in milliseconds. */
+const LAST_CALL_MS = 1_000;
+/** How many calls of tokens may wait: as many as come within some seconds, so that a host that was busy for one refuses none. */
+const MAX_WAITING = 256;
+
+const notAsked = () => cancelled("cancelled before the desktop was asked");
+
+/** The child process, and the calls that wait for it. */
+export interface Worker {
+  /** Releases what a viewer held when the child broke; nothing where that is released. @throws as `call`. */
+  lift(): Promise<void>;
+  /** The child's process id; null while there is none. */
+  pid(): number | null;
+  /**
+   * @param args the arguments of the method. A {@link Requester} among them stays here: it says in which order the call is
+   *   made, and its signal cancels the call until it is sent. A call without one is made first, however many wait.
+   * @throws what the child throws; `timeout` when it was killed for taking too long; `unavailable` when it ended during
+   *   the call or could not be started, or when too many calls wait; `cancelled`.
+   */
+  call(method: string, args: readonly unknown[]): Promise<unknown>;
+  /**
+   * Gives the current call a moment, then asks the child to end and waits until it has. Callers must not call it again.
+   *
+   * @param method one to call before that.
+   */
+  stop(method?: keyof DesktopCalls): Promise<void>;
+}
+
+/**
+ * @param mayLeave whether a child without calls and viewers may end.
+ * @param listeners get what the child reports of viewers.
+ */
+export function createWorker(
+  options: WorkerOptions,
+  mayLeave: () => boolean,
+  listeners: ReadonlySet<ViewerEvents>,
+): Worker {
+  const { deadlineMs = DEADLINE_MS, idleMs = IDLE_MS, isCutOff = false } = options;
+  let child: Child<DesktopCalls> | undefined;
+  const slots = createSlots({
+    most: 1,
+    what: "calls of the desktop",
+    mostWaiting: MAX_WAITING,
+    left: notAsked,
+  });
+  /** The last call that was sent. */
+  let last: Promise<unknown> = Promise.resolve();
+  let idle: Timer | undefined;
+  let stopping = false;
+  /** Whether the child hands the text of the clipboard to other programs: it is gone when the child ends. */
+  let hasClipboard = false;
+  /** The calls that the child has not answered. */
+  let running = 0;
+  /** Resolves when every child that was asked to end has ended. */
+  let left: Promise<unknown> = Promise.resolve();
+
+  const start = () => {
+    const clipboard = (owned: boolean) => {
+      hasClipboard = owned;
+    };
+    const exit = () => {
+      if (child !== started) return;
+      child = undefined;
+      hasClipboard = false;
+      viewers.broke();
+      viewers.lost("the desktop helper ended");
+    };
+    const started = startDesktopChild(options, { clipboard, ...viewers.events }, exit);
+    child = started;
+    return started;
+  };
+  const leave = () => {
+    clearTimeout(idle);
+    if (!child) return;
+    left = Promise.all([left, child.leave()]);
+    child = undefined;
+    viewers.lost("svc ends");
+  };
+  const isIdle = () => running === 0 && mayLeave() && !hasClipboard && !viewers.some();
+  const leaveLater = () => {
+    clearTimeout(idle);
+    idle = setTimeout(() => (isIdle() ? leave() : leaveLater()), idleMs);
+    idle.unref();
+  };
+  const send = async (method: string, args: readonly unknown[]) => {
+    if (stopping) throw notAsked();
+    clearTimeout(idle);
+    running++;
+    try {
+      const limit = LASTING_CALLS.has(method) ? undefined : deadlineMs;
+      return await (child ?? start()).call(method, args, limit);
+    } finally {
+      running--;
+      leaveLater();
+    }
+  };
+  const viewers = createViewerParent(listeners, send);
+
+  return {
+    lift: viewers.lift,
+    pid: () => child?.pid ?? null,
+    async call(method, args) {
+      const requester = args.find((arg) => arg instanceof Requester);
+      const sent = args.filter((arg) => arg !== requester);
+      if (VIEWER_CALLS.has(method)) return viewers.call(method, sent, child !== undefined);
+      const work = () => {
+        const sending = send(method, sent);
+        const called = isCutOff ? cutOff(sending, requester?.signal, () => child?.kill()) : sending;
+        last = called.catch(() => {});
+        return called;
+      };
+      return slots.run(requester ?? new Requester(null), work, requester === undefined);
+    },
+    async stop(method) {
+      stopping = true;
+      await resolvesWithin(LAST_CALL_MS, last);
+      if (method) await child?.call(method, [], LAST_CALL_MS).catch(() => {});
+      leave();
+      await left;
+    },
+  };
+}
+
+function startDesktopChild(
+  { log, command = selfCommand(["desktop-child"]), env }: WorkerOptions,
+  events: DesktopEvents,
+  exit: () => void,
+): Child<DesktopCalls> {
+  return startChild<DesktopCalls, DesktopEvents>({
+    command,
+    ...(env && { env }),
+    log,
+    what: "the desktop helper",
+    protocol: PROTOCOL,
+    events,
+    exit,
+  });
+}
+
+/** What a call that was sent answers; `kill` ends it once the requester has gone. */
+async function cutOff(call: Promise<unknown>, signal: AbortSignal | undefined, kill: () => void) {
+  signal?.addEventListener("abort", kill, { once: true });
+  try {
+    return await call;
+  } catch (error) {
+    throw signal?.aborted ? cancelled("cancelled while the desktop was asked") : error;
+  } finally {
+    signal?.removeEventListener("abort", kill);
+  }
+}

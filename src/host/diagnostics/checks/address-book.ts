@@ -1,0 +1,38 @@
+/** `address_book`: what makes sure that it is the hosts of the address book which answer. */
+import { check, fine, warning } from "../check";
+
+/** A host, and its way of trust (`desk/fleet/host.ts`). */
+interface Entry {
+  readonly label: string;
+  readonly base_url: string;
+  readonly trust: string;
+}
+
+/** How many hosts are named in the detail. */
+const NAMED = 5;
+
+export const addressBook = check({
+  name: "address_book",
+  summary:
+    "Hosts of the address book are reached by TLS; a warning for those that are reached by http beyond this machine",
+  advice: ["mend `admin_hosts.json`, or restore it from a backup"],
+  async run({ addressBook }: { addressBook(): Promise<{ trust(): readonly Entry[] }> }) {
+    const hosts = (await addressBook()).trust();
+    if (hosts.length === 0) return fine("no hosts", { hosts: 0 });
+    const labelsOf = (trust: string) =>
+      hosts.filter((host) => host.trust === trust).map(({ label }) => label);
+    const [plain, unpinned] = [labelsOf("nothing"), labelsOf("authorities")];
+    const extra = { hosts: hosts.length, not_encrypted: plain, unpinned };
+    const detail = `${hosts.length} hosts, ${unpinned.length} of them without a pin, by the usual authorities`;
+    if (plain.length === 0) return fine(detail, extra);
+    const named = `${plain.slice(0, NAMED).join(", ")}${plain.length > NAMED ? ", …" : ""}`;
+    return warning(
+      `${plain.length} of ${hosts.length} hosts are reached by http, which others can read and change, the token too: ${named}`,
+      [
+        "let them serve TLS, then `svc admin set LABEL --url https://… --pin spki:…` (`svc pin` prints it there)",
+        "then replace their tokens: `svc admin rotate LABEL`",
+      ],
+      extra,
+    );
+  },
+});

@@ -1,0 +1,129 @@
+/**
+ * `optional_deps`: what svc uses where it is available, each tried the way it would be used.
+ */
+import { requesterOf } from "../../../core/caller";
+import { deadline } from "../../../lib/deadline";
+import { messageOf, unavailable } from "../../../lib/errors";
+import { runProgram } from "../../../lib/run-program";
+import { printable } from "../../../lib/sanitize";
+import type { Requester } from "../../../lib/slots";
+import { type Advice, adviceFor, check, type Finding, fine, warning } from "../check";
+import { loadingStep } from "../loading";
+import { type SkipSettings, skippedHere } from "../skipped";
+import { desktopAdvice } from "./screenshot";
+
+/** An addon may have to be unpacked on a slow disk. */
+const PROBE_MS = 8_000;
+
+interface Uses {
+  /** The version of the WebRTC library. */
+  probeWebRtc(): Promise<string>;
+  /** `error`: why not through the addon. */
+  usb(): Promise<{
+    lister: { list(): Promise<{ readonly backend: string; readonly error: string | null }> };
+  }>;
+  settings(): Promise<SkipSettings>;
+  desktop(): Promise<{ screenSize(requester: Requester): Promise<{ width: number; height: number }> }>;
+}
+
+export interface Capability {
+  readonly name: string;
+  /** What it is for. */
+  readonly purpose: string;
+  /** Few hosts need it: nothing is said where it is not. */
+  readonly rare?: true;
+  /** How to get it: each step by itself. */
+  readonly how: Advice;
+  /**
+   * What was found: a version, a size, a name; with a `step` that is missing for all that it could do.
+   *
+   * @throws what keeps it from working.
+   */
+  probe(service: Uses, requester: Requester): Promise<string | { found: string; step: string | undefined }>;
+}
+
+export const optionalDeps = check({
+  name: "optional_deps",
+  summary:
+    "What svc can use works here: peer sessions, USB, the desktop (else a warning that says how to get it)",
+  deadlineMs: PROBE_MS + 1_000,
+  advice: [],
+  async run(service: Uses, caller) {
+    // Where the screenshot check is left out, a missing screen is no finding.
+    const skipped = await skippedHere(service);
+    const wanted = CAPABILITIES.filter(({ name }) => name !== "gui" || !skipped.includes("screenshot"));
+    return judgeCapabilities(wanted, service, requesterOf(caller));
+  },
+});
+
+export async function judgeCapabilities(
+  capabilities: readonly Capability[],
+  service: Uses,
+  requester: Requester,
+): Promise<Finding> {
+  const tried = await Promise.all(
+    capabilities.map(async ({ name, purpose, rare, how, probe }) => {
+      try {
+        const probed = await deadline(probe(service, requester), { ms: PROBE_MS });
+        const { found, step } = typeof probed === "string" ? { found: probed } : probed;
+        return { name, purpose, found: printable(found, 100), steps: step === undefined ? [] : [step] };
+      } catch (error) {
+        if (rare) return [];
+        const reason = printable(messageOf(error), 300);
+        const steps = adviceFor(reason, how);
+        return { name, purpose, how: steps.join("; "), reason, steps };
+      }
+    }),
+  );
+  const results = tried.flat();
+  const advice = results.flatMap(({ name, purpose, steps }) =>
+    steps.map((step) => `${name} (${purpose}): ${step}`),
+  );
+  const extra = {
+    available: results.flatMap(({ steps: _, ...one }) => ("found" in one ? [one] : [])),
+    missing: results.flatMap(({ steps: _, ...one }) => ("reason" in one ? [one] : [])),
+  };
+  const found = `${extra.available.length} of ${results.length} found`;
+  const names = extra.missing.map(({ name }) => name).join(", ");
+  const detail = names === "" ? found : `${found}; missing: ${names}`;
+  return names === "" && advice.length === 0 ? fine(detail, extra) : warning(detail, advice, extra);
+}
+
+export const CAPABILITIES: readonly Capability[] = [
+  {
+    name: "webrtc",
+    purpose: "peer sessions",
+    how: (reason) => [loadingStep(reason) ?? "the library is part of svc: report this, with the log of svc"],
+    probe: (service) => service.probeWebRtc(),
+  },
+  {
+    name: "usb",
+    purpose: "USB devices that come and go",
+    how: ["see `svc usb list` for what is in the way"],
+    async probe(service) {
+      const { backend, error } = await (await service.usb()).lister.list();
+      if (backend === "unsupported") throw unavailable(error ?? "not on this platform");
+      return error === null ? "the addon" : { found: `${backend} (${error})`, step: loadingStep(error) };
+    },
+  },
+  {
+    name: "gui",
+    purpose: "screen, pointer and keyboard",
+    how: desktopAdvice,
+    async probe(service, requester) {
+      const { width, height } = await (await service.desktop()).screenSize(requester);
+      return `${width}x${height}`;
+    },
+  },
+  {
+    name: "ocr",
+    purpose: "reading text on the screen",
+    rare: true,
+    how: ["install tesseract (Debian: tesseract-ocr)"],
+    async probe() {
+      const printed = await runProgram(["tesseract", "--version"]);
+      const [version = ""] = new TextDecoder().decode(printed).split("\n");
+      return [version, Bun.which("tesseract")].filter(Boolean).join(" at ");
+    },
+  },
+];

@@ -1,0 +1,54 @@
+/** `screenshot`: the screen can be seen. */
+import { requesterOf } from "../../../core/caller";
+import type { Requester } from "../../../lib/slots";
+import { check, failed, fine } from "../check";
+import { loadingStep } from "../loading";
+
+/** A large screen is megabytes of PNG. */
+const DEADLINE_MS = 15_000;
+
+/** The first eight bytes of a PNG (RFC 2083 section 12.11) in base64, as far as whole characters go. */
+const PNG_HEAD = "iVBORw0KGg";
+
+const NO_PNG = "the picture of the screen is not a PNG";
+
+const ADVICE: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+  linux: [
+    "run svc in the desktop's session, or set DISPLAY (and XAUTHORITY) to its X server's",
+    "without a desktop, start one: Xvfb :99 & DISPLAY=:99 svc serve",
+  ],
+  darwin: ["allow svc under System Settings, Privacy & Security, Screen Recording and Accessibility"],
+  win32: ["run svc in the session of the user who is logged in, not as a service of session 0"],
+};
+
+/** What to do where the desktop cannot be reached for this `reason`. */
+export function desktopAdvice(reason: string): readonly string[] {
+  const step = loadingStep(reason);
+  const ways = step === undefined ? (ADVICE[process.platform] ?? []) : [step];
+  return [...ways, "on a host without a desktop on purpose: svc config set diagnose.skip screenshot,mouse"];
+}
+
+type Picture = { readonly width: number; readonly height: number; readonly base64: string | null };
+
+interface Uses {
+  desktop(): Promise<{
+    screenshot(frame: { readonly monitor?: number }, file: null, requester: Requester): Promise<Picture>;
+  }>;
+}
+
+export const screenshot = check({
+  name: "screenshot",
+  summary: "The screen can be seen",
+  deadlineMs: DEADLINE_MS,
+  advice: desktopAdvice,
+  async run(service: Uses, caller) {
+    const { width, height, base64 } = await (await service.desktop()).screenshot(
+      {},
+      null,
+      requesterOf(caller),
+    );
+    const bytes = Math.floor(((base64?.length ?? 0) * 3) / 4);
+    if (!base64?.startsWith(PNG_HEAD)) return failed(NO_PNG, desktopAdvice(NO_PNG));
+    return fine(`${width}x${height}, ${Math.ceil(bytes / 1_000)} kB`, { width, height, bytes });
+  },
+});

@@ -1,0 +1,49 @@
+import * as v from "valibot";
+import { field } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { badInput, conflict } from "../../lib/errors";
+import { CHECK_NAMES } from "./checks";
+import { type Diagnostics, REPORT } from "./diagnostics";
+import { type SkipSettings, skippedHere } from "./skipped";
+
+interface Uses {
+  diagnostics(): Promise<Diagnostics>;
+  settings(): Promise<SkipSettings>;
+}
+
+const NAMES = v.pipe(v.array(v.picklist(CHECK_NAMES)), v.minLength(1), v.maxLength(100));
+
+const ALL_SKIPPED =
+  "the setting diagnose.skip leaves no check to run: `svc config set diagnose.skip` without values runs all of them again";
+
+export const diagnose = operation({
+  name: "diagnostics.run",
+  summary: "Check this host and advise on problems",
+  scope: "read",
+  subcommand: "diagnose",
+  command: "AC_diagnose",
+  http: { method: "GET", path: "/diagnose", long: "AC_diagnose" },
+  input: v.strictObject({
+    only: field(v.optional(NAMES), "Run these checks and no others"),
+    skip: field(v.optional(NAMES), "Leave out these checks, besides those in the setting diagnose.skip"),
+  }),
+  output: v.object({
+    ...REPORT.entries,
+    /** The checks that the host leaves out: its setting diagnose.skip. */
+    skipped: v.optional(v.array(v.string()), []),
+  }),
+  async run(service: Uses, { only, skip = [] }, caller) {
+    // Who names a check wants it.
+    const skipped = only ? [] : await skippedHere(service);
+    const leftOut: readonly string[] = [...skip, ...skipped];
+    const names = (only ?? CHECK_NAMES).filter((name) => !leftOut.includes(name));
+    if (names.length === 0 && skip.length > 0) throw badInput("skip: leaves no check to run");
+    // From a bundle, or by another program's hand.
+    if (names.length === 0) throw conflict(ALL_SKIPPED);
+    return { ...(await (await service.diagnostics()).run(names, caller)), skipped };
+  },
+});
+
+export { CHECK_NAMES };
+
+export const operations = [diagnose];

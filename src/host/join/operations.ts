@@ -1,0 +1,156 @@
+/**
+ * The host's part: joining a desk, and leaving it.
+ */
+import * as v from "valibot";
+import { field, NO_INPUT, secret } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { notFound } from "../../lib/errors";
+import { configFiles } from "../../lib/paths";
+import { deskPinsEndpoint, natsGrantEndpoint } from "../../wire/join/endpoints";
+import { readMembership } from "../../wire/join/membership";
+import type { HostUses } from "./enter";
+
+const ON_THE_HOST = {
+  http: "who may use the token of a host is decided on the host itself",
+  script: "who may use the token of a host is decided by a person",
+};
+
+export const join = operation({
+  name: "join.enter",
+  subcommand: "join",
+  summary: "Join a desk: it looks after this host from then on",
+  scope: "admin",
+  changes: true,
+  leftOut: ON_THE_HOST,
+  input: v.strictObject({
+    join_string: field(
+      secret(v.pipe(v.string(), v.maxLength(1_000))),
+      "The join string that `svc join-token` has printed on the desk (default: a prompt)",
+    ),
+    label: field(
+      v.optional(v.pipe(v.string(), v.maxLength(128))),
+      "Name of this host on the desk (default: the host name), after the prefix of the string",
+    ),
+    direct: field(
+      v.optional(
+        v.pipe(
+          v.string(),
+          v.regex(/^https?:\/\/[^\s\\?#@]+$/i, "an http or https address"),
+          v.maxLength(2_048),
+        ),
+      ),
+      "URL at which the desk reaches this host (default: this host dials a desk that takes links, else where its server listens)",
+    ),
+  }),
+  output: v.object({
+    desk: v.string(),
+    host_id: v.string(),
+    label: v.string(),
+    /** Where the desk reaches this host; `link:` and its id, where it dials the desk; `nats:` and its key, over a NATS server. */
+    url: v.string(),
+    dials: v.boolean(),
+    /** Whether a server runs here. */
+    served: v.boolean(),
+    /** Whether it takes clients with a certificate only (`--client-ca`): then the desk cannot reach it. */
+    asks_certificate: v.boolean(),
+  }),
+  async run(service: HostUses, wanted) {
+    const { joinDesk } = await import("./enter");
+    return joinDesk(service, wanted);
+  },
+});
+
+export const leave = operation({
+  name: "join.leave",
+  subcommand: "leave",
+  summary: "Leave the desk: it forgets this host, and its token ends",
+  scope: "admin",
+  changes: true,
+  leftOut: ON_THE_HOST,
+  input: NO_INPUT,
+  output: v.object({
+    desk: v.string(),
+    label: v.string(),
+    /** Why the desk was not notified; null when it was. */
+    problem: v.nullable(v.string()),
+  }),
+  requires({ configDir }: Pick<HostUses, "configDir">) {
+    if (!readMembership(configFiles(configDir).desk)) throw notFound("this host has joined no desk");
+  },
+  async run(service: HostUses) {
+    const { leaveDesk } = await import("./enter");
+    return leaveDesk(service);
+  },
+});
+
+export const showDesk = operation({
+  name: "desk.show",
+  summary: "Show which desk this host has joined",
+  scope: "read",
+  command: "AC_desk_show",
+  http: { method: "GET", path: "/desk" },
+  input: NO_INPUT,
+  /** Null where it has joined none. */
+  output: v.object({
+    desk: v.nullable(
+      v.object({ address: v.string(), host_id: v.string(), label: v.string(), joined: v.string() }),
+    ),
+  }),
+  run({ configDir }: Pick<HostUses, "configDir">) {
+    const membership = readMembership(configFiles(configDir).desk);
+    if (!membership) return { desk: null };
+    const { desk, host_id, label, joined } = membership;
+    return { desk: { address: desk, host_id, label, joined } };
+  },
+});
+
+export const forget = operation({
+  name: "desk.forget",
+  summary: "End the token of this request and forget its desk, which has removed this host",
+  scope: "any",
+  changes: true,
+  http: { method: "POST", path: "/desk/forget" },
+  leftOut: {
+    cli: "`svc admin remove` on the desk sends it; `svc leave` on the host does the same",
+    script: "it is about the token of a request",
+  },
+  input: NO_INPUT,
+  output: v.object({ forgotten: v.literal(true) }),
+  async run(service: Pick<HostUses, "configDir" | "deskTokens">, _input, caller) {
+    const { forgetDesk } = await import("./enter");
+    await forgetDesk(service, caller.grant.name);
+    return { forgotten: true as const };
+  },
+});
+
+export const deskPins = operation({
+  ...deskPinsEndpoint,
+  summary: "Keep the pins of the desk's TLS key, which it has signed: this host follows it to another key",
+  scope: "any",
+  changes: "announces",
+  leftOut: {
+    cli: "the server of the desk sends it",
+    script: "the desk signs it",
+  },
+  async run(service: Pick<HostUses, "configDir">, pins, caller) {
+    const { takeDeskPins } = await import("./take-pins");
+    return { changed: await takeDeskPins(service, pins, caller) };
+  },
+});
+
+export const takeNats = operation({
+  ...natsGrantEndpoint,
+  summary: "Connect to the NATS server of the desk with the credentials that it has signed",
+  scope: "any",
+  changes: "announces",
+  leftOut: {
+    cli: "`svc nats grant` on the desk sends it",
+    script: "the desk signs it",
+  },
+  async run(service: Pick<HostUses, "configDir" | "natsKey">, grant, caller) {
+    const { takeNatsGrant } = await import("./take-nats");
+    return takeNatsGrant(service, grant, caller);
+  },
+});
+
+export const operations = [join, leave, showDesk, forget, deskPins, takeNats];

@@ -1,0 +1,56 @@
+/**
+ * The credentials for a NATS server that the desk of this host sends, for a host that joined before its desk had one.
+ *
+ * The promise: it takes only what its desk has signed for this membership, nothing older than what it has, and only for its own key.
+ */
+import type { Caller } from "../../core/caller";
+import { badInput, conflict, forbidden } from "../../lib/errors";
+import { withLock } from "../../lib/lock";
+import { configFiles } from "../../lib/paths";
+import { isSignedBy } from "../../trust/identity";
+import { readMembership, writeMembership } from "../../wire/join/membership";
+import { type NatsGrant, natsGrantMessage, natsKeyMessage } from "../../wire/join/messages";
+import { provedBy } from "../../wire/join/nats-key";
+import type { HostUses } from "./enter";
+
+/**
+ * Keeps what the desk of this host sends for its NATS server.
+ *
+ * @returns who this host is to the server, with what proves it to the desk, and whether anything changed.
+ * @throws `conflict` when this host has joined no desk, or knows something newer; `forbidden` when its desk has not signed it.
+ */
+export async function takeNatsGrant(
+  service: Pick<HostUses, "configDir" | "natsKey">,
+  { carrier, signed, signature }: NatsGrant & { readonly signature: string },
+  caller: Caller,
+) {
+  const files = configFiles(service.configDir);
+  return withLock(files.joinLock, async () => {
+    const membership = readMembership(files.desk);
+    if (!membership) throw conflict("this host has joined no desk");
+    const { host_id, nonce, desk_key, carriers, nats_signed = "" } = membership;
+    if (!isSignedBy(desk_key, natsGrantMessage(host_id, nonce, { carrier, signed }), signature)) {
+      throw forbidden("the signature is not that of the desk which this host has joined");
+    }
+    if (signed < nats_signed) throw conflict("this host knows a newer NATS server of its desk");
+    const key = await service.natsKey();
+    const { id } = key;
+    const proof = provedBy(key, natsKeyMessage(desk_key, host_id, nonce));
+    if (carrier === undefined) return { id, proof, changed: false };
+    const taken = parsed(carrier);
+    if (taken.kind !== "nats" || taken.id !== id)
+      throw badInput("carrier: expected that of this host to NATS");
+    const others = carriers.filter(({ kind }) => kind !== "nats");
+    await caller.announce(`desk.nats id=${id}`);
+    writeMembership(files.desk, { ...membership, carriers: [taken, ...others], nats_signed: signed });
+    return { id, proof, changed: true };
+  });
+}
+
+function parsed(carrier: string): { readonly kind: string; readonly [field: string]: unknown } {
+  try {
+    return Object(JSON.parse(carrier));
+  } catch {
+    throw badInput("carrier: expected JSON");
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * How this host follows its desk to another TLS key.
+ *
+ * The promise: it takes only pins that the desk signed for this membership, with the key that the host got when it joined.
+ */
+import type { Caller } from "../../core/caller";
+import { conflict, forbidden } from "../../lib/errors";
+import { withLock } from "../../lib/lock";
+import { configFiles } from "../../lib/paths";
+import { isSignedBy } from "../../trust/identity";
+import { readMembership, writeMembership } from "../../wire/join/membership";
+import { type DeskPins, deskPinsMessage } from "../../wire/join/messages";
+
+/**
+ * Keeps the pins that the desk of this host has now.
+ *
+ * @returns whether they are others than before.
+ * @throws `conflict` when this host has joined no desk, or knows newer ones; `forbidden` when its desk has not signed them.
+ */
+export async function takeDeskPins(
+  { configDir }: { readonly configDir: string },
+  { pin, next_pin, signed, signature }: DeskPins & { readonly signature: string },
+  caller: Caller,
+): Promise<boolean> {
+  const files = configFiles(configDir);
+  return withLock(files.joinLock, async () => {
+    const membership = readMembership(files.desk);
+    if (!membership) throw conflict("this host has joined no desk");
+    const { host_id, nonce, desk_key, desk_pin, desk_next_pin, desk_pins_signed = "" } = membership;
+    if (!isSignedBy(desk_key, deskPinsMessage(host_id, nonce, { pin, next_pin, signed }), signature)) {
+      throw forbidden("the signature is not that of the desk which this host has joined");
+    }
+    if (signed < desk_pins_signed) throw conflict("this host knows newer pins of its desk");
+    if (pin === desk_pin && next_pin === desk_next_pin) return false;
+    await caller.announce(`desk.pins pin=${pin}${next_pin === undefined ? "" : ` next_pin=${next_pin}`}`);
+    const changed = { desk_pin: pin, desk_next_pin: next_pin, desk_pins_signed: signed };
+    writeMembership(files.desk, { ...membership, ...changed });
+    return true;
+  });
+}

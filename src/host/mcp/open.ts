@@ -1,0 +1,104 @@
+/**
+ * What the tools of this process are made of, and its endpoint for HTTP.
+ */
+import { callOperation } from "../../core/call";
+import type { Caller } from "../../core/caller";
+import type { Operation } from "../../core/operation";
+import type { Log } from "../../lib/log";
+import { configFiles } from "../../lib/paths";
+import { createBudget } from "./budget";
+import { type AskPerson, type CallsParts, createCalls } from "./calls";
+import { createHosts } from "./hosts";
+import { createEndpoint, requireOrigin } from "./http";
+import { createProposals } from "./proposals";
+import { createToolServer, instructionsFor, type Peer } from "./server";
+import { type Choice, type Offer, offerOf } from "./toolsets";
+
+/** What MCP uses of the service. */
+export interface McpUses {
+  readonly log: Log;
+  readonly configDir: string;
+  prepareFolder(): Promise<void>;
+  operations(): Promise<readonly Operation[]>;
+  addressBook: Parameters<typeof createHosts>[0];
+}
+
+/** How agents are let in. */
+export interface McpOptions {
+  readonly write: boolean;
+  /** Asks a person about each change; null where nobody is asked. */
+  readonly ask: AskPerson | null;
+  /** Which hosts of the address book they may ask. */
+  readonly on?: string | undefined;
+  /** Tools that none has. */
+  readonly exclude?: readonly string[] | undefined;
+  /** Origins of pages that may ask over HTTP. */
+  readonly origins?: readonly string[] | undefined;
+}
+
+/** The tools of this process. @param perform runs an operation (default: in this process). */
+export async function createTools(
+  service: McpUses,
+  { ask, on }: Pick<McpOptions, "ask" | "on">,
+  perform?: CallsParts["perform"],
+) {
+  const operations = await service.operations();
+  const budget = createBudget(configFiles(service.configDir).agentChanges);
+  const proposals = createProposals();
+  const calls = createCalls({
+    ...{ service, operations, ask, log: service.log },
+    perform: perform ?? ((operation, input, caller) => callOperation(service, operation, input, caller)),
+    hosts: on === undefined ? null : createHosts(service.addressBook, on),
+    proposals,
+    budget,
+    prepare: () => service.prepareFolder(),
+  });
+  const instructions = instructionsFor(on);
+  return {
+    operations,
+    serverFor: (peer: Peer) => createToolServer(calls, peer, instructions),
+    /** Forgets what was proposed. Resolves when no person is asked about it any longer. */
+    withdraw: () => proposals.close(),
+    close: () => budget.close(),
+  };
+}
+
+/** Agents over HTTP. */
+export async function createMcp(service: McpUses, options: McpOptions) {
+  const { write, exclude = [], origins = [] } = options;
+  const { operations, serverFor, close } = await createTools(service, options);
+  const endpoint = createEndpoint<Omit<Peer, "agent" | "cancelled">>(
+    (context, peer) => serverFor({ ...context, ...peer }),
+    service.log,
+  );
+  // Every request of a client has the same choice.
+  let last: ({ readonly key: string } & Offer) | undefined;
+  const offerFor = (choice: Omit<Choice, "write">) => {
+    const key = JSON.stringify(choice);
+    if (last?.key !== key) {
+      const all = [...(choice.exclude ?? []), ...exclude];
+      last = { key, ...offerOf(operations, { ...choice, write, exclude: all }) };
+    }
+    return last;
+  };
+  return {
+    /** Answers a message. @throws `forbidden` for a page of another origin; `bad_input` for what is no message, or no tool. */
+    async answer(message: unknown, choice: Omit<Choice, "write">, caller: Caller): Promise<Response> {
+      let isOver = false;
+      const ended = () => {
+        if (!isOver) caller.request?.ended?.();
+        isOver = true;
+      };
+      requireOrigin(caller.request?.headers, origins);
+      const { offered, without } = offerFor(choice);
+      const rowsOf = caller.request?.rowsOf ?? (() => NO_ROWS);
+      return endpoint.answer({ caller, message }, { caller, offered, without, rowsOf }, ended);
+    },
+    async stop() {
+      await endpoint.close();
+      close();
+    },
+  };
+}
+
+const NO_ROWS = { announce: async () => {}, ended: async () => {} };

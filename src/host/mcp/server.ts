@@ -1,0 +1,128 @@
+/**
+ * The MCP server of one request, or of one connection over stdio: the SDK's low-level `Server` with the tools of a choice. Making
+ * one is cheap; the SDK's high-level server would convert every schema anew.
+ */
+import {
+  CLIENT_INFO_META_KEY,
+  type JSONRPCMessage,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+  type Transport,
+} from "@modelcontextprotocol/server";
+import type { Caller, CallRows } from "../../core/caller";
+import type { Operation } from "../../core/operation";
+import { MAX_MESSAGE, short } from "../../lib/errors";
+import { sizeWithin } from "../../lib/json-size";
+import { printable } from "../../lib/sanitize";
+import { version } from "../../version";
+import type { Calls } from "./calls";
+import { UNTRUSTED_RULE } from "./content";
+
+/** Who is at the other end. */
+export interface Peer {
+  readonly caller: Caller;
+  readonly offered: readonly Operation[];
+  /** The names of operations that it shall not have, inside lists of actions neither. */
+  readonly without?: readonly string[];
+  /** What it says of itself with the request; undefined where the connection knows. */
+  readonly agent?: string | undefined;
+  rowsOf(agent: string): CallRows;
+  /** Aborted when the client has cancelled that request by another one. */
+  cancelled?(id: string | number): AbortSignal | undefined;
+}
+
+/** The largest error of a message. */
+const MAX_ERROR = { bytes: 2 * MAX_MESSAGE, depth: 16 };
+
+/** For how long a client may keep the list of tools, in milliseconds: it changes with the token alone. */
+const LIST_TTL_MS = 60_000;
+
+export const INFO = { name: "svc", title: "svc", version };
+
+/** @param hosts the selection of `--on`. */
+export const instructionsFor = (hosts: string | undefined): string =>
+  [
+    "Tools of a desktop host that svc makes operable from afar.",
+    UNTRUSTED_RULE,
+    "A tool that proposes does nothing by itself: it answers with a digest, and `confirm` does it.",
+    ...(hosts === undefined
+      ? []
+      : [`Tools with the argument \`on\` can ask other hosts: ${printable(hosts, 200)}.`]),
+  ].join(" ");
+
+/** The SDK's server; its errors are as short as those of svc. It would quote every value that is not as expected. */
+class BriefServer extends Server {
+  override connect(transport: Transport): Promise<void> {
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => send(brief(message), options);
+    return super.connect(transport);
+  }
+}
+
+function brief(message: JSONRPCMessage): JSONRPCMessage {
+  if (!("error" in message)) return message;
+  const { code, message: text } = message.error;
+  const isShort = text.length <= MAX_MESSAGE && sizeWithin(message.error, MAX_ERROR) !== undefined;
+  return isShort ? message : { ...message, error: { code, message: short(text) } };
+}
+
+/** A server with the tools of `peer`. */
+export function createToolServer(calls: Calls, peer: Peer, instructions: string): Server {
+  const { caller, offered, without = [] } = peer;
+  const server = new BriefServer(INFO, { capabilities: { tools: {} }, instructions });
+  server.setRequestHandler("tools/list", async () => ({
+    tools: calls.list(offered, caller.grant),
+    ttlMs: LIST_TTL_MS,
+    cacheScope: "private" as const,
+  }));
+  server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
+    const { name, arguments: given = {} } = params;
+    const agent = peer.agent ?? agentName(nameIn(mcpReq) ?? server.getClientVersion()?.name);
+    const rows = peer.rowsOf(agent);
+    if (!calls.has(offered, caller.grant, name)) {
+      await rows.ended("failed:404", `mcp ${printable(name, 80)}`);
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${printable(name, 80)}`);
+    }
+    const cancelled = peer.cancelled?.(mcpReq.id);
+    const signal = cancelled ? AbortSignal.any([mcpReq.signal, cancelled]) : mcpReq.signal;
+    return calls.call(offered, name, given, {
+      caller,
+      rows,
+      agent,
+      without,
+      signal,
+      progress: progressOf(mcpReq),
+    });
+  });
+  return server;
+}
+
+/** Sends how far a call is, to a client that wants to know. */
+function progressOf({ _meta, notify }: ServerContext["mcpReq"]) {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return undefined;
+  let last = 0;
+  return (done: number, total: number | undefined, message: string) => {
+    // It has to grow with each message.
+    if (done <= last) return;
+    last = done;
+    const params = { progressToken, progress: done, ...(total !== undefined && { total }), message };
+    notify({ method: "notifications/progress", params }).catch(() => {});
+  };
+}
+
+/** The name that a client of 2026-07-28 sends with each request. */
+const nameIn = ({ envelope }: ServerContext["mcpReq"]): unknown =>
+  Object(Object(envelope)[CLIENT_INFO_META_KEY]).name;
+
+/** The longest name of a client, in characters. */
+const MAX_AGENT = 60;
+
+/** What a client calls itself, as rows show it: no blank, quote or `=`, so that it looks like nothing else of the row. */
+export const agentName = (name: unknown): string =>
+  printable(typeof name === "string" && name.isWellFormed() ? name : "unknown", MAX_AGENT).replace(
+    /[\s"'=%]/g,
+    encodeURIComponent,
+  ) || "unknown";

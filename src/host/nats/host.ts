@@ -1,0 +1,67 @@
+/**
+ * The host's side of NATS: keeps a connection up, says that this host is there, and answers requests of its desk.
+ */
+import type { NatsConnection } from "@nats-io/nats-core";
+import { jitter, type Random } from "../../lib/backoff";
+import { resolvesWithin } from "../../lib/deadline";
+import type { Log } from "../../lib/log";
+import type { Login } from "../../wire/nats/connect";
+import { guarded } from "../../wire/nats/guarded";
+import { AMONG_MANY, keepConnection } from "../../wire/nats/keep";
+import { HELLO_MS } from "../../wire/nats/presence";
+import { newSession, subjectsOf } from "../../wire/nats/wire";
+import { createServed, type Served, type ServeParts } from "./serve";
+
+/** How long requests under way may take when svc stops, in milliseconds. */
+const GRACE_MS = 8_000;
+
+const NOTHING = new Uint8Array();
+
+export interface HostParts extends Pick<ServeParts, "id" | "hostId" | "deskKey" | "enter"> {
+  login(): Login;
+  /** The id of the records of jobs of this host, asked for each connection; undefined where they cannot be opened. */
+  records(): string | undefined;
+  readonly version: string;
+  readonly log: Log;
+  /** From 0 to 1 (default: Math.random). */
+  readonly random?: Random;
+}
+
+export type NatsHost = ReturnType<typeof keepNatsHost>;
+
+export function keepNatsHost({ id, login, records, version, log, random, ...own }: HostParts) {
+  const subjects = subjectsOf(id);
+  let served: Served | undefined;
+  let sayBye = () => {};
+  const connected = (connection: NatsConnection) => {
+    const { publish, follow, drained } = guarded(connection, log);
+    sayBye = () => publish(subjects.bye, NOTHING);
+    // A new one for each connection, as what was seen on the last one is forgotten with it: nothing of that can be sent again.
+    const session = newSession();
+    const requests = createServed({ ...own, id, session, publish, drained, log });
+    served = requests;
+    follow(subjects.ask, ({ reply, data }) => requests.take(reply, data));
+    const about = JSON.stringify({ v: 1, session, connection: session, version, records: records() });
+    let timer: Timer;
+    const hello = () => {
+      publish(subjects.hello, Buffer.from(about));
+      timer = setTimeout(hello, jitter(HELLO_MS, [0.8, 1.2], random));
+    };
+    hello();
+    log.info(`connected to the NATS server at ${connection.getServer()}`);
+    return () => {
+      clearTimeout(timer);
+      requests.endAll();
+    };
+  };
+  const kept = keepConnection({ login, connected, log, random, firstAttempt: AMONG_MANY });
+  return {
+    state: kept.state,
+    /** Answers what is under way, says that this host stops, and ends the connection. */
+    async stop(): Promise<void> {
+      await resolvesWithin(GRACE_MS, served?.finish() ?? Promise.resolve());
+      sayBye();
+      await kept.stop();
+    },
+  };
+}

@@ -1,0 +1,310 @@
+/**
+ * Action lists, and the check of a whole list before any of it runs.
+ *
+ * An action is `["NAME"]`, `["NAME", {keyword arguments}]` or `["NAME", [positional arguments]]`; a command whose one
+ * argument is a list takes that list itself too. Besides the arguments of its command, `"as": "name"` sets a variable to its
+ * result. An argument with a `${name}` in it is checked when the action runs, everything else beforehand.
+ */
+import * as v from "valibot";
+import { checkInput, type Offence } from "../../core/input";
+import { type InputSchema, type Operation, redact } from "../../core/operation";
+import { baseOf, entryOf, metadataOf } from "../../core/schema";
+import { ListFault } from "../../core/script";
+import { countReferences, hasReference, isWholeList } from "../../core/written";
+import { sizeWithin } from "../../lib/json-size";
+import { meant } from "../../lib/nearest";
+import { printable } from "../../lib/sanitize";
+import { VARIABLE_NAME } from "./types";
+import { isReference } from "./variables";
+
+/** The most actions in one list, nested ones included. */
+export const MAX_ACTIONS = 1_000;
+
+/** The most references to variables in one list: each is looked up when its action runs. */
+export const MAX_REFERENCES = 10_000;
+
+/** Unknown names that are compared with those that there are: for thousands, that takes long. */
+const MAX_HINTS = 50;
+
+/** The deepest nesting of action lists within actions. */
+export const MAX_DEPTH = 32;
+
+/** The deepest nesting of arrays and objects; a list in an action takes three levels of it. */
+const MAX_JSON_DEPTH = 3 * MAX_DEPTH + 64;
+
+/** An operation that scripts may call. */
+export type Command = Operation & { readonly command: string };
+
+/** The operations that scripts may call, by command name. */
+export type CommandTable = ReadonlyMap<string, Command>;
+
+/** An action whose name and arguments have been checked. */
+export interface Action {
+  readonly operation: Command;
+  /** The arguments as keywords, checked and with defaults; those in `deferred` are as written. */
+  readonly input: Readonly<Record<string, unknown>>;
+  /** The variable that is set to its result. */
+  readonly as: string | undefined;
+  /** The fields with a `${name}` in them. */
+  readonly deferred: readonly string[];
+  /** The actions in the fields that hold lists. */
+  readonly lists: Readonly<Record<string, readonly Action[]>>;
+  /** The action as it was written. */
+  readonly source: readonly unknown[];
+  /** Where it is, for a person. */
+  readonly at: string;
+  /** The keys from the list to the argument for `field`. */
+  pathTo(field: string): ReadonlyArray<string | number>;
+}
+
+/**
+ * Checks a whole list, nested lists included.
+ *
+ * @param options.quote whether messages may quote arguments (default true).
+ * @throws a `bad_input` failure that lists every offence (`problems`: `[{action, pointer, message}]`) and every unknown
+ *   name (`unknown_commands`, sorted, once each). Nothing has run.
+ */
+export function checkActions(
+  table: CommandTable,
+  list: unknown,
+  { quote = true }: { readonly quote?: boolean } = {},
+): Action[] {
+  return new ListChecker(table, quote).check(list);
+}
+
+/** `actions` and all nested ones, each before those inside it. */
+export function flatten(actions: readonly Action[]): Action[] {
+  return actions.flatMap((action) => [action, ...Object.values(action.lists).flatMap(flatten)]);
+}
+
+/** Where an action is: for a person, by keys from the list on, and the commands around it, outermost first. */
+interface Place {
+  readonly at: string;
+  readonly path: Path;
+  readonly around: readonly string[];
+}
+
+type Path = ReadonlyArray<string | number>;
+
+/** The arguments of an action as keywords, and the keys from the list to each as it was written. */
+interface Given {
+  readonly keywords: Readonly<Record<string, unknown>>;
+  readonly as?: string | undefined;
+  pathTo(field: string): Path;
+}
+
+class ListChecker {
+  private readonly unknown = new Set<string>();
+  private readonly offences: Offence[] = [];
+  private count = 0;
+  private references = 0;
+  private readonly hints = new Map<string, string>();
+
+  constructor(
+    private readonly table: CommandTable,
+    private readonly quote: boolean,
+  ) {}
+
+  check(list: unknown): Action[] {
+    const root = { at: "actions", path: [], around: [] };
+    const limits = { bytes: Number.POSITIVE_INFINITY, depth: MAX_JSON_DEPTH };
+    const actions =
+      sizeWithin(list, limits) === undefined
+        ? this.refuse(root, `expected at most ${MAX_JSON_DEPTH} levels of arrays and objects`)
+        : this.list(list, root);
+    // A list inside an action may be empty: `"else": []`.
+    if (Array.isArray(list) && list.length === 0) this.refuse(root, "expected at least one action");
+    if (this.offences.length === 0) return actions;
+    throw new ListFault(this.offences, [...this.unknown].sort());
+  }
+
+  private list(list: unknown, place: Place): Action[] {
+    const { at, path, around } = place;
+    if (!Array.isArray(list)) return this.refuse(place, "expected a list of actions");
+    if (around.length >= MAX_DEPTH) {
+      return this.refuse(place, `expected at most ${MAX_DEPTH} levels of nested actions`);
+    }
+    const before = this.count;
+    this.count += list.length;
+    if (this.count > MAX_ACTIONS) {
+      if (before > MAX_ACTIONS) return [];
+      return this.refuse(place, `expected at most ${MAX_ACTIONS} actions in all`);
+    }
+    return list.flatMap((source, index) =>
+      this.action(source, { at: `${at}[${index}]`, path: [...path, index], around }),
+    );
+  }
+
+  private action(source: unknown, place: Place): Action[] {
+    const { at, path, around } = place;
+    if (!Array.isArray(source) || typeof source[0] !== "string" || source.length > 2) {
+      return this.refuse(place, 'expected ["NAME"], ["NAME", {…}] or ["NAME", […]]');
+    }
+    const [name, written = {}] = source;
+    const operation = this.table.get(name);
+    if (operation === undefined) {
+      this.unknown.add(name);
+      const message = `unknown command ${printable(name, 80)}${this.hintFor(name)}`;
+      return this.refuse({ at, path: [...path, 0] }, message);
+    }
+    if (operation.within && !operation.within.some((one) => around.includes(one))) {
+      this.refuse(place, `expected ${name} inside ${listed(operation.within)} only`);
+    }
+    const given = this.given(operation, written, place);
+    if (given === undefined) return [];
+    const { keywords, as } = given;
+    const lists = this.lists(operation, given, place);
+    this.remoteLists(operation, given, place);
+    const deferred = deferredFields(operation.input, keywords);
+    if (this.hasManyReferences(deferred.map((field) => keywords[field])))
+      return this.refuse(
+        place,
+        `expected at most ${MAX_REFERENCES.toLocaleString("en")} references to variables in all`,
+      );
+    const checked = checkInput(withUnchecked(operation.input, deferred), keywords, {
+      quote: this.quote,
+      hint: this.offences.length < MAX_HINTS,
+    });
+    const odd = checked.ok && deferred.length === 0 ? operation.mismatch?.(checked.input) : undefined;
+    if (checked.ok && !odd) {
+      return [{ operation, input: checked.input, as, deferred, lists, source, at, pathTo: given.pathTo }];
+    }
+    const offences: Offence[] = checked.ok ? (odd ? [{ ...odd, path: [odd.field] }] : []) : checked.offences;
+    for (const { field, message, path: [top, ...rest] = [] } of offences) {
+      const to = top === undefined ? path : [...given.pathTo(`${top}`), ...rest];
+      const hint = Array.isArray(written) && isUnwrapped(operation.input, `${top}`, keywords) ? WRAPPED : "";
+      this.refuse({ at: field ? `${at}.${field}` : at, path: to }, message + hint);
+    }
+    return [];
+  }
+
+  /** What `name` probably means, looked up once for each of the first names. */
+  private hintFor(name: string): string {
+    const known = this.hints.get(name);
+    if (known !== undefined || this.hints.size >= MAX_HINTS) return known ?? "";
+    const hint = meant(name, this.table.keys());
+    this.hints.set(name, hint);
+    return hint;
+  }
+
+  private hasManyReferences(values: readonly unknown[]): boolean {
+    this.references += countReferences(values, MAX_REFERENCES + 1 - this.references);
+    return this.references > MAX_REFERENCES;
+  }
+
+  private given(operation: Operation, written: unknown, { at, path }: Place): Given | undefined {
+    const inside = [...path, 1];
+    if (typeof written !== "object" || written === null) {
+      return void this.refuse({ at, path: inside }, "expected arguments as an object or a list");
+    }
+    if (!Array.isArray(written)) {
+      const { as, ...keywords } = written as Record<string, unknown>;
+      if (as !== undefined && !(typeof as === "string" && VARIABLE_NAME.test(as))) {
+        const message = "expected the name of a variable: letters, digits and _, not beginning with a digit";
+        this.refuse({ at: `${at}.as`, path: [...inside, "as"] }, message);
+      }
+      return { keywords, as: as === undefined ? as : `${as}`, pathTo: (field) => [...inside, field] };
+    }
+    const names = Object.keys(operation.input.entries);
+    const [only = ""] = names;
+    if (isWholeList(operation.input, written)) {
+      return { keywords: { [only]: written }, pathTo: () => inside };
+    }
+    if (written.length > names.length) {
+      const found = `but found ${written.length}`;
+      const most = names.length === 1 ? "1 argument" : `${names.length} arguments`;
+      return void this.refuse({ at, path: [...inside, names.length] }, `expected at most ${most} ${found}`);
+    }
+    return {
+      keywords: Object.fromEntries(written.map((value, index) => [names[index], value])),
+      pathTo: (field) => [...inside, names.indexOf(field)],
+    };
+  }
+
+  /** The nested lists. The input check refuses a value that is no list. */
+  private lists(operation: Command, { keywords, pathTo }: Given, { at, around }: Place) {
+    const lists: Record<string, Action[]> = {};
+    for (const field of listFields(operation.input)) {
+      const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
+      if (!Array.isArray(list)) continue;
+      const inner = [...around, operation.command];
+      lists[field] = this.list(list, { at: `${at}.${field}`, path: pathTo(field), around: inner });
+    }
+    return lists;
+  }
+
+  /** Lists that run on other hosts. What variables make of one is checked when the command runs. */
+  private remoteLists(operation: Command, { keywords, pathTo }: Given, { at }: Place): void {
+    for (const field of remoteFields(operation.input)) {
+      const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
+      if (!Array.isArray(list) || hasReference(list)) continue;
+      const checker = new ListChecker(this.table, false);
+      checker.list(list, { at: `${at}.${field}`, path: pathTo(field), around: [] });
+      this.offences.push(...checker.offences);
+      for (const name of checker.unknown) this.unknown.add(name);
+    }
+  }
+
+  private refuse({ at, path }: Pick<Place, "at" | "path">, message: string): [] {
+    this.offences.push({ field: at, message, path });
+    return [];
+  }
+}
+
+const WRAPPED = " (a list is one argument: [[…]])";
+
+/** Whether the field takes a list and was given something else. */
+function isUnwrapped(schema: InputSchema, field: string, keywords: Given["keywords"]): boolean {
+  const entry = entryOf(schema, field);
+  return entry !== undefined && baseOf(entry).type === "array" && !Array.isArray(keywords[field]);
+}
+
+/**
+ * The arguments of a checked action as they were written, as keywords; secrets are `"***"`, and lists of actions are left out.
+ * A `${name}` alone is no secret, nor is what a variable is set to where the action itself says that it is none.
+ *
+ * @param written what followed its name.
+ */
+export function asWritten(schema: InputSchema, written: unknown): Record<string, unknown> {
+  const names = Object.keys(schema.entries);
+  const values = Array.isArray(written) && isWholeList(schema, written) ? [written] : written;
+  const keywords = Array.isArray(values)
+    ? Object.fromEntries(values.map((value, index) => [names[index], value]))
+    : (values ?? {});
+  const lists = listFields(schema);
+  const shown = Object.entries(keywords).filter(([field]) => !lists.includes(field) && field !== "as");
+  const isOpen = (field: string, value: unknown) =>
+    isReference(value) ||
+    (keywords.secret === false && metadataOf(entryOf(schema, field) ?? v.unknown()).passed === true);
+  const open = shown.filter(([field, value]) => isOpen(field, value));
+  return { ...redact(schema, Object.fromEntries(shown)), ...Object.fromEntries(open) };
+}
+
+/** `a, b or c`. */
+export const listed = (names: readonly string[]) => names.join(", ").replace(/, ([^,]*)$/, " or $1");
+
+/** The fields of `schema` that hold action lists. */
+export const listFields = (schema: InputSchema): string[] => fieldsWith(schema, "actions");
+
+/** Those that hold lists for other hosts. */
+export const remoteFields = (schema: InputSchema): string[] => fieldsWith(schema, "remote");
+
+function fieldsWith(schema: InputSchema, mark: "actions" | "remote"): string[] {
+  return Object.entries(schema.entries)
+    .filter(([, entry]) => metadataOf(entry)[mark])
+    .map(([field]) => field);
+}
+
+function deferredFields(schema: InputSchema, keywords: Given["keywords"]): string[] {
+  const lists = listFields(schema);
+  return Object.keys(schema.entries).filter(
+    (field) => Object.hasOwn(keywords, field) && !lists.includes(field) && hasReference(keywords[field]),
+  );
+}
+
+/** `schema`, accepting any value in `fields`. */
+function withUnchecked(schema: InputSchema, fields: readonly string[]): InputSchema {
+  if (fields.length === 0) return schema;
+  const unchecked = Object.fromEntries(fields.map((field) => [field, v.unknown()]));
+  return v.strictObject({ ...schema.entries, ...unchecked });
+}

@@ -1,0 +1,237 @@
+/**
+ * Checking action lists against the table: whether they can run, with which rights, and which scripts they call.
+ */
+import { type Operation, redact } from "../../core/operation";
+import { beyond, type Grant, missingFor, notPermitted, type Permission, type Scope } from "../../core/rights";
+import { readScript, withPlaces } from "../../core/script";
+import { forbidden } from "../../lib/errors";
+import type { Requester } from "../../lib/slots";
+import { createYamlReader } from "../../lib/yaml";
+import {
+  type Action,
+  asWritten,
+  type Command,
+  type CommandTable,
+  checkActions,
+  flatten,
+  listFields,
+  remoteFields,
+} from "./actions";
+import { CALLS, type Called, linkCalled } from "./called";
+import type { StoredScript } from "./stored-scripts";
+import { variableUse } from "./variable-use";
+
+/** A list that passed the check. */
+export interface CheckedList extends ReturnType<Checker["check"]> {
+  /** The scripts that it calls, once they have been read and checked. */
+  readonly called?: Called;
+}
+
+/** What a checker is handed. */
+export interface CheckerParts {
+  readonly operations: readonly Operation[];
+  /** What scripts may do in this process. */
+  permits(need: Permission): boolean;
+  /** The stored script of this name. @throws `not_found` for an unknown name; `unavailable` for one that was edited. */
+  stored(name: string): Promise<StoredScript>;
+}
+
+/** Checks action lists over those operations that have a command name. */
+export class Checker {
+  /** The operations scripts may call, by name, sorted. */
+  readonly commands: CommandTable;
+  /** The names of the commands that this process may run, sorted, and how many they are. */
+  readonly listed: { readonly commands: string[]; readonly count: number };
+  private readonly sorted: readonly Command[];
+  /** Reads scripts that are written in YAML. */
+  readonly yaml = createYamlReader();
+
+  constructor(private readonly table: CheckerParts) {
+    const named = table.operations.filter((one): one is Command => one.command !== undefined);
+    this.sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
+    this.commands = new Map(this.sorted.map((operation) => [operation.command, operation]));
+    const commands = this.allowed();
+    this.listed = { commands, count: commands.length };
+  }
+
+  /** Whether this process may run the command. */
+  allows({ needs }: Command): boolean {
+    return needs === undefined || this.table.permits(needs);
+  }
+
+  /** The names of the commands that a process may run which permits this (default: this process), sorted. */
+  allowed(permits: (need: Permission) => boolean = this.table.permits): string[] {
+    const able = this.sorted.filter(({ needs }) => needs === undefined || permits(needs));
+    return able.map(({ command }) => command);
+  }
+
+  /**
+   * Checks a list that will run elsewhere: whether this process may run it does not matter.
+   *
+   * @param quote whether messages may quote arguments.
+   * @throws a `bad_input` failure that lists every fault.
+   */
+  check(list: unknown, quote = true) {
+    return checkedList(checkActions(this.commands, list, { quote }));
+  }
+
+  /**
+   * Checks a list that will run here.
+   *
+   * @throws as {@link check}; a `forbidden` failure when this process may not run all of it.
+   */
+  prepare(list: unknown, quote = true): CheckedList {
+    const checked = this.check(list, quote);
+    const needs = flatten(checked.actions).map(({ operation }) => operation);
+    const refused = needs.find((command) => !this.allows(command));
+    if (refused?.needs === undefined) return checked;
+    throw notPermitted(refused.command, refused.needs);
+  }
+
+  /** A list that has been checked elsewhere, for a person: as it was written; secrets are `"***"`. @throws as {@link check}. */
+  shown(list: unknown): unknown[] {
+    return this.check(list, false).actions.map(shownAction);
+  }
+
+  /** @throws a `forbidden` failure that names the commands that a caller with this grant may not use. */
+  permit(names: readonly string[], grant: Grant, who?: string): void {
+    const refused = names.flatMap((name) => {
+      const operation = this.commands.get(name);
+      return (operation && missingFor(grant, operation, name)) ?? [];
+    });
+    if (refused.length > 0) throw forbidden(beyond(grant, refused.join(", "), who));
+  }
+
+  /**
+   * What {@link permit} does not see of a list that other hosts will run: they do not know what a grant is without. So for such a grant,
+   * all that runs has to be in the list itself. One of the other hosts may be this one.
+   *
+   * @throws a `forbidden` failure for a command that is left out, a list in a variable, and a script that is called by its name.
+   */
+  permitElsewhere(list: unknown, grant: Grant): void {
+    if (!grant.without?.length) return;
+    const { actions, commands } = this.check(list, false);
+    this.permit(commands, grant);
+    for (const { operation, input, deferred, at } of flatten(actions)) {
+      const refuse = (what: string) => {
+        const why = "may have what is left out (--exclude-tools)";
+        throw forbidden(`${at}: for other hosts, ${what} ${why}: write its actions into the list`);
+      };
+      if (operation.command === CALLS.command) refuse("a script");
+      for (const field of remoteFields(operation.input)) {
+        if (deferred.includes(field)) refuse("a list with variables");
+        if (input[field] !== undefined) this.permitElsewhere(input[field], grant);
+      }
+    }
+  }
+
+  /** The scopes that these commands need, each once. */
+  scopesOf(names: readonly string[]): Scope[] {
+    const scopes = names.flatMap((name) => this.commands.get(name)?.scope ?? []);
+    return [...new Set(scopes.filter((scope) => scope !== "any"))];
+  }
+
+  /**
+   * {@link prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read. No message quotes
+   * an argument: the caller may not be allowed to read the file.
+   */
+  async prepareFile(path: string, requester: Requester): Promise<CheckedList> {
+    const script = await readScript(path, { yaml: this.yaml, requester });
+    return withPlaces(script, () => this.link(this.prepare(script.actions, false), path, requester, false));
+  }
+
+  /**
+   * A checked list with the scripts that it calls, which are read and checked now.
+   *
+   * @param from the path of its script, `script:` and its name for a stored one; empty for a list that was sent.
+   * @param requester who has them read.
+   * @param quote whether messages may quote paths.
+   * @param here whether it will run here, so that this process must permit all of it.
+   * @throws a `bad_input` failure that says where a script cannot be called.
+   */
+  async link(
+    checked: CheckedList,
+    from: string,
+    requester: Requester,
+    quote = true,
+    here = true,
+  ): Promise<CheckedList> {
+    const called: Called = new Map();
+    await linkCalled(this.linking(requester, quote, here), checked.actions, from, called, [from]);
+    if (called.size === 0) return { ...checked, called };
+    const scripts = [...called.values()];
+    const commands = new Set([...checked.commands, ...scripts.flatMap((script) => script.commands)]);
+    const digest = Bun.SHA256.hash(
+      JSON.stringify(scripts.map(({ path, described }) => [path, described])),
+      "hex",
+    );
+    const described = `${checked.described} calls=sha256:${digest}`;
+    return { ...checked, called, commands: [...commands], described };
+  }
+
+  /**
+   * {@link check} with the files that travel to the hosts on which it runs, and all commands, also those of such scripts.
+   *
+   * @param from the absolute path of the list; empty for one that is in no file, with which none travels.
+   * @throws as {@link check}; a `bad_input` failure that says where a file cannot be used.
+   */
+  async checkTravelling(list: unknown, from: string, requester: Requester) {
+    const checked = this.check(list);
+    if (from === "") return { ...checked, travelling: undefined };
+    const called: Called = new Map();
+    const { staysThere, travellingWith } = await import("./travel");
+    await linkCalled(
+      { ...this.linking(requester, true, false), skips: staysThere },
+      checked.actions,
+      from,
+      called,
+      [from],
+    );
+    const all = new Set([...checked.commands, ...[...called.values()].flatMap(({ commands }) => commands)]);
+    const travelling = await travellingWith(checked.actions, from, called);
+    return { ...checked, commands: [...all], travelling };
+  }
+
+  protected linking(requester: Requester, quote: boolean, here = true) {
+    const { stored } = this.table;
+    const check = (list: unknown) => (here ? this.prepare(list, false) : this.check(list, false));
+    return { reader: { yaml: this.yaml, requester }, stored, check, quote };
+  }
+}
+
+/** `actions` as a list that passed the check. */
+export function checkedList(actions: readonly Action[]) {
+  const names = flatten(actions).map(({ operation }) => operation.command);
+  const commands = [...new Set(names)];
+  const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
+  return {
+    /** Of its run, which has not begun. */
+    id: crypto.randomUUID(),
+    actions,
+    /** The number of actions, nested ones included. */
+    count: names.length,
+    /** The names in it, nested ones included, each once. */
+    commands,
+    variables: variableUse(actions),
+    /** For an audit row: the commands, and a digest of the arguments without secrets. */
+    described: `commands=${commands.join(",")} args=sha256:${digest}`,
+  };
+}
+
+function shownAction({ operation, source, as, lists }: Action): unknown {
+  const inner = Object.entries(lists).map(([field, list]) => [field, list.map(shownAction)]);
+  const fields = {
+    ...asWritten(operation.input, source[1]),
+    ...Object.fromEntries(inner),
+    ...(as !== undefined && { as }),
+  };
+  return Object.keys(fields).length > 0 ? [operation.command, fields] : [operation.command];
+}
+
+function redacted({ operation, input, as, lists }: Action): unknown {
+  const plain = redact(operation.input, input);
+  for (const field of listFields(operation.input)) {
+    if (plain[field] !== undefined) plain[field] = (lists[field] ?? []).map(redacted);
+  }
+  return as === undefined ? [operation.command, plain] : [operation.command, plain, as];
+}

@@ -1,0 +1,62 @@
+/**
+ * What `AC_if_var`, `AC_while` and `AC_assert` ask of a variable.
+ */
+import * as v from "valibot";
+import { field, passed, readsVariable } from "../../core/fields";
+import type { RunContext } from "../../core/run";
+import { REFERENCE_TEXT } from "../../core/written";
+import { badInput } from "../../lib/errors";
+
+const equal = (left: unknown, right: unknown) => Bun.deepEquals(left, right, true);
+
+/**
+ * Comparisons of two JSON values. Values of different types are never equal: `"5"` is not `5`. One that does not compare
+ * such values throws a `bad_input` failure, which quotes none of them: they may be secret.
+ */
+const COMPARISONS = {
+  eq: equal,
+  ne: (left: unknown, right: unknown) => !equal(left, right),
+  lt: (left: unknown, right: unknown) => orderOf(left, right) < 0,
+  le: (left: unknown, right: unknown) => orderOf(left, right) <= 0,
+  gt: (left: unknown, right: unknown) => orderOf(left, right) > 0,
+  ge: (left: unknown, right: unknown) => orderOf(left, right) >= 0,
+  contains,
+};
+
+/** The fields of a condition. */
+export const CONDITION = {
+  name: field(
+    readsVariable(
+      v.pipe(
+        v.string(),
+        v.regex(REFERENCE_TEXT, "the name of a variable, or a part of it as in row.fields[0]"),
+      ),
+    ),
+    "The variable, or a part of it (`row.fields[0]`); it must be set",
+  ),
+  op: field(
+    v.optional(v.picklist(Object.keys(COMPARISONS) as Array<keyof typeof COMPARISONS>), "eq"),
+    "The comparison; `lt`, `le`, `gt` and `ge` compare two numbers or two texts",
+  ),
+  value: field(passed(v.unknown()), "The value to compare it with"),
+};
+
+type Condition = v.InferOutput<v.StrictObjectSchema<typeof CONDITION, undefined>>;
+
+/** Whether the condition is true now. @throws a `bad_input` failure when there is no such variable, or no such comparison. */
+export const holds = (run: RunContext, { name, op, value }: Condition): boolean =>
+  COMPARISONS[op](run.valueOf(name), value);
+
+function contains(whole: unknown, part: unknown): boolean {
+  if (Array.isArray(whole)) return whole.some((item) => equal(item, part));
+  if (typeof whole === "string" && typeof part === "string") return whole.includes(part);
+  if (typeof whole === "object" && whole !== null && typeof part === "string")
+    return Object.hasOwn(whole, part);
+  throw badInput("contains: expected text in a text, an item of a list or the name of a field of an object");
+}
+
+function orderOf(left: unknown, right: unknown): number {
+  if (typeof left === "number" && typeof right === "number") return left - right;
+  if (typeof left === "string" && typeof right === "string") return left < right ? -1 : left > right ? 1 : 0;
+  throw badInput("lt, le, gt, ge: expected two numbers or two texts");
+}

@@ -1,0 +1,314 @@
+/**
+ * The executor: puts a run of a checked list on record, then runs it.
+ */
+import { parseCall } from "../../core/call";
+import { type Caller, isRemote, requesterOf } from "../../core/caller";
+import {
+  allows,
+  beyond,
+  type Grant,
+  limitedTo,
+  notPermitted,
+  requireOwnToken,
+  shareOf,
+} from "../../core/rights";
+import {
+  DEFAULT_TIMEOUT_S,
+  type EndedRun,
+  MAX_TIMEOUT_S,
+  type Outcome,
+  type RunStatus,
+  type StartedRun,
+} from "../../core/run";
+import { badInput, cancelled, forbidden, messageOf } from "../../lib/errors";
+import type { Log } from "../../lib/log";
+import type { Requester } from "../../lib/slots";
+import { type Action, flatten } from "./actions";
+import { type Called, callsUnknown, link } from "./called";
+import { type CheckedList, Checker, type CheckerParts, checkedList } from "./checker";
+import { keepable } from "./redact";
+import { judge, resultOf } from "./report";
+import { Runner, type StepRecorder } from "./runner";
+import type { ActiveRun, Runs } from "./runs";
+import type { RunOptions, RunReport, RunSource } from "./types";
+import { variablesOf } from "./variables";
+
+/** The most that is kept of a run whose answer nobody waits for, in bytes: the results of 2,000 hosts. */
+const MAX_UNATTENDED_BYTES = 256 * 1_024;
+
+/** The right to use pointer and keyboard, which one run at a time has. */
+interface InputLock {
+  /** Who has it, in words. */
+  holder(): string;
+  /** @param waiting is called when it is not free. */
+  take(
+    requester: Requester,
+    who: string,
+    waiting: () => void,
+  ): Promise<{ end(how: "finished" | "broken"): Promise<void> }>;
+}
+
+/** What the executor is handed. */
+export interface ExecutorParts extends CheckerParts {
+  /** What operations run on. */
+  readonly service: object;
+  readonly log: Log;
+  runs(): Promise<Pick<Runs, "begin" | "refuse">>;
+  /** The lock on pointer and keyboard. */
+  inputLock(): Promise<InputLock>;
+  /**
+   * Begins to trace a run. @param asked whether the caller wants the trace, however the run ends. @returns undefined when it
+   * is not traced. @throws a failure when it cannot be.
+   */
+  trace?(
+    start: ReturnType<typeof begun> & { readonly commands: readonly string[]; readonly share: string | null },
+    asked: boolean,
+  ): Promise<RunTrace | undefined>;
+}
+
+/** Who waits for pointer and keyboard, in words too. */
+interface Turn {
+  readonly requester: Requester;
+  readonly who: string;
+  waiting(holder: string): void;
+}
+
+/** A run that is being traced. */
+interface RunTrace extends StepRecorder {
+  /** Never throws. */
+  end(
+    how: { readonly status: RunStatus; readonly error_text: string | null },
+    scrub: (text: string) => string,
+  ): Promise<unknown>;
+}
+
+/** Checks and runs action lists. */
+export class Executor extends Checker {
+  constructor(private readonly parts: ExecutorParts) {
+    super(parts);
+  }
+
+  /**
+   * Runs a list to its end, also when the caller disconnects, with the rights of the caller. The report has every fault.
+   *
+   * @param sourceId what started it, for the history.
+   * @param isRead whether it changes nothing: then the history has no row of it.
+   * @throws a `forbidden` failure when the caller may not use all of it; `unavailable` when the run cannot be put on record
+   *   or no further run may begin. Nothing has run then.
+   */
+  async run(
+    list: CheckedList,
+    { grant: given, begun: tellBegun, ...others }: Caller,
+    options: RunOptions = {},
+    sourceId = others.client ?? "",
+    isRead = false,
+  ): Promise<RunReport> {
+    const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "", scope, trace: asked } = options;
+    const { source = sourceOf(others.kind, sourceId, path) } = options;
+    const {
+      id,
+      actions,
+      commands,
+      described,
+      called = new Map(),
+    } = list.called ? list : await this.link(list, path, requesterOf({ ...others, grant: given }));
+    const grant = scope === undefined ? given : limitedTo(given, scope);
+    const caller: Caller = { ...others, grant };
+    this.permit(commands, grant, "this run");
+    if (tellBegun) requireOwnToken(grant, "wait=0");
+    if (asked && !allows(grant, "screen")) throw forbidden(beyond(grant, "trace needs screen", "this run"));
+    const variables = variablesOf(options.variables ?? {});
+    await caller.announce(`run=${id} ${asked ? "trace=true " : ""}${described}`);
+    const runs = await this.parts.runs();
+    const start = begun(id, grant, source);
+    const active = runs.begin({
+      ...{ ...start, commands, timeout_s, share: shareOf(grant), isRead },
+      ...(tellBegun && { keptBytes: MAX_UNATTENDED_BYTES }),
+    });
+    const begins = async () => {
+      const traced = await this.trace({ ...start, commands, share: shareOf(grant) }, asked === true);
+      options.begins?.();
+      return traced;
+    };
+    const trace = await begins().catch((error) => {
+      active.end("error", messageOf(error));
+      throw error;
+    });
+    tellBegun?.(id);
+    using _ends = endWith(caller, active);
+    const { service, log } = this.parts;
+    const call = (unknown: string) => this.callLate(unknown, id, called, caller, active);
+    const logs = (message: string) => {
+      caller.logged?.(message);
+      return active.log(message);
+    };
+    const logging = { ...active, log: logs };
+    const runner = new Runner({
+      service,
+      log,
+      id,
+      path,
+      active: logging,
+      caller,
+      variables,
+      trace,
+      called,
+      call,
+    });
+    let done = 0;
+    const progress = (what: string) => caller.progress?.({ what, done, total: actions.length });
+    const keep = (outcome: Outcome) => {
+      active.keep(keepable(outcome, runner, tellBegun && MAX_UNATTENDED_BYTES));
+      done++;
+      progress("actions");
+    };
+    const turn = {
+      requester: requesterOf(caller, active.signal),
+      who: `run ${id.slice(0, 8)} (${[source.type, source.id].filter(Boolean).join(" ")})`,
+      waiting: (holder: string) => progress(`actions, waiting for ${holder}`),
+    };
+    try {
+      const all = [actions, ...[...called.values()].map((script) => script.actions)].flat();
+      const outcomes = await this.inTurn(active, all, actions.length, turn, () =>
+        runner.run(actions, stop_on_error, keep).finally(() => runner.finish()),
+      );
+      const { status, error } = judge(outcomes, actions.length, active.signal);
+      // The text is logged and kept; the caller alone gets the outcomes.
+      const scrub = (text: string) => runner.secrets.scrub(text);
+      const error_text = error === null ? null : scrub(error);
+      await trace?.end({ status, error_text }, scrub);
+      active.end(status, error_text);
+      const result = resultOf(actions, outcomes);
+      const logged = active.logged.length > 0 && { log: [...active.logged] };
+      return { run_id: id, result, ok: status === "ok", status, error_text, outcomes, ...logged };
+    } catch (error) {
+      await trace?.end({ status: "error", error_text: "internal error" }, () => "***");
+      active.end("error", "internal error");
+      throw error;
+    }
+  }
+
+  /**
+   * Runs `command` with `input`, as it was asked for: no variable is filled in, and it may take as long as any run. As {@link run}.
+   *
+   * @throws also a `bad_input` failure for an unknown command or a bad input.
+   */
+  async runOne(command: string, input: unknown, caller: Caller): Promise<RunReport> {
+    const operation = this.commands.get(command);
+    if (!operation) throw badInput(`unknown command ${command}`);
+    if (operation.needs !== undefined && !this.allows(operation))
+      throw notPermitted(command, operation.needs);
+    const action: Action = {
+      ...{ operation, input: parseCall(operation, input), as: undefined, deferred: [], lists: {} },
+      ...{ source: [command, input], at: "actions[0]", pathTo: (field) => [0, 1, field] },
+    };
+    const isRead = operation.changes === undefined;
+    return this.run(checkedList([action]), caller, { timeout_s: MAX_TIMEOUT_S }, undefined, isRead);
+  }
+
+  /**
+   * Starts the script at `path` without waiting for its end. Never throws: what goes wrong, also before the run begins, is
+   * a failed run on record.
+   *
+   * @param sourceId what started it, for the history: the id of a job.
+   */
+  async startFile(path: string, caller: Caller, sourceId: string, timeout_s: number): Promise<StartedRun> {
+    const failed = async (id: string, error: unknown): Promise<EndedRun> => {
+      const start = { ...begun(id, caller.grant, sourceOf(caller.kind, sourceId, path)), commands: [] };
+      const { run_id, error_text } = (await this.parts.runs()).refuse(start, messageOf(error));
+      return { run_id, status: "error", error_text };
+    };
+    try {
+      const prepared = await this.prepareFile(path, requesterOf(caller));
+      const running = this.run(prepared, caller, { path, timeout_s }, sourceId);
+      return { runId: prepared.id, ended: running.catch((error) => failed(prepared.id, error)) };
+    } catch (error) {
+      const ended = await failed(crypto.randomUUID(), error);
+      return { runId: ended.run_id, ended: Promise.resolve(ended) };
+    }
+  }
+
+  /** A script whose path is known only now. It joins those that are `called`. */
+  private async callLate(unknown: string, id: string, called: Called, caller: Caller, active: ActiveRun) {
+    const known: Called = new Map(called);
+    const script = await link(this.linking(requesterOf(caller, active.signal), false), unknown, known);
+    const names = [...new Set([...known.values()].flatMap((one) => one.commands))];
+    this.permit(names, caller.grant, "this run");
+    active.adds(names);
+    // The clicks and keys of a run have no rows of their own.
+    await caller.announce(`run=${id} calls ${unknown} ${script.described}`);
+    // Only now: one that was refused is refused the next time too.
+    for (const [path, one] of known) called.set(path, one);
+    return script;
+  }
+
+  /** Begins to trace a run that its caller or its job wants traced. A job runs also where that is not possible. */
+  private async trace(start: Parameters<NonNullable<ExecutorParts["trace"]>>[0], asked: boolean) {
+    if (!asked && start.source_type !== "scheduler") return undefined;
+    try {
+      return await this.parts.trace?.(start, asked);
+    } catch (error) {
+      if (asked) throw error;
+      this.parts.log.warn(`run ${start.run_id} is not traced: ${messageOf(error)}`);
+      return undefined;
+    }
+  }
+
+  /** Does `work`, which waits for its turn at the input devices if it uses them. A run that ends before its turn does nothing. */
+  private async inTurn(
+    active: ActiveRun,
+    all: readonly Action[],
+    count: number,
+    { requester, who, waiting }: Turn,
+    work: () => Promise<Outcome[]>,
+  ): Promise<Outcome[]> {
+    // A script that is read later may use them too.
+    if (!flatten(all).some(({ operation }) => operation.uses === "input") && !callsUnknown(all))
+      return work();
+    const take = async () => {
+      const lock = await this.parts.inputLock();
+      active.waits(lock.holder);
+      return lock.take(requester, who, () => waiting(lock.holder()));
+    };
+    const turn = await take().catch((error) => active.abort(error));
+    if (!turn) return [];
+    active.goesOn();
+    let outcomes: Outcome[] = [];
+    try {
+      outcomes = await work();
+      return outcomes;
+    } finally {
+      const isDone = outcomes.length === count && outcomes.every(({ ok }) => ok);
+      await turn.end(isDone ? "finished" : "broken");
+    }
+  }
+}
+
+/** @param id the client or job. */
+function sourceOf(kind: Caller["kind"], id: string, script: string): RunSource {
+  if (isRemote({ kind })) return { type: "rest", id, script };
+  return { type: kind === "scheduler" ? kind : "manual", id, script };
+}
+
+const begun = (run_id: string, { name: token }: Grant, { type, id, script }: RunSource) => ({
+  ...{ run_id, source_type: type, source_id: id, token, script_path: script },
+});
+
+/** Ends the run when this process stops, and when the client goes that asks for it with a token of its own host. */
+function endWith(caller: Caller, active: Pick<ActiveRun, "abort">): Disposable {
+  const endOn = (signal: AbortSignal, why: string) => {
+    const end = () => active.abort(cancelled(why));
+    if (signal.aborted) end();
+    signal.addEventListener("abort", end, { once: true });
+    return () => signal.removeEventListener("abort", end);
+  };
+  const ends = [endOn(caller.signal, "the process that runs it is stopping")];
+  // A desk goes when the token for which it asks is revoked; this host would not learn of that.
+  const gone = caller.request?.gone;
+  if (caller.grant.limited && gone) ends.push(endOn(gone, "the client that asked for it has gone"));
+  return {
+    [Symbol.dispose]() {
+      for (const end of ends) end();
+    },
+  };
+}

@@ -1,0 +1,27 @@
+/**
+ * What the flow commands share, but for what all commands with lists inside do (`core/nested.ts`).
+ */
+import * as v from "valibot";
+import { ACTION_LIST, field } from "../../core/fields";
+import type { RunContext } from "../../core/run";
+import { VARIABLE_NAME } from "./types";
+import { isReference } from "./variables";
+
+/** The name of a variable. */
+export const NAME = v.pipe(
+  v.string(),
+  v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
+);
+
+export const body = field(ACTION_LIST, "Actions to run, up to the first that fails");
+
+const IN_LISTS = "it has a meaning inside a list of actions only";
+
+/** What the definitions of all of them say. */
+export const FLOW = { scope: "operate", leftOut: { http: IN_LISTS, cli: IN_LISTS } } as const;
+
+/** Whether the action's field `field` is one `${…}` and nothing else, and that is no secret. */
+export function isShownAlone(run: RunContext, field: string): boolean {
+  const written = run.written(field);
+  return isReference(written) && run.isShown(written);
+}

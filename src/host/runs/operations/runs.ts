@@ -1,0 +1,147 @@
+/**
+ * The operations on runs: those that are active or have ended a moment ago, and the history.
+ */
+import * as v from "valibot";
+import { field, NO_INPUT, secret } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { allows, beyond, type Grant } from "../../../core/rights";
+import { OUTCOME } from "../../../core/run";
+import { Failure, forbidden } from "../../../lib/errors";
+import type { Executor } from "../executor";
+import type { History } from "../history";
+import type { Runs } from "../runs";
+import { HISTORY_QUERY, HISTORY_ROW, LOG_LINE, RUN_VIEW } from "../types";
+
+interface Uses {
+  executor(): Promise<Pick<Executor, "permit">>;
+  runs(): Promise<Runs>;
+  history(): Promise<History>;
+}
+
+const ONE_RUN = v.strictObject({
+  run_id: field(v.pipe(v.string(), v.minLength(4), v.maxLength(64)), "Run id, or its first characters"),
+});
+
+export const listRuns = operation({
+  name: "runs.list",
+  summary: "List active and recently ended runs of the server, newest first",
+  scope: "read",
+  command: "AC_runs_list",
+  http: { method: "GET", path: "/runs" },
+  answeredBy: "server",
+  input: NO_INPUT,
+  output: v.object({ runs: v.array(RUN_VIEW), count: v.number() }),
+  async run(service: Uses) {
+    const runs = (await service.runs()).list();
+    return { runs, count: runs.length };
+  },
+});
+
+/** Kept in another run, the outcomes would be shown to whoever may use its command. */
+const SHOWN = v.object({
+  ...RUN_VIEW.entries,
+  outcomes: secret(v.array(OUTCOME)),
+  /** False for a run whose outcomes are no longer kept, or are in another process. Hosts of before it do not send it. */
+  outcomes_kept: v.optional(v.boolean(), true),
+  /** What the script logged. Hosts of before it do not send it. */
+  log: v.optional(secret(v.array(LOG_LINE)), []),
+});
+
+type ShownRun = v.InferOutput<typeof SHOWN>;
+
+export const showRun = operation({
+  name: "runs.show",
+  summary: "Show a run and the outcomes of its actions",
+  // A token that may start one sees how it ended; runs of others need `operate`.
+  scope: "any",
+  reveals: true,
+  command: "AC_runs_show",
+  example: { run_id: "9f1c2e4a" },
+  http: { method: "GET", path: "/runs/{run_id}" },
+  answeredBy: "server",
+  input: ONE_RUN,
+  output: SHOWN,
+  async run(service: Uses, { run_id }, { grant }) {
+    const run = await foundRun(service, run_id, allows(grant, "operate") ? undefined : grant);
+    // The history does not say what its commands were.
+    if (!run.outcomes_kept && !isOf(run, grant) && !allows(grant, "admin"))
+      throw forbidden(beyond(grant, "a run of others that only the history has needs admin"));
+    // The outcomes of a run are the answers of its commands.
+    if (!isOfScript(run, grant)) (await service.executor()).permit(run.commands, grant);
+    return run;
+  },
+});
+
+/** Whether it ran a stored script that `grant` allows by its name. */
+const isOfScript = ({ script_path, token }: ShownRun, { name, scopes }: Grant) =>
+  token === name && scopes.some((scope) => scope === `run:${script_path.replace("script:", "")}`);
+
+/**
+ * The run as it is in memory, else as the history has it, without its outcomes.
+ *
+ * @param owner who may see runs of its own alone; undefined for all.
+ * @throws `not_found`; `forbidden` for another run than the owner's, whether there is one or not.
+ */
+async function foundRun(service: Uses, id: string, owner: Grant | undefined): Promise<ShownRun> {
+  try {
+    const run = await inMemory(service, id);
+    if (owner === undefined || isOf(run, owner)) return run;
+  } catch (error) {
+    if (owner === undefined || !(error instanceof Failure)) throw error;
+  }
+  throw forbidden(beyond(owner, "runs of others need operate"));
+}
+
+/** A token that has the name of one before it has none of its runs. */
+const isOf = ({ token, started_at }: ShownRun, { name, owner, since = 0 }: Grant) =>
+  (name !== null || owner === true) && token === name && Date.parse(started_at) >= since;
+
+async function inMemory(service: Uses, id: string): Promise<ShownRun> {
+  try {
+    return { ...(await service.runs()).show(id), outcomes_kept: true };
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== "not_found") throw error;
+    const row = await (await service.history()).find(id);
+    // Rows of another tool may be of no run.
+    const run = v.safeParse(SHOWN, { ...row, commands: [], outcomes: [], outcomes_kept: false, log: [] });
+    if (!run.success) throw error;
+    return run.output;
+  }
+}
+
+export const cancelRun = operation({
+  name: "runs.cancel",
+  summary: "Cancel an active run",
+  scope: "operate",
+  changes: "announces",
+  command: "AC_runs_cancel",
+  example: { run_id: "9f1c2e4a" },
+  http: { method: "POST", path: "/runs/cancel" },
+  answeredBy: "server",
+  input: ONE_RUN,
+  output: RUN_VIEW,
+  async run(service: Uses, input, caller) {
+    const runs = await service.runs();
+    // The row has the whole id, also when the caller gave its beginning.
+    const { run_id } = runs.show(input.run_id);
+    await caller.announce(`runs.cancel run=${run_id}`);
+    const by = caller.client ?? (caller.kind === "cli" ? "the command line" : caller.kind);
+    return runs.cancel(run_id, `cancelled by ${by}`);
+  },
+});
+
+export const listHistory = operation({
+  name: "history.list",
+  summary: "List the past and active runs of this host, newest first",
+  scope: "read",
+  subcommand: "history",
+  command: "AC_history_list",
+  http: { method: "GET", path: "/history" },
+  input: HISTORY_QUERY,
+  output: v.object({ runs: v.array(HISTORY_ROW) }),
+  run: async (service: Uses, query) => ({
+    runs: await (await service.history()).list(query),
+  }),
+});
+
+export const operations = [listRuns, showRun, cancelRun, listHistory];

@@ -1,0 +1,165 @@
+/**
+ * The operations of stored scripts: storing, listing and removing them is the owner's; running one needs the scope of each of
+ * its commands, or `run:` and its name.
+ */
+import * as v from "valibot";
+import { requesterOf } from "../../../core/caller";
+import { ACTION_LIST, field, flag, NO_INPUT } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { allows, beyond, type Grant, NAME_TEXT } from "../../../core/rights";
+import { badInput, forbidden } from "../../../lib/errors";
+import { meant } from "../../../lib/nearest";
+import type { CheckedList } from "../checker";
+import type { Executor } from "../executor";
+import { SCRIPT_FIELDS, type StoredScript, type StoredScripts } from "../stored-scripts";
+import { RUN_OPTIONS, RUN_REPORT, VARIABLE_NAME, withoutResults } from "../types";
+import { variableFaults } from "../variable-use";
+
+interface Uses {
+  executor(): Promise<Executor>;
+  storedScripts(): Promise<StoredScripts>;
+}
+
+interface RemoveUses extends Uses {
+  endJobsOfScript(script: string): Promise<number>;
+  tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly scopes: readonly string[] }> }>;
+}
+
+const NAME = field(NAME_TEXT, "Name of the script");
+
+const OWNERS = "a script that stores scripts could store itself";
+
+/** A stored script in a listing: not its list, which may hold secrets. */
+const LISTED_SCRIPT = v.object({
+  name: v.string(),
+  sha256: v.string(),
+  added: v.string(),
+  parameters: v.array(v.string()),
+  stop_on_error: v.union([v.boolean(), v.literal("focus")]),
+  timeout_s: v.number(),
+});
+
+const listed = ({ actions: _, ...script }: StoredScript) => script;
+
+export const addScript = operation({
+  name: "scripts.add",
+  summary: "Store a list of actions under a name",
+  answeredBy: "owner",
+  scope: "admin",
+  changes: "announces",
+  leftOut: { script: OWNERS },
+  http: { method: "POST", path: "/scripts/add" },
+  input: v.strictObject({
+    name: NAME,
+    actions: field(ACTION_LIST, "The list of actions, as `POST /execute` takes it"),
+    ...SCRIPT_FIELDS,
+    replace: flag("Put it in the place of the script that has the name"),
+  }),
+  output: LISTED_SCRIPT,
+  async run(service: Uses, { replace, ...script }, caller) {
+    // Whether this process may run it does not matter.
+    const executor = await service.executor();
+    const from = `script:${script.name}`;
+    const checked = executor.check(script.actions);
+    const { described, variables } = await executor.link(checked, from, requesterOf(caller), true, false);
+    for (const fault of variableFaults(variables, script.parameters, "--parameter")) caller.warn?.(fault);
+    // An argument may be secret.
+    await caller.announce(`scripts.add script=${script.name} replace=${replace} ${described}`);
+    return listed(await (await service.storedScripts()).add(script, replace));
+  },
+});
+
+export const listScripts = operation({
+  name: "scripts.list",
+  summary: "List the stored scripts",
+  scope: "read",
+  leftOut: { script: "an action has no use for the list" },
+  http: { method: "GET", path: "/scripts" },
+  input: NO_INPUT,
+  output: v.object({ scripts: v.array(LISTED_SCRIPT), count: v.number() }),
+  async run(service: Uses) {
+    const scripts = (await service.storedScripts()).list().map(listed);
+    return { scripts, count: scripts.length };
+  },
+});
+
+export const removeScript = operation({
+  name: "scripts.remove",
+  summary: "Remove a stored script",
+  answeredBy: "owner",
+  scope: "admin",
+  changes: true,
+  leftOut: { script: OWNERS },
+  http: { method: "POST", path: "/scripts/remove" },
+  input: v.strictObject({ name: NAME }),
+  /** `jobs`: how many jobs it had added, which are disabled now. `tokens`: those that allow a script of that name. */
+  output: v.object({ removed: v.string(), jobs: v.number(), tokens: v.array(v.string()) }),
+  async run(service: RemoveUses, { name }) {
+    await (await service.storedScripts()).remove(name);
+    const jobs = await service.endJobsOfScript(name);
+    const named = (await service.tokens()).list().filter(({ scopes }) => scopes.includes(`run:${name}`));
+    return { removed: name, jobs, tokens: named.map((token) => token.name) };
+  },
+});
+
+export const runScript = operation({
+  name: "scripts.run",
+  summary: "Run a stored script",
+  scope: "any",
+  changes: "announces",
+  leftOut: { script: "`AC_run_script` covers it" },
+  http: { method: "POST", path: "/scripts/{name}/run", long: "run" },
+  input: v.strictObject({
+    name: NAME,
+    variables: RUN_OPTIONS.entries.variables,
+    trace: RUN_OPTIONS.entries.trace,
+  }),
+  output: RUN_REPORT,
+  async run(service: Uses, { name, variables, trace }, caller) {
+    const isGiven = caller.grant.scopes.includes(`run:${name}`);
+    // Nobody else learns which scripts there are.
+    if (!isGiven && !allows(caller.grant, "operate")) {
+      throw forbidden(beyond(caller.grant, `this needs run:${name}`));
+    }
+    // What the script itself may see is not for whoever may run it.
+    if (trace && !allows(caller.grant, "screen")) throw forbidden(beyond(caller.grant, "trace needs screen"));
+    const { actions, parameters, sha256, stop_on_error, timeout_s } = (await service.storedScripts()).get(
+      name,
+    );
+    const odd = Object.keys(variables).find((variable) => !parameters.includes(variable));
+    if (odd !== undefined && parameters.length > 0) {
+      throw badInput(`variables: ${name} takes ${parameters.join(", ")}${meant(odd, parameters)}`);
+    }
+    if (odd !== undefined) throw badInput(noParameters(name, odd));
+    const executor = await service.executor();
+    const path = `script:${name}`;
+    const checked = await executor.link(executor.prepare(actions, false), path, requesterOf(caller));
+    const list = { ...checked, described: `script=${name} stored=sha256:${sha256} ${checked.described}` };
+    const grant = isGiven ? grantOf(caller.grant, name, executor, checked, trace) : caller.grant;
+    return executor.run(list, { ...caller, grant }, { stop_on_error, timeout_s, variables, path, trace });
+  },
+  brief: withoutResults,
+});
+
+function noParameters(script: string, odd: string): string {
+  const parameter = VARIABLE_NAME.test(odd) ? odd : "NAME";
+  return `variables: ${script} declares no parameters: \`svc scripts add ${script} … --replace --parameter ${parameter}\` does`;
+}
+
+/**
+ * What a run of this list may do that was allowed by its name: what its commands need, under the name of the token. Who stored it decided
+ * about the looks at the screen in it: no person is asked for each.
+ */
+const grantOf = (
+  { asks: _, ...grant }: Grant,
+  script: string,
+  executor: Executor,
+  { commands }: CheckedList,
+  trace: boolean,
+): Grant => ({
+  ...grant,
+  scopes: [...executor.scopesOf(commands), ...(trace ? (["screen"] as const) : [])],
+  script,
+});
+
+export const operations = [addScript, listScripts, removeScript, runScript];

@@ -1,0 +1,160 @@
+/**
+ * Outcomes as they are kept after the reply: small, and without the secrets of the run: the values of secret fields and of
+ * variables.
+ *
+ * An operation knows which of its fields are secret, but not that a variable with a password was filled into another
+ * field, which its errors and results may quote.
+ */
+import type * as v from "valibot";
+import type { Outcome } from "../../core/run";
+import { mapParts, metadataOf, partsOf } from "../../core/schema";
+import { sizeWithin } from "../../lib/json-size";
+import { jsonLine } from "../../lib/sanitize";
+import type { Runner } from "./runner";
+
+/** The most that a kept result may take; a larger one is left out. */
+const MAX_KEPT = { bytes: 4_096, depth: 64 };
+
+/**
+ * `outcome` and the outcomes nested in it with every secret replaced by `"***"`.
+ *
+ * @param bytes the most that its result may take; of a larger one, what its operation says is brief is kept.
+ */
+export function keepable(
+  outcome: Outcome,
+  run: Pick<Runner, "operations" | "secrets" | "open">,
+  bytes = MAX_KEPT.bytes,
+): Outcome {
+  const { operations, secrets } = run;
+  const { result, detail, error, ...rest } = outcome;
+  const walk = (value: unknown): unknown => {
+    // A longer text is left out below.
+    if (typeof value === "string" && value.length <= MAX_KEPT.bytes) return secrets.scrub(value);
+    if (Array.isArray(value)) return value.map(walk);
+    if (typeof value !== "object" || value === null) return value;
+    if (value !== outcome && operations.has(value)) return keepable(value as Outcome, run);
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
+  };
+  const operation = operations.get(outcome);
+  const cleaned = (answer: unknown) =>
+    walk(
+      operation && !run.open.has(outcome)
+        ? withoutSecrets(operation.plain?.output ?? operation.output, answer)
+        : answer,
+    );
+  const fits = (value: unknown) =>
+    sizeWithin(value, { ...MAX_KEPT, bytes }) !== undefined && !holdsLongText(value);
+  const kept: Outcome = { ...rest };
+  if (error !== undefined) kept.error = secrets.scrub(error);
+  if (result !== undefined) {
+    const clean = cleaned(result);
+    const brief = fits(clean) || !operation?.brief ? clean : cleaned(operation.brief(result));
+    if (fits(brief)) kept.result = brief;
+    else kept.omitted = true;
+  }
+  // No schema says what is in it.
+  const isSafe = operation === undefined || !holdsSecret(operation.output);
+  const inside = isSafe && detail && walk(detail);
+  if (inside && sizeWithin(inside, MAX_KEPT) !== undefined) kept.detail = inside as Record<string, unknown>;
+  return kept;
+}
+
+/** Whether a text in it is too long to be searched for secrets. */
+const holdsLongText = (value: unknown): boolean =>
+  typeof value === "string"
+    ? value.length > MAX_KEPT.bytes
+    : typeof value === "object" && value !== null && Object.values(value).some(holdsLongText);
+
+/** `value` with what `schema` marks as secret replaced by `"***"`; null stays null. */
+function withoutSecrets(schema: v.GenericSchema, value: unknown): unknown {
+  if (value === null || value === undefined) return value;
+  if (metadataOf(schema).secret) return "***";
+  if (!partsOf(schema).some(holdsSecret)) return value;
+  return mapParts(schema, value, withoutSecrets) ?? "***";
+}
+
+/** Whether a value of this schema has a secret anywhere. */
+export const holdsSecret = (schema: v.GenericSchema): boolean =>
+  metadataOf(schema).secret === true || partsOf(schema).some(holdsSecret);
+
+/** In characters. Shorter texts occur in any sentence; longer ones are never kept whole. */
+const MIN_LENGTH = 4;
+const MAX_LENGTH = 4_096;
+
+/** The most that is remembered: texts, and characters of all of them. */
+const MAX_TEXTS = 5_000;
+const MAX_CHARACTERS = 1_024 * 1_024;
+
+/** The secrets of a run so far. Where there are too many to remember, no text is kept at all. */
+export class Secrets {
+  /** Those that begin with the same {@link MIN_LENGTH} characters, the longest first: one may be part of another. */
+  private readonly byBeginning = new Map<string, string[]>();
+  private readonly texts = new Set<string>();
+  private characters = 0;
+  /** How many of them {@link Secrets.quote} has seen. */
+  private quoted = 0;
+  private tooMany = false;
+
+  /** Remembers each text and number in `value`, and its form in JSON. */
+  add(value: unknown): void {
+    if (typeof value === "number") this.remember(`${value}`);
+    else if (typeof value === "string") {
+      this.remember(value);
+      this.rememberQuoted(value);
+    } else if (typeof value === "object" && value !== null) {
+      for (const item of Object.values(value)) this.add(item);
+    }
+  }
+
+  /** Remembers each also in the form it has in a quoted text that quotes it. */
+  quote(): void {
+    const fresh = [...this.texts].slice(this.quoted);
+    this.quoted = this.texts.size;
+    for (const text of fresh) this.rememberQuoted(text);
+  }
+
+  /** `text` with every secret in it replaced by `***`. */
+  scrub(text: string): string {
+    if (this.tooMany) return "***";
+    if (this.texts.size === 0) return text;
+    let clean = "";
+    let from = 0;
+    for (let at = 0; at + MIN_LENGTH <= text.length; at++) {
+      const found = this.byBeginning
+        .get(text.slice(at, at + MIN_LENGTH))
+        ?.find((secret) => text.startsWith(secret, at));
+      if (found === undefined) continue;
+      clean += `${text.slice(from, at)}***`;
+      from = at + found.length;
+      at = from - 1;
+    }
+    return clean + text.slice(from);
+  }
+
+  /** `value` with every secret in its texts replaced by `***`; names of fields stay. */
+  scrubAll(value: unknown): unknown {
+    if (typeof value === "string") return this.scrub(value);
+    if (Array.isArray(value)) return value.map((item) => this.scrubAll(item));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.scrubAll(item)]));
+  }
+
+  private rememberQuoted(text: string): void {
+    for (const quoted of [JSON.stringify(text), jsonLine(text)]) this.remember(quoted.slice(1, -1));
+  }
+
+  private remember(text: string): void {
+    if (text.length < MIN_LENGTH || text.length > MAX_LENGTH || this.texts.has(text) || this.tooMany) return;
+    this.texts.add(text);
+    this.characters += text.length;
+    const beginning = text.slice(0, MIN_LENGTH);
+    const alike = this.byBeginning.get(beginning) ?? [];
+    const place = alike.findIndex((other) => other.length < text.length);
+    alike.splice(place < 0 ? alike.length : place, 0, text);
+    this.byBeginning.set(beginning, alike);
+    if (this.texts.size <= MAX_TEXTS && this.characters <= MAX_CHARACTERS) return;
+    this.tooMany = true;
+    this.texts.clear();
+    this.byBeginning.clear();
+  }
+}

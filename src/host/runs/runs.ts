@@ -1,0 +1,343 @@
+/**
+ * The runs of this process: active ones, which can be cancelled, and recently ended ones.
+ *
+ * Promise: each run ends, at its deadline at the latest. What is kept is bounded and holds no secret.
+ */
+import type * as v from "valibot";
+import type { Publish } from "../../core/events";
+import { type Outcome, RUN_ENDINGS, type RunStatus } from "../../core/run";
+import { atMost } from "../../lib/at-most";
+import { resolvesWithin } from "../../lib/deadline";
+import { busy, cancelled, conflict, notFound, timedOut } from "../../lib/errors";
+import { sizeWithin } from "../../lib/json-size";
+import { firstToGo, isWithinShare, shortage } from "../../lib/quota";
+import { runEnded, runLog, runStarted, runStep } from "./events";
+import { type LOG_LINE, RUN_SOURCES, type RunRecord, type RunView } from "./types";
+
+/** How many runs are active at once; those of a named token leave some to others. */
+const ACTIVE = { what: "active runs", most: 256, times: 1 };
+
+/** What the results of active runs may take in all, in bytes; those of one named token half of it. */
+const MAX_HELD_BYTES = 256 * 1024 * 1024;
+
+/** How many ended runs are kept, and as many that only read, shared by those who began them, and the most that is kept of each: outcomes, and their size in bytes. */
+const MAX_KEPT_RUNS = 100;
+const MAX_KEPT_OUTCOMES = 200;
+const MAX_KEPT_BYTES = 64 * 1_024;
+
+/** How many sources are known whose last run failed before it began. */
+const MAX_REFUSED = 1_000;
+
+/** How long runs may go on while the process stops, in milliseconds. Together they stay within the 10 s of the server. */
+const GRACE_MS = 8_000;
+const LAST_MS = 1_500;
+
+/** The most lines that are kept of what a run logs. */
+const MAX_LOG = 200;
+
+/** The time between two events about the actions of a run at least, in milliseconds. */
+const STEP_MS = 100;
+
+type StartField = "run_id" | "source_type" | "source_id" | "token" | "script_path" | "commands";
+
+/** A run that is about to begin. */
+export interface RunStart extends Pick<RunRecord, StartField> {
+  readonly timeout_s: number;
+  /** In whose share it counts (default: that of its token). */
+  readonly share?: string | null;
+  /** Whether it changes nothing: then it has no row in the history, and does not push out the outcomes of those that do. */
+  readonly isRead?: boolean;
+  /** The most that is kept of its outcomes, in bytes (default {@link MAX_KEPT_BYTES}). */
+  readonly keptBytes?: number;
+}
+
+/** A run that is active. */
+export type ActiveRun = ReturnType<Runs["begin"]>;
+
+interface Entry {
+  record: RunRecord;
+  readonly share: string | null;
+  readonly isRead: boolean;
+  /** Set while it waits for pointer and keyboard: who uses them. */
+  holder?: (() => string) | undefined;
+  bytesLeft: number;
+  readonly outcomes: Outcome[];
+  readonly log: Array<v.InferOutput<typeof LOG_LINE>>;
+  readonly control: AbortController;
+  readonly done: Promise<void>;
+}
+
+/** The record of a run that begins now. */
+const newRecord = (begun: Pick<RunRecord, StartField>): RunRecord => ({
+  ...begun,
+  status: "running",
+  started_at: new Date().toISOString(),
+  finished_at: null,
+  duration_seconds: null,
+  error_text: null,
+});
+
+export class Runs {
+  private readonly entries = new Map<string, Entry>();
+  private readonly counts = RUN_SOURCES.flatMap((source) =>
+    RUN_ENDINGS.map((status) => ({ source, status, count: 0 })),
+  );
+  /** Ended runs, oldest first. */
+  private readonly ended: Entry[] = [];
+  /** By what started them: the last run that failed before it began, and how often in a row. */
+  private readonly refused = new Map<string, { record: RunRecord; times: number }>();
+  /** The bytes of results of active runs, by share. */
+  private readonly held = new Map<string | null, number>();
+  private stopping = false;
+
+  /**
+   * @param note is called with each run when it begins, and again when it ends.
+   * @param publish takes the events of runs.
+   */
+  constructor(
+    private readonly note: (run: RunRecord) => void,
+    private readonly publish: Publish = () => {},
+  ) {}
+
+  /** @throws an `unavailable` failure when too many are {@link ACTIVE}, or the process is stopping. */
+  begin({ timeout_s, share: given, isRead = false, keptBytes = MAX_KEPT_BYTES, ...begun }: RunStart) {
+    if (this.stopping) throw busy("this process is stopping");
+    const share = given === undefined ? begun.token : given;
+    const shares = this.active().map((one) => one.share);
+    const full = shortage(ACTIVE, shares, share);
+    if (full !== undefined) throw busy(full);
+    this.refused.delete(sourceOf(begun));
+    const id = begun.run_id;
+    const started = performance.now();
+    const control = new AbortController();
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    const record = newRecord(begun);
+    const entry: Entry = {
+      record,
+      share,
+      isRead,
+      bytesLeft: keptBytes,
+      outcomes: [],
+      log: [],
+      control,
+      done,
+    };
+    this.entries.set(id, entry);
+    if (!isRead) this.note(entry.record);
+    this.publish(runStarted, toView(entry));
+    const step = this.stepsOf(entry);
+    const late = () => control.abort(timedOut(`the run's deadline of ${timeout_s} s has passed`));
+    let held = 0;
+    const holdMore = (bytes: number) => {
+      held += bytes;
+      this.holdMore(share, bytes);
+    };
+    const deadline = setTimeout(late, timeout_s * 1_000);
+    return {
+      /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
+      signal: control.signal,
+      abort: (reason: unknown): void => control.abort(reason),
+      /** It waits for pointer and keyboard. @param holder who uses them now. */
+      waits(holder: () => string): void {
+        entry.record = { ...entry.record, status: "waiting" };
+        entry.holder = holder;
+        step.changed();
+      },
+      /** What it has logged so far. */
+      logged: entry.log as Readonly<Entry["log"]>,
+      /** It logs `message`, which must hold no secret. @returns false when it has logged {@link MAX_LOG} lines. */
+      log: (message: string): boolean => {
+        if (entry.log.length >= MAX_LOG) return false;
+        const line = { at: new Date().toISOString(), message };
+        entry.log.push(line);
+        this.publish(runLog, { run_id: id, message });
+        return true;
+      },
+      /** It runs these commands too. */
+      adds(commands: readonly string[]): void {
+        entry.record = { ...entry.record, commands: [...new Set([...entry.record.commands, ...commands])] };
+      },
+      goesOn(): void {
+        entry.record = { ...entry.record, status: "running" };
+        entry.holder = undefined;
+        step.changed();
+      },
+      /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
+      hold: (bytes: number): boolean => {
+        const free = this.held.values().reduce((rest, one) => rest - one, MAX_HELD_BYTES);
+        const own = share === null ? 0 : (this.held.get(share) ?? 0);
+        if (!isWithinShare(own, bytes, free, 1)) return false;
+        holdMore(bytes);
+        return true;
+      },
+      /** Keeps the outcome of one of its actions; it must hold no secret. */
+      keep(outcome: Outcome): void {
+        step.did(outcome);
+        const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
+        if (bytes === undefined || entry.outcomes.length >= MAX_KEPT_OUTCOMES) return;
+        entry.bytesLeft -= bytes;
+        entry.outcomes.push(outcome);
+      },
+      end: (status: RunStatus, error_text: string | null): void => {
+        clearTimeout(deadline);
+        step.end();
+        holdMore(-held);
+        entry.holder = undefined;
+        const finished_at = new Date().toISOString();
+        const duration_seconds = Math.round(performance.now() - started) / 1_000;
+        entry.record = { ...entry.record, status, error_text, finished_at, duration_seconds };
+        this.ended.push(entry);
+        this.noteEnd(entry);
+        resolve();
+      },
+    };
+  }
+
+  private holdMore(share: string | null, bytes: number): void {
+    const all = (this.held.get(share) ?? 0) + bytes;
+    if (all > 0) this.held.set(share, all);
+    else this.held.delete(share);
+  }
+
+  /**
+   * Records a run that failed before it began. It leaves no audit row, so what fails again and again is one run, whose error
+   * says how often.
+   *
+   * @returns that run.
+   */
+  refuse(begun: Pick<RunRecord, StartField>, error: string): RunRecord {
+    const source = sourceOf(begun);
+    const at = new Date().toISOString();
+    const before = this.refused.get(source);
+    const times = (before?.times ?? 0) + 1;
+    const error_text = times === 1 ? error : `${error} (${times} starts in a row failed)`;
+    const end = { status: "error", error_text, finished_at: at, duration_seconds: 0 } as const;
+    const record: RunRecord = { ...(before?.record ?? { ...begun, started_at: at }), ...end };
+    this.refused.delete(source);
+    this.refused.set(source, { record, times });
+    const [oldest] = this.refused.keys();
+    if (this.refused.size > MAX_REFUSED && oldest !== undefined) this.refused.delete(oldest);
+    const entry: Entry = this.entries.get(record.run_id) ?? {
+      ...{ record, share: begun.token, isRead: false, bytesLeft: 0, outcomes: [], log: [] },
+      ...{ control: new AbortController(), done: Promise.resolve() },
+    };
+    entry.record = record;
+    if (!before) {
+      this.ended.push(entry);
+      this.entries.set(record.run_id, entry);
+    }
+    this.noteEnd(entry);
+    return record;
+  }
+
+  /** Publishes how far a run is, every {@link STEP_MS} at most. */
+  private stepsOf(entry: Entry) {
+    let done = 0;
+    let outcome: v.InferInput<typeof runStep.data>["outcome"] = null;
+    const { call, end } = atMost(STEP_MS, () => {
+      const { run_id, status, waiting_for } = toView(entry);
+      this.publish(runStep, { run_id, status, waiting_for, done, outcome });
+    });
+    return {
+      changed: call,
+      did({ command, ok, duration_ms }: Outcome) {
+        done += 1;
+        outcome = { command, ok, duration_ms };
+        call();
+      },
+      end,
+    };
+  }
+
+  private noteEnd(entry: Entry): void {
+    const { record } = entry;
+    if (!entry.isRead) this.note(record);
+    this.publish(runEnded, toView(entry));
+    this.giveUp(entry.isRead);
+    const { source_type, status } = record;
+    const counted = this.counts.find((one) => one.source === source_type && one.status === status);
+    if (counted) counted.count++;
+  }
+
+  /** Gives up one that has ended where more than {@link MAX_KEPT_RUNS} are kept. */
+  private giveUp(isRead: boolean): void {
+    const kept = this.ended.filter((one) => one.isRead === isRead);
+    if (kept.length <= MAX_KEPT_RUNS) return;
+    const old = kept[firstToGo(kept.map(({ share }) => share))];
+    if (!old) return;
+    this.ended.splice(this.ended.indexOf(old), 1);
+    this.entries.delete(old.record.run_id);
+  }
+
+  /** How many are active, and how many have ended since the process started, by source and status; 0 counts too. */
+  totals() {
+    return { active: this.active().length, ended: this.counts };
+  }
+
+  /** Newest first. */
+  list(): RunView[] {
+    return [...this.entries.values()].map(toView).reverse();
+  }
+
+  /**
+   * @param id the run's id, or a beginning of it that no other run shares.
+   * @throws a `not_found` failure; `conflict` when several ids begin so.
+   */
+  show(id: string): RunView & Pick<Entry, "outcomes" | "log"> {
+    const entry = this.find(id);
+    return { ...toView(entry), outcomes: entry.outcomes, log: entry.log };
+  }
+
+  /** Asks a run to end: at once when its action obeys the signal, else at the next action. As {@link show}. */
+  cancel(id: string, why: string): RunView {
+    const entry = this.find(id);
+    const { record, control } = entry;
+    if (record.finished_at !== null) throw conflict(`run ${record.run_id} has ended: ${record.status}`);
+    control.abort(cancelled(why));
+    return toView(entry);
+  }
+
+  /** Cancels the active runs of tokens that have ended. @param howEnded `was revoked`; null for a token in force. */
+  endRevoked(howEnded: (token: string) => string | null): void {
+    for (const { record, control } of this.active()) {
+      const { token } = record;
+      const how = token === null ? null : howEnded(token);
+      if (how !== null) control.abort(cancelled(`its token ${token} ${how}`));
+    }
+  }
+
+  /**
+   * Lets no further run begin, waits for the active ones, then cancels them.
+   *
+   * @param graceMs how long to wait; cancelled runs have {@link LAST_MS} to end.
+   */
+  async stop(graceMs = GRACE_MS): Promise<void> {
+    this.stopping = true;
+    const over = () => Promise.all(this.active().map(({ done }) => done));
+    await resolvesWithin(graceMs, over());
+    for (const { control } of this.active()) {
+      control.abort(cancelled("the process that runs it is stopping"));
+    }
+    await resolvesWithin(LAST_MS, over());
+  }
+
+  private active(): Entry[] {
+    return [...this.entries.values()].filter(({ record }) => record.finished_at === null);
+  }
+
+  private find(id: string): Entry {
+    const exact = this.entries.get(id);
+    if (exact) return exact;
+    const found = [...this.entries].filter(([known]) => id.length >= 4 && known.startsWith(id));
+    if (found.length > 1) throw conflict("several ids of runs begin so: give more of the id");
+    const [only] = found;
+    if (only) return only[1];
+    throw notFound("no such run, or it ended too long ago");
+  }
+}
+
+/** What started a run. */
+const sourceOf = ({ source_type, source_id, token }: Pick<RunRecord, StartField>) =>
+  JSON.stringify([source_type, source_id, token]);
+
+const toView = ({ record, holder }: Entry): RunView => ({ ...record, waiting_for: holder?.() ?? null });

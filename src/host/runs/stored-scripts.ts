@@ -1,0 +1,111 @@
+/**
+ * Scripts that a host keeps under a name: `{config_dir}/scripts.json`. A token with `run:<name>` runs that one and nothing else.
+ *
+ * The promise: what runs is what was stored. The digest of the list is noted when it is stored, and a list that does not have it
+ * any more is not run; nobody but the owner of the host stores one.
+ */
+import * as v from "valibot";
+import { field } from "../../core/fields";
+import { NAME_TEXT } from "../../core/rights";
+import { busy, conflict, notFound, unavailable } from "../../lib/errors";
+import { createJsonStore, parseBy } from "../../lib/json-store";
+import type { Log } from "../../lib/log";
+import { printable } from "../../lib/sanitize";
+import { RUN_OPTIONS, VARIABLE_NAME } from "./types";
+
+/** The most scripts in the file: each change writes all of them. */
+const MAX_SCRIPTS = 200;
+
+/** What is fixed when a script is stored: whoever runs it says nothing else than the values of its parameters. */
+export const SCRIPT_FIELDS = {
+  parameters: field(
+    v.optional(
+      v.pipe(
+        v.array(
+          v.pipe(
+            v.string(),
+            v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
+          ),
+        ),
+        v.maxLength(100),
+      ),
+      [],
+    ),
+    "Variables that whoever runs it may set (default: none)",
+  ),
+  ...v.pick(RUN_OPTIONS, ["stop_on_error", "timeout_s"]).entries,
+};
+
+const STORED_SCRIPT = v.object({
+  name: NAME_TEXT,
+  /** SHA-256 of what is stored, hexadecimal. */
+  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  /** When it was stored, ISO 8601. */
+  added: v.pipe(v.string(), v.isoTimestamp()),
+  ...SCRIPT_FIELDS,
+  actions: v.array(v.unknown()),
+});
+
+export type StoredScript = v.InferOutput<typeof STORED_SCRIPT>;
+
+/** What a script is stored as. */
+type NewScript = Omit<StoredScript, "sha256" | "added">;
+
+/** The digest that names exactly this script. */
+const digestOf = ({ name, parameters, stop_on_error, timeout_s, actions }: NewScript): string =>
+  Bun.SHA256.hash(JSON.stringify({ name, parameters, stop_on_error, timeout_s, actions }), "hex");
+
+/** The scripts of `{config_dir}`, in the order of the file. */
+export function createStoredScripts(place: { readonly file: string; readonly lock: string }, log: Log) {
+  const store = createJsonStore<StoredScript>(
+    {
+      ...place,
+      what: "a list of stored scripts",
+      list: "scripts",
+      key: "name",
+      parse: parseBy(STORED_SCRIPT),
+    },
+    log,
+  );
+  const named = (name: string) => store.entries().find((one) => one.name === name);
+  return {
+    /** @throws `unavailable` when the file is broken or cannot be read, as all below. */
+    list: () => store.entries(),
+    has: (name: string): boolean => named(name) !== undefined,
+    /** Whether somebody has removed it. */
+    isGone: store.isGone,
+    /** @throws `not_found` for an unknown name; `unavailable` when the list is not the one that was stored. */
+    get(name: string): StoredScript {
+      const found = named(name);
+      if (!found) throw noSuchScript(name);
+      if (digestOf(found) === found.sha256) return found;
+      throw unavailable(`the script ${name} is not the one that was stored: store it again`);
+    },
+    /** @param replace whether it may take the place of another. @throws `conflict` for a name that is taken. */
+    add: (given: NewScript, replace: boolean): Promise<StoredScript> =>
+      store.change((list) => {
+        const { name } = given;
+        const taken = list.has(name);
+        if (taken && !replace) {
+          throw conflict(
+            `name: ${name} is already taken: --replace stores this one in its place, for all that may run it`,
+          );
+        }
+        if (!taken && list.entries.length >= MAX_SCRIPTS)
+          throw busy(`there are already ${MAX_SCRIPTS} scripts`, "conflict");
+        const script = { ...given, sha256: digestOf(given), added: new Date().toISOString() };
+        if (replace) list.replace(script);
+        else list.add(script);
+        return script;
+      }),
+    /** @throws `not_found` for an unknown name. */
+    remove: (name: string): Promise<void> =>
+      store.change((list) => {
+        if (!list.remove(name)) throw noSuchScript(name);
+      }),
+  };
+}
+
+export type StoredScripts = ReturnType<typeof createStoredScripts>;
+
+const noSuchScript = (name: string) => notFound(`no script is named ${printable(name, 64)}`);

@@ -1,0 +1,61 @@
+/**
+ * Which variables a checked list uses, and which of them nothing in it sets: found before a run, from the text of the list.
+ */
+import { metadataOf } from "../../core/schema";
+import { hasReference } from "../../core/written";
+import { meant } from "../../lib/nearest";
+import { type Action, flatten } from "./actions";
+import { namesIn, referenceOf } from "./variables";
+
+/** The variables of a list, each name once, sorted. */
+export interface VariableUse {
+  /** It has `${name}`, or compares the variable. */
+  readonly used: string[];
+  /** Used, and set by no action of the list: whoever runs it must give them. */
+  readonly unset: string[];
+}
+
+/** The variables that `actions`, and the actions inside them, use. */
+export function variableUse(actions: readonly Action[]): VariableUse {
+  const all = flatten(actions);
+  const named = (how: "sets" | "reads") =>
+    all.flatMap(({ operation, input }) =>
+      Object.entries(operation.input.entries).flatMap(([field, schema]) => {
+        const name = input[field];
+        return metadataOf(schema).variable === how && typeof name === "string" ? [name] : [];
+      }),
+    );
+  const set = [...named("sets"), ...all.flatMap(({ as }) => as ?? [])];
+  const referred = all.flatMap(({ input, deferred }) => deferred.flatMap((field) => namesIn(input[field])));
+  // A name that has a `${…}` itself is known when it runs.
+  const isName = (name: string) => !hasReference(name);
+  const used = [
+    ...new Set([
+      ...referred,
+      ...named("reads")
+        .filter(isName)
+        .map((text) => referenceOf(text).name),
+    ]),
+  ].sort();
+  return { used, unset: set.every(isName) ? used.filter((name) => !set.includes(name)) : [] };
+}
+
+/**
+ * What is probably a mistake, in sentences: variables that nobody sets, and given ones that the list does not use.
+ *
+ * @param what gives them, in words: `--var`.
+ */
+export function variableFaults(
+  { used, unset }: VariableUse,
+  given: readonly string[],
+  what: string,
+): string[] {
+  return [
+    ...unset
+      .filter((name) => !given.includes(name))
+      .map((name) => `\${${name}} is not set: neither the list nor ${what} sets it${meant(name, given)}`),
+    ...given
+      .filter((name) => !used.includes(name))
+      .map((name) => `${what} ${name}: the list has no \${${name}}${meant(name, used)}`),
+  ];
+}

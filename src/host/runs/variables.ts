@@ -1,0 +1,202 @@
+/**
+ * `${name}` in the arguments of an action: found before a run, filled in when the action runs.
+ *
+ * `${name.field[0]['other field']}` is a part of the variable. A text that consists of one reference alone becomes its value,
+ * of any type. Within other text, a value that is no text is written as JSON. `$${name}` stands for a literal `${name}`.
+ * Nothing is ever evaluated.
+ */
+import { kindOf } from "../../core/input";
+import { REFERENCE, REFERENCE_TEXT } from "../../core/written";
+import { badInput } from "../../lib/errors";
+import { sizeWithin } from "../../lib/json-size";
+import { meant } from "../../lib/nearest";
+import { VARIABLE_NAME } from "./types";
+
+/** The largest argument that filling in may produce: a loop could double a text until memory is full. */
+export const MAX_FILLED = { bytes: 4 * 1024 * 1024, depth: 64 };
+
+/** The variables of a run. Together they are within {@link MAX_FILLED}, but for {@link Variables.note}. */
+export class Variables extends Map<string, unknown> {
+  private readonly sizes = new Map<string, number>();
+  /** The names of those that are no secret. */
+  private readonly open = new Set<string>();
+  private total = 0;
+  /** Which turn of the innermost loop this is, from 1 on: `${loop.index}`. */
+  turn: number | undefined;
+
+  /**
+   * @param shown whether its value is no secret, which the run may keep and log.
+   * @throws a `bad_input` failure when there is no room for it.
+   */
+  override set(name: string, value: unknown, shown = false): this {
+    const room = MAX_FILLED.bytes - this.total + (this.sizes.get(name) ?? 0);
+    const size = sizeWithin(value, { ...MAX_FILLED, bytes: room });
+    if (size === undefined) throw tooLarge();
+    return this.note(name, value, shown, size);
+  }
+
+  /** Sets a value of svc's own, which is small. */
+  note(name: string, value: unknown, shown = false, size = 0): this {
+    this.total += size - (this.sizes.get(name) ?? 0);
+    this.sizes.set(name, size);
+    if (shown) this.open.add(name);
+    else this.open.delete(name);
+    return super.set(name, value);
+  }
+
+  /** Whether what `reference` stands for is no secret. */
+  isShown(reference: Reference): boolean {
+    return this.isTurn(reference) || this.open.has(reference.name);
+  }
+
+  /** What `reference` stands for. @throws a `bad_input` failure that names what is missing; it quotes no value. */
+  resolve(reference: Reference): unknown {
+    if (this.isTurn(reference)) return this.turn;
+    const { name, path } = reference;
+    if (name === "loop" && !this.has(name)) {
+      if (this.turn !== undefined) throw badInput("loop has only index, the turn: ${loop.index}");
+      if (isTurn(name, path)) throw badInput("${loop.index}: expected inside a loop");
+    }
+    if (!this.has(name)) throw badInput(`unknown variable: ${name}${meant(name, this.keys())}`);
+    let at = name;
+    let value = this.get(name);
+    for (const key of path) {
+      value = part(value, key, at);
+      at += typeof key === "number" ? `[${key}]` : /^[\w-]+$/.test(key) ? `.${key}` : `['${key}']`;
+    }
+    return value;
+  }
+
+  /** A variable that somebody called `loop` stays what it is, but for the index. */
+  private isTurn({ name, path }: Reference): boolean {
+    return this.turn !== undefined && isTurn(name, path);
+  }
+}
+
+function part(value: unknown, key: string | number, at: string): unknown {
+  if (typeof key === "number") {
+    if (!Array.isArray(value))
+      throw badInput(`\${${at}[${key}]}: expected a list but found ${kindOf(value)}`);
+    if (key < value.length) return value[key];
+    throw badInput(`\${${at}[${key}]}: expected an index below ${value.length}, the number of its items`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw badInput(`\${${at}.${key}}: expected an object but found ${kindOf(value)}`);
+  }
+  if (Object.hasOwn(value, key)) return (value as Record<string, unknown>)[key];
+  throw badInput(`\${${at}.${key}}: the object has no such field`);
+}
+
+/** What a `${…}` names: a variable, and the keys that lead to the part of it. */
+export interface Reference {
+  readonly name: string;
+  readonly path: ReadonlyArray<string | number>;
+}
+
+const isTurn = (name: string, path: Reference["path"]) =>
+  name === "loop" && path.length === 1 && path[0] === "index";
+
+/**
+ * Variables with the values that whoever starts a list gives.
+ *
+ * @param isShown whether one of them is no secret.
+ * @throws a `bad_input` failure where they are too large, or oddly named.
+ */
+export function variablesOf(
+  given: Readonly<Record<string, unknown>>,
+  isShown: (name: string) => boolean = () => false,
+): Variables {
+  if (sizeWithin(given, MAX_FILLED) === undefined) {
+    throw badInput(`variables: expected at most ${MAX_FILLED.bytes} bytes and ${MAX_FILLED.depth} levels`);
+  }
+  const odd = Object.keys(given).find((name) => !VARIABLE_NAME.test(name));
+  const variables = new Variables();
+  for (const [name, value] of odd === undefined ? Object.entries(given) : [])
+    variables.set(name, value, isShown(name));
+  if (odd === undefined) return variables;
+  throw badInput("variables: expected names of letters, digits and _, not beginning with a digit");
+}
+
+/** @param text as {@link REFERENCE_TEXT} has it. */
+export function referenceOf(text: string): Reference {
+  const [name = ""] = text.match(/^\w+/) ?? [];
+  return { name, path: keysOf(text.slice(name.length)) };
+}
+
+const keysOf = (path: string): Array<string | number> =>
+  [...path.matchAll(/\.([\w-]+)|\[(\d+)\]|\['([^']+)'\]/g)].map(([, field, index, quoted]) =>
+    index === undefined ? `${field ?? quoted}` : Number(index),
+  );
+
+/** Whether `value` is one `${…}` and nothing else. */
+export const isReference = (value: unknown): value is string =>
+  typeof value === "string" &&
+  value.startsWith("${") &&
+  value.endsWith("}") &&
+  REFERENCE_TEXT.test(value.slice(2, -1));
+
+/** What `value` refers to; `$${name}` refers to nothing. */
+export function referencesIn(value: unknown): Reference[] {
+  if (typeof value === "string") {
+    return [...value.matchAll(REFERENCE)].flatMap(([, escaped, name = "", path = ""]) =>
+      escaped ? [] : { name, path: keysOf(path) },
+    );
+  }
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(referencesIn) : [];
+}
+
+/** The names of the variables that `value` refers to, but for `${loop.index}`, which every loop sets. */
+export const namesIn = (value: unknown): string[] =>
+  referencesIn(value).flatMap(({ name, path }) => (isTurn(name, path) ? [] : name));
+
+/**
+ * `value` with every `${name}` filled in, also within lists and objects, but not in keys.
+ *
+ * @throws a `bad_input` failure that names an unknown variable, or when the result is over {@link MAX_FILLED}.
+ */
+export function fillIn(value: unknown, variables: Pick<Variables, "resolve">): unknown {
+  let left = MAX_FILLED.bytes;
+  /** Before anything that large is made: hundreds of references to a large variable are a short text. */
+  const take = (bytes: number) => {
+    left -= bytes;
+    if (left < 0) throw tooLarge();
+  };
+  const fillText = (text: string): unknown => {
+    let filled = "";
+    let from = 0;
+    const add = (more: string) => {
+      take(more.length);
+      filled += more;
+    };
+    for (const { 0: reference, 1: escaped, 2: name = "", 3: path = "", index } of text.matchAll(REFERENCE)) {
+      const found = escaped ? reference.slice(1) : variables.resolve({ name, path: keysOf(path) });
+      if (reference === text && !escaped) {
+        take(sizeWithin(found, { ...MAX_FILLED, bytes: left }) ?? MAX_FILLED.bytes + 1);
+        return found;
+      }
+      add(text.slice(from, index));
+      add(written(found));
+      from = index + reference.length;
+    }
+    add(text.slice(from));
+    return filled;
+  };
+  const fill = (part: unknown): unknown => {
+    if (typeof part === "string") return fillText(part);
+    if (Array.isArray(part)) return part.map(fill);
+    if (typeof part !== "object" || part === null) return part;
+    return Object.fromEntries(Object.entries(part).map(([key, item]) => [key, fill(item)]));
+  };
+  const filled = fill(value);
+  if (sizeWithin(filled, MAX_FILLED) === undefined) throw tooLarge();
+  return filled;
+}
+
+/** `value` as it is within a text. */
+export const written = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
+
+const tooLarge = () =>
+  badInput(
+    `variables: expected at most ${MAX_FILLED.bytes} bytes and ${MAX_FILLED.depth} levels, filled in and together`,
+  );

@@ -1,0 +1,104 @@
+/**
+ * Which jobs are due at a look, when each runs next, and which of them start: the others have missed their time, still run, or may
+ * not run any more.
+ */
+import { messageOf } from "../../lib/errors";
+import type { Log } from "../../lib/log";
+import { printable } from "../../lib/sanitize";
+import { type Job, nextRun } from "./job";
+import type { JobRuns } from "./runs";
+import { createTokenStarts } from "./token-starts";
+import { counted, disowned, paused, scheduled, timeOf } from "./transitions";
+
+/** A run that is later than this was missed, in milliseconds: the host slept or the clock was set. */
+const LATE_MS = 10_000;
+
+/** What says which jobs are due. */
+export interface DueParts {
+  /** Why the job may not run any more: its token was revoked, or the script that added it was removed. Null while it may. */
+  ended(job: Job): Promise<string | null>;
+  readonly log: Log;
+}
+
+/** @param runs the active ones: those that start are expected there. */
+export function createDue({ ended, log }: DueParts, runs: JobRuns) {
+  const spendStart = createTokenStarts(log);
+  let startedAt = 0;
+  let lastLook = 0;
+
+  const owned = async (job: Job): Promise<Job> => {
+    const why = await ended(job);
+    if (why === null) return job;
+    log.warn(`job ${job.job_id} is disabled: ${why}`);
+    return disowned(job, why);
+  };
+  /** `job` with its next time after `now`; paused when it has none. */
+  const moved = async (job: Job, now: number): Promise<Job> => {
+    const time = job.next_run_at === null ? undefined : timeOf(job);
+    const over = time !== undefined && time <= now && !job.repeat;
+    if (over) return paused(job);
+    try {
+      const next = await nextRun(job, now, time);
+      if (next !== null && next === time) return job;
+      if (next !== null) return scheduled(job, next);
+      log.warn(`job ${job.job_id} has no further time and is paused`);
+    } catch (error) {
+      log.error(`job ${job.job_id} is paused: ${printable(messageOf(error))}`);
+    }
+    return paused(job);
+  };
+  /** Whether a job whose time has come is started now. */
+  const mayStart = (job: Job, now: number): boolean => {
+    const { job_id } = job;
+    const time = timeOf(job);
+    const missed = time < startedAt || now - time > LATE_MS;
+    if (missed && job.if_missed === "skip") {
+      log.warn(`job ${job_id} missed its run of ${job.next_run_at}`);
+      return false;
+    }
+    const isGoing = runs.has(job_id);
+    if (isGoing && job.if_running === "skip") {
+      log.warn(`job ${job_id} still runs: its run of ${job.next_run_at} is skipped`);
+      return false;
+    }
+    if (!spendStart(job.token, now)) return false;
+    if (isGoing) runs.queue(job_id);
+    return !isGoing;
+  };
+
+  return {
+    /** `job`, disabled when it may not run any more, for instance because somebody edited the tokens by hand. */
+    owned,
+    /** The next look is the first. */
+    begin(): void {
+      // The clock may have been set back before it.
+      lastLook = Number.POSITIVE_INFINITY;
+    },
+    /** What a look at `now` does. */
+    at(now: number) {
+      const isSetBack = now < lastLook - LATE_MS;
+      if (isSetBack) startedAt = now;
+      /** Whether the look changes the job. */
+      const isStale = (job: Job) =>
+        job.enabled && (isSetBack || job.next_run_at === null || timeOf(job) <= now);
+      return {
+        isStale,
+        /** The job after the look. One that starts is added to `starting`. */
+        async move(found: Job, starting: Job[]): Promise<Job> {
+          const job = isStale(found) ? await owned(found) : found;
+          if (!isStale(job)) return job;
+          const next = await moved(job, now);
+          if (timeOf(job) > now || !mayStart(job, now)) return next;
+          const started = counted(next, now);
+          starting.push(started);
+          runs.expect(job.job_id);
+          return started;
+        },
+        /** The look was made. */
+        end(): void {
+          lastLook = now;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,42 @@
+/**
+ * What a job becomes: as pure functions from the job before to the one after.
+ */
+import { conflict } from "../../lib/errors";
+import type { Job } from "./job";
+
+/** When it runs next, in milliseconds since the epoch; infinity when it has no time. */
+export const timeOf = ({ next_run_at }: Job): number =>
+  next_run_at === null ? Number.POSITIVE_INFINITY : Date.parse(next_run_at);
+
+/** `job` that runs next at `ms` since the epoch; never again where that is null. */
+export const scheduled = (job: Job, ms: number | null): Job => ({
+  ...job,
+  next_run_at: ms === null ? null : isoTime(ms),
+});
+
+/** `job` without a next time. */
+export const paused = (job: Job): Job => ({ ...job, enabled: false, next_run_at: null });
+
+/** `job` with one more run, which begins at `now`; paused when it was the last that it has. */
+export function counted(job: Job, now: number): Job {
+  const runs = job.runs + 1;
+  const begun = { ...job, runs, last_run_at: isoTime(now) };
+  return job.max_runs !== null && runs >= job.max_runs ? paused(begun) : begun;
+}
+
+/** Why a job may not run any more, by what has ended. */
+export const ENDED = {
+  token: (name: string) => `its token ${name} was revoked`,
+  script: (name: string) => `the stored script ${name}, which added it, was removed`,
+} as const;
+
+/** `job` that may not run any more. */
+export const disowned = (job: Job, disabled_reason: string): Job => ({ ...paused(job), disabled_reason });
+
+/** @throws `conflict` for a job that may not run any more. */
+export function refuseDisabled({ job_id, disabled_reason }: Job): void {
+  if (disabled_reason !== null)
+    throw conflict(`${job_id} is disabled: ${disabled_reason}; remove it and add it again`);
+}
+
+const isoTime = (ms: number) => new Date(ms).toISOString();

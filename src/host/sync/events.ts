@@ -1,0 +1,35 @@
+/** The events of syncs. */
+import * as v from "valibot";
+import { eventType } from "../../core/events";
+import { SYNC } from "./operations";
+
+const { sending: _, errors: __, passed_over: ___, ...state } = SYNC.entries;
+
+/** The state of a sync without its lists, which `sync.status` has. */
+export const SYNC_STATE = v.object(state);
+
+const data = SYNC_STATE;
+
+export const syncStarted = eventType({
+  name: "sync.started",
+  summary: "A sync began, also one that sends once",
+  scope: "read",
+  data,
+});
+
+export const syncChanged = eventType({
+  name: "sync.changed",
+  summary:
+    "A sync found, sent or failed to send files, or connected or lost its connection: twice a second at most",
+  scope: "read",
+  data,
+});
+
+export const syncEnded = eventType({
+  name: "sync.ended",
+  summary: "A sync ended",
+  scope: "read",
+  data,
+});
+
+export const eventTypes = [syncStarted, syncChanged, syncEnded];

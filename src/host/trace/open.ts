@@ -1,0 +1,56 @@
+/**
+ * Reading a trace, which anybody may have written: what is read of it is bounded.
+ */
+import * as v from "valibot";
+import { badInput } from "../../lib/errors";
+import { jsonIn } from "../../lib/json-in";
+import { openZip, type Zip } from "../../lib/zip";
+import { LIMITS, RUN_FILE, STEP, STEPS_FILE, type Step, TRACED_RUN, type TracedRun } from "./trace";
+
+/** The largest `run.json`, `steps.json` and picture that are read. */
+const MAX_RUN = 1024 * 1024;
+/** Somewhat more than is recorded: steps that have not ended do not count there. */
+const MAX_STEPS = LIMITS.stepBytes + 2 * 1024 * 1024;
+const MAX_PICTURE = 64 * 1024 * 1024;
+
+/** Counted before any of them is looked at. */
+const STEPS = v.pipe(
+  v.unknown(),
+  v.check((value) => Array.isArray(value) && value.length <= LIMITS.steps),
+  v.array(STEP),
+);
+
+/** An open trace; dispose of it to close it. */
+export interface Trace extends Disposable {
+  readonly run: TracedRun;
+  /** Read when they are asked for. @throws as {@link openTrace}. */
+  steps(): Step[];
+  /** The names of the files in it. */
+  names(): string[];
+  /** The bytes of the picture of that name. @throws as {@link openTrace}. */
+  picture(name: string): Buffer;
+}
+
+/** Opens the trace at `path`. @throws a `bad_input` failure when it cannot be read or is no trace. */
+export function openTrace(path: string): Trace {
+  const zip = openZip(path, "trace");
+  try {
+    return {
+      run: parsed(TRACED_RUN, zip, RUN_FILE, MAX_RUN),
+      names: () => zip.names(),
+      picture: (name) => zip.read(name, MAX_PICTURE),
+      steps: () => parsed(STEPS, zip, STEPS_FILE, MAX_STEPS),
+      [Symbol.dispose]: () => zip[Symbol.dispose](),
+    };
+  } catch (error) {
+    zip[Symbol.dispose]();
+    throw error;
+  }
+}
+
+function parsed<S extends v.GenericSchema>(schema: S, zip: Zip, name: string, max: number): v.InferOutput<S> {
+  const text = zip.read(name, max).toString("utf8");
+  const found = v.safeParse(schema, jsonIn(text), { abortEarly: true });
+  if (found.success) return found.output;
+  throw badInput(`trace: ${name} in it is not of a trace of svc`);
+}

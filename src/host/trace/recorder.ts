@@ -1,0 +1,253 @@
+/**
+ * Recording a run: its actions as steps, and pictures of the screen around those that look or act.
+ *
+ * Promise: recording never fails the run. A trace is bounded in steps, pictures and bytes; the latest are kept, as what
+ * went wrong is at the end. What is written has no secret but what the screen itself showed.
+ */
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Outcome } from "../../core/run";
+import { messageOf } from "../../lib/errors";
+import { sizeWithin } from "../../lib/json-size";
+import { createZip } from "../../lib/zip";
+import { LIMITS, PICTURES, RUN_FILE, STEPS_FILE, type Step, type TracedRun } from "./trace";
+
+/** How long the screen has to show what an action did before the picture after it, in milliseconds. */
+const SETTLE_MS = 50;
+
+/** A picture that is younger than this is also the one before the next action, in milliseconds. */
+const SAME_MS = 100;
+
+/** How far apart the pictures of a run are that nobody asked to trace, in milliseconds: they must not slow it down. */
+const SPARSE_MS = 250;
+
+/** After so many pictures in a row that failed, no more are taken. */
+const MAX_FAILED = 3;
+
+/** How much of an error is written, in characters, and the most that is remembered until then. */
+const MAX_ERROR = 2_000;
+const MAX_REMEMBERED = 20_000;
+
+/** The most that the arguments of an action take, and the longest text in them, in characters. */
+const MAX_ARGUMENTS = { bytes: 4_096, depth: 64 };
+const MAX_TEXT = 1_000;
+
+export interface RecorderParts {
+  /** A private folder of its own, which exists. */
+  readonly folder: string;
+  /** Takes a picture of the whole screen into a file. */
+  shoot(file: string): Promise<unknown>;
+  /** Set for a run that nobody asked to trace. */
+  readonly sparse: boolean;
+}
+
+/** An action that begins. */
+export interface StepStart {
+  readonly place: string;
+  readonly command: string;
+  /** As they were written, without lists inside and without secrets that the schema knows. */
+  readonly arguments: unknown;
+  /** Whether it looks at the screen or acts on it. */
+  readonly pictured: boolean;
+}
+
+/** How a step ended: an outcome without secrets. */
+export type StepEnd = Pick<Outcome, "ok" | "result" | "error" | "duration_ms">;
+
+interface Shot {
+  readonly name: string;
+  readonly file: string;
+  readonly bytes: number;
+  readonly digest: bigint | number;
+  readonly at: number;
+}
+
+export function createRecorder({ folder, shoot, sparse }: RecorderParts) {
+  const started = performance.now();
+  const steps: Step[] = [];
+  const pictures = createPictures(folder, shoot);
+  const ran = new Set<string>();
+  let stepCount = 0;
+  let stepBytes = 0;
+  let omittedSteps = 0;
+
+  const count = (step: Step, sign: 1 | -1) => {
+    stepBytes += sign * Buffer.byteLength(JSON.stringify(step));
+  };
+  const forgetSteps = () => {
+    while (steps.length > LIMITS.steps || (stepBytes > LIMITS.stepBytes && steps.length > 1)) {
+      // Those around the present one have not ended.
+      const at = steps.findIndex(({ ok }) => ok !== null);
+      const [oldest] = at < 0 ? [] : steps.splice(at, 1);
+      if (!oldest) return;
+      count(oldest, -1);
+      omittedSteps++;
+    }
+  };
+
+  return {
+    /** Takes note that an action begins. @returns takes note of its end. Neither throws. */
+    async step({ place, command, pictured, ...start }: StepStart): Promise<(end: StepEnd) => Promise<void>> {
+      const step: Step = {
+        number: ++stepCount,
+        place,
+        command,
+        arguments: shortened(start.arguments),
+        at_ms: 0,
+        duration_ms: null,
+        ok: null,
+        before: null,
+        after: null,
+      };
+      steps.push(step);
+      ran.add(command);
+      if (pictured) {
+        const isFresh = pictures.ageOfLast() < (sparse ? SPARSE_MS : SAME_MS);
+        step.before = isFresh ? pictures.last() : await pictures.take(step);
+      }
+      step.at_ms = rounded(performance.now() - started);
+      return async ({ ok, result, error, duration_ms }) => {
+        if (pictured && !(sparse && ok && pictures.ageOfLast() < SPARSE_MS)) {
+          if (!sparse) await Bun.sleep(SETTLE_MS);
+          step.after = await pictures.take(step);
+        }
+        step.ok = ok;
+        step.duration_ms = duration_ms;
+        if (error !== undefined) step.error = error.slice(0, MAX_REMEMBERED);
+        if (result !== undefined) step.result = result;
+        count(step, 1);
+        forgetSteps();
+      };
+    },
+    /**
+     * Writes the archive to `file`, which must not exist yet.
+     *
+     * @param scrub replaces the secrets that became known during the run.
+     */
+    async write(
+      file: string,
+      run: Omit<
+        TracedRun,
+        "format" | "version" | "steps" | "pictures" | "omitted_steps" | "omitted_pictures"
+      >,
+      scrub: (text: string) => string,
+    ): Promise<TracedRun> {
+      const { shots } = pictures;
+      const known = new Set(shots.map(({ name }) => name));
+      const kept = (name: string | null) => (name !== null && known.has(name) ? name : null);
+      const clean = steps.map((step): Step => {
+        const { error, ...rest } = mapped(step, scrub) as Step;
+        const around = { before: kept(step.before), after: kept(step.after) };
+        // Cut off last: in a part of it, a secret could not be recognized.
+        return { ...rest, ...around, ...(error !== undefined && { error: cut(error, MAX_ERROR) }) };
+      });
+      const about: TracedRun = {
+        format: "svc-trace",
+        version: 1,
+        ...run,
+        // A script whose path is in a variable adds some to those that were known at the start.
+        commands: [...new Set([...run.commands, ...ran])],
+        steps: clean.length,
+        pictures: shots.length,
+        omitted_steps: omittedSteps,
+        omitted_pictures: pictures.omitted(),
+      };
+      await writeArchive(file, about, clean, shots);
+      return about;
+    },
+  };
+}
+
+/** The pictures of a trace: the newest, within {@link LIMITS}. */
+function createPictures(folder: string, shoot: RecorderParts["shoot"]) {
+  const shots: Shot[] = [];
+  let shotCount = 0;
+  let shotBytes = 0;
+  let failedShots = 0;
+  let omitted = 0;
+
+  const forget = async () => {
+    while (shots.length > 1 && (shots.length > LIMITS.pictures || shotBytes > LIMITS.bytes)) {
+      const oldest = shots.shift();
+      if (!oldest) return;
+      shotBytes -= oldest.bytes;
+      omitted++;
+      await rm(oldest.file, { force: true });
+    }
+  };
+  /** The name of a new picture; that of the last one when the screen has not changed since. */
+  const shootNew = async (): Promise<string> => {
+    const number = ++shotCount;
+    const file = join(folder, `${number}.png`);
+    await shoot(file);
+    const data = await readFile(file);
+    const digest = Bun.hash(data);
+    const last = shots.at(-1);
+    if (last && last.digest === digest && last.bytes === data.length) {
+      shots[shots.length - 1] = { ...last, at: performance.now() };
+      await rm(file, { force: true });
+      return last.name;
+    }
+    const name = `${PICTURES}${String(number).padStart(5, "0")}.png`;
+    shots.push({ name, file, bytes: data.length, digest, at: performance.now() });
+    shotBytes += data.length;
+    await forget();
+    return name;
+  };
+  return {
+    /** Those that are kept, the oldest first. */
+    shots: shots as readonly Shot[],
+    omitted: () => omitted,
+    last: (): string | null => shots.at(-1)?.name ?? null,
+    /** How old the last one is, in milliseconds. */
+    ageOfLast: () => performance.now() - (shots.at(-1)?.at ?? Number.NEGATIVE_INFINITY),
+    /** Takes a picture for a step. @returns its name; null where there is none, and then the step says why. */
+    async take(step: Step): Promise<string | null> {
+      if (failedShots >= MAX_FAILED) return null;
+      try {
+        const name = await shootNew();
+        failedShots = 0;
+        return name;
+      } catch (error) {
+        failedShots++;
+        step.no_picture = messageOf(error);
+        return null;
+      }
+    },
+  };
+}
+
+async function writeArchive(
+  file: string,
+  about: TracedRun,
+  steps: readonly Step[],
+  shots: readonly Shot[],
+): Promise<void> {
+  const zip = await createZip(file);
+  try {
+    await zip.add(RUN_FILE, Buffer.from(JSON.stringify(about)));
+    await zip.add(STEPS_FILE, Buffer.from(JSON.stringify(steps)));
+    for (const shot of shots) await zip.add(shot.name, await readFile(shot.file));
+    await zip.finish();
+  } finally {
+    await zip.close();
+  }
+}
+
+const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000;
+
+const cut = (text: string, max: number) => (text.length > max ? `${text.slice(0, max)}…` : text);
+
+/** `value` with its long texts left out, such as a picture in base64. In a part of one, a secret could not be recognized. */
+function shortened(value: unknown): unknown {
+  const short = mapped(value, (text) => (text.length > MAX_TEXT ? `(${text.length} characters)` : text));
+  return sizeWithin(short, MAX_ARGUMENTS) === undefined ? "(too large to be kept)" : short;
+}
+
+/** `value` with each text in it replaced; names of fields stay. */
+function mapped(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => mapped(item, change));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapped(item, change)]));
+}

@@ -1,0 +1,40 @@
+/**
+ * USB of one process: a lister, a watcher over it, and whether serial numbers may be shown.
+ */
+import { type Publish, unheard } from "../../core/events";
+import type { Log } from "../../lib/log";
+import { maskSerial, type UsbDevice } from "./device";
+import { usbAdded, usbRemoved, usbWatching } from "./events";
+import { createUsbLister } from "./lister";
+import { createUsbWatcher } from "./watcher";
+
+export type Usb = ReturnType<typeof createUsb>;
+
+export function createUsb({
+  log,
+  mask_serials,
+  publish = unheard,
+}: {
+  readonly log: Log;
+  readonly mask_serials: boolean;
+  readonly publish?: Publish;
+}) {
+  const lister = createUsbLister({ log });
+  const watcher = createUsbWatcher(lister, log, {
+    changed: () => publish(usbWatching, { running: watcher.running, interval_s: watcher.intervalS }),
+  });
+  const toView = (device: UsbDevice, mask: boolean) => (mask || mask_serials ? maskSerial(device) : device);
+  watcher.subscribe(({ kind, seq, device }) =>
+    publish(kind === "added" ? usbAdded : usbRemoved, { seq, device: toView(device, false) }),
+  );
+  return {
+    lister,
+    watcher,
+    /** The device as it may be shown: with its serial number masked when `mask` or the process says so. */
+    toView,
+    stop() {
+      watcher.stop();
+      lister.stop();
+    },
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Putting events into the queue of each webhook that gets them.
+ *
+ * The promise: each event is in the queue within a turn of the event loop after it was published, and at the latest when the feed
+ * stops. While the queue cannot be written, the bus keeps them.
+ */
+import type { EventType } from "../../core/events";
+import { Failure, messageOf } from "../../lib/errors";
+import type { Log } from "../../lib/log";
+import type { Hook } from "./hooks";
+import type { Queue } from "./queue";
+
+/** What webhooks need of the bus. */
+export interface Events {
+  readonly boot: string;
+  readonly newest: number;
+  readonly oldest: number;
+  at(seq: number): { readonly type: Pick<EventType, "name">; readonly text: string } | undefined;
+  listen(listener: () => void): () => void;
+}
+
+export interface FeedParts {
+  readonly log: Log;
+  readonly events: Events;
+  /** The names of the types that `types` means. @throws for what means none. */
+  namesOf(types: readonly string[]): Promise<ReadonlySet<string>>;
+  queue(): Queue;
+  /** The webhooks that get events. */
+  active(): Promise<readonly Hook[]>;
+  /** Is called after each look at the bus. What it throws counts as a queue that cannot be written. */
+  collected(): void;
+  readonly signal: AbortSignal;
+  /** Milliseconds since 1970 of a clock that nobody sets. */
+  now(): number;
+  /** How long before the next attempt, in milliseconds. */
+  pause(attempts: number): number;
+}
+
+/** What follows the bus. */
+export interface Feed {
+  /** Puts what is published from now on into the queue. @returns whether it did not do so already. */
+  start(): boolean;
+  /** Puts what was published into the queue once more, and ends. Callers must have aborted `signal`. */
+  stop(): Promise<void>;
+}
+
+export function createFeed({
+  log,
+  events,
+  namesOf,
+  queue,
+  active,
+  collected,
+  signal,
+  now,
+  pause,
+}: FeedParts): Feed {
+  let seen = 0;
+  let endListening: (() => void) | undefined;
+  let lastWaiting = "";
+  let collectingAgain: Timer | undefined;
+
+  /** Puts what has happened since the last time into the queue. */
+  const collect = async (): Promise<void> => {
+    const { newest } = events;
+    // While that cannot be read, the bus keeps them.
+    const wanted = await Promise.all(
+      (await active()).map(async (hook) => ({ hook, names: await wantedBy(hook) })),
+    );
+    const from = Math.max(seen + 1, events.oldest);
+    if (from > seen + 1) log.warn(`webhooks: ${from - seen - 1} events came too fast, and are not delivered`);
+    seen = newest;
+    const all = [];
+    for (let seq = from; seq <= newest; seq++) {
+      const event = events.at(seq);
+      if (!event) continue;
+      const { name } = event.type;
+      const to = wanted.filter(({ names }) => names.has(name));
+      for (const { hook } of to)
+        all.push({ hook: hook.name, ...messageFor(`${events.boot}-${seq}`, name, event.text) });
+    }
+    if (all.length > 0) queue().add(all, now());
+    collected();
+  };
+  const wantedBy = async ({ name, types }: Hook): Promise<ReadonlySet<string>> => {
+    try {
+      return await namesOf(types);
+    } catch (error) {
+      log.warn(`webhook ${name}: ${messageOf(error)}`);
+      return new Set();
+    }
+  };
+  let collecting = Promise.resolve();
+  const wake = () => {
+    clearTimeout(collectingAgain);
+    collecting = collecting.then(collect).catch((error) => {
+      const waiting = `webhooks: events wait: ${messageOf(error)}`;
+      if (waiting !== lastWaiting) log.error(waiting, error instanceof Failure ? undefined : error);
+      lastWaiting = waiting;
+      if (!signal.aborted) collectingAgain = setTimeout(wake, pause(0)).unref();
+    });
+  };
+
+  return {
+    start() {
+      if (endListening) return false;
+      seen = events.newest;
+      endListening = events.listen(wake);
+      return true;
+    },
+    async stop() {
+      clearTimeout(collectingAgain);
+      endListening?.();
+      // The bus calls its listeners a moment after an event.
+      if (endListening) wake();
+      await collecting;
+    },
+  };
+}
+
+/** The payload of Standard Webhooks. @param text the data of an event, JSON with its time. */
+function messageFor(message: string, type: string, text: string) {
+  const { at } = JSON.parse(text) as { at: string };
+  return {
+    message,
+    type,
+    body: `{"type":${JSON.stringify(type)},"timestamp":${JSON.stringify(at)},"data":${text}}`,
+  };
+}

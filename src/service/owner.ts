@@ -1,0 +1,121 @@
+/**
+ * The owner of a `{config_dir}` answers its other processes: operations, called as the command line calls them. Each connection carries
+ * one call.
+ *
+ * The promise: a change goes on to its end when who asked for it has gone; what only reads ends with it.
+ */
+import * as v from "valibot";
+import { callOperation } from "../core/call";
+import { type Caller, localCaller } from "../core/caller";
+import type { Operation } from "../core/operation";
+import { resolvesWithin } from "../lib/deadline";
+import { failureOf, messageOf } from "../lib/errors";
+import type { LineConnection } from "../lib/lines";
+import { listenAsOwner, parsed } from "../lib/owner-socket";
+import { configFiles } from "../lib/paths";
+import type { Service } from "./interface";
+
+/** The longest call, in bytes: a script with pictures fits. */
+const MAX_CALL = 64 * 1_048_576;
+
+/** How long calls under way may take when the server stops, in milliseconds. */
+const GRACE_MS = 10_000;
+
+const CALL = v.object({ call: v.string(), input: v.unknown() });
+
+/** What answers the other processes of a folder. */
+export interface OwnerDoor {
+  /** Takes no further call, ends those that read, and waits for changes under way. */
+  stop(): Promise<void>;
+}
+
+/** To be called by the server that has claimed the folder of `service`. @throws an `unavailable` failure where no socket can be made. */
+export async function answerAsOwner(service: Service): Promise<OwnerDoor> {
+  // What a terminal does itself is not done here in its place.
+  const known = new Map(
+    (await service.operations()).flatMap((one) => (one.answeredBy ? [[one.name, one] as const] : [])),
+  );
+  const closing = new AbortController();
+  const stopping = new AbortController();
+  const open = new Map<LineConnection, Promise<void>>();
+  const listener = listenAsOwner(configFiles(service.configDir).ownerFile, async (connection) => {
+    const signals = { closing: closing.signal, stopping: stopping.signal };
+    const answered = answer(service, known, connection, signals);
+    open.set(connection, answered);
+    await answered.finally(() => open.delete(connection));
+  });
+  return {
+    async stop() {
+      listener.stop();
+      closing.abort();
+      await resolvesWithin(GRACE_MS, Promise.allSettled(open.values()));
+      stopping.abort();
+      for (const connection of open.keys()) connection.cut();
+    },
+  };
+}
+
+async function answer(
+  service: Service,
+  known: ReadonlyMap<string, Operation>,
+  connection: LineConnection,
+  { closing, stopping }: { readonly closing: AbortSignal; readonly stopping: AbortSignal },
+): Promise<void> {
+  // One that has proved itself while the server began to stop.
+  if (closing.aborted) return connection.cut();
+  closing.addEventListener("abort", connection.cut, { once: true });
+  const asked = v.safeParse(CALL, parsed(await connection.next(MAX_CALL)));
+  closing.removeEventListener("abort", connection.cut);
+  if (!asked.success) return connection.cut();
+  const send = (message: object) => connection.send(JSON.stringify(message));
+  const operation = known.get(asked.output.call);
+  const gone = new AbortController();
+  void connection.closed.then(() => gone.abort());
+  try {
+    if (!operation) await send({ unknown: true });
+    else {
+      const signal = operation.changes ? stopping : AbortSignal.any([gone.signal, closing]);
+      const local = localCaller(service, "cli", {
+        ...{ signal, lasts: true },
+        progress: (progress) => void send({ progress }),
+        warn: (warn) => void send({ warn }),
+        logged: (logged) => void send({ logged }),
+      });
+      const caller: Caller = { ...local, request: { gone: gone.signal } };
+      const result = await callOperation(service, operation, asked.output.input, caller);
+      // The change is in force when the process has its answer.
+      if (operation.answeredBy === "owner" && operation.changes)
+        await service
+          .refresh()
+          .catch((error) => service.log.warn(`after ${operation.name}: ${messageOf(error)}`));
+      if (result instanceof Response) await stream(result, send);
+      else await send({ answer: result ?? null });
+    }
+  } catch (error) {
+    await send({ error: errorBody(service, asked.output.call, error) });
+  }
+  connection.end();
+}
+
+/** Sends what comes as it comes, no faster than it is read. */
+async function stream({ body }: Response, send: (message: object) => Promise<void>): Promise<void> {
+  if (body) for await (const piece of body.pipeThrough(new TextDecoderStream())) await send({ piece });
+  await send({ answer: null });
+}
+
+/** A failure as {@link localCaller} of another process gets it: with its cause, which may name paths. Null for a bug, which is logged. */
+function errorBody({ log }: Service, name: string, error: unknown) {
+  const failure = failureOf(error);
+  if (!failure) {
+    log.error(`${name}: ${error instanceof Error ? error.stack : messageOf(error)}`);
+    return null;
+  }
+  const { code, message, more, lines, cause } = failure;
+  return {
+    code,
+    message,
+    more,
+    ...(lines && { lines }),
+    ...(cause !== undefined && { cause: messageOf(cause) }),
+  };
+}

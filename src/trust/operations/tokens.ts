@@ -1,0 +1,300 @@
+import * as v from "valibot";
+import type { Caller } from "../../core/caller";
+import type { Publish } from "../../core/events";
+import { between, field, NO_INPUT, path, seconds, secret } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { SCOPE } from "../../core/rights";
+import { badInput, conflict, forbidden, notFound } from "../../lib/errors";
+import { ensurePrivateFolder } from "../../lib/files";
+import type { Log } from "../../lib/log";
+import { configFiles } from "../../lib/paths";
+import { addToken, changeToken, NEW_TOKEN, NEXT_LIFE, removeToken, tokenStore } from "../named-tokens";
+import { noteOwnToken, replaceOwnToken, resetOwnToken } from "../own-rotation";
+import { environmentToken, newOwnToken, ownToken, ownTokenFile, readToken } from "../owner-token";
+import { confirm, MAX_OVERLAP_S, oldUntil, type Rotating, renew, rotate, type Successor } from "../rotation";
+import { newToken } from "../token";
+import { createTokenList, LISTED_TOKEN } from "../token-list";
+
+interface Uses {
+  readonly configDir: string;
+  readonly log: Log;
+  events(): { readonly publish: Publish };
+}
+
+/** What a token for `run:<name>` is checked with. */
+interface KnowsScripts {
+  storedScripts(): Promise<{ has(name: string): boolean }>;
+}
+
+/** @throws a `bad_input` failure for a scope that names a script which is not stored: nobody would notice that it is mistyped. */
+async function requireScripts(service: KnowsScripts, scopes: readonly string[]): Promise<void> {
+  const named = scopes.flatMap((scope) => (scope.startsWith("run:") ? scope.slice("run:".length) : []));
+  if (named.length === 0) return;
+  const scripts = await service.storedScripts();
+  const missing = named.find((name) => !scripts.has(name));
+  if (missing !== undefined) {
+    throw badInput(`scope: no script is named ${missing}: \`svc scripts add ${missing} FILE\` stores it`);
+  }
+}
+
+const storeOf = ({ configDir, log, events }: Uses) =>
+  tokenStore(configFiles(configDir), log, events().publish);
+
+/**
+ * A client that could make or read tokens over the network or in a script would keep access after its token is gone. It may
+ * renew its own: `svc token remove` ends a token with all that replaced it.
+ */
+const leftOut = {
+  http: "tokens are read and made on the host itself",
+  script: "tokens are read and made on the host itself",
+};
+
+const OWN_FILE = v.strictObject({
+  token_file: field(
+    v.optional(path(v.pipe(v.string(), v.nonEmpty()))),
+    "File that holds the token (default: the one that the local server uses)",
+  ),
+});
+
+const OWN_TOKEN = v.object({ token: secret(v.string()), token_file: v.nullable(v.string()) });
+
+export const showToken = operation({
+  name: "token.show",
+  summary: "Print the host's own token, which allows everything",
+  scope: "admin",
+  reveals: true,
+  leftOut,
+  input: OWN_FILE,
+  output: OWN_TOKEN,
+  requires: ({ configDir }: Uses, { token_file }) => void shownToken(configDir, token_file),
+  run: ({ configDir }: Uses, { token_file }) => shownToken(configDir, token_file),
+});
+
+/** @throws `not_found` where there is none. */
+function shownToken(configDir: string, given?: string) {
+  const file = ownTokenFile(configDir, given);
+  const token = file === null ? environmentToken() : readToken(file);
+  if (token !== undefined) return { token, token_file: file };
+  if (file === null) throw notFound("the server that runs here has its token from its own SVC_TOKEN");
+  throw notFound(`there is no token yet: \`svc serve\` makes ${file}`);
+}
+
+/** The file of the host's own token. @throws `conflict` where it has none. */
+function replaceableFile(configDir: string, given?: string): string {
+  const file = ownTokenFile(configDir, given);
+  if (file !== null) return file;
+  throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
+}
+
+/** `expires`: when the token ends, null for never. `old_until`: when the last of the old tokens ends; null where they have ended. */
+const ENDS = { expires: v.nullable(v.string()), old_until: v.nullable(v.string()) };
+
+const endsOf = (kept: Rotating) => ({ expires: kept.expires ?? null, old_until: oldUntil(kept) });
+
+export const replaceToken = operation({
+  name: "token.rotate",
+  summary: "Replace the host's own token, or a named one",
+  scope: "admin",
+  changes: true,
+  leftOut,
+  input: v.strictObject({
+    name: field(v.optional(v.string()), "The named token (default: the host's own)"),
+    overlap_s: field(
+      v.optional(seconds(between(0, MAX_OVERLAP_S)), 0),
+      "How long the old token works; 0: it ends at once, as do those before it",
+    ),
+    expires_s: NEXT_LIFE,
+    ...OWN_FILE.entries,
+  }),
+  /** `name`: null for the host's own token. */
+  output: v.object({ name: v.nullable(v.string()), ...OWN_TOKEN.entries, ...ENDS }),
+  async run(service: Uses & KnowsDesk, { name = null, overlap_s, expires_s, token_file }, caller) {
+    const { configDir } = service;
+    if (name !== null) {
+      if (token_file !== undefined) throw badInput("token_file: expected without a name");
+      const succeed = (old: Rotating) => rotate(old, overlap_s);
+      const { token, kept } = await changeToken(storeOf(service), name, succeed, expires_s);
+      await warnOfDesk(service, name, caller);
+      return { name, token, token_file: null, ...endsOf(kept) };
+    }
+    if (expires_s !== undefined)
+      throw badInput("expires_s: expected with a name: the host's own token has no end");
+    ensurePrivateFolder(configDir);
+    const file = replaceableFile(configDir, token_file);
+    const files = configFiles(configDir);
+    // The old token may be missing, or none that a client could send.
+    if (overlap_s === 0)
+      return {
+        name,
+        token: await resetOwnToken(files, file),
+        token_file: file,
+        expires: null,
+        old_until: null,
+      };
+    const { token, kept } = await replaceOwnToken(files, file, (old) => rotate(old, overlap_s, newOwnToken));
+    return { name, token, token_file: file, ...endsOf(kept) };
+  },
+});
+
+interface KnowsDesk {
+  deskWith(token: string): Promise<string | null>;
+}
+
+/** A desk that has joined replaces its token itself, and reaches this host by no other. */
+async function warnOfDesk(service: KnowsDesk, token: string, caller: Caller): Promise<void> {
+  const desk = await service.deskWith(token).catch(() => null);
+  if (desk !== null)
+    caller.warn?.(`the desk ${desk} uses ${token} and cannot reach this host without it: \`svc join\` again`);
+}
+
+/** The digest of the token that the caller sent. */
+function sentBy({ grant }: Caller): string {
+  if (grant.sha256 === undefined) throw forbidden("this is about the token of a request: there is none");
+  return grant.sha256;
+}
+
+const ownLeftOut = {
+  cli: "`svc token rotate` does it on the host, `svc admin rotate` on a desk",
+  script: leftOut.script,
+};
+
+export const renewToken = operation({
+  name: "token.renew",
+  summary: "Replace the token of this request by a new one",
+  scope: "any",
+  changes: true,
+  leftOut: ownLeftOut,
+  http: { method: "POST", path: "/token/renew", repeatable: true },
+  input: v.strictObject({
+    overlap_s: field(
+      v.optional(seconds(between(60, MAX_OVERLAP_S)), 86_400),
+      "How long the old token works, in seconds",
+    ),
+  }),
+  /** `name`: null for the host's own token. `expires`: null for never. `old_until`: when the token of this request ends. */
+  output: v.object({
+    name: v.nullable(v.string()),
+    token: secret(v.string()),
+    expires: v.nullable(v.string()),
+    old_until: v.string(),
+  }),
+  async run(service: Uses, { overlap_s }, caller) {
+    const { name } = caller.grant;
+    const sent = sentBy(caller);
+    const make = name === null ? newOwnToken : newToken;
+    const succeed = (old: Rotating): Successor => renew(old, sent, overlap_s, make);
+    const { configDir } = service;
+    const { token, kept } = await (name === null
+      ? replaceOwnToken(configFiles(configDir), replaceableFile(configDir), succeed)
+      : changeToken(storeOf(service), name, succeed));
+    const [old] = kept.previous.filter(({ sha256 }) => sha256 === sent);
+    return { name, token, expires: kept.expires ?? null, old_until: old?.until ?? new Date().toISOString() };
+  },
+});
+
+export const confirmToken = operation({
+  name: "token.confirm",
+  summary:
+    "Say that the token of this request was kept: those that it replaced cannot be renewed from now on",
+  scope: "any",
+  changes: true,
+  leftOut: ownLeftOut,
+  http: { method: "POST", path: "/token/confirm" },
+  input: NO_INPUT,
+  /** `name`: null for the host's own token. `old_until`: when the last of the old tokens ends. */
+  output: v.object({ name: v.nullable(v.string()), old_until: ENDS.old_until }),
+  async run(service: Uses, _input, caller) {
+    const { name } = caller.grant;
+    const sent = sentBy(caller);
+    const { configDir } = service;
+    const confirmed = (old: Rotating) => {
+      if (old.sha256 !== sent) throw conflict("this token was replaced meanwhile");
+      return { kept: confirm(old) };
+    };
+    const { kept } = await (name === null
+      ? noteOwnToken(configFiles(configDir), replaceableFile(configDir), confirmed)
+      : changeToken(storeOf(service), name, confirmed));
+    return { name, old_until: oldUntil(kept) };
+  },
+});
+
+export const makeToken = operation({
+  name: "token.add",
+  summary: "Create a named token with fewer rights",
+  answeredBy: "owner",
+  scope: "admin",
+  changes: true,
+  leftOut,
+  input: NEW_TOKEN,
+  output: v.object({
+    ...v.pick(LISTED_TOKEN, ["name", "scopes", "expires"]).entries,
+    token: secret(v.string()),
+  }),
+  async run(service: Uses & KnowsScripts, wanted) {
+    await requireScripts(service, wanted.scope);
+    const own = wanted.token === undefined ? undefined : ownToken(service.configDir);
+    const store = storeOf(service);
+    const token = await addToken(store, wanted, own);
+    const { expires = null } = store.entries().find(({ name }) => name === wanted.name) ?? {};
+    return { name: wanted.name, scopes: wanted.scope, expires, token };
+  },
+});
+
+export const listTokens = operation({
+  name: "token.list",
+  summary: "List the named tokens",
+  scope: "admin",
+  leftOut,
+  input: NO_INPUT,
+  output: v.object({ tokens: v.array(LISTED_TOKEN) }),
+  run: ({ configDir, log }: Pick<Uses, "configDir" | "log">) => ({
+    tokens: createTokenList(configFiles(configDir), log).list(),
+  }),
+});
+
+export const revokeToken = operation({
+  name: "token.remove",
+  summary: "Revoke a named token and stop its work: jobs, runs, syncs and sessions",
+  answeredBy: "owner",
+  scope: "admin",
+  changes: true,
+  leftOut,
+  input: v.strictObject({ name: field(v.string(), "The token") }),
+  /** `jobs`: how many jobs it had added, which are disabled now. */
+  output: v.object({ removed: v.string(), jobs: v.number() }),
+  async run(service: Uses & KnowsDesk & { endWorkOf(token: string): Promise<number> }, { name }, caller) {
+    await removeToken(storeOf(service), name);
+    await warnOfDesk(service, name, caller);
+    return { removed: name, jobs: await service.endWorkOf(name) };
+  },
+});
+
+export const tokenRights = operation({
+  name: "token.rights",
+  summary: "Show what the token of this request allows",
+  scope: "any",
+  http: { method: "GET", path: "/token" },
+  leftOut: {
+    cli: "a subcommand acts for the owner of the host",
+    script: "a script has the rights of whoever runs it",
+  },
+  input: NO_INPUT,
+  /** `name`: null for the host's own token. `expires`: when the token ends; null for never. */
+  output: v.object({ name: v.nullable(v.string()), scopes: v.array(SCOPE), expires: v.nullable(v.string()) }),
+  run: (_service, _input, { grant: { name, scopes, ends } }) => ({
+    name,
+    scopes: [...scopes],
+    expires: ends === undefined ? null : new Date(ends).toISOString(),
+  }),
+});
+
+export const operations = [
+  tokenRights,
+  showToken,
+  replaceToken,
+  renewToken,
+  confirmToken,
+  makeToken,
+  listTokens,
+  revokeToken,
+];

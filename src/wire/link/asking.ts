@@ -1,0 +1,165 @@
+/**
+ * Requests to hosts as a hub offers them, of the calls that a link carries: with their deadlines, their bounds and their repeats.
+ */
+import { type Answer, askAgain } from "../../client/again";
+import {
+  type Carrier,
+  type Deadline,
+  deadlineIn,
+  type Limits,
+  MAX_REFUSAL_BYTES,
+  type Opened,
+  RemoteError,
+  type Request,
+  type Response,
+} from "../../client/carrier";
+import { within } from "../../client/exchange";
+import type { Call } from "./call";
+import { type Asked, type Asker, type Begin, cancelled, Exchange, Gathering } from "./exchange";
+
+/** Hosts that can be asked by their id. */
+export interface Asking {
+  /**
+   * As `ask` of a carrier, with the same errors: `unreachable`, unsent, where the host has no link.
+   *
+   * @throws a {@link RemoteError}.
+   */
+  ask(
+    hostId: string,
+    request: Request,
+    limits: Limits,
+    signal?: AbortSignal,
+    asker?: Asker,
+  ): Promise<Response>;
+  /** As `open` of a carrier. @throws a {@link RemoteError}. */
+  open(
+    hostId: string,
+    path: string,
+    deadline: Deadline,
+    silentMs: number,
+    signal?: AbortSignal,
+    asker?: Asker,
+  ): Promise<Opened>;
+}
+
+/**
+ * @param begin throws an `unreachable` {@link RemoteError} where there is no way to it now.
+ * @param isRefusedForNow whether a request that failed so is sent again, once, as the same request with the same key.
+ * @param full resolves once another request may be sent; undefined where one may now. Its time is that of the request.
+ */
+export function createAsking(
+  begin: Begin,
+  isRefusedForNow: (error: unknown) => boolean = () => false,
+  full: () => Promise<void> | undefined = () => undefined,
+): Asking {
+  /** What `act` returns, once the request may be sent. */
+  const inTurn = <T>(until: Deadline, signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> => {
+    const waits = full();
+    return waits ? within(until, signal, () => false, waits).then(act) : act();
+  };
+  const askOnce = (asked: Asked) =>
+    new Promise<Answer>((resolve, reject) => {
+      new Exchange(begin, isRefusedForNow, asked, resolve, reject).begin();
+    });
+  const askWithKey = async (asked: Asked) => {
+    try {
+      return await askOnce(asked);
+    } catch (error) {
+      const isLost = error instanceof RemoteError && error.fault === "unreachable" && error.sent;
+      if (!isLost) throw error;
+      return askAgain(() => askOnce(asked), error, asked.limits, asked.signal);
+    }
+  };
+  const openOnce = async (
+    hostId: string,
+    path: string,
+    deadline: Deadline,
+    silentMs: number,
+    signal?: AbortSignal,
+    asker?: Asker,
+  ) => {
+    if (signal?.aborted || asker?.isClosed) throw cancelled(false);
+    const accept = "text/event-stream, application/json";
+    const call = begin(hostId, { method: "GET", path }, { accept });
+    asker?.began(call);
+    // Here too: whoever has given up may never have begun to read.
+    const end = () => {
+      signal?.removeEventListener("abort", end);
+      call[Symbol.dispose]();
+    };
+    signal?.addEventListener("abort", end);
+    try {
+      const { status, type } = await within(deadline, signal, () => true, call.head);
+      const opened = { status, type, pieces: piecesOf(call, silentMs, signal, end) };
+      if (status === 200) return { ...opened, body: new Uint8Array() };
+      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+      new Gathering(call, MAX_REFUSAL_BYTES, { done: resolve, failed: reject }).begin();
+      const whole = await within(deadline, signal, () => true, promise);
+      end();
+      return { ...opened, body: whole.body };
+    } catch (error) {
+      end();
+      throw error;
+    }
+  };
+
+  return {
+    ask(hostId, request, limits, signal, asker) {
+      const asked = { hostId, request, limits, signal, asker, key: undefined };
+      const isPlain = request.method !== "POST" || request.once;
+      return inTurn(limits.deadline, signal, () =>
+        isPlain ? askOnce(asked) : askWithKey({ ...asked, key: crypto.randomUUID() }),
+      );
+    },
+    open: (...asked) => {
+      const [, , until, , signal] = asked;
+      return inTurn(until, signal, () => openOnce(...asked)).catch((error) => {
+        if (isRefusedForNow(error)) return openOnce(...asked);
+        throw error;
+      });
+    },
+  };
+}
+
+/** The carrier to one host. Its disposal ends what is under way. */
+export class HostCarrier implements Carrier, Asker {
+  isClosed = false;
+  private call: Disposable | undefined;
+
+  constructor(
+    private readonly asking: Asking,
+    private readonly hostId: string,
+    private readonly signal: AbortSignal | undefined,
+  ) {}
+
+  ask(request: Request, limits: Limits): Promise<Response> {
+    return this.asking.ask(this.hostId, request, limits, this.signal, this);
+  }
+
+  open(path: string, deadline: Deadline, silentMs: number): Promise<Opened> {
+    return this.asking.open(this.hostId, path, deadline, silentMs, this.signal, this);
+  }
+
+  pin(): undefined {}
+
+  began(call: Disposable): void {
+    this.call = call;
+  }
+
+  [Symbol.dispose](): void {
+    this.isClosed = true;
+    this.call?.[Symbol.dispose]();
+  }
+}
+
+async function* piecesOf(call: Call, silentMs: number, signal: AbortSignal | undefined, end: () => void) {
+  try {
+    for (;;) {
+      const piece = await within(deadlineIn(silentMs), signal, () => true, call.next());
+      if (!piece) return;
+      yield piece;
+    }
+  } finally {
+    end();
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * One request to a host over a call, from its begin to its answer: its deadlines, and its bounds.
+ */
+import type { Answer } from "../../client/again";
+import { type Deadline, deadlineIn, type Limits, RemoteError, type Request } from "../../client/carrier";
+import { tooLarge } from "../../client/exchange";
+import type { Taking } from "../../client/intake";
+import type { Call } from "./call";
+import { MAX_BODY_BYTES } from "./frames";
+
+/** What a call is besides its request. */
+export interface About {
+  readonly accept: string;
+  /** `Idempotency-Key`. */
+  readonly key?: string | undefined;
+  readonly within_ms?: number;
+}
+
+/** Who asks: what it has begun ends with it. */
+export interface Asker {
+  readonly isClosed: boolean;
+  began(call: Disposable): void;
+}
+
+/** Begins a call to a host. */
+export type Begin = (hostId: string, request: Request, about: About) => Call;
+
+/** The caller has stopped waiting. @param sent whether the request may have arrived. */
+export const cancelled = (sent: boolean) => new RemoteError("cancelled", "cancelled", sent);
+
+/** A request, and who asks. */
+export interface Asked {
+  readonly hostId: string;
+  readonly request: Request;
+  readonly limits: Limits;
+  readonly signal: AbortSignal | undefined;
+  readonly asker: Asker | undefined;
+  readonly key: string | undefined;
+}
+
+/**
+ * A request from its begin to its answer. One object, without an async function, a race or an abort controller: a desk asks tens of
+ * thousands of hosts.
+ */
+export class Exchange implements Ends {
+  /** Undefined once it is over. */
+  private call: Call | undefined;
+  private timer: Timer | undefined;
+  private isAgain = false;
+
+  constructor(
+    private readonly beginCall: Begin,
+    private readonly isRefusedForNow: (error: unknown) => boolean,
+    private readonly asked: Asked,
+    private readonly resolve: (answer: Answer) => void,
+    private readonly reject: (error: unknown) => void,
+  ) {}
+
+  /** @throws where it cannot begin. */
+  begin(): void {
+    const { hostId, request, limits, signal, asker, key } = this.asked;
+    if (signal?.aborted || asker?.isClosed) throw cancelled(false);
+    const { deadline, answerWithinMs, maxBytes, taking } = limits;
+    const within_ms = Math.max(1, Math.ceil(deadline.at - performance.now() + (answerWithinMs ?? 0)));
+    const call = this.beginCall(hostId, request, { accept: "application/json", key, within_ms });
+    this.call = call;
+    asker?.began(call);
+    signal?.addEventListener("abort", this);
+    if (answerWithinMs === undefined) this.answerBy(deadline);
+    else if (!call.written) this.answerBy(deadlineIn(answerWithinMs));
+    else {
+      this.answerBy(deadline);
+      const isOn = () => this.call === call;
+      call.written.then(
+        () => isOn() && this.answerBy(deadlineIn(answerWithinMs)),
+        (error) => isOn() && this.failed(error),
+      );
+    }
+    new Gathering(call, Math.min(maxBytes, MAX_BODY_BYTES), this, taking).begin();
+  }
+
+  done(answer: Answer): void {
+    if (this.end()) this.resolve(answer);
+  }
+
+  failed(error: unknown): void {
+    if (!this.end()) return;
+    if (this.isAgain || !this.isRefusedForNow(error)) {
+      this.reject(error);
+      return;
+    }
+    this.isAgain = true;
+    try {
+      this.begin();
+    } catch (fault) {
+      this.reject(fault);
+    }
+  }
+
+  /** The caller stops waiting: this is the listener of the signal. */
+  handleEvent(): void {
+    this.failed(cancelled(true));
+  }
+
+  private answerBy({ at, ms }: Deadline): void {
+    clearTimeout(this.timer);
+    const late = () => this.failed(new RemoteError("timeout", `timeout after ${ms / 1_000} s`, true));
+    this.timer = setTimeout(late, Math.max(0, at - performance.now()));
+  }
+
+  /** @returns false where it was over: also a call that is ended here fails. */
+  private end(): boolean {
+    const { call } = this;
+    if (!call) return false;
+    this.call = undefined;
+    clearTimeout(this.timer);
+    this.asked.signal?.removeEventListener("abort", this);
+    call[Symbol.dispose]();
+    return true;
+  }
+}
+
+/** What takes an answer. */
+interface Ends {
+  done(answer: Answer): void;
+  /** It breaks off, or is too large. */
+  failed(error: unknown): void;
+}
+
+/** Takes an answer as it comes. */
+export class Gathering {
+  /** Most bodies are one piece. */
+  private first: Uint8Array = NOTHING;
+  private all: Bun.ArrayBufferSink | undefined;
+  private bytes = 0;
+
+  constructor(
+    private readonly call: Call,
+    private readonly maxBytes: number,
+    private readonly ends: Ends,
+    private readonly taking?: Taking,
+  ) {}
+
+  begin(): void {
+    this.taking?.begin((error) => this.ends.failed(error));
+    this.call.listen(() => this.look());
+    this.look();
+  }
+
+  private look(): void {
+    const { call, ends } = this;
+    const { ended } = call;
+    // What comes before its head is not read: it fills the window.
+    if (!call.answered && !ended) return;
+    for (let piece = call.take(); piece; piece = call.take()) {
+      this.bytes += piece.length;
+      if (this.bytes > this.maxBytes) {
+        ends.failed(tooLarge(this.maxBytes));
+        return;
+      }
+      this.keep(piece);
+      this.taking?.add(piece.length);
+    }
+    if (!ended) return;
+    if ("error" in ended) {
+      ends.failed(ended.error);
+      return;
+    }
+    const { status = 0, retry_after_s } = call.answered ?? {};
+    const body = this.all ? new Uint8Array(this.all.end()) : new Uint8Array(this.first);
+    const isEarly = status === 409 && retry_after_s !== undefined;
+    const answer = { status, body, knowsRepeats: true, isEarly };
+    ends.done(retry_after_s ? { ...answer, retryAfterS: retry_after_s } : answer);
+  }
+
+  private keep(piece: Uint8Array): void {
+    if (this.bytes === piece.length) {
+      this.first = piece;
+      return;
+    }
+    if (!this.all) {
+      this.all = new Bun.ArrayBufferSink();
+      this.all.write(this.first);
+    }
+    this.all.write(piece);
+  }
+}
+
+const NOTHING = new Uint8Array();

@@ -1,0 +1,117 @@
+/**
+ * `{config_dir}/nats.json` (0600): where the NATS server of this desk is, who the desk is there, and what it signs hosts with.
+ */
+import * as v from "valibot";
+import { secret } from "../../core/fields";
+import { forbidden } from "../../lib/errors";
+import { writeFileAtomic } from "../../lib/files";
+import { parsePin } from "../../lib/spki";
+import { readTrustFile, unusable } from "../../lib/trust-files";
+import { isPublic, isSeed, isSignedByNKey, newNKey, nkey } from "./nkeys";
+import { parseServerUrl } from "./server-url";
+import { userToken } from "./tokens";
+
+const URL_TEXT = v.pipe(
+  v.string(),
+  v.check((text) => parseServerUrl(text) !== undefined, "expected tls://host:port or wss://host:port"),
+);
+
+/** Where a server is, and how it is known: by its key, by who signed its certificate, or as the system trusts others. */
+export const NATS_SERVER = v.object({
+  urls: v.pipe(v.array(URL_TEXT), v.minLength(1), v.maxLength(16)),
+  pin: v.optional(
+    v.pipe(
+      v.string(),
+      v.check((text) => parsePin(text) === text, "expected a pin"),
+    ),
+  ),
+  ca: v.optional(v.pipe(v.string(), v.maxLength(1_000_000))),
+});
+
+export type NatsServer = v.InferOutput<typeof NATS_SERVER>;
+
+const PUBLIC = (kind: "A" | "U") =>
+  v.pipe(
+    v.string(),
+    v.check((text) => isPublic(text, kind), "expected the public key of an NKey"),
+  );
+const SEED = (kind: "A" | "U") =>
+  secret(
+    v.pipe(
+      v.string(),
+      v.check((text) => isSeed(text, kind), "expected the seed of an NKey"),
+    ),
+  );
+
+/** The name of a desk or an operator. */
+export const NAME = v.pipe(
+  v.string(),
+  v.regex(/^[\w.@-]{1,64}$/, "1 to 64 of the characters A-Z a-z 0-9 . _ @ -"),
+);
+
+export const DESK_PART = v.object({
+  svc_nats: v.literal(1),
+  server: NATS_SERVER,
+  /** The public key of the account that hosts and desks are users of. */
+  account: PUBLIC("A"),
+  /** What signs the tokens of hosts; absent where this desk takes none in. */
+  host_signer: v.optional(SEED("A")),
+  desk: v.object({ name: NAME, id: PUBLIC("U"), seed: SEED("U"), jwt: secret(v.string()) }),
+});
+
+export type DeskPart = v.InferOutput<typeof DESK_PART>;
+
+/** Undefined where this desk uses no NATS. @throws `unavailable` when the file cannot be read, or is something else. */
+export function readDeskPart(file: string): DeskPart | undefined {
+  return readPart(file, DESK_PART, "was not written by `svc nats`");
+}
+
+export const writeDeskPart = (file: string, part: DeskPart): void =>
+  writeFileAtomic(file, `${JSON.stringify(part, null, 2)}\n`);
+
+/** A private JSON file; undefined where there is none. @throws `unavailable` with `fault` when it holds something else. */
+export function readPart<S extends v.GenericSchema>(
+  file: string,
+  schema: S,
+  fault: string,
+): v.InferOutput<S> | undefined {
+  const text = readTrustFile(file);
+  if (text === undefined) return undefined;
+  try {
+    return v.parse(schema, JSON.parse(text.toString()));
+  } catch {
+    throw unusable(file, fault);
+  }
+}
+
+/** Why `content` is not a desk's part, in words that quote nothing of it. */
+export const deskPartFaults = (content: unknown): string[] =>
+  v.is(DESK_PART, content) ? [] : ["it was not written by `svc nats`"];
+
+/** A new identity for a user. */
+export function newUser(): { readonly id: string; readonly seed: string } {
+  const { id, seed } = newNKey("U");
+  return { id, seed };
+}
+
+/** @throws `forbidden` where the NKey with this public half has not signed `message`. */
+export function requireProof(
+  id: string,
+  { message, signature }: { readonly message: string; readonly signature: string },
+): void {
+  if (!isSignedByNKey(id, message, signature)) throw forbidden("nats_proof is not the signature of nats_key");
+}
+
+/**
+ * The token with which a host is a user of the server.
+ *
+ * @param user the host's public key.
+ * @param expires Unix time, in seconds.
+ * @throws `forbidden` where this desk takes no hosts in.
+ */
+export function mintHost(part: DeskPart, user: string, name: string, expires?: number): string {
+  if (part.host_signer === undefined) {
+    throw forbidden("this desk takes no hosts in over NATS: make its part with `svc nats desk --may-join`");
+  }
+  return userToken(name, user, nkey(part.host_signer), part.account, expires);
+}

@@ -1,0 +1,200 @@
+/**
+ * Which hosts are connected to the NATS server, as a desk hears it: each host says so when it connects, and again every two minutes.
+ *
+ * The promise: memory is bounded by the address book.
+ */
+import * as v from "valibot";
+import { createBuckets } from "../../lib/buckets";
+import { jsonIn } from "../../lib/json-in";
+import { printable } from "../../lib/sanitize";
+
+/** How often a host says that it is there: after this time, or up to a fifth more or less; in milliseconds. */
+export const HELLO_MS = 120_000;
+
+/** After so long without a word a host counts as gone, in milliseconds. */
+const SILENT_MS = 330_000;
+const LOOK_MS = 10_000;
+
+/** How long after a connection has come up each host that is there has said so, in milliseconds: the longest pause of `keep.ts`. */
+const ALL_HEARD_MS = 60_000;
+
+/** The longest hello, in characters: it has some 170. */
+const MAX_HELLO = 1_024;
+
+/** How often the connection of a host may be a new one: one that comes and goes without end is no news each time. */
+const CHANGES = { ratePerMinute: 4, burst: 10 };
+
+/** What a host says of itself. */
+export const HELLO = v.object({
+  v: v.literal(1),
+  session: v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/)),
+  /** Differs for each connection. */
+  connection: v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/)),
+  version: v.pipe(v.string(), v.maxLength(40)),
+  /** The id of its records of jobs, as in `JOB_ANSWER` of `wire/job/answer.ts`. Hosts of earlier builds of svc do not say it. */
+  records: v.optional(v.pipe(v.string(), v.maxLength(64))),
+});
+
+type Hello = v.InferOutput<typeof HELLO>;
+
+/** A host that was heard of. */
+export interface Heard {
+  readonly version: string;
+  readonly connection: string;
+  /** The id of its records of jobs; undefined where it does not say. */
+  readonly records: string | undefined;
+  /** When its connection came up, as far as this desk knows, and when it was heard of last; milliseconds since 1970. */
+  readonly since: number;
+  readonly seen: number;
+  /** As {@link seen}, on a clock that nobody sets, without the time in which this process did not run. */
+  readonly awakeAt: number;
+  /** The connection that it had before. */
+  readonly former: string | undefined;
+}
+
+export interface PresenceParts {
+  /** The label of the host with this NKey; undefined where no such host has joined. */
+  label(host: string): string | undefined;
+  up(host: string, label: string): void;
+  down(host: string, label: string, error: string): void;
+  /** A host has a new connection, or runs in another process. */
+  restarted(host: string, session: string): void;
+  /** Two machines are connected with the key of this host. It is called once. */
+  twin(host: string, label: string): void;
+}
+
+/** @param clock milliseconds since any point in time; nobody sets it. */
+export function createNatsPresence(
+  { label, up, down, restarted, twin }: PresenceParts,
+  clock = () => performance.now(),
+) {
+  const heard = new Map<string, Heard>();
+  const gone = new Map<string, Heard | null>();
+  /** Those that have answered, and may yet say themselves that they are there. */
+  const answered = new Set<string>();
+  /** Hosts of which two machines have the key. */
+  const twins = new Set<string>();
+  const mayChange = createBuckets(CHANGES);
+  const { awake, looks } = createAwakeClock(clock);
+  let changed = awake();
+
+  const lose = (host: string, error: string) => {
+    const known = heard.get(host) ?? null;
+    heard.delete(host);
+    answered.delete(host);
+    const name = label(host);
+    if (name === undefined) {
+      gone.delete(host);
+      return;
+    }
+    const isNews = known !== null || !gone.has(host);
+    gone.set(host, known ?? gone.get(host) ?? null);
+    if (isNews) down(host, name, error);
+  };
+  const look = () => {
+    looks(true);
+    const at = awake();
+    for (const [host, { awakeAt }] of heard) if (at - awakeAt > SILENT_MS) lose(host, "it is silent");
+    for (const host of twins) if (label(host) === undefined) twins.delete(host);
+    for (const host of gone.keys()) if (label(host) === undefined) gone.delete(host);
+  };
+  let timer: Timer | undefined;
+  return {
+    /** The connection of the desk has come up. */
+    connected(): void {
+      changed = awake();
+      looks(false);
+      timer ??= setInterval(look, LOOK_MS);
+    },
+    /** It has ended: of no host is known whether it is there. */
+    lost(): void {
+      changed = awake();
+      clearInterval(timer);
+      timer = undefined;
+      for (const [host, known] of heard) gone.set(host, known);
+      heard.clear();
+      answered.clear();
+    },
+    /** A host has answered a request on this connection. */
+    answered(host: string): void {
+      if (!heard.has(host)) answered.add(host);
+    },
+    /** A host says that it is there. */
+    hello(host: string, text: string): void {
+      const said = helloIn(text);
+      const name = label(host);
+      if (!said || name === undefined) return;
+      const { session, connection } = said;
+      const known = heard.get(host);
+      const isNew = known?.connection !== connection;
+      if (isNew && mayChange(host, clock()) > 0) return;
+      // A host never goes back to a connection that it has ended.
+      if (isNew && known?.former === connection && !twins.has(host)) {
+        twins.add(host);
+        twin(host, name);
+      }
+      if (isNew) restarted(host, session);
+      heard.set(host, afterHello(known, said, awake()));
+      gone.delete(host);
+      answered.delete(host);
+      if (!known) up(host, name);
+    },
+    /** A host stops, as it says itself. */
+    bye: (host: string) => lose(host, "it has stopped"),
+    /** The server has found no connection of it. */
+    unheard: (host: string) => lose(host, "it is not connected"),
+    isUp: (host: string) => heard.has(host),
+    /** Whether a host is known to have no connection. */
+    isGone: (host: string) =>
+      !heard.has(host) && !answered.has(host) && gone.has(host) && awake() - changed >= ALL_HEARD_MS,
+    /** Whether a host may yet be heard of for the first time since the connection of this desk has changed. */
+    isExpected: (host: string) => !heard.has(host) && !answered.has(host) && awake() - changed < ALL_HEARD_MS,
+    /** The id of the records of jobs of a host; undefined where it did not say on this connection of the desk. */
+    records: (host: string) => heard.get(host)?.records,
+    counts: () => ({ up: heard.size, gone: gone.size }),
+    /** The labels of hosts of which two machines have the key. */
+    twins: () => [...twins].flatMap((host) => label(host) ?? []),
+    stop: () => clearInterval(timer),
+  };
+}
+
+/** What is known of a host that has said so. */
+function afterHello(
+  known: Heard | undefined,
+  { connection, version, records }: Hello,
+  awakeAt: number,
+): Heard {
+  const at = Date.now();
+  const isNew = known?.connection !== connection;
+  return {
+    version: printable(version, 40),
+    connection,
+    records,
+    since: isNew ? at : (known?.since ?? at),
+    seen: at,
+    awakeAt,
+    former: isNew ? known?.connection : known?.former,
+  };
+}
+
+/** What a host says of itself in `text`; undefined where that is no hello. */
+function helloIn(text: string): Hello | undefined {
+  if (text.length > MAX_HELLO) return undefined;
+  const read = v.safeParse(HELLO, jsonIn(text));
+  return read.success ? read.output : undefined;
+}
+
+/** A clock without the time in which this process did not run: silence of hosts is not in that. */
+function createAwakeClock(clock: () => number) {
+  let skipped = 0;
+  let looked = clock();
+  return {
+    awake: () => clock() - skipped,
+    /** This process runs now. @param isRegular whether the look before was {@link LOOK_MS} ago, had it run all the time. */
+    looks(isRegular: boolean): void {
+      const unseen = clock() - looked - LOOK_MS;
+      looked = clock();
+      if (isRegular && unseen > LOOK_MS) skipped += unseen;
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * What a desk asks a host for its viewers of that host's live screen: to let one in, who watches, who controls.
+ */
+import * as v from "valibot";
+import { field, flag, NO_INPUT, secret } from "../../core/fields";
+import { endpoint } from "../../core/operation";
+import { VIEWER } from "./viewer";
+
+/** A session description with all its candidates has some 2 kB. */
+const SDP = v.pipe(v.string(), v.maxLength(65_536));
+
+const FEATURES = v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(64))), v.maxLength(32)), []);
+
+/** The offer of a viewer; a desk sends the same for its own viewers. */
+export const OFFER_FIELDS = {
+  type: field(v.literal("offer"), "Kind of the session description"),
+  // It holds the ICE password of the caller.
+  sdp: field(secret(SDP), "Session description with a data channel `rfb` and all candidates (RFC 8829)"),
+  control: flag("Whether the viewer wants to use pointer and keyboard"),
+  features: field(FEATURES, "What the caller supports beyond the standards"),
+};
+
+const SCREEN_ANSWER = v.object({
+  type: v.literal("answer"),
+  sdp: SDP,
+  viewer_id: v.string(),
+});
+
+/** How long a host may take to let a viewer in: longer than an approval may wait, in milliseconds. */
+export const ADMIT_MS = 11 * 60_000;
+
+/** Lets a viewer in over a data channel. */
+export const offerEndpoint = endpoint({
+  name: "screen.offer",
+  http: { method: "POST", path: "/screen/offer" },
+  input: v.strictObject(OFFER_FIELDS),
+  output: SCREEN_ANSWER,
+});
+
+/** Shows who watches, and who uses pointer and keyboard. */
+export const stateEndpoint = endpoint({
+  name: "screen.state",
+  http: { method: "GET", path: "/screen/state" },
+  input: NO_INPUT,
+  output: v.object({
+    /** Null while nobody watches. */
+    width: v.nullable(v.number()),
+    height: v.nullable(v.number()),
+    viewers: v.array(VIEWER),
+    /** Who uses pointer and keyboard; null for nobody. */
+    input: v.nullable(
+      v.object({
+        kind: v.picklist(["viewer", "run", "program"]),
+        /** Of the viewer, or the beginning of that of the run; null where it has none. */
+        id: v.nullable(v.string()),
+        who: v.string(),
+        since: v.nullable(v.string()),
+      }),
+    ),
+  }),
+});
+
+/** The id of a viewer. */
+export const VIEWER_ID = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "Id of the viewer");
+
+/** Gives a viewer pointer and keyboard, or takes them from it. */
+export const controlEndpoint = endpoint({
+  name: "screen.control",
+  http: { method: "POST", path: "/screen/control", repeatable: true },
+  input: v.strictObject({
+    viewer: VIEWER_ID,
+    action: field(
+      v.picklist(["take", "release"]),
+      "What becomes of its control; take is for the token of the viewer",
+    ),
+    run: field(
+      v.optional(v.picklist(["wait", "cancel"]), "wait"),
+      "What becomes of the run, or of the other viewer, that uses pointer and keyboard now",
+    ),
+  }),
+  output: v.object({ /** Whether it controls now. */ control: v.boolean() }),
+});

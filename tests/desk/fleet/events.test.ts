@@ -1,0 +1,67 @@
+/** The events about hosts of a desk: entries of the address book, and what polls find. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Publish } from "../../../src/core/events";
+import { createAddressBook } from "../../../src/desk/fleet/address-book";
+import { createPoller } from "../../../src/desk/fleet/poll";
+import { createPresence } from "../../../src/desk/fleet/presence";
+import { silentLog } from "../../../src/lib/log";
+import { IDLE_SESSIONS, ok, rawServer } from "../../client/support";
+import { temporaryFolder } from "../../support";
+import { host } from "./support";
+
+function kept() {
+  const published: unknown[] = [];
+  const publish: Publish = ({ name }, data) => void published.push([name, data]);
+  return { published, publish };
+}
+
+test("an address book publishes each entry that changes, without its token", async () => {
+  using folder = temporaryFolder();
+  const { published, publish } = kept();
+  const paths = { file: join(folder.path, "hosts.json"), lock: join(folder.path, "lock") };
+  const book = createAddressBook(paths, silentLog, undefined, publish);
+  const { base_url } = host("a");
+  await book.add(host("a"));
+  await book.addAll([host("a"), host("b")], true);
+  await book.set("a", () => ({ tags: ["lab"] }));
+  await book.remove("b");
+  expect(published).toEqual([
+    ["host.added", { label: "a", base_url, tags: [] }],
+    ["host.changed", { label: "a", base_url, tags: [] }],
+    ["host.added", { label: "b", base_url, tags: [] }],
+    ["host.changed", { label: "a", base_url, tags: ["lab"] }],
+    ["host.removed", { label: "b" }],
+  ]);
+});
+
+test("polls publish when a host goes down and comes back, once each; an impatient or abandoned poll publishes nothing", async () => {
+  const { published, publish } = kept();
+  let answers = ok(IDLE_SESSIONS);
+  await using server = await rawServer((socket) =>
+    socket.on("data", (asked) => socket.write(asked.includes("/jobs ") ? ok('{"jobs":[]}') : answers)),
+  );
+  const poller = createPoller(async () => {}, createPresence(publish));
+  const book = {
+    reach: () => ({ url: server.url, token: "t", trust: { kind: "system" } }) as const,
+    askAgain: async () => {},
+  };
+  const poll = (timeoutMs = 3_000, signal?: AbortSignal) =>
+    poller.poll(book, [host("a", server.url)], { concurrency: 1, timeoutMs, signal });
+  await poll();
+  expect(published).toEqual([]);
+  answers = "";
+  await poll(20);
+  await poll(3_000, AbortSignal.abort()).catch(() => {});
+  answers = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n";
+  await poll();
+  expect(published).toEqual([]);
+  answers = "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n";
+  await poll();
+  await poll();
+  expect(published).toEqual([["host.down", { label: "a", base_url: server.url, error: "HTTP 500" }]]);
+  answers = ok(IDLE_SESSIONS);
+  await poll();
+  await poll();
+  expect(published.slice(1)).toEqual([["host.up", { label: "a", base_url: server.url }]]);
+});

@@ -1,0 +1,82 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import * as v from "valibot";
+import { BROADCAST } from "../../../src/desk/fleet/operations/fleet";
+import { selectHosts } from "../../../src/desk/fleet/selection";
+import { host } from "./support";
+
+const HOSTS = [
+  host("lab-01", undefined, "lab"),
+  host("lab-02", undefined, "lab", "old"),
+  host("shop", undefined, "shop"),
+];
+const selected = (selection: string) => selectHosts(HOSTS, selection).map(({ label }) => label);
+
+describe("a selection", () => {
+  test("is a label, a tag or all", () => {
+    expect(selected("shop")).toEqual(["shop"]);
+    expect(selected("tag:lab")).toEqual(["lab-01", "lab-02"]);
+    expect(selected("all")).toEqual(["lab-01", "lab-02", "shop"]);
+  });
+
+  test("is the union of its terms, in the order of the address book, with each host once", () => {
+    expect(selected("shop, lab-01,tag:shop")).toEqual(["lab-01", "shop"]);
+  });
+
+  test("can name 2,000 hosts one by one, whatever their labels", () => {
+    const many = Array.from({ length: 2_000 }, (_, nth) => host(`${nth}-`.padEnd(128, "x")));
+    const { on } = v.parse(BROADCAST, { actions: [], on: many.map(({ label }) => label).join() });
+    expect(selectHosts(many, on ?? "")).toEqual(many);
+  });
+
+  test("leaves out what follows !, wherever it is written", () => {
+    expect(selected("tag:lab,!tag:old")).toEqual(["lab-01"]);
+    expect(selected("!shop,all")).toEqual(["lab-01", "lab-02"]);
+    expect(selected("all,!tag:nobody")).toEqual(["lab-01", "lab-02", "shop"]);
+  });
+
+  test.each([
+    ["lab-03", "no host is labelled lab-03"],
+    ["all,!lab-03", "no host is labelled lab-03"],
+    ["tag:nobody", "no host is tagged nobody"],
+    ["!tag:old", "expected a term without !, such as all"],
+    ["all,!all", "selects no host"],
+    ["", "expected terms between commas"],
+    ["lab-01,", "expected terms between commas"],
+    ["Lab-01", "no host is labelled Lab-01"],
+  ])("%p is refused: %s", (selection, message) => {
+    expect(() => selected(selection)).toThrow(message);
+  });
+
+  test("never selects what it does not name", () => {
+    const names = fc.constantFrom("a", "b", "c", "d");
+    const hosts = fc
+      .uniqueArray(names, { minLength: 1 })
+      .chain((labels) =>
+        fc.tuple(
+          ...labels.map((label) => fc.subarray(["x", "y"]).map((tags) => host(label, undefined, ...tags))),
+        ),
+      );
+    const term = fc.constantFrom("a", "b", "c", "d", "tag:x", "tag:y", "all");
+    const terms = fc.array(fc.tuple(fc.boolean(), term), { minLength: 1 });
+    const means = (of: string, { label, tags }: { label: string; tags: string[] }) =>
+      of === "all" || of === label || tags.includes(of.slice(4));
+    fc.assert(
+      fc.property(hosts, terms, (all, parts) => {
+        let found: ReturnType<typeof selectHosts>;
+        try {
+          found = selectHosts(all, parts.map(([without, of]) => (without ? `!${of}` : of)).join(","));
+        } catch {
+          return;
+        }
+        const wanted = all.filter(
+          (one) =>
+            parts.some(([without, of]) => !without && means(of, one)) &&
+            !parts.some(([without, of]) => without && means(of, one)),
+        );
+        expect(found).toEqual(wanted);
+        expect(found.length).toBeGreaterThan(0);
+      }),
+    );
+  });
+});

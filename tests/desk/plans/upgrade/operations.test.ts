@@ -1,0 +1,166 @@
+/** `svc admin upgrade`: which hosts get which file, and what is made of that. */
+import { describe, expect, test } from "bun:test";
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { callOperation } from "../../../../src/core/call";
+import { localCaller } from "../../../../src/core/caller";
+import { OWNER } from "../../../../src/core/rights";
+import { upgradeHosts } from "../../../../src/desk/plans/upgrade/operations";
+import { configFiles } from "../../../../src/lib/paths";
+import { readContent } from "../../../../src/wire/job/content";
+import { releasedIn } from "../../../../src/wire/release/upgrade-messages";
+import { rowsOf } from "../../../host/audit/support";
+import { publisher } from "../../../host/release/support";
+import { TOKEN, testServer, testService, until } from "../../../support";
+import { release, TARGET, upgradableHost } from "./support";
+
+/** A desk with these hosts in its address book. */
+async function deskOf(hosts: Readonly<Record<string, string>>) {
+  const desk = testService();
+  const book = await desk.service.addressBook();
+  await book.addAll(
+    Object.entries(hosts).map(([label, base_url]) => ({ label, base_url, token: TOKEN, tags: [] })),
+    false,
+  );
+  return {
+    ...desk,
+    async upgrade(files: string[], text: string, more: object = {}) {
+      const input = { files, on: "all", public_key: text, delivery_timeout_s: 2, ...more };
+      return callOperation(desk.service, upgradeHosts, input, localCaller(desk.service, "api"));
+    },
+    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
+  };
+}
+
+test("hosts get the file of their target; one that has it is left out, and a failure holds the plan", async () => {
+  using made = await release("0.2.0");
+  using own = publisher();
+  await using old = await upgradableHost(made);
+  await using desk = await deskOf({ "lab-01": old.server.url });
+  const files = [await own.file("x64"), await own.file("arm64", "0.2.0", "linux-arm64")];
+  const dry = await desk.upgrade(files, own.text, { dry_run: true });
+  expect(dry).toEqual({
+    ...{ id: null, digest: null, version: "0.2.0", waves: [1], left_out: [] },
+    hosts: [{ label: "lab-01", version: "0.1.0", target: TARGET }],
+  });
+  const { releases } = configFiles(desk.configDir);
+  expect(existsSync(releases)).toBe(false);
+
+  const plan = await desk.upgrade(files, own.text);
+  const { ledger } = await desk.service.plans();
+  const stored = ledger.find(`${plan.id}`, () => true);
+  expect(stored.spec).toMatchObject({ max_failures: 0, commands: ["AC_upgrade_install"] });
+  const content = readContent(ledger.content(stored.seq));
+  // Only what a host of the plan needs is kept, as it was verified.
+  const [file] = releasedIn(content.actions) ?? [];
+  expect([content.scope, file?.target]).toEqual([null, TARGET]);
+  expect(readdirSync(releases)).toEqual([`${file?.sha256}`]);
+  expect(readFileSync(join(releases, `${file?.sha256}`), "utf8")).toBe(`0.2.0 ${TARGET}`);
+  expect([statSync(releases).mode & 0o777, statSync(join(releases, `${file?.sha256}`)).mode & 0o777]).toEqual(
+    [0o700, 0o600],
+  );
+  const details = rowsOf(configFiles(desk.configDir).auditLog).map(({ detail }) => `${detail}`);
+  expect(details).toContainEqual(expect.stringContaining(`admin.upgrade version=0.2.0 targets=${TARGET}`));
+
+  const same = await desk.upgrade([await own.file("same", "0.1.0")], own.text);
+  expect(same).toMatchObject({ id: null, hosts: [], left_out: [{ label: "lab-01", why: "it has 0.1.0" }] });
+});
+
+describe("hosts that cannot be upgraded are named before anything is made:", () => {
+  test.each([
+    ["no file is for their target", {}, "linux-arm64", "lab-01: no file is for linux-x64"],
+    ["they run as no service", { isAlone: true }, TARGET, "does not run as a service"],
+  ])("%s", async (_what, how, target, message) => {
+    using made = await release("0.2.0");
+    using own = publisher();
+    await using host = await upgradableHost({ ...made, ...how });
+    await using desk = await deskOf({ "lab-01": host.server.url });
+    const files = [await own.file("one", "0.2.0", target)];
+    await expect(desk.upgrade(files, own.text)).rejects.toThrow(message);
+    expect(existsSync(configFiles(desk.configDir).plans)).toBe(false);
+    const skipped = await desk.upgrade(files, own.text, { skip: true });
+    expect(skipped).toMatchObject({
+      id: null,
+      left_out: [{ why: expect.stringContaining(message.slice(-20)) }],
+    });
+  });
+
+  test("their svc knows nothing of it, or they are off, unless the plan waits for them", async () => {
+    using own = publisher();
+    await using older = await testServer({ service: { operations: [] } });
+    await using desk = await deskOf({ older: older.server.url, off: "http://127.0.0.1:9" });
+    const files = [await own.file("one")];
+    const refused = expect(desk.upgrade(files, own.text)).rejects;
+    await refused.toThrow(/older: its svc cannot be upgraded by a desk yet.*; off: /);
+    const queued = await desk.upgrade(files, own.text, { skip: true, queue: true });
+    expect(queued).toMatchObject({ id: expect.any(String), hosts: [{ label: "off", target: null }] });
+  });
+});
+
+test("one that answers nonsense, and one that wants to be asked much later, keep nobody from upgrading the others", async () => {
+  using made = await release("0.2.0");
+  using own = publisher();
+  await using host = await upgradableHost(made);
+  const about = { target: TARGET, refusal: null, incoming: null, last: null };
+  const answers: Readonly<Record<string, () => Response>> = {
+    "/odd/upgrade": () => Response.json({ ...about, version: "garbage" }),
+    "/busy/upgrade": () => new Response("{}", { status: 429, headers: { "retry-after": "1000000" } }),
+  };
+  await using other = Bun.serve({
+    ...{ port: 0, hostname: "127.0.0.1" },
+    fetch: ({ url }) => answers[new URL(url).pathname]?.() ?? new Response(null, { status: 404 }),
+  });
+  const url = `http://127.0.0.1:${other.port}`;
+  await using desk = await deskOf({ good: host.server.url, odd: `${url}/odd`, busy: `${url}/busy` });
+  const files = [await own.file("one")];
+  await expect(desk.upgrade(files, own.text)).rejects.toThrow(
+    /odd: not a svc host; busy: HTTP 429: it wants/,
+  );
+  const skipped = await desk.upgrade(files, own.text, { skip: true });
+  expect(skipped).toMatchObject({ id: expect.any(String), hosts: [{ label: "good" }] });
+});
+
+test("the file of a plan that is not over stays, however many are newer", async () => {
+  using made = await release("0.2.0");
+  using own = publisher();
+  await using host = await upgradableHost(made);
+  await using desk = await deskOf({ "lab-01": host.server.url });
+  const { releases } = configFiles(desk.configDir);
+  await desk.upgrade([await own.file("first")], own.text);
+  const [first = ""] = readdirSync(releases);
+  utimesSync(join(releases, first), 1, 1);
+  for (let nth = 0; nth < 10; nth++) writeFileSync(join(releases, `${nth}`.repeat(64)), "");
+  await desk.upgrade([await own.file("second", "0.3.0")], own.text);
+  const left = readdirSync(releases);
+  expect([left.includes(first), left.length]).toEqual([true, 8]);
+});
+
+test("a desk that takes over a plan without its files touches no host, and goes on once it has them", async () => {
+  using made = await release("0.2.0");
+  await using first = await upgradableHost(made);
+  await using second = await upgradableHost(made);
+  const hosts = { first: first.server.url, second: second.server.url };
+  await using gone = await deskOf(hosts);
+  await using desk = await deskOf(hosts);
+  const path = join(made.store, made.file.sha256);
+  const { id } = await gone.upgrade([path], made.key.text, { waves: ["1", "100%"] });
+  const { ledger } = await gone.service.plans();
+  ledger.apply(ledger.find(`${id}`, () => true).seq, null, Date.now());
+
+  const plans = await desk.service.plans();
+  const { seq } = await plans.adopt(configFiles(gone.configDir).plans, `${id}`, OWNER, true);
+  const ended = async () => {
+    plans.runner.run(seq);
+    await until("its end", () => plans.ledger.plan(seq).state !== "running");
+    return [plans.ledger.plan(seq).state, plans.ledger.targets(seq).map(({ state }) => state)];
+  };
+  expect(await ended()).toEqual(["paused", ["failed", "planned"]]);
+  expect(plans.ledger.targets(seq)[0]?.error).toContain("is not on this desk: copy releases/");
+  for (const host of [first, second])
+    expect(await host.fromDesk().status()).toMatchObject({ version: "0.1.0", incoming: null, last: null });
+
+  const { releases } = configFiles(desk.configDir);
+  cpSync(configFiles(gone.configDir).releases, releases, { recursive: true });
+  await plans.retry(plans.ledger.plan(seq), undefined, OWNER);
+  expect(await ended()).toEqual(["done", ["ok", "ok"]]);
+});

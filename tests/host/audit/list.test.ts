@@ -1,0 +1,134 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { isTime, timeBound } from "../../../src/host/audit/list";
+import { TOKEN, testServer } from "../../support";
+import { event, testLog, withDatabase } from "./support";
+
+describe("listing", () => {
+  test("gives the newest rows first, without their hashes", async () => {
+    await using made = await testLog("audit-foreign.db");
+    const rows = await made.log.list({ limit: 3 });
+    expect(rows.map(({ id }) => id)).toEqual([40, 39, 38]);
+    expect(Object.keys(rows[0] ?? {})).toEqual(["id", "ts", "event_type", "host_id", "viewer_id", "detail"]);
+  });
+
+  test("narrows by type and host, and pages by before_id", async () => {
+    await using made = await testLog();
+    for (let nth = 0; nth < 10; nth++) {
+      await made.log.append(event({ event_type: nth % 2 ? "odd" : "even", host_id: `h${nth % 5}` }));
+    }
+    const ids = async (query: object) => (await made.log.list({ limit: 200, ...query })).map(({ id }) => id);
+    expect(await ids({ event_type: "odd" })).toEqual([10, 8, 6, 4, 2]);
+    expect(await ids({ event_type: "odd", host_id: "h1" })).toEqual([2]);
+    expect(await ids({ event_type: "odd", limit: 2, before_id: 8 })).toEqual([6, 4]);
+    expect(await ids({ host_id: "no such" })).toEqual([]);
+  });
+
+  test("gives the types of the rows that there are, each once", async () => {
+    await using made = await testLog();
+    expect(await made.log.types()).toEqual([]);
+    for (const event_type of ["zebra", "an ant", "zebra", "\u{1f98a}"])
+      await made.log.append(event({ event_type }));
+    expect(await made.log.types()).toEqual(["an ant", "zebra", "\u{1f98a}"]);
+    await made.log.clear("somebody");
+    expect(await made.log.types()).toEqual(["audit_cleared"]);
+  });
+
+  test("the latest row is the one with the latest time, not the last one", async () => {
+    await using made = await testLog();
+    expect(await made.log.latest()).toBeNull();
+    for (let nth = 0; nth < 3; nth++) await made.log.append(event());
+    const times = ["2026-04-27T10:30:00.123456+00:00", "2031-01-01T00:00:00Z", "no time"];
+    withDatabase(made.path, (db) => {
+      for (const [at, ts] of times.entries())
+        db.query("UPDATE events SET ts = ? WHERE id = ?").run(ts, at + 1);
+    });
+    expect(await made.log.latest()).toMatchObject({ id: 2, ts: "2031-01-01T00:00:00Z" });
+  });
+
+  test("narrows by time, whatever form other writers gave theirs", async () => {
+    await using made = await testLog();
+    withDatabase(made.path, (db) => {
+      const times = [
+        "2026-04-01T10:00:00+00:00",
+        "2026-04-01T10:00:00.500000+00:00",
+        "2026-04-01T10:00:01Z",
+        "2026-04-02T00:00:00Z",
+      ];
+      for (const ts of times) db.query("INSERT INTO events (ts, event_type) VALUES (?, 'x')").run(ts);
+    });
+    const ids = async (query: object) => (await made.log.list({ limit: 200, ...query })).map(({ id }) => id);
+    expect(await ids({ since: "2026-04-01T10:00:00Z" })).toEqual([4, 3, 2, 1]);
+    expect(await ids({ since: "2026-04-01T10:00:00.5Z" })).toEqual([4, 3, 2]);
+    expect(await ids({ until: "2026-04-01T10:00:01Z" })).toEqual([2, 1]);
+    expect(await ids({ since: "2026-04-01T12:00:00.500+02:00", until: "2026-04-02" })).toEqual([3, 2]);
+    expect(await ids({ since: "2026-04-01T10:00:00.500001Z" })).toEqual([4, 3]);
+    expect(await ids({ until: "2026-04-01T10:00:00.500001Z" })).toEqual([2, 1]);
+  });
+
+  test("a bound sorts among times as the times do", () => {
+    const moment = fc.date({
+      min: new Date("1970-01-01"),
+      max: new Date("2199-01-01"),
+      noInvalidDate: true,
+    });
+    fc.assert(
+      fc.property(moment, moment, (a, b) => {
+        const stored = `${a.toISOString().slice(0, -1)}000+00:00`;
+        expect(stored >= timeBound(b.toISOString())).toBe(a >= b);
+      }),
+    );
+  });
+
+  test("a time is a date, with or without a time of day and a zone", () => {
+    for (const text of ["2026-04-01", "2026-04-01T10:00", "2026-04-01T10:00:00.123456+00:00"]) {
+      expect([text, isTime(text)]).toEqual([text, true]);
+    }
+    for (const text of [
+      "",
+      "now",
+      "2026-13-01",
+      "2026-02-30",
+      "2026-04-01 10",
+      "1711965600",
+      "2026-04-01T25:00",
+    ]) {
+      expect([text, isTime(text)]).toEqual([text, false]);
+    }
+  });
+});
+
+describe("GET /audit/list", () => {
+  test("lists what requests left, and itself only afterwards", async () => {
+    await using host = await testServer();
+    await host.call("/commands");
+    const body = (await (await host.call("/audit/list?event_type=rest_api")).json()) as {
+      rows: Array<Record<string, unknown>>;
+      count: number;
+    };
+    expect(body.count).toBe(1);
+    expect(body.rows[0]).toMatchObject({
+      id: 1,
+      event_type: "rest_api",
+      host_id: "127.0.0.1",
+      viewer_id: null,
+      detail: "GET /commands -> ok:200",
+    });
+  });
+
+  test("refuses a limit out of 1 to 10,000 and a time that is none with 400", async () => {
+    await using host = await testServer();
+    for (const query of ["limit=0", "limit=10001", "limit=x", "since=yesterday", "before_id=a", "nope=1"]) {
+      expect([query, (await host.call(`/audit/list?${query}`)).status]).toEqual([query, 400]);
+    }
+    for (const query of ["limit=1", "limit=10000", "since=2026-04-27T10:30:00+00:00", ""]) {
+      expect([query, (await host.call(`/audit/list?${query}`)).status]).toEqual([query, 200]);
+    }
+  });
+
+  test("is unavailable where no log is kept", async () => {
+    await using host = await testServer({ audit: false, service: { audit: false } });
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    expect((await fetch(`${host.server.url}/audit/list`, { headers })).status).toBe(503);
+  });
+});

@@ -1,0 +1,121 @@
+/** Finding a picture in a larger one. */
+import { expect, test } from "bun:test";
+import type { Picture } from "../../../src/host/desktop/backend";
+import { resize } from "../../../src/host/desktop/images/resize";
+import { isPlain, search } from "../../../src/host/desktop/images/search";
+import { blank, fill, makeScene, put } from "./scenes";
+
+const look = (screen: Picture, image: Picture, options = {}) =>
+  search(screen, image, {
+    threshold: 0.9,
+    all: false,
+    near: false,
+    end: Number.POSITIVE_INFINITY,
+    ...options,
+  });
+
+/** A picture in which no two pixels are alike, nearly. */
+function noise(width: number, height: number, seed = 1): Picture {
+  const picture = blank(width, height);
+  for (let at = 0; at < picture.pixels.length; at++)
+    picture.pixels[at] = Math.imul(at + seed * 7_919, 2_654_435_761) >>> 24;
+  return picture;
+}
+
+test("of 500 noisy scenes with flat areas and near copies, 99 of 100 images are found, and nothing else", () => {
+  const missed: number[] = [];
+  const wrong: string[] = [];
+  let present = 0;
+  for (let seed = 0; seed < 500; seed++) {
+    const { screen, image, place } = makeScene(seed);
+    const { matches } = look(screen, image, { all: true });
+    if (place) present++;
+    if (place && !matches.some(({ x, y }) => x === place.x && y === place.y)) missed.push(seed);
+    for (const { x, y, score } of matches) {
+      if (x !== place?.x || y !== place.y) wrong.push(`scene ${seed}: ${x}, ${y}, ${score.toFixed(3)}`);
+    }
+  }
+  expect([wrong, present]).toEqual([[], 400]);
+  expect(missed.length).toBeLessThanOrEqual(present / 100);
+}, 120_000);
+
+test("what is wrong when the scenes have no noise: nothing, and each image has the score 1", () => {
+  for (let seed = 0; seed < 50; seed++) {
+    const { screen, image, place } = makeScene(seed, { noise: 0 });
+    const { matches } = look(screen, image, { all: true });
+    expect([seed, matches.map(({ x, y, score }) => ({ x, y, score }))]).toEqual([
+      seed,
+      place ? [{ ...place, score: 1 }] : [],
+    ]);
+  }
+}, 60_000);
+
+test("all matches come with the best first, and of those that overlap the best", () => {
+  const [screen, image] = [blank(200, 100), noise(24, 24)];
+  put(screen, image, 10, 10);
+  put(screen, image, 34, 10);
+  put(screen, image, 120, 60);
+  // One pixel of the first is another one.
+  fill(screen, 12, 12, 1, 1, [0, 0, 0]);
+  const { matches } = look(screen, image, { all: true });
+  expect(matches.map(({ x, y }) => [x, y])).toEqual([
+    [34, 10],
+    [120, 60],
+    [10, 10],
+  ]);
+  expect(matches.map(({ score }) => score === 1)).toEqual([true, true, false]);
+});
+
+test("without a match, the nearest place comes with its score: here a paler copy", () => {
+  const [screen, image, pale] = [blank(300, 200), noise(40, 30), noise(40, 30)];
+  for (let at = 0; at < pale.pixels.length; at++)
+    pale.pixels[at] = 128 + ((pale.pixels[at] ?? 0) - 128) * 0.4;
+  put(screen, pale, 201, 77);
+  const { matches, nearest } = look(screen, image, { near: true });
+  expect([matches, nearest?.x, nearest?.y]).toEqual([[], 201, 77]);
+  expect(nearest?.score).toBeGreaterThan(0.6);
+  expect(nearest?.score).toBeLessThan(0.9);
+  expect(look(blank(300, 200), image, { near: true }).nearest).toMatchObject({ width: 40, height: 30 });
+  expect(look(blank(39, 200), image, { near: true })).toEqual({ matches: [], nearest: null });
+});
+
+test("an image at twice its size is found when it is enlarged", () => {
+  const { screen, image } = makeScene(8, { noise: 0 });
+  const large = resize(screen, 2);
+  expect(look(large, image).matches).toEqual([]);
+  expect(look(large, resize(image, 2)).matches).toHaveLength(1);
+  const [match] = look(resize(screen, 0.5), resize(image, 0.5), { threshold: 0.6 }).matches;
+  expect(match).toBeDefined();
+});
+
+test("the order of the colours in memory does not matter, the colours do", () => {
+  const { screen, image, place } = makeScene(4);
+  const swapped = { ...image, pixels: image.pixels.slice() };
+  for (let at = 0; at < swapped.pixels.length; at += 4) {
+    swapped.pixels.set([image.pixels[at + 2] ?? 0, image.pixels[at + 1] ?? 0, image.pixels[at] ?? 0], at);
+  }
+  expect(look(screen, { ...swapped, redAt: 2 }).matches).toMatchObject([place ?? {}]);
+  const [red, blue] = [blank(60, 60), blank(20, 20)];
+  fill(red, 20, 20, 20, 20, [255, 0, 0]);
+  fill(blue, 5, 5, 10, 10, [0, 0, 255]);
+  expect(look(red, blue).matches).toEqual([]);
+});
+
+test("a picture of one colour is plain, one with a letter in it is not", () => {
+  const picture = blank(64, 40);
+  expect(isPlain(picture)).toBe(true);
+  fill(picture, 30, 20, 2, 7, [0, 0, 0]);
+  expect(isPlain(picture)).toBe(false);
+});
+
+test("what is everywhere is refused, and so is what takes too long", () => {
+  const stripes = blank(800, 600);
+  for (let x = 0; x < 800; x += 2) fill(stripes, x, 0, 1, 600, [0, 0, 0]);
+  const image = { ...blank(8, 8) };
+  for (let x = 0; x < 8; x += 2) fill(image, x, 0, 1, 8, [0, 0, 0]);
+  expect(() => look(stripes, image, { all: true })).toThrow(
+    "image: it is in too many places; expected a picture that is easier",
+  );
+  expect(() => look(stripes, image, { all: true, end: 0 })).toThrow("image: looking for it takes too long");
+  expect(look(stripes, image).matches).toMatchObject([{ x: 0, y: 0, score: 1 }]);
+});

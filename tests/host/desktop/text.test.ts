@@ -1,0 +1,247 @@
+/** Text on the screen, read by tesseract from a real window, and the data of languages that a person adds. */
+
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import { findText } from "../../../src/host/desktop/text/find";
+import { addLanguage, faultOf, listLanguages, removeLanguage } from "../../../src/host/desktop/text/language";
+import { createReader } from "../../../src/host/desktop/text/tesseract";
+import { focusByTitle } from "../../../src/host/desktop/windows";
+import { Requester } from "../../../src/lib/slots";
+import { runActions, temporaryFolder, testService, testWith, until } from "../../support";
+import { desktopOn, forever, PROGRAMS, startDisplay } from "./support";
+
+setDefaultTimeout(180_000);
+const testReading = testWith(...PROGRAMS, "tesseract");
+
+/** A terminal that shows lines of text, in a font as desktops have. */
+function showing(env: NodeJS.ProcessEnv, ...lines: readonly string[]) {
+  const font = ["-fa", "DejaVu Sans Mono", "-fs", "11", "-bg", "white", "-fg", "black"];
+  const print = ["-e", "sh", "-c", 'printf "%s\\n" "$@"; exec sleep 600', "sh", ...lines];
+  const child = Bun.spawn(["xterm", ...font, "-geometry", "60x10+100+80", ...print], {
+    env,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
+
+/** What tests that read share: a display with a window, and a service that sees it. */
+async function reading(...lines: readonly string[]) {
+  await using stack = new AsyncDisposableStack();
+  const { env } = stack.use(await startDisplay({ managed: false, screens: ["800x400x24"] }));
+  stack.use(showing(env, ...lines));
+  const { desktop } = stack.use(desktopOn(env));
+  const made = stack.use(testService());
+  const service = { ...made.service, desktop: async () => desktop };
+  const executor = await made.service.executor();
+  Reflect.set(Reflect.get(executor, "parts"), "service", service);
+  const own = stack.move();
+  return {
+    desktop,
+    configDir: made.configDir,
+    run: async (command: string, input: object) => {
+      const { outcomes } = await runActions(made.service, [[command, input]]);
+      return outcomes[0];
+    },
+    [Symbol.asyncDispose]: () => own.disposeAsync(),
+  };
+}
+
+describe("reading:", () => {
+  testReading("a text is awaited, found where it is, and read", async () => {
+    await using screen = await reading("Customer number 4711", "Save changes");
+    const waited = await screen.run("AC_wait_text", { text: "save  Changes", timeout: 60 });
+    expect(waited).toMatchObject({ ok: true, result: { text: "Save changes" } });
+    const located = await screen.run("AC_locate_text", { text: "4711" });
+    const { x, y, width, height, confidence } = v.parse(v.record(v.string(), v.any()), located?.result);
+    // The first line of a terminal at 100, 80, after 16 of its characters.
+    expect(x).toBeWithin(220, 280);
+    expect(y).toBeWithin(80, 105);
+    expect(width).toBeWithin(25, 50);
+    expect(height).toBeWithin(7, 25);
+    expect(confidence).toBeWithin(80, 101);
+    const read = await screen.run("AC_read_text", { region: [100, 80, 600, 200] });
+    expect(read).toMatchObject({ ok: true, result: { text: "Customer number 4711\nSave changes" } });
+  });
+
+  testReading("a text that is not there, or not certain enough, is a failure that says so", async () => {
+    await using screen = await reading("Customer number 4711");
+    await screen.run("AC_wait_text", { text: "4711", timeout: 60 });
+    expect(await screen.run("AC_locate_text", { text: "Delete" })).toMatchObject({
+      ok: false,
+      error: 'the text "Delete" was not read on the screen; name a region, which is read better and faster',
+    });
+    const unsure = await screen.run("AC_wait_text", { text: "4711", min_confidence: 100, timeout: 20 });
+    expect(unsure?.error).toMatch(
+      /^the text "4711" did not appear within 20 s: it may be at \d+, \d+, with a confidence of [\d.]+, expected 100$/,
+    );
+  });
+
+  testReading("a wait ends in time although a page takes longer to read", async () => {
+    await using screen = await reading("Customer number 4711");
+    expect(await screen.run("AC_wait_text", { text: "Delete", timeout: 0.05 })).toMatchObject({
+      ok: false,
+      error:
+        'the text "Delete" did not appear within 0.05 s: reading the screen takes longer; name a region, which is read better and faster',
+    });
+  });
+
+  testWith(
+    "Xvfb",
+    "openbox",
+    "yad",
+    "tesseract",
+  )(
+    "labels and buttons of a form are read on a whole screen, also light letters on a dark ground, with the focus and without",
+    async () => {
+      await using display = await startDisplay();
+      await using made = desktopOn(display.env);
+      const form = (theme: string, ...flags: string[]) =>
+        Bun.spawn(["yad", "--form", ...flags], {
+          env: { ...display.env, GTK_THEME: theme },
+          stdio: ["ignore", "ignore", "ignore"],
+        });
+      const light = [
+        "--title=Order",
+        "--field=Customer",
+        "--field=Amount",
+        "--button=Save:0",
+        "--button=Cancel:1",
+      ];
+      const dark = ["--title=Address", "--field=Street", "--button=Discard:0"];
+      const forms = [
+        form("Adwaita", "--geometry=400x220+700+150", ...light),
+        form("Adwaita:dark", "--geometry=400x200+150+450", ...dark),
+      ];
+      const wanted = ["Customer", "Amount", "Save", "Cancel", "Street", "Discard"];
+      try {
+        for (const title of ["Order", "Address"]) {
+          const query = { title_substring: title, case_sensitive: true };
+          await until(`the window ${title}`, () =>
+            focusByTitle(made.desktop, query, forever).catch(() => undefined),
+          );
+          await until(
+            `both forms to be read, ${title} with the focus`,
+            async () => {
+              const lines = await made.desktop.readLines(undefined, "eng", forever);
+              return wanted.every((text) =>
+                findText(lines, text, true).some(({ confidence }) => confidence >= 80),
+              );
+            },
+            { seconds: 80 },
+          );
+        }
+      } finally {
+        for (const one of forms) one.kill();
+        await Promise.all(forms.map(({ exited }) => exited));
+      }
+    },
+  );
+
+  testReading("a language without data is a failure that says how to add it", async () => {
+    await using screen = await reading("Hallo");
+    const refused = screen.desktop.readLines(undefined, "xyz", forever);
+    await expect(refused).rejects.toThrow(
+      "tesseract has no data for xyz: install it (Debian: tesseract-ocr-xyz), or `svc data add ocr-xyz FILE`",
+    );
+  });
+
+  testReading("a read that is cancelled ends at once, and the next one works", async () => {
+    await using screen = await reading("Hallo Welt");
+    const stop = new AbortController();
+    const read = screen.desktop.readLines(undefined, "eng", new Requester(null, stop.signal));
+    stop.abort();
+    await expect(read).rejects.toThrow("cancelled");
+    expect(await screen.desktop.readLines(undefined, "eng", forever)).toBeArray();
+  });
+});
+
+describe("finding:", () => {
+  const word = (text: string, x: number, confidence = 90) => ({
+    ...{ text, x, y: 10, width: text.length * 10, height: 12 },
+    confidence,
+  });
+  const line = [word("Save", 0), word("all", 50, 70), word("changes", 90)];
+
+  test("words of one line are found together, with the confidence of the least certain", () => {
+    expect(findText([line], " all  changes", false)).toEqual([
+      {
+        ...{ text: "all changes", x: 50, y: 10, width: 110, height: 12, confidence: 70 },
+        ...{ center_x: 105, center_y: 16 },
+      },
+    ]);
+    expect(findText([[word("Save", 0)], [word("changes", 0)]], "Save changes", false)).toEqual([]);
+  });
+
+  test("a part of a word is found as the word, as often as it is there; capitals matter where they are said to", () => {
+    expect(findText([line], "chang", false)).toMatchObject([{ text: "changes" }]);
+    expect(findText([line, line], "SAVE", false)).toHaveLength(2);
+    expect(findText([line], "SAVE", true)).toEqual([]);
+  });
+});
+
+/** A file in the form of language data: a table of parts, of which the recogniser's is there. */
+function languageData(parts = 24, { recogniser = 17, offset = 4 + 24 * 8 } = {}): Buffer {
+  const bytes = Buffer.alloc(4 + parts * 8 + 100, 0xff);
+  bytes.writeUInt32LE(parts, 0);
+  if (recogniser < parts) bytes.writeBigInt64LE(BigInt(offset), 4 + recogniser * 8);
+  return bytes;
+}
+
+describe("data of a language:", () => {
+  test("it is copied privately, listed and removed", async () => {
+    using folder = temporaryFolder();
+    const [from, to] = [join(folder.path, "from"), join(folder.path, "ocr")];
+    writeFileSync(from, languageData());
+    expect(await listLanguages(to)).toEqual([]);
+    const bytes = await addLanguage(to, "eng", from);
+    const file = join(to, "eng.traineddata");
+    expect(readFileSync(file).equals(readFileSync(from))).toBe(true);
+    expect([statSync(file).mode & 0o777, statSync(to).mode & 0o777]).toEqual([0o600, 0o700]);
+    expect(await listLanguages(to)).toEqual([{ language: "eng", bytes }]);
+    await removeLanguage(to, "eng");
+    expect(existsSync(file)).toBe(false);
+    await expect(removeLanguage(to, "eng")).rejects.toThrow("there is no data of ocr-eng");
+  });
+
+  test("what is no such data is refused, and what was there stays", async () => {
+    using folder = temporaryFolder();
+    const [from, to] = [join(folder.path, "from"), join(folder.path, "ocr")];
+    writeFileSync(from, languageData());
+    await addLanguage(to, "eng", from);
+    const cut = languageData(24, { offset: 9_999 }).toString("latin1");
+    const bad = [
+      ["", "table"],
+      ["not at all", "table"],
+      [cut, "cut off"],
+    ];
+    for (const [bytes = "", fault] of bad) {
+      writeFileSync(from, bytes, { encoding: "latin1" });
+      await expect(addLanguage(to, "eng", from)).rejects.toThrow(fault);
+    }
+    await expect(addLanguage(to, "eng", join(folder.path, "missing"))).rejects.toThrow("ENOENT");
+    await expect(addLanguage(to, "eng", folder.path)).rejects.toThrow("regular file");
+    await expect(addLanguage(to, "eng", "/dev/zero")).rejects.toThrow("regular file");
+    expect(readFileSync(join(to, "eng.traineddata")).equals(languageData())).toBe(true);
+    expect(faultOf(languageData(24, { recogniser: 99 }))).toBe("it holds no recogniser");
+  });
+
+  testReading("what was added is what tesseract reads with", async () => {
+    await using screen = await reading("Customer number 4711");
+    await screen.run("AC_wait_text", { text: "4711", timeout: 60 });
+    const list = Bun.spawn(["tesseract", "--list-langs"], { stdio: ["ignore", "pipe", "ignore"] });
+    const [, installed = ""] = /"(.*)"/.exec(await list.stdout.text()) ?? [];
+    const folder = join(screen.configDir, "ocr");
+    // A name that the host does not have.
+    await addLanguage(folder, "qqq", join(installed, "eng.traineddata"));
+    const page = await screen.desktop.page(undefined, forever);
+    const lines = await createReader(folder).read(page, "qqq", forever);
+    expect(lines.flat().map(({ text }) => text)).toContain("4711");
+  });
+});

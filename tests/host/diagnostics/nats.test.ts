@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { judge, nats } from "../../../src/host/diagnostics/checks/nats";
+import { finding, host, SERVER } from "./support";
+
+const UP = {
+  ...{ urls: ["tls://nats:4222"], state: "connected", since: "2026-11-22T10:00:00.000Z" },
+  ...{ problem: null, attempts: 1, lost: null },
+};
+const DOWN = { ...UP, state: "waiting", problem: "connection refused", lost: "2026-11-22T10:00:00.000Z" };
+const OFF = { ...UP, state: "off", since: null, problem: "no server runs here" };
+const at = Date.parse("2026-11-22T10:04:00.000Z");
+
+test("a machine without NATS, a host and a desk that are connected are as they should be", async () => {
+  expect(await finding(nats)).toMatchObject({ severity: "info", extra: { nats: false } });
+  const both = host({ runningServer: () => ({ ...SERVER, nats: async () => ({ host: UP, desk: UP }) }) });
+  expect(await finding(nats, both)).toMatchObject({ severity: "info", extra: { nats: true } });
+});
+
+test("a desk that has lost its server is found also where the host has its own", async () => {
+  const mixed = host({ runningServer: () => ({ ...SERVER, nats: async () => ({ host: UP, desk: DOWN }) }) });
+  expect(await finding(nats, mixed)).toMatchObject({
+    severity: "error",
+    detail: expect.stringMatching(
+      /^as a desk not connected to tls:.* connection refused; as a host connected/,
+    ),
+    extra: { nats: false },
+  });
+});
+
+test("a connection that is lost is a warning at first and then a failure, with the reason", () => {
+  const detail =
+    "as a host not connected to tls://nats:4222 since 2026-11-22T10:00:00.000Z: connection refused";
+  expect(judge(DOWN, true, "host", at)).toMatchObject({ ok: true, severity: "warn", detail });
+  expect(judge(DOWN, true, "host", at + 61_000)).toMatchObject({ ok: false, severity: "error", detail });
+});
+
+test("a desk at which two machines have one key is a warning that names them", () => {
+  expect(judge({ ...UP, twins: ["h1"] }, true, "desk", at)).toMatchObject({
+    ...{ severity: "warn", detail: "two machines are connected with one key: h1" },
+  });
+});
+
+test("a host whose server does not run is a warning", async () => {
+  expect(await finding(nats, host({ natsHost: async () => OFF }))).toMatchObject({
+    severity: "warn",
+    detail: "no server runs here, which keeps the connection to tls://nats:4222",
+  });
+});

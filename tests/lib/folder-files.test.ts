@@ -1,0 +1,32 @@
+/** The list of the files that a folder has had. */
+import { expect, test } from "bun:test";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { removeListed } from "../../src/lib/folder-files";
+import { formatText, listedFiles } from "../../src/lib/format";
+import { configFiles } from "../../src/lib/paths";
+import { temporaryFolder } from "../support";
+
+const folderWith = (files: readonly string[]) => {
+  const folder = temporaryFolder();
+  writeFileSync(configFiles(folder.path).format, formatText(2, 2, { files }));
+  for (const name of files) writeFileSync(join(folder.path, name), "{}");
+  return folder;
+};
+
+test("a file that is removed is neither there nor listed", async () => {
+  using folder = folderWith(["desk.json", "tokens.json"]);
+  await removeListed(folder.path, "desk.json");
+  expect(existsSync(join(folder.path, "desk.json"))).toBe(false);
+  expect(listedFiles(folder.path)).toEqual(["tokens.json"]);
+});
+
+test("a file stays where the list cannot be written", async () => {
+  using folder = folderWith(["desk.json"]);
+  const { format } = configFiles(folder.path);
+  // In the place of the lock: what is there is no file.
+  rmSync(join(folder.path, "run"), { recursive: true, force: true });
+  writeFileSync(join(folder.path, "run"), "");
+  await expect(removeListed(folder.path, "desk.json")).rejects.toThrow();
+  expect([existsSync(join(folder.path, "desk.json")), existsSync(format)]).toEqual([true, true]);
+});

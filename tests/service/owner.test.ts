@@ -1,0 +1,216 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync } from "node:fs";
+import * as v from "valibot";
+import { askOwner, streamOfOwner } from "../../src/client/owner";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import { NO_INPUT } from "../../src/core/fields";
+import { type Operation, operation } from "../../src/core/operation";
+import { listEvents } from "../../src/events/operations";
+import { listAudit } from "../../src/host/audit/operations";
+import { inspectorReset } from "../../src/host/inspector/operations";
+import { showRun } from "../../src/host/runs/operations/runs";
+import { overview } from "../../src/http/operations";
+import { conflict } from "../../src/lib/errors";
+import { connectToOwner, listenAsOwner } from "../../src/lib/owner-socket";
+import { configFiles } from "../../src/lib/paths";
+import { temporaryFolder, testServer, testService } from "../support";
+
+/** An operation of a test, which the owner answers. */
+const tested = (name: string, run: Operation["run"], changes?: true) =>
+  operation({
+    name: `test.${name}`,
+    summary: "Test",
+    scope: "admin",
+    ...(changes && { changes }),
+    answeredBy: "server",
+    input: NO_INPUT,
+    output: v.any(),
+    run,
+  });
+
+/** A server with these operations alone. */
+const serverWith = (...operations: Operation[]) => testServer({ service: { operations } });
+
+describe("the owner of a folder answers", () => {
+  test("without a token, also where its own is not known here", async () => {
+    await using host = await testServer({ token: "of-an-environment-that-is-not-ours" });
+    const asked = await askOwner(host.configDir, overview, {});
+    expect(asked?.answer).toMatchObject({ server: { url: host.server.url } });
+  });
+
+  test("as the command line would: a change is on record as one of it", async () => {
+    await using host = await testServer();
+    await askOwner(host.configDir, inspectorReset, {});
+    const caller = localCaller(host.service, "api");
+    const { rows } = await callOperation(host.service, listAudit, {}, caller);
+    expect(rows.map(({ event_type, detail }) => [event_type, detail])).toEqual([["cli", "inspector.reset"]]);
+  });
+
+  test("with its failures as if they had happened here", async () => {
+    const fails = tested("fails", () => {
+      throw Object.assign(conflict("it runs", { run: 7 }), { cause: new Error("/its/path") });
+    });
+    await using host = await serverWith(fails);
+    await expect(askOwner(host.configDir, fails, {})).rejects.toMatchObject({
+      code: "conflict",
+      message: "it runs",
+      more: { run: 7 },
+      cause: { message: "/its/path" },
+    });
+  });
+
+  test("for a run that there is not", async () => {
+    await using host = await testServer();
+    await expect(askOwner(host.configDir, showRun, { run_id: "no-such-run" })).rejects.toMatchObject({
+      code: "not_found",
+    });
+  });
+
+  test("for a bug, without its words", async () => {
+    const breaks = tested("breaks", () => {
+      throw new TypeError("secret");
+    });
+    await using host = await serverWith(breaks);
+    await expect(askOwner(host.configDir, breaks, {})).rejects.toMatchObject({
+      code: "unavailable",
+      message: "test.breaks failed in the server: its log says why",
+    });
+  });
+
+  test("with what it says on the way", async () => {
+    const talks = tested("talks", (_service, _input, { progress, warn, logged, lasts }) => {
+      progress?.({ what: "rows", done: 1, total: 2, item: { id: 7 } });
+      warn?.("careful");
+      logged?.("from the script");
+      return { lasts };
+    });
+    await using host = await serverWith(talks);
+    const said: unknown[] = [];
+    const take = (one: unknown) => void said.push(one);
+    const asked = await askOwner(host.configDir, talks, {}, { progress: take, warn: take, logged: take });
+    expect(said).toEqual([
+      { what: "rows", done: 1, total: 2, item: { id: 7 } },
+      "careful",
+      "from the script",
+    ]);
+    expect(asked?.answer).toEqual({ lasts: true });
+  });
+
+  test("with a stream, until it is not read any longer", async () => {
+    await using host = await testServer();
+    const ended = new AbortController();
+    const pieces: string[] = [];
+    const reading = (async () => {
+      for await (const piece of streamOfOwner(
+        host.configDir,
+        listEvents,
+        { types: ["hook.*"] },
+        ended.signal,
+      ))
+        pieces.push(piece);
+    })();
+    await expect(reading).rejects.toMatchObject({ code: "bad_input" });
+    for await (const piece of streamOfOwner(host.configDir, listEvents, {}, ended.signal)) {
+      pieces.push(piece);
+      break;
+    }
+    expect(pieces.join("")).toContain("event: mark");
+  });
+
+  test("nothing that a terminal does itself", async () => {
+    const { answeredBy: _, ...own } = tested("own", () => 1);
+    await using host = await serverWith(own);
+    await expect(askOwner(host.configDir, own, {})).rejects.toThrow(
+      /^the server is svc .*: restart the server$/,
+    );
+  });
+});
+
+describe("when a process has gone that asked the owner,", () => {
+  const asking = async (changes?: true) => {
+    const begun = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<string>();
+    const goOn = Promise.withResolvers<void>();
+    const waits = tested(
+      "waits",
+      async (_service, _input, { signal }) => {
+        begun.resolve();
+        const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        over.resolve(await Promise.race([aborted.then(() => "ended"), goOn.promise.then(() => "done")]));
+      },
+      changes,
+    );
+    const host = await serverWith(waits);
+    const gone = new AbortController();
+    const asked = askOwner(host.configDir, waits, {}, { signal: gone.signal });
+    await begun.promise;
+    return { host, gone, asked, over: over.promise, goOn: goOn.resolve };
+  };
+
+  test("what only reads ends", async () => {
+    const { host, gone, asked, over } = await asking();
+    gone.abort();
+    await expect(asked).rejects.toMatchObject({ code: "cancelled" });
+    expect(await over).toBe("ended");
+    await host[Symbol.asyncDispose]();
+  });
+
+  test("a change goes on", async () => {
+    const { host, gone, asked, over, goOn } = await asking(true);
+    gone.abort();
+    await expect(asked).rejects.toMatchObject({ code: "cancelled" });
+    goOn();
+    expect(await over).toBe("done");
+    await host[Symbol.asyncDispose]();
+  });
+
+  test("a server that stops ends what reads, and waits for a change", async () => {
+    const read = await asking();
+    const stopped = read.host.server.stop();
+    await expect(read.asked).resolves.toBeDefined();
+    await stopped;
+    await read.host[Symbol.asyncDispose]();
+    const change = await asking(true);
+    const stopping = change.host.server.stop();
+    change.goOn();
+    await expect(change.asked).resolves.toBeDefined();
+    await stopping;
+    expect(existsSync(configFiles(change.host.configDir).ownerFile)).toBe(false);
+    await change.host[Symbol.asyncDispose]();
+  });
+
+  test("a server that stops does not wait for who has not asked yet", async () => {
+    await using host = await testServer();
+    const idle = await connectToOwner(configFiles(host.configDir).ownerFile);
+    await host.server.stop();
+    await idle?.closed;
+  });
+});
+
+describe("without an answer", () => {
+  test("a change is said to be unknown, and a read is not", async () => {
+    using folder = temporaryFolder();
+    const { ownerFile, runFolder } = configFiles(folder.path);
+    mkdirSync(runFolder, { mode: 0o700 });
+    const owner = listenAsOwner(ownerFile, async (connection) => {
+      await connection.next(10_000);
+      connection.cut();
+    });
+    const unknown = "whether it was done is unknown, see `svc audit list`";
+    await expect(askOwner(folder.path, inspectorReset, {})).rejects.toMatchObject({
+      code: "unavailable",
+      message: `the server ended before it had answered inspector.reset: ${unknown}`,
+    });
+    await expect(askOwner(folder.path, overview, {})).rejects.toMatchObject({
+      message: "the server ended before it had answered dashboard.overview",
+    });
+    owner.stop();
+  });
+
+  test("nothing is asked where no server runs, and no folder is made", async () => {
+    await using made = testService();
+    expect(await askOwner(made.configDir, overview, {})).toBeUndefined();
+    expect(existsSync(configFiles(made.configDir).runFolder)).toBe(false);
+  });
+});

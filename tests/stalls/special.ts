@@ -1,0 +1,108 @@
+/**
+ * Requests that take the longest of what a schema does not show: texts with a grammar of their own, scripts, messages of agents.
+ */
+import { BULKS, type StallRequest } from "./bodies";
+
+/** A text of about `size` characters. */
+const filled = (piece: string, size: number, before = "", after = "") =>
+  before + piece.repeat(Math.floor((size - before.length - after.length) / piece.length)) + after;
+
+const post = (what: string, path: string, body: unknown): StallRequest => ({
+  what,
+  path,
+  body: JSON.stringify(body),
+});
+
+const JSON5_MOST = 256 * 1024;
+
+function* scripts(size: number): Generator<StallRequest> {
+  const texts: Record<string, readonly [notation: string, text: string]> = {
+    "JSON5 numbers in one line": ["json5", filled("1,", JSON5_MOST, '["ж",', "1]")],
+    "JSON5 names": [
+      "json5",
+      `{${Array.from({ length: 15_000 }, (_, nth) => `'\\u0061${nth}':0`).join(",")}}`,
+    ],
+    "JSON5 comments": ["json5", filled("/*ж*/", JSON5_MOST, "", "[]")],
+    "JSON5 spaces": ["json5", filled("\u2003", JSON5_MOST, "", "x")],
+    "JSON5 escapes": ["json5", filled("\\n", JSON5_MOST, "['ж", "']")],
+    "JSON actions that are wrong": ["json", filled('["AC_slep",[1]],', 15_000, "[", "1]")],
+    "JSON escapes without an end": ["json", filled("\\n", size / 2 - 1_000, '["')],
+    "JSON numbers without an end": ["json", filled("1,", 180_000, "[")],
+    "of an unknown notation": ["json", filled("[1],", 120_000, "[", "x")],
+  };
+  for (const [what, [notation, text]] of Object.entries(texts))
+    yield post(`text: ${what}`, "/execute/check", { text, notation });
+  const listOf = (action: unknown) => ({ actions: Array.from({ length: 1_000 }, () => action) });
+  const lists: Record<string, unknown> = {
+    "unknown commands": listOf(["AC_loop_through_everything_that_is_there_and_back_again_x"]),
+    "wrong arguments": listOf([
+      "AC_click_mouse",
+      Object.fromEntries(Array.from({ length: 20 }, (_, nth) => [`n${nth}`, 1])),
+    ]),
+    "long arguments": listOf(["AC_write", ["é".repeat(400)]]),
+    references: listOf(["AC_write", ["${a.b[0]['c']}".repeat(60)]]),
+    "set variables": listOf(["AC_set_var", { name: "n", op: "append", value: "x".repeat(700) }]),
+    "a loop of steps": {
+      actions: [["AC_loop", { times: 100_000, body: [["AC_set_var", { name: "n", value: 1 }]] }]],
+    },
+    "a text that grows": {
+      variables: { n: "x".repeat(size / 2) },
+      actions: [
+        ["AC_set_var", { name: "n", op: "split", value: "x" }],
+        ["AC_set_var", { name: "n", op: "join", value: "" }],
+      ],
+    },
+    "a text of references": {
+      variables: { n: "x" },
+      actions: [["AC_set_var", { name: "m", value: "${n}".repeat(size / 5) }]],
+    },
+  };
+  for (const [what, body] of Object.entries(lists)) {
+    yield post(`script: ${what}`, "/execute/check", { actions: (body as { actions: unknown }).actions });
+    yield post(`script: ${what}`, "/execute", body);
+  }
+}
+
+function* selections(size: number): Generator<StallRequest> {
+  const actions = [["AC_sleep", [0]]];
+  for (const term of ["!tag:x", "host-1", "!host-1", "tag:lab"]) {
+    const on = Array.from({ length: 20_000 }, (_, nth) => (term.startsWith("!") ? `${term}${nth}` : term))
+      .join()
+      .slice(0, 290_000);
+    yield post(`on: ${term} …`, "/plans/new", { actions, on: `host-0,${on}` });
+  }
+  yield post("labels", "/admin/broadcast", {
+    actions,
+    labels: Array.from({ length: Math.min(100_000, size / 12) }, (_, nth) => `h-${nth}`),
+  });
+}
+
+function* messages(size: number): Generator<StallRequest> {
+  const message = (method: string, params: string): StallRequest => ({
+    what: `${method}: ${params.slice(0, 30)}`,
+    path: "/mcp",
+    body: `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`,
+  });
+  for (const bulk of ["numbers", "objects", "names", "names of their own", "deep", "letters"]) {
+    const large = BULKS[bulk]?.(size - 1_000) ?? "";
+    yield message("initialize", large);
+    yield message(
+      "initialize",
+      `{"protocolVersion":${large},"capabilities":{},"clientInfo":{"name":"a","version":"1"}}`,
+    );
+    yield message(
+      "initialize",
+      `{"protocolVersion":"2025-06-18","capabilities":${large},"clientInfo":{"name":"a","version":"1"}}`,
+    );
+    yield message("tools/call", `{"name":"x","arguments":${large}}`);
+    yield message("tools/call", large);
+    yield message("tools/list", large);
+  }
+}
+
+/** Every special request, for bodies of `size` bytes. */
+export function* specialOf(size: number): Generator<StallRequest> {
+  yield* scripts(size);
+  yield* selections(size);
+  yield* messages(size);
+}
