@@ -84,8 +84,9 @@ export function createViewerParent(
       if (method === "nameScreen" && typeof first === "string") screenName = first;
       if (method === "controlViewer" && typeof first === "string") return control(first, args[1], hasChild);
       if (STARTING_CALLS.has(method)) {
-        if (screenName !== undefined) await send("nameScreen", [screenName]);
-        const answer = await send(method, args);
+        // Sent at once, so that a call that comes after it does not reach the child before it.
+        const named = screenName === undefined ? undefined : send("nameScreen", [screenName]);
+        const [answer] = await Promise.all([send(method, args), named]);
         if (method === "openViewer" && isNamed(first)) {
           ids.add(first.id);
           if ("control" in first && first.control) controlling.add(first.id);
