@@ -2,7 +2,7 @@
  * `npm test`: checks, builds, runs every test and ends with `N passed, N failed` alone on the last line of stdout. A
  * failing check or build counts as one failure.
  *
- * Files with failing tests run once more, alone, if they are few; what passes then is a race: it is named, counts as passed, and goes
+ * Files with failing tests, or with an error outside of them, run once more, alone, if they are few; what passes then is a race: it is named, counts as passed, and goes
  * into `races.json` with the date. Two weeks later it counts as failed: whoever mends it takes its line away.
  *
  * Arguments go to `bun test` (`npm test -- tests/http`). The exit code is 0 only when something passed, nothing failed
@@ -11,6 +11,9 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+
+/** What stands for the title of a test where an error comes outside of any. */
+const OUTSIDE = "an error outside of its tests";
 
 /** Half of what CI allows for the whole run. */
 const DEADLINE_MS = 45 * 60_000;
@@ -102,7 +105,7 @@ function oldRaces(raced: readonly Outcome[], racesFile: string): string[] {
 
 interface TestRun {
   readonly outcomes: readonly Outcome[];
-  /** Whether something failed outside any test. */
+  /** Whether the run itself failed. */
   readonly crashed: boolean;
 }
 
@@ -113,11 +116,9 @@ async function testOnce(...args: readonly string[]): Promise<TestRun> {
     const reporter = ["--reporter=junit", `--reporter-outfile=${report}`];
     const { exitCode, said } = await bun("test", `--timeout=${TEST_TIMEOUT_MS}`, ...reporter, ...args);
     if (!existsSync(report)) return { outcomes: [], crashed: true };
-    const outcomes = outcomesIn(readFileSync(report, "utf8"));
+    const outcomes = [...outcomesIn(readFileSync(report, "utf8")), ...errorsOutside(said)];
     const hasFailed = outcomes.some(({ kind }) => kind === "failed");
-    // An error while a file is loaded is in the output only.
-    const isOutside = /Unhandled error between tests|\(worker crashed/.test(said);
-    const crashed = isOutside || exitCode < 0 || exitCode > 0 !== hasFailed;
+    const crashed = said.includes("(worker crashed") || exitCode < 0 || exitCode > 0 !== hasFailed;
     return { outcomes, crashed };
   } finally {
     rmSync(folder, { recursive: true });
@@ -157,6 +158,17 @@ function outcomesIn(report: string): Outcome[] {
     ...{ file, title: unescaped(group === "" ? name : `${group} > ${name}`) },
     kind: sign === "failure" ? "failed" : sign === "skipped" ? "skipped" : "passed",
   }));
+}
+
+/** The errors outside any test, each as a failure of the file whose name stands above it: the report has none of them. */
+function errorsOutside(said: string): Outcome[] {
+  const found: Outcome[] = [];
+  let file = "";
+  for (const line of said.split("\n")) {
+    file = /^(\S+\.test\.ts):$/.exec(line)?.[1] ?? file;
+    if (line === "# Unhandled error between tests") found.push({ file, title: OUTSIDE, kind: "failed" });
+  }
+  return found;
 }
 
 function unescaped(text: string): string {

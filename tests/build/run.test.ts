@@ -25,7 +25,7 @@ async function run(files: Readonly<Record<string, string>>, known: Readonly<Reco
   const racesFile = join(folder.path, "races.json");
   if (Object.keys(known).length > 0) writeFileSync(racesFile, JSON.stringify(known));
   const imports =
-    'import { describe, test } from "bun:test";\nimport { existsSync, writeFileSync } from "node:fs";\n';
+    'import { afterAll, describe, test } from "bun:test";\nimport { existsSync, writeFileSync } from "node:fs";\n';
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(folder.path, `${name}.test.ts`), `${imports}${text}`);
   }
@@ -70,13 +70,32 @@ test("failures in more than five files are not tried again", async () => {
   expect(await run(files)).toMatchObject({ tally: { passed: 0, failed: 6, skipped: 0 }, again: [] });
 });
 
-test.each([
-  ["an error while a file is loaded", 'throw new Error("outside");\n'],
-  ["a process that ends in a test", 'test("ends", () => process.exit(0));\n'],
-])("%s fails the run, although another test would pass the second time", async (_, text) => {
-  const { tally, again } = await run({ race: failsOnce("race"), bad: `${passes("first")}${text}` });
+test("a process that ends in a test fails the run, although another test would pass the second time", async () => {
+  const ends = 'test("ends", () => process.exit(0));\n';
+  const { tally, again } = await run({ race: failsOnce("race"), bad: `${passes("first")}${ends}` });
   expect(tally.failed).toBeGreaterThan(0);
   expect(again).toEqual([]);
+});
+
+test("an error while a file is loaded fails the run, beside a test that passes the second time", async () => {
+  const { tally, again } = await run({ race: failsOnce("race"), bad: 'throw new Error("outside");\n' });
+  expect(tally.failed).toBe(1);
+  expect(again).toEqual(["passed the second time, alone: race.test.ts: race"]);
+});
+
+test("an error outside of any test is forgiven where the file passes alone, and is named", async () => {
+  const late = `test("late", async () => {
+  const mark = import.meta.path + ".mark";
+  if (existsSync(mark)) return;
+  writeFileSync(mark, "");
+  setTimeout(() => { throw new Error("late"); }, 1);
+});
+afterAll(() => new Promise((resolve) => setTimeout(resolve, 100)));
+`;
+  expect(await run({ late, good: passes("good") })).toMatchObject({
+    tally: { passed: 2, failed: 0, skipped: 0 },
+    again: ["passed the second time, alone: late.test.ts: an error outside of its tests"],
+  });
 });
 
 test("a race is written to the file of races with its date, which stays the first one", async () => {

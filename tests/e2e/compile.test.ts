@@ -16,7 +16,7 @@ const pack = createPack();
 const packages: Packages[] = [];
 beforeAll(async () => {
   for (const target of TARGETS) packages.push(await packagesFor(target));
-}, 180_000);
+}, 600_000);
 afterAll(async () => {
   for (const own of packages) await own[Symbol.asyncDispose]();
 });
@@ -40,7 +40,8 @@ test("a binary holds the addons of its own platform only, and lists their licenc
   }
   expect(found).toEqual(Object.fromEntries(TARGETS.map((target) => [target, [target]])));
   expect(await $`${join(folder.path, hostTarget())}`.cwd("/").env({}).text()).toBe("loaded\n");
-}, 180_000);
+  // A minute on a quiet machine for all targets, of which some have to be fetched.
+}, 600_000);
 
 test("svc itself holds no other platform's addon", async () => {
   expect(await platformsIn(BINARY)).toEqual([hostTarget()]);

@@ -10,6 +10,11 @@ const HOSTS = 4;
 /** A plan is under way at each kill. */
 const actions = [["AC_sleep", { seconds: 0.3 }]];
 
+interface Desk {
+  readonly state: string;
+  readonly hosts?: { readonly up: number } | null;
+}
+
 /** @param kills how often the server is killed. */
 export async function plansThrough(kills: number): Promise<void> {
   await using stack = new AsyncDisposableStack();
@@ -22,6 +27,9 @@ export async function plansThrough(kills: number): Promise<void> {
     if (!answer.ok) throw new Error(`${path}: ${said.error}`);
     return said;
   };
+  const stateOfDesk = async () => ((await ask("/nats/state")) as { desk?: Desk }).desk;
+  // A host that says that it is there before the desk listens says so again two minutes later.
+  await until("the desk's connection", async () => (await stateOfDesk())?.state === "connected");
   const { join_string } = await ask("/join-tokens/add", { uses: HOSTS });
   const hosts: ServerProcess[] = [];
   for (let nth = 0; nth < HOSTS; nth++) {
@@ -34,11 +42,7 @@ export async function plansThrough(kills: number): Promise<void> {
       .quiet();
     hosts.push(host);
   }
-  const up = async () => {
-    const { desk: now } = (await ask("/nats/state")) as { desk?: { hosts?: { up: number } } };
-    return now?.hosts?.up === HOSTS;
-  };
-  await until("the hosts", up);
+  await until("the hosts", async () => (await stateOfDesk())?.hosts?.up === HOSTS);
 
   const ids: string[] = [];
   for (let nth = 0; nth < kills; nth++) {
