@@ -5,6 +5,7 @@ import type { Publish } from "../core/events";
 import type { AddressBook } from "../desk/fleet/address-book";
 import type { Host } from "../desk/fleet/host";
 import type { Presence } from "../desk/fleet/presence";
+import type { NatsHostState } from "../desk/nats/operations/fleet";
 import type { KeptLink } from "../host/link/dial";
 import type { NatsHost } from "../host/nats/host";
 import { messageOf, unavailable } from "../lib/errors";
@@ -106,17 +107,23 @@ function membersOf({ hosts }: Pick<AddressBook, "hosts">) {
 /** How often the token of a desk that is linked is looked at, in milliseconds. */
 const PROLONG_MS = 3_600_000;
 
-/** Runs what is wanted; what is running names itself. */
-function createKept<T extends { stop(): Promise<void> }>() {
+/** A connection that runs while it is wanted. */
+interface Connection<T> {
+  running(): T | undefined;
+  /** Why it did not start when that was tried last. */
+  failure(): string | undefined;
+  /** Starts and stops what has to be. @param wanted names it; undefined where none is. @throws why it did not start. */
+  settle(wanted: string | undefined, start: () => Promise<T>): Promise<void>;
+}
+
+function createConnection<T extends { stop(): Promise<void> }>(): Connection<T> {
   let running: T | undefined;
   let which: string | undefined;
-  /** Why it did not start when that was tried last. */
   let failure: string | undefined;
   return {
     running: () => running,
     failure: () => failure,
-    /** Starts and stops what has to be. @param wanted names it; undefined where none is. @throws why it did not start. */
-    async settle(wanted: string | undefined, start: () => Promise<T>): Promise<void> {
+    async settle(wanted, start) {
       if (wanted === which) return;
       // Until it has started, the next look tries again.
       which = undefined;
@@ -135,6 +142,96 @@ function createKept<T extends { stop(): Promise<void> }>() {
   };
 }
 
+/** What this host has joined, as the file of its membership has it. */
+interface Joined {
+  readonly membership?: Membership;
+  /** Whether the desk takes links, and this host keeps one. */
+  readonly dials: boolean;
+  /** The NATS server of the desk, where it has one for this host. */
+  readonly nats?: NatsCarrier | undefined;
+}
+
+/** The membership in a file. */
+interface MembershipFile {
+  /** Reads it again where it has changed. @throws once for a file that cannot be read. */
+  read(): Promise<Joined>;
+  /** What was read last. @throws `unavailable` where that is no membership. */
+  membership(): Membership;
+}
+
+function openMembership(file: string): MembershipFile {
+  let stamp: string | undefined;
+  let joined: Joined = { dials: false };
+  return {
+    async read() {
+      const now = fileStamp(file);
+      if (now === stamp) return joined;
+      const { hasLink, readMembership } = await import("../wire/join/membership");
+      // One that cannot be read is so once.
+      stamp = now;
+      joined = { dials: false };
+      const membership = readMembership(file);
+      if (!membership) return joined;
+      joined = { membership, dials: hasLink(membership) };
+      if (membership.carriers.some(({ kind }) => kind === "nats")) {
+        const nats = (await import("../wire/nats/carrier")).natsCarrierIn(membership.carriers);
+        joined = { ...joined, nats };
+      }
+      return joined;
+    },
+    membership() {
+      if (!joined.membership) throw unavailable("this host has joined no desk");
+      return joined.membership;
+    },
+  };
+}
+
+/** How the link to the desk of `membership` is. @param problem why there is none where none runs. */
+function linkShown(
+  { desk, host_id, label }: Membership,
+  running: KeptLink | undefined,
+  problem: string,
+): HostLink {
+  const about = { desk, host_id, label };
+  const now = running?.state();
+  if (!now) {
+    return {
+      ...about,
+      state: "off",
+      since: null,
+      next: null,
+      problem,
+      rtt_ms: null,
+      dials: 0,
+      lost: null,
+      twin: null,
+    };
+  }
+  const [since, next, lost] = [now.since, now.next, now.lost].map((at) => at?.toISOString() ?? null);
+  return { ...about, ...now, since: since ?? null, next: next ?? null, lost: lost ?? null };
+}
+
+/** @returns a function that has `prolong` called for the token of a desk that is linked, once in {@link PROLONG_MS}. */
+function prolongOnce({ log }: Service, prolong: (token: string) => Promise<void>): (token: string) => void {
+  let prolonged = Number.NEGATIVE_INFINITY;
+  return (token) => {
+    if (performance.now() - prolonged < PROLONG_MS) return;
+    prolonged = performance.now();
+    prolong(token).catch((error) => log.warn(`the token of the desk was not prolonged: ${messageOf(error)}`));
+  };
+}
+
+/** The connections of this host to the desk that it has joined. */
+export interface HostConnections {
+  /** Begins or ends a connection where the membership is another than before. One look after the other. */
+  look(): Promise<void>;
+  /** How the link is; null where this host has joined no desk. */
+  state(): Promise<HostLink | null>;
+  /** How the connection to the NATS server is; null where this host has none. */
+  natsState(): Promise<NatsHostState | null>;
+  stop(): Promise<void>;
+}
+
 /**
  * Keeps the connections to the desk that this host has joined: the link, and the one to its NATS server, if it has them.
  *
@@ -144,55 +241,22 @@ export function createHostLink(
   service: Service,
   configDir: string,
   prolong: (token: string) => Promise<void>,
-) {
+): HostConnections {
+  const { log } = service;
   const files = configFiles(configDir);
-  let stamp: string | undefined;
-  let membership: Membership | undefined;
-  /** Whether the desk takes links, and this host keeps one. */
-  let dials = false;
-  let nats: NatsCarrier | undefined;
-  const link = createKept<KeptLink>();
-  const overNats = createKept<NatsHost>();
-
-  let prolonged = Number.NEGATIVE_INFINITY;
-  /** A desk that is linked has no token to replace. */
-  const prolongOnce = (token: string) => {
-    if (performance.now() - prolonged < PROLONG_MS) return;
-    prolonged = performance.now();
-    prolong(token).catch((error) =>
-      service.log.warn(`the token of the desk was not prolonged: ${messageOf(error)}`),
-    );
-  };
-
+  const joined = openMembership(files.desk);
+  const link = createConnection<KeptLink>();
+  const overNats = createConnection<NatsHost>();
+  const prolongToken = prolongOnce(service, prolong);
   const dial = once(() => import("../host/link/dial"));
-  const read = async () => {
-    const now = fileStamp(files.desk);
-    if (now === stamp) return membership;
-    const { hasLink, readMembership } = await import("../wire/join/membership");
-    // One that cannot be read is so once.
-    stamp = now;
-    dials = false;
-    nats = undefined;
-    membership = undefined;
-    membership = readMembership(files.desk);
-    dials = membership !== undefined && hasLink(membership);
-    if (membership?.carriers.some(({ kind }) => kind === "nats")) {
-      nats = (await import("../wire/nats/carrier")).natsCarrierIn(membership.carriers);
-    }
-    return membership;
-  };
-  const joinedNow = () => {
-    if (!membership) throw unavailable("this host has joined no desk");
-    return membership;
-  };
   const enterVia =
     (via: "link" | "nats") =>
     async (request: Request, asking?: string): Promise<Response> => {
       const { server } = await service.rest();
       if (!server) return Response.json({ error: "the server of this host stops" }, { status: 503 });
-      const { token, desk } = joinedNow();
+      const { token, desk } = joined.membership();
       // A NATS server can make up what nobody has signed: such polls keep no token alive, and share one rate limit.
-      if (via === "link" || asking !== undefined) prolongOnce(token);
+      if (via === "link" || asking !== undefined) prolongToken(token);
       return server.enter(request, token, new URL(`https://${desk}`).hostname, via, asking);
     };
   const startLink = async (): Promise<KeptLink> => {
@@ -203,73 +267,65 @@ export function createHostLink(
     ]);
     const { sign } = openSigningKey(files.hostKey);
     const { records } = await service.planJobs();
-    return keepLink({
-      desk() {
-        const joined = joinedNow();
-        return { url: `https://${joined.desk}`, pins: pinsOfDesk(joined), host_id: joined.host_id };
-      },
-      ...{ sign, enter: enterVia("link"), records, version, log: service.log },
-    });
+    const desk = () => {
+      const membership = joined.membership();
+      const { desk, host_id } = membership;
+      return { url: `https://${desk}`, pins: pinsOfDesk(membership), host_id };
+    };
+    return keepLink({ desk, sign, enter: enterVia("link"), records, version, log });
   };
   const startNats = async (carrier: NatsCarrier): Promise<NatsHost> => {
     const [{ startHostOverNats }, { records }] = await Promise.all([import("./nats"), service.planJobs()]);
-    const parts = { joined: joinedNow, enter: enterVia("nats"), records, log: service.log };
+    const parts = { joined: joined.membership, enter: enterVia("nats"), records, log };
     return startHostOverNats(configDir, carrier, parts);
   };
   let hasStopped = false;
   let turn: Promise<unknown> = Promise.resolve();
   const settle = async () => {
-    const joined = await read();
-    const [nonce, carrier] = hasStopped ? [] : [joined?.nonce, nats];
+    const now = await joined.read();
+    const nonce = hasStopped ? undefined : now.membership?.nonce;
+    const carrier = hasStopped ? undefined : now.nats;
     const both = await Promise.allSettled([
-      link.settle(dials ? nonce : undefined, startLink),
+      link.settle(now.dials ? nonce : undefined, startLink),
       overNats.settle(carrier && `${nonce} ${carrier.jwt}`, () => startNats(carrier as NatsCarrier)),
     ]);
     for (const one of both) if (one.status === "rejected") throw one.reason;
   };
+  const look = () => {
+    const now = turn.then(settle);
+    turn = now.catch(() => {});
+    return now;
+  };
   return {
-    /** Begins or ends a connection where the membership is another than before. One look after the other. */
-    look(): Promise<void> {
-      const now = turn.then(settle);
-      turn = now.catch(() => {});
-      return now;
+    look,
+    async state() {
+      const { membership, dials, nats } = await joined.read();
+      if (!membership) return null;
+      const other = nats
+        ? "the desk reaches this host over NATS"
+        : "the desk reaches this host: it has no links";
+      const problem = dials ? (link.failure() ?? "no server runs here") : other;
+      return linkShown(membership, link.running(), problem);
     },
-    /** How it is; null where this host has joined no desk. */
-    async state(): Promise<HostLink | null> {
-      const joined = await read();
-      if (!joined) return null;
-      const { desk, host_id, label } = joined;
-      const about = { desk, host_id, label };
-      const now = link.running()?.state();
-      if (!now) {
-        const other = nats
-          ? "the desk reaches this host over NATS"
-          : "the desk reaches this host: it has no links";
-        const problem = dials ? (link.failure() ?? "no server runs here") : other;
-        return {
-          ...about,
-          ...{ state: "off", since: null, next: null, problem, rtt_ms: null, dials: 0 },
-          ...{ lost: null, twin: null },
-        };
-      }
-      const [since, next, lost] = [now.since, now.next, now.lost].map((at) => at?.toISOString() ?? null);
-      return { ...about, ...now, ...{ since: since ?? null, next: next ?? null, lost: lost ?? null } };
-    },
-    /** How the connection to the NATS server is; null where this host has none. */
     async natsState() {
-      await read();
-      if (!nats) return null;
-      const about = { id: nats.id, urls: [...nats.server.urls] };
-      const now = overNats.running()?.state();
-      if (!now) {
-        const problem = overNats.failure() ?? "no server runs here";
-        return { ...about, state: "off" as const, since: null, next: null, problem, attempts: 0, lost: null };
-      }
-      return { ...about, ...(await import("../wire/nats/keep")).shown(now) };
+      const { nats } = await joined.read();
+      return nats ? natsShown(nats, overNats) : null;
     },
-    stop(): Promise<void> {
+    stop() {
       hasStopped = true;
-      return this.look();
+      return look();
     },
   };
+}
+
+/** How the connection to the NATS server of `carrier` is. */
+async function natsShown(
+  { id, server }: NatsCarrier,
+  { running, failure }: Connection<NatsHost>,
+): Promise<NatsHostState> {
+  const about = { id, urls: [...server.urls] };
+  const now = running()?.state();
+  if (now) return { ...about, ...(await import("../wire/nats/keep")).shown(now) };
+  const problem = failure() ?? "no server runs here";
+  return { ...about, state: "off", since: null, next: null, problem, attempts: 0, lost: null };
 }

@@ -18,7 +18,8 @@ import { version } from "../version";
 import type { Membership } from "../wire/join/membership";
 import type { NatsCarrier } from "../wire/nats/carrier";
 
-interface Uses {
+/** What the desk's connection to its NATS server needs of the service. */
+export interface NatsDeskUses {
   /** A host is there. To the events it may be no news: where the desk itself was cut off, nobody has said that the host is gone. */
   reached(label: string): void;
   readonly log: Log;
@@ -29,7 +30,16 @@ interface Uses {
   addressBook(): Promise<AddressBook>;
 }
 
-export type DeskOverNats = ReturnType<typeof createDeskOverNats>;
+/** This desk on its NATS server. */
+export interface DeskOverNats {
+  /** The way to hosts that are reached over it. */
+  readonly via: Via;
+  /** Connects, and follows which hosts are there, where this desk uses NATS. */
+  look(): Promise<void>;
+  /** Null where this desk uses no NATS, or has not connected yet. */
+  current(): NatsDesk | null;
+  stop(): Promise<void>;
+}
 
 /**
  * The connection of this desk, with what `nats.json` says now.
@@ -37,11 +47,11 @@ export type DeskOverNats = ReturnType<typeof createDeskOverNats>;
  * @param mayFollow whether this process follows which hosts are there; once it does, it goes on.
  */
 export function createDeskOverNats(
-  { reached, log, addressBook, ownPlans, heardPlans }: Uses,
+  { reached, log, addressBook, ownPlans, heardPlans }: NatsDeskUses,
   configDir: string,
   presence: () => Promise<Presence>,
   mayFollow: () => boolean,
-) {
+): DeskOverNats {
   const files = configFiles(configDir);
   let made: NatsDesk | undefined;
   let stamp: string | undefined;
@@ -69,7 +79,9 @@ export function createDeskOverNats(
     const { id, name, seed, jwt } = part.desk;
     const find = hostsByKey(await addressBook());
     made = createNatsDesk({
-      ...{ id, key: openSigningKey(files.deskKey), log },
+      id,
+      key: openSigningKey(files.deskKey),
+      log,
       hostId: (host) => find(host)?.member?.host_id,
       login: { server: part.server, seed, jwt, name: "svc desk" },
       ...(follows && {
@@ -105,11 +117,9 @@ export function createDeskOverNats(
   };
   return {
     via,
-    /** Connects, and follows which hosts are there, where this desk uses NATS. */
-    async look(): Promise<void> {
+    async look() {
       (await now())?.start();
     },
-    /** Null where this desk uses no NATS, or has not connected yet. */
     current: () => made ?? null,
     stop: async () => made?.stop(),
   };
@@ -148,7 +158,7 @@ function hostsByKey(book: Pick<AddressBook, "hosts">): FindHost {
 }
 
 /** What is to be noticed of the hosts of an address book. */
-function notices(find: FindHost, presence: Presence, reached: Uses["reached"], log: Log) {
+function notices(find: FindHost, presence: Presence, reached: NatsDeskUses["reached"], log: Log) {
   /** A host that has a link as well is there or not by what its address names. */
   const noticed = (key: string, notice: (host: Host) => void) => {
     const host = find(key);

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import type { Via } from "../../client/carrier";
 import type { AddressBook } from "../../desk/fleet/address-book";
 import type { Poller } from "../../desk/fleet/poll";
+import type { Presence } from "../../desk/fleet/presence";
 import type { DeskUses } from "../../desk/join/accept";
 import type { JoinStrings } from "../../desk/join/join-strings";
 import type { LinkHub } from "../../desk/link/hub";
@@ -14,10 +15,12 @@ import type { NatsHostState } from "../../desk/nats/operations/fleet";
 import type { DeskTokens } from "../../host/join/enter";
 import { messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
+import { configFiles } from "../../lib/paths";
 import { findRunningServer } from "../../lib/running-server";
 import type { NatsKey } from "../../wire/join/nats-key";
 import type { HostLink, Hub } from "../../wire/link/links";
 import type { Membership } from "../../wire/witness/messages";
+import type { DeskOverNats, NatsDeskUses } from "../nats";
 import type { Shared } from "../shared";
 
 /** What a process has as a desk and as a host of one. */
@@ -94,51 +97,14 @@ export function deskFeatures(shared: Shared): Desk {
     (await import("../links")).createHostLink(shared.service, configDir, tokens.prolong),
   );
   const overNats = stoppable(async () => {
-    const { service } = shared;
-    const { createDeskOverNats } = await import("../nats");
-    const reached = (label: string) => made.plans?.runner.hostUp(label);
-    const others = await service.foreignPlans();
-    made.nats = createDeskOverNats(
-      {
-        ...{ reached, log, addressBook: service.addressBook },
-        async heardPlans(heard) {
-          try {
-            const adopted = others.heard(heard);
-            const plans = await service.existingPlans();
-            if (plans?.yieldTo(heard.name, adopted)) made.nats?.current()?.plansChanged();
-          } catch (error) {
-            log.warn(`the plans of other desks are not kept: ${messageOf(error)}`);
-          }
-        },
-        async ownPlans() {
-          const plans = await service.existingPlans();
-          return plans ? (await import("../../desk/plans/foreign-plans")).announced(plans) : [];
-        },
-      },
-      configDir,
-      presence,
-      () => phase.runsJobs,
-    );
+    made.nats = await openDeskOverNats(shared, presence);
     return made.nats;
   });
-  /** What knows which hosts are there that are reached like this. */
-  const hostsBy = (address: string) => {
-    if (address.startsWith("link:")) return made.hub ?? null;
-    return address.startsWith("nats:") ? made.nats?.current()?.presence : undefined;
-  };
-  /** Whether this server is only about to know which hosts are there that are reached like this. */
-  const isStarting = (address: string) =>
-    address.startsWith("link:")
-      ? options.hub === true
-      : address.startsWith("nats:") && phase.runsJobs && !phase.hasLooked && existsSync(files.nats);
-  const keyIn = (address: string) => address.slice(address.indexOf(":") + 1);
   const membership = async () => (await import("../../wire/join/membership")).readMembership(files.desk);
 
   return {
     membership,
-    isGone: (address) => hostsBy(address)?.isGone(keyIn(address)) ?? false,
-    recordsAt: (address) => hostsBy(address)?.records(keyIn(address)),
-    isExpected: (address) => hostsBy(address)?.isExpected(keyIn(address)) ?? isStarting(address),
+    ...reachedHosts(shared),
     async lookAtDesk() {
       const joined = existsSync(files.desk);
       if (joined || hasJoined) await (await keeper()).look();
@@ -191,27 +157,84 @@ export function deskFeatures(shared: Shared): Desk {
     async natsKey() {
       return (await import("../../host/nats/host-key")).openHostKey(files.natsKey);
     },
-    async natsCarrier(id, name, proof) {
-      if (!existsSync(files.nats)) return null;
-      const { mintHost, readDeskPart, requireProof } = await import("../../wire/nats/desk-part");
-      const part = readDeskPart(files.nats);
-      if (part?.host_signer === undefined) return null;
-      requireProof(id, proof);
-      return { kind: "nats", id, server: part.server, jwt: mintHost(part, id, name) };
-    },
+    natsCarrier: async (...host) => natsCarrierOf(files.nats, ...host),
     async deskWith(token) {
       const joined = await membership();
       return joined?.token === token ? joined.desk : null;
     },
     deskTokens: tokens.forDesks,
-    async ownPin() {
-      const running = findRunningServer(configDir);
-      if (running?.pin !== undefined) return running.pin;
-      const [{ ownPair }, { spkiPin }] = await Promise.all([
-        import("../../trust/tls"),
-        import("../../lib/spki"),
-      ]);
-      return spkiPin((await ownPair(files)).cert);
+    ownPin: () => ownPin(configDir),
+  };
+}
+
+/** The NATS server of this desk, as a way to hosts. */
+async function openDeskOverNats(shared: Shared, presence: () => Promise<Presence>): Promise<DeskOverNats> {
+  const { service, configDir, log, made, phase } = shared;
+  const { createDeskOverNats } = await import("../nats");
+  const foreignPlans = await service.foreignPlans();
+  const uses: NatsDeskUses = {
+    log,
+    addressBook: service.addressBook,
+    reached: (label) => made.plans?.runner.hostUp(label),
+    async heardPlans(heard) {
+      try {
+        const adopted = foreignPlans.heard(heard);
+        const plans = await service.existingPlans();
+        if (plans?.yieldTo(heard.name, adopted)) made.nats?.current()?.plansChanged();
+      } catch (error) {
+        log.warn(`the plans of other desks are not kept: ${messageOf(error)}`);
+      }
+    },
+    async ownPlans() {
+      const plans = await service.existingPlans();
+      return plans ? (await import("../../desk/plans/foreign-plans")).announced(plans) : [];
     },
   };
+  return createDeskOverNats(uses, configDir, presence, () => phase.runsJobs);
+}
+
+/** What is known of hosts that are reached over links and NATS, by their address. */
+function reachedHosts({
+  files,
+  options,
+  made,
+  phase,
+}: Shared): Pick<Desk, "isGone" | "recordsAt" | "isExpected"> {
+  /** What knows which hosts are there that are reached like this. */
+  const hostsBy = (address: string) => {
+    if (address.startsWith("link:")) return made.hub ?? null;
+    return address.startsWith("nats:") ? made.nats?.current()?.presence : undefined;
+  };
+  /** Whether this server is only about to know which hosts are there that are reached like this. */
+  const isStarting = (address: string) =>
+    address.startsWith("link:")
+      ? options.hub === true
+      : address.startsWith("nats:") && phase.runsJobs && !phase.hasLooked && existsSync(files.nats);
+  const keyIn = (address: string) => address.slice(address.indexOf(":") + 1);
+  return {
+    isGone: (address) => hostsBy(address)?.isGone(keyIn(address)) ?? false,
+    recordsAt: (address) => hostsBy(address)?.records(keyIn(address)),
+    isExpected: (address) => hostsBy(address)?.isExpected(keyIn(address)) ?? isStarting(address),
+  };
+}
+
+/** The NATS server that `file` names, with the rights of one host; null where this desk has none. */
+async function natsCarrierOf(
+  file: string,
+  ...[id, name, proof]: Parameters<DeskUses["natsCarrier"]>
+): ReturnType<DeskUses["natsCarrier"]> {
+  if (!existsSync(file)) return null;
+  const { mintHost, readDeskPart, requireProof } = await import("../../wire/nats/desk-part");
+  const part = readDeskPart(file);
+  if (part?.host_signer === undefined) return null;
+  requireProof(id, proof);
+  return { kind: "nats", id, server: part.server, jwt: mintHost(part, id, name) };
+}
+
+/** The pin of the key of the server on this folder, or of the one that it would start with. */
+async function ownPin(configDir: string): Promise<string> {
+  const running = findRunningServer(configDir);
+  if (running?.pin !== undefined) return running.pin;
+  const [{ ownPair }, { spkiPin }] = await Promise.all([import("../../trust/tls"), import("../../lib/spki")]);
+  return spkiPin((await ownPair(configFiles(configDir))).cert);
 }

@@ -1,0 +1,108 @@
+/**
+ * What a server does besides answering, from its start on: it runs jobs and plans, keeps its links, ends what revoked tokens have
+ * started, and follows upgrades of its program.
+ */
+import { existsSync } from "node:fs";
+import { isThere } from "../lib/trust-files";
+import type { Shared } from "./shared";
+import { watchOwnUpgrade } from "./upgraded";
+import { createLooking, startUpkeep } from "./upkeep";
+
+/** What is logged when the list of files of the folder cannot be kept. */
+export const LIST_NOT_KEPT = "the list of files in format.json was not kept";
+
+/** What the features of a process leave to its background. */
+export interface BackgroundTasks {
+  /** Whether there are scripts on a schedule. */
+  hasJobs(): boolean;
+  /** Starts or ends the link to the desk of this host where that has changed. */
+  lookAtDesk(): Promise<void>;
+  /** The same for the connection of this desk to its NATS server. */
+  lookAtNats(): Promise<void>;
+  /** Ends the link to the desk of this host. Undefined where there is none. */
+  stopLink(): Promise<void> | undefined;
+  /** Watches the audit logs of the hosts of this desk. */
+  watchLogs(): Promise<void>;
+  /** Ends what revoked tokens have started. */
+  endRevoked(): Promise<void>;
+  /** Keeps the list of the files in the folder. */
+  listFiles(): Promise<void>;
+  /** Lets hosts that have joined follow this desk to another key. Implementations must not throw. */
+  tellPins(): Promise<void>;
+}
+
+/** Starts it all. @returns a function that starts no further run, and ends the rest. */
+export async function runBackground(shared: Shared, tasks: BackgroundTasks): Promise<() => void> {
+  const { service, files, log, made, phase } = shared;
+  phase.runsJobs = true;
+  if (existsSync(files.traces)) (await service.traces()).clear();
+  await made.scheduler?.start();
+  const looks = looksOf(shared, tasks);
+  const later = {
+    // Not at the start: no server ends because its plans cannot go on yet.
+    "not every plan was taken over": async () => {
+      if (isThere(files.plans)) (await service.plans()).runner.takeOver();
+    },
+  };
+  // Before plans go on, which would take its hosts for gone.
+  await service.openHub();
+  const look = createLooking(log);
+  const endUpkeep = startUpkeep(service, () => look({ ...looks, ...later }), tasks.tellPins);
+  const endWatch = watchUpgrades(shared);
+  const stop = () => {
+    phase.runsJobs = false;
+    endUpkeep();
+    endWatch();
+    made.scheduler?.stop();
+    return tasks.stopLink();
+  };
+  shared.stopFirst(stop);
+  // One that fails keeps no server from starting: whoever is to mend the file may have no other way to this host.
+  await look(looks);
+  // Once the webhooks take events.
+  if (existsSync(files.history)) await (await service.history()).settle();
+  phase.hasLooked = true;
+  return stop;
+}
+
+/** What is looked at every second, by what is logged where that fails. */
+function looksOf({ service, files, made, phase, revocations }: Shared, tasks: BackgroundTasks) {
+  const { hasJobs, lookAtDesk, lookAtNats, watchLogs, endRevoked, listFiles } = tasks;
+  const hasHooks = () => existsSync(files.webhooks);
+  return {
+    // Whoever revokes a token may not be able to notify this process.
+    "what revoked tokens have started was not ended": async () => {
+      if (made.runs || made.sessions || made.recordings || hasHooks() || revocations.awaited())
+        await endRevoked();
+    },
+    "the scheduler did not start": async () => {
+      if (hasJobs()) await service.scheduler();
+    },
+    "the webhooks did not start": async () => {
+      if (hasHooks()) (await service.webhooks()).start();
+    },
+    "the link to the desk did not start or end": lookAtDesk,
+    "the connection to the NATS server did not start": lookAtNats,
+    "the audit logs of the hosts are not watched": async () => {
+      if (phase.runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
+    },
+    // Last: it may wait for a lock.
+    [LIST_NOT_KEPT]: listFiles,
+  };
+}
+
+/** @returns a function that ends the wait for an upgrade that is under way. */
+function watchUpgrades({ service, files, log, publish }: Shared): () => void {
+  return watchOwnUpgrade({
+    log,
+    publish,
+    seenFile: files.upgradeSeen,
+    async forgetOld() {
+      if (existsSync(files.upgrade)) (await service.fromDesk()).forgetOld();
+    },
+    async record(detail) {
+      const row = { event_type: "upgrade", host_id: null, viewer_id: null, detail };
+      await (await service.audit())?.append(row);
+    },
+  });
+}
