@@ -17,7 +17,7 @@ const RING = 8_192;
 const RING_BYTES = 8 * 1_048_576;
 
 /** An event that is kept. */
-export interface Kept {
+export interface KeptEvent {
   readonly type: EventType;
   /** Its data: one line of JSON. */
   readonly text: string;
@@ -34,7 +34,7 @@ export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}) 
   const listeners = new Set<() => void>();
   const counts = new Map<string, number>();
   /** The event of number `seq` is at `seq % events`. */
-  const ring: Kept[] = [];
+  const ring: KeptEvent[] = [];
   let newest = 0;
   let oldest = 1;
   let kept = 0;
@@ -45,7 +45,7 @@ export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}) 
     isWaking = false;
     for (const listener of listeners) listener();
   };
-  const keep = (one: Kept) => {
+  const keep = (one: KeptEvent) => {
     newest += 1;
     kept += one.bytes;
     while (newest - oldest >= events || (kept > bytes && oldest < newest)) {

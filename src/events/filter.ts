@@ -6,14 +6,14 @@ import { allows, beyond, type Grant, maySee } from "../core/rights";
 import { badInput, forbidden } from "../lib/errors";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
-import type { Kept } from "./bus";
+import type { KeptEvent } from "./bus";
 
 /** The events that a stream has. */
 export interface Filter {
   /** The same for the same events. */
   readonly key: string;
   readonly names: ReadonlySet<string>;
-  has(event: Kept): boolean;
+  has(event: KeptEvent): boolean;
 }
 
 /**

@@ -136,3 +136,6 @@ export const configFiles = (configDir: string) => ({
   /** The tokens whose viewers of the screen need no approval. */
   trustedViewers: join(configDir, "trusted_viewers.json"),
 });
+
+/** The path of each file of `{config_dir}`. */
+export type ConfigFiles = ReturnType<typeof configFiles>;

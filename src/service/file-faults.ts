@@ -3,7 +3,7 @@
  */
 import { messageOf } from "../lib/errors";
 import { silentLog } from "../lib/log";
-import { configFiles } from "../lib/paths";
+import { type ConfigFiles, configFiles } from "../lib/paths";
 import { openReadOnly } from "../lib/sqlite";
 import {
   pathOf,
@@ -21,7 +21,7 @@ export interface FileFault {
   readonly problem: string;
 }
 
-type Files = ReturnType<typeof configFiles>;
+type Files = ConfigFiles;
 
 /** What reads each file. It throws where that fails. */
 const READERS: Readonly<Record<TrustFile | RecordFile, (files: Files) => Promise<unknown>>> = {

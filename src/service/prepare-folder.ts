@@ -19,10 +19,10 @@ import {
 import { FORMAT, formatOf, formatText, listedFiles, NEEDS } from "../lib/format";
 import { isLocked, withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
-import { configFiles } from "../lib/paths";
+import { type ConfigFiles, configFiles } from "../lib/paths";
 import { isUnwritable } from "../lib/sqlite";
 
-type Files = ReturnType<typeof configFiles>;
+type Files = ConfigFiles;
 
 /** What gives a folder the format `to` that has the one before. It may find what it left when it was cut off. */
 interface Step {

@@ -15,7 +15,7 @@ import type { Runs } from "../host/runs/runs";
 import type { Scheduler } from "../host/scheduler/scheduler";
 import type { Syncs } from "../host/sync/manager";
 import type { Log } from "../lib/log";
-import type { configFiles } from "../lib/paths";
+import type { ConfigFiles } from "../lib/paths";
 import type { createRevocations } from "../trust/revocations";
 import type { Service } from "./interface";
 import type { DeskOverNats } from "./nats";
@@ -57,7 +57,7 @@ export interface Shared {
   /** The whole, for the other features: not to be read before the service is made. */
   readonly service: Service;
   readonly configDir: string;
-  readonly files: ReturnType<typeof configFiles>;
+  readonly files: ConfigFiles;
   readonly options: v.InferOutput<typeof SERVICE_OPTIONS>;
   /** The ICE servers of the flags; undefined without. */
   readonly ice: ReturnType<typeof iceOfFlags>;

@@ -6,7 +6,7 @@ import type { DeskTokens } from "../host/join/enter";
 import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
-import type { configFiles } from "../lib/paths";
+import type { ConfigFiles } from "../lib/paths";
 import type { NamedToken } from "../trust/named-tokens";
 
 /**
@@ -17,11 +17,7 @@ import type { NamedToken } from "../trust/named-tokens";
 export type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
 
 /** @param endWorkOf stops what a token that was removed has started. */
-export function createTokenUses(
-  files: ReturnType<typeof configFiles>,
-  log: Log,
-  endWorkOf: (name: string) => Promise<unknown>,
-) {
+export function createTokenUses(files: ConfigFiles, log: Log, endWorkOf: (name: string) => Promise<unknown>) {
   const namedTokens = once(async () => {
     const { tokenStore, worksNow } = await import("../trust/named-tokens");
     return { store: tokenStore(files, log), worksNow };

@@ -12,7 +12,7 @@ import { messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { watchFile, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
-import type { configFiles } from "../lib/paths";
+import type { ConfigFiles } from "../lib/paths";
 import { readToken, writeToken } from "./owner-token";
 import { ROTATES, type Rotating, type Successor } from "./rotation";
 import { digestToken, type GrantOf, hexOf, sameToken, type TokenDigest } from "./scopes";
@@ -20,7 +20,7 @@ import { digestToken, type GrantOf, hexOf, sameToken, type TokenDigest } from ".
 const NOTE = v.object(ROTATES);
 
 /** The note, and the lock file of those who change it. */
-type Place = Pick<ReturnType<typeof configFiles>, "previousTokens" | "tokensLock">;
+type Place = Pick<ConfigFiles, "previousTokens" | "tokensLock">;
 
 /**
  * Replaces the token in `file`, alone among all processes.

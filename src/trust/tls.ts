@@ -11,7 +11,7 @@ import * as v from "valibot";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, fileStamp, isMissing, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
-import type { configFiles } from "../lib/paths";
+import type { ConfigFiles } from "../lib/paths";
 import { isFor, spkiPin } from "../lib/spki";
 import { readTrustFile, requireNeverThere, unusable } from "../lib/trust-files";
 
@@ -22,10 +22,7 @@ export interface Pair {
 }
 
 /** The files of the key, and the lock of those who change them. */
-export type TlsPlace = Pick<
-  ReturnType<typeof configFiles>,
-  "tlsKey" | "tlsCert" | "tlsNext" | "tlsLock" | "runFolder"
->;
+export type TlsPlace = Pick<ConfigFiles, "tlsKey" | "tlsCert" | "tlsNext" | "tlsLock" | "runFolder">;
 
 /** A certificate is renewed when it has less than this left; diagnostics warn later. */
 const RENEW_BELOW_MS = 30 * 86_400_000;

@@ -4,7 +4,7 @@
 import * as v from "valibot";
 import { SCOPE } from "../core/rights";
 import type { Log } from "../lib/log";
-import type { configFiles } from "../lib/paths";
+import type { ConfigFiles } from "../lib/paths";
 import { tokenStore } from "./named-tokens";
 import { oldUntil } from "./rotation";
 import { readTokenUse } from "./token-use";
@@ -26,7 +26,7 @@ export const LISTED_TOKEN = v.object({
 export type ListedToken = v.InferOutput<typeof LISTED_TOKEN>;
 
 /** The named tokens and their use, as the files are now. */
-export function createTokenList(files: ReturnType<typeof configFiles>, log: Log) {
+export function createTokenList(files: ConfigFiles, log: Log) {
   const store = tokenStore(files, log);
   return {
     /** @throws `unavailable` when the file is broken or cannot be read. */
