@@ -137,8 +137,7 @@ export default {
       extra: { key_code_list: field(v.string(), "The keys in order, with + between them") },
       names: { key_code_list: "keys" },
       positionals: ["key_code_list"],
-      // The last + of `ctrl++` is a key.
-      complete: (_input, { key_code_list: keys }) => ({ key_code_list: keys.split(/\+(?=.)/) }),
+      complete: (_input, { key_code_list: keys }) => ({ key_code_list: [keys] }),
       text: () => "pressed",
       examples: [["$0 desktop hotkey ctrl+shift+t", "Press keys in order, release them in reverse"]],
     }),

@@ -43,6 +43,12 @@ const KEYS: Readonly<Record<string, Key>> = {
   help: key(0xff6a, null),
   win: key(0xffeb, "command"),
   apps: key(0xff67, "menu"),
+  altgr: key(0xfe03, "right_alt"),
+  numlock: key(0xff7f, null),
+  scrolllock: key(0xff14, null),
+  volumemute: key(0x1008_ff12, "audio_mute"),
+  volumedown: key(0x1008_ff11, "audio_vol_down"),
+  volumeup: key(0x1008_ff13, "audio_vol_up"),
   space: key(0x20, "space"),
   multiply: key(0xffaa, "numpad_*"),
   add: key(0xffab, "numpad_+"),
@@ -61,8 +67,47 @@ export function isKey(name: string): boolean {
   return Object.hasOwn(KEYS, name) || /^[^\p{Cc}\p{Cs}]$/u.test(name);
 }
 
-/** The key that a person calls `name`: capitals do not matter in a name (`Enter`), but in a character (`A`) they do. */
-export const keyNamed = (name: string): string => ([...name].length > 1 ? name.toLowerCase() : name);
+/** Names that other programs have for keys (X11's keysyms, pyautogui, AutoHotkey, Playwright), without blanks and lines. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  ...{ escape: "esc", del: "delete", ins: "insert", bksp: "backspace", spacebar: "space", caps: "capslock" },
+  ...{ super: "win", cmd: "win", command: "win", meta: "win", windows: "win", superl: "win", superr: "win" },
+  ...{ metal: "win", metar: "win", winleft: "win", winright: "win", lwin: "win", rwin: "win" },
+  ...{ control: "ctrl", controll: "ctrl", controlr: "ctrl", ctrlleft: "ctrl", ctrlright: "ctrl" },
+  ...{ option: "alt", altl: "alt", altr: "alt", altleft: "alt", altright: "alt", shiftl: "shift" },
+  ...{ shiftr: "shift", shiftleft: "shift", shiftright: "shift", isolevel3shift: "altgr", altgraph: "altgr" },
+  ...{ pgup: "pageup", pgdn: "pagedown", pgdown: "pagedown", prior: "pageup", next: "pagedown" },
+  ...{ arrowleft: "left", arrowup: "up", arrowright: "right", arrowdown: "down", kpenter: "enter" },
+  ...{ printscreen: "print", prtsc: "print", prtscr: "print", prntscrn: "print", contextmenu: "apps" },
+  ...{ menu: "apps", mute: "volumemute", audiomute: "volumemute", xf86audiomute: "volumemute" },
+  ...{ audiovolumemute: "volumemute", audiovolumedown: "volumedown", audiovolumeup: "volumeup" },
+  ...{ xf86audiolowervolume: "volumedown", xf86audioraisevolume: "volumeup" },
+};
+
+/**
+ * The key that a person calls `name`: capitals, blanks and lines do not matter in a name (`Page_Down`), but in a character (`A`)
+ * they do.
+ *
+ * @returns a name that {@link isKey}; else `name` in small letters.
+ */
+export function keyNamed(name: string): string {
+  if ([...name].length <= 1) return name;
+  const small = name.toLowerCase();
+  const plain = small.replaceAll(/[ _-]/g, "");
+  return Object.hasOwn(OTHER_NAMES, plain) ? (OTHER_NAMES[plain] ?? small) : isKey(plain) ? plain : small;
+}
+
+/**
+ * The keys that a person writes as `text`: one, or several with `+` between them (`ctrl+s`, `ctrl++`). With `+`, a capital is the
+ * key and not its capital letter, as menus write it: `Ctrl+S` has no Shift.
+ */
+export function keysNamed(text: string): string[] {
+  const parts = text.length > 2 ? text.split(/(?<=[^+])\+/) : [text];
+  if (parts.length === 1) return [keyNamed(text)];
+  return parts.map((part) => {
+    const key = part.trim();
+    return [...key].length === 1 ? key.toLowerCase() : keyNamed(key);
+  });
+}
 
 /**
  * Whether keys can type `text`: no control characters except tab and line ends, which are keys, and no lone surrogate,

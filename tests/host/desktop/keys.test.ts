@@ -4,6 +4,7 @@ import {
   isKey,
   isTypable,
   KEY_NAMES,
+  keysNamed,
   keysymOf,
   keysymOfCharacter,
   robotKeyOf,
@@ -52,8 +53,29 @@ test("a character's keysym follows the rule of the X protocol", () => {
   expect(["\n", "\t"].map(keysymOfCharacter)).toEqual([keysymOf("enter"), keysymOf("tab")]);
 });
 
-test("macOS and Windows have every named key but three", () => {
-  expect(KEY_NAMES.filter((name) => robotKeyOf(name) === null)).toEqual(["pause", "select", "help"]);
+test("a key may have the name that another program has for it", () => {
+  const names = "escape Esc DEL super cmd Control Control_L Page_Down PgDn page-up altgr ArrowLeft Return";
+  const found = "esc esc delete win win ctrl ctrl pagedown pagedown pageup altgr left return";
+  expect(names.split(" ").map(keysNamed)).toEqual(found.split(" ").map((name) => [name]));
+  expect(["XF86AudioMute", "AudioVolumeUp", "volume_down"].flatMap(keysNamed)).toEqual([
+    ...["volumemute", "volumeup", "volumedown"],
+  ]);
+  expect(keysNamed("constructor").filter(isKey)).toEqual([]);
+});
+
+test("keys may stand in one text with plus signs between them; capitals in it need no Shift", () => {
+  expect(keysNamed("ctrl+s")).toEqual(["ctrl", "s"]);
+  expect(keysNamed("Ctrl + Shift + S")).toEqual(["ctrl", "shift", "s"]);
+  expect(keysNamed("ctrl++")).toEqual(["ctrl", "+"]);
+  expect(keysNamed("cmd+pgdn")).toEqual(["win", "pagedown"]);
+  expect(["+", "S"].flatMap(keysNamed)).toEqual(["+", "S"]);
+  expect(["ctrl+", "+s", "ctrl+entr", "++"].filter((text) => keysNamed(text).every(isKey))).toEqual([]);
+});
+
+test("macOS and Windows have every named key but five", () => {
+  expect(KEY_NAMES.filter((name) => robotKeyOf(name) === null)).toEqual([
+    ...["pause", "select", "help", "numlock", "scrolllock"],
+  ]);
   expect(robotKeyOf("é")).toBeNull();
 });
 

@@ -48,6 +48,9 @@ test("capitals do not matter in the name of a key, but in a character", async ()
   using host = setUp(async (_method, args) => void struck.push(args[0]));
   await host.press(["Ctrl", "ENTER", "S", "ß", "😀"]);
   expect(struck).toEqual([["ctrl", "enter", "S", "ß", "😀"]]);
+  struck.length = 0;
+  await host.press(["Ctrl+S"]);
+  expect(struck).toEqual([["ctrl", "s"]]);
   await expect(host.press(["Entr"])).rejects.toThrow("expected one character, or one of backspace");
   await expect(host.press(["ctlr"])).rejects.toThrow('but found "ctlr" (did you mean ctrl?)');
 });

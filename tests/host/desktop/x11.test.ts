@@ -5,8 +5,11 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { decode } from "fast-png";
+import { callOperation } from "../../../src/core/call";
+import { localCaller } from "../../../src/core/caller";
 import type { Desktop } from "../../../src/host/desktop/desktop";
 import { isTypable, KEY_NAMES } from "../../../src/host/desktop/keys";
+import { clickMouse } from "../../../src/host/desktop/operations/input";
 import { focusByTitle, waitForTitle } from "../../../src/host/desktop/windows";
 import { Requester } from "../../../src/lib/slots";
 import { temporaryFolder, testWith, until } from "../../support";
@@ -134,11 +137,20 @@ describe("keys:", () => {
     await using bare = await startDisplay({ managed: false });
     await using made = desktopOn(bare.env);
     await using listener = await focusedListener("names", { env: bare.env, desktop: made.desktop });
-    const names = KEY_NAMES.filter((name) => name !== "capslock");
+    const names = KEY_NAMES.filter((name) => name !== "capslock" && name !== "numlock");
     for (const name of names) await made.desktop.strike([name], "tap", forever);
     const strokes = await listener.strokes(names.length * 2);
     const pressed = strokes.filter((stroke) => stroke.startsWith("+")).map((stroke) => stroke.slice(5));
     expect(pressed).toEqual(names.map((name) => XNAMES[name] ?? expectedName(name)));
+  });
+
+  test("a click may be a double click, at one place", async () => {
+    await using listener = await focusedListener("double");
+    const service = { audit: async () => null, desktop: async () => desktop };
+    const caller = localCaller(service, "cli");
+    const answer = await callOperation(service, clickMouse, { x: 650, y: 350, clicks: 2 }, caller);
+    expect(await listener.strokes(4)).toEqual(["+button 1", "-button 1", "+button 1", "-button 1"]);
+    expect(answer).toEqual([650, 350]);
   });
 
   test("what a broken run has pressed is released, and nothing else", async () => {
@@ -203,6 +215,11 @@ describe("keys:", () => {
 /** What xev calls the keys whose X11 name is not the name with a capital. */
 const XNAMES: Record<string, string> = {
   backspace: "BackSpace",
+  altgr: "ISO_Level3_Shift",
+  scrolllock: "Scroll_Lock",
+  volumemute: "XF86AudioMute",
+  volumedown: "XF86AudioLowerVolume",
+  volumeup: "XF86AudioRaiseVolume",
   enter: "Return",
   shift: "Shift_L",
   ctrl: "Control_L",

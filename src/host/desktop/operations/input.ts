@@ -9,7 +9,7 @@ import type { Requester } from "../../../lib/slots";
 import type { Stroke } from "../backend";
 import type { Desktop } from "../desktop";
 import { drag } from "../drag";
-import { isKey, isTypable, KEY_NAMES, keyNamed } from "../keys";
+import { isKey, isTypable, KEY_NAMES, keysNamed } from "../keys";
 import {
   BUTTON,
   BUTTONS,
@@ -149,20 +149,33 @@ export const setMousePosition = inputOperation("set_mouse_position", {
   perform: (desktop, place, requester) => desktop.move(place, requester).then(pair),
 });
 
+const BUTTON_AT = { mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"), ...target };
+
 function buttonOperation(verb: string, what: string, stroke: Stroke) {
   return inputOperation(verb, {
     summary: `${what}; returns the position of the pointer`,
-    input: v.strictObject({
-      mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
-      ...target,
-    }),
+    input: v.strictObject(BUTTON_AT),
     output: PAIR,
     perform: (desktop, { mouse_keycode, ...place }, requester) =>
       desktop.click(place, BUTTONS[mouse_keycode], stroke, requester).then(pair),
   });
 }
 
-export const clickMouse = buttonOperation("click_mouse", "Click a button", "tap");
+export const clickMouse = inputOperation("click_mouse", {
+  summary: "Click a button; returns the position of the pointer",
+  input: v.strictObject({
+    ...BUTTON_AT,
+    clicks: field(v.optional(whole(1, 3), 1), "How often to click: 2 is a double click"),
+  }),
+  output: PAIR,
+  async perform(desktop, { mouse_keycode, clicks, ...place }, requester) {
+    let at = await desktop.click(place, BUTTONS[mouse_keycode], "tap", requester);
+    for (let nth = 1; nth < clicks; nth++) {
+      at = await desktop.click({}, BUTTONS[mouse_keycode], "tap", requester);
+    }
+    return pair(at);
+  },
+});
 export const pressMouse = buttonOperation("press_mouse", "Press a button and hold it", "press");
 export const releaseMouse = buttonOperation("release_mouse", "Release a button", "release");
 
@@ -208,7 +221,7 @@ const done = () => null;
 const KEY = v.pipe(
   v.string(),
   v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
-    if (!typed || isKey(keyNamed(value))) return;
+    if (!typed || keysNamed(value).every(isKey)) return;
     const expected = KEY_NAMES.map((name) => JSON.stringify(name)).join(" | ");
     addIssue({ message: `one character, or one of ${KEY_NAMES.join(" ")}`, expected });
   }),
@@ -222,13 +235,16 @@ const TEXT = v.pipe(
 
 /** What is pressed as `Shift` is released as `shift`. */
 const strike = (desktop: Desktop, keys: readonly string[], stroke: Stroke, requester: Requester) =>
-  desktop.strike(keys.map(keyNamed), stroke, requester).then(done);
+  desktop.strike(keys.flatMap(keysNamed), stroke, requester).then(done);
 
 function keyOperation(verb: string, summary: string, stroke: Stroke) {
   return inputOperation(verb, {
     summary,
     input: v.strictObject({
-      keycode: field(KEY, "The key: one character, or a name such as enter, ctrl, f5 or num0"),
+      keycode: field(
+        KEY,
+        "The key: one character, or a name such as enter, ctrl, f5 or num0; or several, such as ctrl+s",
+      ),
       is_shift: flag("Use Shift together with the key"),
     }),
     output: v.null(),
