@@ -8,7 +8,7 @@ import { SocketAnswer } from "../../core/socket";
 import { forbidden, notFound } from "../../lib/errors";
 import { findRunningServer } from "../../lib/running-server";
 import { PROTOCOL } from "../../wire/link/frames";
-import type { HostLink, Hub } from "../../wire/link/links";
+import { HOST_LINK, type HostLink, type Hub, LINK_STATE } from "../../wire/link/links";
 import type { LinkHub } from "./hub";
 
 interface Uses {
@@ -27,29 +27,6 @@ interface ListUses extends Uses {
     }>;
   }>;
 }
-
-const TWIN = v.nullable(v.object({ at: v.string(), address: v.string() }));
-
-const HOST_LINK = v.object({
-  desk: v.string(),
-  host_id: v.string(),
-  label: v.string(),
-  /** `waiting`: for its next attempt; `off`: it does not dial. */
-  state: v.picklist(["dialling", "linked", "waiting", "off"]),
-  /** Since when, and when it dials again, ISO 8601. */
-  since: v.nullable(v.string()),
-  next: v.nullable(v.string()),
-  /** Why the last link ended or did not come up. */
-  problem: v.nullable(v.string()),
-  /** How long the answer to the last ping took. */
-  rtt_ms: v.nullable(v.number()),
-  /** How often it has dialled since the server started. */
-  dials: v.number(),
-  /** Since when there is no link, ISO 8601; null while there is one, and where it does not dial. */
-  lost: v.nullable(v.string()),
-  /** The address of another host with the identity of this one. */
-  twin: v.nullable(v.string()),
-});
 
 const NOT_HERE = "a link is of the server; its hosts are asked with `on`";
 
@@ -104,21 +81,7 @@ export const listLinks = operation({
   leftOut: { script: NOT_HERE },
   input: NO_INPUT,
   output: v.object({
-    links: v.array(
-      v.object({
-        host_id: v.string(),
-        label: v.string(),
-        linked: v.boolean(),
-        /** When the link came up, or went down, ISO 8601. */
-        since: v.string(),
-        address: v.string(),
-        last_seen: v.string(),
-        rtt_ms: v.nullable(v.number()),
-        version: v.string(),
-        /** When two hosts with this identity were linked last, and the address of the one that lost its link. */
-        twin: TWIN,
-      }),
-    ),
+    links: v.array(LINK_STATE),
     /** Hosts of the address book that are reached over a link, and have had none since the server started. */
     unseen: v.array(v.object({ host_id: v.string(), label: v.string() })),
   }),

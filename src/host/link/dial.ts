@@ -13,6 +13,7 @@ import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { type ClientSocket, openClientSocket } from "../../wire/link/client-socket";
 import { CODE, FROM_HUB, linkMessage, parseFrame, parsePiece } from "../../wire/link/frames";
+import type { HostLink } from "../../wire/link/links";
 import { watchLink } from "../../wire/link/pings";
 import { type Answers, createAnswers, type Enter } from "../../wire/link/serve";
 
@@ -51,21 +52,13 @@ export interface DialParts {
 }
 
 /** The state of the link of a host. */
-export interface DialState {
-  readonly state: "dialling" | "linked" | "waiting";
-  /** Since when. */
+export interface DialState extends Pick<HostLink, "problem" | "rtt_ms" | "dials" | "twin"> {
+  readonly state: Exclude<HostLink["state"], "off">;
   readonly since: Date;
   /** When it dials again. */
   readonly next: Date | null;
-  /** Why the last link ended, or did not come up. */
-  readonly problem: string | null;
-  readonly rtt_ms: number | null;
-  /** How often it has dialled. */
-  readonly dials: number;
   /** Since when there is no link; null while there is one. */
   readonly lost: Date | null;
-  /** The address of another host with the same identity, which the desk has seen. */
-  readonly twin: string | null;
 }
 
 /** How an attempt ended. */

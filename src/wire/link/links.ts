@@ -1,27 +1,30 @@
 /**
  * What a hub offers: requests to hosts that have dialled it, and which hosts those are.
  */
+import * as v from "valibot";
 import type { Asking } from "./asking";
 
 /** A host that is linked, or was since the server started. */
-export interface LinkState {
-  readonly host_id: string;
+export const LINK_STATE = v.object({
+  host_id: v.string(),
   /** Its label in the address book. */
-  readonly label: string;
-  readonly linked: boolean;
+  label: v.string(),
+  linked: v.boolean(),
   /** When the link came up, or went down, ISO 8601. */
-  readonly since: string;
+  since: v.string(),
   /** The address of the other end, as the hub sees it. */
-  readonly address: string;
+  address: v.string(),
   /** When the host was heard of last, ISO 8601. */
-  readonly last_seen: string;
+  last_seen: v.string(),
   /** How long the last answer to a ping took, in milliseconds; null before the first. */
-  readonly rtt_ms: number | null;
+  rtt_ms: v.nullable(v.number()),
   /** The version of svc on the host. */
-  readonly version: string;
+  version: v.string(),
   /** When two hosts with this identity were linked at once last, ISO 8601, and the address of the one that lost its link. */
-  readonly twin: { readonly at: string; readonly address: string } | null;
-}
+  twin: v.nullable(v.object({ at: v.string(), address: v.string() })),
+});
+
+export type LinkState = Readonly<v.InferOutput<typeof LINK_STATE>>;
 
 /** The links of a server that was started with `--hub`. */
 export interface Hub extends Asking {
@@ -38,20 +41,26 @@ export interface Hub extends Asking {
 }
 
 /** The link of this host to the desk that it has joined. */
-export interface HostLink {
+export const HOST_LINK = v.object({
   /** `host:port`. */
-  readonly desk: string;
-  readonly host_id: string;
-  readonly label: string;
+  desk: v.string(),
+  host_id: v.string(),
+  label: v.string(),
   /** `waiting`: for its next attempt; `off`: it does not dial. */
-  readonly state: "dialling" | "linked" | "waiting" | "off";
-  readonly since: string | null;
-  readonly next: string | null;
-  readonly problem: string | null;
-  readonly rtt_ms: number | null;
+  state: v.picklist(["dialling", "linked", "waiting", "off"]),
+  /** Since when, and when it dials again, ISO 8601. */
+  since: v.nullable(v.string()),
+  next: v.nullable(v.string()),
+  /** Why the last link ended or did not come up. */
+  problem: v.nullable(v.string()),
+  /** How long the answer to the last ping took. */
+  rtt_ms: v.nullable(v.number()),
   /** How often it has dialled since the server started. */
-  readonly dials: number;
-  /** Since when there is no link; null while there is one, and where it does not dial. */
-  readonly lost: string | null;
-  readonly twin: string | null;
-}
+  dials: v.number(),
+  /** Since when there is no link, ISO 8601; null while there is one, and where it does not dial. */
+  lost: v.nullable(v.string()),
+  /** The address of another host with the identity of this one. */
+  twin: v.nullable(v.string()),
+});
+
+export type HostLink = Readonly<v.InferOutput<typeof HOST_LINK>>;

@@ -3,7 +3,7 @@ import { judgeLink, link } from "../../../src/host/diagnostics/checks/link";
 import { plans } from "../../../src/host/diagnostics/checks/plans";
 import { finding, host, SERVER } from "./support";
 
-const LINK = {
+const LINK: Parameters<typeof judgeLink>[0] = {
   ...{ desk: "desk:9939", state: "linked", since: "2026-11-22T10:00:00.000Z", problem: null, dials: 1 },
   ...{ lost: null, twin: null },
 };
@@ -45,14 +45,19 @@ test.each([
 });
 
 test("a link that is lost is a warning at first and then a failure, with the reason", () => {
-  const lost = { ...LINK, state: "waiting", problem: "connection refused", lost: "2026-11-22T10:00:00.000Z" };
+  const lost = {
+    ...LINK,
+    state: "waiting" as const,
+    problem: "connection refused",
+    lost: "2026-11-22T10:00:00.000Z",
+  };
   const detail = "not linked to desk:9939 since 2026-11-22T10:00:00.000Z: connection refused";
   expect(judgeLink(lost, true, at)).toMatchObject({ ok: true, severity: "warn", detail });
   expect(judgeLink(lost, true, at + 61_000)).toMatchObject({ ok: false, severity: "error", detail });
 });
 
 test("a host whose server does not run, and one with the identity of another, are a warning", async () => {
-  const off = { ...LINK, state: "off", since: null, problem: "no server runs here" };
+  const off = { ...LINK, state: "off" as const, since: null, problem: "no server runs here" };
   const stopped = host({ membership: carriers("link"), hostLink: async () => off });
   expect(await finding(link, stopped)).toMatchObject({
     severity: "warn",

@@ -1,24 +1,15 @@
 /** `link`: a host that has joined a desk over a link has that link. */
+import type { HostLink } from "../../../wire/link/links";
 import { check, failed, fine, warning } from "../check";
 
 /** How long a host may be without its link before that is a failure, in milliseconds: it dials again within a minute. */
 const PATIENCE_MS = 5 * 60_000;
 
-/** The link of this host to its desk. */
-interface HostLink {
-  readonly desk: string;
-  readonly state: string;
-  readonly since: string | null;
-  readonly problem: string | null;
-  readonly dials: number;
-  /** Since when there is no link. */
-  readonly lost: string | null;
-  readonly twin: string | null;
-}
+type Link = Pick<HostLink, "desk" | "state" | "since" | "problem" | "dials" | "lost" | "twin">;
 
 interface Uses {
-  hostLink(): Promise<HostLink | null>;
-  runningServer(): { link(): Promise<HostLink | null> } | null;
+  hostLink(): Promise<Link | null>;
+  runningServer(): { link(): Promise<Link | null> } | null;
   /** Null where this host has joined no desk. */
   membership(): Promise<
     { readonly carriers: ReadonlyArray<{ readonly kind: string }>; readonly token: string } | undefined
@@ -58,7 +49,7 @@ function endOf(name: string, all: Tokens, at: number): string | null {
  * @param serves whether a server runs here, which keeps the link.
  * @param ended how the token of the desk ended; null for one that works.
  */
-export function judgeLink(now: HostLink, serves: boolean, at: number, ended: string | null = null) {
+export function judgeLink(now: Link, serves: boolean, at: number, ended: string | null = null) {
   const { desk, state, since, problem, lost, twin, dials } = now;
   const extra = {
     joined: true,
