@@ -6,9 +6,8 @@
  */
 import type { EventType } from "../../core/events";
 import { Failure, messageOf } from "../../lib/errors";
-import type { Log } from "../../lib/log";
+import type { DeliveryParts } from "./deliveries";
 import type { Hook } from "./hooks";
-import type { Queue } from "./queue";
 
 /** What webhooks need of the bus. */
 export interface Events {
@@ -19,21 +18,13 @@ export interface Events {
   listen(listener: () => void): () => void;
 }
 
-export interface FeedParts {
-  readonly log: Log;
+export interface FeedParts
+  extends Pick<DeliveryParts, "log" | "queue" | "active" | "signal" | "now" | "pause"> {
   readonly events: Events;
   /** The names of the types that `types` means. @throws for what means none. */
   namesOf(types: readonly string[]): Promise<ReadonlySet<string>>;
-  queue(): Queue;
-  /** The webhooks that get events. */
-  active(): Promise<readonly Hook[]>;
   /** Is called after each look at the bus. What it throws counts as a queue that cannot be written. */
   collected(): void;
-  readonly signal: AbortSignal;
-  /** Milliseconds since 1970 of a clock that nobody sets. */
-  now(): number;
-  /** How long before the next attempt, in milliseconds. */
-  pause(attempts: number): number;
 }
 
 /** What follows the bus. */

@@ -24,6 +24,22 @@ const SHOWN = {
   token: v.optional(v.nullable(v.string()), null),
 };
 
+/** How deliveries to one webhook went. */
+const TALLY = {
+  delivered: v.number(),
+  /** Given up, or refused for good. */
+  failed: v.number(),
+  /** Left out because too many waited. */
+  dropped: v.number(),
+  /** The last attempt: when, of which type, what the receiver answered, and why it failed. */
+  last_at: v.nullable(v.string()),
+  last_type: v.nullable(v.string()),
+  last_status: v.nullable(v.number()),
+  last_error: v.nullable(v.string()),
+};
+
+export type Tally = { readonly [K in keyof typeof TALLY]: v.InferOutput<(typeof TALLY)[K]> };
+
 const shown = ({ name, url, types, allow_private, token }: Hook) => {
   return { name, url, types, allow_private, token };
 };
@@ -88,16 +104,9 @@ export const listWebhooks = operation({
         added: v.string(),
         /** Why nothing is delivered to it; null while something is. */
         disabled: v.nullable(v.string()),
-        /** Deliveries that wait, were made, were given up, and were left out because too many waited. */
+        /** How many deliveries wait. */
         waiting: v.number(),
-        delivered: v.number(),
-        failed: v.number(),
-        dropped: v.number(),
-        /** The last attempt: when, of which type, what the receiver answered, and why it failed. */
-        last_at: v.nullable(v.string()),
-        last_type: v.nullable(v.string()),
-        last_status: v.nullable(v.number()),
-        last_error: v.nullable(v.string()),
+        ...TALLY,
       }),
     ),
   }),

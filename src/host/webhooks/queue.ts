@@ -5,6 +5,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { openDatabase } from "../../lib/sqlite";
+import type { Tally } from "./operations";
 import type { Sent } from "./send";
 
 /** The most deliveries that wait for one webhook; each has some 4 KiB at most. */
@@ -22,20 +23,6 @@ export interface Delivery {
   readonly since: number;
   /** How often it was sent. */
   readonly attempts: number;
-}
-
-/** How deliveries to one webhook went. */
-export interface Tally {
-  readonly delivered: number;
-  /** Given up, or refused for good. */
-  readonly failed: number;
-  /** Left out because too many waited. */
-  readonly dropped: number;
-  /** The last time that one was sent, ISO 8601, and what became of it. */
-  readonly last_at: string | null;
-  readonly last_type: string | null;
-  readonly last_status: number | null;
-  readonly last_error: string | null;
 }
 
 /** Of one that nothing was sent to. */

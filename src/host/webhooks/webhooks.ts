@@ -11,7 +11,8 @@ import { isMissing } from "../../lib/files";
 import { createDeliveries, PAUSES, pauseAfter } from "./deliveries";
 import { createFeed, type FeedParts } from "./feed";
 import { createHooks, type Hook, type Hooks } from "./hooks";
-import { NO_TALLY, openQueue, type Queue, type Tally } from "./queue";
+import type { Tally } from "./operations";
+import { NO_TALLY, openQueue, type Queue } from "./queue";
 import { deliver, type Sent } from "./send";
 
 /** How long a test may take, in milliseconds: who asks for it waits 10 s for its answer. */
@@ -77,19 +78,10 @@ export function createWebhooks({
     return hooks.list().filter((hook) => hook.disabled === undefined && endOf(hook, howEnded) === null);
   };
   const hooksName = basename(files.webhooks);
-  const deliveries = createDeliveries({
-    log,
-    hooks,
-    hooksName,
-    queue,
-    existingQueue,
-    active,
-    signal,
-    now,
-    pause,
-  });
+  const shared = { log, queue, active, signal, now, pause };
+  const deliveries = createDeliveries({ ...shared, hooks, hooksName, existingQueue });
   const { beginDue } = deliveries;
-  const feed = createFeed({ log, events, namesOf, queue, active, collected: beginDue, signal, now, pause });
+  const feed = createFeed({ ...shared, events, namesOf, collected: beginDue });
 
   return {
     hooks,
