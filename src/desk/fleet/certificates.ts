@@ -5,12 +5,14 @@
  * is in it. None lets its host speak for another one of the address book.
  */
 import type { X509Certificate } from "node:crypto";
+import type * as v from "valibot";
 import { RemoteError } from "../../client/carrier";
 import { certificateAt } from "../../client/dial";
 import { isLoopback } from "../../lib/loopback";
 import { patienceFor, runPool } from "../../lib/pool";
 import { printable } from "../../lib/sanitize";
 import { isFor, spkiPin } from "../../lib/spki";
+import type { certificate } from "../../trust/operations/tls";
 import { type Host, linkedHost, serverOf } from "./host";
 
 /** How many hosts are asked at once. */
@@ -22,12 +24,7 @@ export type ShownCertificate =
   | { readonly label: string; readonly ok: false; readonly error: string };
 
 /** As `svc tls cert` has it. */
-interface Certificate {
-  readonly pem: string;
-  readonly pin: string;
-  readonly names: string[];
-  readonly valid_until: string;
-}
+type Certificate = Readonly<v.InferOutput<typeof certificate.output>>;
 
 /**
  * The certificates of `hosts`, in their order. Never throws: an error is that host's result.

@@ -7,6 +7,7 @@
 import * as v from "valibot";
 import { typed } from "../../client/call";
 import { type Carrier, type Deadline, RemoteError } from "../../client/carrier";
+import type { CallerService } from "../../core/caller";
 import { createBuckets, type Rate } from "../../lib/buckets";
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
@@ -59,18 +60,9 @@ async function nextPin(carrier: Carrier, deadline: Deadline): Promise<string | n
   }
 }
 
-interface Uses {
+interface Uses extends CallerService {
   readonly log: Log;
   addressBook(): Promise<Pick<AddressBook, "follow">>;
-  /** Null without an audit log. */
-  audit(): Promise<{
-    append(event: {
-      readonly event_type: string;
-      readonly host_id: null;
-      readonly viewer_id: null;
-      readonly detail: string;
-    }): Promise<unknown>;
-  } | null>;
 }
 
 /** How often a host may announce another key: each one is a row of the log and a write of the address book. */

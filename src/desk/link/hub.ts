@@ -16,7 +16,7 @@ import { createAsking } from "../../wire/link/asking";
 import { linkReplaced } from "../../wire/link/events";
 import { CODE } from "../../wire/link/frames";
 import type { Hub, LinkState } from "../../wire/link/links";
-import { type Home, type HostFrame, Link, type LostLink, type Member } from "./link";
+import { type Home, type HostFrame, Link, type LostLink } from "./link";
 import { createLinkLog } from "./link-log";
 
 /** How often the time limits of all links are checked, in milliseconds. */
@@ -46,15 +46,9 @@ const MAX_RETRY_MS = 600_000;
 const ALL_DIALLED_MS = 60_000;
 
 /** What a hub needs. */
-export interface HubParts {
+export interface HubParts extends Pick<Home, "member" | "knowsMembers" | "pins"> {
   readonly log: Log;
   readonly publish: Publish;
-  /** The host with this id; undefined where none has joined. */
-  member(hostId: string): Member | undefined;
-  /** Whether the address book can be read; while it cannot, `member` knows those of before. */
-  knowsMembers(): boolean;
-  /** The pins of this server's TLS key, now and until a minute ago; an empty one without TLS. */
-  pins(): readonly string[];
   /** Publishes that a host is linked, or no longer linked and why. */
   up(hostId: string, label: string): void;
   down(hostId: string, label: string, error: string): void;

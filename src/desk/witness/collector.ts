@@ -5,21 +5,17 @@
  * The promise: a host that does not answer delays no other.
  */
 import type { RemoteServer } from "../../client/carrier";
-import type { Publish } from "../../core/events";
 import { descriptorLimit, outgoingOf } from "../../lib/descriptors";
 import { messageOf, notFound } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
-import type { SigningKey } from "../../lib/signing-key";
 import type { Store } from "../../wire/witness/store";
-import type { Witness } from "../../wire/witness/witness";
 import { createAnswering } from "./answering";
 import { createFormer } from "./former";
 import { PACE_MS } from "./hand-back";
 import type { Member } from "./peer-opinion";
 import { createPeers } from "./peers";
-import type { Restore } from "./restore";
 import { newRecord, type Record } from "./states";
-import { createWatcher, EVERY_MS, type Watch } from "./watch";
+import { createWatcher, EVERY_MS, type Watch, type WatcherUses } from "./watch";
 
 /** How often the address book is read and what was found is stored, in milliseconds. */
 const UPKEEP_MS = 1_000;
@@ -39,48 +35,26 @@ export interface Entry {
   readonly member?: Member["member"] | undefined;
 }
 
-export interface CollectorOptions<E extends Entry> {
-  readonly store: Store;
-  readonly witness: Witness;
+export interface CollectorOptions<E extends Entry>
+  extends Pick<WatcherUses<E>, "store" | "witness" | "deskKey" | "verifyRow" | "log" | "publish"> {
   readonly book: { hosts(): readonly E[]; reach(entry: E): RemoteServer };
-  readonly deskKey: SigningKey;
-  readonly verifyRow: Restore["verifyRow"];
-  readonly log: { warn(text: string): void };
-  readonly publish: Publish;
   /** At how many hosts at a time peers are asked (default: half the connections that this process may have). */
   readonly mostCollecting?: number;
 }
 
 export type Collector = ReturnType<typeof createCollector>;
 
-export function createCollector<E extends Entry>({
-  store,
-  witness,
-  book,
-  deskKey,
-  verifyRow,
-  log,
-  publish,
-  mostCollecting = Math.ceil(outgoingOf(descriptorLimit()) / 2),
-}: CollectorOptions<E>) {
+export function createCollector<E extends Entry>({ book, ...uses }: CollectorOptions<E>) {
+  const { store, deskKey, log } = uses;
   const watches = new Map<string, Watch<E>>();
   const former = createFormer(store);
   const ending = new AbortController();
   const reach = (entry: E) => book.reach(entry);
   const peers = createPeers<E & Member>(reach, deskKey);
   const watcher = createWatcher<E>({
-    store,
-    witness,
-    deskKey,
-    verifyRow,
-    log,
-    publish,
-    peers,
-    reach,
-    watches,
-    former,
-    ending: ending.signal,
-    mostCollecting,
+    mostCollecting: Math.ceil(outgoingOf(descriptorLimit()) / 2),
+    ...uses,
+    ...{ peers, reach, watches, former, ending: ending.signal },
   });
   const followBook = () => follow(book, watches, { former, peers, keep: watcher.keep });
   const storeRecords = () => storeChanged(store, watches);

@@ -9,14 +9,8 @@ import { checkEvidence, parseEvidence } from "../../wire/witness/evidence";
 import { STATES } from "../../wire/witness/log-state";
 import type { Store } from "../../wire/witness/store";
 import type { OpenWitness } from "../../wire/witness/witness";
-import type { Collector } from "./collector";
+import type { Collector, Entry } from "./collector";
 import { newRecord, RECORD, type Record, recordsIn, STANDINGS, type WatchedLog } from "./states";
-
-/** A host of the address book. */
-interface Entry {
-  readonly label: string;
-  readonly member?: { readonly host_id: string } | undefined;
-}
 
 interface Uses {
   /** Null where this process has witnessed no log. */

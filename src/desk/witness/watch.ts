@@ -6,7 +6,6 @@
  */
 import { type Carrier, RemoteError, type RemoteServer } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
-import type { Publish } from "../../core/events";
 import { jitter } from "../../lib/backoff";
 import { conflict, Failure } from "../../lib/errors";
 import type { SigningKey } from "../../lib/signing-key";
@@ -15,7 +14,7 @@ import type { Witness } from "../../wire/witness/witness";
 import { createAcceptance } from "./acceptance";
 import type { createAnswering } from "./answering";
 import { createCollecting } from "./collect";
-import { createFindings } from "./findings";
+import { createFindings, type FindingParts } from "./findings";
 import { type HandedBack, isDue } from "./hand-back";
 import { keyOf, type LogKey, lookAt } from "./look";
 import type { Member } from "./peer-opinion";
@@ -50,19 +49,13 @@ export interface Watch<E> {
   handed: HandedBack | undefined;
 }
 
-interface WatcherUses<E> {
+export interface WatcherUses<E> extends FindingParts<E> {
   readonly store: Store;
   readonly witness: Witness;
   readonly deskKey: SigningKey;
   readonly verifyRow: Restore["verifyRow"];
-  readonly log: { warn(text: string): void };
-  readonly publish: Publish;
   readonly peers: Peers<E & Member>;
   reach(entry: E): RemoteServer;
-  /** All hosts that are watched, by their ids. */
-  readonly watches: ReadonlyMap<string, Watch<E>>;
-  /** Keeps the record of a host that has left. */
-  readonly former: { leave(leaving: ReadonlyArray<Watch<E>>): void };
   readonly ending: AbortSignal;
   /**
    * At how many hosts at a time peers are asked. Whoever does that has a connection and waits for others: if it could have all that

@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { between, field, flag, NO_INPUT, seconds } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, conflict } from "../../../lib/errors";
+import { certificate } from "../../../trust/operations/tls";
 import type { AddressBook } from "../address-book";
 import { HOST_CHANGES, HOST_FIELDS, type Host, linkedHost, parseHost, TRUST, trustOf } from "../host";
 import { ROTATED } from "../results";
@@ -227,14 +228,7 @@ export const hostCertificates = operation({
         label: v.string(),
         ok: v.literal(true),
         /** Null for a host that is reached over its link, which needs none. */
-        result: v.nullable(
-          v.object({
-            pem: v.string(),
-            pin: v.string(),
-            names: v.array(v.string()),
-            valid_until: v.string(),
-          }),
-        ),
+        result: v.nullable(certificate.output),
       }),
       v.object({ label: v.string(), ok: v.literal(false), error: v.string() }),
     ]),
