@@ -17,18 +17,18 @@ import {
   type EndedRun,
   MAX_TIMEOUT_S,
   type Outcome,
-  type RunStatus,
   type StartedRun,
 } from "../../core/run";
 import { badInput, cancelled, forbidden, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { Requester } from "../../lib/slots";
+import type { RunTrace, TracedStart } from "../trace/traces";
 import { type Action, flatten } from "./actions";
 import { type Called, callsUnknown, link } from "./called";
 import { type CheckedList, Checker, type CheckerParts, checkedList } from "./checker";
 import { keepable } from "./redact";
 import { judge, resultOf } from "./report";
-import { Runner, type StepRecorder } from "./runner";
+import { Runner } from "./runner";
 import type { ActiveRun, Runs } from "./runs";
 import type { RunOptions, RunReport, RunSource } from "./types";
 import { variablesOf } from "./variables";
@@ -60,10 +60,7 @@ export interface ExecutorParts extends CheckerParts {
    * Begins to trace a run. @param asked whether the caller wants the trace, however the run ends. @returns undefined when it
    * is not traced. @throws a failure when it cannot be.
    */
-  trace?(
-    start: ReturnType<typeof begun> & { readonly commands: readonly string[]; readonly share: string | null },
-    asked: boolean,
-  ): Promise<RunTrace | undefined>;
+  trace?(start: TracedStart, asked: boolean): Promise<RunTrace | undefined>;
 }
 
 /** Who waits for pointer and keyboard, in words too. */
@@ -71,15 +68,6 @@ interface Turn {
   readonly requester: Requester;
   readonly who: string;
   waiting(holder: string): void;
-}
-
-/** A run that is being traced. */
-interface RunTrace extends StepRecorder {
-  /** Never throws. */
-  end(
-    how: { readonly status: RunStatus; readonly error_text: string | null },
-    scrub: (text: string) => string,
-  ): Promise<unknown>;
 }
 
 /** Checks and runs action lists. */

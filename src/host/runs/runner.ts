@@ -10,6 +10,7 @@ import type { Departure, Outcome, RunContext, StopOnError } from "../../core/run
 import { deadline } from "../../lib/deadline";
 import { cancelled, Failure, failureOf, messageOf, rejected } from "../../lib/errors";
 import type { Log } from "../../lib/log";
+import type { RunTrace } from "../trace/traces";
 import { type Action, asWritten, type Command } from "./actions";
 import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called";
 import { createInputs, isOpen } from "./input";
@@ -31,19 +32,6 @@ const ABANDON_MS = 5_000;
 /** The most actions of one run with an audit row each: the row of the run covers all of them by its digest. */
 const MAX_ACTION_ROWS = 500;
 
-/** Records the actions of a run, without secrets. None of it throws. */
-export interface StepRecorder {
-  /** An action begins. @returns what takes note of its end. */
-  step(start: {
-    /** Where the action is in the list: `[2].body[0]`. */
-    readonly place: string;
-    readonly command: string;
-    readonly arguments: unknown;
-    /** Whether it looks at the screen or acts on it. */
-    readonly pictured: boolean;
-  }): Promise<(end: Outcome) => Promise<void>>;
-}
-
 /** What a runner is handed. */
 export interface RunParts {
   /** What operations run on. */
@@ -59,8 +47,8 @@ export interface RunParts {
   readonly active: Pick<ActiveRun, "signal" | "abort" | "hold" | "log">;
   readonly caller: Caller;
   readonly variables: Variables;
-  /** Absent for a run that is not traced. */
-  readonly trace?: StepRecorder | undefined;
+  /** Records the actions, without secrets; absent for a run that is not traced. None of it throws. */
+  readonly trace?: Pick<RunTrace, "step"> | undefined;
 }
 
 /** Runs the actions of one run, and counts what they use. */

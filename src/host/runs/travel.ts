@@ -10,6 +10,7 @@ import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { entryOf, metadataOf } from "../../core/schema";
 import { badInput, systemCode } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
+import type { Travelling } from "../../wire/job/content";
 import { type Action, flatten } from "./actions";
 import type { Called } from "./called";
 
@@ -18,12 +19,6 @@ const MAX_PICTURE = 700_000;
 
 /** How every PNG begins. */
 const PNG = "89504e470d0a1a0a";
-
-/** The files, by their names below one folder, and the name that the list has there. */
-export interface Travelling {
-  readonly name: string;
-  readonly files: ReadonlyMap<string, Uint8Array>;
-}
 
 /** Whether the script with this path is found where the list runs, and does not travel. */
 export const staysThere = (path: string): boolean => isAbsolute(path) || path.startsWith("script:");

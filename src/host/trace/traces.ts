@@ -37,21 +37,16 @@ export interface TracesParts {
 }
 
 /** A run as it begins. */
-export interface TracedStart {
-  readonly run_id: string;
-  readonly source_type: string;
-  readonly source_id: string;
-  readonly script_path: string;
+export type TracedStart = Readonly<
+  Pick<TracedRun, "run_id" | "source_type" | "source_id" | "script_path">
+> & {
   readonly commands: readonly string[];
   /** In whose share of what is limited it counts: the name of a token; null for the owner of the host. */
   readonly share: string | null;
-}
+};
 
 /** How a run ended; no secret is in it. */
-export interface TracedEnd {
-  readonly status: TracedRun["status"];
-  readonly error_text: string | null;
-}
+export type TracedEnd = Readonly<Pick<TracedRun, "status" | "error_text">>;
 
 /** A run that is being traced. */
 export interface RunTrace {
