@@ -7,6 +7,7 @@ import { jsonLine } from "../../lib/sanitize";
 import type { Requester } from "../../lib/slots";
 import type { DesktopWindow } from "./backend";
 import type { Desktop } from "./desktop";
+import type { Patience } from "./images/wait";
 
 export const CANNOT_LIST = "this platform cannot list windows";
 
@@ -17,12 +18,6 @@ export interface WindowQuery {
   /** The name of its program, in any case and with or without `.exe`, or its process id. */
   readonly process?: string | number | undefined;
   readonly hwnd?: number | undefined;
-}
-
-/** How long to wait, and how often to look, both in seconds. */
-interface Patience {
-  readonly timeout: number;
-  readonly poll: number;
 }
 
 /** Whether `window` is one that `query` asks for. */

@@ -7,24 +7,13 @@ import { once } from "../../lib/once";
 import { configFiles } from "../../lib/paths";
 import { type IceConfig, readIceConfig } from "./ice";
 import { readIdentity, watchIdentity } from "./identity";
-import { clearIncoming } from "./inbox";
+import { clearIncoming, type InboxPlace } from "./inbox";
 import { createSessions, type SessionsOptions } from "./sessions";
-
-interface Place {
-  /** The folder of the inbox, absolute. */
-  readonly folder: string;
-  /** Bytes that it may hold; 0: no limit. */
-  readonly quota: number;
-  /** Files and folders that it may hold; 0: no limit. */
-  readonly maxFiles: number;
-  /** Bytes that stay free on its disk. */
-  readonly minFree: number;
-}
 
 /** @param ice STUN and TURN servers, in place of those in `{config_dir}/ice.json`. */
 export function openSessions(
   configDir: string,
-  inbox: Place,
+  inbox: Pick<InboxPlace, "folder" | "quota" | "maxFiles" | "minFree">,
   ice: IceConfig | undefined,
   { log, record, publish, others }: Pick<SessionsOptions, "log" | "record" | "publish" | "others">,
 ) {

@@ -6,20 +6,13 @@
  */
 import type { LinkSample } from "../../core/records";
 import { busy } from "../../lib/errors";
-import type { Log } from "../../lib/log";
 import type { IceConfig } from "./ice";
 import { ACKS_FEATURE, extrasOf } from "./messages";
 import { orClose, PeerSession, type ScreenEnd } from "./session";
+import type { SessionsOptions } from "./sessions";
 
 /** Each is a process of some 60 MB. A host lets in as many viewers. */
 const MAX_SESSIONS = 16;
-
-/** What they need of the service. */
-export interface ScreenPeersOptions {
-  readonly log: Log;
-  /** Called for each session. */
-  readonly ice: () => IceConfig;
-}
 
 /** The statistics of a session, once a second, and its route: the candidate types of both sides. */
 export type TakeSample = (sample: LinkSample, route: string | null) => void;
@@ -56,7 +49,7 @@ export interface ScreenPeers {
   stop(): Promise<void>;
 }
 
-export function createScreenPeers({ log, ice }: ScreenPeersOptions): ScreenPeers {
+export function createScreenPeers({ log, ice }: Pick<SessionsOptions, "log" | "ice">): ScreenPeers {
   const open = new Set<PeerSession>();
   const begin = (role: "host" | "viewer", peer: string, end: ScreenEnd, measured: TakeSample = () => {}) => {
     if (open.size >= MAX_SESSIONS) throw busy(`${MAX_SESSIONS} viewers have a data channel already`);

@@ -8,31 +8,17 @@ import { dirname } from "node:path";
 import { conflict, Failure, forbidden, unavailable } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
 import { selfCommand } from "../../lib/self-command";
-import { createIncoming, type Received } from "../../wire/release/incoming";
+import type { Own } from "../../wire/release/candidate";
+import { createIncoming } from "../../wire/release/incoming";
 import type { PublicKey } from "../../wire/release/minisign";
-import { isNoNews, type LastUpgrade, type Released, releasedFor } from "../../wire/release/released";
+import { isNoNews, type Released, releasedFor } from "../../wire/release/released";
+import type { HostStatus, Received } from "../../wire/release/upgrade-messages";
 import { lastUpgrade, readOrder, writeOrder } from "./order";
 import { type Daemon, requireMayReplace, requireNoPackage } from "./upgrade";
 
-/** What this host has, as it answers its desk. */
-export interface HostStatus {
-  readonly version: string;
-  readonly target: string;
-  /** Why it cannot be upgraded from afar; null where it can. */
-  readonly refusal: string | null;
-  /** The file that is on its way; null where none is. */
-  readonly incoming: Received | null;
-  /** The newest upgrade that a desk has ordered; null where there was none. */
-  readonly last: LastUpgrade | null;
-}
-
-export interface FromDeskOptions {
+export interface FromDeskOptions extends Own {
   /** The folder of the files for upgrades. */
   readonly folder: string;
-  /** The program, absolute and without links. */
-  readonly binary: string;
-  readonly version: string;
-  readonly target: string;
   /** Null in a build without one. */
   readonly key: PublicKey | null;
   /** Whether this is the compiled binary. */

@@ -4,13 +4,14 @@
 import { messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import { jsonLine } from "../../../lib/sanitize";
+import type { Button } from "../backend";
 import type { Region } from "../geometry";
 import type { XConnection } from "../x11/connection";
 import type { WindowProperties } from "../x11/properties";
 import { type KeyReading, type Meaning, meaningOf, readKey } from "./keyboard";
 import type { Stroke } from "./listen";
 import { type Scene, type Scenes, templateAt } from "./scenes";
-import type { Button, Deed, SeenPlace, SeenWindow } from "./script";
+import type { Deed, SeenPlace, SeenWindow } from "./script";
 import { seenWindow, underPointer } from "./windows";
 
 /** The most that is recorded: a script has 1,000 actions at most. */

@@ -1,13 +1,10 @@
 /**
  * What a person did, as the actions of a script: a pure function of what was seen, in order.
  */
+import type { Button, DesktopWindow, Direction } from "../backend";
 
 /** A window, as it was when something was done in it. */
-export interface SeenWindow {
-  readonly hwnd: number;
-  /** Untrusted text; empty when it has none. */
-  readonly title: string;
-}
+export type SeenWindow = Pick<DesktopWindow, "hwnd" | "title">;
 
 /** A place, and a file with a picture of what is there, from the folder of the script; null where one would not be found again. */
 export interface SeenPlace {
@@ -17,8 +14,6 @@ export interface SeenPlace {
   /** Where the place is from the centre of the picture. */
   readonly offset?: { readonly x: number; readonly y: number };
 }
-
-export type Button = "left" | "middle" | "right";
 
 /** One thing that a person did; `window` had the focus before it. `at` is in milliseconds. */
 export type Deed = { readonly window: SeenWindow | undefined; readonly at: number } & (
@@ -33,7 +28,7 @@ export type Deed = { readonly window: SeenWindow | undefined; readonly at: numbe
   | { readonly kind: "drag"; readonly button: Button; readonly from: SeenPlace; readonly to: SeenPlace }
   | {
       readonly kind: "scroll";
-      readonly direction: "up" | "down" | "left" | "right";
+      readonly direction: Direction;
       readonly place: SeenPlace;
     }
 );

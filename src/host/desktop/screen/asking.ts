@@ -1,7 +1,7 @@
 /** Asks a person whether a viewer may look, or control (`svc serve --screen-approval`). */
-import type { Caller } from "../../../core/caller";
 import type { Grant } from "../../../core/rights";
 import { CLOSE } from "../../../wire/screen/viewer";
+import type { Question } from "../../approvals/approvals";
 import { refused, type Viewer } from "./viewer";
 
 /** A question that waits for a person. */
@@ -15,11 +15,7 @@ export interface AskingParts {
   readonly asksFirst: boolean;
   isTrusted(grant: Grant): boolean;
   approvals(): Promise<{
-    begin(question: {
-      readonly what: string;
-      readonly detail: string;
-      readonly caller: Pick<Caller, "grant" | "client">;
-    }): Promise<PendingApproval>;
+    begin(question: Pick<Question, "what" | "detail" | "caller">): Promise<PendingApproval>;
     withdraw(id: string): void;
   }>;
   /** Called when a viewer begins to wait. */

@@ -1,21 +1,15 @@
 /** `audit_chain`: the audit log is whole and takes rows. */
+import type { Verdict } from "../../audit/chain";
 import { check, failed, fine } from "../check";
 
 /** A million rows verify in seconds; this is for many of them on a slow disk. */
 const VERIFY_MS = 60_000;
 
-interface Verdict {
-  readonly ok: boolean;
-  readonly broken_at_id: number | null;
-  readonly total_rows: number;
-  readonly reason: string | null;
-}
-
 interface Uses {
   /** Null where no audit log is kept. `problem`: why no row can be written, null when one can. */
   existingAudit(): Promise<{
     problem(): Promise<string | null>;
-    verify(asked: { readonly signal: AbortSignal }): Promise<Verdict>;
+    verify(asked: { readonly signal: AbortSignal }): Promise<Omit<Verdict, "head">>;
   } | null>;
 }
 

@@ -1,14 +1,8 @@
 /**
  * The clipboard between the host and one viewer, as text, while the viewer controls: a look is no right to read it.
  */
+import type { Backend } from "../../backend";
 import { capabilities, notify, plainText, provide, request, understand } from "./clipboard-messages";
-
-/** The clipboard of the host. */
-export interface HostClipboard {
-  /** @throws when it holds no text. */
-  clipboard(): Promise<string>;
-  setClipboard(text: string): Promise<void>;
-}
 
 /** The longest text that a viewer is sent, in characters. */
 const MAX_TEXT = 1_024 * 1_024;
@@ -32,7 +26,10 @@ export interface ViewerClipboard {
 }
 
 /** @param isControlled whether from the start. */
-export function createViewerClipboard(host: HostClipboard, isControlled: boolean): ViewerClipboard {
+export function createViewerClipboard(
+  host: Pick<Backend, "clipboard" | "setClipboard">,
+  isControlled: boolean,
+): ViewerClipboard {
   let hasControl = isControlled;
   /** The text that both sides have, as far as is known: neither is sent its own text back. */
   let common: string | undefined;

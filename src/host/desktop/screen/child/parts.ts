@@ -4,6 +4,7 @@
  * Its left, top, right and bottom are bytes, from the lowest, in pixels from the tile's corner. A part that reaches the end of a
  * tile at the edge of the screen, which is smaller, is as one of a whole tile.
  */
+import type { Place } from "../../backend";
 
 /** The width and height of a tile, in pixels; those at the right and the bottom may be smaller. */
 export const TILE = 64;
@@ -53,15 +54,8 @@ export function findTile(parts: Parts, from = 0): number {
   return -1;
 }
 
-interface Rect {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
-
 /** The parts of a screen of this size that `areas` cover; an area beyond it counts as far as it lies within. */
-export function partsOf(areas: readonly Rect[], width: number, height: number): Parts {
+export function partsOf(areas: readonly Place[], width: number, height: number): Parts {
   const [columns, rows] = [Math.ceil(width / TILE), Math.ceil(height / TILE)];
   const parts = new Uint32Array(columns * rows);
   /** The end of an area in the tile that begins at `start`. */

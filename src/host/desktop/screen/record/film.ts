@@ -6,14 +6,8 @@
 import { closeSync, openSync, writeSync } from "node:fs";
 import { PRIVATE_FILE } from "../../../../lib/files";
 import type { Size } from "../../geometry";
+import type { RecordingOptions } from "./calls";
 import { CUE_BYTES, clusterOf, cuesOf, openingOf } from "./webm";
-
-/** How large it may become. */
-export interface FilmLimits {
-  /** How long it may be, in milliseconds. */
-  readonly maxMs: number;
-  readonly maxBytes: number;
-}
 
 /** This share of the size may be used at once: the rest is given out as time goes by. */
 const AT_ONCE = 0.1;
@@ -40,7 +34,11 @@ export interface Film {
 }
 
 /** @param path the file; one that is there is replaced. @throws what the system says. */
-export function createFilm(path: string, size: Size, { maxMs, maxBytes }: FilmLimits): Film {
+export function createFilm(
+  path: string,
+  size: Size,
+  { maxMs, maxBytes }: Pick<RecordingOptions, "maxMs" | "maxBytes">,
+): Film {
   const file = openSync(path, "w", PRIVATE_FILE);
   const opening = openingOf(size, "svc");
   const places: Array<{ ms: number; at: number }> = [];

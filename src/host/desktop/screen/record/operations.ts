@@ -8,7 +8,7 @@ import { operation } from "../../../../core/operation";
 import { PacedAnswer } from "../../../../core/paced";
 import { allows, beyond, maySee, shareOf } from "../../../../core/rights";
 import { forbidden } from "../../../../lib/errors";
-import { type MayUse, RECORDING, type Recordings } from "./recordings";
+import { KEPT_RECORDING, type MayUse, RECORDING, type Recordings } from "./recordings";
 
 interface Uses {
   recordings(): Promise<Recordings>;
@@ -93,15 +93,7 @@ export const listRecordings = operation({
   input: NO_INPUT,
   output: v.object({
     current: v.nullable(RECORDING),
-    recordings: v.array(
-      v.object({
-        name: v.string(),
-        file_path: v.string(),
-        bytes: v.number(),
-        /** The token that made it; null for the host's own. */
-        token: v.nullable(v.string()),
-      }),
-    ),
+    recordings: v.array(KEPT_RECORDING),
     count: v.number(),
   }),
   async run(service: Uses, _input, caller) {

@@ -66,13 +66,15 @@ export interface RecordingOrigin extends Origin {
 export type MayUse = (origin: RecordingOrigin) => boolean;
 
 /** A recording that is kept. */
-export interface KeptRecording {
-  readonly name: string;
-  readonly file_path: string;
-  readonly bytes: number;
+export const KEPT_RECORDING = v.object({
+  name: v.string(),
+  file_path: v.string(),
+  bytes: v.number(),
   /** The token that made it; null for the host's own. */
-  readonly token: string | null;
-}
+  token: v.nullable(v.string()),
+});
+
+export type KeptRecording = Readonly<v.InferOutput<typeof KEPT_RECORDING>>;
 
 /** The recordings of this host. */
 export interface Recordings {
