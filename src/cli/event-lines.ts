@@ -7,7 +7,7 @@ import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { terminated } from "../lib/signals";
 import type { Service } from "../service/service";
-import { type Followed, followHosts } from "./follow";
+import { type Followed, type FollowOptions, followHosts } from "./follow";
 import { type GlobalFlags, print, read, unread } from "./subcommand";
 
 /** An event as a line of JSON has it. */
@@ -25,11 +25,8 @@ const WITHIN_MS = 30_000;
 const MOST = { events: 16_384, characters: 16 * 1_048_576 };
 
 /** What to print. */
-export interface EventLinesOptions {
+export interface EventLinesOptions extends Pick<FollowOptions, "on" | "types"> {
   readonly globals: GlobalFlags;
-  /** A selection of the address book (default: this host). */
-  readonly on?: string | undefined;
-  readonly types?: readonly string[] | undefined;
   /** The id after which to begin (default: now for those that happen, else the oldest). */
   readonly after?: string | undefined;
   /** Whether to go on with what happens from now on, until a signal or until nobody reads the output. */

@@ -1,7 +1,7 @@
 /**
  * Following the events of the server on this host, or of hosts of the address book: one stream for each.
  */
-import type { Followed } from "../client/events";
+import type { Followed, Following } from "../client/events";
 import { atMost } from "../lib/at-most";
 import type { Service } from "../service/service";
 
@@ -17,20 +17,14 @@ export const HOST_MS = 3_000;
 const ONE_OF = 4;
 
 /** What to follow. */
-export interface FollowOptions {
+export interface FollowOptions extends Following {
   /** A selection of the address book (default: this host). */
   readonly on?: string | undefined;
-  readonly types?: readonly string[] | undefined;
-  /** The id after which to begin (default: now). */
-  readonly after?: string | undefined;
-  /** How long a stream may last, in milliseconds (default: no limit). */
-  readonly withinMs?: number | undefined;
   /**
    * The most hosts at once, the first ones of the selection that can be followed (default: all; their streams wait while there
    * are too many).
    */
   readonly most?: number | undefined;
-  readonly signal: AbortSignal;
 }
 
 /**

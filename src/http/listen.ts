@@ -8,15 +8,13 @@
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
 import { type HandOver, openHandOver } from "../lib/hand-over";
 import { once } from "../lib/once";
+import type { Pair } from "../trust/tls";
 import { IDLE_TIMEOUT_S } from "./call";
 import { after } from "./exchange";
 import { SOCKETS } from "./sockets";
 
 /** What TLS needs, all PEM. */
-export interface TlsSettings {
-  readonly key: string;
-  /** The certificate and its chain. */
-  readonly cert: string;
+export interface TlsSettings extends Pair {
   /** Authorities: a client without a certificate of one of these gets no connection. Absent: none is asked for. */
   readonly ca?: readonly string[];
 }
