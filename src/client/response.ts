@@ -8,6 +8,12 @@ import { notSvc } from "./carrier";
 
 const { RESPONSE, DATA, END } = HTTPParser.constants;
 
+/** What a chunk counts for beside its bytes: one of a single byte takes the event loop as long as one of a hundred. */
+const CHUNK_BYTES = 96;
+
+/** The most chunks that may come at once, in half a mebibyte: an event of svc has a hundred bytes. */
+const MAX_CHUNKS_AT_ONCE = 8_192;
+
 export interface Head {
   readonly status: number;
   /** By their names in lower case; those of one name have commas between them. */
@@ -18,7 +24,10 @@ export interface Head {
 
 /** What takes a response as it comes. */
 export interface Taker {
-  /** The most bytes of all that it is sent in (default: without a limit, as a response may go on for ever). */
+  /**
+   * The most bytes of all that it is sent in, with {@link CHUNK_BYTES} more for each chunk (default: without a limit, as a response may
+   * go on for ever).
+   */
   readonly maxBytes?: number;
   head(head: Head): void;
   data(piece: Uint8Array): void;
@@ -57,10 +66,14 @@ export function createReader(taker: Taker) {
   return {
     /** @returns whether the response is complete. */
     feed(piece: Buffer): boolean {
+      const { maxBytes = Number.POSITIVE_INFINITY } = taker;
       bytes += piece.length;
-      if (bytes > (taker.maxBytes ?? Number.POSITIVE_INFINITY)) throw notSvc();
+      let parts = 0;
       try {
         for (const part of parser.push(piece)) {
+          // What is not in chunks is one part, however little of it comes at a time.
+          if (parts++ > 0) bytes += CHUNK_BYTES;
+          if (bytes > maxBytes || parts > MAX_CHUNKS_AT_ONCE) throw notSvc();
           if (part.type === DATA) taker.data(part.data);
           else if (part.type === RESPONSE) begin(part);
           else if (part.type !== END) throw notSvc();

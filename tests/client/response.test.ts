@@ -145,6 +145,17 @@ describe("a response", () => {
     expect(await answerTo(Buffer.from(tiny), [65_536])).toEqual(REFUSED);
   });
 
+  test("in tiny chunks is refused after a few of them, also where a large one is expected", async () => {
+    let taken = 0;
+    const { feed } = createReader({ maxBytes: 24 * 1_048_576, head() {}, data: () => taken++, end() {} });
+    feed(Buffer.from(CHUNKED));
+    const tiny = Buffer.from("1\r\nX\r\n".repeat(5_000));
+    expect(() => {
+      for (let sent = 0; sent < 4_000_000; sent += 5_000) feed(tiny);
+    }).toThrow("not a svc host");
+    expect(taken).toBeLessThan(300_000);
+  });
+
   test("may have up to 16 KiB beside each chunk, and beside all of them twice the largest body", async () => {
     const chunk = (beside: number) => `1;${"a".repeat(beside)}\r\nX\r\n`;
     const answer = (text: string) => answerTo(Buffer.from(`${CHUNKED}${text}0\r\n\r\n`), [9_000]);
@@ -186,5 +197,18 @@ describe("a response that goes on", () => {
     expect(Buffer.from((await coming.next()).value ?? []).toString()).toBe("next");
     expect(Buffer.from(value ?? []).equals(Buffer.alloc(17 * 65_536, "a"))).toBe(true);
     await coming.return(undefined);
+  });
+
+  test("is refused once many tiny chunks come at once", async () => {
+    const { line, feed } = fedLine();
+    const opening = openExchange(line, "", deadlineIn(5_000), undefined);
+    feed(Buffer.from(CHUNKED));
+    const { pieces } = await opening;
+    for (let nth = 0; nth < 100; nth++) feed(Buffer.from("1\r\nX\r\n".repeat(1_000)));
+    const coming = pieces(5_000);
+    expect((await coming.next()).value?.length).toBe(100_000);
+    expect(feed(Buffer.from("1\r\nX\r\n".repeat(10_000)))).toBe(true);
+    await coming.next();
+    await expect(coming.next()).rejects.toThrow("not a svc host");
   });
 });
