@@ -51,6 +51,12 @@ export interface StartedRun {
 export const DEFAULT_TIMEOUT_S = 3_600;
 export const MAX_TIMEOUT_S = 86_400;
 
+/**
+ * How long keys wait after the pointer has acted, in seconds, where nothing else is said: as long as pyautogui waits after each
+ * call (its `PAUSE`).
+ */
+export const DEFAULT_PACE_S = 0.1;
+
 /** What became of a list inside an action. */
 export interface NestedReport {
   /** Whether every action of it ran and none failed; also when `AC_break` or `AC_continue` left the list. */
@@ -69,6 +75,8 @@ export interface RunContext {
   readonly id: string;
   /** The path of the script that the action is in; empty for a list that was sent. */
   readonly script: string;
+  /** How long keys wait after the pointer has acted, in seconds. */
+  readonly pace: number;
   /** What the reference `${name}` or `${name.field[0]}` stands for. @throws `bad_input` where there is no such thing. */
   valueOf(reference: string): unknown;
   /**

@@ -5,6 +5,8 @@
  * met them (`worker.ts`).
  */
 import { type Remote, remote } from "../../lib/child";
+import { sleep } from "../../lib/deadline";
+import { cancelled } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { Requester } from "../../lib/slots";
 import type { DesktopCalls } from "./backend";
@@ -40,6 +42,8 @@ type Calls = Remote<DesktopCalls, [requester?: Requester]>;
 
 /** Every method throws Failure: `unavailable` without a display, `timeout` after the deadline, `bad_input`, … */
 export interface Desktop extends Calls {
+  /** Resolves when the pointer has not acted for `seconds`. @throws `cancelled` when the requester goes. */
+  pointerRests(seconds: number, requester: Requester): Promise<void>;
   /** For runs of operations that say `uses: "input"`. */
   readonly inputLock: InputLock;
   readonly imagesFolder: string;
@@ -69,9 +73,31 @@ export function createDesktop(options: DesktopOptions): Desktop {
     await worker.lift();
   };
   const inputLock = createInputLock(options.lockFile, releaseAll, options.log);
+  let pointedAt = Number.NEGATIVE_INFINITY;
+  const pointing =
+    <Args extends unknown[], T>(act: (...args: Args) => Promise<T>) =>
+    async (...args: Args): Promise<T> => {
+      try {
+        return await act(...args);
+      } finally {
+        pointedAt = performance.now();
+      }
+    };
+  const { click, strike } = pressed.track<[requester?: Requester]>(calls);
   const reader = once(async () => (await import("./text/tesseract")).createReader(options.ocrFolder));
   return remote<Desktop>(call, {
-    ...pressed.track<[requester?: Requester]>(calls),
+    strike,
+    click: pointing(click),
+    // Also a move: with some window managers the window under the pointer has the focus.
+    move: pointing(calls.move),
+    scroll: pointing(calls.scroll),
+    async pointerRests(seconds, { signal }) {
+      const left = pointedAt + seconds * 1_000 - performance.now();
+      if (left <= 0) return;
+      await sleep(left, signal, () => {
+        throw cancelled("cancelled while the pointer rests");
+      });
+    },
     /** In pieces. When it is cancelled between two, the rest is left out. */
     async type(text, requester) {
       const characters = [...text.replaceAll(/\r\n?/g, "\n")];

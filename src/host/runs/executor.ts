@@ -13,6 +13,7 @@ import {
   shareOf,
 } from "../../core/rights";
 import {
+  DEFAULT_PACE_S,
   DEFAULT_TIMEOUT_S,
   type EndedRun,
   MAX_TIMEOUT_S,
@@ -92,6 +93,7 @@ export class Executor extends Checker {
     isRead = false,
   ): Promise<RunReport> {
     const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "", scope, trace: asked } = options;
+    const { pace = DEFAULT_PACE_S } = options;
     const { source = sourceOf(others.kind, sourceId, path) } = options;
     const {
       id,
@@ -136,6 +138,7 @@ export class Executor extends Checker {
       log,
       id,
       path,
+      pace,
       active: logging,
       caller,
       variables,

@@ -40,6 +40,8 @@ export interface RunParts {
   readonly id: string;
   /** The path of the script; empty for a list that was sent. */
   readonly path: string;
+  /** How long keys wait after the pointer has acted, in seconds. */
+  readonly pace: number;
   /** The scripts that it calls, by their paths. */
   readonly called: ReadonlyMap<string, CalledScript>;
   /** Reads and checks one that is not among them. */
@@ -212,6 +214,7 @@ export class Runner {
     return {
       id: this.parts.id,
       script: path,
+      pace: this.parts.pace,
       valueOf: (reference) => variables.resolve(referenceOf(reference)),
       set: (name, value, shown) => void variables.set(name, value, shown),
       written: (field) => input[field],

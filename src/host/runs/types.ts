@@ -4,7 +4,14 @@
 import * as v from "valibot";
 import { between, field, flag, judged, seconds, whole } from "../../core/fields";
 import { SCOPES } from "../../core/rights";
-import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS, STOP_ON_ERROR } from "../../core/run";
+import {
+  DEFAULT_PACE_S,
+  DEFAULT_TIMEOUT_S,
+  MAX_TIMEOUT_S,
+  OUTCOME,
+  RUN_STATUS,
+  STOP_ON_ERROR,
+} from "../../core/run";
 
 /** Where a run may have come from: a request, a job of the scheduler, a plan of a desk, or this process itself. */
 export const RUN_SOURCES = ["rest", "scheduler", "plan", "manual"] as const;
@@ -30,6 +37,10 @@ export const RUN_OPTIONS = v.strictObject({
     "Scopes that the run is limited to (default: all that its caller has); it then starts no job and no sync, and ends with its client",
   ),
   variables: field(v.optional(judged(VARIABLES), {}), "Initial values of variables, by name"),
+  pace: field(
+    v.optional(seconds(between(0, 10)), DEFAULT_PACE_S),
+    "Seconds that keys wait after the pointer has acted, so that its click arrives before them",
+  ),
   trace: flag(
     "Keep a trace: each action with its outcome, and pictures of the screen around those that look or act (needs `screen`)",
   ),

@@ -13,11 +13,14 @@ import { temporaryFolder } from "../../support";
 import { forever } from "./support";
 
 /** Calls the hotkey `ctrl`, `s` on a desktop whose keyboard does `strike`. */
-function setUp(strike: (method: string, args: readonly unknown[]) => Promise<void>) {
+function setUp(
+  strike: (method: string, args: readonly unknown[]) => Promise<void>,
+  pointerRests = async (_seconds: number) => {},
+) {
   const folder = temporaryFolder();
   let released = 0;
   const inputLock = createInputLock(join(folder.path, "input.lock"), async () => void released++);
-  const desktop = remote<Desktop>(strike, { inputLock });
+  const desktop = remote<Desktop>(strike, { inputLock, pointerRests });
   const service = { audit: async () => null, desktop: async () => desktop };
   return {
     inputLock,
@@ -53,6 +56,16 @@ test("capitals do not matter in the name of a key, but in a character", async ()
   expect(struck).toEqual([["ctrl", "s"]]);
   await expect(host.press(["Entr"])).rejects.toThrow("expected one character, or one of backspace");
   await expect(host.press(["ctlr"])).rejects.toThrow('but found "ctlr" (did you mean ctrl?)');
+});
+
+test("keys wait until the pointer has rested", async () => {
+  const order: unknown[] = [];
+  using host = setUp(
+    async (method) => void order.push(method),
+    async (seconds) => void order.push(seconds),
+  );
+  await host.press();
+  expect(order).toEqual([0.1, "strike"]);
 });
 
 test("when it fails, what is pressed is released, and the next may go on", async () => {

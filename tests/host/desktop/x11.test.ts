@@ -12,7 +12,7 @@ import { isTypable, KEY_NAMES } from "../../../src/host/desktop/keys";
 import { clickMouse } from "../../../src/host/desktop/operations/input";
 import { focusByTitle, waitForTitle } from "../../../src/host/desktop/windows";
 import { Requester } from "../../../src/lib/slots";
-import { temporaryFolder, testWith, until } from "../../support";
+import { temporaryFolder, testService, testWith, until } from "../../support";
 import {
   askManager,
   childOf,
@@ -151,6 +151,28 @@ describe("keys:", () => {
     const answer = await callOperation(service, clickMouse, { x: 650, y: 350, clicks: 2 }, caller);
     expect(await listener.strokes(4)).toEqual(["+button 1", "-button 1", "+button 1", "-button 1"]);
     expect(answer).toEqual([650, 350]);
+  });
+
+  test("keys of a run wait as long after a click as its pace says, and without one they do not wait", async () => {
+    await using made = testService();
+    const executor = await made.service.executor();
+    Reflect.set(Reflect.get(executor, "parts"), "service", { ...made.service, desktop: async () => desktop });
+    const run = (pace: number, ...list: unknown[]) =>
+      executor.run(executor.prepare(list), localCaller(made.service, "api"), { pace });
+    const click = ["AC_click_mouse", { x: 5, y: 700 }];
+    const before = performance.now();
+    await run(0.4, click, ["AC_hotkey", ["shift"]]);
+    expect(performance.now() - before).toBeGreaterThanOrEqual(400);
+    await run(0, click);
+    let isLater = false;
+    setImmediate(() => {
+      isLater = true;
+    });
+    await desktop.pointerRests(0, forever);
+    expect(isLater).toBe(false);
+    await run(0.4, click);
+    const gone = new Requester(null, AbortSignal.abort());
+    await expect(desktop.pointerRests(60, gone)).rejects.toThrow("cancelled while the pointer rests");
   });
 
   test("what a broken run has pressed is released, and nothing else", async () => {

@@ -2,9 +2,10 @@
  * The operations of screen, pointer and keyboard.
  */
 import * as v from "valibot";
-import { requesterOf } from "../../../core/caller";
+import { type Caller, requesterOf } from "../../../core/caller";
 import { between, field, flag, judged, NO_INPUT, path, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
+import { DEFAULT_PACE_S } from "../../../core/run";
 import type { Requester } from "../../../lib/slots";
 import type { Stroke } from "../backend";
 import type { Desktop } from "../desktop";
@@ -233,9 +234,21 @@ const TEXT = v.pipe(
   v.check(isTypable, "text without control characters other than tab and line feed"),
 );
 
+/** Keys go to the window that has the focus: they wait until a click before them has given it to the one that it was meant for. */
+const afterPointer = (desktop: Desktop, requester: Requester, { run }: Caller) =>
+  desktop.pointerRests(run?.pace ?? DEFAULT_PACE_S, requester);
+
 /** What is pressed as `Shift` is released as `shift`. */
-const strike = (desktop: Desktop, keys: readonly string[], stroke: Stroke, requester: Requester) =>
-  desktop.strike(keys.flatMap(keysNamed), stroke, requester).then(done);
+async function strike(
+  desktop: Desktop,
+  keys: readonly string[],
+  stroke: Stroke,
+  requester: Requester,
+  caller: Caller,
+) {
+  if (stroke !== "release") await afterPointer(desktop, requester, caller);
+  return desktop.strike(keys.flatMap(keysNamed), stroke, requester).then(done);
+}
 
 function keyOperation(verb: string, summary: string, stroke: Stroke) {
   return inputOperation(verb, {
@@ -248,8 +261,8 @@ function keyOperation(verb: string, summary: string, stroke: Stroke) {
       is_shift: flag("Use Shift together with the key"),
     }),
     output: v.null(),
-    perform: (desktop, { keycode, is_shift }, requester) =>
-      strike(desktop, is_shift ? ["shift", keycode] : [keycode], stroke, requester),
+    perform: (desktop, { keycode, is_shift }, requester, caller) =>
+      strike(desktop, is_shift ? ["shift", keycode] : [keycode], stroke, requester, caller),
   });
 }
 
@@ -260,7 +273,8 @@ export const hotkey = inputOperation("hotkey", {
     key_code_list: field(KEYS, 'The keys in order, such as ["ctrl", "s"]'),
   }),
   output: v.null(),
-  perform: (desktop, { key_code_list }, requester) => strike(desktop, key_code_list, "tap", requester),
+  perform: (desktop, { key_code_list }, requester, caller) =>
+    strike(desktop, key_code_list, "tap", requester, caller),
 });
 
 export const writeText = inputOperation("write", {
@@ -270,7 +284,10 @@ export const writeText = inputOperation("write", {
     write_string: field(judged(TEXT), "Any Unicode text; a tab and a line feed are the keys Tab and Enter"),
   }),
   output: v.null(),
-  perform: (desktop, { write_string }, requester) => desktop.type(write_string, requester).then(done),
+  async perform(desktop, { write_string }, requester, caller) {
+    await afterPointer(desktop, requester, caller);
+    return desktop.type(write_string, requester).then(done);
+  },
 });
 
 export const operations = [
