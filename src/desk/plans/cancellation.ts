@@ -11,22 +11,23 @@ export function createCancellation({ uses, stopping, complain }: Shared, hosts: 
     if (plan.state !== "cancelled") return;
     const now = performance.now();
     for (const entry of entries.values())
-      if (entry.way === "job" && entry.cancelDue <= now) void cancelAt(entry);
+      if (entry.way === "job" && (entry.cancel?.due ?? 0) <= now) void cancelAt(entry);
   };
   const cancelAt = async (entry: Entry): Promise<void> => {
     const { broadcast, plan } = entry.run;
     const options = { signal: stopping, client: broadcast ? broadcast.client : plan.token };
+    const cancel = (entry.cancel ??= { due: 0, tries: 0 });
     let isDone: boolean | undefined = false;
     try {
       const found = hosts.targetOf(entry);
       if (found?.identity !== entry.identity) return;
-      entry.cancelDue = Number.POSITIVE_INFINITY;
+      cancel.due = Number.POSITIVE_INFINITY;
       isDone = await uses.cancelJob?.(found, jobOf(entry), options);
     } catch (error) {
       if (error instanceof Unread) complain(entry.run, error);
     }
     if (isDone) entry.due = 0;
-    else entry.cancelDue = laterThan(ASK, entry.cancelTries++);
+    else cancel.due = laterThan(ASK, cancel.tries++);
   };
 
   return { cancelAtHosts, cancelAt };

@@ -38,7 +38,7 @@ export function createDispatch(
   };
   const leave = (entry: Entry) => {
     const next = queues.leave(entry.label, entry);
-    if (!next || next.isBusy) return;
+    if (!next || next.phase === "asking") return;
     next.due = 0;
     next.run.again(next);
   };
@@ -56,14 +56,15 @@ export function createDispatch(
     const written = write(entry, step, { error, run_id });
     await (entry.run.broadcast?.writing(written) ?? written);
     if (step !== "ok") entry.run.noteBad(entry);
+    const isForgiven = entry.run.overdue.get(entry) === "forgiven";
     drop(entry, step === "cancelled" ? step : "failed", error);
-    if (!entry.isForgiven || entry.state !== "ok") return;
+    if (!isForgiven || entry.state !== "ok") return;
     // Whoever has decided something about the plan meanwhile has counted anew.
     entry.run.change(ledger, { forgiven: Math.max(0, entry.run.plan.forgiven - 1) });
   };
   const offline = async (entry: Entry, error: string) => {
     const why = printable(error, 300);
-    const behind = queues.behind(entry.label).filter((one) => !one.isBusy && one.way === null);
+    const behind = queues.behind(entry.label).filter((one) => one.phase !== "asking" && one.way === null);
     for (const one of [entry, ...behind]) {
       const isKnown = one.state === "waiting" && (one !== entry || one.why === why);
       if (!one.run.plan.spec.queue) await end(one, "unreachable", { error });
@@ -78,7 +79,8 @@ export function createDispatch(
     if (performance.now() < entry.since + (spec.delivery_timeout_s + spec.timeout_s) * 1_000 + GRACE_MS)
       return;
     // A queued job may be known once its host is back; until then it counts as failed.
-    if (spec.queue && Date.now() < (expires ?? 0)) entry.run.overdue.add(entry);
+    const { overdue } = entry.run;
+    if (spec.queue && Date.now() < (expires ?? 0)) overdue.set(entry, overdue.get(entry) ?? "counted");
     else await end(entry, "unknown", { error: "the answer was lost: it may have run" });
   };
 

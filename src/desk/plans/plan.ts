@@ -75,6 +75,13 @@ export const STEPS = {
 export type StepName = keyof typeof STEPS;
 
 /**
+ * What the process that runs the plan does about a host that has not ended; unlike its state, it is not kept. `ready`: it is in the list
+ * of those that may begin. `awaited`: its turn has come, and its host is waited for since this process has just started; it takes no
+ * slot meanwhile. `asking`: a request to its host is under way, or its end is being written down. `resting`: none of these.
+ */
+export type Phase = "resting" | "ready" | "awaited" | "asking";
+
+/**
  * `paused`: by hand, or because too many hosts failed. A plan that is `cancelled` or `expired` begins nothing more; it is over once
  * the hosts that had begun have ended.
  */

@@ -7,7 +7,7 @@ import type { Broadcast } from "./broadcast";
 import type { Counts } from "./ledger/counts";
 import type { Ledger } from "./ledger/ledger";
 import type { OpenTarget, Plan, PlanChange } from "./ledger/records";
-import { FAILURES, jobId, OPEN_STATES, type TargetState } from "./plan";
+import { FAILURES, jobId, OPEN_STATES, type Phase, type TargetState } from "./plan";
 
 /** A host of a plan that has not ended. */
 export interface Entry {
@@ -18,6 +18,7 @@ export interface Entry {
   readonly wave: number;
   readonly attempt: number;
   state: TargetState;
+  phase: Phase;
   way: Way | null;
   /** The id of the records that its host had when its job was sent; null where it did not say. */
   records: string | null;
@@ -27,16 +28,8 @@ export interface Entry {
   tries: number;
   /** Why its host was not reached the last time, as far as this process knows. */
   why: string | undefined;
-  isBusy: boolean;
-  /** Whether its turn has come, and its host is waited for since this process has just started. It takes no place meanwhile. */
-  isAwaited: boolean;
-  /** When its host is asked to end it, by `performance.now()`; never while it is asked so, and once it has answered. */
-  cancelDue: number;
-  cancelTries: number;
-  /** Whether it was overdue when the plan was resumed: then that does not count. */
-  isForgiven: boolean;
-  /** Whether it is in the list of those that are ready. */
-  isListed: boolean;
+  /** When its host is asked to end it, as `due`: never while it is asked so, and once it has answered. Undefined while its plan goes on. */
+  cancel: { due: number; tries: number } | undefined;
 }
 
 /** After so many hosts that have begun, the list of those that are ready is cut. */
@@ -56,15 +49,12 @@ export function createRun(
   let ready: Entry[] = [];
   let next = 0;
   let changed: Array<{ label: string; state: TargetState }> = [];
-  const isReady = (entry: Entry) => entry.state === "planned" && !entry.isBusy && entry.wave <= run.plan.wave;
-  const list = (entries: Iterable<Entry>) => {
-    ready = [...entries].filter(isReady);
-    next = 0;
-    for (const entry of ready) entry.isListed = true;
-  };
+  const mayBeReady = ({ state, phase, wave }: Entry) =>
+    state === "planned" && phase !== "asking" && wave <= run.plan.wave;
   const makeReady = () => {
-    for (const entry of ready) entry.isListed = false;
-    list(run.entries.values());
+    ready = [...run.entries.values()].filter(mayBeReady);
+    next = 0;
+    for (const entry of ready) entry.phase = "ready";
     run.hadWork = ready.length > 0;
   };
   let pause: { readonly at: number; readonly due: number } | undefined;
@@ -72,7 +62,7 @@ export function createRun(
   const working = new Set<Entry>();
   const noteWork = (entry: Entry) => {
     const isOpen = run.entries.get(entry.n) === entry && entry.way !== null && !run.overdue.has(entry);
-    if (entry.isBusy || isOpen) working.add(entry);
+    if (entry.phase === "asking" || isOpen) working.add(entry);
     else working.delete(entry);
   };
   const run = {
@@ -94,22 +84,21 @@ export function createRun(
     hadWork: true,
     over: Promise.withResolvers<void>(),
     release,
-    /** Hosts whose answer was lost and whose time is over: they count as failed, and delay no wave. */
-    overdue: new Set<Entry>(),
+    /** Hosts whose answer was lost and whose time is over: they delay no wave, and count as failed, but for what whoever resumed the plan had seen. */
+    overdue: new Map<Entry, "counted" | "forgiven">(),
     failures: (): number => failed.size + run.overdue.size,
     hasTooManyFailed: (): boolean => run.failures() > run.plan.forgiven + run.plan.spec.max_failures,
     hasRoom: (): boolean => working.size < (run.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY),
     /** A request to the host begins. */
     begin(entry: Entry): void {
-      entry.isBusy = true;
-      entry.isAwaited = false;
+      entry.phase = "asking";
       run.busy++;
       run.began = performance.now();
       noteWork(entry);
     },
     /** A request to the host is over. */
     rest(entry: Entry): void {
-      entry.isBusy = false;
+      entry.phase = "resting";
       run.busy--;
       noteWork(entry);
     },
@@ -117,20 +106,21 @@ export function createRun(
     nextReady(): Entry | undefined {
       for (let entry = ready[next]; entry; entry = ready[next]) {
         next++;
-        entry.isListed = false;
         // Those that have begun are kept no longer: in the end, they would be all hosts of the plan.
         if (next === Math.min(ready.length, BEGUN)) {
           ready.splice(0, next);
           next = 0;
         }
-        if (isReady(entry) && run.entries.has(entry.n)) return entry;
+        if (entry.phase !== "ready") continue;
+        entry.phase = "resting";
+        if (mayBeReady(entry) && run.entries.has(entry.n)) return entry;
       }
       return undefined;
     },
     /** The jobs before it at its host have ended. */
     again(entry: Entry): void {
-      if (entry.isListed || !isReady(entry)) return;
-      entry.isListed = true;
+      if (entry.phase === "ready" || !mayBeReady(entry)) return;
+      entry.phase = "ready";
       ready.push(entry);
     },
     /** How many hosts are in each state, as far as this process knows. */
@@ -217,18 +207,14 @@ const entryOf = (
   wave,
   attempt,
   state: sameState(state),
+  phase: "resting",
   way,
   records,
   since: performance.now() - (sent_at === null ? Number.POSITIVE_INFINITY : ageOf(sent_at)),
   due: 0,
   tries: 0,
   why: undefined,
-  isBusy: false,
-  isAwaited: false,
-  cancelDue: 0,
-  cancelTries: 0,
-  isForgiven: false,
-  isListed: false,
+  cancel: undefined,
 });
 
 /** How old a time of the ledger is, in milliseconds; 0 for one to come: the clock was set back since. */

@@ -63,10 +63,14 @@ export function createRunner(uses: RunnerUses) {
   const decide = (run: Run, change: () => Plan): void => {
     run.plan = change();
     const { gone, sent } = run.load(ledger.open(run.plan.seq), ledger.counts(run.plan.seq));
-    for (const entry of sent) Object.assign(entry, { due: 0, cancelDue: 0 });
-    for (const entry of gone) if (!entry.isBusy) drop(entry);
+    for (const entry of sent) {
+      entry.due = 0;
+      if (entry.cancel) entry.cancel.due = 0;
+    }
+    for (const entry of gone) if (entry.phase !== "asking") drop(entry);
     if (run.plan.state !== "running") {
-      for (const entry of run.entries.values()) if (!entry.isBusy && entry.way === null) leave(entry);
+      for (const entry of run.entries.values())
+        if (entry.phase !== "asking" && entry.way === null) leave(entry);
     }
     cancelAtHosts(run);
   };
@@ -251,7 +255,7 @@ export function createRunner(uses: RunnerUses) {
       const entry = queues.first(label);
       if (!entry) return;
       entry.due = 0;
-      if (entry.cancelDue < Number.POSITIVE_INFINITY) entry.cancelDue = 0;
+      if (entry.cancel && entry.cancel.due < Number.POSITIVE_INFINITY) entry.cancel.due = 0;
     },
     /** Resolves when this process no longer runs the plan. */
     over: async (seq: number): Promise<void> => runs.get(seq)?.over.promise,

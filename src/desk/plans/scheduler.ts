@@ -36,7 +36,7 @@ export function createScheduler(
     if (run.broadcast) start(entry);
     // It goes on when those before it have ended.
     else if (!queues.take(entry.label, entry)) waitBehind(entry);
-    else if (mayCome(entry)) entry.isAwaited = true;
+    else if (mayCome(entry)) entry.phase = "awaited";
     else start(entry);
     return true;
   };
@@ -59,17 +59,16 @@ export function createScheduler(
   const tryAgain = (run: Run): void => {
     const now = performance.now();
     for (const entry of run.entries.values()) {
-      if (entry.isBusy || entry.due > now || !slots.isFree()) continue;
+      if (entry.phase === "asking" || entry.due > now || !slots.isFree()) continue;
       if (entry.state === "planned" && entry.due > 0) {
         entry.due = 0;
         run.again(entry);
       }
       const isSent = entry.state === "sent" || entry.state === "running";
-      if (!isSent && ((entry.state !== "waiting" && !entry.isAwaited) || !mayBegin(run))) continue;
+      if (!isSent && ((entry.state !== "waiting" && entry.phase !== "awaited") || !mayBegin(run))) continue;
       if (!queues.take(entry.label, entry) && !isSent) continue;
       if (!isSent && mayCome(entry)) continue;
       if (!isSent && hosts.isOffline(entry.label)) {
-        entry.isAwaited = false;
         if (entry.state === "planned") run.again(entry);
         // What came after it does not wait for ever.
         else if (queues.behind(entry.label).some(({ state }) => state === "planned")) start(entry);

@@ -44,7 +44,7 @@ export function createWaves(
     // Whoever resumes it has seen what is overdue by then, which the ledger alone does not know.
     if (plan.state === "paused") {
       if (run.failures() > plan.forgiven && !run.change(ledger, { forgiven: run.failures() })) return;
-      for (const entry of run.overdue) entry.isForgiven = true;
+      for (const entry of run.overdue.keys()) run.overdue.set(entry, "forgiven");
     }
     if (plan.state === "running" && run.hasTooManyFailed()) {
       const failed = `${run.failures() - plan.forgiven} failed`;
@@ -82,10 +82,10 @@ export function createWaves(
   };
   /** Begins nothing more of a broadcast; the hosts at work go on. */
   const stopRun = (run: Run, why: string): void => {
-    const left = [...run.entries.values()].filter(({ isBusy }) => !isBusy);
+    const left = [...run.entries.values()].filter(({ phase }) => phase !== "asking");
     if (left.length > 0) run.stopped ??= why;
     for (const entry of left) {
-      entry.isBusy = true;
+      entry.phase = "asking";
       void end(entry, "cancelled", { error: why }).finally(pump);
     }
   };
