@@ -5,12 +5,13 @@
  * within the time limits is `timeout`, and it comes also while the ledger cannot be written. When the caller stops waiting, nothing more begins; hosts that run the job are asked to end it,
  * and have {@link LEAVE_MS} to answer how it ended. What the hosts run is not kept, so that no other process sends it.
  */
-
 import { resolvesWithin } from "../../lib/deadline";
+import { printable } from "../../lib/sanitize";
 import type { Delivered } from "../../wire/job/delivered";
 import type { DeliverJob, DeliverOptions, JobResult, Target, Way } from "../../wire/job/job";
 import type { Spec } from "./plan";
-import type { Entry } from "./run";
+import type { Policy } from "./policy";
+import type { Entry, Run } from "./run";
 
 /** The caller who waits for a broadcast. */
 export interface BroadcastCaller {
@@ -38,122 +39,170 @@ const WRITE_MS = 5_000;
 /** How long it may take to write the last of it down when every result is known, or the caller has left, in milliseconds. */
 const LAST_MS = 1_000;
 
-export type Broadcast = ReturnType<typeof createBroadcast>;
+/** A delivery under way. */
+interface Sending {
+  way: Way | null;
+  /** Whether its host has not answered in time. */
+  isLate: boolean;
+  /** Ends what of it takes too long. */
+  timer: Timer | undefined;
+  stop(): void;
+}
 
-/** @param sends sends a job. */
-export function createBroadcast(
-  { content, targetOf, client, signal, done }: BroadcastCaller,
-  spec: Spec,
-  sends: DeliverJob,
-) {
-  const limitMs = (spec.delivery_timeout_s + spec.timeout_s) * 1_000 + LATE_MS;
-  const hosts = spec.waves.at(-1);
-  const results = new Map<string, Delivered>();
+/** The policy of a broadcast. */
+export class Broadcast implements Policy, Disposable {
+  readonly isUrgent = true;
+  readonly waits = false;
+  readonly followsToken = false;
+  readonly #results = new Map<string, Delivered>();
   /** The hosts of which the caller has the result. */
-  const reported = new Set<string>();
-  let isOver = false;
-  const atWork = new Set<{ way: Way | null; stop(): void }>();
-  const left = Promise.withResolvers<void>();
-  let timer: Timer | undefined;
-  const leave = () => {
+  readonly #reported = new Set<string>();
+  readonly #sendings = new Set<Sending>();
+  readonly #left = Promise.withResolvers<void>();
+  /** Resolves some time after the caller has stopped waiting, or has each result: then nothing is waited for. */
+  readonly left = this.#left.promise;
+  #isOver = false;
+  #timer: Timer | undefined;
+
+  /** @param sends sends a job. */
+  constructor(
+    private readonly caller: BroadcastCaller,
+    private readonly spec: Spec,
+    private readonly sends: DeliverJob,
+  ) {
+    const { signal } = caller;
+    if (signal.aborted) this.#leave();
+    else signal.addEventListener("abort", this.#leave, { once: true });
+  }
+
+  readonly #leave = (): void => {
     // What was sent as a job can be ended at the host, and nothing else.
-    for (const { way, stop } of atWork) if (way !== "job") stop();
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      for (const { stop } of atWork) stop();
-      timer = setTimeout(left.resolve, LAST_MS);
+    for (const { way, stop } of this.#sendings) if (way !== "job") stop();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      for (const { stop } of this.#sendings) stop();
+      this.#timer = setTimeout(this.#left.resolve, LAST_MS);
     }, LEAVE_MS);
   };
-  if (signal.aborted) leave();
-  else signal.addEventListener("abort", leave, { once: true });
 
-  const broadcast = {
-    content,
-    targetOf,
-    client,
-    /** Whether the caller has stopped waiting. */
-    isLeft: (): boolean => signal.aborted,
-    /** Resolves some time after the caller has stopped waiting, or has each result: then nothing is waited for. */
-    left: left.promise,
-    /** Resolves once that is written down; or after some time, as the caller does not wait for a disk. */
-    writing: (written: Promise<unknown>): Promise<boolean> => resolvesWithin(WRITE_MS, written),
-    /** As any {@link DeliverJob}; its result is an end, as nobody asks the host again. */
-    async deliver(...[target, job, options]: Parameters<DeliverJob>): Promise<JobResult> {
-      const one: { way: Way | null; stop(): void } = { way: null, stop() {} };
-      let isLate = false;
-      let late: Timer | undefined;
-      const itsOptions: DeliverOptions = {
-        ...options,
-        client,
-        orExecute: true,
-        maySend: () => !signal.aborted && options.maySend?.() !== false,
-        async sent(way, records) {
-          // What is on its way by `/execute` is stopped at once; what is on its way as a job, only at the host.
-          one.way = way;
-          clearTimeout(late);
-          if (!(await broadcast.writing(Promise.try(options.sent, way, records)))) throw new Unwritten();
-          late = setTimeout(() => {
-            isLate = true;
-            one.stop();
-          }, limitMs);
-        },
-      };
-      const send = (more: Partial<DeliverOptions> = {}) => {
-        const limit = new AbortController();
-        one.stop = () => limit.abort();
-        if (signal.aborted && one.way !== "job") one.stop();
-        const either = AbortSignal.any([options.signal, limit.signal]);
-        return sends(target, job, { ...itsOptions, ...more, signal: either });
-      };
-      atWork.add(one);
-      try {
-        const found = endOf(await send());
-        const isTimeout = isLate && found.result.status === "cancelled" && found.result.delivered;
-        const error = `timeout after ${spec.timeout_s} s: it may still run`;
-        let end: JobResult = isTimeout
-          ? { state: "timeout", result: { ...found.result, status: "timeout", error } }
-          : found;
-        if (isTimeout && one.way === "job" && !signal.aborted) {
-          // It may have ended since its host was asked.
-          late = setTimeout(() => one.stop(), LATE_MS);
-          const last = endOf(await send({ before: "job", maySend: () => false }));
-          const duration_ms = found.result.duration_ms + last.result.duration_ms;
-          if (last.state !== "unknown") end = { ...last, result: { ...last.result, duration_ms } };
-        }
-        results.set(target.label, end.result);
-        return end;
-      } catch (error) {
-        if (!(error instanceof Unwritten)) throw error;
-        const { label } = target;
-        const status = "failed";
-        const none = { label, ok: false, status, delivered: false, duration_ms: WRITE_MS } as const;
-        const result = { ...none, error: UNWRITTEN };
-        results.set(label, result);
-        return { state: status, result };
-      } finally {
-        clearTimeout(late);
-        atWork.delete(one);
-      }
-    },
-    /** The host has ended. @param status and @param error are the result where there is no other. */
-    ended({ label, way }: Pick<Entry, "label" | "way">, status: "failed" | "cancelled", error: string): void {
-      const none: Delivered = { label, ok: false, status, delivered: way !== null, duration_ms: 0, error };
-      if (isOver || reported.has(label)) return;
-      reported.add(label);
-      done(results.get(label) ?? none);
-      results.delete(label);
-      if (reported.size !== hosts) return;
-      clearTimeout(timer);
-      timer = setTimeout(left.resolve, LAST_MS);
-    },
-    [Symbol.dispose](): void {
-      isOver = true;
-      signal.removeEventListener("abort", leave);
-      clearTimeout(timer);
-    },
-  };
-  return broadcast;
+  clientOf(): string | null {
+    return this.caller.client;
+  }
+
+  targetOf(label: string): Target | undefined {
+    return this.caller.targetOf(label);
+  }
+
+  isLeft(): boolean {
+    return this.caller.signal.aborted;
+  }
+
+  whyStopped(run: Run): string | undefined {
+    // Hosts at work are asked to end their jobs; then each has its result.
+    if (this.isLeft() && run.busy === 0) return "cancelled";
+    if (run.plan.state !== "running") return undefined;
+    if (run.hasTooManyFailed()) return `not begun: ${run.failures() - run.plan.forgiven} failed`;
+    if (!run.bad || !run.isWaveOver()) return undefined;
+    return `not begun: the canary ${printable(run.bad.label, 130)} is not ok`;
+  }
+
+  /** Resolves also after some time, with false, as the caller does not wait for a disk. */
+  written(step: Promise<unknown>): Promise<boolean> {
+    return resolvesWithin(WRITE_MS, step);
+  }
+
+  /** As any {@link DeliverJob}; its result is an end, as nobody asks the host again. */
+  async deliver(...[target, job, options]: Parameters<DeliverJob>): Promise<JobResult> {
+    const sending: Sending = { way: null, isLate: false, timer: undefined, stop() {} };
+    const itsOptions = this.#optionsFor(sending, options);
+    const send = (more: Partial<DeliverOptions> = {}) => {
+      const limit = new AbortController();
+      sending.stop = () => limit.abort();
+      if (this.isLeft() && sending.way !== "job") sending.stop();
+      const signal = AbortSignal.any([options.signal, limit.signal]);
+      return this.sends(target, job, { ...itsOptions, ...more, signal });
+    };
+    this.#sendings.add(sending);
+    try {
+      const end = await this.#endOf(sending, send);
+      this.#results.set(target.label, end.result);
+      return end;
+    } catch (error) {
+      if (!(error instanceof Unwritten)) throw error;
+      const result = { ...none(target.label, "failed", UNWRITTEN), duration_ms: WRITE_MS };
+      this.#results.set(target.label, result);
+      return { state: "failed", result };
+    } finally {
+      clearTimeout(sending.timer);
+      this.#sendings.delete(sending);
+    }
+  }
+
+  #optionsFor(sending: Sending, options: DeliverOptions): DeliverOptions {
+    const { delivery_timeout_s, timeout_s } = this.spec;
+    return {
+      ...options,
+      client: this.caller.client,
+      orExecute: true,
+      maySend: () => !this.isLeft() && options.maySend?.() !== false,
+      sent: async (way, records) => {
+        // What is on its way by `/execute` is stopped at once; what is on its way as a job, only at the host.
+        sending.way = way;
+        clearTimeout(sending.timer);
+        if (!(await this.written(Promise.try(options.sent, way, records)))) throw new Unwritten();
+        sending.timer = setTimeout(
+          () => {
+            sending.isLate = true;
+            sending.stop();
+          },
+          (delivery_timeout_s + timeout_s) * 1_000 + LATE_MS,
+        );
+      },
+    };
+  }
+
+  /** How it ends; a host that is late is asked a last time. */
+  async #endOf(sending: Sending, send: (more?: Partial<DeliverOptions>) => Promise<JobResult>) {
+    const found = endOf(await send());
+    const isTimeout = sending.isLate && found.result.status === "cancelled" && found.result.delivered;
+    if (!isTimeout) return found;
+    if (sending.way === "job" && !this.isLeft()) {
+      // It may have ended since its host was asked.
+      sending.timer = setTimeout(() => sending.stop(), LATE_MS);
+      const last = endOf(await send({ before: "job", maySend: () => false }));
+      const duration_ms = found.result.duration_ms + last.result.duration_ms;
+      if (last.state !== "unknown") return { ...last, result: { ...last.result, duration_ms } };
+    }
+    const error = `timeout after ${this.spec.timeout_s} s: it may still run`;
+    return { state: "timeout", result: { ...found.result, status: "timeout", error } } as const;
+  }
+
+  ended({ label, way }: Pick<Entry, "label" | "way">, status: "failed" | "cancelled", error: string): void {
+    if (this.#isOver || this.#reported.has(label)) return;
+    this.#reported.add(label);
+    this.caller.done(this.#results.get(label) ?? { ...none(label, status, error), delivered: way !== null });
+    this.#results.delete(label);
+    if (this.#reported.size !== this.spec.waves.at(-1)) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#left.resolve, LAST_MS);
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true;
+    this.caller.signal.removeEventListener("abort", this.#leave);
+    clearTimeout(this.#timer);
+  }
 }
+
+/** The result of a host to which nothing was sent. */
+const none = (label: string, status: "failed" | "cancelled", error: string): Delivered => ({
+  label,
+  ok: false,
+  status,
+  delivered: false,
+  duration_ms: 0,
+  error,
+});
 
 /** A result after which the host is not asked again. */
 function endOf({ state, result }: JobResult): JobResult {

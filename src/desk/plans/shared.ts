@@ -3,13 +3,16 @@
  */
 import type { Publish } from "../../core/events";
 import { type Backoff, doubled, jitter } from "../../lib/backoff";
+import { createBuckets } from "../../lib/buckets";
+import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { CancelJob, DeliverJob, Target } from "../../wire/job/job";
-import type { HostQueues } from "./host-queue";
+import { createHostQueues, type HostQueues } from "./host-queue";
+import { createHosts, type Hosts } from "./hosts";
 import type { Ledger } from "./ledger/ledger";
 import type { Entry, Run } from "./run";
-import type { Slots } from "./slots";
-import type { Writer } from "./writer";
+import { createSlots, type Slots } from "./slots";
+import { createWriter, type Writer } from "./writer";
 
 /** How a named token has ended; null while it is in force. @param since one of that name that was made later is another. */
 export type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
@@ -36,17 +39,54 @@ export interface RunnerUses {
 /** What one part does that others see. */
 export interface Shared {
   readonly uses: RunnerUses;
+  readonly hosts: Hosts;
   /** The plans that this process runs, by their number. */
-  readonly runs: ReadonlyMap<number, Run>;
+  readonly runs: Map<number, Run>;
   readonly queues: HostQueues<Entry>;
   readonly slots: Slots;
   readonly writer: Writer;
   /** Is aborted when the runner stops. */
-  readonly stopping: AbortSignal;
+  readonly stopping: AbortController;
+  /** Takes a turn of those jobs that have waited for their host. @returns false where the next one comes later. */
+  mayStart(): boolean;
   /** Has what may begin now begin, soon. */
   pump(): void;
   /** Logs what a plan waits for: once, until it is another thing. It is tried again with each look. */
   complain(run: Run | undefined, error: unknown): void;
+}
+
+/** @param begin has begin what may begin now. */
+export function createShared(uses: RunnerUses, begin: (shared: Shared) => void): Shared {
+  const { log, startsPerMinute: ratePerMinute = 6_000 } = uses;
+  const startIn = createBuckets({ ratePerMinute, burst: Math.max(1, Math.floor(ratePerMinute / 60)) });
+  let isPumping = false;
+  const pump = () => {
+    if (isPumping) return;
+    isPumping = true;
+    setImmediate(() => {
+      isPumping = false;
+      begin(shared);
+    });
+  };
+  const complaints = new WeakMap<object, string>();
+  const shared: Shared = {
+    uses,
+    hosts: createHosts(uses),
+    runs: new Map(),
+    queues: createHostQueues(),
+    slots: createSlots(pump),
+    writer: createWriter(uses.ledger, log, pump),
+    stopping: new AbortController(),
+    mayStart: () => startIn("", performance.now()) === 0,
+    pump,
+    complain(run, error) {
+      const what = `${run ? `the plan ${run.plan.id}` : "plans"} cannot go on for now: ${messageOf(error)}`;
+      const about = run ?? shared;
+      if (complaints.get(about) !== what) log.warn(what);
+      complaints.set(about, what);
+    },
+  };
+  return shared;
 }
 
 /** How often waiting hosts, waves and decisions of other processes are looked at, in milliseconds. */

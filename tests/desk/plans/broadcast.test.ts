@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { RemoteServer } from "../../../src/client/carrier";
-import { createBroadcast } from "../../../src/desk/plans/broadcast";
+import { Broadcast } from "../../../src/desk/plans/broadcast";
 import type { PlannedHost, Spec } from "../../../src/desk/plans/plan";
 import { DELIVERY_STATUS, type Delivered, type DeliveryStatus } from "../../../src/wire/job/delivered";
 import type { DeliverJob, JobResult, JobState } from "../../../src/wire/job/job";
@@ -422,7 +422,7 @@ test("what goes to a host by /execute after all is stopped at once, also while t
     };
   };
   const waiting = { content: CONTENT, targetOf: () => undefined, client: null, done() {} };
-  using broadcast = createBroadcast({ ...waiting, signal: caller.signal }, specOf(1), sends);
+  using broadcast = new Broadcast({ ...waiting, signal: caller.signal }, specOf(1), sends);
   const target = { label: "h0", server: { url: "http://127.0.0.1:1" } as RemoteServer, host_id: null };
   await broadcast.deliver(target, madeUpJob(), {
     ...{ signal: new AbortController().signal, client: null, running() {} },

@@ -4,10 +4,12 @@ import fc from "fast-check";
 import { aboutPlan } from "../../../src/desk/plans/events";
 import { type Ledger, openLedger } from "../../../src/desk/plans/ledger/ledger";
 import { END_STATES, jobId, type Spec } from "../../../src/desk/plans/plan";
-import { createRun, type Entry } from "../../../src/desk/plans/run";
+import { unattended } from "../../../src/desk/plans/policy";
+import { type Entry, Run } from "../../../src/desk/plans/run";
+import { createShared } from "../../../src/desk/plans/shared";
 import type { CancelJob, DeliverJob, DeliverOptions, JobResult } from "../../../src/wire/job/job";
 import { nextTurn, until } from "../../support";
-import { type Fate, newPlan, plannedHosts, testFleet, testLedger, testRunner } from "./support";
+import { type Fate, newPlan, plannedHosts, testFleet, testLedger, testRunner, testUses } from "./support";
 
 const labelsOf = (hosts: ReturnType<typeof plannedHosts>) => hosts.map(({ label }) => label);
 const timesRun = (fleet: ReturnType<typeof testFleet>, label: string) =>
@@ -558,11 +560,18 @@ describe("a plan whose hosts take all places", () => {
   });
 });
 
+/** A plan that was applied, of which nothing begins by itself. */
+function runOf(made: ReturnType<typeof testLedger>, seq: number): Run {
+  const { deliver } = testFleet();
+  const shared = createShared(testUses(made, { deliver }), () => {});
+  return new Run(shared, unattended(deliver), made.ledger.apply(seq, null, 0), "{}", [], () => {});
+}
+
 test("a host that is ready twice is begun once", () => {
   using made = testLedger();
   const hosts = plannedHosts(2);
   const { seq } = made.ledger.create(newPlan(hosts), hosts, 0);
-  const run = createRun(made.ledger.apply(seq, null, 0), "{}", [], () => {});
+  const run = runOf(made, seq);
   run.load(made.ledger.open(seq), made.ledger.counts(seq));
   for (const entry of run.entries.values()) run.again(entry);
   const [first] = run.entries.values();
@@ -576,7 +585,7 @@ test("of many hosts each begins once, in order, and those that have ended take n
   using made = testLedger();
   const hosts = plannedHosts(2_500);
   const { seq } = made.ledger.create(newPlan(hosts), hosts, 0);
-  const run = createRun(made.ledger.apply(seq, null, 0), "{}", [], () => {});
+  const run = runOf(made, seq);
   run.load(made.ledger.open(seq), made.ledger.counts(seq));
   const labels: string[] = [];
   const ended: Array<WeakRef<Entry>> = [];

@@ -107,26 +107,33 @@ export function testFleet(fateOf: (label: string) => Fate = () => "ok") {
   return { ran, begun, slow, deliver };
 }
 
-/** A runner with what tests do not care about. */
-export function testRunner(
+type UsesOfTest = Partial<RunnerUses> & Pick<RunnerUses, "deliver">;
+
+/** What a runner uses, with what tests do not care about. */
+export const testUses = (
   { ledger, path }: { readonly ledger: Ledger; readonly path: string },
-  more: Partial<RunnerUses> & Pick<RunnerUses, "deliver">,
-) {
+  more: UsesOfTest,
+): RunnerUses => ({
+  ledger,
+  locks: join(dirname(path), "locks"),
+  log: silentLog,
+  publish() {},
+  hostOf: (label) => ({
+    label,
+    server: { url: "http://127.0.0.1:1", token: undefined, trust: { kind: "any" } },
+    host_id: null,
+    identity: `id-${label}`,
+  }),
+  endings: async () => () => null,
+  ...more,
+});
+
+/** A runner with what tests do not care about. */
+export function testRunner(made: { readonly ledger: Ledger; readonly path: string }, more: UsesOfTest) {
+  const { ledger } = made;
   const published: Array<{ readonly name: string; readonly data: unknown }> = [];
-  const runner = createRunner({
-    ledger,
-    locks: join(dirname(path), "locks"),
-    log: silentLog,
-    publish: (type, data) => published.push({ name: type.name, data }),
-    hostOf: (label) => ({
-      label,
-      server: { url: "http://127.0.0.1:1", token: undefined, trust: { kind: "any" } },
-      host_id: null,
-      identity: `id-${label}`,
-    }),
-    endings: async () => () => null,
-    ...more,
-  });
+  const publish: RunnerUses["publish"] = (type, data) => published.push({ name: type.name, data });
+  const runner = createRunner(testUses(made, { publish, ...more }));
   return {
     runner,
     published,
