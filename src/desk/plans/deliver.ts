@@ -55,8 +55,19 @@ export interface Delivery {
   readonly cancel: CancelJob;
 }
 
+/** What all deliveries of a desk share. */
+interface Desk {
+  readonly requests: ReturnType<typeof createJobRequests>;
+  readonly patience: Patience;
+  /** The records that hosts have named in their last answers, by their addresses. */
+  readonly answered: Map<string, string>;
+  /** How many requests are open that wait for long. */
+  long: number;
+}
+
 /** One call of `deliver`. */
 interface Attempt {
+  readonly desk: Desk;
   readonly target: Target;
   readonly job: Job;
   readonly options: DeliverOptions;
@@ -71,191 +82,184 @@ interface Attempt {
 
 /** @param key the desk's key for jobs, called with each job that is signed. */
 export function createDelivery(key: () => SigningKey, patience: Partial<Patience> = {}): Delivery {
-  const { firstS, nextS, longS, most, pauseMs } = { ...PATIENCE, ...patience };
   const requests = createJobRequests(key);
-  /** The records that hosts have named in their last answers, by their addresses. */
-  const answered = new Map<string, string>();
-  /** How many requests are open that wait for long. */
-  let long = 0;
-
-  const deliver: DeliverJob = async (target, job, options) => {
-    const attempt = attemptAt(target, job, options);
-    const { results } = attempt;
-    const { before = null, hasBegun = false, records = null, orExecute = false } = options;
-    if (before === "execute")
-      return results.unknown(
-        "its answer was lost, and this host cannot say what became of it: it may have run",
-      );
-    if (before) return exchange(attempt, "ask", { mayHave: true, hasBegun, records });
-    if (hasExpired(job)) return results.expired();
-    if (orExecute && requests.contentBytes(job) > MAX_CONTENT_BYTES) return execute(attempt);
-    const known = await greet(attempt);
-    if (known) return known;
-    const has = recordsFor(target) ?? null;
-    await options.sent("job", has);
-    return exchange(attempt, "send", { mayHave: false, hasBegun: false, records: has });
+  const desk: Desk = { requests, patience: { ...PATIENCE, ...patience }, answered: new Map(), long: 0 };
+  return {
+    deliver: async (target, job, options) => deliverAs(attemptAt(desk, target, job, options)),
+    async cancel(target, job, options) {
+      try {
+        await requests.cancel(target, job, options);
+        return true;
+      } catch (error) {
+        if (error instanceof RemoteError || error instanceof NoJobs) return false;
+        throw error;
+      }
+    },
   };
+}
 
-  const cancel: CancelJob = async (target, job, options) => {
+function attemptAt(desk: Desk, target: Target, job: Job, options: DeliverOptions): Attempt {
+  const { requests, answered } = desk;
+  const heard = (answer: JobAnswer) => {
+    const { url } = target.server;
+    // Those of a host that says them when it connects are kept with its connection.
+    if (answer.records === undefined || target.records !== undefined) answered.delete(url);
+    else answered.set(url, answer.records);
+    return answer;
+  };
+  const asking = requests.sealed(job, "execute", target);
+  return {
+    ...{ desk, target, job, options, results: createJobResults(target.label, job) },
+    ask: async (waitS, sent) =>
+      heard(await requests.ask(target, { ...asking, wait_s: waitS }, job, options, sent)),
+    bar: async () => heard(await requests.cancel(target, job, options)),
+    pause: (ms) =>
+      sleep(ms, options.signal).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+const recordsFor = ({ desk, target: { records: onConnect, server } }: Attempt) =>
+  recordsToSend({ onConnect, inAnswer: desk.answered.get(server.url) });
+
+/** Learns what the host is, sends the job as that needs, and waits for its end. */
+async function deliverAs(attempt: Attempt): Promise<JobResult> {
+  const { desk, job, options, results } = attempt;
+  const { before = null, hasBegun = false, records = null, orExecute = false } = options;
+  if (before === "execute")
+    return results.unknown(
+      "its answer was lost, and this host cannot say what became of it: it may have run",
+    );
+  if (before) return exchange(attempt, "ask", { mayHave: true, hasBegun, records });
+  if (hasExpired(job)) return results.expired();
+  if (orExecute && desk.requests.contentBytes(job) > MAX_CONTENT_BYTES) return execute(attempt);
+  const known = await greet(attempt);
+  if (known) return known;
+  const has = recordsFor(attempt) ?? null;
+  await options.sent("job", has);
+  return exchange(attempt, "send", { mayHave: false, hasBegun: false, records: has });
+}
+
+/**
+ * Asks a host about its first job, to learn whether it takes jobs and which records it has, where it has not said that before: when
+ * it connected, or in an answer.
+ *
+ * @returns the result, where the job is not to be sent as a job.
+ */
+async function greet(attempt: Attempt): Promise<JobResult | undefined> {
+  const { options, results } = attempt;
+  if (recordsFor(attempt) !== undefined) return undefined;
+  try {
+    const answer = await attempt.ask(0);
+    const verdict = verdictOf(answer, UNSENT);
+    // By the clock of the host alone.
+    if (verdict === "expired" && options.orExecute) return await execute(attempt);
+    // One that runs was sent by another ledger of this desk, of which this is an old copy perhaps.
+    return verdict === "unseen" || verdict === "running" ? undefined : results.ended(verdict, answer);
+  } catch (error) {
+    if (error instanceof NoJobs) return execute(attempt);
+    if (error instanceof RemoteError)
+      return mayExecute(attempt, error) ? execute(attempt) : results.unsent(error);
+    throw error;
+  }
+}
+
+/** Sends the job, or asks about it, until the host has confirmed it, and waits for its end. */
+async function exchange(attempt: Attempt, first: JobRequest, from: Knowledge): Promise<JobResult> {
+  const { job, options, results } = attempt;
+  const { maySend = () => true, orExecute = false } = options;
+  let request = first;
+  let known = from;
+  /** What it ends as, once it is barred. */
+  let barredAs: JobResult | undefined;
+  for (let faults = 0; ; ) {
+    if (request === "send" && !maySend()) return results.notSent(known.mayHave);
     try {
-      await requests.cancel(target, job, options);
-      return true;
-    } catch (error) {
-      if (error instanceof RemoteError || error instanceof NoJobs) return false;
-      throw error;
-    }
-  };
-
-  const recordsFor = ({ records: onConnect, server }: Target) =>
-    recordsToSend({ onConnect, inAnswer: answered.get(server.url) });
-
-  const attemptAt = (target: Target, job: Job, options: DeliverOptions): Attempt => {
-    const heard = (answer: JobAnswer) => {
-      const { url } = target.server;
-      // Those of a host that says them when it connects are kept with its connection.
-      if (answer.records === undefined || target.records !== undefined) answered.delete(url);
-      else answered.set(url, answer.records);
-      return answer;
-    };
-    const asking = requests.sealed(job, "execute", target);
-    return {
-      ...{ target, job, options, results: createJobResults(target.label, job) },
-      ask: async (waitS, sent) =>
-        heard(await requests.ask(target, { ...asking, wait_s: waitS }, job, options, sent)),
-      bar: async () => heard(await requests.cancel(target, job, options)),
-      pause: (ms) =>
-        sleep(ms, options.signal).then(
-          () => true,
-          () => false,
-        ),
-    };
-  };
-
-  /**
-   * Asks a host about its first job, to learn whether it takes jobs and which records it has, where it has not said that before: when
-   * it connected, or in an answer.
-   *
-   * @returns the result, where the job is not to be sent as a job.
-   */
-  const greet = async (attempt: Attempt): Promise<JobResult | undefined> => {
-    const { target, options, results } = attempt;
-    if (recordsFor(target) !== undefined) return undefined;
-    try {
-      const answer = await attempt.ask(0);
-      const verdict = verdictOf(answer, UNSENT);
+      const answer = await answerTo(attempt, request, known);
+      const verdict = verdictOf(answer, known);
+      if (barredAs && isBarred(verdict)) return barredAs;
       // By the clock of the host alone.
-      if (verdict === "expired" && options.orExecute) return await execute(attempt);
-      // One that runs was sent by another ledger of this desk, of which this is an old copy perhaps.
-      return verdict === "unseen" || verdict === "running" ? undefined : results.ended(verdict, answer);
+      if (verdict === "expired" && orExecute && !known.mayHave && !hasExpired(job))
+        return await execute(attempt);
+      if (verdict === "running") return await wait(attempt, known.records, request === "send");
+      if (verdict !== "unseen") return results.ended(verdict, answer);
+      const next = afterUnseen(request, known, answer.records, hasExpired(job));
+      if (next === "expired") return results.expired();
+      if (next === "renew" && faults++ < AGAIN_MS.length) {
+        known = { ...known, records: answer.records ?? null };
+        await options.sent("job", known.records);
+        continue;
+      }
+      if (next === "renew" || next === "odd") throw oddAnswer();
+      request = next;
+      barredAs = next === "bar" ? results.expired() : undefined;
     } catch (error) {
-      if (error instanceof NoJobs) return execute(attempt);
-      if (error instanceof RemoteError)
-        return mayExecute(attempt, error) ? execute(attempt) : results.unsent(error);
-      throw error;
+      if (error instanceof NoJobs) return known.mayHave ? results.unknown(NO_LONGER) : execute(attempt);
+      if (!(error instanceof RemoteError)) throw error;
+      if (request === "send" && !known.mayHave && mayExecute(attempt, error)) return execute(attempt);
+      const fault = { hasDoneNothing: hasDoneNothing(error), isRefusal: isRefusal(error) };
+      const next = afterFault(request, known, fault);
+      if (next === "unsent") return results.unsent(error);
+      known = { ...known, mayHave: known.mayHave || !fault.hasDoneNothing };
+      barredAs = next === "bar" ? results.unsent(error) : undefined;
+      request = next;
+      if (next === "bar") continue;
+      const ms = AGAIN_MS[faults++];
+      const isGone = from.mayHave && !error.sent;
+      if (error.fault === "cancelled" || ms === undefined || isGone || !(await attempt.pause(jitter(ms))))
+        return results.lost(error);
     }
-  };
+  }
+}
 
-  /** Sends the job, or asks about it, until the host has confirmed it, and waits for its end. */
-  const exchange = async (attempt: Attempt, first: JobRequest, from: Knowledge): Promise<JobResult> => {
-    const { job, options, results } = attempt;
-    const { maySend = () => true, orExecute = false } = options;
-    let request = first;
-    let known = from;
-    /** What it ends as, once it is barred. */
-    let barredAs: JobResult | undefined;
-    for (let faults = 0; ; ) {
-      if (request === "send" && !maySend()) return results.notSent(known.mayHave);
-      try {
-        const answer = await answerTo(attempt, request, known);
-        const verdict = verdictOf(answer, known);
-        if (barredAs && isBarred(verdict)) return barredAs;
-        // By the clock of the host alone.
-        if (verdict === "expired" && orExecute && !known.mayHave && !hasExpired(job))
-          return await execute(attempt);
-        if (verdict === "running") return await wait(attempt, known.records, request === "send");
-        if (verdict !== "unseen") return results.ended(verdict, answer);
-        const next = afterUnseen(request, known, answer.records, hasExpired(job));
-        if (next === "expired") return results.expired();
-        if (next === "renew" && faults++ < AGAIN_MS.length) {
-          known = { ...known, records: answer.records ?? null };
-          await options.sent("job", known.records);
-          continue;
-        }
-        if (next === "renew" || next === "odd") throw oddAnswer();
-        request = next;
-        barredAs = next === "bar" ? results.expired() : undefined;
-      } catch (error) {
-        if (error instanceof NoJobs) return known.mayHave ? results.unknown(NO_LONGER) : execute(attempt);
-        if (!(error instanceof RemoteError)) throw error;
-        if (request === "send" && !known.mayHave && mayExecute(attempt, error)) return execute(attempt);
-        const fault = { hasDoneNothing: hasDoneNothing(error), isRefusal: isRefusal(error) };
-        const next = afterFault(request, known, fault);
-        if (next === "unsent") return results.unsent(error);
-        known = { ...known, mayHave: known.mayHave || !fault.hasDoneNothing };
-        barredAs = next === "bar" ? results.unsent(error) : undefined;
-        request = next;
-        if (next === "bar") continue;
-        const ms = AGAIN_MS[faults++];
-        const isGone = from.mayHave && !error.sent;
-        if (error.fault === "cancelled" || ms === undefined || isGone || !(await attempt.pause(jitter(ms))))
-          return results.lost(error);
-      }
+/** Makes the request, and returns what the host answers. */
+function answerTo({ desk, job, ask, bar }: Attempt, request: JobRequest, { records }: Knowledge) {
+  if (request === "bar") return bar();
+  if (request === "ask") return ask(0);
+  const sent = { content: job.content, ...(records !== null && { records }) };
+  return ask(Math.min(desk.patience.firstS, job.timeout_s), sent);
+}
+
+/** Waits for the end of a job that runs. @param isNew whether the host has just begun it. */
+async function wait(attempt: Attempt, records: string | null, isNew: boolean): Promise<JobResult> {
+  const { desk, job, options, results } = attempt;
+  const { nextS, longS, most } = desk.patience;
+  const known = { mayHave: true, hasBegun: true, records };
+  options.running();
+  const began = performance.now();
+  for (let faults = 0, isNext = isNew; ; isNext = false) {
+    if (!isNext) options.idle?.();
+    const isLong = !isNext && desk.long < most;
+    if (isLong) desk.long++;
+    else if (!isNext && !(await attempt.pause(pauseAt(performance.now() - began, attempt))))
+      return results.left();
+    const elapsed = performance.now() - began;
+    try {
+      const answer = await attempt.ask(isNext ? nextS : isLong ? longS : 0);
+      faults = 0;
+      const verdict = verdictOf(answer, known);
+      if (verdict !== "running" && verdict !== "unseen") return results.ended(verdict, answer);
+      if (elapsed > job.timeout_s * 1_000 + OVERTIME_MS) return results.overtime();
+    } catch (error) {
+      if (error instanceof NoJobs) return results.unknown(NO_LONGER);
+      if (!(error instanceof RemoteError)) throw error;
+      const ms = AGAIN_MS[faults++];
+      if (error.fault === "cancelled" || ms === undefined || !(await attempt.pause(jitter(ms))))
+        return results.lost(error);
+    } finally {
+      if (isLong) desk.long--;
     }
-  };
+  }
+}
 
-  const answerTo = (
-    { job, ask, bar }: Attempt,
-    request: JobRequest,
-    { records }: Knowledge,
-  ): Promise<JobAnswer> => {
-    if (request === "bar") return bar();
-    if (request === "ask") return ask(0);
-    return ask(Math.min(firstS, job.timeout_s), {
-      content: job.content,
-      ...(records !== null && { records }),
-    });
-  };
-
-  /** Waits for the end of a job that runs. @param isNew whether the host has just begun it. */
-  const wait = async (attempt: Attempt, records: string | null, isNew: boolean): Promise<JobResult> => {
-    const { job, options, results } = attempt;
-    const known = { mayHave: true, hasBegun: true, records };
-    options.running();
-    const began = performance.now();
-    for (let faults = 0, isNext = isNew; ; isNext = false) {
-      if (!isNext) options.idle?.();
-      const isLong = !isNext && long < most;
-      if (isLong) long++;
-      else if (!isNext && !(await attempt.pause(pauseAt(performance.now() - began, job))))
-        return results.left();
-      const elapsed = performance.now() - began;
-      try {
-        const answer = await attempt.ask(isNext ? nextS : isLong ? longS : 0);
-        faults = 0;
-        const verdict = verdictOf(answer, known);
-        if (verdict !== "running" && verdict !== "unseen") return results.ended(verdict, answer);
-        if (elapsed > job.timeout_s * 1_000 + OVERTIME_MS) return results.overtime();
-      } catch (error) {
-        if (error instanceof NoJobs) return results.unknown(NO_LONGER);
-        if (!(error instanceof RemoteError)) throw error;
-        const ms = AGAIN_MS[faults++];
-        if (error.fault === "cancelled" || ms === undefined || !(await attempt.pause(jitter(ms))))
-          return results.lost(error);
-      } finally {
-        if (isLong) long--;
-      }
-    }
-  };
-
-  /** The pause before the next question about a job that has run for so long: one comes soon after its time limit, and others later and later. */
-  const pauseAt = (elapsedMs: number, { timeout_s }: Job) => {
-    const [shortest, longest] = pauseMs;
-    const overMs = elapsedMs - timeout_s * 1_000;
-    const untilMs = overMs < 0 ? SOON_MS - overMs : Math.max(SOON_MS, overMs);
-    return Math.min(jitter(Math.min(longest, Math.max(shortest, elapsedMs / 10))), untilMs);
-  };
-
-  return { deliver, cancel };
+/** The pause before the next question about a job that has run for so long: one comes soon after its time limit, and others later and later. */
+function pauseAt(elapsedMs: number, { desk, job }: Attempt): number {
+  const [shortest, longest] = desk.patience.pauseMs;
+  const overMs = elapsedMs - job.timeout_s * 1_000;
+  const untilMs = overMs < 0 ? SOON_MS - overMs : Math.max(SOON_MS, overMs);
+  return Math.min(jitter(Math.min(longest, Math.max(shortest, elapsedMs / 10))), untilMs);
 }
 
 /** Nothing of the job has left the desk. */
