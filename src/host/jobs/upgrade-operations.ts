@@ -6,39 +6,20 @@ import { field, NO_INPUT, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { beyond } from "../../core/rights";
 import { badInput, conflict, forbidden } from "../../lib/errors";
-import { MAX_BINARY_BYTES, type Released } from "../../wire/release/released";
+import { MAX_BINARY_BYTES } from "../../wire/release/released";
 import {
   HOST_STATUS,
-  type HostStatus,
   INSTALL,
   PIECE_BYTES,
   RECEIVE_ANSWER,
   RECEIVE_PATH,
   RELEASED_FILES,
-  type Received,
   releasedIn,
   STATUS_PATH,
 } from "../../wire/release/upgrade-messages";
+import type { FromDesk } from "../release/from-desk";
 import type { PlanJobs } from "./accept";
 import { SEALED } from "./operations";
-
-/** What upgrades this host. */
-interface FromDesk {
-  status(): Promise<HostStatus>;
-  /** Takes a piece of the file for this host. @param begins is called before the first one. */
-  receive(
-    files: readonly Released[],
-    offset: number,
-    piece: Uint8Array,
-    begins: (file: Released) => Promise<void>,
-  ): Promise<Received>;
-  /** Begins the upgrade. @param id of the job. @param announce is called before. */
-  begin(
-    files: readonly Released[],
-    id: string,
-    announce: (detail: string) => Promise<void>,
-  ): Promise<{ readonly from: string; readonly to: string }>;
-}
 
 interface Uses {
   fromDesk(): Promise<FromDesk>;

@@ -23,6 +23,7 @@ import {
 import { badInput, cancelled, forbidden, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { Requester } from "../../lib/slots";
+import type { InputLock } from "../desktop/input-lock";
 import type { RunTrace, TracedStart } from "../trace/traces";
 import { type Action, flatten } from "./actions";
 import { type Called, callsUnknown, link } from "./called";
@@ -37,18 +38,6 @@ import { variablesOf } from "./variables";
 /** The most that is kept of a run whose answer nobody waits for, in bytes: the results of 2,000 hosts. */
 const MAX_UNATTENDED_BYTES = 256 * 1_024;
 
-/** The right to use pointer and keyboard, which one run at a time has. */
-interface InputLock {
-  /** Who has it, in words. */
-  holder(): string;
-  /** @param waiting is called when it is not free. */
-  take(
-    requester: Requester,
-    who: string,
-    waiting: () => void,
-  ): Promise<{ end(how: "finished" | "broken"): Promise<void> }>;
-}
-
 /** What the executor is handed. */
 export interface ExecutorParts extends CheckerParts {
   /** What operations run on. */
@@ -56,7 +45,7 @@ export interface ExecutorParts extends CheckerParts {
   readonly log: Log;
   runs(): Promise<Pick<Runs, "begin" | "refuse">>;
   /** The lock on pointer and keyboard. */
-  inputLock(): Promise<InputLock>;
+  inputLock(): Promise<Pick<InputLock, "holder" | "take">>;
   /**
    * Begins to trace a run. @param asked whether the caller wants the trace, however the run ends. @returns undefined when it
    * is not traced. @throws a failure when it cannot be.

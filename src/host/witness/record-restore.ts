@@ -7,26 +7,11 @@ import { conflict, forbidden, unavailable } from "../../lib/errors";
 import { isSignedBy } from "../../lib/signing-key";
 import { type Membership, RESTORED, restoredMessage } from "../../wire/witness/messages";
 import { RESTORED_ROW, restoredDetail } from "../../wire/witness/restored";
+import type { AuditLog } from "../audit/log";
 
 interface Uses {
   membership(): Promise<(Membership & { readonly desk_key: string }) | undefined>;
-  audit(): Promise<{
-    append(row: {
-      readonly event_type: string;
-      readonly host_id: null;
-      readonly viewer_id: null;
-      readonly detail: string;
-    }): Promise<number>;
-    witness(): Promise<{
-      rootAt(size: number): Promise<string | undefined>;
-      /** The id of the first row of a type with this detail; undefined where there is none. */
-      rowWith(type: string, detail: string): Promise<number | undefined>;
-      proofSince(
-        id: number,
-        old: number,
-      ): Promise<{ readonly proof: string; readonly consistency: string[] }>;
-    }>;
-  } | null>;
+  audit(): Promise<Pick<AuditLog, "append" | "witness"> | null>;
 }
 
 export const recordRestore = operation({
