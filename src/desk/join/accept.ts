@@ -19,27 +19,12 @@ import {
   sha256,
   wishesOf,
 } from "../../wire/join/messages";
+import type { AddressBook } from "../fleet/address-book";
+import type { Host } from "../fleet/host";
 import type { JoinStrings } from "./join-strings";
 
 /** A host in the address book, as far as joining goes. */
-interface Entry {
-  readonly label: string;
-  readonly base_url: string;
-  readonly token?: string | undefined;
-  readonly tags: string[];
-  readonly pin?: string | undefined;
-  readonly token_expires?: string | undefined;
-  readonly member?:
-    | {
-        readonly host_id: string;
-        readonly host_key: string;
-        readonly nonce: string;
-        readonly nats_key?: string | undefined;
-        readonly request?: string | undefined;
-        readonly time?: number | undefined;
-      }
-    | undefined;
-}
+type Entry = Pick<Host, "label" | "base_url" | "token" | "tags" | "pin" | "token_expires" | "member">;
 
 /** A way from the desk to the host, as the host keeps it. */
 export interface Carrier {
@@ -48,16 +33,7 @@ export interface Carrier {
 }
 
 /** The address book. */
-export interface Members {
-  hosts(): readonly Entry[];
-  reserve(host: Entry, exact: boolean): Promise<Disposable & { readonly label: string }>;
-  admit(
-    host: Entry,
-    exact: boolean,
-    accept: (host: Entry, known: Entry | undefined) => Promise<boolean>,
-  ): Promise<Entry>;
-  remove(label: string): Promise<boolean>;
-}
+export type Members = Pick<AddressBook, "hosts" | "reserve" | "admit" | "remove">;
 
 /** That a host has an NKey. */
 export interface NatsProof {

@@ -12,6 +12,7 @@ import { runPool } from "../../lib/pool";
 import { openSigningKey } from "../../trust/identity";
 import { natsGrantEndpoint } from "../../wire/join/endpoints";
 import { natsGrantMessage, natsKeyMessage } from "../../wire/join/messages";
+import type { Host } from "../fleet/host";
 import type { DeskUses } from "./accept";
 
 /** How many hosts are asked at once, and how often one is asked whether it is connected, in milliseconds. */
@@ -22,20 +23,7 @@ const LOOK_MS = 500;
 const MAX_BYTES = 65_536;
 
 /** A host of the address book. */
-export interface Granted {
-  readonly label: string;
-  readonly base_url: string;
-  readonly tags: string[];
-  readonly token?: string | undefined;
-  readonly member?:
-    | {
-        readonly host_id: string;
-        readonly host_key: string;
-        readonly nonce: string;
-        readonly nats_key?: string | undefined;
-      }
-    | undefined;
-}
+export type Granted = Pick<Host, "label" | "base_url" | "tags" | "token" | "member">;
 
 /** What a desk uses of its service. */
 export interface GrantUses extends Pick<DeskUses, "configDir" | "natsCarrier"> {

@@ -9,6 +9,7 @@ import { forbidden, notFound } from "../../lib/errors";
 import { findRunningServer } from "../../lib/running-server";
 import { PROTOCOL } from "../../wire/link/frames";
 import { HOST_LINK, type HostLink, type Hub, LINK_STATE } from "../../wire/link/links";
+import type { AddressBook } from "../fleet/address-book";
 import type { LinkHub } from "./hub";
 
 interface Uses {
@@ -19,13 +20,7 @@ interface Uses {
 }
 
 interface ListUses extends Uses {
-  addressBook(): Promise<{
-    hosts(): ReadonlyArray<{
-      readonly label: string;
-      readonly base_url: string;
-      readonly member?: { readonly host_id: string } | undefined;
-    }>;
-  }>;
+  addressBook(): Promise<Pick<AddressBook, "hosts">>;
 }
 
 const NOT_HERE = "a link is of the server; its hosts are asked with `on`";
