@@ -134,19 +134,16 @@ export interface CallerService {
   } | null>;
 }
 
-/** A caller in this process: it may see what is never sent over a network, such as the token. */
+/**
+ * A caller in this process: it may see what is never sent over a network, such as the token.
+ *
+ * @param options.grant default: the owner of the host. @param options.lasts default: unless `kind` is `cli`.
+ */
 export function localCaller(
   service: CallerService,
   kind: "cli" | "script" | "scheduler" | "api",
-  options: {
+  options: Partial<Pick<Caller, "progress" | "warn" | "logged" | "grant" | "lasts">> & {
     readonly signal?: AbortSignal | undefined;
-    readonly progress?: Caller["progress"];
-    readonly warn?: Caller["warn"];
-    readonly logged?: Caller["logged"];
-    /** Default: the owner of the host. */
-    readonly grant?: Grant;
-    /** As of {@link Caller} (default: unless `kind` is `cli`). */
-    readonly lasts?: boolean;
   } = {},
 ): Caller {
   const {

@@ -29,6 +29,8 @@ const POLLED = v.object({
   reset: v.boolean(),
 });
 
+export type PollAnswer = Readonly<v.InferOutput<typeof POLLED>>;
+
 /** Where to begin. */
 export const AFTER = v.optional(v.pipe(v.string(), v.regex(PLACE, "the id of an event, or oldest")));
 

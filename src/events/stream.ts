@@ -8,6 +8,7 @@
 import { tooMany } from "../lib/errors";
 import type { Bus, KeptEvent } from "./bus";
 import type { Filter } from "./filter";
+import type { PollAnswer } from "./operations";
 import { idOf, placeOf, type ResetReason } from "./place";
 
 /** How many streams and waiting polls there are at once: of one token, and of all; the owner of the host has the last of them. */
@@ -54,20 +55,6 @@ export interface StreamRequest {
   /** As of `placeOf`. */
   readonly after: string | undefined;
   readonly signal: AbortSignal;
-}
-
-/** The answer of a poll. */
-export interface PollAnswer {
-  readonly events: Array<{
-    readonly id: string;
-    readonly type: string;
-    readonly at: string;
-    readonly data: Record<string, unknown>;
-  }>;
-  /** The place after them. */
-  readonly next: string;
-  /** Whether events between the place and these are lost. */
-  readonly reset: boolean;
 }
 
 /** The streams and polls of a server. */
