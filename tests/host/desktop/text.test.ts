@@ -4,7 +4,11 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import { findText } from "../../../src/host/desktop/text/find";
+import type { Picture } from "../../../src/host/desktop/backend";
+import { decodePng } from "../../../src/host/desktop/images/decode";
+import { encodePng } from "../../../src/host/desktop/png";
+import { cleaned, enlarged } from "../../../src/host/desktop/text/clean";
+import { findText, nearestText } from "../../../src/host/desktop/text/find";
 import { addLanguage, faultOf, listLanguages, removeLanguage } from "../../../src/host/desktop/text/language";
 import { createReader } from "../../../src/host/desktop/text/tesseract";
 import { focusByTitle } from "../../../src/host/desktop/windows";
@@ -75,11 +79,20 @@ describe("reading:", () => {
     await screen.run("AC_wait_text", { text: "4711", timeout: 60 });
     expect(await screen.run("AC_locate_text", { text: "Delete" })).toMatchObject({
       ok: false,
-      error: 'the text "Delete" was not read on the screen; name a region, which is read better and faster',
+      error: expect.stringMatching(
+        /^the text "Delete" was not read on the screen: \d+ other words were; name a region, which is read better and faster$/,
+      ),
+    });
+    const region = [100, 80, 600, 200];
+    expect(await screen.run("AC_locate_text", { text: "numbers", region })).toMatchObject({
+      error: 'the text "numbers" was not read on the screen: "number" was',
+    });
+    expect(await screen.run("AC_locate_text", { text: "number", region, nth: 2 })).toMatchObject({
+      error: 'the text "number" was not read on the screen, number 2 of it: it is there once',
     });
     const unsure = await screen.run("AC_wait_text", { text: "4711", min_confidence: 100, timeout: 20 });
     expect(unsure?.error).toMatch(
-      /^the text "4711" did not appear within 20 s: it may be at \d+, \d+, with a confidence of [\d.]+, expected 100$/,
+      /^the text "4711" was not read within 20 s: it may be at \d+, \d+, with a confidence of [\d.]+, expected 100$/,
     );
   });
 
@@ -88,7 +101,7 @@ describe("reading:", () => {
     expect(await screen.run("AC_wait_text", { text: "Delete", timeout: 0.05 })).toMatchObject({
       ok: false,
       error:
-        'the text "Delete" did not appear within 0.05 s: reading the screen takes longer; name a region, which is read better and faster',
+        'the text "Delete" was not read within 0.05 s: reading the screen takes longer; name a region, which is read better and faster',
     });
   });
 
@@ -179,12 +192,53 @@ describe("finding:", () => {
     expect(findText([[word("Save", 0)], [word("changes", 0)]], "Save changes", false)).toEqual([]);
   });
 
-  test("a part of a word is found as the word, as often as it is there; capitals matter where they are said to", () => {
-    expect(findText([line], "chang", false)).toMatchObject([{ text: "changes" }]);
+  test("whole words are found, unless a part is asked for, which is found as its word, or a whole line", () => {
+    expect(findText([line], "chang", false)).toEqual([]);
+    expect(findText([line], "chang", false, "part")).toMatchObject([{ text: "changes" }]);
+    expect(findText([[word("Booking", 0)], [word("(OK)…", 0)]], "ok", false)).toMatchObject([
+      { text: "(OK)…" },
+    ]);
+    expect(findText([line], "Save all", false, "line")).toEqual([]);
+    expect(findText([line], "save all changes", false, "line")).toHaveLength(1);
+  });
+
+  test("a text is found as often as it is there; capitals matter where they are said to", () => {
     expect(findText([line, line], "SAVE", false)).toHaveLength(2);
     expect(findText([line], "SAVE", true)).toEqual([]);
   });
 });
+
+describe("missing:", () => {
+  const line = ["Suomit", "orcer", "Booking"].map((text) => ({
+    ...{ text, x: 0, y: 0, width: 9, height: 9, confidence: 90 },
+  }));
+
+  test("what was read in place of a text is the words that differ little, or that it is a part of", () => {
+    expect(nearestText([line], "Submit order")).toBe("Suomit orcer");
+    expect(nearestText([line], "OK")).toBe("Booking");
+    expect(nearestText([line], "Password")).toBeUndefined();
+  });
+});
+
+/** A picture of a scaled form, as the reader gets it. */
+async function readOf(picture: Picture): Promise<string[]> {
+  const page = enlarged(cleaned(picture), 3);
+  const base64 = Buffer.from(encodePng(page)).toString("base64");
+  const reader = createReader("/nowhere");
+  const lines = await reader.read({ base64, x: 0, y: 0, scale: 3 }, "eng", forever);
+  return lines.map((words) => words.map(({ text }) => text).join(" "));
+}
+
+testWith("tesseract")(
+  "large letters of a scaled screen keep their stems, and frames around them are gone",
+  async () => {
+    const picture = decodePng(readFileSync(join(import.meta.dir, "scaled-form.png")), 1_000_000, "picture");
+    const read = (await readOf(picture)).join("\n");
+    for (const text of ["Customer", "City", "Berlin", "Quantity", "Gift wrap", "Submit order"]) {
+      expect(read).toContain(text);
+    }
+  },
+);
 
 /** A file in the form of language data: a table of parts, of which the recogniser's is there. */
 function languageData(parts = 24, { recogniser = 17, offset = 4 + 24 * 8 } = {}): Buffer {

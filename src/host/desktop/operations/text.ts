@@ -3,15 +3,16 @@
  */
 import * as v from "valibot";
 import { type Caller, requesterOf } from "../../../core/caller";
-import { between, field, flag, seconds, secret } from "../../../core/fields";
+import { between, field, flag, seconds, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { notFound, timedOut } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Desktop } from "../desktop";
 import { type Patience, regionOf, until } from "../images/wait";
 import { NO_ROUTE, REGION, type Uses } from "../shared";
-import { around, findText, type TextPlace } from "../text/find";
+import { around, findText, nearestText, TEXT_MATCHES, type TextPlace } from "../text/find";
 import { LANGUAGE } from "../text/language";
+import type { Word } from "../text/tesseract";
 
 const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
 
@@ -33,6 +34,11 @@ const WANTED = {
     "The lowest confidence that counts, from 0 to 100: that of the least certain word",
   ),
   case_sensitive: flag("Match upper and lower case exactly"),
+  match: field(
+    v.optional(v.picklist(TEXT_MATCHES), "word"),
+    "What the text has to be: whole words, a whole line, or any part of a line (OK is a part of Booking)",
+  ),
+  nth: field(v.optional(whole(1, 1_000), 1), "Which of the places, from top to bottom"),
 };
 const PLACE = {
   x: v.number(),
@@ -47,52 +53,68 @@ const FOUND = v.object({ text: v.string(), ...PLACE, center_x: v.number(), cente
 type TextQuery = v.InferOutput<v.StrictObjectSchema<typeof WANTED, undefined>>;
 
 /**
- * The uppermost place of a text that is read with the confidence that is wanted, once there is one.
+ * The place of a text that is read with the confidence that is wanted, once there are so many.
  *
  * @throws a failure with the most certain of the others: `not_found` when there is no time to wait, else `timeout`.
  */
 async function waitForText(desktop: Desktop, wanted: TextQuery, patience: Patience, caller: Caller) {
   const { signal } = caller;
-  const { text, language, min_confidence, case_sensitive } = wanted;
+  const { text, language, min_confidence, case_sensitive, match, nth } = wanted;
   const region = regionOf(wanted.region);
   const { timeout } = patience;
   // A page may take longer to read than there is time.
   const late = timeout === 0 ? undefined : AbortSignal.timeout(timeout * 1_000);
   const inTime = late ? AbortSignal.any([signal, late]) : signal;
-  let places: TextPlace[] | undefined;
+  let lines: Word[][] | undefined;
   return until(patience, signal, async (isLast): Promise<TextPlace | undefined> => {
     try {
-      places = findText(
-        await desktop.readLines(region, language, requesterOf(caller, inTime)),
-        text,
-        case_sensitive,
-      );
+      lines = await desktop.readLines(region, language, requesterOf(caller, inTime));
     } catch (error) {
       if (signal.aborted || !late?.aborted) throw error;
     }
-    const sure = places?.find(({ confidence }) => confidence >= min_confidence);
-    if (sure || !(isLast || late?.aborted)) return sure;
+    const places = findText(lines ?? [], text, case_sensitive, match);
+    const sure = places.filter(({ confidence }) => confidence >= min_confidence);
+    const found = sure[nth - 1];
+    if (found || !(isLast || late?.aborted)) return found;
     const what = `the text ${jsonLine(text)}`;
-    const words = missing(places, wanted);
+    const words = missing(lines, places, wanted);
     if (timeout === 0) throw notFound(`${what} was not read on the screen${words}`);
-    throw timedOut(`${what} did not appear within ${timeout} s${words}`);
+    throw timedOut(`${what} was not read within ${timeout} s${words}`);
   });
 }
 
-/** What a failure says of the last page: where the text may be, or what may help. @param places undefined where no page was read. */
-function missing(places: readonly TextPlace[] | undefined, { min_confidence, region }: TextQuery): string {
-  const help = region ? "" : "name a region, which is read better and faster";
-  if (!places) return `: reading the screen takes longer${help && `; ${help}`}`;
-  const [nearest] = places.toSorted((a, b) => b.confidence - a.confidence);
-  if (!nearest) return help && `; ${help}`;
-  const { x, y, confidence } = nearest;
+/**
+ * What a failure says of the last page: where the text may be, what was read in its place, or what may help. What else was read is
+ * nobody's business: histories keep the failure.
+ *
+ * @param lines undefined where no page was read.
+ */
+function missing(
+  lines: ReadonlyArray<readonly Word[]> | undefined,
+  places: readonly TextPlace[],
+  { text, min_confidence, region, nth }: TextQuery,
+): string {
+  const help = region ? "" : "; name a region, which is read better and faster";
+  if (!lines) return `: reading the screen takes longer${help}`;
+  const unsure = places.filter(({ confidence }) => confidence < min_confidence);
+  const sure = places.length - unsure.length;
+  if (sure > 0) return `, number ${nth} of it: it is there ${sure === 1 ? "once" : `${sure} times`}${help}`;
+  const [best] = unsure.toSorted((a, b) => b.confidence - a.confidence);
+  if (!best) {
+    const near = nearestText(lines, text);
+    if (near !== undefined) return `: ${jsonLine(near)} was${help}`;
+    const count = lines.flat().length;
+    const read = count === 0 ? "no word was" : `${count} other ${count === 1 ? "word was" : "words were"}`;
+    return `: ${read}${help}`;
+  }
+  const { x, y, confidence } = best;
   return `: it may be at ${x}, ${y}, with a confidence of ${confidence}, expected ${min_confidence}`;
 }
 
 export const locateText = operation({
   ...SEES,
   name: "desktop.locate_text",
-  summary: "Find a text on the screen; returns where it is first, from top to bottom",
+  summary: "Find a text on the screen, by default as whole words; returns where it is",
   command: "AC_locate_text",
   example: { text: "Save changes" },
   input: v.strictObject(WANTED),

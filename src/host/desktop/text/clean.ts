@@ -12,8 +12,18 @@ export interface Grey {
 
 /** The background is sought in squares of so many pixels and those around each: larger than the stem of a letter, smaller than a button. */
 const SQUARE = 8;
-/** A straight line of so many pixels is no part of a letter. */
+/** A straight line of so many pixels may be that of a frame: letters of usual sizes have none. */
 const LINE = 24;
+/** The tallest letter, in pixels: in a headline on a screen of twice the usual density. What is larger is no letter. */
+const TALLEST = 96;
+/** Letters that touch are wider. */
+const WIDEST = 2 * TALLEST;
+/** A stem is thicker than this part of its height; a rule or a caret is thinner. */
+const THINNEST = 1 / 12;
+/** Of a side of a frame, so much is ink: its corners may be round. */
+const SIDE = 0.75;
+/** Of the box around a frame, less is ink; of that around an l or a stop, more. */
+const HOLLOW = 0.5;
 /** What is darker may be a line, and so may what is darker than white if it differs by no more levels from the next pixel. */
 const INK = 200;
 const WHITE = 250;
@@ -80,9 +90,11 @@ function commonest(
   return best;
 }
 
-/** Without the straight lines of frames, which the reader takes for letters. */
-function withoutLines({ width, height, levels }: Grey): Grey {
+/** Without the straight lines of frames, which the reader takes for letters. The stems of large letters stay. */
+function withoutLines(grey: Grey): Grey {
+  const { width, height, levels } = grey;
   const result = levels.slice();
+  const isLetter = createLetters(grey);
   const erase = (lines: number, length: number, acrossStep: number, alongStep: number) => {
     for (let line = 0; line < lines; line++) {
       const levelAt = (at: number) =>
@@ -95,8 +107,10 @@ function withoutLines({ width, height, levels }: Grey): Grey {
         const level = levelAt(at);
         const kind = level < INK ? INKED : level < WHITE && isEven(at) ? FAINT : PAPER;
         if (kind === last && at < length) continue;
-        for (let ink = start; last !== PAPER && at - start >= LINE && ink < at; ink++) {
-          result[line * acrossStep + ink * alongStep] = 255;
+        const isLine = last !== PAPER && at - start >= LINE;
+        const first = line * acrossStep + start * alongStep;
+        if (isLine && !(last === INKED && at - start <= WIDEST && isLetter(first))) {
+          for (let ink = start; ink < at; ink++) result[line * acrossStep + ink * alongStep] = 255;
         }
         [start, last] = [at, kind];
       }
@@ -105,6 +119,72 @@ function withoutLines({ width, height, levels }: Grey): Grey {
   erase(height, width, width, 1);
   erase(width, height, 1, width);
   return { width, height, levels: result };
+}
+
+/** What a pixel of ink was found to be. */
+const [UNKNOWN, LETTER, OTHER] = [0, 1, 2];
+
+/** @returns whether the ink around a pixel, as far as it goes without a gap, has the height and the shape of a letter. */
+function createLetters({ width, levels }: Grey): (pixel: number) => boolean {
+  const found = new Uint8Array(levels.length);
+  /** The ink around `start`. @returns undefined where it is too large for a letter. */
+  const inkAround = (start: number): Ink | undefined => {
+    const pixels = [start];
+    found[start] = OTHER;
+    let [left, right, top, bottom] = [width, 0, Number.POSITIVE_INFINITY, 0];
+    for (let nth = 0; nth < pixels.length; nth++) {
+      const pixel = pixels[nth] as number;
+      const [x, y] = [pixel % width, Math.floor(pixel / width)];
+      [left, right, top, bottom] = [
+        Math.min(left, x),
+        Math.max(right, x),
+        Math.min(top, y),
+        Math.max(bottom, y),
+      ];
+      if (right - left >= WIDEST || bottom - top >= TALLEST) return undefined;
+      for (let down = -1; down <= 1; down++) {
+        for (let across = -1; across <= 1; across++) {
+          const next = pixel + down * width + across;
+          if (x + across < 0 || x + across >= width || found[next] === OTHER) continue;
+          if ((levels[next] ?? WHITE) >= INK) continue;
+          found[next] = OTHER;
+          pixels.push(next);
+        }
+      }
+    }
+    return { pixels, left, top, wide: right - left + 1, high: bottom - top + 1 };
+  };
+  return (pixel) => {
+    if (found[pixel] === UNKNOWN) {
+      const ink = inkAround(pixel);
+      if (ink && hasShapeOfLetter(ink, width)) for (const one of ink.pixels) found[one] = LETTER;
+    }
+    return found[pixel] === LETTER;
+  };
+}
+
+/** Pixels of ink that touch, and the box around them. */
+interface Ink extends Record<"left" | "top" | "wide" | "high", number> {
+  readonly pixels: readonly number[];
+}
+
+/** Neither thin as a rule, nor with a line along its whole width and wide, nor with one along each side as a frame. */
+function hasShapeOfLetter({ pixels, left, top, wide, high }: Ink, width: number): boolean {
+  if (wide < high * THINNEST) return false;
+  const rows = new Uint16Array(high);
+  const columns = new Uint16Array(wide);
+  for (const pixel of pixels) {
+    const [row, column] = [Math.floor(pixel / width) - top, (pixel % width) - left];
+    rows[row] = (rows[row] as number) + 1;
+    columns[column] = (columns[column] as number) + 1;
+  }
+  if (wide > 1.6 * high && Math.max(...rows) >= SIDE * wide) return false;
+  const hasSides = (counts: Uint16Array, length: number) => {
+    const near = Math.max(2, Math.round(counts.length * 0.08));
+    return [counts.slice(0, near), counts.slice(-near)].every((edge) => Math.max(...edge) >= SIDE * length);
+  };
+  const isHollow = pixels.length < wide * high * HOLLOW;
+  return !(isHollow && hasSides(rows, wide) && hasSides(columns, high));
 }
 
 /** `times` as wide and high, as pixels: each new one is between those of the original around it. */
