@@ -22,8 +22,9 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   trust: FEATURE,
   client: [...FEATURE, "trust"],
   http: [...FEATURE, "trust"],
-  cli: [...FEATURE, "client", "service"],
+  cli: [...FEATURE, "client", "help", "service"],
   events: FEATURE,
+  help: FEATURE,
   licenses: FEATURE,
   metrics: FEATURE,
   wire: SIDE,
@@ -79,6 +80,7 @@ export function isAllowed({ from, to, isType }: Import): boolean {
   if (other === "version.ts" || own === "service" || LOOSE.includes(own)) return true;
   // The pages are embedded.
   if (own === "http" && /^(dashboard|explorer)\//.test(to)) return true;
+  if (own === "help" && to.startsWith("docs/")) return true;
   if (own === "commands") return COMMANDS.includes(other) || /\/(operations|options)(\.ts$|\/)/.test(to);
   return EDGES[own]?.includes(other) ?? false;
 }

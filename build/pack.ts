@@ -1,5 +1,5 @@
 /**
- * What a binary holds as files, compressed: native addons, and what pages load. `src/lib/unpack.ts` reads them.
+ * What a binary holds as files, compressed: native addons, what pages load, and the pages of `docs/`. `src/lib/unpack.ts` reads them.
  */
 import { join, sep } from "node:path";
 import type { BunPlugin } from "bun";
@@ -7,8 +7,8 @@ import { bundleForBrowsers } from "../src/lib/browser-module";
 import { endOfPath } from "./addons";
 import { ROOT } from "./targets";
 
-/** The folders of the source tree whose files pages load. */
-const FOLDERS = ["dashboard", "explorer"];
+/** The folders of the source tree whose files are embedded: what pages load, and what `svc help` prints. */
+const FOLDERS = ["dashboard", "docs", "explorer"];
 
 /** The files of packages that pages load, under node_modules. */
 const FILES = [

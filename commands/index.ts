@@ -120,6 +120,7 @@ const groups: Registry["groups"] = [
       rest: { describe: "Show request statistics" },
       health: { describe: "Check that the server answers" },
       openapi: { describe: "Print the API document" },
+      help: { describe: "Read this documentation, or look for words in it", load: () => import("./help") },
       completion: {
         describe: "Print a shell completion script",
         load: () => import("./completion"),

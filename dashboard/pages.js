@@ -76,4 +76,5 @@ export const pages = [
     load: () => import("./host/screen.js"),
   },
   { name: "live", scope: "screen", title: "Live screen", icon: "live", load: () => import("./host/live.js") },
+  { name: "help", scope: "read", title: "Help", icon: "help", load: () => import("./help.js") },
 ];

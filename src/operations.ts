@@ -22,6 +22,7 @@ import { operations as upgrades } from "./desk/plans/upgrade/operations";
 import { operations as screenRelays } from "./desk/screen/relay";
 import { operations as witnessedLogs } from "./desk/witness/operations";
 import { operations as events } from "./events/operations";
+import { operations as help } from "./help/operations";
 import { eventTypes as approvalEvents } from "./host/approvals/events";
 import { operations as approvals } from "./host/approvals/operations";
 import { eventTypes as auditEvents } from "./host/audit/events";
@@ -115,6 +116,7 @@ const all = [
   ...diagnostics,
   ...turn,
   ...daemon,
+  ...help,
   ...licenses,
   ...release,
   ...sessions,

@@ -28,7 +28,7 @@ export async function runCommandLine(registry: Registry, args: readonly string[]
   try {
     process.exitCode = (await resume(registry)) ?? (await dispatch(registry, args));
   } catch (error) {
-    process.exitCode = report(error, json);
+    process.exitCode = report(error, json, await adviceOn(error));
   }
 }
 
@@ -51,12 +51,34 @@ export const GRAMMAR = `Durations: 90s, 15m, 2h, 1d; a bare number counts second
 Sizes: 512MB, 1GiB; a bare number counts bytes.
 Times: ISO 8601 in UTC, such as 2026-04-01; or 1h for one hour ago.
 Lists: repeat the flag, or separate values with commas.
-Exit codes: 0 success; 1 failure, or a bad result; 2 wrong usage; 3 a check found something to do.`;
+Exit codes: 0 success; 1 failure, or a bad result; 2 wrong usage; 3 a check found something to do.
+Pages: svc help README lists them; svc help PAGE prints one; svc help --search WORDS looks in all.`;
 
 /** A process that has started over does not load it. */
 const parser = () => import("./parser");
 
-async function dispatch(registry: Registry, args: readonly string[]): Promise<number> {
+/** `svc help token add` for `svc token add --help`; the pages of the documentation are the command `help` itself. */
+function helpOf({ nouns }: Registry, args: readonly string[]): readonly string[] {
+  const [first, ...rest] = args;
+  if (first !== "help") return args;
+  const isNoun = rest[0] !== undefined && Object.hasOwn(nouns, rest[0]);
+  return isNoun || rest.length === 0 ? [...rest, "--help"] : args;
+}
+
+async function dispatch(registry: Registry, typed: readonly string[]): Promise<number> {
+  const args = helpOf(registry, typed);
+  const code = await dispatchWords(registry, args);
+  if (args !== typed) await namePage(typed);
+  return code;
+}
+
+/** Names the page that has the name of a command: `svc help audit` shows the command. */
+async function namePage([, noun = "svc"]: readonly string[]): Promise<void> {
+  const page = (await import("../help/pages")).pageNamed(noun);
+  if (page) console.log(`\nThere is a page, too: svc help ${page}.md`);
+}
+
+async function dispatchWords(registry: Registry, args: readonly string[]): Promise<number> {
   const found = await findSubcommand(registry, args);
   if ("help" in found) {
     if (!ownWords(args).includes("--help")) throw new UsageError(found.fault);
@@ -158,8 +180,21 @@ const hasNoReader = (error: unknown) => {
 /** Enough for each offence of a file that has hundreds. */
 const MAX_MESSAGE = 100_000;
 
-/** Says what went wrong, and gives the exit code for it. */
-function report(error: unknown, json: boolean): number {
+/** Where the documentation explains `error`, in brackets after a blank; empty where it does not. Of a bug, nothing is known. */
+async function adviceOn(error: unknown): Promise<string> {
+  const known = hasNoReader(error) || error instanceof UsageError ? undefined : failureOf(error);
+  if (!known) return "";
+  try {
+    const entry = (await import("../help/entries")).entryOf(explained(known));
+    return entry === undefined ? "" : ` (svc help ${entry})`;
+  } catch {
+    // The host lacks what reading a page takes (files, memory): what went wrong first is said all the same.
+    return "";
+  }
+}
+
+/** Says what went wrong, and gives the exit code for it. @param advice follows what is said to a person. */
+function report(error: unknown, json: boolean, advice = ""): number {
   if (hasNoReader(error)) return 0;
   const known = error instanceof UsageError ? error : failureOf(error);
   if (!known) {
@@ -172,7 +207,10 @@ function report(error: unknown, json: boolean): number {
   if (json) console.log(jsonLine({ error: text, ...("more" in known && known.more) }));
   else {
     const lines = ("lines" in known && known.lines) || [text];
-    for (const line of lines) console.error(`svc: ${printable(line.replaceAll(/\s+/g, " "), MAX_MESSAGE)}`);
+    for (const [at, line] of lines.entries()) {
+      const said = printable(line.replaceAll(/\s+/g, " "), MAX_MESSAGE);
+      console.error(`svc: ${said}${at === lines.length - 1 ? advice : ""}`);
+    }
   }
   return known instanceof UsageError || known.code === "bad_input" ? 2 : 1;
 }

@@ -50,6 +50,7 @@ export const createDashboard = async () =>
         "dom.js": import("../../dashboard/dom.js", { with: { type: "file" } }),
         "events.js": import("../../dashboard/events.js", { with: { type: "file" } }),
         "format.js": import("../../dashboard/format.js", { with: { type: "file" } }),
+        "help.js": import("../../dashboard/help.js", { with: { type: "file" } }),
         "icon.svg": import("../../dashboard/icon.svg", { with: { type: "file" } }),
         "host-form.js": import("../../dashboard/desk/host-form.js", { with: { type: "file" } }),
         "join.js": import("../../dashboard/desk/join.js", { with: { type: "file" } }),

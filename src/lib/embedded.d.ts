@@ -9,6 +9,11 @@ declare module "../../explorer/*" {
   export default path;
 }
 
+declare module "../../docs/*.md" {
+  const path: string;
+  export default path;
+}
+
 declare module "swagger-ui-dist/*" {
   const path: string;
   export default path;

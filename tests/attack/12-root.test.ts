@@ -129,7 +129,7 @@ for (const [what, mode, run] of [
     );
     expect([exitCode, stderr]).toEqual([
       1,
-      `svc: root cannot become uid ${SOMEBODY}, the owner of ${machine.folder} (EPERM): run svc as uid ${SOMEBODY}\n`,
+      `svc: root cannot become uid ${SOMEBODY}, the owner of ${machine.folder} (EPERM): run svc as uid ${SOMEBODY} (svc help T7)\n`,
     ]);
     expect(readdirSync(machine.folder)).toEqual(["run"]);
   },

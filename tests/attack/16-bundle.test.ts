@@ -12,7 +12,7 @@ test("with a passphrase, a bundle that is not sealed is refused and changes noth
   const refused = {
     exitCode: 1,
     stdout: "",
-    stderr: "svc: bundle rejected: it is not sealed, but a passphrase was given\n",
+    stderr: "svc: bundle rejected: it is not sealed, but a passphrase was given (svc help T97)\n",
   };
   const command = ["config", "import", "bundle.json"];
   expect(await svc.run([...command, "--passphrase-file", "passphrase"])).toEqual(refused);

@@ -194,7 +194,7 @@ describe("a mixed fleet", () => {
     const refused = await add("plain");
     expect([refused.exitCode, refused.stderr]).toEqual([
       2,
-      `svc: --pin: missing: the certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). The pin of ${host.url} seems to be ${spkiPin(readFileSync(cert, "utf8"))}: compare it with what \`svc pin\` prints on that host, then give it\n`,
+      `svc: --pin: missing: the certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). The pin of ${host.url} seems to be ${spkiPin(readFileSync(cert, "utf8"))}: compare it with what \`svc pin\` prints on that host, then give it (svc help T64)\n`,
     ]);
     expect((await add("first", "--trust-first")).stdout).toContain(spkiPin(readFileSync(cert, "utf8")));
     writeFileSync(join(folder.path, "plain.csv"), `label,base_url,token\nplain,${host.url},${TOKEN}\n`);
@@ -343,7 +343,7 @@ describe("a broadcast", () => {
     const { stdout, stderr, exitCode } = await machine.run(args);
     expect(stdout).toEndWith("3 hosts: 3 ok\n");
     expect({ stderr, exitCode }).toEqual({
-      stderr: "svc: --output: /dev/full cannot be written (ENOSPC)\n",
+      stderr: "svc: --output: /dev/full cannot be written (ENOSPC) (svc help T7)\n",
       exitCode: 1,
     });
   });

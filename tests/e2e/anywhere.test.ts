@@ -98,7 +98,10 @@ testWith(...SOMEBODY.slice(0, 1))(
     const refusal = /^svc: the audit log cannot be used: .+ \(EACCES\): name a folder .+ --config-dir .+\n$/;
     expect([made.exitCode, made.stderr]).toEqual([1, expect.stringMatching(refusal)]);
     const served = await host.run(["serve", "--port", "0"]);
-    expect(served).toMatchObject({ exitCode: 1, stderr: `svc: ${host.folder} cannot be written (EACCES)\n` });
+    expect(served).toMatchObject({
+      exitCode: 1,
+      stderr: `svc: ${host.folder} cannot be written (EACCES) (svc help T7)\n`,
+    });
   },
   20_000,
 );

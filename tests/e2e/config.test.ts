@@ -105,7 +105,7 @@ test("a refused bundle is exit 1 with every offence; a file that is not there is
   expect(refused.stderr).toBe(
     "svc: bundle rejected: manifest.version: expected 1 but found 2, of a newer svc; " +
       'files["../x"]: not a file that a bundle may carry; ' +
-      'files["\\u001b[2J"]: not a file that a bundle may carry\n',
+      'files["\\u001b[2J"]: not a file that a bundle may carry (svc help T97)\n',
   );
   const missing = await machine.run(["config", "import", "nowhere.json"]);
   expect(missing).toMatchObject({ exitCode: 2, stderr: "svc: file: nowhere.json cannot be read (ENOENT)\n" });

@@ -28,6 +28,35 @@ describe("--help", () => {
   });
 });
 
+describe("svc help", () => {
+  test("before a command prints the help of that command, and names the page of its name", async () => {
+    const asked = await svc.run(["help", "token", "add"]);
+    expect(asked).toEqual(await svc.run(["token", "add", "--help"]));
+    const { stdout } = await svc.run(["help", "audit"]);
+    expect(stdout).toStartWith((await svc.run(["audit", "--help"])).stdout);
+    expect(stdout).toEndWith("There is a page, too: svc help audit.md\n");
+  });
+
+  test("prints a page that the binary carries, from any folder", async () => {
+    const { stdout, exitCode } = await svc.run(["help", "plans"]);
+    expect([exitCode, stdout.split("\n")[0]]).toEqual([0, "Plans"]);
+    expect((await svc.run(["help", "audit.md"])).stdout).toStartWith("Audit log\n");
+  });
+
+  test("prints the entry that an error names", async () => {
+    const { stderr } = await svc.run(["execute", '[["AC_shell_command", ["true"]]]']);
+    const [, entry = "none"] = /\(svc help (T\d+)\)$/m.exec(stderr) ?? [];
+    const { stdout } = await svc.run(["help", entry]);
+    expect(stdout).toStartWith("403\n");
+  });
+
+  test("--search looks in all pages; exit code 1 where there is nothing", async () => {
+    const found = await svc.run(["help", "--search", "exit code"]);
+    expect([found.exitCode, found.stdout]).toEqual([0, expect.stringContaining("(svc help turn.md)\n")]);
+    expect((await svc.run(["help", "--search", "zzzyx"])).exitCode).toBe(1);
+  });
+});
+
 describe("what cannot be understood is one line and exit code 2:", () => {
   for (const words of [
     [],

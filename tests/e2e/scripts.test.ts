@@ -190,7 +190,8 @@ test("programs run only with --allow-shell", async () => {
   const refused = await machine.run("execute", actions);
   expect(refused).toMatchObject({
     exitCode: 1,
-    stderr: "svc: AC_shell_command needs svc to be started with --allow-shell (svc serve, svc execute)\n",
+    stderr:
+      "svc: AC_shell_command needs svc to be started with --allow-shell (svc serve, svc execute) (svc help T16)\n",
   });
   expect(existsSync(join(machine.path, "ran"))).toBe(false);
   expect((await machine.run("execute", actions, "--allow-shell")).exitCode).toBe(0);

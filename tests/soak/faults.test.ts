@@ -92,7 +92,7 @@ testWith("unshare")(
       before: ["unshare", "--map-root-user", "--mount", "sh", "-c", readOnly, host.configDir],
     });
     expect(refused).toMatchObject({ stdout: "", exitCode: 1 });
-    expect(refused.stderr).toMatch(/^svc: .*config cannot be written \(EROFS\)\n$/);
+    expect(refused.stderr).toMatch(/^svc: .*config cannot be written \(EROFS\) \(svc help T7\)\n$/);
     await using server = await host.serve();
     expect(await server.run()).toBe(200);
   },

@@ -368,7 +368,11 @@ describe("an export", () => {
     };
     for (const name of ["a.jsonl", "a.jsonl.gz"]) {
       const path = join(full, name);
-      const failed = { stdout: "", stderr: `svc: ${path} cannot be written (ENOSPC)\n`, code: 1 };
+      const failed = {
+        stdout: "",
+        stderr: `svc: ${path} cannot be written (ENOSPC) (svc help T7)\n`,
+        code: 1,
+      };
       expect(await run("export", path)).toEqual(failed);
       expect(await run("prune", "--keep", "1", "--archive", path)).toEqual(failed);
     }

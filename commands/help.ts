@@ -1,0 +1,34 @@
+import { view } from "../src/cli/view";
+import { readHelp } from "../src/help/operations";
+
+/** Columns of lines that a person likes to read. */
+const WIDEST = 100;
+
+export default view(readHelp, {
+  on: false,
+  hidden: ["elements"],
+  positionals: ["topic"],
+  text: ({ pages = [], found, read }) => {
+    if (read) return rendered(read.text);
+    if (found?.length === 0) return "No page has all of these words.";
+    const hits = found?.map(({ page, heading, entry, line }) => {
+      const where = `svc help ${entry ?? `${page}.md`}`;
+      return `${heading}  (${where})\n    ${line}`;
+    });
+    return (hits ?? pages.map(({ page, title }) => `${page.padEnd(18)}${title}`)).join("\n");
+  },
+  good: ({ found }) => found?.length !== 0,
+  examples: [
+    ["$0 help plans", "A page"],
+    ["$0 help T15", "What to do about an error that names this number"],
+    ['$0 help --search "exit code"', "Look in all pages"],
+    ["$0 help token add", "The flags of a command"],
+  ],
+});
+
+/** For the terminal; without colours where that is none, or its user wants none (https://no-color.org). */
+function rendered(text: string): string {
+  const colors = process.stdout.isTTY === true && !process.env.NO_COLOR;
+  const columns = Math.min(WIDEST, process.stdout.columns ?? 80);
+  return Bun.markdown.ansi(text, { colors, columns }).trimEnd();
+}
