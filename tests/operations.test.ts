@@ -405,6 +405,7 @@ const SCOPE_OF = {
     "release.upgrade",
     "rest.start",
     "rest.stop",
+    "runs.attach",
     "screen.proxy",
     "scripts.add",
     "scripts.remove",

@@ -102,6 +102,7 @@ export async function askServer<I extends InputSchema, O extends OutputSchema>(
 /**
  * The pieces of an answer that goes on, as they come; ends when the owner ends it, with the answer in its place where there is one.
  *
+ * @param more what the owner is told after the call.
  * @throws as {@link askOwner}; `unavailable` where there is no owner.
  */
 export async function* streamOfOwner<I extends InputSchema>(
@@ -109,10 +110,12 @@ export async function* streamOfOwner<I extends InputSchema>(
   operation: Operation<I>,
   input: v.InferInput<I>,
   signal: AbortSignal,
+  more?: AsyncIterable<unknown>,
 ): AsyncGenerator<string, unknown> {
   const connection = await connectFor(configDir, operation, input);
   if (!connection) throw noServer(configDir);
-  for await (const message of messagesOf(connection, operation, input, signal)) {
+  const messages = messagesOf(connection, operation, input, signal, more);
+  for await (const message of messages) {
     if ("piece" in message) yield message.piece;
     if ("answer" in message) return message.answer;
   }
@@ -144,12 +147,14 @@ async function* messagesOf(
   { name }: Operation,
   input: unknown,
   signal: AbortSignal | undefined,
+  more?: AsyncIterable<unknown>,
 ): AsyncGenerator<Message, void> {
   const { owner, cut } = connection;
   signal?.addEventListener("abort", cut, { once: true });
   try {
     if (signal?.aborted) throw cancelled("cancelled");
     void connection.send(JSON.stringify({ call: name, input }));
+    if (more) void tell(connection, more);
     for (
       let line = await connection.next(MAX_ANSWER);
       line !== undefined;
@@ -166,6 +171,11 @@ async function* messagesOf(
     signal?.removeEventListener("abort", cut);
     cut();
   }
+}
+
+/** Tells the owner more, no faster than it reads. */
+async function tell(connection: OwnerConnection, more: AsyncIterable<unknown>): Promise<void> {
+  for await (const one of more) await connection.send(JSON.stringify({ more: one }));
 }
 
 /** What the owner failed with, as if it had happened here. */

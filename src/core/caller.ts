@@ -49,6 +49,11 @@ export interface RequestContext {
   readonly clientKey?: string | undefined;
   /** What a page needs to know of encodings and ETags. */
   readonly headers?: Headers;
+  /**
+   * What the process says after its call, where the call came over the socket of the owner. Ends when the process has gone; throws an
+   * `unavailable` failure when the server ends.
+   */
+  readonly more?: (() => AsyncIterable<unknown>) | undefined;
   /** Aborted when its client has gone: also while it changes something. Absent where no client waits for the answer. */
   readonly gone?: AbortSignal | undefined;
   /**

@@ -10,6 +10,7 @@ import { createTools, type McpOptions } from "../host/mcp/open";
 import { serveClient } from "../host/mcp/stdio";
 import { type Choice, offerOf } from "../host/mcp/toolsets";
 import { cancelRun, listRuns, showRun } from "../host/runs/operations/runs";
+import type { RunView } from "../host/runs/types";
 import { findRunningServer } from "../lib/running-server";
 import type { Service } from "./interface";
 
@@ -49,7 +50,10 @@ async function ofAgent(service: Service, { name }: Operation, answer: unknown, {
   if (name === showRun.name)
     (await service.executor()).permit(v.parse(showRun.output, answer).commands, grant);
   if (name !== listRuns.name) return answer;
-  const runs = [...(await service.runs()).list(), ...v.parse(listRuns.output, answer).runs];
+  const { runs: kept } = v.parse(listRuns.output, answer);
+  const isKept = ({ run_id }: RunView) => kept.some((one) => one.run_id === run_id);
+  // A server that came later has not those that ended before.
+  const runs = [...(await service.runs()).list().filter((own) => !isKept(own)), ...kept];
   return { runs, count: runs.length };
 }
 

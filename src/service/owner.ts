@@ -9,7 +9,7 @@ import { callOperation } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
 import type { Operation } from "../core/operation";
 import { resolvesWithin } from "../lib/deadline";
-import { failureOf, messageOf } from "../lib/errors";
+import { failureOf, messageOf, unavailable } from "../lib/errors";
 import type { LineConnection } from "../lib/lines";
 import { listenAsOwner, parsed } from "../lib/owner-socket";
 import { configFiles } from "../lib/paths";
@@ -22,6 +22,9 @@ const MAX_CALL = 64 * 1_048_576;
 const GRACE_MS = 10_000;
 
 const CALL = v.object({ call: v.string(), input: v.unknown() });
+
+/** What a process says after its call. */
+const MORE = v.object({ more: v.unknown() });
 
 /** What answers the other processes of a folder. */
 export interface OwnerDoor {
@@ -81,7 +84,8 @@ async function answer(
         warn: (warn) => void send({ warn }),
         logged: (logged) => void send({ logged }),
       });
-      const caller: Caller = { ...local, request: { gone: gone.signal } };
+      const more = () => saidAfter(connection, closing);
+      const caller: Caller = { ...local, request: { gone: gone.signal, more } };
       const result = await callOperation(service, operation, asked.output.input, caller);
       // The change is in force when the process has its answer.
       if (operation.answeredBy === "owner" && operation.changes)
@@ -95,6 +99,25 @@ async function answer(
     await send({ error: errorBody(service, asked.output.call, error) });
   }
   connection.end();
+}
+
+/** What a process says after its call, until it has gone. @throws an `unavailable` failure once `closing` is aborted, or for what is no line of one. */
+async function* saidAfter(connection: LineConnection, closing: AbortSignal): AsyncGenerator<unknown, void> {
+  closing.addEventListener("abort", connection.cut, { once: true });
+  try {
+    for (
+      let line = await connection.next(MAX_CALL);
+      line !== undefined;
+      line = await connection.next(MAX_CALL)
+    ) {
+      const said = v.safeParse(MORE, parsed(line));
+      if (!said.success) throw unavailable("expected more of the call");
+      yield said.output.more;
+    }
+    if (closing.aborted) throw unavailable("the server ends");
+  } finally {
+    closing.removeEventListener("abort", connection.cut);
+  }
 }
 
 /** Sends what comes as it comes, no faster than it is read. */

@@ -185,6 +185,7 @@ function createShared(parts: SharedParts): Shared {
     options,
     ice: iceOfFlags(options),
     log,
+    isBeside: handsOver,
     events,
     publish,
     observed: handsOver ? unheard : publish,

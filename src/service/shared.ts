@@ -62,6 +62,8 @@ export interface Shared {
   /** The ICE servers of the flags; undefined without. */
   readonly ice: ReturnType<typeof iceOfFlags>;
   readonly log: Log;
+  /** Whether this process is to tell a server on the folder what it does. */
+  readonly isBeside: boolean;
   readonly events: Bus;
   readonly publish: Publish;
   /** `publish` for what a process sees and does not do: where a server runs beside it, that sees the same. */

@@ -215,13 +215,14 @@ function write(db: Database, runs: Iterable<RunRecord>): void {
   // No upsert: it would use up an id also when it updates.
   const complete = db.query(
     `UPDATE runs SET finished_at = $finished_at, status = $status, error_text = $error_text,
-       duration_seconds = $duration_seconds WHERE run_id = $run_id`,
+       duration_seconds = $duration_seconds, pid = $pid WHERE run_id = $run_id`,
   );
   const insert = db.query(
     `INSERT INTO runs (${NAMES.join(", ")}) VALUES (${NAMES.map((name) => `$${name}`).join(", ")})`,
   );
-  for (const { commands: _, ...run } of runs) {
-    if (complete.run(run).changes === 0) insert.run({ ...run, pid: process.pid });
+  for (const { commands: _, ...record } of runs) {
+    const run = { ...record, pid: process.pid };
+    if (complete.run(run).changes === 0) insert.run(run);
   }
 }
 

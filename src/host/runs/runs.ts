@@ -11,6 +11,7 @@ import { resolvesWithin } from "../../lib/deadline";
 import { busy, cancelled, conflict, notFound, timedOut } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
 import { firstToGo, isWithinShare, shortage } from "../../lib/quota";
+import type { Reported } from "./attached";
 import { runEnded, runLog, runStarted, runStep } from "./events";
 import { type LOG_LINE, RUN_SOURCES, type RunRecord, type RunView } from "./types";
 
@@ -54,8 +55,42 @@ export interface RunStart extends Pick<RunRecord, StartField> {
 /** A run that is active. */
 export type ActiveRun = ReturnType<Runs["begin"]>;
 
+/** What another process keeps of a run of this one. */
+export interface RunKeeper {
+  /** Says how the run stands, what an action became or what it logs. */
+  report(reported: Reported): void;
+  /** Resolves when the other has all, or this process has kept the record itself. */
+  settled(): Promise<void>;
+}
+
+/**
+ * Has another process keep a run of this one. @param cancel is called with the reason when the run is to end.
+ * @returns undefined where no other keeps it.
+ */
+export type AttachRun = (
+  run: RunView,
+  isRead: boolean,
+  cancel: (why: string) => void,
+) => RunKeeper | undefined;
+
+/** A run of another process that this one keeps. */
+export interface AttachedRun {
+  /** Aborted when the run is to end. */
+  readonly signal: AbortSignal;
+  /** @returns `ended` once it has ended. */
+  report(reported: Reported): "ended" | "goes on";
+  /** To be called when its process says no more: without an end, it was interrupted. */
+  end(): void;
+  /** Its process keeps it itself from now on. */
+  leave(): void;
+}
+
 interface Entry {
   record: RunRecord;
+  /** Where another process keeps it. */
+  keeper?: RunKeeper | undefined;
+  /** Whether another process runs it: its limits, its events and its end are there. */
+  readonly isElsewhere?: boolean;
   readonly share: string | null;
   readonly isRead: boolean;
   /** Set while it waits for pointer and keyboard: who uses them. */
@@ -93,10 +128,12 @@ export class Runs {
   /**
    * @param note is called with each run when it begins, and again when it ends.
    * @param publish takes the events of runs.
+   * @param attach has the owner of the folder keep them, where that is another process.
    */
   constructor(
     private readonly note: (run: RunRecord) => void,
     private readonly publish: Publish = () => {},
+    private readonly attachTo: AttachRun = () => undefined,
   ) {}
 
   /** @throws an `unavailable` failure when too many are {@link ACTIVE}, or the process is stopping. */
@@ -123,9 +160,12 @@ export class Runs {
       done,
     };
     this.entries.set(id, entry);
-    if (!isRead) this.note(entry.record);
+    const cancel = (why: string) => control.abort(cancelled(why));
+    entry.keeper = this.attachTo(toView(entry), isRead, cancel);
+    if (!entry.keeper) this.keep(entry);
     this.publish(runStarted, toView(entry));
     const step = this.stepsOf(entry);
+    const tell = () => entry.keeper?.report({ run: toView(entry) });
     const late = () => control.abort(timedOut(`the run's deadline of ${timeout_s} s has passed`));
     let held = 0;
     const holdMore = (bytes: number) => {
@@ -141,6 +181,7 @@ export class Runs {
       waits(holder: () => string): void {
         entry.record = { ...entry.record, status: "waiting" };
         entry.holder = holder;
+        tell();
         step.changed();
       },
       /** What it has logged so far. */
@@ -150,16 +191,19 @@ export class Runs {
         if (entry.log.length >= MAX_LOG) return false;
         const line = { at: new Date().toISOString(), message };
         entry.log.push(line);
+        entry.keeper?.report({ log: line });
         this.publish(runLog, { run_id: id, message });
         return true;
       },
       /** It runs these commands too. */
       adds(commands: readonly string[]): void {
         entry.record = { ...entry.record, commands: [...new Set([...entry.record.commands, ...commands])] };
+        tell();
       },
       goesOn(): void {
         entry.record = { ...entry.record, status: "running" };
         entry.holder = undefined;
+        tell();
         step.changed();
       },
       /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
@@ -173,10 +217,7 @@ export class Runs {
       /** Keeps the outcome of one of its actions; it must hold no secret. */
       keep(outcome: Outcome): void {
         step.did(outcome);
-        const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
-        if (bytes === undefined || entry.outcomes.length >= MAX_KEPT_OUTCOMES) return;
-        entry.bytesLeft -= bytes;
-        entry.outcomes.push(outcome);
+        if (keepOutcome(entry, outcome)) entry.keeper?.report({ outcome });
       },
       end: (status: RunStatus, error_text: string | null): void => {
         clearTimeout(deadline);
@@ -189,6 +230,62 @@ export class Runs {
         this.ended.push(entry);
         this.noteEnd(entry);
         resolve();
+      },
+    };
+  }
+
+  /** Keeps the record of a run as it stands, here or where another process keeps it. */
+  private keep(entry: Entry): void {
+    if (entry.keeper) entry.keeper.report({ run: toView(entry) });
+    else if (!entry.isRead) this.note(entry.record);
+  }
+
+  /**
+   * Keeps a run of another process: among the others, and in the history. Its events come from that process.
+   *
+   * @throws a `conflict` failure for one that is known.
+   */
+  attach(run: RunView, isRead: boolean): AttachedRun {
+    const { waiting_for: holder, ...record } = run;
+    const { run_id } = record;
+    if (this.entries.has(run_id)) throw conflict(`run ${run_id} is known`);
+    const control = new AbortController();
+    const entry: Entry = {
+      ...{ record, share: record.token, isRead, isElsewhere: true, bytesLeft: MAX_KEPT_BYTES },
+      ...{ holder: holderOf(holder), outcomes: [], log: [], control, done: Promise.resolve() },
+    };
+    this.entries.set(run_id, entry);
+    this.keep(entry);
+    const hasEnded = () => entry.record.finished_at !== null;
+    const end = () => {
+      this.ended.push(entry);
+      this.keep(entry);
+      this.giveUp(isRead);
+    };
+    return {
+      signal: control.signal,
+      report: (reported) => {
+        if ("outcome" in reported) keepOutcome(entry, reported.outcome);
+        else if ("log" in reported) entry.log.push(...[reported.log].slice(0, MAX_LOG - entry.log.length));
+        else {
+          const { waiting_for, ...now } = reported.run;
+          entry.record = { ...now, run_id };
+          entry.holder = holderOf(waiting_for);
+          if (hasEnded()) end();
+        }
+        return hasEnded() ? "ended" : "goes on";
+      },
+      end: () => {
+        if (hasEnded()) return;
+        const finished_at = new Date().toISOString();
+        const error_text = "the process that ran it has ended";
+        entry.record = { ...entry.record, status: "interrupted", error_text, finished_at };
+        entry.holder = undefined;
+        end();
+        this.publish(runEnded, toView(entry));
+      },
+      leave: () => {
+        if (!hasEnded()) this.entries.delete(run_id);
       },
     };
   }
@@ -251,7 +348,7 @@ export class Runs {
 
   private noteEnd(entry: Entry): void {
     const { record } = entry;
-    if (!entry.isRead) this.note(record);
+    this.keep(entry);
     this.publish(runEnded, toView(entry));
     this.giveUp(entry.isRead);
     const { source_type, status } = record;
@@ -319,10 +416,13 @@ export class Runs {
       control.abort(cancelled("the process that runs it is stopping"));
     }
     await resolvesWithin(LAST_MS, over());
+    await Promise.all(this.entries.values().map(({ keeper }) => keeper?.settled()));
   }
 
   private active(): Entry[] {
-    return [...this.entries.values()].filter(({ record }) => record.finished_at === null);
+    return [...this.entries.values()].filter(
+      ({ record, isElsewhere }) => record.finished_at === null && !isElsewhere,
+    );
   }
 
   private find(id: string): Entry {
@@ -335,6 +435,18 @@ export class Runs {
     throw notFound("no such run, or it ended too long ago");
   }
 }
+
+/** Keeps what became of an action, where there is room for it. @returns whether there was. */
+function keepOutcome(entry: Entry, outcome: Outcome): boolean {
+  const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
+  if (bytes === undefined || entry.outcomes.length >= MAX_KEPT_OUTCOMES) return false;
+  entry.bytesLeft -= bytes;
+  entry.outcomes.push(outcome);
+  return true;
+}
+
+/** Who uses pointer and keyboard, by the word of the process that runs it. */
+const holderOf = (name: string | null) => (name === null ? undefined : () => name);
 
 /** What started a run. */
 const sourceOf = ({ source_type, source_id, token }: Pick<RunRecord, StartField>) =>

@@ -6,6 +6,7 @@ import type { Executor } from "../../host/runs/executor";
 import type { History } from "../../host/runs/history";
 import type { Runs } from "../../host/runs/runs";
 import type { StoredScripts } from "../../host/runs/stored-scripts";
+import type { RunRecord } from "../../host/runs/types";
 import type { Job } from "../../host/scheduler/job";
 import type { Scheduler } from "../../host/scheduler/scheduler";
 import type { Traces } from "../../host/trace/traces";
@@ -83,7 +84,11 @@ export function runFeatures(
     runs: stoppable(async () => {
       const { Runs } = await import("../../host/runs/runs");
       const history = await shared.service.history();
-      made.runs = new Runs((run) => history.note(run), publish);
+      const note = (run: RunRecord) => history.note(run);
+      const attach = shared.isBeside
+        ? (await import("../attach-run")).createAttachRun(shared, note)
+        : undefined;
+      made.runs = new Runs(note, publish, attach);
       return made.runs;
     }),
     scheduler: stoppable(async () => {

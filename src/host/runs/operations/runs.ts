@@ -7,6 +7,7 @@ import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant } from "../../../core/rights";
 import { OUTCOME } from "../../../core/run";
 import { Failure, forbidden } from "../../../lib/errors";
+import { attachRun } from "../attached";
 import type { Executor } from "../executor";
 import type { History } from "../history";
 import type { Runs } from "../runs";
@@ -144,4 +145,4 @@ export const listHistory = operation({
   }),
 });
 
-export const operations = [listRuns, showRun, cancelRun, listHistory];
+export const operations = [listRuns, showRun, cancelRun, attachRun, listHistory];
