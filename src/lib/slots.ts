@@ -36,8 +36,6 @@ export interface SlotsOptions {
 /** Gives a slot back; a second call does nothing. */
 export type GiveBack = () => void;
 
-export type Slots = ReturnType<typeof createSlots>;
-
 /** The order of those who wait, the first one first. */
 const ORDER = ["urgent", "owner", "token"] as const;
 
@@ -50,8 +48,72 @@ interface User {
   readonly waiting: Set<() => void>;
 }
 
+/** Those who have slots, or wait for one. */
+interface Users {
+  /** How many wait. */
+  readonly waiting: { owner: number; token: number };
+  of(requester: Requester, isUrgent: boolean): [key: UserKey, user: User];
+  /** Who waits and is next, of those that `mayTake` one. */
+  next(mayTake: (user: User) => boolean): User | undefined;
+  /** Forgets who has nothing and waits for nothing. */
+  forgetIdle(key: UserKey, user: User): void;
+  forgetAllIdle(): void;
+}
+
+/** A token is known by its name. */
+type UserKey = string | object;
+
+function createUsers(): Users {
+  const users = new Map<UserKey, User>();
+  const waiting = { owner: 0, token: 0 };
+  const isBefore = (one: User, other: User) =>
+    (one.rank - other.rank || one.used - other.used || one.served - other.served) < 0;
+  /** A token is remembered as long as another waits: one that comes again and again would be the one that was never served. */
+  const forgetIdle = (key: UserKey, user: User) => {
+    const isIdle = user.used === 0 && user.waiting.size === 0;
+    if (isIdle && (typeof key === "object" || waiting.token === 0)) users.delete(key);
+  };
+  return {
+    waiting,
+    of(requester, isUrgent) {
+      const { user, signal } = requester;
+      const key = isUrgent ? {} : (user ?? signal ?? requester);
+      const rank = ORDER.indexOf(isUrgent ? "urgent" : user === null ? "owner" : "token");
+      const found = users.get(key) ?? { rank, name: user, used: 0, served: -1, waiting: new Set() };
+      users.set(key, found);
+      return [key, found];
+    },
+    next(mayTake) {
+      let first: User | undefined;
+      for (const user of users.values()) {
+        if (user.waiting.size > 0 && mayTake(user) && (!first || isBefore(user, first))) first = user;
+      }
+      return first;
+    },
+    forgetIdle,
+    forgetAllIdle() {
+      for (const [key, user] of users) forgetIdle(key, user);
+    },
+  };
+}
+
+/** Slots that several callers share. */
+export interface Slots {
+  /** Whether one is free now, for whoever leaves enough to others. */
+  isFree(): boolean;
+  /**
+   * Waits for a slot.
+   *
+   * @param isUrgent whether it goes before all others, and however many wait: a person, or a key that has to be released.
+   * @throws what `left` returns once the signal of the requester is aborted; `unavailable` where too many wait already.
+   */
+  take(requester: Requester, isUrgent?: boolean): Promise<GiveBack>;
+  /** What `work` resolves to, which has a slot while it goes on. @throws as `take`; what it rejects with. */
+  run<T>(requester: Requester, work: () => Promise<T>, isUrgent?: boolean): Promise<T>;
+}
+
 /** Slots of which none is taken. */
-export function createSlots(options: SlotsOptions) {
+export function createSlots(options: SlotsOptions): Slots {
   const {
     most,
     what,
@@ -61,8 +123,8 @@ export function createSlots(options: SlotsOptions) {
   } = options;
   const { left = () => cancelled(`cancelled before its turn among the ${what}`) } = options;
   const quota: Quota = { what: `${what} that wait`, most: mostWaiting, times: 1 };
-  const users = new Map<string | object, User>();
-  const waiting = { owner: 0, token: 0 };
+  const users = createUsers();
+  const { waiting, forgetIdle } = users;
   let free = most;
   let ownersFree = ownersOwn;
   let turn = 0;
@@ -70,21 +132,8 @@ export function createSlots(options: SlotsOptions) {
 
   const hasShared = ({ used }: User) => isWithinShare(used, 1, free, times);
   const mayTake = (user: User) => hasShared(user) || (user.name === null && ownersFree > 0);
-  const userOf = (requester: Requester, isUrgent: boolean): [key: string | object, user: User] => {
-    const { user, signal } = requester;
-    const key = isUrgent ? {} : (user ?? signal ?? requester);
-    const rank = ORDER.indexOf(isUrgent ? "urgent" : user === null ? "owner" : "token");
-    const found = users.get(key) ?? { rank, name: user, used: 0, served: -1, waiting: new Set() };
-    users.set(key, found);
-    return [key, found];
-  };
-  /** A token is remembered as long as another waits: one that comes again and again would be the one that was never served. */
-  const forgetIdle = (key: string | object, user: User) => {
-    const isIdle = user.used === 0 && user.waiting.size === 0;
-    if (isIdle && (typeof key === "object" || waiting.token === 0)) users.delete(key);
-  };
   /** Takes one. @returns a function that gives it back. */
-  const take = (key: string | object, user: User): GiveBack => {
+  const grant = (key: UserKey, user: User): GiveBack => {
     const isShared = hasShared(user);
     if (isShared) free--;
     else ownersFree--;
@@ -103,26 +152,17 @@ export function createSlots(options: SlotsOptions) {
       isServing = true;
     };
   };
-  const isBefore = (one: User, other: User) =>
-    (one.rank - other.rank || one.used - other.used || one.served - other.served) < 0;
-  const next = (): User | undefined => {
-    let first: User | undefined;
-    for (const user of users.values()) {
-      if (user.waiting.size > 0 && mayTake(user) && (!first || isBefore(user, first))) first = user;
-    }
-    return first;
-  };
   /** Hands out what is free, once a turn of the event loop: of those who leave together, none gets a slot from the other. */
   const serve = () => {
     isServing = false;
-    for (let user = next(); user; user = next()) {
+    for (let user = users.next(mayTake); user; user = users.next(mayTake)) {
       const [granted] = user.waiting;
       granted?.();
     }
-    if (waiting.token === 0) for (const [key, user] of users) forgetIdle(key, user);
+    if (waiting.token === 0) users.forgetAllIdle();
   };
   /** Resolves with a slot, in turn. */
-  const wait = (key: string | object, user: User, signal: AbortSignal | undefined): Promise<GiveBack> => {
+  const wait = (key: UserKey, user: User, signal: AbortSignal | undefined): Promise<GiveBack> => {
     const { promise, resolve, reject } = Promise.withResolvers<GiveBack>();
     const kind = user.name === null ? "owner" : "token";
     const leave = () => {
@@ -132,7 +172,7 @@ export function createSlots(options: SlotsOptions) {
     const granted = () => {
       leave();
       signal?.removeEventListener("abort", gone);
-      resolve(take(key, user));
+      resolve(grant(key, user));
     };
     const gone = () => {
       leave();
@@ -145,30 +185,24 @@ export function createSlots(options: SlotsOptions) {
     return promise;
   };
 
-  const slots = {
-    /** Whether one is free now, for whoever leaves enough to others. */
-    isFree: (): boolean => free > 0 && !isServing,
-    /**
-     * Waits for a slot.
-     *
-     * @param isUrgent whether it goes before all others, and however many wait: a person, or a key that has to be released.
-     * @throws what `left` returns once the signal of the requester is aborted; `unavailable` where too many wait already.
-     */
-    async take(requester: Requester, isUrgent = false): Promise<GiveBack> {
-      const { user: name, signal } = requester;
-      if (signal?.aborted) throw left();
-      const [key, user] = userOf(requester, isUrgent);
-      // What is about to be handed out is for those who wait.
-      if (!isServing && mayTake(user)) return take(key, user);
-      const [all, own] = name === null ? [waiting.owner, 0] : [waiting.token, user.waiting.size];
-      const refusal = isUrgent ? undefined : shortageOf(quota, all, own, name);
-      if (refusal === undefined) return wait(key, user, signal);
-      forgetIdle(key, user);
-      throw busy(refusal);
-    },
-    /** What `work` resolves to, which has a slot while it goes on. @throws as `take`; what it rejects with. */
-    async run<T>(requester: Requester, work: () => Promise<T>, isUrgent = false): Promise<T> {
-      const giveBack = await slots.take(requester, isUrgent);
+  /** @throws as `take` of {@link Slots}. */
+  const take = async (requester: Requester, isUrgent = false): Promise<GiveBack> => {
+    const { user: name, signal } = requester;
+    if (signal?.aborted) throw left();
+    const [key, user] = users.of(requester, isUrgent);
+    // What is about to be handed out is for those who wait.
+    if (!isServing && mayTake(user)) return grant(key, user);
+    const [all, own] = name === null ? [waiting.owner, 0] : [waiting.token, user.waiting.size];
+    const refusal = isUrgent ? undefined : shortageOf(quota, all, own, name);
+    if (refusal === undefined) return wait(key, user, signal);
+    forgetIdle(key, user);
+    throw busy(refusal);
+  };
+  return {
+    isFree: () => free > 0 && !isServing,
+    take,
+    async run(requester, work, isUrgent) {
+      const giveBack = await take(requester, isUrgent);
       try {
         return await work();
       } finally {
@@ -176,5 +210,4 @@ export function createSlots(options: SlotsOptions) {
       }
     },
   };
-  return slots;
 }
