@@ -12,10 +12,18 @@ const WAIT_MS = 15_000;
 /** How long one is used, in milliseconds: a name may lead elsewhere meanwhile, and a certificate ends. */
 const MAX_AGE_MS = 10 * 60_000;
 
-export type Kept = ReturnType<typeof createKept>;
+/** Connections that wait for the next request to the same server. */
+export interface Kept {
+  /** The one of that key, if it is still good. */
+  take(key: string): Line | undefined;
+  /** Keeps `line`, or closes it. @param key whatever it depends on. */
+  give(key: string, line: Line): void;
+  /** Closes all of them, and from here on each that is given: that of a poll which is under way, too. */
+  stop(): void;
+}
 
 /** @param most how many there may be now. */
-export function createKept(most = withinLimit()) {
+export function createKept(most = withinLimit()): Kept {
   const lines = new Map<string, { readonly line: Line; readonly since: number }>();
   let timer: Timer | undefined;
   let isStopped = false;
@@ -35,14 +43,12 @@ export function createKept(most = withinLimit()) {
   };
 
   return {
-    /** The one of that key, if it is still good. */
-    take(key: string): Line | undefined {
+    take(key) {
       const line = lines.get(key)?.line;
       lines.delete(key);
       return line?.isFree() ? line : undefined;
     },
-    /** Keeps `line`, or closes it. @param key whatever it depends on. */
-    give(key: string, line: Line): void {
+    give(key, line) {
       drop(key);
       const now = performance.now();
       if (isStopped || !line.isFree() || lines.size >= most() || now - line.since > MAX_AGE_MS) {
@@ -52,8 +58,7 @@ export function createKept(most = withinLimit()) {
       lines.set(key, { line, since: now });
       timer ??= setInterval(sweep, WAIT_MS).unref();
     },
-    /** Closes all of them, and from here on each that is given: that of a poll which is under way, too. */
-    stop(): void {
+    stop() {
       isStopped = true;
       rest();
       for (const key of lines.keys()) drop(key);

@@ -24,7 +24,15 @@ const COLLECT_MS = 10;
 /** How long to wait for the lock, in milliseconds. */
 const LOCK_MS = 1_000;
 
-export type Refusals = ReturnType<typeof createRefusals>;
+/** The tokens that servers have refused lately. */
+export interface Refusals {
+  /** Whether `server` refused this token lately. */
+  has(server: Asked): boolean;
+  /** Remembers that `server` refused its token. Never throws. */
+  add(server: Asked): Promise<void>;
+  /** Lets the tokens of `servers` be sent again. Never throws. */
+  forget(servers: readonly Asked[]): Promise<void>;
+}
 
 type Asked = Pick<RemoteServer, "url" | "token">;
 
@@ -32,7 +40,7 @@ type Asked = Pick<RemoteServer, "url" | "token">;
 const FILE = v.record(v.string(), v.number());
 
 /** @param paths the file, and the lock for changes to it. Nothing is made before the first refusal. */
-export function createRefusals({ file, lock }: { readonly file: string; readonly lock: string }) {
+export function createRefusals({ file, lock }: { readonly file: string; readonly lock: string }): Refusals {
   let known = { stamp: "", times: new Map<string, number>() };
   /** What is not in the file yet: the time of a refusal, or undefined for one to forget. */
   const changes = new Map<string, number | undefined>();
@@ -59,19 +67,16 @@ export function createRefusals({ file, lock }: { readonly file: string; readonly
   };
 
   return {
-    /** Whether `server` refused this token lately. */
-    has(server: Asked): boolean {
+    has(server) {
       const time = timeOf(keyOf(server));
       return time !== undefined && isRecent(time);
     },
-    /** Remembers that `server` refused its token. Never throws. */
-    add(server: Asked): Promise<void> {
+    add(server) {
       changes.set(keyOf(server), Date.now());
       writing ??= save();
       return writing;
     },
-    /** Lets the tokens of `servers` be sent again. Never throws. */
-    async forget(servers: readonly Asked[]): Promise<void> {
+    async forget(servers) {
       const keys = servers.map(keyOf).filter((key) => timeOf(key) !== undefined);
       for (const key of keys) changes.set(key, undefined);
       if (keys.length === 0) return;

@@ -26,10 +26,25 @@ export interface KeptEvent {
   readonly origin?: Origin | null | undefined;
 }
 
-export type Bus = ReturnType<typeof createBus>;
+/** The events of this process. */
+export interface Bus {
+  readonly publish: Publish;
+  /** Of this process: another one has other events under the same numbers. */
+  readonly boot: string;
+  /** The number of the newest event; 0 before the first. */
+  readonly newest: number;
+  /** The number of the oldest event that is kept. */
+  readonly oldest: number;
+  /** The event of that number, while it is kept. */
+  at(seq: number): KeptEvent | undefined;
+  /** Calls `listener` when there are new events. @returns a function that ends this. */
+  listen(listener: () => void): () => void;
+  /** How many events of each type there were. */
+  counts(): ReadonlyMap<string, number>;
+}
 
 /** @param size how many events are kept, and how many bytes of them. */
-export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}) {
+export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}): Bus {
   const boot = Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString("hex");
   const listeners = new Set<() => void>();
   const counts = new Map<string, number>();
@@ -70,24 +85,18 @@ export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}) 
 
   return {
     publish,
-    /** Of this process: another one has other events under the same numbers. */
     boot,
-    /** The number of the newest event; 0 before the first. */
     get newest() {
       return newest;
     },
-    /** The number of the oldest event that is kept. */
     get oldest() {
       return oldest;
     },
-    /** The event of that number, while it is kept. */
     at,
-    /** Calls `listener` when there are new events. @returns a function that ends this. */
-    listen(listener: () => void): () => void {
+    listen(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    /** How many events of each type there were. */
-    counts: (): ReadonlyMap<string, number> => counts,
+    counts: () => counts,
   };
 }

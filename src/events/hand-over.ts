@@ -17,13 +17,19 @@ const MAX_BYTES = 262_144;
 /** How soon an event is sent, in milliseconds: those that follow it go with it. */
 const SOON_MS = 200;
 
-export type HandOver = ReturnType<typeof createHandOver>;
+/** What hands the events of this process over. */
+export interface HandOver {
+  /** Sends the events that wait, and makes the server read its files again. Never rejects. */
+  refresh(): Promise<void>;
+  /** Sends what is left. Never rejects. */
+  end(): Promise<void>;
+}
 
 /** @param send sends events to the server; with `refreshes`, the server also reads its files again. Never throws. */
 export function createHandOver(
   bus: Bus,
   send: (events: readonly HandedOver[], refreshes: boolean) => Promise<void>,
-) {
+): HandOver {
   let sent = bus.newest;
   let sending = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -57,10 +63,8 @@ export function createHandOver(
     timer ??= setTimeout(() => void flush(false), SOON_MS);
   });
   return {
-    /** Sends the events that wait, and makes the server read its files again. Never rejects. */
     refresh: () => flush(true),
-    /** Sends what is left. Never rejects. */
-    async end(): Promise<void> {
+    async end() {
       unlisten();
       await flush(false);
     },

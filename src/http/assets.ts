@@ -31,9 +31,18 @@ export interface PageFiles {
 }
 
 /** A page and its assets over HTTP. */
-export type PageAssets = ReturnType<typeof createPageAssets>;
+export interface PageAssets {
+  /** @param requestHeaders name the encodings that the client accepts and the ETag that it has. */
+  page(requestHeaders?: Headers): Promise<Response>;
+  /**
+   * Redirects the empty name, from a slash after the page's path, to the page.
+   *
+   * @throws a `not_found` failure for an unknown name.
+   */
+  asset(name: string, requestHeaders?: Headers): Promise<Response>;
+}
 
-export function createPageAssets({ path, page, assets, policy }: PageFiles) {
+export function createPageAssets({ path, page, assets, policy }: PageFiles): PageAssets {
   const digest = once(async () => {
     const contents = [page, ...Object.values(assets)].map((file) => sourceOf(file).bytes());
     return digestText(Buffer.concat(await Promise.all(contents)));
@@ -45,15 +54,8 @@ export function createPageAssets({ path, page, assets, policy }: PageFiles) {
   );
 
   return {
-    /** @param requestHeaders name the encodings that the client accepts and the ETag that it has. */
-    page: (requestHeaders?: Headers) =>
-      pageFile(requestHeaders, { ...REVALIDATED, "content-security-policy": policy }),
-    /**
-     * Redirects the empty name, from a slash after the page's path, to the page.
-     *
-     * @throws a `not_found` failure for an unknown name.
-     */
-    async asset(name: string, requestHeaders?: Headers) {
+    page: (requestHeaders) => pageFile(requestHeaders, { ...REVALIDATED, "content-security-policy": policy }),
+    async asset(name, requestHeaders) {
       if (name === "") return new Response(null, { status: 308, headers: { location: `../${path}` } });
       const plain = files.get(name);
       if (plain) return plain(requestHeaders, REVALIDATED);

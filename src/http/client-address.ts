@@ -28,7 +28,15 @@ export const identifyClient =
   };
 
 /** Finds the client behind a connection and its `X-Forwarded-For`. */
-export type ClientResolver = ReturnType<typeof createClientResolver>;
+export interface ClientResolver {
+  /** Whether `peer` is a proxy whose `X-Forwarded-For` counts. */
+  isProxy(peer: string): boolean;
+  /**
+   * @param peer address of the other end of the connection.
+   * @param forwarded the `X-Forwarded-For` header, which counts only when `peer` is a trusted proxy.
+   */
+  resolve(peer: string, forwarded: string | null): Client;
+}
 
 export interface Client {
   /** An IP address for a person to read; `unknown` where there is none. */
@@ -46,7 +54,7 @@ const CACHE_SIZE = 1_024;
  * @param trustedProxies addresses and CIDR blocks whose `X-Forwarded-For` counts.
  * @throws a `bad_input` failure naming a value that is neither.
  */
-export function createClientResolver(trustedProxies: readonly string[]) {
+export function createClientResolver(trustedProxies: readonly string[]): ClientResolver {
   const trusted = trustedProxies.map(parseBlock);
   const cache = new Map<string, Client>();
 
@@ -63,16 +71,11 @@ export function createClientResolver(trustedProxies: readonly string[]) {
   };
 
   return {
-    /** Whether `peer` is a proxy whose `X-Forwarded-For` counts. */
-    isProxy(peer: string): boolean {
+    isProxy(peer) {
       const address = trusted.length > 0 ? parseAddress(peer) : undefined;
       return address !== undefined && isTrusted(address);
     },
-    /**
-     * @param peer address of the other end of the connection.
-     * @param forwarded the `X-Forwarded-For` header, which counts only when `peer` is a trusted proxy.
-     */
-    resolve(peer: string, forwarded: string | null): Client {
+    resolve(peer, forwarded) {
       if (forwarded === null || trusted.length === 0) return clientAt(peer);
       let hop: Address | undefined = parseAddress(peer);
       // Each proxy appends the address it saw, so nothing to the left of the last untrusted hop can be trusted.

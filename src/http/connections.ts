@@ -88,9 +88,14 @@ export interface ConnectionParts {
 }
 
 /** The connections of a server. */
-export type Connections = ReturnType<typeof createConnections>;
+export interface Connections {
+  /** The connection has brought a token, or is trusted for another reason: the limit for a client does not count it. */
+  accept(peer: Peer | null): void;
+  /** Enforces the limits on the connections to this port from now on. @returns a function that ends this. */
+  watch(port: number): () => void;
+}
 
-export function createConnections({ limits, clients, log, refused }: ConnectionParts) {
+export function createConnections({ limits, clients, log, refused }: ConnectionParts): Connections {
   /** By their names: after how many looks each was accepted. */
   const accepted = new Map<string, number>();
   let looks = 0;
@@ -102,12 +107,10 @@ export function createConnections({ limits, clients, log, refused }: ConnectionP
   });
 
   return {
-    /** The connection has brought a token, or is trusted for another reason: the limit for a client does not count it. */
-    accept(peer: Peer | null): void {
+    accept(peer) {
       if (peer) accepted.set(nameOf(peer), looks);
     },
-    /** Enforces the limits on the connections to this port from now on. @returns a function that ends this. */
-    watch(port: number): () => void {
+    watch(port) {
       if (process.platform === "win32") return () => {};
       const stopped = new AbortController();
       const giveBack = keepForServer(limits.total);

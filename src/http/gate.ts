@@ -150,7 +150,46 @@ interface Limited {
  */
 const CONFLICTS: Rate = { ratePerMinute: 1_200, burst: 2_400 };
 
-export type Gate = ReturnType<typeof createGate>;
+/** Who may pass, by token, and how often. */
+export interface Gate {
+  /**
+   * Decides on one request and counts it.
+   *
+   * With as many clients locked out as there may be, any further wrong token is answered as locked out.
+   *
+   * @param client the client's `key` (`client-address.ts`).
+   * @param authorization the header, or null when there is none.
+   * @param now milliseconds of a clock that only goes forward.
+   * @param kind.isRelay whether the request may be handed on to another host: `spend` counts it, once that is known.
+   * @param kind.isRoutine whether it spends from the bucket for what comes again and again.
+   */
+  check(
+    client: string,
+    authorization: string | null,
+    now: number,
+    options?: { isRelay?: boolean | undefined; isRoutine?: boolean | undefined },
+  ): Verdict;
+  /** Decides on a request whose sender is known without a token, and counts it. @param grant undefined: none is in force. */
+  admit(client: string, grant: Grant | undefined, now: number, isRoutine?: boolean): Verdict;
+  /**
+   * Counts a request that `check` has let pass to be handed on.
+   *
+   * @param kind.host that it is handed on to, which limits it too: others than the host's own token have a bucket for each.
+   * @returns undefined within the limit; always for the host's own token.
+   */
+  spend(
+    client: string,
+    grant: Grant,
+    now: number,
+    options?: { readonly host?: string; readonly isRoutine?: boolean },
+  ): Limited | undefined;
+  /** What the token of this digest (hexadecimal) allows now; undefined when it is not in force any longer. */
+  now(sha256: string): Grant | undefined;
+  /** Counts a request that is refused whatever its token. @returns undefined within the limit. */
+  refuse(client: string, now: number): Limited | undefined;
+  /** Counts a request that came too late: {@link CONFLICTS}. Else as `refuse`. */
+  collide(client: string, now: number): Limited | undefined;
+}
 
 /**
  * @param tokens are asked for every request with a token.
@@ -160,7 +199,7 @@ export function createGate(
   { guessable, generated }: TokensInForce,
   options: Rate,
   seen: (grant: Grant) => Grant = (grant) => grant,
-) {
+): Gate {
   const anyToken: GrantOf = (sent, fresh) => guessable(sent, fresh) ?? generated(sent, fresh);
   const spendPass = createBuckets(options);
   const spendRelay = createBuckets(options);
@@ -175,23 +214,7 @@ export function createGate(
   const guesses = createGuesses();
 
   return {
-    /**
-     * Decides on one request and counts it.
-     *
-     * With as many clients locked out as there may be, any further wrong token is answered as locked out.
-     *
-     * @param client the client's `key` (`client-address.ts`).
-     * @param authorization the header, or null when there is none.
-     * @param now milliseconds of a clock that only goes forward.
-     * @param kind.isRelay whether the request may be handed on to another host: `spend` counts it, once that is known.
-     * @param kind.isRoutine whether it spends from the bucket for what comes again and again.
-     */
-    check(
-      client: string,
-      authorization: string | null,
-      now: number,
-      { isRelay = false, isRoutine = false } = {},
-    ): Verdict {
+    check(client, authorization, now, { isRelay = false, isRoutine = false } = {}) {
       const until = guesses.lockedUntil(client);
       const locked = until > now;
       // While a client is locked out, not even the time of an answer may show whether a guess is right.
@@ -211,24 +234,12 @@ export function createGate(
       const wait = spendRefusal(client, now);
       return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);
     },
-    /** Decides on a request whose sender is known without a token, and counts it. @param grant undefined: none is in force. */
-    admit(client: string, grant: Grant | undefined, now: number, isRoutine = false): Verdict {
+    admit(client, grant, now, isRoutine = false) {
       if (!grant) return { kind: "unauthorized", guess: false };
       const wait = spend(client, grant, now, isRoutine);
       return wait === 0 ? { kind: "pass", grant: seen(grant) } : limited("rate_limited", wait, false);
     },
-    /**
-     * Counts a request that `check` has let pass to be handed on.
-     *
-     * @param kind.host that it is handed on to, which limits it too: others than the host's own token have a bucket for each.
-     * @returns undefined within the limit; always for the host's own token.
-     */
-    spend(
-      client: string,
-      grant: Grant,
-      now: number,
-      { host, isRoutine = false }: { readonly host?: string; readonly isRoutine?: boolean } = {},
-    ): Limited | undefined {
+    spend(client, grant, now, { host, isRoutine = false } = {}) {
       if (grant.name === null) return undefined;
       const wait =
         host === undefined
@@ -236,18 +247,15 @@ export function createGate(
           : spendRelay(`${client} ${grant.name}${isRoutine ? " routine" : ""} ${host}`, now);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
-    /** What the token of this digest (hexadecimal) allows now; undefined when it is not in force any longer. */
-    now(sha256: string): Grant | undefined {
+    now(sha256) {
       const grant = anyToken(Buffer.from(sha256, "hex"), true);
       return grant && seen(grant);
     },
-    /** Counts a request that is refused whatever its token. @returns undefined within the limit. */
-    refuse(client: string, now: number): Limited | undefined {
+    refuse(client, now) {
       const wait = spendRefusal(client, now);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
-    /** Counts a request that came too late: {@link CONFLICTS}. Else as `refuse`. */
-    collide(client: string, now: number): Limited | undefined {
+    collide(client, now) {
       const wait = spendConflict(client, now);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },

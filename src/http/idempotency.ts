@@ -48,10 +48,20 @@ interface Row {
   readonly answer: Uint8Array | null;
 }
 
-export type FirstAnswers = ReturnType<typeof createFirstAnswers>;
+/** The first answers to requests with an idempotency key, on disk. */
+export interface FirstAnswers {
+  /**
+   * How far this request has come. When it is `new`, it is on disk as begun, and `end` takes how it ends.
+   *
+   * @param request what it asks for: another one must not have the same key.
+   * @throws the SQLite error when the file cannot be written: then the request must not begin.
+   */
+  begin(asker: Asker, key: string, request: string): Found;
+  close(): void;
+}
 
 /** @param now milliseconds since the epoch. */
-export function createFirstAnswers(path: string, { now = Date.now, most = MAX } = {}) {
+export function createFirstAnswers(path: string, { now = Date.now, most = MAX } = {}): FirstAnswers {
   let db: Database | undefined;
   /** The ids of those that this process works on: what the file has of others without an answer was interrupted. */
   const running = new Set<string>();
@@ -94,13 +104,7 @@ export function createFirstAnswers(path: string, { now = Date.now, most = MAX } 
   };
 
   return {
-    /**
-     * How far this request has come. When it is `new`, it is on disk as begun, and `end` takes how it ends.
-     *
-     * @param request what it asks for: another one must not have the same key.
-     * @throws the SQLite error when the file cannot be written: then the request must not begin.
-     */
-    begin({ name, since = 0 }: Asker, key: string, request: string): Found {
+    begin({ name, since = 0 }, key, request) {
       const token = name ?? "";
       const owner = JSON.stringify([name, name === null ? 0 : since]);
       const keys = keysOf(key, owner);
@@ -132,7 +136,7 @@ export function createFirstAnswers(path: string, { now = Date.now, most = MAX } 
         },
       };
     },
-    close(): void {
+    close() {
       db?.close();
       db = undefined;
     },

@@ -38,16 +38,31 @@ const DRAIN_MS = (IDLE_TIMEOUT_S + 5) * 1_000;
 const handOver = once(openHandOver);
 
 /** A listener with the certificate that it began with. */
-type Opened = ReturnType<typeof open>;
+interface Opened {
+  /** Whether it answers what arrives on its connections, and ends them. */
+  leaving: boolean;
+  descriptor: number | undefined;
+  readonly server: Bun.Server<unknown>;
+}
 
 /** A port that is listened on. */
-export type Listener = ReturnType<typeof listen>;
+export interface Listener {
+  readonly port: number;
+  /**
+   * Uses other TLS settings for new connections; they do as soon as this resolves.
+   *
+   * @throws as {@link listen}; the old settings stay then.
+   */
+  exchange(tls: TlsSettings): Promise<void>;
+  /** Refuses new connections and resolves after the requests in flight. @param now cuts these off. */
+  stop(now?: boolean): Promise<void>;
+}
 
 /**
  * @param drainMs how long a listener stays after another has taken its place.
  * @throws `conflict` when the port is taken; `unavailable` for missing rights; `bad_input` for an unusable host or key.
  */
-export function listen(listening: Listening, drainMs = DRAIN_MS) {
+export function listen(listening: Listening, drainMs = DRAIN_MS): Listener {
   let inUse = listening.tls;
   let current = open(listening, false);
   const port = current.server.port ?? 0;
@@ -68,12 +83,7 @@ export function listen(listening: Listening, drainMs = DRAIN_MS) {
 
   return {
     port,
-    /**
-     * Uses other TLS settings for new connections; they do as soon as this resolves.
-     *
-     * @throws as {@link listen}; the old settings stay then.
-     */
-    async exchange(tls: TlsSettings): Promise<void> {
+    async exchange(tls) {
       const old = current;
       const system = process.platform === "linux" ? await handOver() : undefined;
       const before = system?.listeners(port) ?? [];
@@ -101,18 +111,16 @@ export function listen(listening: Listening, drainMs = DRAIN_MS) {
       }, drainMs);
       timers.add(timer);
     },
-    /** Refuses new connections and resolves after the requests in flight. @param now cuts these off. */
-    async stop(now = false): Promise<void> {
+    async stop(now = false) {
       for (const timer of timers) clearTimeout(timer);
       await Promise.all(opened.map(({ server }) => server.stop(now)));
     },
   };
 }
 
-function open({ host, port, tls, fetch }: Listening, reusePort: boolean) {
+function open({ host, port, tls, fetch }: Listening, reusePort: boolean): Opened {
   const { ca, ...pair } = tls ?? {};
-  /** `leaving`: it answers what arrives on its connections, and ends them. */
-  const opened: { leaving: boolean; descriptor: number | undefined; readonly server: Bun.Server<unknown> } = {
+  const opened: Opened = {
     leaving: false,
     descriptor: undefined,
     server: serve(),

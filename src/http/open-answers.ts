@@ -21,9 +21,23 @@ interface Open {
   readonly lasts: boolean;
 }
 
-export type OpenAnswers = ReturnType<typeof createOpenAnswers>;
+/** Answers that stay open. */
+export interface OpenAnswers {
+  /**
+   * An answer that opens. `signal` is aborted when it has to end; `ended` is to be called when it has.
+   *
+   * @param lasts whether it goes on when the certificate is exchanged.
+   */
+  open(grant: Grant, lasts?: boolean): { signal: AbortSignal; ended(): void };
+  /** Ends those whose tokens are not in force any longer, without waiting for the next look. */
+  look(): void;
+  /** The certificate was exchanged: ends those whose clients ask again. */
+  exchanged(): void;
+  /** Ends all, also those that begin from now on. One whose end nobody reports keeps no process alive. */
+  stop(): void;
+}
 
-export function createOpenAnswers(gate: Pick<Gate, "now">) {
+export function createOpenAnswers(gate: Pick<Gate, "now">): OpenAnswers {
   const answers = new Set<Open>();
   let timer: Timer | undefined;
   let isStopping = false;
@@ -43,12 +57,7 @@ export function createOpenAnswers(gate: Pick<Gate, "now">) {
   };
 
   return {
-    /**
-     * An answer that opens. `signal` is aborted when it has to end; `ended` is to be called when it has.
-     *
-     * @param lasts whether it goes on when the certificate is exchanged.
-     */
-    open({ sha256, scopes }: Grant, lasts = false) {
+    open({ sha256, scopes }, lasts = false) {
       const one: Open = { sha256, scopes: scopes.join(), control: new AbortController(), lasts };
       answers.add(one);
       if (isStopping) one.control.abort();
@@ -61,14 +70,11 @@ export function createOpenAnswers(gate: Pick<Gate, "now">) {
         },
       };
     },
-    /** Ends those whose tokens are not in force any longer, without waiting for the next look. */
     look,
-    /** The certificate was exchanged: ends those whose clients ask again. */
-    exchanged(): void {
+    exchanged() {
       for (const { control, lasts } of answers) if (!lasts) control.abort();
     },
-    /** Ends all, also those that begin from now on. One whose end nobody reports keeps no process alive. */
-    stop(): void {
+    stop() {
       isStopping = true;
       rest();
       for (const { control } of answers) control.abort();

@@ -32,13 +32,33 @@ export function keyIn(header: string | null): string | undefined {
   );
 }
 
-export type Repeats = ReturnType<typeof createRepeats>;
+/** Requests that are answered once, however often they are sent. */
+export interface Repeats {
+  /**
+   * The answer of `work`, or the first one to the same request.
+   *
+   * @param request what is asked for, without the key.
+   * @param counted counts an answer that is sent again, until its client has read it.
+   * @param work never throws. It hands over what may be large; other answers are kept as they are.
+   */
+  once(
+    exchange: Exchange,
+    options: {
+      readonly name: string;
+      readonly key: string;
+      readonly request: unknown;
+      readonly counted?: (answer: Response) => Answer;
+    },
+    work: (keeper: Keeper) => Answer,
+  ): Promise<Response>;
+  close(): void;
+}
 
 /** The largest answer that is kept. */
 const MAX_ANSWER_BYTES = 1_048_575;
 
 /** @param path says where the file of the answers is. The first request with a key makes it. */
-export function createRepeats(path: () => string, log: Log) {
+export function createRepeats(path: () => string, log: Log): Repeats {
   const made = once(async () => (await import("./idempotency")).createFirstAnswers(path()));
   let first: FirstAnswers | undefined;
 
@@ -54,28 +74,7 @@ export function createRepeats(path: () => string, log: Log) {
   };
 
   return {
-    /**
-     * The answer of `work`, or the first one to the same request.
-     *
-     * @param request what is asked for, without the key.
-     * @param counted counts an answer that is sent again, until its client has read it.
-     * @param work never throws. It hands over what may be large; other answers are kept as they are.
-     */
-    async once(
-      exchange: Exchange,
-      {
-        name,
-        key,
-        request,
-        counted = (answer) => answer,
-      }: {
-        readonly name: string;
-        readonly key: string;
-        readonly request: unknown;
-        readonly counted?: (answer: Response) => Answer;
-      },
-      work: (keeper: Keeper) => Answer,
-    ): Promise<Response> {
+    async once(exchange, { name, key, request, counted = (answer) => answer }, work) {
       const found = await begin(exchange, key, JSON.stringify([name, request]));
       if (found.kind !== "new") return counted(await repeated(found, exchange, name));
       let isKept = false;

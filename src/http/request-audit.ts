@@ -82,17 +82,26 @@ async function refusePipelined({ request }: Exchange): Promise<void> {
 }
 
 /** A request as its rows show it. */
-export type RequestEntry = ReturnType<typeof entryOf>;
+export interface RequestEntry {
+  readonly client: string;
+  /** What limits count by (`client-address.ts`). */
+  readonly clientKey: string;
+  readonly method: string;
+  /** Without its query. A decoded path could look like an outcome. */
+  readonly path: string;
+  /** The name of its token; null for the host's own token, and without a valid one. */
+  readonly token: string | null;
+  readonly via: "nats" | "link" | null;
+  readonly agent: string | null;
+  readonly quiet: boolean;
+}
 
-export function entryOf({ client, request, grant, route, link, agent }: Exchange) {
+export function entryOf({ client, request, grant, route, link, agent }: Exchange): RequestEntry {
   return {
     client: client?.address ?? "unknown",
-    /** What limits count by (`client-address.ts`). */
     clientKey: client?.key ?? "unknown",
     method: printable(request.method, 20),
-    /** Without its query. A decoded path could look like an outcome. */
     path: printable(request.path, 500).replace(/\s/g, encodeURIComponent),
-    /** The name of its token; null for the host's own token, and without a valid one. */
     token: grant?.name ?? null,
     via: link?.via ?? null,
     agent,
@@ -108,7 +117,18 @@ function outcomeOf(status: number): string {
 }
 
 /** The rows of requests. Each method resolves when its row is on disk. */
-export type RequestAudit = ReturnType<typeof createRequestAudit>;
+export interface RequestAudit {
+  /** Whether there is a log: without one, each of the others does nothing. */
+  readonly isKept: boolean;
+  /** Before a change is made. @throws an `unavailable` failure when the row cannot be written. */
+  announce(entry: RequestEntry, subject: string): Promise<void>;
+  /** After a request with a valid token was answered; `outcome` is `ok:200`, `failed:404`, `error`. Never throws. */
+  answered(entry: RequestEntry, outcome: string, subject: string | null): Promise<void>;
+  /** After a request was refused; resolves at once when it was only counted. Never throws. */
+  refused(entry: RequestEntry, refusal: Refusal): Promise<void>;
+  /** Writes the counts of the minute that has not ended. Never throws. */
+  close(): Promise<void>;
+}
 
 /** Where the rows go. */
 export type AuditLog = NonNullable<Awaited<ReturnType<CallerService["audit"]>>>;
@@ -122,7 +142,11 @@ export const MAX_REFUSED_ROWS = 300;
 const MINUTE_MS = 60_000;
 
 /** @param failed is called for each row that could not be written. */
-export function createRequestAudit(audit: AuditLog | null, failed: () => void, minuteMs = MINUTE_MS) {
+export function createRequestAudit(
+  audit: AuditLog | null,
+  failed: () => void,
+  minuteMs = MINUTE_MS,
+): RequestAudit {
   const append = async (host_id: string | null, detail: string, quiet = false) => {
     await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail }, { quiet });
   };
@@ -149,19 +173,15 @@ export function createRequestAudit(audit: AuditLog | null, failed: () => void, m
   };
 
   return {
-    /** Whether there is a log: without one, each of the others does nothing. */
     isKept: audit !== null,
-    /** Before a change is made. @throws an `unavailable` failure when the row cannot be written. */
-    announce: (entry: RequestEntry, subject: string) =>
+    announce: (entry, subject) =>
       appendRequest(entry, `started ${subject}`).catch((error) => {
         failed();
         throw error;
       }),
-    /** After a request with a valid token was answered; `outcome` is `ok:200`, `failed:404`, `error`. Never throws. */
-    answered: (entry: RequestEntry, outcome: string, subject: string | null) =>
+    answered: (entry, outcome, subject) =>
       appendRequest(entry, subject ? `${outcome} ${subject}` : outcome).catch(failed),
-    /** After a request was refused; resolves at once when it was only counted. Never throws. */
-    async refused(entry: RequestEntry, refusal: Refusal) {
+    async refused(entry, refusal) {
       if (!minute) {
         minute = new RefusedMinute();
         ending = setTimeout(endMinute, minuteMs);
@@ -169,7 +189,6 @@ export function createRequestAudit(audit: AuditLog | null, failed: () => void, m
       }
       if (minute.admits(entry, refusal)) await appendRequest(entry, refusal).catch(failed);
     },
-    /** Writes the counts of the minute that has not ended. Never throws. */
     close: endMinute,
   };
 }

@@ -94,23 +94,29 @@ class OpenSocket implements Socket {
 }
 
 /** The connections of a server. */
-export type OpenSockets = ReturnType<typeof createSockets>;
+export interface OpenSockets {
+  /**
+   * Makes the connection of a request.
+   *
+   * @param about what to do once the client has proved who it is, or has failed to.
+   * @returns the answer, which Bun has sent; a refusal where the request does not ask for the subprotocol.
+   */
+  upgrade(
+    exchange: Exchange,
+    answer: SocketAnswer,
+    protocol: string,
+    about: Pick<Connection, "accept" | "refuse" | "signal" | "ended">,
+  ): Response;
+  /** Notifies the features of open sockets that the server stops. */
+  stopping(): void;
+  /** Ends all. */
+  endAll(): void;
+}
 
-export function createSockets() {
+export function createSockets(): OpenSockets {
   const open = new Set<Connection>();
   return {
-    /**
-     * Makes the connection of a request.
-     *
-     * @param about what to do once the client has proved who it is, or has failed to.
-     * @returns the answer, which Bun has sent; a refusal where the request does not ask for the subprotocol.
-     */
-    upgrade(
-      { request, server, link }: Exchange,
-      answer: SocketAnswer,
-      protocol: string,
-      about: Pick<Connection, "accept" | "refuse" | "signal" | "ended">,
-    ): Response {
+    upgrade({ request, server, link }, answer, protocol, about) {
       const { headers } = request.raw;
       const offered = (headers.get("sec-websocket-protocol") ?? "").split(",").map((one) => one.trim());
       if (link || headers.get("upgrade")?.toLowerCase() !== "websocket" || !offered.includes(protocol)) {
@@ -123,12 +129,10 @@ export function createSockets() {
       about.ended();
       return failureResponse(badInput("expected a WebSocket of version 13"));
     },
-    /** Notifies the features of open sockets that the server stops. */
-    stopping(): void {
+    stopping() {
       for (const { answer } of open) answer.handlers.stopping();
     },
-    /** Ends all. */
-    endAll(): void {
+    endAll() {
       for (const { end } of open) end?.();
     },
   };

@@ -29,10 +29,29 @@ export interface Reader {
   readonly request: Pick<Request, "signal">;
 }
 
-export type Unread = ReturnType<typeof createUnread>;
+/** What clients have not read yet. */
+export interface Unread {
+  /** The refusal of a request whose client does not read its answers; undefined when it may ask. */
+  refusal(reader: Reader): Response | undefined;
+  /**
+   * The response with the JSON `text`.
+   *
+   * @param size.isRead it answers a read, which may be refused for its size.
+   * @param size.brief makes a short text for a change that has too large a one.
+   */
+  respond(
+    text: string,
+    reader: Reader,
+    options: { readonly isRead: boolean; readonly brief?: (() => string) | undefined },
+  ): Response;
+  /** `response`, whose body is in memory already. @param isRead as of {@link respond}. */
+  whole(response: Response, reader: Reader, isRead: boolean): Promise<Response>;
+  /** `response`, whose body grows and does not wait for its reader; what waits is counted. */
+  follow(response: Response, reader: Reader): Response;
+}
 
 /** @param most {@link MAX_UNREAD_BYTES} by default. */
-export function createUnread(most = MAX_UNREAD_BYTES) {
+export function createUnread(most = MAX_UNREAD_BYTES): Unread {
   /** Of each client that has not read all: the bytes that wait, and what was refused since it last read some. */
   const waiting = new Map<string, { bytes: number; readonly refused: Set<string> }>();
   const bytesOf = (name: string) => waiting.get(name)?.bytes ?? 0;
@@ -80,22 +99,11 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
   };
 
   return {
-    /** The refusal of a request whose client does not read its answers; undefined when it may ask. */
-    refusal({ name, asked }: Reader): Response | undefined {
+    refusal({ name, asked }) {
       const isRefused = waiting.get(name)?.refused.has(asked);
       return bytesOf(name) < most && !isRefused ? undefined : tooMuch();
     },
-    /**
-     * The response with the JSON `text`.
-     *
-     * @param size.isRead it answers a read, which may be refused for its size.
-     * @param size.brief makes a short text for a change that has too large a one.
-     */
-    respond(
-      text: string,
-      reader: Reader,
-      { isRead, brief }: { readonly isRead: boolean; readonly brief?: (() => string) | undefined },
-    ): Response {
+    respond(text, reader, { isRead, brief }) {
       if (text.length < LARGE_BYTES || reader.request.signal.aborted) return jsonText(text);
       // No character has fewer bytes: a text that is too long is not encoded first.
       const hasLimit = isRead || brief !== undefined;
@@ -104,8 +112,7 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
         return !isRead && brief ? jsonText(brief()) : refused(reader);
       return jsonText(inPieces(body.length, (at) => body.subarray(at, at + PIECE_BYTES), reader));
     },
-    /** `response`, whose body is in memory already. @param isRead as of {@link respond}. */
-    async whole(response: Response, reader: Reader, isRead: boolean): Promise<Response> {
+    async whole(response, reader, isRead) {
       if (response.body === null) return response;
       const body = await response.blob();
       const { status, headers } = response;
@@ -117,8 +124,7 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
         { status, headers },
       );
     },
-    /** `response`, whose body grows and does not wait for its reader; what waits is counted. */
-    follow({ body, status, headers }: Response, { name, request }: Reader): Response {
+    follow({ body, status, headers }, { name, request }) {
       const stream = countedStream(
         body,
         request.signal,

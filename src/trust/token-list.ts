@@ -25,12 +25,19 @@ export const LISTED_TOKEN = v.object({
 
 export type ListedToken = v.InferOutput<typeof LISTED_TOKEN>;
 
+/** The named tokens, for whoever lists them. */
+export interface TokenList {
+  /** @throws `unavailable` when the file is broken or cannot be read. */
+  list(): ListedToken[];
+  /** The day on which the owner's token last came from beyond loopback; null for never. */
+  ownerFromElsewhere(): string | null;
+}
+
 /** The named tokens and their use, as the files are now. */
-export function createTokenList(files: ConfigFiles, log: Log) {
+export function createTokenList(files: ConfigFiles, log: Log): TokenList {
   const store = tokenStore(files, log);
   return {
-    /** @throws `unavailable` when the file is broken or cannot be read. */
-    list(): ListedToken[] {
+    list() {
       const { days } = readTokenUse(files.tokenUse);
       return store.entries().map(({ name, id = null, allows, created, expires = null, previous }) => {
         const day = days.get(name);
@@ -39,9 +46,6 @@ export function createTokenList(files: ConfigFiles, log: Log) {
         return { name, id, scopes: allows, created, expires, last_used, old_until: oldUntil({ previous }) };
       });
     },
-    /** The day on which the owner's token last came from beyond loopback; null for never. */
-    ownerFromElsewhere: (): string | null => readTokenUse(files.tokenUse).ownerFromElsewhere,
+    ownerFromElsewhere: () => readTokenUse(files.tokenUse).ownerFromElsewhere,
   };
 }
-
-export type TokenList = ReturnType<typeof createTokenList>;

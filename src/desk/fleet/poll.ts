@@ -51,7 +51,18 @@ export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise
   });
 }
 
-export type Poller = ReturnType<typeof createPoller>;
+/** Asks hosts whether they are healthy. Those who ask for the same at once share the answers. */
+export interface Poller {
+  /** @param askAgain whether those are asked too that refused their token lately. */
+  poll(
+    book: Pick<AddressBook, "reach" | "askAgain">,
+    hosts: readonly Host[],
+    pollOptions: PollOptions,
+    askAgain?: boolean,
+  ): Promise<Polled[]>;
+  /** Closes the connections that wait for the next poll. */
+  stop(): void;
+}
 
 /**
  * {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way. The next
@@ -63,7 +74,7 @@ export type Poller = ReturnType<typeof createPoller>;
 export function createPoller(
   follow: (changes: readonly KeyChange[]) => Promise<void>,
   presence = createPresence(),
-) {
+): Poller {
   const shared = createSharing<Polled[]>();
   const kept = createKept();
   /** @returns whether only the whole poll tells if the host is down. */
@@ -91,13 +102,7 @@ export function createPoller(
     return results;
   };
   return {
-    /** @param askAgain whether those are asked too that refused their token lately. */
-    async poll(
-      book: Pick<AddressBook, "reach" | "askAgain">,
-      hosts: readonly Host[],
-      { signal, ...given }: PollOptions,
-      askAgain = false,
-    ): Promise<Polled[]> {
+    async poll(book, hosts, { signal, ...given }, askAgain = false) {
       if (askAgain) await book.askAgain(hosts);
       const options = { ...given, reach: (host: Host) => ({ ...book.reach(host), kept }) };
       // Who follows a poll needs each of its results.
@@ -105,7 +110,6 @@ export function createPoller(
       const key = JSON.stringify([hosts, given, askAgain]);
       return shared(key, (abandoned) => pollAndFollow(hosts, { ...options, signal: abandoned }), signal);
     },
-    /** Closes the connections that wait for the next poll. */
     stop: kept.stop,
   };
 }

@@ -12,23 +12,28 @@ interface Shown {
   readonly base_url: string;
 }
 
-export type Presence = ReturnType<typeof createPresence>;
+/** Which hosts are there. */
+export interface Presence {
+  /** A poll found it healthy: that is no news of a host that nobody asked before. */
+  healthy(shown: Shown): void;
+  /** It has a link now. */
+  linked(shown: Shown): void;
+  /** It does not answer as a healthy one does, or its link ended. */
+  gone(shown: Shown, error: string): void;
+}
 
-export function createPresence(publish = unheard) {
+export function createPresence(publish = unheard): Presence {
   const known = new Map<string, boolean>();
   return {
-    /** A poll found it healthy: that is no news of a host that nobody asked before. */
-    healthy({ label, base_url }: Shown): void {
+    healthy({ label, base_url }) {
       if (known.get(label) === false) publish(hostUp, { label, base_url });
       known.set(label, true);
     },
-    /** It has a link now. */
-    linked({ label, base_url }: Shown): void {
+    linked({ label, base_url }) {
       if (known.get(label) !== true) publish(hostUp, { label, base_url });
       known.set(label, true);
     },
-    /** It does not answer as a healthy one does, or its link ended. */
-    gone({ label, base_url }: Shown, error: string): void {
+    gone({ label, base_url }, error) {
       if (known.get(label) !== false) publish(hostDown, { label, base_url, error });
       known.set(label, false);
     },

@@ -66,10 +66,45 @@ const BUSY_MS = 5_000;
 const MAX_STRINGS = 1_000;
 const KEPT_MS = 7 * 86_400_000;
 
-export type JoinStrings = ReturnType<typeof createJoinStrings>;
+/** The join strings of a desk. */
+export interface JoinStrings {
+  /**
+   * Makes a string. Its secret is not kept, so it cannot be shown again.
+   *
+   * @throws `conflict` when there are {@link MAX_STRINGS}.
+   */
+  add(newJoinString: NewJoinString): { id: string; secret: string; expires: number };
+  /** The newest first. */
+  list(): JoinRow[];
+  /** @returns whether there was such a string. */
+  remove(id: string): boolean;
+  /**
+   * The string of that id, whatever is left of it.
+   *
+   * @throws `not_found` where there is none, `forbidden` where its secret is another.
+   */
+  find(id: string, secret: string): JoinRow;
+  /**
+   * @param again whether the host has used it before, and asks again since it did not get the answer.
+   * @throws a `conflict` failure that says why the string lets nobody in any more.
+   */
+  refuseSpent(joinRow: JoinRow, again?: boolean): void;
+  /** @throws `too_many` when this host asks too often. */
+  refuseOften(host: string): void;
+  /** What this host used the string for; undefined where it has not. */
+  lastUse(id: string, host: string): Use | undefined;
+  /**
+   * Consumes one use, unless the host asks for the same `again`, and keeps what it was for.
+   *
+   * @returns what takes it back, when the host could not be kept.
+   * @throws as {@link refuseSpent}; `not_found` when it was removed meanwhile.
+   */
+  use(id: string, host: string, use: Use, again: boolean): () => void;
+  close(): void;
+}
 
 /** The strings in `file`, which is made with the first one. */
-export function createJoinStrings(file: string, publish: Publish = unheard) {
+export function createJoinStrings(file: string, publish: Publish = unheard): JoinStrings {
   let opened: ReturnType<typeof openDatabase> | undefined;
   const open = () => {
     opened ??= openDatabase(file, {
@@ -94,11 +129,6 @@ export function createJoinStrings(file: string, publish: Publish = unheard) {
   const spend = createBuckets(ASKING);
 
   const strings = {
-    /**
-     * Makes a string. Its secret is not kept, so it cannot be shown again.
-     *
-     * @throws `conflict` when there are {@link MAX_STRINGS}.
-     */
     add({ address, pin, tags, label_prefix, uses, expires_s }: NewJoinString) {
       const db = open();
       const now = Date.now();
@@ -114,22 +144,15 @@ export function createJoinStrings(file: string, publish: Publish = unheard) {
       publish(joinAdded, { id });
       return { id, secret, expires };
     },
-    /** The newest first. */
     list(): JoinRow[] {
       const rows = existing()?.query("SELECT * FROM strings ORDER BY created DESC, id").all() ?? [];
       return rows.map((row) => v.parse(ROW, row));
     },
-    /** @returns whether there was such a string. */
     remove(id: string): boolean {
       const isRemoved = (existing()?.query("DELETE FROM strings WHERE id = ?").run(id).changes ?? 0) > 0;
       if (isRemoved) publish(joinRemoved, { id });
       return isRemoved;
     },
-    /**
-     * The string of that id, whatever is left of it.
-     *
-     * @throws `not_found` where there is none, `forbidden` where its secret is another.
-     */
     find(id: string, secret: string): JoinRow {
       const row = find(id);
       if (!row) {
@@ -139,19 +162,11 @@ export function createJoinStrings(file: string, publish: Publish = unheard) {
       return row;
     },
     refuseSpent,
-    /** @throws `too_many` when this host asks too often. */
     refuseOften(host: string): void {
       const wait = spend(host, performance.now());
       if (wait > 0) throw tooMany(`this host asks too often: try again in ${Math.ceil(wait / 1_000)} s`);
     },
-    /** What this host used the string for; undefined where it has not. */
     lastUse,
-    /**
-     * Consumes one use, unless the host asks for the same `again`, and keeps what it was for.
-     *
-     * @returns what takes it back, when the host could not be kept.
-     * @throws as {@link refuseSpent}; `not_found` when it was removed meanwhile.
-     */
     use(id: string, host: string, use: Use, again: boolean): () => void {
       const db = open();
       const former = lastUse(id, host);

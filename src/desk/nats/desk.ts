@@ -11,8 +11,8 @@ import { createAsking, HostCarrier } from "../../wire/link/asking";
 import { inBatches } from "../../wire/nats/batch";
 import type { Login } from "../../wire/nats/connect";
 import { type Guarded, guarded } from "../../wire/nats/guarded";
-import { type Kept, keepConnection } from "../../wire/nats/keep";
-import { createNatsPresence, type PresenceParts } from "../../wire/nats/presence";
+import { type ConnectionState, type Kept, keepConnection } from "../../wire/nats/keep";
+import { createNatsPresence, type NatsPresence, type PresenceParts } from "../../wire/nats/presence";
 import { type AnnouncedParts, createHearing, startAnnouncing } from "./announced";
 import { type Asks, createAsks, Stale } from "./asks";
 
@@ -31,9 +31,23 @@ export interface DeskParts {
   readonly plans?: Pick<AnnouncedParts, "name" | "own" | "heard">;
 }
 
-export type NatsDesk = ReturnType<typeof createNatsDesk>;
+/** The connection of a desk to its NATS server. */
+export interface NatsDesk {
+  readonly about: { readonly id: string; readonly urls: readonly string[] };
+  /** The way to hosts whose NKey is behind `nats:`. */
+  readonly via: Via;
+  /** Connects, and stays so: this process follows which hosts are there. */
+  start(): void;
+  /** How its connection is; null where it needed none yet. */
+  state(): ConnectionState | null;
+  readonly presence: NatsPresence | undefined;
+  /** A plan of this desk has changed. */
+  plansChanged(): void;
+  /** Requests that wait for the connection fail, unsent. */
+  stop(): Promise<void>;
+}
 
-export function createNatsDesk({ id, login, key, hostId, log, presence: parts, plans }: DeskParts) {
+export function createNatsDesk({ id, login, key, hostId, log, presence: parts, plans }: DeskParts): NatsDesk {
   const sessions = new Map<string, string>();
   let asks: Asks | undefined;
   let guard: Guarded | undefined;
@@ -114,16 +128,12 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
   };
   return {
     about: { id, urls: login.server.urls },
-    /** The way to hosts whose NKey is behind `nats:`. */
     via,
-    /** Connects, and stays so: this process follows which hosts are there. */
     start: () => void keep(),
     state: () => kept?.state() ?? null,
     presence,
-    /** A plan of this desk has changed. */
     plansChanged: () => announcing?.soon(),
-    /** Requests that wait for the connection fail, unsent. */
-    async stop(): Promise<void> {
+    async stop() {
       isStopped = true;
       presence?.stop();
       await kept?.stop();

@@ -28,20 +28,41 @@ interface Found {
   readonly target: string;
 }
 
-export type Releases = ReturnType<typeof createReleases>;
+/** A signed binary that may be kept. */
+export interface OfferedFile {
+  readonly version: string;
+  readonly target: string;
+  /** Verifies the file, and keeps nothing. @throws a failure for what cannot be read or is not signed. */
+  verify(): Promise<void>;
+  /** Keeps a copy of the file, which is verified. @throws as `verify`. */
+  keep(): Promise<Released>;
+}
+
+/** What a person offers to send to hosts. */
+export interface Offer {
+  readonly keyId: string;
+  readonly files: OfferedFile[];
+}
+
+/** The programs that plans of this desk send to hosts. */
+export interface Releases {
+  /**
+   * The binaries that `paths` mean: files with their signature beside them, or the folder or the index (`release.json`) of a release.
+   *
+   * @param publicKey what a person gave in place of the key of this svc.
+   * @returns the id of the key, and what it has signed.
+   * @throws a failure for what cannot be read or is not signed by the key; `bad_input` for two of one target, or of two versions;
+   *   `unavailable` without a key.
+   */
+  offered(paths: readonly string[], publicKey: string | undefined): Promise<Offer>;
+  /** Removes what is not needed, but for the newest {@link KEPT}. */
+  removeOthers(isNeeded: (sha256: string) => boolean): void;
+}
 
 /** @param folder where they are kept; it is made with the first. */
-export function createReleases(folder: string) {
+export function createReleases(folder: string): Releases {
   return {
-    /**
-     * The binaries that `paths` mean: files with their signature beside them, or the folder or the index (`release.json`) of a release.
-     *
-     * @param publicKey what a person gave in place of the key of this svc.
-     * @returns the id of the key, and what it has signed.
-     * @throws a failure for what cannot be read or is not signed by the key; `bad_input` for two of one target, or of two versions;
-     *   `unavailable` without a key.
-     */
-    async offered(paths: readonly string[], publicKey: string | undefined) {
+    async offered(paths, publicKey) {
       const key = verifyingKey(publicKey);
       if (key === null)
         throw unavailable(
@@ -49,18 +70,16 @@ export function createReleases(folder: string) {
         );
       const found = await foundIn(paths, key);
       const files = found.map((one) => ({
-        ...{ version: one.version, target: one.target },
-        /** Verifies the file, and keeps nothing. @throws a failure for what cannot be read or is not signed. */
-        async verify(): Promise<void> {
+        version: one.version,
+        target: one.target,
+        async verify() {
           await verify(key, readSignature(`${one.path}${SIGNATURE_EXTENSION}`), one.path);
         },
-        /** Keeps a copy of the file, which is verified. @throws as `verify`. */
         keep: () => keep(folder, one, key),
       }));
       return { keyId: key.id, files };
     },
-    /** Removes what is not needed, but for the newest {@link KEPT}. */
-    removeOthers(isNeeded: (sha256: string) => boolean): void {
+    removeOthers(isNeeded) {
       const others = readdirSync(folder)
         .filter((name) => !isNeeded(name))
         .map((name) => ({ name, at: lookThrough(join(folder, name))?.mtimeMs ?? 0 }))

@@ -42,9 +42,27 @@ export interface CollectorOptions<E extends Entry>
   readonly mostCollecting?: number;
 }
 
-export type Collector = ReturnType<typeof createCollector>;
+/** What looks at the audit logs of the hosts of a desk. */
+export interface Collector {
+  /** Begins to look at the logs, if it has not begun. */
+  start(): void;
+  /** What it knows of each host, by its id; also of those that have left with a broken log. */
+  records(): ReadonlyMap<string, Record>;
+  /** Forgets the broken log of a host that has left. @throws `not_found` where there is none of that label. */
+  forget(label: string): void;
+  /** Looks at the log of a host now. Resolves when that is over. */
+  lookNow(label: string): Promise<Record>;
+  /**
+   * Accepts the log of a host as it is now, on record on that host.
+   *
+   * @throws `conflict` when it is being restored, or the host does not prove that this is on record; a {@link RemoteError} when it
+   *   does not answer.
+   */
+  restore(label: string, reason: string, signal: AbortSignal): Promise<Record>;
+  stop(): void;
+}
 
-export function createCollector<E extends Entry>({ book, ...uses }: CollectorOptions<E>) {
+export function createCollector<E extends Entry>({ book, ...uses }: CollectorOptions<E>): Collector {
   const { store, deskKey, log } = uses;
   const watches = new Map<string, Watch<E>>();
   const former = createFormer(store);
@@ -90,43 +108,33 @@ export function createCollector<E extends Entry>({ book, ...uses }: CollectorOpt
   };
 
   return {
-    /** Begins to look at the logs, if it has not begun. */
-    start(): void {
+    start() {
       if (!timer && !ending.signal.aborted) tick();
     },
-    /** What it knows of each host, by its id; also of those that have left with a broken log. */
-    records: (): ReadonlyMap<string, Record> =>
+    records: () =>
       new Map([
         ...former.broken(),
         ...Array.from(watches.values(), ({ hostId, record }) => [hostId, record] as const),
       ]),
-    /** Forgets the broken log of a host that has left. @throws `not_found` where there is none of that label. */
-    forget(label: string): void {
+    forget(label) {
       followBook();
       if (former.forget(label) === 0)
         throw notFound(`no host has left with a broken log that was labelled ${printable(label, 130)}`);
     },
-    /** Looks at the log of a host now. Resolves when that is over. */
-    async lookNow(label: string): Promise<Record> {
+    async lookNow(label) {
       followBook();
       const watch = watchOf(label);
       if (!watch.busy) await watcher.run(watch);
       return watch.record;
     },
-    /**
-     * Accepts the log of a host as it is now, on record on that host.
-     *
-     * @throws `conflict` when it is being restored, or the host does not prove that this is on record; a {@link RemoteError} when it
-     *   does not answer.
-     */
-    async restore(label: string, reason: string, signal: AbortSignal): Promise<Record> {
+    async restore(label, reason, signal) {
       followBook();
       const watch = watchOf(label);
       const record = await watcher.restore(watch, reason, signal);
       storeRecords();
       return record;
     },
-    stop(): void {
+    stop() {
       clearTimeout(timer);
       ending.abort();
       try {

@@ -64,7 +64,33 @@ const EVENTS = {
   withdrawn: approvalExpired,
 } as const;
 
-export type Approvals = ReturnType<typeof createApprovals>;
+/** What waits for the yes of a person. */
+export interface Approvals {
+  /**
+   * Asks. Others see it then, and it is on record.
+   *
+   * @throws `too_many` while too many wait already; `unavailable` where it cannot be on record.
+   */
+  begin(question: Question): Promise<{
+    approval: Approval;
+    ended: Promise<Ended>;
+  }>;
+  /** Nobody waits for it any longer. */
+  withdraw(id: string): void;
+  /**
+   * Asks, and waits for the decision.
+   *
+   * @param signal withdraws it.
+   * @throws as `begin`, and the reason of `signal`.
+   */
+  ask(question: Question & { readonly signal: AbortSignal }): Promise<Decision>;
+  /** Newest first, those that are over too, as this grant sees them. */
+  list(grant?: Grant): Array<Approval & { may_decide: boolean }>;
+  /** The one that waits. @throws `not_found`, `conflict` where it is over, `forbidden` where this grant does not decide it. */
+  decidable(id: string, grant: Grant): Approval;
+  /** Decides it. @throws as `decidable`. */
+  decide(id: string, decision: "allowed" | "denied", grant: Grant): Approval;
+}
 
 /** @param record leaves a row in the audit log. @throws `unavailable` when it cannot: then nobody is asked. */
 export function createApprovals({
@@ -75,7 +101,7 @@ export function createApprovals({
   readonly publish?: Publish;
   readonly record?: (detail: string) => Promise<unknown>;
   readonly lifetimeMs?: number;
-}) {
+}): Approvals {
   /** In the order in which they were asked. */
   const all = new Map<string, Kept>();
   const known = () => [...all.values()].map(({ approval }) => approval);
@@ -99,11 +125,6 @@ export function createApprovals({
   };
 
   const approvals = {
-    /**
-     * Asks. Others see it then, and it is on record.
-     *
-     * @throws `too_many` while too many wait already; `unavailable` where it cannot be on record.
-     */
     async begin({ what, detail, full, digest, needs = "operate", caller }: Question) {
       const users = known().flatMap(({ state, asked_by }) => (state === "waiting" ? [asked_by] : []));
       const reason = shortage(WAITING, users, caller.grant.name);
@@ -132,14 +153,7 @@ export function createApprovals({
       publish(approvalAsked, approval);
       return { approval, ended };
     },
-    /** Nobody waits for it any longer. */
     withdraw: (id: string): void => lapse(id, "withdrawn"),
-    /**
-     * Asks, and waits for the decision.
-     *
-     * @param signal withdraws it.
-     * @throws as `begin`, and the reason of `signal`.
-     */
     async ask({ signal, ...question }: Question & { readonly signal: AbortSignal }): Promise<Decision> {
       signal.throwIfAborted();
       const { approval, ended } = await approvals.begin(question);
@@ -152,13 +166,11 @@ export function createApprovals({
       signal.throwIfAborted();
       throw cancelled("the approval was withdrawn");
     },
-    /** Newest first, those that are over too, as this grant sees them. */
     list: (grant: Grant = ANYBODY) =>
       [...all.values()].reverse().map(({ approval, full }) => {
         const may_decide = mayDecide(approval, grant);
         return { ...approval, ...(may_decide && full !== undefined && { detail: full }), may_decide };
       }),
-    /** The one that waits. @throws `not_found`, `conflict` where it is over, `forbidden` where this grant does not decide it. */
     decidable(id: string, grant: Grant): Approval {
       const approval = all.get(id)?.approval;
       if (!approval) throw notFound(`no approval ${printable(id, 40)}: \`svc approvals list\``);
@@ -169,7 +181,6 @@ export function createApprovals({
         throw forbidden(`${id} was asked with this token: another one has to decide it`);
       return approval;
     },
-    /** Decides it. @throws as `decidable`. */
     decide(id: string, decision: "allowed" | "denied", grant: Grant): Approval {
       const waiting = approvals.decidable(id, grant);
       return end(waiting.id, decision, grant) ?? waiting;

@@ -27,14 +27,21 @@ export const REPLACED =
 const OVERWRITTEN =
   "the write-ahead log of the audit log was overwritten or cut off while in use; restart svc, then verify the log";
 
-export type OpenFile = ReturnType<typeof openFile>;
+/** The file of the audit log, while it is open. */
+export interface OpenFile {
+  readonly db: Database;
+  requireInPlace(): void;
+  read(work: (db: Database) => unknown): unknown;
+  write(work: (db: Database, epoch: Epoch) => unknown): unknown;
+  close(): void;
+}
 
 /**
  * Opens the log at `path`, or makes it.
  *
  * @throws an `unavailable` failure when it is none, the system error, or that of SQLite.
  */
-export function openFile(path: string, log: Log) {
+export function openFile(path: string, log: Log): OpenFile {
   const db = openDatabase(path, {
     synchronous: "FULL",
     prepare: (opened) => prepare(opened, path, log),
@@ -79,7 +86,7 @@ export function openFile(path: string, log: Log) {
     requireInPlace,
     read: reading.deferred,
     write: writing.immediate,
-    close(): void {
+    close() {
       wal.close();
       // Closing would move what was overwritten into the file, or delete a write-ahead log that is not its own. The next to
       // open it takes only what is whole.

@@ -15,10 +15,19 @@ const SALTS_BYTES = 8;
 /** The beginning of a log whose checksums take words in little-endian order; with the lowest bit set, big-endian. */
 const MAGIC = 0x377f0682;
 
-export type WalGuard = ReturnType<typeof guardWal>;
+/** What knows whether the write-ahead log is whole. */
+export interface WalGuard {
+  /**
+   * Whether the log is as SQLite left it. The caller holds the write lock, so that nobody writes meanwhile.
+   *
+   * @param alone whether no other connection wrote since the last call.
+   */
+  isIntact(alone: boolean): boolean;
+  close(): void;
+}
 
 /** Guards the write-ahead log `walPath` with the index `indexPath`, both in use by a connection of this process. */
-export function guardWal(walPath: string, indexPath: string) {
+export function guardWal(walPath: string, indexPath: string): WalGuard {
   // SQLite has no lock on the log itself, so that closing this drops none.
   const log = openSync(walPath, "r");
   const index = openIndex(indexPath);
@@ -43,12 +52,7 @@ export function guardWal(walPath: string, indexPath: string) {
   };
 
   return {
-    /**
-     * Whether the log is as SQLite left it. The caller holds the write lock, so that nobody writes meanwhile.
-     *
-     * @param alone whether no other connection wrote since the last call.
-     */
-    isIntact(alone: boolean): boolean {
+    isIntact(alone) {
       if (index === undefined) return true;
       if (readSync(index.fd, known, 0, known.length, 0) < known.length) return false;
       const frames = known.readUInt32LE(INDEX.frames);
@@ -69,7 +73,7 @@ export function guardWal(walPath: string, indexPath: string) {
       [seen, frame] = [{ at, frame }, seen.frame];
       return true;
     },
-    close(): void {
+    close() {
       closeSync(log);
       if (index?.isOurs) closeSync(index.fd);
     },

@@ -19,7 +19,20 @@ const OBJECT = v.custom<Record<string, unknown>>(
 );
 const LIST = v.array(v.string());
 
-export type Settings = ReturnType<typeof createSettings>;
+/** The settings of this host. */
+export interface Settings {
+  /** The values of a setting; those that this version does not know are left out. @throws `unavailable`. */
+  get(name: string): string[];
+  /** All settings. @throws `unavailable` when the file is broken or cannot be read. */
+  list(): { name: string; value: string[] }[];
+  /**
+   * Gives a setting these values; none removes it.
+   *
+   * @throws `bad_input` for a name or a value that there is not, and for all values: each setting says what is left out;
+   *   `unavailable`.
+   */
+  set(name: string, value: readonly string[]): Promise<void>;
+}
 
 /**
  * @param paths the file, and the lock of those who change it or import one.
@@ -28,20 +41,12 @@ export type Settings = ReturnType<typeof createSettings>;
 export function createSettings(
   { file, lock }: { readonly file: string; readonly lock: string },
   choices: Readonly<Record<string, readonly string[]>>,
-) {
+): Settings {
   const content = () => contentOf(file);
   const settings = {
-    /** The values of a setting; those that this version does not know are left out. @throws `unavailable`. */
     get: (name: string): string[] =>
       valuesIn(content(), name).filter((value) => choices[name]?.includes(value)),
-    /** All settings. @throws `unavailable` when the file is broken or cannot be read. */
     list: () => Object.keys(choices).map((name) => ({ name, value: settings.get(name) })),
-    /**
-     * Gives a setting these values; none removes it.
-     *
-     * @throws `bad_input` for a name or a value that there is not, and for all values: each setting says what is left out;
-     *   `unavailable`.
-     */
     async set(name: string, value: readonly string[]): Promise<void> {
       const known = Object.hasOwn(choices, name) ? choices[name] : undefined;
       if (!known) throw badInput(`name: ${expected(Object.keys(choices), name)}`);

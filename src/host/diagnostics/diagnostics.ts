@@ -35,14 +35,18 @@ export const REPORT = v.object({
 export type CheckResult = v.InferOutput<typeof CHECK_RESULT>;
 export type Report = v.InferOutput<typeof REPORT>;
 
-export type Diagnostics = ReturnType<typeof createDiagnostics>;
+/** The checks of `svc diagnose`. */
+export interface Diagnostics {
+  /** Runs the checks of these names, in the order of the list. @throws only when the caller has gone. */
+  run(names: readonly string[], caller: Caller): Promise<Report>;
+}
 
 /** Diagnostics of one service, of which each check gets a slice. */
 export function createDiagnostics<S extends { readonly log: Log }>(
   service: S,
   checks: ReadonlyArray<Check<NoInfer<S>>>,
   publish: Publish = () => {},
-) {
+): Diagnostics {
   const shared = createSharing<CheckResult>();
   /** What each check found last. */
   const found = new Map<string, string>();
@@ -88,8 +92,7 @@ export function createDiagnostics<S extends { readonly log: Log }>(
     shared(check.name, (signal) => runCheck(check, { ...caller, signal }), caller.signal);
 
   return {
-    /** Runs the checks of these names, in the order of the list. @throws only when the caller has gone. */
-    async run(names: readonly string[], caller: Caller): Promise<Report> {
+    async run(names, caller) {
       const chosen = checks.filter(({ name }) => names.includes(name));
       const results = await Promise.all(chosen.map((check) => runShared(check, caller)));
       const bad = results.filter(({ ok }) => !ok).length;

@@ -20,10 +20,46 @@ const EVENT_MS = 1_000;
 /** A sample in an answer: `age_seconds` counts back from the newest sample of the same answer. */
 export const TIMED_SAMPLE = v.object({ age_seconds: v.number(), ...LINK_SAMPLE.entries });
 
+type TimedSample = v.InferOutput<typeof TIMED_SAMPLE>;
+
+/** The statistics of one metric; null where no sample has measured it. */
+interface MetricSummary {
+  last: number | null;
+  min: number | null;
+  max: number | null;
+  avg: number | null;
+  p95: number | null;
+}
+
+/** The statistics of the samples in the window. */
+export interface WindowSummary {
+  sample_count: number;
+  window_seconds: number;
+  metrics: Record<string, MetricSummary>;
+}
+
 interface Sample {
   readonly at: number;
   readonly session: string | null;
   readonly stats: LinkSample;
+}
+
+/** The window of samples of links. */
+export interface Inspector {
+  /**
+   * Adds a sample, of the session it belongs to if any, taken `ageSeconds` ago.
+   *
+   * @throws a `bad_input` failure that names the impossible values.
+   */
+  record(sample: LinkSample, session?: string | null, ageSeconds?: number): void;
+  /** The newest `n` samples, oldest first; of one session, if given. */
+  recent(n: number, session?: string): TimedSample[];
+  /** The statistics of the whole window; of one session, if given. */
+  summary(session?: string): WindowSummary;
+  /** The sessions that samples in the window belong to, in the order of their first samples. */
+  sessions(): string[];
+  /** Empties the window; returns how many samples it held. */
+  reset(): number;
 }
 
 /**
@@ -40,7 +76,7 @@ export function createInspector({
   now?: () => number;
   recorded?: (sample: LinkSample, isNewest: boolean) => void;
   publish?: Publish;
-} = {}) {
+} = {}): Inspector {
   /** The newest ones, in the order of arrival. */
   let kept: Sample[] = [];
   let newestAt = Number.NEGATIVE_INFINITY;
@@ -52,11 +88,6 @@ export function createInspector({
 
   const publishSummary = atMost(EVENT_MS, () => publish(inspectorSampled, inspector.summary()));
   const inspector = {
-    /**
-     * Adds a sample, of the session it belongs to if any, taken `ageSeconds` ago.
-     *
-     * @throws a `bad_input` failure that names the impossible values.
-     */
     record(sample: LinkSample, session: string | null = null, ageSeconds = 0): void {
       const stats = parseInput(LINK_SAMPLE, sample);
       const at = now() - ageSeconds * 1_000;
@@ -66,13 +97,11 @@ export function createInspector({
       recorded(stats, at === newestAt);
       publishSummary.call();
     },
-    /** The newest `n` samples, oldest first; of one session, if given. */
     recent(n: number, session?: string) {
       const samples = n > 0 ? samplesOf(session).slice(-n) : [];
       const newest = samples.at(-1)?.at ?? 0;
       return samples.map(({ at, stats }) => ({ age_seconds: (newest - at) / 1_000, ...stats }));
     },
-    /** The statistics of the whole window; of one session, if given. */
     summary(session?: string) {
       const samples = samplesOf(session);
       const [oldest, newest] = [samples[0], samples.at(-1)];
@@ -84,9 +113,7 @@ export function createInspector({
         metrics: Object.fromEntries(metrics),
       };
     },
-    /** The sessions that samples in the window belong to, in the order of their first samples. */
     sessions: (): string[] => [...new Set(kept.flatMap(({ session }) => session ?? []))],
-    /** Empties the window; returns how many samples it held. */
     reset(): number {
       const cleared = kept.length;
       kept = [];
@@ -98,9 +125,7 @@ export function createInspector({
   return inspector;
 }
 
-export type Inspector = ReturnType<typeof createInspector>;
-
-function summarize(samples: readonly Sample[], metric: LinkMetric) {
+function summarize(samples: readonly Sample[], metric: LinkMetric): MetricSummary {
   const values = samples.flatMap(({ stats }) => stats[metric] ?? []);
   if (values.length === 0) return { last: null, min: null, max: null, avg: null, p95: null };
   const sorted = values.toSorted((a, b) => a - b);

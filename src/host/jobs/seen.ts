@@ -37,14 +37,35 @@ export type SeenRow = SeenJob & {
   readonly ending: Ending | null;
 };
 
-export type SeenJobs = ReturnType<typeof openSeenJobs>;
+/** The jobs of plans that this host has taken. */
+export interface SeenJobs {
+  /** The id of this file. */
+  readonly records: string;
+  /** The row of a job; undefined for one that has not been taken, or is forgotten. */
+  find(id: string): SeenRow | undefined;
+  /** Whether a job with this expiry may have been taken and forgotten. */
+  mayHaveForgotten(expires: number): boolean;
+  /**
+   * Puts a job on disk: as `running` before it runs, or as `cancelled` so that it never does.
+   *
+   * @throws `too_many` when this host cannot know more jobs; the SQLite error where it is there already, or cannot be written. Then
+   *   it must not run.
+   */
+  begin(job: SeenJob, state: "running" | "cancelled"): void;
+  /** Keeps how a job ended. @throws the SQLite error. */
+  end(id: string, ending: Ending): void;
+  close(): void;
+}
 
 /**
  * Opens the file. What another process has begun and not ended is `interrupted` from then on: one server at a time uses it.
  *
  * @throws as `openDatabase`.
  */
-export function openSeenJobs(path: string, { now = Date.now, most = MAX_ROWS, keptMs = KEPT_MS } = {}) {
+export function openSeenJobs(
+  path: string,
+  { now = Date.now, most = MAX_ROWS, keptMs = KEPT_MS } = {},
+): SeenJobs {
   const db = openDatabase(path, { synchronous: "FULL", busyMs: 1_000, prepare });
   db.run("UPDATE jobs SET state = 'interrupted' WHERE state = 'running'");
 
@@ -74,22 +95,13 @@ export function openSeenJobs(path: string, { now = Date.now, most = MAX_ROWS, ke
   });
 
   return {
-    /** The id of this file. */
     records,
-    /** The row of a job; undefined for one that has not been taken, or is forgotten. */
-    find(id: string): SeenRow | undefined {
+    find(id) {
       const row = found.get(id);
       return row ? { ...row, ending: row.ending === null ? null : JSON.parse(row.ending) } : undefined;
     },
-    /** Whether a job with this expiry may have been taken and forgotten. */
     mayHaveForgotten,
-    /**
-     * Puts a job on disk: as `running` before it runs, or as `cancelled` so that it never does.
-     *
-     * @throws `too_many` when this host cannot know more jobs; the SQLite error where it is there already, or cannot be written. Then
-     *   it must not run.
-     */
-    begin(job: SeenJob, state: "running" | "cancelled"): void {
+    begin(job, state) {
       forget.immediate();
       if (mayHaveForgotten(job.expires)) throw conflict("this job has expired");
       const free = most - (countAll.get()?.rows ?? 0);
@@ -102,13 +114,12 @@ export function openSeenJobs(path: string, { now = Date.now, most = MAX_ROWS, ke
         );
       insert.run({ ...job, at: now(), state, kept_until: job.expires + keptMs });
     },
-    /** Keeps how a job ended. @throws the SQLite error. */
-    end(id: string, ending: Ending): void {
+    end(id, ending) {
       db.run("UPDATE jobs SET state = 'done', ending = ?2, kept_until = max(kept_until, ?3) WHERE id = ?1", [
         ...[id, JSON.stringify(ending), now() + keptMs],
       ]);
     },
-    close: (): void => db.close(),
+    close: () => db.close(),
   };
 }
 

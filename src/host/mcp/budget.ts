@@ -16,13 +16,22 @@ const MINUTE_MS = 60_000;
 /** How long to wait for another process that counts, in milliseconds. */
 const BUSY_MS = 1_000;
 
-export type Budget = ReturnType<typeof createBudget>;
+/** How much each user of an agent may change. */
+export interface Budget {
+  /** What is left, for the answer. */
+  words(user: string): string;
+  /** @throws a `too_many` failure where nothing is left. */
+  require(user: string): void;
+  /** Counts a change. @throws as `require`: another process may have counted one meanwhile. */
+  spend(user: string): void;
+  close(): void;
+}
 
 /**
  * @param path of the file in which changes are counted, which is opened when one is proposed.
  * @param now milliseconds since the epoch.
  */
-export function createBudget(path: string, now: () => number = Date.now) {
+export function createBudget(path: string, now: () => number = Date.now): Budget {
   let opened: ReturnType<typeof openTable> | undefined;
   const table = () => {
     opened ??= openTable(path);
@@ -34,12 +43,10 @@ export function createBudget(path: string, now: () => number = Date.now) {
     return { all, hour: HOUR - all.length, minute: MINUTE - inMinute.length, inMinute };
   };
   const budget = {
-    /** What is left, for the answer. */
     words(user: string): string {
       const { hour, minute } = left(user);
       return `Changes left for this token: ${Math.max(0, minute)} of ${MINUTE} this minute, ${Math.max(0, hour)} of ${HOUR} this hour.`;
     },
-    /** @throws a `too_many` failure where nothing is left. */
     require(user: string): void {
       const { all, hour, minute, inMinute } = left(user);
       if (hour > 0 && minute > 0) return;
@@ -48,7 +55,6 @@ export function createBudget(path: string, now: () => number = Date.now) {
       const limit = hour > 0 ? `${MINUTE} changes a minute` : `${HOUR} changes an hour`;
       throw tooMany(`this token has made ${limit}, its limit over MCP: the next one in ${waitS} s`);
     },
-    /** Counts a change. @throws as `require`: another process may have counted one meanwhile. */
     spend(user: string): void {
       table().atOnce(() => {
         budget.require(user);

@@ -1,7 +1,7 @@
 /** The hosts of the address book that agents may ask (`--on`). */
 
 import type { RemoteServer } from "../../client/carrier";
-import { askServers } from "../../client/fan-out";
+import { type Answer, askServers } from "../../client/fan-out";
 import type { Operation } from "../../core/operation";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
@@ -12,23 +12,28 @@ const WITHIN_MS = 15_000;
 /** How many hosts one call may ask: each answers with a part of what a model reads. */
 const MOST = 32;
 
-export type Hosts = ReturnType<typeof createHosts>;
+/** The hosts that agents may ask. */
+export interface Hosts {
+  /** As of `--on`. */
+  readonly selection: string;
+  /** The answers of the hosts that `on` selects. @throws `bad_input` where it selects none that agents may ask, or too many. */
+  ask(
+    on: string,
+    operation: Operation,
+    input: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<Answer<unknown>[]>;
+}
 
 interface Book {
   servers(selection: string): ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>;
 }
 
 /** @param selection those that agents may ask: all others do not exist for them. */
-export function createHosts(addressBook: () => Promise<Book>, selection: string) {
+export function createHosts(addressBook: () => Promise<Book>, selection: string): Hosts {
   return {
     selection,
-    /** The answers of the hosts that `on` selects. @throws `bad_input` where it selects none that agents may ask, or too many. */
-    async ask(
-      on: string,
-      operation: Operation,
-      input: Readonly<Record<string, unknown>>,
-      signal: AbortSignal,
-    ) {
+    async ask(on, operation, input, signal) {
       const book = await addressBook();
       const allowed = new Set(book.servers(selection).map(({ label }) => label));
       const servers = book.servers(on).filter(({ label }) => allowed.has(label));

@@ -35,13 +35,32 @@ export interface Proposal {
   readonly dropped: AbortController;
 }
 
-export type Proposals = ReturnType<typeof createProposals>;
+/** What agents propose to change, by user. */
+export interface Proposals {
+  /** Keeps it. The same once more is the same proposal, which lasts as long as a new one unless a person is asked already. */
+  add(user: string, proposed: Pick<Proposal, "operation" | "input" | "effects">): Proposal;
+  /** @throws a `not_found` failure. */
+  find(user: string, digest: string): Proposal;
+  /** Lets it last for `ms` from now on. */
+  extend(proposal: Proposal, ms: number): void;
+  /** What is left of its time, in whole minutes, one at least. */
+  minutesOf(proposal: Proposal): number;
+  /** Forgets it, where it is still there. */
+  forget(user: string, digest: string): void;
+  /** Takes it away: nobody else does it. @throws as `find`. */
+  take(user: string, digest: string): Proposal;
+  /** Forgets all of them. Resolves when no person is asked any longer. */
+  close(): Promise<void>;
+}
 
 /**
  * @param now milliseconds of a clock that nobody sets.
  * @param salt goes into each digest: from one on record, nobody finds out a short text that was to be typed.
  */
-export function createProposals(now = () => performance.now(), salt: string = crypto.randomUUID()) {
+export function createProposals(
+  now = () => performance.now(),
+  salt: string = crypto.randomUUID(),
+): Proposals {
   const users = new RecentMap<Map<string, Proposal>>(MAX_USERS);
   const of = (user: string) => {
     const own = users.get(user) ?? new Map<string, Proposal>();
@@ -49,8 +68,7 @@ export function createProposals(now = () => performance.now(), salt: string = cr
     return own;
   };
   return {
-    /** Keeps it. The same once more is the same proposal, which lasts as long as a new one unless a person is asked already. */
-    add(user: string, proposed: Pick<Proposal, "operation" | "input" | "effects">): Proposal {
+    add(user, proposed) {
       const own = of(user);
       const digest = digestOf(salt, proposed.operation.name, proposed.input);
       const kept = own.get(digest);
@@ -64,30 +82,24 @@ export function createProposals(now = () => performance.now(), salt: string = cr
       users.set(user, own);
       return proposal;
     },
-    /** @throws a `not_found` failure. */
-    find(user: string, digest: string): Proposal {
+    find(user, digest) {
       const found = of(user).get(digest);
       if (found) return found;
       throw notFound(
         "no proposal has this digest: it was done, denied or never made, or is older than 10 minutes",
       );
     },
-    /** Lets it last for `ms` from now on. */
-    extend(proposal: Proposal, ms: number): void {
+    extend(proposal, ms) {
       proposal.expires = now() + ms;
     },
-    /** What is left of its time, in whole minutes, one at least. */
-    minutesOf: ({ expires }: Proposal): number => Math.max(1, Math.floor((expires - now()) / 60_000)),
-    /** Forgets it, where it is still there. */
-    forget: (user: string, digest: string): void => drop(of(user), digest, "it was decided"),
-    /** Takes it away: nobody else does it. @throws as `find`. */
-    take(user: string, digest: string): Proposal {
+    minutesOf: ({ expires }) => Math.max(1, Math.floor((expires - now()) / 60_000)),
+    forget: (user, digest) => drop(of(user), digest, "it was decided"),
+    take(user, digest) {
       const found = this.find(user, digest);
       of(user).delete(digest);
       return found;
     },
-    /** Forgets all of them. Resolves when no person is asked any longer. */
-    async close(): Promise<void> {
+    async close() {
       const all = [...users.values()].flatMap((own) => [...own.values()]);
       for (const { dropped } of all) dropped.abort(cancelled("the agent has gone"));
       await Promise.allSettled(all.map(({ decision }) => decision));

@@ -7,7 +7,7 @@ import { resolvesWithin } from "../../lib/deadline";
 import type { Log } from "../../lib/log";
 import type { Login } from "../../wire/nats/connect";
 import { guarded } from "../../wire/nats/guarded";
-import { AMONG_MANY, keepConnection } from "../../wire/nats/keep";
+import { AMONG_MANY, type ConnectionState, keepConnection } from "../../wire/nats/keep";
 import { HELLO_MS } from "../../wire/nats/presence";
 import { newSession, subjectsOf } from "../../wire/nats/wire";
 import { createServed, type Served, type ServeParts } from "./serve";
@@ -27,9 +27,14 @@ export interface HostParts extends Pick<ServeParts, "id" | "hostId" | "deskKey" 
   readonly random?: Random;
 }
 
-export type NatsHost = ReturnType<typeof keepNatsHost>;
+/** The connection of a host to its NATS server. */
+export interface NatsHost {
+  state(): ConnectionState;
+  /** Answers what is under way, says that this host stops, and ends the connection. */
+  stop(): Promise<void>;
+}
 
-export function keepNatsHost({ id, login, records, version, log, random, ...own }: HostParts) {
+export function keepNatsHost({ id, login, records, version, log, random, ...own }: HostParts): NatsHost {
   const subjects = subjectsOf(id);
   let served: Served | undefined;
   let sayBye = () => {};
@@ -57,8 +62,7 @@ export function keepNatsHost({ id, login, records, version, log, random, ...own 
   const kept = keepConnection({ login, connected, log, random, firstAttempt: AMONG_MANY });
   return {
     state: kept.state,
-    /** Answers what is under way, says that this host stops, and ends the connection. */
-    async stop(): Promise<void> {
+    async stop() {
       await resolvesWithin(GRACE_MS, served?.finish() ?? Promise.resolve());
       sayBye();
       await kept.stop();

@@ -31,9 +31,37 @@ export interface FromDeskOptions extends Own {
   daemons(): Promise<readonly Daemon[]>;
 }
 
-export type FromDesk = ReturnType<typeof createFromDesk>;
+/** Takes programs that a desk sends, and upgrades to them. */
+export interface FromDesk {
+  status(): Promise<HostStatus>;
+  /**
+   * Takes a piece of the file for this host; as `receive` of `incoming.ts`.
+   *
+   * @param begins is called before the first piece of a file is taken. When it throws, none is.
+   * @throws also why this host takes no file.
+   */
+  receive(
+    files: readonly Released[],
+    offset: number,
+    piece: Uint8Array,
+    begins: (file: Released) => Promise<void>,
+  ): Promise<Received>;
+  /**
+   * Begins the upgrade, in a process that goes on when this one ends. @returns from which version to which.
+   *
+   * @param id of the job, under which the host answers what became of it.
+   * @param announce is called before it begins. When it throws, it does not.
+   */
+  begin(
+    files: readonly Released[],
+    id: string,
+    announce: (detail: string) => Promise<void>,
+  ): Promise<{ readonly from: string; readonly to: string }>;
+  /** Removes a file that came no further for long, or whose upgrade is over: root removes none. */
+  forgetOld(): void;
+}
 
-export function createFromDesk(options: FromDeskOptions) {
+export function createFromDesk(options: FromDeskOptions): FromDesk {
   const { folder, binary, version, target, key, compiled } = options;
   /** Whether an upgrade begins that is not in the order yet. */
   let isBeginning = false;
@@ -55,7 +83,7 @@ export function createFromDesk(options: FromDeskOptions) {
   };
 
   return {
-    async status(): Promise<HostStatus> {
+    async status() {
       const refusal = await ownDaemon().then(
         () => null,
         (error) => {
@@ -66,18 +94,7 @@ export function createFromDesk(options: FromDeskOptions) {
       const last = compiled ? lastUpgrade(folder, binary, version) : null;
       return { version, target, refusal, incoming: incoming?.state() ?? null, last };
     },
-    /**
-     * Takes a piece of the file for this host; as `receive` of `incoming.ts`.
-     *
-     * @param begins is called before the first piece of a file is taken. When it throws, none is.
-     * @throws also why this host takes no file.
-     */
-    async receive(
-      files: readonly Released[],
-      offset: number,
-      piece: Uint8Array,
-      begins: (file: Released) => Promise<void>,
-    ): Promise<Received> {
+    async receive(files, offset, piece, begins) {
       const file = mine(files);
       if (offset === 0) {
         await ownDaemon();
@@ -85,17 +102,7 @@ export function createFromDesk(options: FromDeskOptions) {
       }
       return required().receive(file, offset, piece);
     },
-    /**
-     * Begins the upgrade, in a process that goes on when this one ends. @returns from which version to which.
-     *
-     * @param id of the job, under which the host answers what became of it.
-     * @param announce is called before it begins. When it throws, it does not.
-     */
-    async begin(
-      files: readonly Released[],
-      id: string,
-      announce: (detail: string) => Promise<void>,
-    ): Promise<{ readonly from: string; readonly to: string }> {
+    async begin(files, id, announce) {
       const own = await ownDaemon();
       const file = mine(files);
       // Nothing is awaited between this and the claim.
@@ -123,8 +130,7 @@ export function createFromDesk(options: FromDeskOptions) {
         isBeginning = false;
       }
     },
-    /** Removes a file that came no further for long, or whose upgrade is over: root removes none. */
-    forgetOld(): void {
+    forgetOld() {
       const order = compiled ? readOrder(folder) : null;
       const isOver = order !== null && lastUpgrade(folder, binary, version)?.ok !== null;
       incoming?.forgetOld(isOver ? order.sha256 : undefined);

@@ -69,9 +69,21 @@ export interface HistoryOptions {
   readonly interrupted?: (run: HistoryRow) => void;
 }
 
-export type History = ReturnType<typeof createHistory>;
+/** The runs of this host, on disk. */
+export interface History {
+  /** Records the run when it begins, and again when it ends. Never throws. */
+  note(run: RunRecord): void;
+  /** Newest first. @throws an `unavailable` failure when the file cannot be read. */
+  list(query: HistoryQuery): Promise<HistoryRow[]>;
+  /** The row of a run; undefined when there is none. As {@link list}. */
+  find(run_id: string): Promise<HistoryRow | undefined>;
+  /** Marks the runs that were interrupted before the start. Never throws; does not open a file without such runs to write it. */
+  settle(): Promise<void>;
+  /** Writes the waiting rows, then closes the file. */
+  close(): Promise<void>;
+}
 
-export function createHistory({ path, maxRows, log, interrupted = () => {} }: HistoryOptions) {
+export function createHistory({ path, maxRows, log, interrupted = () => {} }: HistoryOptions): History {
   let db: Database | undefined;
   const waiting = new Map<string, RunRecord>();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -141,19 +153,15 @@ export function createHistory({ path, maxRows, log, interrupted = () => {} }: Hi
   };
 
   return {
-    /** Records the run when it begins, and again when it ends. Never throws. */
-    note(run: RunRecord): void {
+    note(run) {
       waiting.set(run.run_id, run);
       const [oldest] = waiting.keys();
       if (waiting.size > MAX_WAITING && oldest !== undefined) waiting.delete(oldest);
       flushLater();
     },
-    /** Newest first. @throws an `unavailable` failure when the file cannot be read. */
-    list: (query: HistoryQuery): Promise<HistoryRow[]> => list(query),
-    /** The row of a run; undefined when there is none. As {@link list}. */
-    find: async (run_id: string): Promise<HistoryRow | undefined> => (await list({ limit: 1, run_id }))[0],
-    /** Marks the runs that were interrupted before the start. Never throws; does not open a file without such runs to write it. */
-    async settle(): Promise<void> {
+    list: (query) => list(query),
+    find: async (run_id) => (await list({ limit: 1, run_id }))[0],
+    async settle() {
       try {
         if (db || isMissing(path) || !hasGoing(path)) return;
         await list({ limit: 1 });
@@ -161,8 +169,7 @@ export function createHistory({ path, maxRows, log, interrupted = () => {} }: Hi
         log.warn(`runs that were interrupted are not known: ${messageOf(error)}`);
       }
     },
-    /** Writes the waiting rows, then closes the file. */
-    async close(): Promise<void> {
+    async close() {
       const deadline = performance.now() + LOCK_WAIT_MS;
       while (!flush() && !failing && performance.now() < deadline) await Bun.sleep(10);
       if (waiting.size > 0 && !failing) {

@@ -55,8 +55,26 @@ type NewScript = Omit<StoredScript, "sha256" | "added">;
 const digestOf = ({ name, parameters, stop_on_error, timeout_s, actions }: NewScript): string =>
   Bun.SHA256.hash(JSON.stringify({ name, parameters, stop_on_error, timeout_s, actions }), "hex");
 
+/** The scripts of `{config_dir}`. */
+export interface StoredScripts {
+  /** @throws `unavailable` when the file is broken or cannot be read, as all below. */
+  list(): readonly StoredScript[];
+  has(name: string): boolean;
+  /** Whether somebody has removed it. */
+  isGone(wanted: string): boolean;
+  /** @throws `not_found` for an unknown name; `unavailable` when the list is not the one that was stored. */
+  get(name: string): StoredScript;
+  /** @param replace whether it may take the place of another. @throws `conflict` for a name that is taken. */
+  add(given: NewScript, replace: boolean): Promise<StoredScript>;
+  /** @throws `not_found` for an unknown name. */
+  remove(name: string): Promise<void>;
+}
+
 /** The scripts of `{config_dir}`, in the order of the file. */
-export function createStoredScripts(place: { readonly file: string; readonly lock: string }, log: Log) {
+export function createStoredScripts(
+  place: { readonly file: string; readonly lock: string },
+  log: Log,
+): StoredScripts {
   const store = createJsonStore<StoredScript>(
     {
       ...place,
@@ -69,20 +87,16 @@ export function createStoredScripts(place: { readonly file: string; readonly loc
   );
   const named = (name: string) => store.entries().find((one) => one.name === name);
   return {
-    /** @throws `unavailable` when the file is broken or cannot be read, as all below. */
     list: () => store.entries(),
-    has: (name: string): boolean => named(name) !== undefined,
-    /** Whether somebody has removed it. */
+    has: (name) => named(name) !== undefined,
     isGone: store.isGone,
-    /** @throws `not_found` for an unknown name; `unavailable` when the list is not the one that was stored. */
-    get(name: string): StoredScript {
+    get(name) {
       const found = named(name);
       if (!found) throw noSuchScript(name);
       if (digestOf(found) === found.sha256) return found;
       throw unavailable(`the script ${name} is not the one that was stored: store it again`);
     },
-    /** @param replace whether it may take the place of another. @throws `conflict` for a name that is taken. */
-    add: (given: NewScript, replace: boolean): Promise<StoredScript> =>
+    add: (given, replace) =>
       store.change((list) => {
         const { name } = given;
         const taken = list.has(name);
@@ -98,14 +112,11 @@ export function createStoredScripts(place: { readonly file: string; readonly loc
         else list.add(script);
         return script;
       }),
-    /** @throws `not_found` for an unknown name. */
-    remove: (name: string): Promise<void> =>
+    remove: (name) =>
       store.change((list) => {
         if (!list.remove(name)) throw noSuchScript(name);
       }),
   };
 }
-
-export type StoredScripts = ReturnType<typeof createStoredScripts>;
 
 const noSuchScript = (name: string) => notFound(`no script is named ${printable(name, 64)}`);

@@ -17,7 +17,22 @@ export interface JobRunsParts {
   readonly log: Log;
 }
 
-export type JobRuns = ReturnType<typeof createJobRuns>;
+/** The runs of jobs that are under way. */
+export interface JobRuns {
+  has(id: string): boolean;
+  /** The id of the run of a job; null where none has begun. */
+  runOf(id: string): string | null;
+  /** A run of the job is about to begin. */
+  expect(id: string): void;
+  /** It does not begin after all. */
+  giveUp(id: string): void;
+  /** Another run follows the one that is active. */
+  queue(id: string): void;
+  /** @returns whether one was queued. */
+  unqueue(id: string): boolean;
+  /** Begins a run that is expected. */
+  launch(job: Job, signal?: AbortSignal): Promise<StartedRun>;
+}
 
 /**
  * @param changed called when a run begins or ends.
@@ -27,25 +42,19 @@ export function createJobRuns(
   { start, log }: JobRunsParts,
   changed: () => void,
   ended: (id: string) => Promise<void>,
-) {
+): JobRuns {
   /** The ids of the runs, by job; null for one that is about to begin. */
   const going = new Map<string, string | null>();
   const queued = new Set<string>();
 
   return {
-    has: (id: string): boolean => going.has(id),
-    /** The id of the run of a job; null where none has begun. */
-    runOf: (id: string): string | null => going.get(id) ?? null,
-    /** A run of the job is about to begin. */
-    expect: (id: string) => void going.set(id, null),
-    /** It does not begin after all. */
-    giveUp: (id: string) => void going.delete(id),
-    /** Another run follows the one that is active. */
-    queue: (id: string) => void queued.add(id),
-    /** @returns whether one was queued. */
-    unqueue: (id: string): boolean => queued.delete(id),
-    /** Begins a run that is expected. */
-    async launch(job: Job, signal?: AbortSignal): Promise<StartedRun> {
+    has: (id) => going.has(id),
+    runOf: (id) => going.get(id) ?? null,
+    expect: (id) => void going.set(id, null),
+    giveUp: (id) => void going.delete(id),
+    queue: (id) => void queued.add(id),
+    unqueue: (id) => queued.delete(id),
+    async launch(job, signal) {
       const { job_id } = job;
       const run = await start(job, signal);
       going.set(job_id, run.runId);

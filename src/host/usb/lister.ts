@@ -17,7 +17,21 @@ import {
   type UsbSource,
 } from "./sources";
 
-export type UsbLister = ReturnType<typeof createUsbLister>;
+/** Lists USB devices. */
+export interface UsbLister {
+  /**
+   * @param signal ends the wait, and the child when nobody else uses it.
+   * @throws an `unavailable` failure when both the addon and the platform's own way fail; the reason of `signal`.
+   */
+  list(signal?: AbortSignal): Promise<UsbListing>;
+  /**
+   * Keeps the child, and calls `changed` at each device that comes or goes where the addon can. Returns a function that
+   * ends it.
+   */
+  watch(changed: () => void): () => void;
+  /** Ends the child, and with it any listing that has not answered. */
+  stop(): void;
+}
 
 /** How long the addon is not used after it took down the child: each attempt costs its deadline. */
 const ADDON_PAUSE_MS = 60_000;
@@ -31,7 +45,7 @@ export interface UsbListerOptions {
   readonly log?: Log;
 }
 
-export function createUsbLister(options: UsbListerOptions = {}) {
+export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
   const { platform = process.platform, command = selfCommand(["usb-child"]), log = silentLog } = options;
   const listeners = new Set<() => void>();
   let child: Child<UsbCalls> | undefined;
@@ -104,11 +118,7 @@ export function createUsbLister(options: UsbListerOptions = {}) {
   };
 
   return {
-    /**
-     * @param signal ends the wait, and the child when nobody else uses it.
-     * @throws an `unavailable` failure when both the addon and the platform's own way fail; the reason of `signal`.
-     */
-    async list(signal?: AbortSignal) {
+    async list(signal) {
       users++;
       try {
         return await deadline(listing(signal), { signal });
@@ -116,18 +126,13 @@ export function createUsbLister(options: UsbListerOptions = {}) {
         release();
       }
     },
-    /**
-     * Keeps the child, and calls `changed` at each device that comes or goes where the addon can. Returns a function that
-     * ends it.
-     */
-    watch(changed: () => void) {
+    watch(changed) {
       users++;
       listeners.add(changed);
       return () => {
         if (listeners.delete(changed)) release();
       };
     },
-    /** Ends the child, and with it any listing that has not answered. */
     stop: () => void child?.kill(),
   };
 }

@@ -5,10 +5,17 @@ import { type Publish, unheard } from "../../core/events";
 import type { Log } from "../../lib/log";
 import { maskSerial, type UsbDevice } from "./device";
 import { usbAdded, usbRemoved, usbWatching } from "./events";
-import { createUsbLister } from "./lister";
-import { createUsbWatcher } from "./watcher";
+import { createUsbLister, type UsbLister } from "./lister";
+import { createUsbWatcher, type UsbWatcher } from "./watcher";
 
-export type Usb = ReturnType<typeof createUsb>;
+/** USB of one process. */
+export interface Usb {
+  readonly lister: UsbLister;
+  readonly watcher: UsbWatcher;
+  /** The device as it may be shown: with its serial number masked when `mask` or the process says so. */
+  toView(device: UsbDevice, mask: boolean): UsbDevice;
+  stop(): void;
+}
 
 export function createUsb({
   log,
@@ -18,7 +25,7 @@ export function createUsb({
   readonly log: Log;
   readonly mask_serials: boolean;
   readonly publish?: Publish;
-}) {
+}): Usb {
   const lister = createUsbLister({ log });
   const watcher = createUsbWatcher(lister, log, {
     changed: () => publish(usbWatching, { running: watcher.running, interval_s: watcher.intervalS }),
@@ -30,7 +37,6 @@ export function createUsb({
   return {
     lister,
     watcher,
-    /** The device as it may be shown: with its serial number masked when `mask` or the process says so. */
     toView,
     stop() {
       watcher.stop();

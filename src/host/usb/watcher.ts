@@ -18,12 +18,33 @@ export const MAX_INTERVAL_S = 3_600;
 /** Events kept. */
 export const MAX_EVENTS = 500;
 
+/** Watches devices come and go. */
+export interface UsbWatcher {
+  readonly running: boolean;
+  /** Seconds between polls, also while it is stopped. */
+  readonly intervalS: number;
+  /**
+   * Starts, or changes the interval. Resolves when the first listing has succeeded or failed.
+   *
+   * @param seconds from the end of a poll to the next, at least {@link MIN_INTERVAL_S}.
+   */
+  start(seconds?: number): Promise<void>;
+  stop(): void;
+  /** Polls now; a poll that is already running is followed by another. */
+  poll(): Promise<void>;
+  recentEvents(query?: EventQuery): v.InferOutput<typeof USB_EVENTS>;
+  /** {@link recentEvents} after the number `since`, for programs that use svc. */
+  recent_events(since?: number): v.InferOutput<typeof USB_EVENTS>;
+  /** Calls `listener` with each event from now on. Returns a function that ends it. */
+  subscribe(listener: (event: UsbEvent) => void): () => void;
+}
+
 /** @param changed called when it starts, stops or has another interval. */
 export function createUsbWatcher(
   lister: UsbLister,
   log: Log,
   { now = () => new Date(), changed = () => {} }: { now?: () => Date; changed?: () => void } = {},
-) {
+): UsbWatcher {
   const events = createUsbEvents(log);
   let intervalS = DEFAULT_INTERVAL_S;
   let known: UsbListing | undefined;
@@ -85,22 +106,16 @@ export function createUsbWatcher(
     get running() {
       return unwatch !== undefined;
     },
-    /** Seconds between polls, also while it is stopped. */
     get intervalS() {
       return intervalS;
     },
-    /**
-     * Starts, or changes the interval. Resolves when the first listing has succeeded or failed.
-     *
-     * @param seconds from the end of a poll to the next, at least {@link MIN_INTERVAL_S}.
-     */
-    start(seconds = DEFAULT_INTERVAL_S): Promise<void> {
+    start(seconds = DEFAULT_INTERVAL_S) {
       intervalS = Math.max(seconds, MIN_INTERVAL_S);
       unwatch ??= lister.watch(() => void poll());
       changed();
       return poll();
     },
-    stop(): void {
+    stop() {
       clearTimeout(timer);
       if (!unwatch) return;
       unwatch();
@@ -108,12 +123,9 @@ export function createUsbWatcher(
       known = undefined;
       changed();
     },
-    /** Polls now; a poll that is already running is followed by another. */
     poll,
     recentEvents,
-    /** {@link recentEvents} after the number `since`, for programs that use svc. */
     recent_events: (since = 0) => recentEvents({ since }),
-    /** Calls `listener` with each event from now on. Returns a function that ends it. */
     subscribe: events.subscribe,
   };
 }

@@ -167,22 +167,27 @@ function createSettle({ log, hooks, queue, now, pause }: DeliveryParts, unwell: 
 
 const secondsUntil = (time: number, now: number) => Math.ceil((time - now) / 1_000);
 
-type Unwell = ReturnType<typeof createUnwell>;
+/** The hooks whose last delivery failed. */
+interface Unwell {
+  /** How often in a row it took nothing, and until when nothing is sent to it. */
+  stateOf(hook: string): { readonly failures: number; readonly until: number };
+  /** Sends nothing to its receiver for a while, each time longer. @returns until when. */
+  postpone(hook: string, leastMs: number): number;
+  forget(hook: string): void;
+}
 
 /** The receivers that take nothing at present. */
-function createUnwell(now: () => number, pause: (attempts: number) => number) {
+function createUnwell(now: () => number, pause: (attempts: number) => number): Unwell {
   const unwell = new Map<string, { readonly failures: number; readonly until: number }>();
   return {
-    /** How often in a row it took nothing, and until when nothing is sent to it. */
-    stateOf: (hook: string) => unwell.get(hook) ?? WELL,
-    /** Sends nothing to its receiver for a while, each time longer. @returns until when. */
-    postpone(hook: string, leastMs: number): number {
+    stateOf: (hook) => unwell.get(hook) ?? WELL,
+    postpone(hook, leastMs) {
       const failures = (unwell.get(hook)?.failures ?? 0) + 1;
       const until = now() + Math.max(leastMs, pause(failures - 1));
       unwell.set(hook, { failures, until });
       return until;
     },
-    forget(hook: string): void {
+    forget(hook) {
       unwell.delete(hook);
     },
   };

@@ -21,10 +21,23 @@ const CLOSE_MS = 3_000;
 /** The code of a connection that ended without a close frame. */
 const BROKEN = 1_006;
 
-export type ClientSocket = ReturnType<typeof openClientSocket>;
+/** A WebSocket of this process as a client. */
+export interface ClientSocket {
+  send(message: string | Uint8Array<ArrayBuffer>): void;
+  /** Resolves when another piece may be sent. */
+  ready(): Promise<void> | undefined;
+  /** @param answered called when the other end has answered. */
+  ping(data: string, answered: () => void): void;
+  close(code: number, reason: string): void;
+  terminate(why?: string): void;
+}
 
 /** Opens one. An error is reported to `closed`. */
-export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, handlers: ClientHandlers) {
+export function openClientSocket(
+  url: URL,
+  server: Pick<RemoteServer, "trust">,
+  handlers: ClientHandlers,
+): ClientSocket {
   let end = { code: BROKEN, reason: CLOSED };
   let hasEnded = false;
   const finish = () => {
@@ -71,23 +84,21 @@ export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, 
     socket.destroy();
   };
   return {
-    send(message: string | Uint8Array<ArrayBuffer>): void {
+    send(message) {
       if (hasEnded) return;
       if (typeof message === "string") protocol.text(message);
       else protocol.binary(Buffer.from(message.buffer, message.byteOffset, message.length));
     },
-    /** Resolves when another piece may be sent. */
-    ready(): Promise<void> | undefined {
+    ready() {
       if (hasEnded || socket.writableLength < UNSENT_BYTES) return undefined;
       const { promise, resolve } = Promise.withResolvers<void>();
       waiting.push(resolve);
       return promise;
     },
-    /** @param answered called when the other end has answered. */
-    ping(data: string, answered: () => void): void {
+    ping(data, answered) {
       protocol.ping(data, answered);
     },
-    close(code: number, reason: string): void {
+    close(code, reason) {
       protocol.close(reason, code);
       setTimeout(() => terminate(), CLOSE_MS).unref();
     },

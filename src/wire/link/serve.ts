@@ -22,7 +22,16 @@ interface Asked {
 }
 
 /** The requests of one link. */
-export type Answers = ReturnType<typeof createAnswers>;
+export interface Answers {
+  /** @returns false for a frame that breaks the protocol. */
+  frame(frame: Extract<FromHub, { t: "ask" | "cancel" | "more" }>): void;
+  /** @returns false for more than was announced. */
+  piece(id: number, bytes: Uint8Array): boolean;
+  /** Takes no further request. Resolves when those under way are answered. */
+  finish(): Promise<void>;
+  /** The link has ended, and with it all requests. */
+  endAll(): void;
+}
 
 /** @param ended is called when one has ended. */
 export function createAnswers(
@@ -30,7 +39,7 @@ export function createAnswers(
   enter: Enter,
   log: Pick<Log, "error">,
   ended: () => void = () => {},
-) {
+): Answers {
   const asked = new Map<number, Asked>();
   /** Set once no further request is taken: called when the last one is answered. */
   let finished: (() => void) | undefined;
@@ -95,14 +104,12 @@ export function createAnswers(
   };
 
   return {
-    /** @returns false for a frame that breaks the protocol. */
-    frame(frame: Extract<FromHub, { t: "ask" | "cancel" | "more" }>): void {
+    frame(frame) {
       if (frame.t === "ask") begin(frame);
       else if (frame.t === "cancel") end(frame.id);
       else asked.get(frame.id)?.sender.more(frame.bytes);
     },
-    /** @returns false for more than was announced. */
-    piece(id: number, bytes: Uint8Array): boolean {
+    piece(id, bytes) {
       const one = asked.get(id);
       if (!one) return true;
       one.left -= bytes.length;
@@ -110,15 +117,13 @@ export function createAnswers(
       if (one.left === 0) one.body.finish();
       return true;
     },
-    /** Takes no further request. Resolves when those under way are answered. */
-    finish(): Promise<void> {
+    finish() {
       const { promise, resolve } = Promise.withResolvers<void>();
       finished = resolve;
       if (asked.size === 0) resolve();
       return promise;
     },
-    /** The link has ended, and with it all requests. */
-    endAll(): void {
+    endAll() {
       for (const id of asked.keys()) end(id);
     },
   };

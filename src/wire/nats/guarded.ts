@@ -18,9 +18,16 @@ const MAX_BYTES = 64 * 1_048_576;
 /** How often it is looked whether they have left, in milliseconds. */
 const LOOK_MS = 20;
 
-export type Guarded = ReturnType<typeof guarded>;
+/** A connection to NATS whose client cannot make this process grow. */
+export interface Guarded {
+  readonly publish: Publish;
+  /** Resolves once most of what was published has left, or the connection has ended; undefined where that is so. */
+  drained(): Promise<void> | undefined;
+  /** Subscribes: `take` gets each message. */
+  follow(subject: string, take: (message: Msg) => void): void;
+}
 
-export function guarded(connection: NatsConnection, log: Pick<Log, "warn">) {
+export function guarded(connection: NatsConnection, log: Pick<Log, "warn">): Guarded {
   const giveUp = (why: string) => {
     log.warn(`the connection to the NATS server is given up: ${why}`);
     void connection.close().catch(() => {});
@@ -41,8 +48,7 @@ export function guarded(connection: NatsConnection, log: Pick<Log, "warn">) {
   let left: Promise<void> | undefined;
   return {
     publish,
-    /** Resolves once most of what was published has left, or the connection has ended; undefined where that is so. */
-    drained(): Promise<void> | undefined {
+    drained() {
       const isFull = () => !connection.isClosed() && waitingIn(connection) > MANY_BYTES;
       if (left || !isFull()) return left;
       left = new Promise((resolve) => {
@@ -55,8 +61,7 @@ export function guarded(connection: NatsConnection, log: Pick<Log, "warn">) {
       });
       return left;
     },
-    /** Subscribes: `take` gets each message. */
-    follow(subject: string, take: (message: Msg) => void): void {
+    follow(subject, take) {
       connection.subscribe(subject, {
         callback(error, message) {
           if (!error) orEnd(() => take(message));

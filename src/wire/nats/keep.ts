@@ -64,12 +64,20 @@ export const shown = ({ since, next, lost, ...state }: ConnectionState) => ({
   lost: lost?.toISOString() ?? null,
 });
 
-export type Kept = ReturnType<typeof keepConnection>;
+/** A connection to a NATS server that is made again when it is lost. */
+export interface Kept {
+  state(): ConnectionState;
+  /** The connection that is up; undefined where there is none. */
+  current(): NatsConnection | undefined;
+  /** The connection, or the one that the attempt under way makes. @throws why that failed; also once it is stopped. */
+  ready(): Promise<NatsConnection> | NatsConnection;
+  stop(): Promise<void>;
+}
 
 /** What an attempt ends with that {@link Kept}'s `stop` has cut off. */
 const STOPPED = new RemoteError("unreachable", "svc has stopped using it", false);
 
-export function keepConnection({ login, connected, log, random, firstAttempt = 0 }: KeepParts) {
+export function keepConnection({ login, connected, log, random, firstAttempt = 0 }: KeepParts): Kept {
   const stopping = new AbortController();
   let state: ConnectionState = {
     ...{ state: "connecting", since: new Date(), next: null, problem: null, attempts: 0, lost: new Date() },
@@ -139,16 +147,14 @@ export function keepConnection({ login, connected, log, random, firstAttempt = 0
   const kept = keep();
   return {
     state: () => state,
-    /** The connection that is up; undefined where there is none. */
     current: () => current,
-    /** The connection, or the one that the attempt under way makes. @throws why that failed; also once it is stopped. */
-    ready(): Promise<NatsConnection> | NatsConnection {
+    ready() {
       if (stopping.signal.aborted) throw STOPPED;
       if (current) return current;
       if (state.state === "waiting") throw new Error(state.problem ?? "no connection");
       return attempt.promise;
     },
-    async stop(): Promise<void> {
+    async stop() {
       stopping.abort();
       // Whoever waits for it would wait for ever: nothing that the attempt does is looked at any more.
       attempt.reject(STOPPED);

@@ -63,11 +63,38 @@ export interface PresenceParts {
   twin(host: string, label: string): void;
 }
 
+/** Which hosts are there, as a desk hears over NATS. */
+export interface NatsPresence {
+  /** The connection of the desk has come up. */
+  connected(): void;
+  /** It has ended: of no host is known whether it is there. */
+  lost(): void;
+  /** A host has answered a request on this connection. */
+  answered(host: string): void;
+  /** A host says that it is there. */
+  hello(host: string, text: string): void;
+  /** A host stops, as it says itself. */
+  bye(host: string): void;
+  /** The server has found no connection of it. */
+  unheard(host: string): void;
+  isUp(host: string): boolean;
+  /** Whether a host is known to have no connection. */
+  isGone(host: string): boolean;
+  /** Whether a host may yet be heard of for the first time since the connection of this desk has changed. */
+  isExpected(host: string): boolean;
+  /** The id of the records of jobs of a host; undefined where it did not say on this connection of the desk. */
+  records(host: string): string | undefined;
+  counts(): { up: number; gone: number };
+  /** The labels of hosts of which two machines have the key. */
+  twins(): string[];
+  stop(): void;
+}
+
 /** @param clock milliseconds since any point in time; nobody sets it. */
 export function createNatsPresence(
   { label, up, down, restarted, twin }: PresenceParts,
   clock = () => performance.now(),
-) {
+): NatsPresence {
   const heard = new Map<string, Heard>();
   const gone = new Map<string, Heard | null>();
   /** Those that have answered, and may yet say themselves that they are there. */
@@ -100,14 +127,12 @@ export function createNatsPresence(
   };
   let timer: Timer | undefined;
   return {
-    /** The connection of the desk has come up. */
-    connected(): void {
+    connected() {
       changed = awake();
       looks(false);
       timer ??= setInterval(look, LOOK_MS);
     },
-    /** It has ended: of no host is known whether it is there. */
-    lost(): void {
+    lost() {
       changed = awake();
       clearInterval(timer);
       timer = undefined;
@@ -115,12 +140,10 @@ export function createNatsPresence(
       heard.clear();
       answered.clear();
     },
-    /** A host has answered a request on this connection. */
-    answered(host: string): void {
+    answered(host) {
       if (!heard.has(host)) answered.add(host);
     },
-    /** A host says that it is there. */
-    hello(host: string, text: string): void {
+    hello(host, text) {
       const said = helloIn(text);
       const name = label(host);
       if (!said || name === undefined) return;
@@ -139,20 +162,14 @@ export function createNatsPresence(
       answered.delete(host);
       if (!known) up(host, name);
     },
-    /** A host stops, as it says itself. */
-    bye: (host: string) => lose(host, "it has stopped"),
-    /** The server has found no connection of it. */
-    unheard: (host: string) => lose(host, "it is not connected"),
-    isUp: (host: string) => heard.has(host),
-    /** Whether a host is known to have no connection. */
-    isGone: (host: string) =>
+    bye: (host) => lose(host, "it has stopped"),
+    unheard: (host) => lose(host, "it is not connected"),
+    isUp: (host) => heard.has(host),
+    isGone: (host) =>
       !heard.has(host) && !answered.has(host) && gone.has(host) && awake() - changed >= ALL_HEARD_MS,
-    /** Whether a host may yet be heard of for the first time since the connection of this desk has changed. */
-    isExpected: (host: string) => !heard.has(host) && !answered.has(host) && awake() - changed < ALL_HEARD_MS,
-    /** The id of the records of jobs of a host; undefined where it did not say on this connection of the desk. */
-    records: (host: string) => heard.get(host)?.records,
+    isExpected: (host) => !heard.has(host) && !answered.has(host) && awake() - changed < ALL_HEARD_MS,
+    records: (host) => heard.get(host)?.records,
     counts: () => ({ up: heard.size, gone: gone.size }),
-    /** The labels of hosts of which two machines have the key. */
     twins: () => [...twins].flatMap((host) => label(host) ?? []),
     stop: () => clearInterval(timer),
   };

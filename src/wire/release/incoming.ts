@@ -59,11 +59,28 @@ export interface IncomingOptions {
   readonly disk?: (folder: string) => Disk;
 }
 
-export type Incoming = ReturnType<typeof createIncoming>;
+/** The file that a desk sends. */
+export interface Incoming {
+  /** How far the file has come that is here; null where there is none. */
+  state(): Received | null;
+  /**
+   * Takes a piece. What is here already of it is left as it is, so that a piece may come twice.
+   *
+   * @param offset where the piece begins in the file, in bytes.
+   * @returns how far the file has come; it is complete once its last byte is here and it was verified.
+   * @throws `conflict` for a piece that does not begin where the file ends; `rejected` for a file that is not taken; then nothing
+   *   of it is left where it was whole.
+   */
+  receive(file: Released, offset: number, piece: Uint8Array): Promise<Received>;
+  /** The path of the file and that of its signature, once it is complete; undefined before. */
+  complete(released: Pick<Released, "sha256">): { file: string; signature: string } | undefined;
+  /** Removes what came no further for a week. @param used the SHA-256 of a file that goes at once where it is whole. */
+  forgetOld(used?: string): void;
+}
 
 const NAME = /^([0-9a-f]{64})(\.part)?$/;
 
-export function createIncoming({ folder, own, key, programs, disk = diskOf }: IncomingOptions) {
+export function createIncoming({ folder, own, key, programs, disk = diskOf }: IncomingOptions): Incoming {
   let checking: Promise<void> | undefined;
   const pathOf = (sha256: string) => join(folder, sha256);
   const partOf = (sha256: string) => `${pathOf(sha256)}.part`;
@@ -109,20 +126,11 @@ export function createIncoming({ folder, own, key, programs, disk = diskOf }: In
   };
 
   return {
-    /** How far the file has come that is here; null where there is none. */
-    state(): Received | null {
+    state() {
       const found = now();
       return found && { sha256: found.sha256, received: found.received, complete: found.complete };
     },
-    /**
-     * Takes a piece. What is here already of it is left as it is, so that a piece may come twice.
-     *
-     * @param offset where the piece begins in the file, in bytes.
-     * @returns how far the file has come; it is complete once its last byte is here and it was verified.
-     * @throws `conflict` for a piece that does not begin where the file ends; `rejected` for a file that is not taken; then nothing
-     *   of it is left where it was whole.
-     */
-    async receive(file: Released, offset: number, piece: Uint8Array): Promise<Received> {
+    async receive(file, offset, piece) {
       while (checking) await checking;
       let found = now();
       if (found?.sha256 !== file.sha256) {
@@ -149,14 +157,12 @@ export function createIncoming({ folder, own, key, programs, disk = diskOf }: In
       await done;
       return { sha256: file.sha256, received: length, complete: true };
     },
-    /** The path of the file and that of its signature, once it is complete; undefined before. */
-    complete({ sha256 }: Pick<Released, "sha256">) {
+    complete({ sha256 }) {
       const found = now();
       if (found?.sha256 !== sha256 || !found.complete) return undefined;
       return { file: pathOf(sha256), signature: `${pathOf(sha256)}${SIGNATURE_EXTENSION}` };
     },
-    /** Removes what came no further for a week. @param used the SHA-256 of a file that goes at once where it is whole. */
-    forgetOld(used?: string): void {
+    forgetOld(used) {
       const found = now();
       if (found?.complete && found.sha256 === used) clear();
       else if (found && Date.now() - found.stat.mtimeMs > OLD_MS) clear();

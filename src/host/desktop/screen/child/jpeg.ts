@@ -49,7 +49,11 @@ function keepPng(size: string, png: Png): void {
   }
 }
 
-type Png = ReturnType<typeof createPng>;
+/** A picture in the format PNG, without compression. */
+interface Png {
+  readonly bytes: Buffer<ArrayBuffer>;
+  fill(frame: Frame, rect: Rect): void;
+}
 
 const SIGNATURE = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a];
 /** 8 bits each of red, green, blue and alpha (PNG specification, third edition, section 11.2.1). */
@@ -69,7 +73,7 @@ const NO_FILTER = 0;
  *
  * @param width at most 16,383: a row is one block.
  */
-function createPng(width: number, height: number) {
+function createPng(width: number, height: number): Png {
   const rowLength = 1 + width * 4;
   const dataLength = ZLIB_HEADER.length + height * (BLOCK_HEADER + rowLength);
   const dataAt = SIGNATURE.length + BEFORE_CHUNK + 13 + AFTER_CHUNK + BEFORE_CHUNK;
@@ -99,7 +103,7 @@ function createPng(width: number, height: number) {
   const rowBytes = new Uint8Array(row.buffer);
   return {
     bytes,
-    fill({ pixels, width: stride }: Frame, { x, y }: Rect) {
+    fill({ pixels, width: stride }, { x, y }) {
       let out = firstRow + BLOCK_HEADER + 1;
       for (let nth = 0; nth < height; nth++, out += BLOCK_HEADER + rowLength) {
         const from = (y + nth) * stride + x;
