@@ -53,7 +53,7 @@ export default async function desktopChild(): Promise<void> {
     },
   } satisfies Partial<DesktopCalls>;
   let viewers: Viewers | undefined;
-  const useViewers = async () => {
+  const openViewers = async () => {
     const { createViewers } = await import("./screen/child/viewers");
     viewers ??= createViewers(use, {
       viewer: (...said) => parent?.viewer(...said),
@@ -61,10 +61,21 @@ export default async function desktopChild(): Promise<void> {
     });
     return viewers.calls;
   };
-  const perform = async (method: string, args: readonly unknown[]) => {
+  const setVariables = async () => {
     // The X library reads the environment of the process.
     if (!backend && process.platform === "linux") Object.assign(process.env, await desktopVariables(given));
-    if (VIEWER_CALLS.has(method)) return invoke(await useViewers(), method, args);
+  };
+  /** The beginning of the last call about viewers. */
+  let begun: Promise<unknown> = Promise.resolve();
+  /** Calls about viewers begin in the order in which they came: the end of a recording comes after its beginning. */
+  const performInTurn = async (method: string, args: readonly unknown[]) => {
+    const beginning = begun.then(setVariables).then(openViewers);
+    begun = beginning.catch(() => {});
+    return invoke(await beginning, method, args);
+  };
+  const perform = async (method: string, args: readonly unknown[]) => {
+    if (VIEWER_CALLS.has(method)) return performInTurn(method, args);
+    await setVariables();
     return invoke(Object.hasOwn(own, method) ? own : await use(), method, args);
   };
   const close = async () => {
