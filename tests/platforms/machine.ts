@@ -88,6 +88,9 @@ interface Document {
   >;
 }
 
+/** How long a helper process may take to start on an emulated machine that is busy, with the minute for which one that was too slow is not tried again. */
+const HELPER_MS = 120_000;
+
 /**
  * The status of the answer to each GET of the API document, by its path.
  *
@@ -106,9 +109,17 @@ export async function statuses(
       encodeURIComponent(values[name] ?? `${parameters.find((one) => one.name === name)?.example ?? "none"}`);
     const needed = parameters.filter((one) => one.in === "query" && one.required);
     const query = needed.map(({ name }) => `${name}=${filled(name)}`).join("&");
-    const response = await call(`${path.replace(/\{(\w+)\}/g, (_, name) => filled(name))}?${query}`);
-    // Some of them are streams without an end.
-    await response.body?.cancel();
+    const ask = async () => {
+      const response = await call(`${path.replace(/\{(\w+)\}/g, (_, name) => filled(name))}?${query}`);
+      // Some of them are streams without an end.
+      await response.body?.cancel();
+      return response;
+    };
+    let response = await ask();
+    for (const end = performance.now() + HELPER_MS; response.status === 503 && performance.now() < end; ) {
+      await Bun.sleep(5_000);
+      response = await ask();
+    }
     // What takes long is answered with where to ask for it later.
     found[path] = response.status === 202 ? 200 : response.status;
   }
