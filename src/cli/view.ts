@@ -6,7 +6,7 @@ import * as v from "valibot";
 import { callOperation, parseCall } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
 import { type InputSchema, isAskable, type Operation, type OutputSchema } from "../core/operation";
-import { badInput, unavailable } from "../lib/errors";
+import { badInput, messageOf, unavailable } from "../lib/errors";
 import { createProgress } from "../lib/progress";
 import { terminated } from "../lib/signals";
 import { table } from "../lib/table";
@@ -226,6 +226,7 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
     };
     const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn, logged };
     const here = async () => callOperation(service, operation, input, localCaller(service, kind, options));
+    if (answeredBy === "display") return await withDisplay(service, operation, input, options, here);
     if (!answeredBy) return await inForce(service, operation, await here());
     const { askServer } = await import("../client/owner");
     // A server that is just ending is no owner a moment later.
@@ -246,6 +247,32 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
     }
   } finally {
     bar.end();
+  }
+}
+
+/** How a failure begins of a process that reaches no display. */
+const NO_DISPLAY = "no display: ";
+
+/** The answer of this process; where it reaches no display, that of the server that runs here, and a warning that says so. */
+async function withDisplay<I extends InputSchema, O extends OutputSchema>(
+  { configDir }: Service,
+  operation: Operation<I, O, Service>,
+  input: v.InferInput<I>,
+  options: Pick<Caller, "signal" | "warn">,
+  here: () => Promise<v.InferOutput<O>>,
+): Promise<Body<O>> {
+  try {
+    return await here();
+  } catch (error) {
+    const why = messageOf(error);
+    if (!why.startsWith(NO_DISPLAY)) throw error;
+    const { askOwner } = await import("../client/owner");
+    const asked = await askOwner(configDir, operation, input, options).catch((other) => {
+      throw unavailable(`${why}; and the server that runs here says: ${messageOf(other)}`);
+    });
+    if (!asked) throw error;
+    options.warn?.(`${why}: it was the server that runs here which answered, on its own display`);
+    return asked.answer;
   }
 }
 

@@ -113,9 +113,9 @@ export interface Operation<
   /**
    * Who answers the command line: this process (default); the server that runs on this `{config_dir}`, since the state is
    * in its memory; or that server where one runs, else this process. `"owner"`: as the last, and this process then owns the folder
-   * for the time of the change.
+   * for the time of the change. `"display"`: this process, or that server where this process reaches no display.
    */
-  readonly answeredBy?: "server" | "server or here" | "owner";
+  readonly answeredBy?: "server" | "server or here" | "owner" | "display";
   /** The name scripts call it by (`AC_…`). */
   readonly command?: `AC_${string}`;
   /** The commands of which one must enclose it, at any depth of action lists. */

@@ -1,9 +1,14 @@
 /** Who answers a command: the server that runs on its folder, or its own process, which then owns the folder. */
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import * as v from "valibot";
 import { answerHere } from "../../src/cli/view";
+import { NO_INPUT } from "../../src/core/fields";
+import { operation } from "../../src/core/operation";
 import { addJob, removeJob } from "../../src/host/scheduler/operations";
+import { messageOf, unavailable } from "../../src/lib/errors";
 import { isLocked } from "../../src/lib/lock";
+import { silentLog } from "../../src/lib/log";
 import { ownForChange } from "../../src/lib/ownership";
 import { configFiles } from "../../src/lib/paths";
 import { operations } from "../../src/operations";
@@ -55,6 +60,55 @@ describe("a change", () => {
   });
 });
 
+describe("what needs a display", () => {
+  /** Answers where there is a display. */
+  const lookingOn = (hasDisplay: (service: unknown) => boolean) =>
+    operation({
+      ...{ name: "test.look", summary: "Test", scope: "admin", answeredBy: "display", input: NO_INPUT },
+      output: v.string(),
+      run(service) {
+        if (!hasDisplay(service)) throw unavailable("no display: DISPLAY is not set");
+        return "a picture";
+      },
+    });
+
+  /** What `ask` gets beside a server, and what it is warned of. */
+  async function beside(hasDisplay: (service: unknown, server: unknown) => boolean) {
+    let server: unknown;
+    const look = lookingOn((service) => hasDisplay(service, server));
+    await using host = await testServer({ service: { operations: [look] } });
+    server = host.service;
+    const warned: string[] = [];
+    const log = { ...silentLog, warn: (text: string) => void warned.push(text) };
+    const other = createService({ configDir: host.configDir, handsOver: true, audit: false, log });
+    const answer = await answerHere(other, look, {}).catch((error) => messageOf(error));
+    await other.stop();
+    return { answer, warned };
+  }
+
+  test("is answered by a terminal that has one", async () => {
+    expect(await beside((service, server) => service !== server)).toEqual({
+      ...{ answer: "a picture", warned: [] },
+    });
+  });
+
+  test("is answered by the server where the terminal has none, which the terminal says", async () => {
+    expect(await beside((service, server) => service === server)).toEqual({
+      answer: "a picture",
+      warned: [
+        "no display: DISPLAY is not set: it was the server that runs here which answered, on its own display",
+      ],
+    });
+  });
+
+  test("fails with both reasons where neither has one", async () => {
+    const { answer } = await beside(() => false);
+    expect(answer).toBe(
+      "no display: DISPLAY is not set; and the server that runs here says: no display: DISPLAY is not set",
+    );
+  });
+});
+
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
 test("what the owner does for a command is a change, or shows secrets", () => {
@@ -65,6 +119,8 @@ test("what the owner does for a command is a change, or shows secrets", () => {
 test("what needs the rights, the display or the files of a terminal stays there", () => {
   const stays =
     /^(desktop\.|execute|scripts\.run|flow\.|service\.|release\.|audit\.(verify|clear)|diagnostics)/;
-  const moved = operations.filter((one) => one.answeredBy && stays.test(one.name));
+  const moved = operations.filter(
+    ({ answeredBy, name }) => answeredBy && answeredBy !== "display" && stays.test(name),
+  );
   expect(moved.map(({ name }) => name)).toEqual([]);
 });

@@ -79,6 +79,7 @@ export const screenshot = operation({
   reveals: true,
   subcommand: "screenshot",
   http: { method: "GET", path: "/screenshot" },
+  answeredBy: "display",
   leftOut: { script: "AC_screenshot does it, and can write a file" },
   input: FRAME,
   output: INLINE,
