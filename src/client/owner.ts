@@ -7,6 +7,7 @@ import { parseCall } from "../core/call";
 import type { Caller, Progress } from "../core/caller";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { cancelled, Failure, type FailureCode, HTTP_STATUS, unavailable } from "../lib/errors";
+import { isLocked } from "../lib/lock";
 import { connectToOwner, type OwnerConnection, otherBuild, parsed } from "../lib/owner-socket";
 import { configFiles } from "../lib/paths";
 import { findRunningServer } from "../lib/running-server";
@@ -135,7 +136,9 @@ export const noServer = (configDir: string) =>
 /** @throws `bad_input` where the input is wrong, whoever would answer. */
 function connectFor<I extends InputSchema>(configDir: string, operation: Operation<I>, input: unknown) {
   parseCall(operation, input);
-  return connectToOwner(configFiles(configDir).ownerFile);
+  const { ownerFile, serveLock } = configFiles(configDir);
+  // Without the lock of a server, the file is of one that died, and who listens there now is another.
+  return existsSync(ownerFile) && isLocked(serveLock) ? connectToOwner(ownerFile) : undefined;
 }
 
 const lost = ({ name, changes }: Operation) =>

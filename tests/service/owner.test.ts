@@ -12,6 +12,7 @@ import { inspectorReset } from "../../src/host/inspector/operations";
 import { showRun } from "../../src/host/runs/operations/runs";
 import { overview } from "../../src/http/operations";
 import { conflict } from "../../src/lib/errors";
+import { tryLock } from "../../src/lib/lock";
 import { connectToOwner, listenAsOwner } from "../../src/lib/owner-socket";
 import { configFiles } from "../../src/lib/paths";
 import { temporaryFolder, testServer, testService } from "../support";
@@ -191,12 +192,15 @@ describe("when a process has gone that asked the owner,", () => {
 describe("without an answer", () => {
   test("a change is said to be unknown, and a read is not", async () => {
     using folder = temporaryFolder();
-    const { ownerFile, runFolder } = configFiles(folder.path);
+    const { ownerFile, serveLock, runFolder } = configFiles(folder.path);
     mkdirSync(runFolder, { mode: 0o700 });
     const owner = listenAsOwner(ownerFile, async (connection) => {
       await connection.next(10_000);
       connection.cut();
     });
+    // Without the lock of a server, who listens is nobody to ask.
+    expect(await askOwner(folder.path, inspectorReset, {})).toBeUndefined();
+    tryLock(serveLock);
     const unknown = "whether it was done is unknown, see `svc audit list`";
     await expect(askOwner(folder.path, inspectorReset, {})).rejects.toMatchObject({
       code: "unavailable",
