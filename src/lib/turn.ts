@@ -1,5 +1,8 @@
 /**
  * Turns of the event loop: long work is done in slices, between which everybody else is answered.
+ *
+ * The promise: all long work of the process together takes one slice of a turn, however much of it there is, and goes on in the order
+ * in which it came.
  */
 
 /** How long a slice takes, in milliseconds. */
@@ -8,15 +11,42 @@ const SLICE_MS = 5;
 /** Ends with this turn of the event loop: what has arrived meanwhile is answered first. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+// The event loop is the process's, so no service owns this.
+/** Those that wait for a slice, the first one first. */
+const waiting: Array<() => void> = [];
+/** When the slice of this turn ends; undefined before it has begun. */
+let ends: number | undefined;
+
+function begin(): void {
+  ends = performance.now() + SLICE_MS;
+  setImmediate(() => {
+    ends = undefined;
+    const next = waiting.shift();
+    if (!next) return;
+    begin();
+    next();
+  });
+}
+
+/** Resolves when long work may go on; undefined where it may now. It asks again after a few milliseconds at most. */
+export function nextSlice(): Promise<void> | undefined {
+  if (ends === undefined) begin();
+  else if (waiting.length > 0 || performance.now() >= ends)
+    return new Promise((resolve) => {
+      waiting.push(resolve);
+    });
+  return undefined;
+}
+
 /**
- * Does a piece of work after the other, until one is the last; after {@link SLICE_MS} in a new turn.
+ * Does a piece of work after the other, until one is the last, in slices.
  *
  * @param piece does the next piece, of at most a few milliseconds, and returns whether it was the last. What it throws ends the work.
  */
 export async function inSlices(piece: () => boolean): Promise<void> {
-  for (let until = performance.now() + SLICE_MS; !piece(); ) {
-    if (performance.now() < until) continue;
-    await nextTurn();
-    until = performance.now() + SLICE_MS;
-  }
+  do {
+    const waits = nextSlice();
+    // To wait for nothing would let all begin that ask at the same moment.
+    if (waits) await waits;
+  } while (!piece());
 }

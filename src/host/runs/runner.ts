@@ -10,6 +10,7 @@ import type { Departure, Outcome, RunContext, StopOnError } from "../../core/run
 import { deadline } from "../../lib/deadline";
 import { cancelled, Failure, failureOf, messageOf, rejected } from "../../lib/errors";
 import type { Log } from "../../lib/log";
+import { nextSlice } from "../../lib/turn";
 import type { RunTrace } from "../trace/traces";
 import { type Action, asWritten, type Command } from "./actions";
 import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called";
@@ -22,9 +23,6 @@ import { isReference, referenceOf, referencesIn, type Variables, variablesOf } f
 
 /** The most that one run executes: actions and lists inside them, counted at every iteration. */
 const MAX_EXECUTED = 200_000;
-
-/** How long a run may keep the event loop to itself, in milliseconds. Actions that wait for nothing would never yield. */
-const YIELD_MS = 5;
 
 /** How long an action may take to notice that its run was cancelled, in milliseconds. */
 const ABANDON_MS = 5_000;
@@ -62,7 +60,6 @@ export class Runner {
   readonly open = new WeakSet<object>();
   private executed = 0;
   private announced = 0;
-  private yieldedAt = performance.now();
   private departure: Departure | undefined;
   /** How many actions have failed to find or focus a window. */
   private missed = 0;
@@ -181,9 +178,9 @@ export class Runner {
       this.parts.active.abort(failure);
       if (signal.aborted) throw failure;
     }
-    if (performance.now() - this.yieldedAt < YIELD_MS) return;
-    await new Promise((resolve) => setImmediate(resolve));
-    this.yieldedAt = performance.now();
+    // Actions that wait for nothing would never yield.
+    const waits = nextSlice();
+    if (waits) await waits;
   }
 
   private callerOf(action: Action, signal: AbortSignal, place: string, show: () => void): Caller {
