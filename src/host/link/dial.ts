@@ -7,6 +7,7 @@
  */
 
 import { type Backoff, pauseBefore, type Random } from "../../lib/backoff";
+import { createBuckets } from "../../lib/buckets";
 import { resolvesWithin, sleep } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
@@ -28,6 +29,9 @@ export const REDIAL_REFUSED: Backoff = { ...REDIAL, longestMs: 900_000 };
 
 /** After a link that was up for so long, attempts are counted from the first again; in milliseconds. */
 const GOOD_MS = 30_000;
+
+/** How often a warning says that two hosts have one identity. */
+const TWINS = { ratePerMinute: 1, burst: 3 };
 
 /** A desk that has links. */
 export interface Desk {
@@ -85,6 +89,8 @@ interface Dialler {
   /** Whether another host with this identity has the link now. */
   yields: boolean;
   readonly stopping: AbortSignal;
+  /** Bounds what the log says of other hosts: a hub may say it without end. */
+  readonly mayWarn: ReturnType<typeof createBuckets>;
   set(change: Partial<DialState>): void;
 }
 
@@ -109,6 +115,7 @@ export function keepLink(parts: DialParts): KeptLink {
     process: crypto.randomUUID(),
     yields: false,
     stopping: stopping.signal,
+    mayWarn: createBuckets(TWINS),
     set,
   };
 
@@ -218,7 +225,9 @@ async function linkOnce(parts: DialParts, dialler: Dialler): Promise<End> {
       case "twin":
         twin = printable(frame.address, 100);
         set({ twin });
-        return log.warn(`another host with the identity of this one, at ${twin}, has lost its link`);
+        if (dialler.mayWarn("", performance.now()) === 0)
+          log.warn(`another host with the identity of this one, at ${twin}, has lost its link`);
+        return;
       case "replaced":
         dialler.yields = true;
         twin = printable(frame.address, 100);

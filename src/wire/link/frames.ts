@@ -37,8 +37,8 @@ export const MAX_BODY_BYTES = 33_554_432;
 /** How many requests a link carries at once. */
 export const MAX_ASKS = 64;
 
-/** The longest text frame, in characters. */
-const MAX_TEXT = 32_768;
+/** The longest text frame of a hub and of a host, in characters: a request has a path, what a host says is short. */
+const MAX_TEXT = { hub: 32_768, host: 4_096 } as const;
 
 /** Codes with which a link ends (RFC 6455 section 7.4.2: 4000 to 4999 are for private use). */
 export const CODE = {
@@ -59,6 +59,8 @@ export const CODE = {
 } as const;
 
 const text = (max: number) => v.pipe(v.string(), v.maxLength(max));
+/** What the field of a head may have (RFC 9110 section 5.5), without quotation marks. */
+const headerText = (max: number) => v.pipe(text(max), v.regex(/^[ !#-~]*$/));
 const whole = (max: number) => v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(max));
 const id = whole(0xffff_ffff);
 /** RFC 9110 section 8.3.1, without parameters; empty where there is no body. */
@@ -78,9 +80,9 @@ export const FROM_HUB = v.variant("t", [
     id,
     method: v.picklist(["GET", "POST"]),
     path: text(16_384),
-    accept: text(100),
+    accept: headerText(100),
     /** `Idempotency-Key`. */
-    key: v.optional(text(100)),
+    key: v.optional(headerText(100)),
     /** How long its body is; absent where it has none. */
     bytes: v.optional(whole(MAX_BODY_BYTES)),
     /** How long the hub waits for the answer. */
@@ -129,15 +131,15 @@ export const linkMessage = (nonce: string, pin: string, hostId: string): string 
 
 /** The frame that `message` is; undefined where it is none. */
 export function parseFrame<S extends typeof FROM_HUB | typeof FROM_HOST>(
-  { options }: S,
+  schema: S,
   message: string,
 ): v.InferOutput<S> | undefined {
-  if (message.length > MAX_TEXT) return undefined;
+  if (message.length > MAX_TEXT[schema === FROM_HUB ? "hub" : "host"]) return undefined;
   const value = jsonIn(message);
   // The library itself describes first why it is no frame of the other kinds, which takes longer than all the rest.
   const kind: unknown = Object(value).t;
-  const schema = options.find(({ entries }) => entries.t.literal === kind);
-  const parsed = schema && v.safeParse(schema, value);
+  const known = schema.options.find(({ entries }) => entries.t.literal === kind);
+  const parsed = known && v.safeParse(known, value);
   return parsed?.success ? (parsed.output as v.InferOutput<S>) : undefined;
 }
 

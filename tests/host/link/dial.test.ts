@@ -5,7 +5,7 @@ import { createServer, type Socket } from "node:net";
 import fc from "fast-check";
 import { keepLink, REDIAL, REDIAL_REFUSED } from "../../../src/host/link/dial";
 import { pauseBefore } from "../../../src/lib/backoff";
-import { silentLog } from "../../../src/lib/log";
+import { type Log, silentLog } from "../../../src/lib/log";
 import { FROM_HUB, pieceFrame } from "../../../src/wire/link/frames";
 import { until } from "../../desk/link/support";
 
@@ -55,11 +55,12 @@ const say = (ws: Bun.ServerWebSocket<undefined>, frame: object) => ws.send(JSON.
 function hostOf(
   url: string,
   enter: (request: Request) => Promise<Response> = async () => new Response("ok"),
+  log: Log = silentLog,
 ) {
   const link = keepLink({
     desk: () => ({ url, pins: [], host_id: "a".repeat(32) }),
     sign: () => "signature",
-    ...{ enter, records: () => "r1", version: "1", log: silentLog, random: () => 0.001 },
+    ...{ enter, records: () => "r1", version: "1", log, random: () => 0.001 },
   });
   return { link, [Symbol.asyncDispose]: () => link.stop() };
 }
@@ -103,6 +104,37 @@ test("a host says which records of jobs it has, to the desk that asks who it is"
   await using _host = hostOf(desk.url);
   await until(() => desk.seen.length > 0);
   expect(JSON.parse(`${desk.seen[0]}`)).toMatchObject({ t: "host", records: "r1" });
+});
+
+test("what a desk says of other hosts without end has a few lines in the log, and the last of them is shown", async () => {
+  let warnings = 0;
+  await using desk = hostileDesk((ws) => {
+    say(ws, { t: "hello", v: 1, nonce: "n" });
+    say(ws, { t: "ready", label: "x" });
+    for (let nth = 1; nth <= 1_000; nth++) say(ws, { t: "twin", address: `10.0.0.${nth}` });
+  });
+  const log = { ...silentLog, warn: () => void warnings++ };
+  await using host = hostOf(desk.url, undefined, log);
+  await until(() => host.link.state().twin === "10.0.0.1000");
+  expect(warnings).toBeLessThan(10);
+});
+
+test("a request with what no head may have ends the link, and is no error of this host", async () => {
+  for (const fields of [
+    { accept: "a\nb: c" },
+    { accept: "a/b", key: "\u2028" },
+    { accept: "a/b", key: 'x"y' },
+  ]) {
+    await using desk = hostileDesk((ws) => {
+      say(ws, { t: "hello", v: 1, nonce: "n" });
+      say(ws, { t: "ready", label: "x" });
+      say(ws, { t: "ask", id: 1, method: "GET", path: "/x", ...fields });
+    });
+    const errors: string[] = [];
+    await using host = hostOf(desk.url, undefined, { ...silentLog, error: (text) => void errors.push(text) });
+    await until(() => host.link.state().problem?.includes("frame") === true);
+    expect(errors).toEqual([]);
+  }
 });
 
 test("a body larger than announced, and a piece of what nobody asked, end and do not end the link", async () => {
