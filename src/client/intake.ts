@@ -21,6 +21,8 @@ export interface Taking {
 export function createIntake(most = MAX_BYTES) {
   interface One {
     bytes: number;
+    /** What still comes of it is thrown away. */
+    isGivenUp: boolean;
     giveUp: (error: RemoteError) => void;
   }
   const clients = new Map<string | null, { bytes: number; readonly coming: Set<One> }>();
@@ -29,7 +31,7 @@ export function createIntake(most = MAX_BYTES) {
   return (client: string | null): Taking & Disposable => {
     const all = clients.get(client) ?? { bytes: 0, coming: new Set<One>() };
     clients.set(client, all);
-    const one: One = { bytes: 0, giveUp() {} };
+    const one: One = { bytes: 0, isGivenUp: false, giveUp() {} };
     all.coming.add(one);
     const forget = (which: One) => {
       all.bytes -= which.bytes;
@@ -38,14 +40,17 @@ export function createIntake(most = MAX_BYTES) {
     return {
       begin(giveUp) {
         forget(one);
+        one.isGivenUp = false;
         one.giveUp = giveUp;
       },
       add(bytes) {
+        if (one.isGivenUp) return;
         one.bytes += bytes;
         all.bytes += bytes;
         if (all.bytes <= most) return;
         const largest = all.coming.values().reduce((a, b) => (b.bytes > a.bytes ? b : a));
         forget(largest);
+        largest.isGivenUp = true;
         largest.giveUp(tooMuch(most));
       },
       [Symbol.dispose]() {

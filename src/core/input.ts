@@ -150,6 +150,7 @@ const EXPECTED: ReadonlyMap<string, string> = new Map([
   ["integer", "a whole number"],
   ["safe_integer", "a whole number"],
   ["finite", "a finite number"],
+  ["iso_timestamp", "a time in ISO 8601"],
 ]);
 
 /** The expectation that `issue` breaks, in words. */

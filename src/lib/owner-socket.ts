@@ -206,8 +206,11 @@ async function meetAt(file: string): Promise<OwnerConnection | Refusal | undefin
 
 async function meet(connection: LineConnection, key: string): Promise<OwnerConnection | Refusal | undefined> {
   const owner = v.safeParse(GREETING, parsed(await connection.next(MAX_GREETING)));
-  // It ends at this moment.
-  if (!owner.success) return undefined;
+  // It ends at this moment, or is none.
+  if (!owner.success) {
+    connection.cut();
+    return undefined;
+  }
   const { protocol, nonce } = owner.output;
   if (protocol !== PROTOCOL) {
     connection.cut();

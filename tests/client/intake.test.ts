@@ -23,6 +23,18 @@ test("the largest answer is given up when too much comes at once, not the one th
   expect(given).toEqual(["large"]);
 });
 
+test("what still comes of an answer that was given up takes nothing from the others", () => {
+  const { given, take } = coming();
+  const [large, small] = [take("large"), take("small")];
+  large.add(101);
+  large.add(80);
+  small.add(50);
+  expect(given).toEqual(["large"]);
+  large.begin(() => void given.push("large again"));
+  large.add(80);
+  expect(given).toEqual(["large", "large again"]);
+});
+
 test("clients do not count together, and what has ended does not count", () => {
   const { given, take } = coming();
   const first = take("first");

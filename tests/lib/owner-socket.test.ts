@@ -76,6 +76,25 @@ describe("the owner of a folder", () => {
     listener.stop(true);
   });
 
+  test("is not who greets as no owner does, whose connection ends", async () => {
+    using folder = temporaryFolder();
+    mkdirSync(join(folder.path, "run"), { mode: 0o700 });
+    const file = join(folder.path, "run", "owner.json");
+    writeFileSync(file, JSON.stringify({ path: "svc.sock", key: "ab".repeat(32), pid: 1 }));
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const listener = listenForLines(join(folder.path, "run", "svc.sock"), async (connection) => {
+      await connection.send("{}");
+      await connection.closed;
+      resolve();
+    });
+    try {
+      expect(await connectToOwner(file)).toBeUndefined();
+      await ended;
+    } finally {
+      listener.stop(true);
+    }
+  });
+
   test("is asked again where it has begun to listen, and its key is still that of the owner before it", async () => {
     using folder = temporaryFolder();
     using owner = echo(folder.path);
