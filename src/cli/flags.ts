@@ -21,7 +21,6 @@ export class UsageError extends Error {}
 export interface Flag {
   /** `event-type` of `--event-type`; of a positional, what usage lines call it. */
   readonly name: string;
-  /** The field of the input. */
   readonly field: string;
   readonly schema: v.GenericSchema;
   /** `list` takes several values: `--tag a --tag b`, or `--tag a,b`. `boolean` takes none, or `=` and one of its choices. */

@@ -99,7 +99,6 @@ export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X ex
   readonly on?: false;
   /** Flags of the command line alone that are refused beside `--on`. */
   readonly here?: ReadonlyArray<keyof X & string>;
-  /** Adds `--watch`. */
   readonly watch?: Watched<v.InferInput<I>, Body<O>>;
   /** A signal to end cancels the operation, and svc waits for its end (default: it ends svc). */
   readonly cancellable?: true;

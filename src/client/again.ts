@@ -7,7 +7,6 @@ import { type Limits, RemoteError, type Response } from "./carrier";
 
 /** A response, and what its head says. */
 export interface Answer extends Response {
-  /** Whether the server knows repeats. */
   readonly knowsRepeats: boolean;
   /** Whether the first request with this key has no answer yet. */
   readonly isEarly: boolean;

@@ -136,7 +136,6 @@ export function call(operation: RoutedOperation, parts: CallParts): Handler {
   };
 }
 
-/** Makes responses of what an operation returns or throws. */
 function createResponder(operation: RoutedOperation, { unread, log }: Pick<CallParts, "unread" | "log">) {
   const { settled, line } = operation.http;
   const textOnce = createTextOnce();

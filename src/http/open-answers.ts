@@ -11,7 +11,6 @@ import type { Gate } from "./gate";
 /** How often the tokens of open answers are looked at, in milliseconds. */
 const LOOK_MS = 1_000;
 
-/** An answer that is open. */
 interface Open {
   /** The digest of its token, and what that allowed when it began. */
   readonly sha256: string | undefined;

@@ -18,7 +18,6 @@ const JSON_HEADERS = new Headers({
 export const jsonText = (text: string | ReadableStream<Uint8Array>) =>
   new Response(text, { headers: JSON_HEADERS });
 
-/** A JSON response. */
 function json(body: unknown, status: number, more: Record<string, string> = {}): Response {
   const response = new Response(JSON.stringify(body), { status, headers: JSON_HEADERS });
   for (const [name, value] of Object.entries(more)) response.headers.set(name, value);

@@ -16,13 +16,11 @@ const IDLE_S = 120;
 /** What a connection has besides its handlers. */
 interface Connection {
   readonly answer: SocketAnswer;
-  /** Of those that are open. */
   readonly open: Set<Connection>;
   readonly accept: () => void;
   readonly refuse: () => void;
   /** Aborted when it has to end. */
   readonly signal: AbortSignal | undefined;
-  /** To be called when it has ended. */
   readonly ended: () => void;
   end?: () => void;
   aborted?: () => void;
@@ -109,7 +107,6 @@ export interface OpenSockets {
   ): Response;
   /** Notifies the features of open sockets that the server stops. */
   stopping(): void;
-  /** Ends all. */
   endAll(): void;
 }
 

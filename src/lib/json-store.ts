@@ -210,7 +210,6 @@ export class EntryList<E extends object> {
     private readonly options: JsonStoreOptions<E>,
   ) {}
 
-  /** The valid entries. */
   get entries(): readonly E[] {
     return entriesOf(this.items);
   }

@@ -61,7 +61,6 @@ export const configFiles = (configDir: string) => ({
   /** What a witness has cosigned, and the key with which it does. */
   witness: join(configDir, "witness.db"),
   witnessKey: join(configDir, "witness_key"),
-  /** The desk that this host has joined. */
   desk: join(configDir, "desk.json"),
   /** The NATS server of this desk, the key of this host there, and the keys that the server obeys. */
   nats: join(configDir, "nats.json"),
@@ -88,7 +87,6 @@ export const configFiles = (configDir: string) => ({
   webhooksLock: join(configDir, "run", "webhooks.lock"),
   /** What is still to be delivered to webhooks. */
   webhookQueue: join(configDir, "webhooks.db"),
-  /** The join strings of a desk. */
   joinStrings: join(configDir, "join.db"),
   tlsKey: join(configDir, "tls", "key.pem"),
   tlsCert: join(configDir, "tls", "cert.pem"),

@@ -6,7 +6,6 @@ import { badInput, cancelled } from "./errors";
 import { readTextFile } from "./files";
 
 export interface SecretSources {
-  /** Its name in the prompt. */
   readonly name: string;
   /** The path of a file whose first line it is, `-` for standard input, and the flag that named it. */
   readonly file?: string | undefined;

@@ -38,7 +38,6 @@ export function createTimeline(now = steadyClock()) {
     return found?.nth === nth ? found : { nth, ...NO_REQUESTS };
   };
 
-  /** That of the newest request. */
   let newest: Slot = { nth: -1, ...NO_REQUESTS };
 
   return {

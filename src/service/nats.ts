@@ -130,7 +130,6 @@ const AGE_MS = 1_000;
 
 type FindHost = (key: string) => Host | undefined;
 
-/** Finds the host of an address book with an NKey. */
 function hostsByKey(book: Pick<AddressBook, "hosts">): FindHost {
   let listed: readonly Host[] = [];
   let byKey = new Map<string, Host>();

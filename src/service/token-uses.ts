@@ -57,7 +57,6 @@ export function createTokenUses(files: ConfigFiles, log: Log, endWorkOf: (name: 
       ]);
       await prolongToken(store, name);
     },
-    /** Those for desks. */
     async forDesks(): Promise<DeskTokens> {
       const [{ store }, { addToken, NEW_TOKEN, removeToken }] = await Promise.all([
         namedTokens(),

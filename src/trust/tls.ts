@@ -252,7 +252,6 @@ function dnsNames(cert: string | undefined): string[] {
   }
 }
 
-/** The pin of a private key. */
 async function keyPin(key: string): Promise<string> {
   const { makeCertificate, parseKey } = await import("./certificate");
   return spkiPin(makeCertificate(parseKey(key), "pin", [], new Date()));

@@ -16,7 +16,6 @@ interface Shown {
 export interface Presence {
   /** A poll found it healthy: that is no news of a host that nobody asked before. */
   healthy(shown: Shown): void;
-  /** It has a link now. */
   linked(shown: Shown): void;
   /** It does not answer as a healthy one does, or its link ended. */
   gone(shown: Shown, error: string): void;

@@ -59,7 +59,6 @@ export async function importHosts(
   throw badInput(`file: ${faults.slice(0, 20).join("; ")}${more}`);
 }
 
-/** An entry with what is `known` of it. */
 function parseEntry(
   { token, ...entry }: Entry["entry"],
   tokens: ReadonlyMap<unknown, Host["token"]>,

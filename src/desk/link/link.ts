@@ -47,7 +47,6 @@ export interface Home {
   /** The pins of this server's TLS key, now and until a minute ago; an empty one without TLS. */
   pins(): readonly string[];
   opened(link: Link): void;
-  /** The host has proved who it is. */
   proved(link: Link, host: HostFrame): void;
   closed(link: Link, code: number): void;
   /** How long hosts wait for a hub that stops. */

@@ -55,7 +55,6 @@ export interface AsksParts {
   readonly sessions: Map<string, string>;
   /** A host has no connection, as the server says. */
   unheard(host: string): void;
-  /** A host has answered. */
   answered?(host: string): void;
 }
 
@@ -285,7 +284,6 @@ const known = new Map<string, FromHost>();
 const MAX_KNOWN = 64;
 const MAX_KNOWN_LENGTH = 128;
 
-/** The frame in `text`; undefined where it is none. */
 function frameOf(text: string): FromHost | undefined {
   const found = known.get(text);
   if (found) return found;

@@ -41,7 +41,6 @@ export interface NatsDesk {
   /** How its connection is; null where it needed none yet. */
   state(): ConnectionState | null;
   readonly presence: NatsPresence | undefined;
-  /** A plan of this desk has changed. */
   plansChanged(): void;
   /** Requests that wait for the connection fail, unsent. */
   stop(): Promise<void>;

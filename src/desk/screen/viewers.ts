@@ -28,7 +28,6 @@ export interface RelayedViewers {
   add(label: string, id: string, caller: Pick<Caller, "grant" | "request">): void;
   /** The ids of a host's. */
   of(label: string): string[];
-  /** Forgets one that has ended. */
   forget(label: string, id: string): void;
   /** @throws `forbidden` where the viewer was opened here with another token, or not here; the scope admin may. */
   requireOwn(label: string, id: string, grant: Grant): void;

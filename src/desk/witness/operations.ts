@@ -37,7 +37,6 @@ const WATCHED = v.object({
 /** A host that has left while its log was broken. */
 const LEFT = v.object({
   ...v.pick(WATCHED, ["label", "host_id", "origin", "state", "since", "reason", "evidence"]).entries,
-  /** When it left. */
   left: v.string(),
 });
 

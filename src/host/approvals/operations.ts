@@ -30,7 +30,6 @@ export const listApprovals = operation({
         may_decide: v.boolean(),
       }),
     ),
-    /** How many wait. */
     waiting: v.number(),
   }),
   async run(service: Uses, _input, { grant }) {

@@ -48,7 +48,6 @@ export class Chain {
     private readonly follower: (id: number) => number | undefined = () => undefined,
   ) {}
 
-  /** The last row that was taken. */
   get last(): AuditRow | undefined {
     return this.previous;
   }

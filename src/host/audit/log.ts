@@ -58,7 +58,6 @@ export interface AuditLog {
   problem(): Promise<string | null>;
   /** The rows that `query` asks for, newest first. */
   list(query: ListQuery): Promise<ListedRow[]>;
-  /** The types of its rows. */
   types(): Promise<string[]>;
   /** The row with the latest time, and the time of the last one; null when there is none. */
   latest(): Promise<ReturnType<typeof latestRow>>;
@@ -72,7 +71,6 @@ export interface AuditLog {
   verifyChain(call?: VerifyCall): Promise<Verdict>;
   /** {@link verify}, of the tree too, and how far witnesses have seen it. */
   verifyWitnessed(call?: VerifyCall): Promise<WitnessedVerdict>;
-  /** The log as witnesses see it. */
   witness(): Promise<WitnessedLog>;
   /** How far witnesses have seen it; null when none has. */
   witnessed(): Promise<Witnessed | null>;

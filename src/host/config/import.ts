@@ -191,7 +191,6 @@ function putBack(steps: readonly Step[], at: BundledName, cause: unknown): Failu
   return unavailable(`${failed}: ${outcome}`, { restored, not_restored: notRestored });
 }
 
-/** What an import would do with a file. */
 interface PlannedFile extends Readonly<ImportReport["files"][number]> {
   /** What is at its name now. */
   readonly before: Found["kind"];

@@ -6,7 +6,6 @@ export const programExited = eventType({
   summary: "A program that AC_launch started has ended",
   scope: "read",
   data: v.object({
-    /** The run that started it. */
     run_id: v.string(),
     pid: v.number(),
     /** Null when a signal ended it. */

@@ -8,7 +8,6 @@ import type { Remote } from "../../lib/child";
 import { Failure } from "../../lib/errors";
 import type { Backend, Button } from "./backend";
 
-/** A key or a button. */
 type Press = { readonly key: string } | { readonly button: Button };
 
 /** What presses and releases. */

@@ -35,7 +35,6 @@ export interface HostUses {
   ownPin(): Promise<string>;
   /** Who this host is to NATS servers: its NKey. */
   natsKey(): Promise<NatsKey>;
-  /** The tokens that this host makes for desks. */
   deskTokens(): Promise<DeskTokens>;
 }
 

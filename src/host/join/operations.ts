@@ -49,7 +49,6 @@ export const join = operation({
     /** Where the desk reaches this host; `link:` and its id, where it dials the desk; `nats:` and its key, over a NATS server. */
     url: v.string(),
     dials: v.boolean(),
-    /** Whether a server runs here. */
     served: v.boolean(),
     /** Whether it takes clients with a certificate only (`--client-ca`): then the desk cannot reach it. */
     asks_certificate: v.boolean(),

@@ -65,7 +65,6 @@ export interface DialState extends Pick<HostLink, "problem" | "rtt_ms" | "dials"
   readonly lost: Date | null;
 }
 
-/** How an attempt ended. */
 interface End {
   readonly code: number;
   readonly reason: string;

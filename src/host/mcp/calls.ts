@@ -75,7 +75,6 @@ export interface Asking {
 
 /** The calls of agents. */
 export interface Calls {
-  /** The list of tools. */
   list(offered: readonly Operation[], grant: Grant): ListedTool[];
   /** Whether there is such a tool. */
   has(offered: readonly Operation[], grant: Grant, name: string): boolean;

@@ -42,7 +42,6 @@ export interface ServeParts {
   readonly log: Pick<Log, "error">;
 }
 
-/** A conversation with a desk. */
 interface Conversation {
   readonly outbox: Outbox;
   readonly answers: Answers;

@@ -74,14 +74,12 @@ interface Reservation {
 export const tooManyFiles = (maxFiles: number) =>
   unavailable(`the inbox would hold more than ${maxFiles} files and folders`);
 
-/** A row of the table of files. */
 interface FileRow {
   readonly sender: string;
   readonly name: string;
   readonly inode: number;
 }
 
-/** A row of the table of names. */
 interface NameRow {
   readonly sender: string;
   /** As `foldName` has it. */

@@ -21,7 +21,6 @@ export const INCOMING = ".incoming";
 
 /** The inbox for the files of a peer. */
 export interface InboxPlace {
-  /** The folder of all inboxes. */
   readonly folder: string;
   /** The database that records which sender wrote which file. */
   readonly index: string;
@@ -158,7 +157,6 @@ export function openInbox(place: InboxPlace, now = () => new Date()): Inbox {
 /** For each file: a person who empties an inbox may also delete its folders. */
 const ensureFolder = (path: string) => void mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
 
-/** The names in the folder of a sender. */
 function createNames(root: string, index: InboxIndex, sender: string, now: () => Date) {
   return {
     /** The name and its folders. @throws `conflict` when one is a link or a file, or differs from another in case only. */

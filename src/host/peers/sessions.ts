@@ -52,7 +52,6 @@ export interface SessionsOptions {
     /** @returns whether there was one. */
     close(id: string): Promise<boolean>;
   };
-  /** Called when a session has ended. */
   readonly ended?: (session: PeerSession) => void;
 }
 

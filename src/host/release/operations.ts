@@ -45,7 +45,6 @@ export const showVersion = operation({
         version: v.string(),
         commit: v.string(),
         date: v.string(),
-        /** Whether it is newer than this svc. */
         newer: v.boolean(),
         /** Whether its signature was verified; without a key, nobody knows who made it. */
         verified: v.boolean(),

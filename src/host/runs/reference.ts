@@ -109,7 +109,6 @@ function sampleValue(schema: JsonObject): unknown {
   return schema.type === "object" ? {} : "…";
 }
 
-/** A type in words. */
 function typeText(schema: JsonObject): string {
   if (Array.isArray(schema.enum)) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);

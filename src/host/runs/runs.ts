@@ -184,7 +184,6 @@ export class Runs {
         tell();
         step.changed();
       },
-      /** What it has logged so far. */
       logged: entry.log as Readonly<Entry["log"]>,
       /** It logs `message`, which must hold no secret. @returns false when it has logged {@link MAX_LOG} lines. */
       log: (message: string): boolean => {

@@ -69,7 +69,6 @@ const AS = {
   description: "Variable that is set to the result",
 };
 
-/** An action with the name of the command. */
 function actionSchema({ command, summary, input }: Command): JsonObject {
   const { properties = {}, required = [] } = jsonSchema(input, "input") as {
     properties?: Record<string, JsonObject>;

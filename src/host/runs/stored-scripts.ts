@@ -48,7 +48,6 @@ const STORED_SCRIPT = v.object({
 
 export type StoredScript = v.InferOutput<typeof STORED_SCRIPT>;
 
-/** What a script is stored as. */
 type NewScript = Omit<StoredScript, "sha256" | "added">;
 
 /** The digest that names exactly this script. */

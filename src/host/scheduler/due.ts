@@ -74,7 +74,6 @@ export function createDue({ ended, log }: DueParts, runs: JobRuns) {
       // The clock may have been set back before it.
       lastLook = Number.POSITIVE_INFINITY;
     },
-    /** What a look at `now` does. */
     at(now: number) {
       const isSetBack = now < lastLook - LATE_MS;
       if (isSetBack) startedAt = now;

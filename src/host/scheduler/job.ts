@@ -58,7 +58,6 @@ const ENTRIES = {
   script: v.optional(v.nullable(v.string()), null),
   /** Why it may not run any more; null while it may. */
   disabled_reason: v.optional(v.nullable(v.string()), null),
-  /** The number of runs so far. */
   runs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
   /** Null while it is paused, and in a job written by hand: its interval counts from when it is noticed. */
   next_run_at: v.optional(v.nullable(ISO_TIME), null),

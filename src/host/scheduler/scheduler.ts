@@ -208,7 +208,6 @@ export class Scheduler {
     }
   }
 
-  /** Changes one job. */
   private async edit(id: string, change: (job: Job) => Job | Promise<Job>): Promise<JobState> {
     const edited = await this.list.edit(id, change);
     this.lookSoon();

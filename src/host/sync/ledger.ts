@@ -15,7 +15,6 @@ export interface SentIndex {
   replace(files: ReadonlyMap<string, FileState>, host: string | null): void;
   /** The id of the host that has the files; null while it is not known. */
   host(): string | null;
-  /** Notes that id. */
   setHost(id: string): void;
   put(name: string, state: FileState): void;
   remove(name: string): void;

@@ -61,7 +61,6 @@ interface OpenOptions extends SyncOptions {
 
 export interface SyncsOptions {
   readonly configDir: string;
-  /** The folder of the indexes. */
   readonly folder: string;
   /** The inbox, whose files may be sent on. */
   readonly inbox: string;

@@ -25,7 +25,6 @@ export interface Trace extends Disposable {
   readonly run: TracedRun;
   /** Read when they are asked for. @throws as {@link openTrace}. */
   steps(): Step[];
-  /** The names of the files in it. */
   names(): string[];
   /** The bytes of the picture of that name. @throws as {@link openTrace}. */
   picture(name: string): Buffer;

@@ -145,7 +145,6 @@ function prepare(file: Database): void {
     dropped INTEGER NOT NULL DEFAULT 0, last_at TEXT, last_type TEXT, last_status INTEGER, last_error TEXT)`);
 }
 
-/** The tallies of all webhooks. */
 function createTallies(db: Database) {
   return {
     addTo: (hook: string, what: "delivered" | "failed" | "dropped", count: number) =>

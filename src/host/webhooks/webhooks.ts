@@ -72,7 +72,6 @@ export function createWebhooks({
   };
   const existingQueue = () => (made || !isMissing(files.webhookQueue) ? queue() : undefined);
 
-  /** The webhooks that get events. */
   const active = async (): Promise<Hook[]> => {
     const howEnded = await endings();
     return hooks.list().filter((hook) => hook.disabled === undefined && endOf(hook, howEnded) === null);

@@ -27,7 +27,6 @@ import type { Shared } from "../shared";
 export interface DeskFeatures {
   addressBook(): Promise<AddressBook>;
   poller(): Promise<Poller>;
-  /** The join strings of a desk. */
   joinStrings(): Promise<JoinStrings>;
   /** The links to hosts; null where this process runs no server with `--hub`. */
   hub(): Hub | null;
@@ -46,7 +45,6 @@ export interface DeskFeatures {
   deskWith(token: string): Promise<string | null>;
   /** The membership of this host, and the key of its desk; undefined where it has joined none. */
   membership(): Promise<(Membership & { readonly desk_key: string }) | undefined>;
-  /** The tokens that this host makes for desks. */
   deskTokens(): Promise<DeskTokens>;
   /** The pin of the TLS key with which a server here speaks. */
   ownPin(): Promise<string>;

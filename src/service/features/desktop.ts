@@ -20,7 +20,6 @@ export interface DesktopFeatures {
   desktop(): Promise<Desktop>;
   /** Small pictures of the screen. */
   thumbnails(): Promise<Thumbnails>;
-  /** The recordings of the screen. */
   recordings(): Promise<Recordings>;
   /** The programs that scripts start and do not wait for. */
   programs(): Promise<Programs>;

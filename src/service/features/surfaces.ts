@@ -25,7 +25,6 @@ import type { Shared } from "../shared";
 /** How the operations of a process are reached. */
 export interface SurfaceFeatures {
   operations(): Promise<readonly Operation[]>;
-  /** Every type of event. */
   eventTypes(): Promise<readonly EventType[]>;
   /** The schema of the data of each, by its name. */
   eventSchemas(): Promise<Readonly<Record<string, Record<string, unknown>>>>;

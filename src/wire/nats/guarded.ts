@@ -23,7 +23,6 @@ export interface Guarded {
   readonly publish: Publish;
   /** Resolves once most of what was published has left, or the connection has ended; undefined where that is so. */
   drained(): Promise<void> | undefined;
-  /** Subscribes: `take` gets each message. */
   follow(subject: string, take: (message: Msg) => void): void;
 }
 

@@ -103,9 +103,7 @@ export const HEARD = 100;
 
 /** Where a conversation goes. */
 export interface Line {
-  /** The session of the host. */
   readonly session: string;
-  /** Sends a message. */
   publish(message: Uint8Array): void;
   /** Whether more than the first message may be sent yet (default: always). */
   mayGoOn?(): boolean;

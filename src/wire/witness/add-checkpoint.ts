@@ -9,7 +9,6 @@ export interface Submission {
   readonly old: number;
   /** Each hash in base64. */
   readonly proof: readonly string[];
-  /** The signed note. */
   readonly note: string;
 }
 

@@ -73,7 +73,6 @@ function rowOf(extra: Buffer): AuditRow | undefined {
 }
 
 interface Trusted {
-  /** The key of the log. */
   readonly key: VerifierKey;
   /** Each of them must have cosigned. */
   readonly witnesses: readonly VerifierKey[];

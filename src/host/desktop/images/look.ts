@@ -145,7 +145,6 @@ async function readFirst({ asked, paths }: Extract<ImageSource, { asked: string 
   throw badInput(`image: there is no file ${jsonLine(asked)}`);
 }
 
-/** Undefined when there is nothing at `path`. */
 async function readRegular(path: string): Promise<Uint8Array | undefined> {
   try {
     // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).

@@ -49,7 +49,6 @@ export interface DeedParts {
   end(): void;
 }
 
-/** Where a stroke was, and in which windows. */
 interface StrokeContext {
   /** The window that had the focus. */
   readonly active: SeenWindow | undefined;
@@ -75,7 +74,6 @@ export class DeedReader {
 
   constructor(private readonly parts: DeedParts) {}
 
-  /** Leaves out what is done in this window. */
   leaveOut(window: number | undefined): void {
     this.#own = window;
   }

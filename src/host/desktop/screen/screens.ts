@@ -105,7 +105,6 @@ export interface Screens {
   user(): v.InferOutput<typeof stateEndpoint.output>["input"];
   /** The size of the screen; null while nobody looks. */
   size(): Size | null;
-  /** The viewers as sessions. */
   sessions(): SessionsRecord["sessions"];
   stop(): Promise<void>;
 }

@@ -31,10 +31,8 @@ const TICKET_PREFIX = "ticket.";
 
 const digestOf = (ticket: string) => new Bun.CryptoHasher("sha256").update(ticket).digest("hex");
 
-/** A ticket, as its client gets it. */
 interface MadeTicket {
   readonly ticket: string;
-  /** The id that the viewer will have. */
   readonly viewer_id: string;
   readonly expires_at: string;
 }

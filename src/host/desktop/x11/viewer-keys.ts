@@ -98,7 +98,6 @@ export function createViewerKeys({ remap, busy, press, release, settled }: Keys)
   };
 
   return {
-    /** The keycodes that are down. */
     down: () => held.values(),
     async strike(strokes: readonly KeyStroke[]) {
       const all = strokes

@@ -93,7 +93,6 @@ export const checkActionList = operation({
     commands: v.array(v.string()),
     count: v.number(),
     variables: v.object({
-      /** Those that the list uses. */
       used: v.array(v.string()),
       /** Those of them that no action of the list sets. */
       unset: v.array(v.string()),

@@ -26,7 +26,6 @@ export interface EncodedRect {
   readonly bytes: Buffer | Promise<Buffer>;
   /** Whether its pixels are only similar to those of the frame. */
   readonly isLossy: boolean;
-  /** The tiles that it is in. */
   readonly tiles: readonly number[];
 }
 

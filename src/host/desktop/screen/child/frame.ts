@@ -55,7 +55,6 @@ export function createFrame(width: number, height: number): Frame {
   const changedParts = new Uint32Array(columns * rows);
   let generation = 0;
 
-  /** The place of a part of a tile. */
   const placeOf = (tile: number, part: number): Rect => {
     const [tileX, tileY] = [(tile % columns) * TILE, Math.floor(tile / columns) * TILE];
     const [x, y] = [tileX + leftOf(part), tileY + topOf(part)];

@@ -24,7 +24,6 @@ export type StreamFigures = Pick<
 
 /** The gauge of the way to one viewer. */
 export interface Gauge {
-  /** Counts bytes that were sent. */
   sent(count: number): void;
   /** Counts an update with pixels. */
   frame(): void;

@@ -53,7 +53,6 @@ export function createInput(devices: Devices, isControlled: boolean): Input {
   const held = new Set<number>();
   let buttons = 0;
   let last: Point | undefined;
-  /** How often all was released. */
   let releases = 0;
 
   const work = () => {

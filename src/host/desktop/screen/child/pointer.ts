@@ -14,7 +14,6 @@ export interface Pointer {
   covers(tile: number): boolean;
   /** How often it has changed. */
   changes(): number;
-  /** The tiles that it is in. */
   tiles(): number[];
   /** @returns the tiles in which it was or is; none when it is as before. */
   move(shape: Cursor | undefined, to: Point): number[];

@@ -66,7 +66,6 @@ export class TileBlocks {
     return block;
   }
 
-  /** The rectangle that the wanted parts of a block are. */
   rectOf(block: readonly number[], wanted: Parts): Rect {
     const [first = 0, end = 0] = [block[0], block.at(-1)];
     const { x, y } = this.frame.placeOf(first, wanted[first]);

@@ -44,7 +44,6 @@ export const makeTicket = operation({
     /** Where to connect to, with the subprotocols `svc.rfb` and `ticket.<ticket>`. */
     url: v.string(),
     expires_at: v.string(),
-    /** The id that the viewer will have. */
     viewer_id: v.string(),
   }),
   async run(service: TicketUses, { control, carrier }, caller) {

@@ -3,7 +3,6 @@ import * as v from "valibot";
 import { eventType } from "../../../../core/events";
 
 const ABOUT = {
-  /** The file on the host. */
   file_path: v.string(),
   /** The token that started it; null for the host's own. */
   token: v.nullable(v.string()),
