@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { eventType } from "../../core/events";
+import { LAST_UPGRADE } from "../../wire/release/released";
 
 export const upgradeEnded = eventType({
   name: "upgrade.ended",
@@ -7,12 +8,9 @@ export const upgradeEnded = eventType({
     "The program of this host was replaced by another version, or put back, or an upgrade was interrupted",
   scope: "read",
   data: v.object({
-    id: v.string(),
-    from: v.string(),
-    to: v.string(),
+    ...LAST_UPGRADE.entries,
     /** Whether the new version is in place and answers. */
     ok: v.boolean(),
-    error: v.nullable(v.string()),
   }),
 });
 

@@ -5,6 +5,7 @@
 import { deadline, sleep } from "../../lib/deadline";
 import { cancelled, Failure, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
+import type { PeerSession } from "../peers/session";
 
 /** The first pause after a failed attempt, and the longest, milliseconds. */
 const FIRST_PAUSE_MS = 1_000;
@@ -13,14 +14,7 @@ const LONGEST_PAUSE_MS = 30_000;
 const STOPPED = "the sync was stopped";
 
 /** The part of a peer session that a sender uses. */
-export interface Link {
-  /** A `closed` session accepts nothing more, though it may not have ended yet. */
-  readonly state: string;
-  /** Resolves with the reason when the session has ended. */
-  readonly closed: Promise<string>;
-  send(file: { path: string; name: string; progress: (bytes: number) => void }): Promise<void>;
-  close(reason: string): Promise<void>;
-}
+export type Link = Pick<PeerSession, "state" | "closed" | "send" | "close">;
 
 /**
  * @param connect opens a session, until the signal aborts.

@@ -14,25 +14,19 @@ import { partOf } from "../screenshot";
 import type { Difference, Hit, ImageMatches } from "./answers";
 import { decodePng } from "./decode";
 import { resize } from "./resize";
-import { isPlain, type Match, search, withoutOverlaps } from "./search";
+import { isPlain, type Match, type SearchOptions, search, withoutOverlaps } from "./search";
 
 /** Where a picture comes from: its bytes in base64, or the first of these paths at which there is a file; how it was asked for. */
 export type ImageSource =
   | { readonly base64: string }
   | { readonly asked: string; readonly paths: readonly string[] };
 
-export interface ImageQuery {
+export interface ImageQuery extends Omit<SearchOptions, "end"> {
   readonly image: ImageSource;
   /** Default: all monitors together. */
   readonly region?: Region | undefined;
-  /** The lowest score that counts. */
-  readonly threshold: number;
   /** The sizes at which it may be shown, 1 for its own. */
   readonly scales: readonly number[];
-  /** All matches, and not only the best one. */
-  readonly all: boolean;
-  /** Whether to look for the nearest place when there is none. */
-  readonly near: boolean;
   /** Whether the answer has the screen with the matches marked. */
   readonly marked: boolean;
 }

@@ -1,6 +1,7 @@
 /** `tls_certificate`: whether the server of `{config_dir}` speaks TLS, and how long clients will accept its certificate. */
 import { once } from "node:events";
 import { isLoopback } from "../../../lib/loopback";
+import type { RunningServer } from "../../../lib/running-server";
 import { check, type Finding, failed, fine, warning } from "../check";
 import { RESTART } from "./rest-api";
 
@@ -15,13 +16,7 @@ const RENEW_FILES = [
 /** svc renews its own certificate by itself. */
 const RENEW_OWN = ["svc tls renew, and read the log of the server for why it did not"];
 
-interface Server {
-  readonly url: string;
-  /** The address that it listens on, where it says so. */
-  readonly host?: string | undefined;
-  /** The operator's certificate. */
-  readonly tls_cert?: string | null | undefined;
-}
+type Server = Pick<RunningServer, "url" | "host" | "tls_cert">;
 
 export const tlsCertificate = check({
   name: "tls_certificate",

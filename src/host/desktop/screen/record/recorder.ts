@@ -5,20 +5,17 @@
  */
 import { messageOf } from "../../../../lib/errors";
 import type { Size } from "../../geometry";
-import type { Looker } from "../child/screen";
+import type { Frame } from "../child/frame";
+import type { Looker, Screen } from "../child/screen";
 import type { RecordingOptions, RecordingResult } from "./calls";
 import { createFilm, type Film } from "./film";
 import { keyFrameOf } from "./webm";
 
 /** What it needs of the screen that viewers share. */
-export interface RecordedScreen {
-  /** The pixels of now: blue, green, red and an unused byte each. Another one when the size has changed. */
-  readonly frame: Size & { readonly bytes: Uint8Array };
-  add(looker: Looker): void;
-  remove(looker: Looker): void;
-  /** Looks at the screen if it has changed. */
-  look(): void;
-}
+export type RecordedScreen = Pick<Screen, "add" | "remove" | "look"> & {
+  /** The pixels of now. Another one when the size has changed. */
+  readonly frame: Pick<Frame, "width" | "height" | "bytes">;
+};
 
 /** Readable text at a third of the size of the best. */
 const QUALITY = 60;
