@@ -74,6 +74,7 @@ export interface ServerUses {
   readonly log: Log;
   /** Gives the folder the format of this svc, and claims it; undefined where another server has it. */
   claimFolder(): Promise<Release | undefined>;
+  /** What its scripts may do, decided when the service is made. */
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
   executor(): Promise<{ readonly runOne: RunOne }>;

@@ -1,10 +1,9 @@
 /**
  * The service: every feature of one process by its name. `./service.ts` makes it, and each file of `features/` declares and makes a part.
  */
-import type { Permission } from "../core/rights";
 import type { HandedOver } from "../events/hand-over";
+import type { ServerUses } from "../http/server";
 import type { Release } from "../lib/lock";
-import type { Log } from "../lib/log";
 import type { AuditFeatures } from "./features/audit";
 import type { DeskFeatures } from "./features/desk";
 import type { DesktopFeatures } from "./features/desktop";
@@ -24,19 +23,16 @@ export interface Service
     PeerFeatures,
     PlanFeatures,
     RunFeatures,
-    SurfaceFeatures {
-  readonly configDir: string;
+    SurfaceFeatures,
+    Pick<ServerUses, "configDir" | "log" | "permits" | "untilRevoked"> {
   /** The folder for files from peers, absolute. */
   readonly inbox: string;
-  readonly log: Log;
   /** Gives the folder the format of this svc: before the first change. */
   prepareFolder(): Promise<void>;
   /** {@link prepareFolder}, then the folder is that of the server of this process, until it is released. Undefined where another server has it. */
   claimFolder(): Promise<Release | undefined>;
   /** Answers the other processes of the folder, which this one has claimed. @throws an `unavailable` failure where that cannot be. */
   answerAsOwner(): Promise<OwnerDoor>;
-  /** What its scripts may do, decided when the service is made. */
-  permits(need: Permission): boolean;
   /**
    * Stops what a token that was revoked has started: disables its jobs; in this process, cancels its runs and requests, stops
    * its syncs and closes its sessions.
@@ -44,8 +40,6 @@ export interface Service
    * @returns how many jobs it had.
    */
   endWorkOf(token: string): Promise<number>;
-  /** Aborted once the token of that name is revoked. */
-  untilRevoked(token: string): AbortSignal;
   /**
    * Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked.
    *

@@ -12,6 +12,7 @@ import { runPool } from "../../lib/pool";
 import { openSigningKey } from "../../trust/identity";
 import { natsGrantEndpoint } from "../../wire/join/endpoints";
 import { natsGrantMessage, natsKeyMessage } from "../../wire/join/messages";
+import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import type { DeskUses } from "./accept";
 
@@ -27,11 +28,7 @@ export type Granted = Pick<Host, "label" | "base_url" | "tags" | "token" | "memb
 
 /** What a desk uses of its service. */
 export interface GrantUses extends Pick<DeskUses, "configDir" | "natsCarrier"> {
-  addressBook(): Promise<{
-    select(selection: string): Granted[];
-    reach(host: Granted): RemoteServer;
-    set(label: string, change: (now: Granted) => object): Promise<unknown>;
-  }>;
+  addressBook(): Promise<Pick<AddressBook, "select" | "reach" | "set">>;
 }
 
 /** What became of one host. */

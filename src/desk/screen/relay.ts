@@ -3,7 +3,6 @@
  * on offer and answer; the pictures go over the data channel, past the desk where the networks allow it.
  */
 import * as v from "valibot";
-import type { RemoteServer } from "../../client/carrier";
 import type { Caller } from "../../core/caller";
 import { field } from "../../core/fields";
 import { type Endpoint, type InputSchema, type OutputSchema, operation } from "../../core/operation";
@@ -16,13 +15,11 @@ import {
   offerEndpoint,
   stateEndpoint,
 } from "../../wire/screen/endpoints";
+import type { AddressBook } from "../fleet/address-book";
 import type { RelayedViewers } from "./viewers";
 
 interface Uses {
-  addressBook(): Promise<{
-    host(label: string): { readonly label: string };
-    server(label: string): RemoteServer;
-  }>;
+  addressBook(): Promise<Pick<AddressBook, "host" | "server">>;
 }
 
 interface ViewerUses extends Uses {

@@ -4,17 +4,11 @@
 import { networkInterfaces } from "node:os";
 import { badInput, conflict } from "../../lib/errors";
 import { isLoopback, isUnspecified } from "../../lib/loopback";
+import type { RunningServer } from "../../lib/running-server";
 import { ADDRESS_FORM, isAddress } from "./join-string";
 
 /** The server that runs here, as far as its address goes. */
-export interface Listening {
-  /** Shows an unspecified address as loopback. */
-  readonly url: string;
-  /** The address that it listens on; older servers do not say. */
-  readonly host?: string | undefined;
-  /** Whether clients need a certificate, which a desk does not have. */
-  readonly asks_certificate?: boolean | undefined;
-}
+export type Listening = Pick<RunningServer, "url" | "host" | "asks_certificate">;
 
 /** The port of `svc serve`, where no server runs yet. */
 const DEFAULT_PORT = "9939";

@@ -13,18 +13,9 @@ import { RemoteError, type Trust } from "../../client/carrier";
 import { dialError, NOT_PINNED } from "../../client/dial";
 import { openWebSocket } from "../../client/websocket";
 import { hasPin } from "../../lib/spki";
+import type { NatsServer } from "./desk-part";
 import { nkey } from "./nkeys";
 import { parseServerUrl, type ServerUrl } from "./server-url";
-
-/** A NATS server, or the servers of one cluster. */
-export interface NatsServer {
-  /** `tls://host:port`, `wss://host:port`; `nats://` on loopback only. */
-  readonly urls: readonly string[];
-  /** The pin of its key; without it and `ca`, the authorities of the system vouch for it. */
-  readonly pin?: string | undefined;
-  /** The only authorities to trust, PEM. */
-  readonly ca?: string | undefined;
-}
 
 export interface Login {
   readonly server: NatsServer;
