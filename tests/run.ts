@@ -39,12 +39,6 @@ interface Outcome {
   readonly kind: keyof Tally;
 }
 
-if (import.meta.main) {
-  const tally = await verify(process.argv.slice(2));
-  console.log(sentence(tally));
-  process.exitCode = tally.failed === 0 && tally.passed > 0 ? 0 : 1;
-}
-
 async function verify(args: readonly string[]): Promise<Tally> {
   const checks = (await bun("run", "check")).exitCode === 0 ? 0 : 1;
   if ((await bun("run", "build")).exitCode !== 0) return { passed: 0, failed: checks + 1, skipped: 0 };
@@ -184,4 +178,11 @@ function tallyOf({ outcomes, crashed }: TestRun): Tally {
 
 function sentence({ passed, failed, skipped }: Tally): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
+}
+
+// At the end: what is above has its constants then.
+if (import.meta.main) {
+  const tally = await verify(process.argv.slice(2));
+  console.log(sentence(tally));
+  process.exitCode = tally.failed === 0 && tally.passed > 0 ? 0 : 1;
 }

@@ -129,7 +129,7 @@ testOnDisplay("pointer and keyboard do not wait for what a token has searched", 
 
 testOnDisplay("a search of a token that has gone is cut off, and the next one is made", async () => {
   await using display = await startDisplay({ managed: false });
-  await using made = desktopOn(display.env);
+  await using made = desktopOn(display.env, { deadlineMs: 60_000 });
   await made.desktop.page(undefined, new Requester("anna"));
   display.server.kill("SIGSTOP");
   const gone = new AbortController();
