@@ -113,9 +113,24 @@ export function sentence(offences: readonly Offence[]): string {
 export const sentences = (offences: readonly Offence[]): string[] =>
   offences.map(({ field, message }) => (field ? `${field}: ${message}` : message));
 
-function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boolean): Offence {
+function describe(schema: InputSchema, whole: v.BaseIssue<unknown>, quote: boolean): Offence {
+  const issue = insideBranch(whole);
   const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
   return { field: printable(pathText(path), 200), message: offenceText(schema, issue, path, quote), path };
+}
+
+/**
+ * What is wrong inside the one branch of a union that the value has the form of: `command[2]`, where `command` is a text or a list of
+ * them. The issue itself where that is none of them, or several.
+ */
+function insideBranch(issue: v.BaseIssue<unknown>): v.BaseIssue<unknown> {
+  const inside = issue.type === "union" ? (issue.issues ?? []).filter(({ path }) => path !== undefined) : [];
+  const [only] = inside;
+  const keys = new Set(inside.map(({ path }) => path?.[0].key));
+  const isOneBranch = keys.size === 1 || [...keys].every((key) => typeof key === "number");
+  if (!only?.path || !isOneBranch) return issue;
+  const deeper = { ...only, path: [...(issue.path ?? []), ...only.path] as typeof only.path };
+  return insideBranch(deeper);
 }
 
 function offenceText(

@@ -8,12 +8,16 @@ const SCHEMA = v.strictObject({
   mode: v.optional(v.picklist(["fast", "slow", "off"])),
   share: v.optional(v.union([v.number(), v.string()])),
   stop_on_error: STOP_ON_ERROR,
+  command: v.optional(v.union([v.string(), v.array(v.string())])),
 });
 
 test.each([
   [{ mode: "fats" }, 'mode: expected fast, slow or off but found "fats" (did you mean fast?)'],
   [{ share: null }, "share: expected a number or a text but found null"],
   [{ stop_on_error: "focsu" }, 'stop_on_error: expected true, false or focus but found "focsu"'],
+  [{ command: ["a", "b", 80] }, "command[2]: expected a text but found 80"],
+  [{ command: [1, 2] }, "command[0]: expected a text but found 1"],
+  [{ command: 80 }, "command: expected a text or a list but found 80"],
 ])("a choice is written as a person writes it: %j", (input, expected) => {
   const checked = checkInput(SCHEMA, input);
   expect(checked.ok ? "" : sentence(checked.offences)).toBe(expected);

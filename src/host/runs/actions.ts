@@ -8,7 +8,7 @@
 import * as v from "valibot";
 import { checkInput, type Offence } from "../../core/input";
 import { type InputSchema, type Operation, redact } from "../../core/operation";
-import { baseOf, entryOf, metadataOf } from "../../core/schema";
+import { baseOf, entryOf, isOptional, metadataOf } from "../../core/schema";
 import { ListFault } from "../../core/script";
 import { countReferences, hasReference, isWholeList } from "../../core/written";
 import { sizeWithin } from "../../lib/json-size";
@@ -203,7 +203,11 @@ class ListChecker {
         const message = "expected the name of a variable: letters, digits and _, not beginning with a digit";
         this.refuse({ at: `${at}.as`, path: [...inside, "as"] }, message);
       }
-      return { keywords, as: as === undefined ? as : `${as}`, pathTo: (field) => [...inside, field] };
+      return {
+        keywords: withoutNulls(operation.input, keywords),
+        as: as === undefined ? as : `${as}`,
+        pathTo: (field) => [...inside, field],
+      };
     }
     const names = Object.keys(operation.input.entries);
     const [only = ""] = names;
@@ -216,7 +220,10 @@ class ListChecker {
       return void this.refuse({ at, path: [...inside, names.length] }, `expected at most ${most} ${found}`);
     }
     return {
-      keywords: Object.fromEntries(written.map((value, index) => [names[index], value])),
+      keywords: withoutNulls(
+        operation.input,
+        Object.fromEntries(written.map((value, index) => [names[index], value])),
+      ),
       pathTo: (field) => [...inside, names.indexOf(field)],
     };
   }
@@ -250,6 +257,17 @@ class ListChecker {
     return [];
   }
 }
+
+/** The arguments without those that are null and may be left out: authors of other languages write `None` for the default. */
+function withoutNulls(schema: InputSchema, keywords: Given["keywords"]): Given["keywords"] {
+  const isLeftOut = ([field, value]: readonly [string, unknown]) =>
+    value === null && isNullLeftOut(entryOf(schema, field));
+  return Object.fromEntries(Object.entries(keywords).filter((one) => !isLeftOut(one)));
+}
+
+/** Whether null for a field means in scripts that it is left out: it is optional, and null is no value of it. */
+export const isNullLeftOut = (entry: v.GenericSchema | undefined): boolean =>
+  entry !== undefined && isOptional(entry) && !v.is(entry, null);
 
 const WRAPPED = " (a list is one argument: [[…]])";
 

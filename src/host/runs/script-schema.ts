@@ -7,7 +7,7 @@
 import { jsonSchema } from "../../core/json-schema";
 import { entryOf, metadataOf } from "../../core/schema";
 import { REFERENCE_PATTERN } from "../../core/written";
-import { type Command, type CommandTable, listFields, MAX_ACTIONS } from "./actions";
+import { type Command, type CommandTable, isNullLeftOut, listFields, MAX_ACTIONS } from "./actions";
 import { VARIABLE_NAME } from "./types";
 
 type JsonObject = Record<string, unknown>;
@@ -99,11 +99,14 @@ function actionSchema({ command, summary, input }: Command): JsonObject {
 }
 
 function fieldSchema(input: Command["input"], name: string, { description, ...one }: JsonObject): JsonObject {
-  if (listFields(input).includes(name)) return { description, ...LIST };
   const entry = entryOf(input, name);
+  const left = isNullLeftOut(entry) ? [{ type: "null" }] : [];
+  if (listFields(input).includes(name)) {
+    return left.length > 0 ? { description, anyOf: [LIST, ...left] } : { description, ...LIST };
+  }
   // What the operation checks itself, the check of a script does not look into.
   const isAny = Object.keys(one).length === 0 || (entry && metadataOf(entry).form);
-  return isAny ? { description } : { description, anyOf: [one, FILLED] };
+  return isAny ? { description } : { description, anyOf: [one, FILLED, ...left] };
 }
 
 const when = (condition: JsonObject, then: JsonObject, otherwise?: JsonObject): JsonObject => ({

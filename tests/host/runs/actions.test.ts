@@ -57,6 +57,16 @@ const nested = (action: unknown) =>
     return made.map((whole) => [...beside, whole]);
   });
 
+test("null for an argument that may be left out is as leaving it out, but not for one that is needed", () => {
+  const inputOf = (...action: unknown[]) => executor.prepare([action]).actions[0]?.input;
+  const plain = inputOf("AC_click_mouse", { x: 1 });
+  expect(inputOf("AC_click_mouse", { mouse_keycode: null, x: 1, y: null })).toEqual(plain);
+  expect(inputOf("AC_click_mouse", [null, 1, null])).toEqual(plain);
+  expect(inputOf("AC_if_var", ["a", "eq", 1, null, null])).toEqual(inputOf("AC_if_var", ["a", "eq", 1]));
+  expect(inputOf("AC_if_var", { name: "a", value: null })).toMatchObject({ value: null });
+  expect(refusal([["AC_sleep", { seconds: null }]])?.message).toContain("but found null");
+});
+
 test("a list of good actions passes, however nested", () => {
   fc.assert(fc.property(good.chain(nested), (list) => expect(refusal(list)).toBeUndefined()));
 });
