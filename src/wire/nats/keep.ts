@@ -3,7 +3,7 @@
  *
  * The promise: a server that comes back is not stampeded. A connection is tried again after a random part of a time that doubles, up to
  * a minute; that of a host, of which there are many, after a part of half a minute at once. So 50,000 hosts that lose a server are
- * 1,600 attempts a second, and 830 once they have tried twice.
+ * 1,600 attempts a second, and 830 once they have tried twice. A desk that has something to send tries again within a second.
  */
 import type { NatsConnection } from "@nats-io/nats-core";
 import { RemoteError } from "../../client/carrier";
@@ -23,6 +23,9 @@ export const AMONG_MANY = 3;
 
 /** The same where the server refuses the credentials. */
 const RETRY_REFUSED: Backoff = { ...RETRY, longestMs: 900_000 };
+
+/** How long a pause is at least where somebody waits for the connection, as a plan for many hosts does; in milliseconds. */
+const WAKE_MS = 1_000;
 
 /** After a connection that was up for so long, attempts are counted from the first again; in milliseconds. */
 const GOOD_MS = 30_000;
@@ -69,7 +72,11 @@ export interface Kept {
   state(): ConnectionState;
   /** The connection that is up; undefined where there is none. */
   current(): NatsConnection | undefined;
-  /** The connection, or the one that the attempt under way makes. @throws why that failed; also once it is stopped. */
+  /**
+   * The connection, or the one that the attempt under way makes; a pause before the next attempt ends after {@link WAKE_MS}.
+   *
+   * @throws why that failed; also once it is stopped.
+   */
   ready(): Promise<NatsConnection> | NatsConnection;
   stop(): Promise<void>;
 }
@@ -123,6 +130,7 @@ export function keepConnection({ login, connected, log, random, firstAttempt = 0
     return performance.now() - upSince;
   };
 
+  let wake = () => {};
   const keep = async () => {
     for (let nth = 0; !stopping.signal.aborted; nth++) {
       let limits = RETRY;
@@ -140,7 +148,9 @@ export function keepConnection({ login, connected, log, random, firstAttempt = 0
       if (stopping.signal.aborted) return;
       const pause = pauseBefore(limits, nth, random);
       set({ state: "waiting", next: new Date(Date.now() + pause) });
-      await sleep(pause, stopping.signal).catch(() => {});
+      const woken = new AbortController();
+      wake = () => woken.abort();
+      await pauseUntil(pause, woken.signal, stopping.signal);
     }
   };
   attempt.promise.catch(() => {});
@@ -151,7 +161,7 @@ export function keepConnection({ login, connected, log, random, firstAttempt = 0
     ready() {
       if (stopping.signal.aborted) throw STOPPED;
       if (current) return current;
-      if (state.state === "waiting") throw new Error(state.problem ?? "no connection");
+      wake();
       return attempt.promise;
     },
     async stop() {
@@ -169,6 +179,14 @@ export function keepConnection({ login, connected, log, random, firstAttempt = 0
       await resolvesWithin(FLUSH_MS, current?.close().then(() => kept) ?? kept);
     },
   };
+}
+
+/** Waits `ms` milliseconds; no longer than {@link WAKE_MS} once `woken` is aborted, and not at all once `stopped` is. */
+async function pauseUntil(ms: number, woken: AbortSignal, stopped: AbortSignal): Promise<void> {
+  const since = performance.now();
+  await sleep(ms, AbortSignal.any([stopped, woken])).catch(() => {});
+  const left = Math.min(ms, WAKE_MS) - (performance.now() - since);
+  if (left > 0) await sleep(left, stopped).catch(() => {});
 }
 
 /** The server says what it does not allow: that is a fault of the credentials, or of this program. */

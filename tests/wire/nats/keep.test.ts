@@ -1,7 +1,7 @@
 /** The connection to a NATS server that is kept up. */
 import { expect, spyOn, test } from "bun:test";
 import { silentLog } from "../../../src/lib/log";
-import { AMONG_MANY, keepConnection } from "../../../src/wire/nats/keep";
+import { AMONG_MANY, type KeepParts, keepConnection } from "../../../src/wire/nats/keep";
 import { newNKey } from "../../../src/wire/nats/nkeys";
 import { type Peer, startHostile } from "../../desk/nats/hostile";
 import { until } from "../../support";
@@ -81,4 +81,31 @@ test("a server that refuses something else each time does not fill the log", asy
   } finally {
     await kept.stop();
   }
+});
+
+/** Begins to keep a connection, and waits for the first pause, of minutes. */
+async function pausing(login: KeepParts["login"]) {
+  const kept = keepConnection({ login, connected: () => () => {}, log: silentLog, random: () => 100 });
+  await until("the pause", () => kept.state().state === "waiting");
+  return { ...kept, [Symbol.asyncDispose]: kept.stop };
+}
+
+test("whoever asks for the connection ends the pause before the next attempt", async () => {
+  await using hostile = await startHostile(() => {});
+  let isThere = false;
+  await using kept = await pausing(() => {
+    if (!isThere) throw new Error("connection refused");
+    return { server: hostile.server, seed, jwt: "x" };
+  });
+  isThere = true;
+  await kept.ready();
+  expect(kept.state()).toMatchObject({ state: "connected", attempts: 2 });
+});
+
+test("an attempt for which somebody waits says why it failed", async () => {
+  let attempts = 0;
+  await using kept = await pausing(() => {
+    throw new Error(`refused ${++attempts}`);
+  });
+  await expect(Promise.try(() => kept.ready())).rejects.toThrow("refused 2");
 });
