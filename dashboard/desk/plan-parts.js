@@ -11,7 +11,7 @@ import { badge, notice, prose, time } from "../parts.js";
 /** @typedef {{ nth: number, hosts: number, begun: boolean, counts: Plan["counts"] }} Wave */
 
 /** @type {Record<Plan["state"], Tone>} */
-export const PLAN_TONES = {
+const PLAN_TONES = {
   new: "none",
   running: "info",
   paused: "warn",
@@ -19,6 +19,12 @@ export const PLAN_TONES = {
   cancelled: "none",
   expired: "warn",
 };
+
+const FAILED = /** @type {const} */ (["failed", "timeout", "unreachable", "refused", "unknown"]);
+
+/** The colour of a plan: one that is done is good only where no host has failed. @param {Pick<Plan, "state" | "counts">} plan */
+export const planTone = ({ state, counts }) =>
+  state === "done" && FAILED.some((one) => (counts[one] ?? 0) > 0) ? "error" : PLAN_TONES[state];
 
 /** In the order in which they are shown. @type {Record<Target["state"], Tone>} */
 export const TONES = {
@@ -99,7 +105,7 @@ export function aboutOf({
   owner,
 }) {
   const open = ["planned", "waiting", "sent", "running"].reduce((sum, one) => sum + (counts[one] ?? 0), 0);
-  const tone = PLAN_TONES[state];
+  const tone = planTone({ state, counts });
   return [
     notice(
       tone,
@@ -129,11 +135,14 @@ export function aboutOf({
  * @param {Plan} plan
  */
 export function reviewOf({ actions, files, stop_on_error, scope, ...limits }) {
-  const { pause_s, max_failures, max_parallel, delivery_timeout_s, timeout_s, expires_s } = limits;
+  const { pause_s, max_failures, strict_waves, max_parallel, delivery_timeout_s, timeout_s, expires_s } =
+    limits;
   const ends = stop_on_error === true ? "the first action that fails" : "a failure to find or focus a window";
   const limitsOf = [
     `a pause of ${pause_s} s between waves`,
-    `paused after more than ${counted(max_failures, "failure")}`,
+    strict_waves
+      ? "paused after the first failure in a wave smaller than the hosts after it"
+      : `paused after more than ${counted(max_failures, "failure")}`,
     max_parallel !== null && `${count(max_parallel)} hosts at once`,
     `${delivery_timeout_s} s to deliver`,
     `${timeout_s} s to run`,

@@ -6,7 +6,7 @@ import { counted } from "../format.js";
 import { badge, nothing, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
 import { planPanel } from "./plan.js";
-import { countsOf, PLAN_TONES } from "./plan-parts.js";
+import { countsOf, planTone } from "./plan-parts.js";
 
 /** @typedef {import("../wire").Answer<"plans">} Listed */
 /** @typedef {Listed["plans"][number]} Summary */
@@ -52,11 +52,11 @@ export function open(view) {
       { label: "Made", cell: (/** @type {Summary} */ { created }) => time(created) },
       {
         label: "State",
-        cell: ({ state, reason }) =>
+        cell: ({ state, reason, counts }) =>
           el(
             "div",
             {},
-            badge(PLAN_TONES[state], state),
+            badge(planTone({ state, counts }), state),
             reason !== null && el("div", { class: "hint prose" }, reason),
           ),
       },

@@ -59,6 +59,8 @@ test("a plan is made of the selected hosts, shown whole before it is applied, an
   await page.getByRole("button", { name: "Resume" }).click();
   await page.getByText("3 of 3 hosts have ended.").waitFor();
   await waves.getByRole("row", { name: /^2 2 begun 2 ok/ }).waitFor();
+  // Over, and yet not good: a host was unreachable.
+  await page.locator(".notice.error", { hasText: "done. 3 of 3 hosts have ended." }).waitFor();
   await page.getByLabel("Hosts in the state").selectOption("ok");
   await hosts.getByRole("row", { name: /^gone/ }).waitFor({ state: "detached" });
   expect(await hosts.getByRole("row").count()).toBe(3);

@@ -33,6 +33,7 @@ test(
         actions: [["AC_sleep", { seconds: 0.05 }]],
         on: "all",
         waves: random() < 0.5 ? ["100%"] : ["1", "30%", "100%"],
+        max_failures: "100%",
         pause_s: random() < 0.5 ? 0 : 0.1,
         queue,
         expires_s: queue && random() < 0.6 ? LONG_S : 1 + below(4),

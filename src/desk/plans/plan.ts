@@ -105,6 +105,8 @@ export interface Spec {
   readonly pause_s: number;
   /** How many hosts may fail. */
   readonly max_failures: number;
+  /** Set where nobody said how many: none may while the wave is smaller than the hosts after it. */
+  readonly strict_waves?: true;
   readonly queue: boolean;
   /** How long after it was applied it expires. */
   readonly expires_s: number;
@@ -151,6 +153,12 @@ export function jobId(plan: string, n: number, attempt: number): string {
 
 /** A number of hosts, or a share of them: `1`, `10%`. */
 export const SHARE = /^(\d{1,6}|\d{1,2}%|100%)$/;
+
+/** How many hosts may fail in the wave of this number, counted from 0. */
+export function limitIn({ waves, max_failures, strict_waves }: Spec, wave: number): number {
+  const [before = 0, end = 0, total = 0] = [waves[wave - 1], waves[wave], waves.at(-1)];
+  return strict_waves && end - before < total - end ? 0 : max_failures;
+}
 
 /** The number of hosts that `share` of `total` is. A share of any is one at least where `atLeastOne`. */
 export function countOf(share: string | number, total: number, atLeastOne = false): number {

@@ -4,7 +4,7 @@
 import type { Job, Way } from "../../wire/job/job";
 import type { Counts } from "./ledger/counts";
 import type { OpenTarget, Plan, PlanChange } from "./ledger/records";
-import { FAILURES, jobId, OPEN_STATES, type Phase, type TargetState } from "./plan";
+import { FAILURES, jobId, limitIn, OPEN_STATES, type Phase, type TargetState } from "./plan";
 import type { Policy } from "./policy";
 import type { Shared } from "./shared";
 
@@ -79,7 +79,7 @@ export class Run {
   }
 
   hasTooManyFailed(): boolean {
-    return this.failures() > this.plan.forgiven + this.plan.spec.max_failures;
+    return this.failures() > this.plan.forgiven + limitIn(this.plan.spec, this.plan.wave);
   }
 
   hasRoom(): boolean {

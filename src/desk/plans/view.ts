@@ -49,6 +49,8 @@ export const PLAN_VIEW = v.object({
   /** Its limits, as `plan.new` takes them; `max_failures` and `max_parallel` are numbers of hosts. */
   pause_s: v.number(),
   max_failures: v.number(),
+  /** Whether none may fail in a wave smaller than the hosts after it; absent where another desk does not say. */
+  strict_waves: v.optional(v.boolean()),
   max_parallel: v.nullable(v.number()),
   expires_s: v.number(),
   delivery_timeout_s: v.number(),
@@ -135,10 +137,18 @@ export function viewOf(
   });
   const wave_counts = ledger.countsByWave(seq).map((counts) => ({ ...counts }));
   const plan = ledger.plan(seq);
-  const { pause_s, max_failures, max_parallel, expires_s, delivery_timeout_s, timeout_s } = plan.spec;
+  const {
+    pause_s,
+    max_failures,
+    strict_waves = false,
+    max_parallel,
+    expires_s,
+    delivery_timeout_s,
+    timeout_s,
+  } = plan.spec;
   return {
     ...summaryOf(plans, plan),
-    ...{ pause_s, max_failures, max_parallel, expires_s, delivery_timeout_s, timeout_s },
+    ...{ pause_s, max_failures, strict_waves, max_parallel, expires_s, delivery_timeout_s, timeout_s },
     ...{ wave_counts, targets },
   };
 }

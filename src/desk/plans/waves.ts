@@ -4,6 +4,7 @@
 import { decide } from "./decision";
 import { end } from "./dispatch";
 import { aboutPlan, planEnded, planPaused, planTarget, planWave } from "./events";
+import { limitIn } from "./plan";
 import type { Run } from "./run";
 import { LOOK_MS } from "./shared";
 
@@ -31,7 +32,7 @@ export function settle(run: Run): void {
   }
   if (plan.state !== "running") return;
   if (run.hasTooManyFailed()) {
-    pause(run, `${run.failures() - plan.forgiven} failed, more than ${plan.spec.max_failures}`);
+    pause(run, `${run.failures() - plan.forgiven} failed, more than ${limitIn(plan.spec, plan.wave)}`);
     settle(run);
   } else if (run.isWaveOver()) nextWave(run);
 }

@@ -72,3 +72,23 @@ test("it makes no plan with more than that token allows", async () => {
   });
   expect(await (await made.here.call("/plans")).json()).toEqual({ plans: [] });
 });
+
+test("it fails when a host of the plan fails, and its other waves do not begin", async () => {
+  await using made = await deskWithJob(
+    example.replace('["AC_screen_size"]', '["AC_assert", {"name": "none", "op": "eq", "value": 1}]'),
+  );
+  const book = await made.here.service.addressBook();
+  await book.addAll(
+    ["b", "c"].map((label, n) => ({
+      ...host(label, made.there.server.url.replace("127.0.0.1", `127.0.0.${n + 2}`)),
+      tags: ["lab"],
+    })),
+    false,
+  );
+  expect(await made.run()).toMatchObject({
+    status: "error",
+    error_text: expect.stringMatching(
+      /the plan [0-9a-f-]+ is paused \(1 failed, more than 0\): 1 failed, 2 planned/,
+    ),
+  });
+});

@@ -52,6 +52,7 @@ export async function plansThrough(kills: number): Promise<void> {
       queue: true,
       expires_s: 3_600,
       waves: [1, "100%"],
+      max_failures: "100%",
     });
     ids.push(String(plan.id));
     await ask(`/plans/${plan.id}/apply`, { digest: plan.digest });

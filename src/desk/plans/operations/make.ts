@@ -58,8 +58,8 @@ export const LIMITS = {
   ),
   pause_s: field(v.optional(seconds(between(0, MAX_EXPIRES_S)), 0), "Pause between two waves"),
   max_failures: field(
-    v.optional(A_SHARE, "100%"),
-    "Pause the plan after more failures than this: a number, or a share such as 1%",
+    v.optional(A_SHARE),
+    "Pause the plan after more failures than this: a number, or a share such as 1% (default: 0 in a wave smaller than the hosts after it, else no limit)",
   ),
   queue: flag("Keep the work of hosts that are not there until they are, or the plan expires"),
   expires_s: field(
@@ -158,10 +158,12 @@ export function specOf(
   total: number,
   timeout_s: number,
 ): Spec {
+  const ends = wavesOf(waves.map(String), total);
   return {
     kind: "plan",
-    ...{ on, commands: [...new Set(commands)], waves: wavesOf(waves.map(String), total), pause_s },
-    max_failures: countOf(max_failures, total),
+    ...{ on, commands: [...new Set(commands)], waves: ends, pause_s },
+    max_failures: countOf(max_failures ?? "100%", total),
+    ...(max_failures === undefined && ends.length > 1 && { strict_waves: true }),
     ...{ queue, expires_s },
     max_parallel: max_parallel === undefined ? null : Math.max(1, countOf(max_parallel, total)),
     ...{ delivery_timeout_s, timeout_s },

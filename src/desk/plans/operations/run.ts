@@ -7,7 +7,7 @@ import { field, flag } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant, requireOwnToken } from "../../../core/rights";
 import { sleep } from "../../../lib/deadline";
-import { forbidden } from "../../../lib/errors";
+import { conflict, forbidden } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { type Content, readContent } from "../../../wire/job/content";
 import type { Plan } from "../ledger/records";
@@ -25,7 +25,9 @@ export interface RunUses extends Uses {
 const POLL_MS = 500;
 const SHORT_MS = 20;
 
-const WAIT = flag("Answer when the plan is over or paused, not when it has begun");
+const WAIT = flag(
+  "Answer when the plan is over or paused, not when it has begun; in a list of actions, fail where a host is not ok",
+);
 
 /** A plan that the caller may have run. @throws `forbidden`, `not_found`. */
 export async function permitted(service: RunUses, id: string, { grant }: Caller) {
@@ -51,7 +53,7 @@ function requireRights({ scope }: Pick<Content, "scope">, grant: Grant): void {
 }
 
 /** What runs from now on, and is waited for where the caller asks or the process ends with its answer. */
-async function goOn(plans: Plans, plan: Plan, wait: boolean, { grant, signal, progress }: Caller) {
+async function goOn(plans: Plans, plan: Plan, wait: boolean, { grant, signal, progress, run }: Caller) {
   plans.runner.run(plan.seq);
   await plans.runner.wake();
   if (wait || !plans.goesOn()) {
@@ -64,8 +66,17 @@ async function goOn(plans: Plans, plan: Plan, wait: boolean, { grant, signal, pr
       await Promise.race([plans.runner.over(plan.seq), sleep(POLL_MS, signal)]);
       if (!plans.runner.has(plan.seq)) await sleep(SHORT_MS, signal);
     }
+    // A job or a script reads no table: it fails as the plan does.
+    if (run) requireGood(summaryOf(plans, plans.ledger.plan(plan.seq)));
   }
   return viewOf(plans, plan.seq, grant);
+}
+
+/** @throws `conflict` for a plan that is paused, or of which a host is not ok: it says how many are in which state. */
+function requireGood({ id, state, reason, counts, total }: v.InferInput<typeof PLAN_SUMMARY>): void {
+  if (state === "done" && counts.ok === total) return;
+  const each = Object.entries(counts).flatMap(([one, hosts]) => (hosts ? [`${hosts} ${one}`] : []));
+  throw conflict(`the plan ${id} is ${state}${reason === null ? "" : ` (${reason})`}: ${each.join(", ")}`);
 }
 
 /** How far a plan is, as its summary says. */

@@ -116,13 +116,16 @@ export function reviewText(plan: Review): string {
   ].join("\n");
 }
 
+const STRICT = "after the first failure in a wave smaller than the hosts after it";
+
 function limitsOf(plan: Review): string[] {
-  const { pause_s, max_failures, max_parallel, total, queue, waves, stop_on_error, scope } = plan;
+  const { pause_s, max_failures, strict_waves, max_parallel, total, queue, waves, stop_on_error, scope } =
+    plan;
   const expires =
     plan.expires === null ? `${durationText(plan.expires_s)} after it is applied` : `at ${plan.expires}`;
   return [
     ...(waves.length > 1 ? [`pause between two waves: ${durationText(pause_s)}`] : []),
-    `pauses by itself: ${max_failures >= total ? "never" : `after more than ${max_failures} ${max_failures === 1 ? "failure" : "failures"}`}`,
+    `pauses by itself: ${strict_waves ? STRICT : max_failures >= total ? "never" : `after more than ${max_failures} ${max_failures === 1 ? "failure" : "failures"}`}`,
     `hosts that are off: ${queue ? "their work waits until the plan expires" : "unreachable, which is a failure"}`,
     `hosts at once: ${max_parallel ?? "as many as this desk can"}`,
     `expires: ${expires}`,
