@@ -390,6 +390,7 @@ const SCOPE_OF = {
     "desk.import",
     "desktop.launch",
     "desktop.record",
+    "input.take",
     "join.enter",
     "join.leave",
     "join_token.add",

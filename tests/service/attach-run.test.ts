@@ -7,9 +7,12 @@ import { localCaller } from "../../src/core/caller";
 import { attachRun } from "../../src/host/runs/attached";
 import { cancelRun, listHistory, listRuns, showRun } from "../../src/host/runs/operations/runs";
 import type { RunView } from "../../src/host/runs/types";
+import { isLocked } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
+import { Requester } from "../../src/lib/slots";
 import { createService, type Service } from "../../src/service/service";
-import { runActions, temporaryFolder, testServer, testService, until } from "../support";
+import { nextTurn, runActions, temporaryFolder, testServer, testService, until } from "../support";
 
 /** What a process says that has nothing to say. */
 async function* nothing() {}
@@ -111,6 +114,61 @@ describe("a run beside a server", () => {
     await using later = testService({ configDir: folder.path });
     expect(await history(later.service)).toEqual(["cancelled"]);
     folder[Symbol.dispose]();
+  });
+});
+
+describe("pointer and keyboard beside a server", () => {
+  const lockOf = async (service: Service) => (await service.desktop()).inputLock;
+  const owner = new Requester(null);
+
+  test("are given by the server, in the order in which its runs and those of others ask", async () => {
+    await using host = await testServer();
+    const other = beside(host.configDir);
+    const [here, there] = [await lockOf(host.service), await lockOf(other)];
+    const first = await here.take(owner, "run 1");
+    const waits = Promise.withResolvers<void>();
+    const order: string[] = [];
+    const theirs = there.take(owner, "run 2", waits.resolve).then((hold) => {
+      order.push("run 2");
+      expect(here.user()).toBe("run 2");
+      return hold.end("finished");
+    });
+    await waits.promise;
+    const third = here.take(new Requester(null, new AbortController().signal), "run 3").then((hold) => {
+      order.push("run 3");
+      return hold.end("finished");
+    });
+    await first.end("finished");
+    await Promise.all([theirs, third]);
+    expect(order).toEqual(["run 2", "run 3"]);
+    await other.stop();
+  });
+
+  test("stay with a run that is cancelled until its keys are released", async () => {
+    await using host = await testServer();
+    const other = beside(host.configDir);
+    const cancelled = new AbortController();
+    const hold = await (await lockOf(other)).take(new Requester(null, cancelled.signal), "run 1");
+    cancelled.abort();
+    const here = await lockOf(host.service);
+    await nextTurn();
+    expect(here.user()).toBe("run 1");
+    await hold.end("finished");
+    await (await here.take(owner, "run 2")).end("finished");
+    await other.stop();
+  });
+
+  test("stay with their run when the server ends", async () => {
+    using folder = temporaryFolder();
+    const host = await testServer({ service: { configDir: folder.path } });
+    const other = beside(folder.path);
+    const hold = await (await lockOf(other)).take(owner, "run 1");
+    await host[Symbol.asyncDispose]();
+    const { inputLock } = configFiles(folder.path);
+    await until("the lock of its own process", () => isLocked(inputLock));
+    await hold.end("finished");
+    expect(isLocked(inputLock)).toBe(false);
+    await other.stop();
   });
 });
 

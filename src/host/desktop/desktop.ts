@@ -11,7 +11,7 @@ import { once } from "../../lib/once";
 import { Requester } from "../../lib/slots";
 import type { DesktopCalls } from "./backend";
 import type { Region } from "./geometry";
-import { createInputLock, type InputLock } from "./input-lock";
+import { type AskPlace, createInputLock, type InputLock } from "./input-lock";
 import { PressedKeys } from "./pressed-keys";
 import type { ViewerEvents } from "./screen/calls";
 import type { Word } from "./text/tesseract";
@@ -31,6 +31,8 @@ const TYPED_AT_ONCE = 64;
 export interface DesktopOptions extends WorkerOptions {
   /** The lock file that the processes of one `{config_dir}` share. */
   readonly lockFile: string;
+  /** Asks the owner of the folder for pointer and keyboard, where that is another process. */
+  readonly place?: AskPlace | undefined;
   /** Where pictures to look for are kept. */
   readonly imagesFolder: string;
   /** Where the data of languages that were added is kept. */
@@ -72,7 +74,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
     await pressed.releaseAll(calls);
     await worker.lift();
   };
-  const inputLock = createInputLock(options.lockFile, releaseAll, options.log);
+  const inputLock = createInputLock(options.lockFile, releaseAll, options.log, options.place);
   let pointedAt = Number.NEGATIVE_INFINITY;
   const pointing =
     <Args extends unknown[], T>(act: (...args: Args) => Promise<T>) =>

@@ -36,6 +36,24 @@ export interface InputHold {
   end(how: "finished" | "broken"): Promise<void>;
 }
 
+/** Pointer and keyboard as the owner of the folder gives them. */
+export interface InputPlace {
+  /** Frees them. */
+  release(): void;
+  /** Resolves when the owner holds them no longer for this process. */
+  readonly lost: Promise<unknown>;
+}
+
+/**
+ * Asks the owner of the folder for them, where that is another process. @param waiting is called when they are not free.
+ * @returns undefined where there is none that gives them.
+ */
+export type AskPlace = (
+  who: string,
+  signal: AbortSignal | undefined,
+  waiting: () => void,
+) => Promise<InputPlace | undefined>;
+
 /** The lock of a process. */
 export interface InputLock {
   /** Whether a run of this process holds it now. */
@@ -59,11 +77,13 @@ export interface InputLock {
  * @param lockFile shared by the processes of a `{config_dir}`.
  * @param releaseAll releases every key and button that is still pressed.
  * @param log has a line for each that waits.
+ * @param place asks the owner of the folder, which then holds the lock for this process.
  */
 export function createInputLock(
   lockFile: string,
   releaseAll: () => Promise<void>,
   log: Log = silentLog,
+  place: AskPlace = async () => undefined,
 ): InputLock {
   /** One of this process has the slot: it holds the lock, or waits for another process. */
   const slots = createSlots({ most: 1, what: "runs", mostWaiting: MAX_WAITING, left });
@@ -89,10 +109,19 @@ export function createInputLock(
       if (!slots.isFree()) notify();
       const giveBack = await slots.take(requester, isFirst);
       try {
-        const release = await lockBetweenProcesses(lockFile, requester.signal, notify);
+        const given = await place(who, requester.signal, notify);
+        let release = given?.release ?? (await lockBetweenProcesses(lockFile, requester.signal, notify));
         taken = who;
-        leaveName(holderFile, who);
+        if (!given) leaveName(holderFile, who);
         let held = true;
+        // An owner that ends holds it no longer, and the run goes on.
+        void given?.lost.then(async () => {
+          if (!held) return;
+          const own = await lockBetweenProcesses(lockFile, undefined, () => {});
+          if (!held) return own();
+          release = own;
+          leaveName(holderFile, who);
+        });
         return {
           async end(how) {
             if (!held) return;

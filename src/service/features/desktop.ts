@@ -49,8 +49,9 @@ export function desktopFeatures(shared: Shared): DesktopFeatures {
   return {
     desktop: stoppable(async () => {
       const { createDesktop } = await import("../../host/desktop/desktop");
+      const place = shared.isBeside ? (await import("../input-place")).createAskPlace(shared) : undefined;
       const desktop = createDesktop({
-        lockFile: files.inputLock,
+        ...{ lockFile: files.inputLock, place },
         imagesFolder: files.images,
         ocrFolder: files.ocr,
         log,

@@ -10,6 +10,7 @@ import type { Requester } from "../../../lib/slots";
 import type { Stroke } from "../backend";
 import type { Desktop } from "../desktop";
 import { drag } from "../drag";
+import { takeInput } from "../input-place";
 import { isKey, isTypable, KEY_NAMES, keysNamed } from "../keys";
 import {
   BUTTON,
@@ -294,6 +295,7 @@ export const writeText = inputOperation("write", {
 export const operations = [
   screenSize,
   screenshot,
+  takeInput,
   saveScreenshot,
   mousePosition,
   setMousePosition,
