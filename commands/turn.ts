@@ -12,7 +12,7 @@ export default {
     ...secrets,
     describe: "Write the files that set up a TURN relay on another machine",
     text: bundleText,
-    examples: [["$0 turn --realm turn.example.org --user lab", "Write ./turn-bundle"]],
+    examples: [["$0 turn --realm turn.example.org", "Write ./turn-bundle, with a new user and secret"]],
   }),
   verbs: {
     credentials: view(makeTurnCredentials, {
@@ -32,8 +32,12 @@ export default {
   },
 } satisfies Group;
 
-function bundleText({ folder, files, secret, urls }: v.InferInput<typeof makeTurnBundle.output>): string {
+type Bundle = v.InferInput<typeof makeTurnBundle.output>;
+type Asked = v.InferInput<typeof makeTurnBundle.input>;
+
+function bundleText({ folder, files, user, secret, urls }: Bundle, asked: Asked): string {
   const lines = [printable(folder), ...files.map((name) => `  ${name}`), ...urls];
+  if (user !== null && asked.user === undefined) lines.push(`user    ${user}  (new)`);
   if (secret !== null) lines.push(`secret  ${secret}  (new; README.txt and turnserver.conf hold it)`);
   return lines.join("\n");
 }

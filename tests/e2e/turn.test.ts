@@ -483,6 +483,15 @@ withCoturn("any secret works, however odd", async () => {
   }
 });
 
+test("with nothing but a realm, a user and a secret are made, printed and in the configuration", async () => {
+  await using folder = temporaryFolder();
+  const at = join(folder.path, "bundle");
+  const args = ["turn", "--realm", "turn.example.org", "--output-dir", at, "--config-dir", folder.path];
+  const said = await new Response(Bun.spawn([BINARY, ...args], { stdout: "pipe" }).stdout).text();
+  const [, user, secret] = /^user {4}(svc-\w{8}) {2}\(new\)\nsecret {2}(\S+) /m.exec(said) ?? [];
+  expect(readFileSync(join(at, "turnserver.conf"), "utf8")).toContain(`\nuser=${user}:${secret}\n`);
+});
+
 withCoturn(
   "from an empty folder: the secret is printed once, and a second bundle does not replace the first",
   async () => {

@@ -21,7 +21,7 @@ const MAX_CA_CHARACTERS = 1_000_000;
 /** What a relay is set to. `settings.ts` checks it as a whole. */
 const RELAY = v.strictObject({
   realm: field(TEXT, "Host name or IP address of the relay"),
-  user: field(v.optional(TEXT), "User of the relay; required without `auth_secret`"),
+  user: field(v.optional(TEXT), "User of the relay (default: a new one, or none with `auth_secret`)"),
   secret: field(v.optional(secret(TEXT)), "The user's secret (default: a new one)"),
   auth_secret: flag("Time-limited credentials, signed with the secret"),
   listen_port: field(v.optional(PORT, 3478), "Port for UDP and TCP"),

@@ -16,26 +16,30 @@ const MIN_RELAY_PORTS = 10;
 export type Settings = ReturnType<typeof checkSettings>;
 
 /**
- * Checks `given` as a whole and completes it: names and addresses in their usual spelling, a new secret where none was given.
+ * Checks `given` as a whole and completes it: names and addresses in their usual spelling, a new user and a new secret where none
+ * was given.
  *
  * @throws a `bad_input` failure that names every field at fault; no message has the secret.
  */
 export function checkSettings(given: GivenSettings) {
   const found = [...faults(given)];
   if (found.length > 0) throw badInput(found.join("; "));
-  const { realm, user, secret, tls_cert, tls_key, external_ip } = given;
+  const { realm, user, secret, auth_secret, tls_cert, tls_key, external_ip } = given;
   const [address, local = null] = external_ip?.split("/").map(usualSpelling) ?? [];
   return {
     ...given,
     realm: isIP(realm) ? usualSpelling(realm) : realm.toLowerCase(),
     /** Null only with time-limited credentials. */
-    user: user ?? null,
+    user: user ?? (auth_secret ? null : newUser()),
     /** The user's own, or with `auth_secret` what signs time-limited credentials. */
     secret: secret ?? newSecret(),
     tls: tls_cert && tls_key ? { cert: tls_cert, key: tls_key } : null,
     external: address === undefined ? null : { address, local },
   };
 }
+
+/** `svc-1f0c9a3e`: relays that were set up apart do not share a user. */
+const newUser = (): string => `svc-${randomBytes(4).toString("hex")}`;
 
 /** 32 random characters that need no quoting anywhere, 192 bits. */
 function newSecret(): string {
@@ -56,7 +60,6 @@ function* faults(given: GivenSettings): Generator<string> {
   if (!isUnicast(realm) && !isHostName(realm)) {
     yield "realm: expected a host name (international ones as xn--…) or the IP address of a machine";
   }
-  if (user === undefined && !auth_secret) yield "user: missing: expected a name";
   const inUser = user === undefined ? undefined : userFault(user);
   if (inUser) yield inUser;
   if (secret !== undefined && !/^[\x21-\x7e]{1,128}$/.test(secret)) {

@@ -16,7 +16,6 @@ describe("refused, with the field in the message:", () => {
     ["a realm that is any address", { realm: "0.0.0.0" }, "realm:"],
     ["a realm that is any IPv6 address", { realm: "::" }, "realm:"],
     ["a realm that clouds have their metadata at", { realm: "169.254.169.254" }, "realm:"],
-    ["no user", { user: undefined }, "user: missing"],
     ["a user with a colon", { user: "a:b" }, "user:"],
     ["a user with a quote", { user: '"a' }, "user:"],
     ["a secret with a space", { secret: "a b" }, "secret:"],
@@ -81,6 +80,12 @@ test("without a secret there is a new one each time, 32 URL-safe characters", ()
   const secrets = Array.from({ length: 100 }, () => checkSettings(given({ secret: undefined })).secret);
   expect(new Set(secrets).size).toBe(100);
   for (const secret of secrets) expect(secret).toMatch(/^[A-Za-z0-9_][A-Za-z0-9_-]{31}$/);
+});
+
+test("without a user there is a new one each time, of characters that a user may have", () => {
+  const users = Array.from({ length: 100 }, () => checkSettings(given({ user: undefined })).user ?? "none");
+  expect(new Set(users).size).toBe(100);
+  for (const user of users) expect(user).toMatch(/^svc-[0-9a-f]{8}$/);
 });
 
 test("time-limited credentials need no user, and their secret may begin with 0x", () => {
