@@ -207,6 +207,38 @@ function sentenceAsTyped(message: string, flags: readonly Flag[]): string {
 
 const typedName = ({ name, positional }: Flag) => (positional ? name : `--${name}`);
 
+/** The long names of what can be typed as one letter: help, and the flags that are typed most. */
+const SHORT: Readonly<Record<string, string>> = {
+  h: "help",
+  H: "on",
+  j: "json",
+  n: "limit",
+  o: "output",
+  f: "follow",
+};
+
+/** The letter of a flag; undefined where it has none. */
+export const letterOf = (name: string): string | undefined =>
+  Object.keys(SHORT).find((letter) => SHORT[letter] === name);
+
+/**
+ * `args` with `--limit=20` for `-n 20` and `-n20`. A letter whose flag is not among `flags` stays as it is.
+ *
+ * @param flags all that the subcommand takes, besides `--help`.
+ */
+export function withLongNames(args: readonly string[], flags: readonly Flag[]): string[] {
+  const own = ownWords(args).length;
+  return args.map((word, at) => {
+    const [, letter = "", value = ""] = /^-([A-Za-z])(.*)$/s.exec(word) ?? [];
+    const long = Object.hasOwn(SHORT, letter) ? SHORT[letter] : undefined;
+    if (long === undefined || at >= own) return word;
+    const flag = flags.find(({ name }) => name === long);
+    if (long !== "help" && !flag) return word;
+    if (value === "") return `--${long}`;
+    return flag && flag.kind !== "boolean" ? `--${long}=${value.replace(/^=/, "")}` : word;
+  });
+}
+
 /** The one flag of every subcommand that takes a value. */
 export const CONFIG_DIR = "--config-dir";
 

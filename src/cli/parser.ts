@@ -6,7 +6,7 @@ import type { Argv } from "yargs";
 import { field, flag } from "../core/fields";
 import { meant } from "../lib/nearest";
 import { commit, version } from "../version";
-import { type Flag, flagsOf, ownWords, type Typed, UsageError } from "./flags";
+import { type Flag, flagsOf, letterOf, ownWords, type Typed, UsageError, withLongNames } from "./flags";
 import { CONFIGURATION, readPlain } from "./plain";
 import type { Registry } from "./registry";
 import type { Described, Example, GlobalFlags, Subcommand } from "./subcommand";
@@ -37,7 +37,7 @@ export async function parseFlags(
   one: Subcommand,
   words: readonly string[],
 ): Promise<Parsed | undefined> {
-  const args = withChoices(words, one.flags);
+  const args = withChoices(withLongNames(words, [...one.flags, ...GLOBAL_FLAGS]), one.flags);
   const usage = [called, ...one.positionals.map(placeOf)].join(" ");
   const plain =
     one.positionals.length === 0 ? await readPlain([...one.flags, ...GLOBAL_FLAGS], args) : undefined;
@@ -101,6 +101,7 @@ async function createParser(called: string, examples: readonly Example[]): Promi
     .option(END_OF_FLAGS, { type: "boolean", hidden: true })
     .version(`svc ${version} (${commit})`)
     .help()
+    .alias("help", "h")
     // The label of a flag that takes a value: each is parsed as a list, so that one given twice is noticed.
     .updateStrings({ array: "value", string: "value" })
     .parserConfiguration(CONFIGURATION)
@@ -157,6 +158,7 @@ function declarePlace(argv: Argv, { name, kind, describe, choices, required }: F
 
 function declareFlag(argv: Argv, flag: Flag, group: string): void {
   const { name, kind, required } = flag;
+  const letter = letterOf(name);
   const preset = flag.default === undefined ? {} : { defaultDescription: flag.default };
   const type =
     kind === "boolean"
@@ -167,6 +169,7 @@ function declareFlag(argv: Argv, flag: Flag, group: string): void {
     describe: flagHelp(flag),
     demandOption: required,
     group,
+    ...(letter && { alias: letter }),
     ...preset,
   });
 }

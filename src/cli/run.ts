@@ -18,7 +18,7 @@ import type { Described, Example, Subcommand } from "./subcommand";
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
 export async function runCommandLine(registry: Registry, args: readonly string[]): Promise<void> {
-  const json = ownWords(args).includes("--json");
+  const json = ownWords(args).some((word) => word === "--json" || word === "-j");
   process.stdout.on("error", (error) => {
     // A reader that has gone is no error of ours; a full disk is.
     if (!hasNoReader(error)) process.exit(report(unavailable(`stdout: ${messageOf(error)}`), false));
@@ -81,7 +81,8 @@ async function namePage([, noun = "svc"]: readonly string[]): Promise<void> {
 async function dispatchWords(registry: Registry, args: readonly string[]): Promise<number> {
   const found = await findSubcommand(registry, args);
   if ("help" in found) {
-    if (!ownWords(args).includes("--help")) throw new UsageError(found.fault);
+    const asksHelp = ownWords(args).some((word) => word === "--help" || word === "-h");
+    if (!asksHelp && args.length > 0) throw new UsageError(found.fault);
     const { printHelp, printMainHelp } = await parser();
     if (found.called === "svc") await printMainHelp(registry.groups, found.examples, GRAMMAR);
     else await printHelp(found.called, found.help, found.examples);

@@ -48,6 +48,19 @@ async function subcommands(): Promise<ReadonlyArray<readonly [string, Subcommand
 const taken = (called: string, one: Subcommand, words: readonly string[]) =>
   parseFlags(called, one, words).catch(() => "a fault");
 
+test("a letter stands for its flag, with its value apart or joined, where the command has that flag", async () => {
+  const of = async (noun: string, verb: string, words: readonly string[]) => {
+    const one = (await findNoun(registry, noun))?.verbs[verb];
+    if (!one) throw new Error(`no svc ${noun} ${verb}`);
+    return parseFlags(`svc ${noun} ${verb}`, one, words);
+  };
+  const long = await of("audit", "list", ["--limit", "20", "--on", "lab-1", "--json"]);
+  expect(long?.typed).toEqual({ limit: ["20"], on: ["lab-1"] });
+  for (const limit of [["-n", "20"], ["-n20"], ["-n=20"]])
+    expect(await of("audit", "list", [...limit, "-H", "lab-1", "-j"])).toEqual(long);
+  await expect(of("audit", "log", ["x", "-n", "3"])).rejects.toThrow("Unknown argument: -n");
+});
+
 test("a line means the same to the part of yargs that a start loads as to the whole of it", async () => {
   const known = await subcommands();
   let plain = 0;

@@ -28,6 +28,14 @@ describe("--help", () => {
   });
 });
 
+test("svc alone prints its help, as -h does; a command prints its own with -h", async () => {
+  const help = await svc.run(["--help"]);
+  expect(help.exitCode).toBe(0);
+  for (const words of [[], ["-h"], ["help"]]) expect(await svc.run(words)).toEqual(help);
+  expect(await svc.run(["token", "-h"])).toEqual(await svc.run(["token", "--help"]));
+  expect(await svc.run(["audit", "list", "-h"])).toEqual(await svc.run(["audit", "list", "--help"]));
+});
+
 describe("svc help", () => {
   test("before a command prints the help of that command, and names the page of its name", async () => {
     const asked = await svc.run(["help", "token", "add"]);
@@ -59,7 +67,6 @@ describe("svc help", () => {
 
 describe("what cannot be understood is one line and exit code 2:", () => {
   for (const words of [
-    [],
     ["nope"],
     ["execute"],
     ["token"],
