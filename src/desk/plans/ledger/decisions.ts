@@ -51,13 +51,6 @@ export function createDecisions({ db, reading, transaction, update, changed }: D
     const isOver = count(plan.seq, OPEN_STATES) === 0;
     return decide(plan, { state, reason, wave_at: null, ...(isOver && { ended: now }) });
   };
-  const requireState = ({ id, state }: Plan, expected: readonly PlanState[], what: string) => {
-    if (!expected.includes(state))
-      throw conflict(`the plan ${id} is ${state}: only one that is ${expected.join(" or ")} ${what}`);
-  };
-  const requireRevision = ({ id, revision }: Plan, expected = revision) => {
-    if (revision !== expected) throw conflict(`the plan ${id} has changed meanwhile`);
-  };
 
   return {
     /** Has a new plan run, with the rights of who applies it. */
@@ -95,13 +88,11 @@ export function createDecisions({ db, reading, transaction, update, changed }: D
       }),
     /** @returns undefined when it is not time yet. */
     expire(id: number, now: number): Plan | undefined {
-      const isDue = ({ expires, state }: Plan) =>
-        expires !== null && expires <= now && (state === "running" || state === "paused");
       // Asked each second: most of the time, nobody else has to wait for that.
-      if (!isDue(reading.plan(id))) return undefined;
+      if (!isDue(reading.plan(id), now)) return undefined;
       return transaction(() => {
         const plan = reading.plan(id);
-        return isDue(plan) ? end(plan, "expired", "the plan has expired", now) : undefined;
+        return isDue(plan, now) ? end(plan, "expired", "the plan has expired", now) : undefined;
       });
     },
     /**
@@ -119,10 +110,7 @@ export function createDecisions({ db, reading, transaction, update, changed }: D
         if (plan.applied === null)
           throw conflict(`the plan ${plan.id} was cancelled before it was applied: make another`);
         const overdue = overdueOf(plan);
-        const which = states
-          ? `AND state IN (${listed(states)})`
-          : `AND state IN (${listed(RETRIED)}) AND NOT (state = 'cancelled' AND sent_at IS NOT NULL)`;
-        const retried = db.query(stepSql("retry", which)).run({ plan: plan.seq }).changes;
+        const retried = db.query(stepSql("retry", whichIn(states))).run({ plan: plan.seq }).changes;
         if (retried === 0) return { plan, retried };
         if (heir) setApplicant(plan.seq, heir, now);
         const changed = {
@@ -133,4 +121,24 @@ export function createDecisions({ db, reading, transaction, update, changed }: D
         return { plan: decide(plan, changed), retried };
       }),
   };
+}
+
+/** The condition of hosts that a retry takes. */
+const whichIn = (states: readonly TargetState[] | undefined) =>
+  states
+    ? `AND state IN (${listed(states)})`
+    : `AND state IN (${listed(RETRIED)}) AND NOT (state = 'cancelled' AND sent_at IS NOT NULL)`;
+
+const isDue = ({ expires, state }: Plan, now: number): boolean =>
+  expires !== null && expires <= now && (state === "running" || state === "paused");
+
+/** @throws `conflict` for a plan in another state. */
+function requireState({ id, state }: Plan, expected: readonly PlanState[], what: string): void {
+  if (!expected.includes(state))
+    throw conflict(`the plan ${id} is ${state}: only one that is ${expected.join(" or ")} ${what}`);
+}
+
+/** @throws `conflict` for a plan about which somebody has decided something since. */
+function requireRevision({ id, revision }: Plan, expected = revision): void {
+  if (revision !== expected) throw conflict(`the plan ${id} has changed meanwhile`);
 }

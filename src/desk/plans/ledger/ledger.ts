@@ -14,7 +14,7 @@ import { createDecisions } from "./decisions";
 import { createReading } from "./reading";
 import type { Plan, PlanChange, Step, Target } from "./records";
 import { stepSql } from "./steps";
-import { prepare } from "./tables";
+import { inserter, prepare } from "./tables";
 
 export type Ledger = ReturnType<typeof openLedger>;
 
@@ -51,19 +51,14 @@ export function openLedger(path: string) {
       now: number,
     ): Plan =>
       transaction(() => {
-        const { seq } = db
-          .query<{ seq: number }, [Record<string, string | number | null>]>(
-            `INSERT INTO plan (id, digest, content, content_digest, spec, hosts, state, maker, created)
-             VALUES ($id, $digest, $content, $content_digest, $spec, $hosts, 'new', $maker, $now) RETURNING seq`,
-          )
-          .get({ ...plan, spec: JSON.stringify(plan.spec), hosts: hosts.length, now }) as { seq: number };
-        const insert = db.prepare(
-          "INSERT INTO target (plan, n, label, identity, wave, state) VALUES (?, ?, ?, ?, ?, 'planned')",
-        );
+        const { id, digest, content, content_digest, maker } = plan;
+        const made = { spec: JSON.stringify(plan.spec), hosts: hosts.length, state: "new", created: now };
+        const seq = inserter(db, "plan")({ id, digest, content, content_digest, maker, ...made });
+        const insert = inserter(db, "target");
         let wave = 0;
         for (const [n, { label, identity }] of hosts.entries()) {
           while (n >= (plan.spec.waves[wave] ?? hosts.length)) wave++;
-          insert.run(seq, n, label, identity, wave);
+          insert({ plan: seq, n, label, identity, wave, state: "planned" });
         }
         return reading.plan(seq);
       }),
@@ -73,17 +68,9 @@ export function openLedger(path: string) {
         const plan = { ...given, adopted: Math.max(given.adopted + 1, Date.now()) };
         if (db.query("SELECT 1 FROM plan WHERE id = ?1").get(plan.id))
           throw conflict(`the plan ${plan.id} is here already`);
-        const row = { ...plan, spec: JSON.stringify(plan.spec), content };
-        const insert = (table: string, fields: object) => {
-          const names = Object.keys(fields);
-          return `INSERT INTO ${table} (${names}) VALUES (${names.map((name) => `$${name}`)})`;
-        };
-        const { lastInsertRowid } = db.query(insert("plan", row)).run(row);
-        const seq = Number(lastInsertRowid);
-        for (const target of targets) {
-          const fields = { plan: seq, ...target };
-          db.query(insert("target", fields)).run(fields);
-        }
+        const seq = inserter(db, "plan")({ ...plan, spec: JSON.stringify(plan.spec), content });
+        const insert = inserter(db, "target");
+        for (const target of targets) insert({ plan: seq, ...target });
         return reading.plan(seq);
       }),
     /**

@@ -1,7 +1,7 @@
 /**
  * The tables of the ledger: `plan` has a row for each plan, and `target` one for each of its hosts.
  */
-import type { Database } from "bun:sqlite";
+import type { Database, Statement } from "bun:sqlite";
 import type { Spec } from "../plan";
 import type { Plan } from "./records";
 
@@ -22,6 +22,16 @@ export const COLUMNS = `seq, id, digest, content_digest, spec, hosts, state, rea
 
 /** A list of states, in SQL. */
 export const listed = (states: readonly string[]) => states.map((state) => `'${state}'`).join(", ");
+
+/** @returns what inserts a row, and returns its number. All of its rows have the same columns. */
+export function inserter(db: Database, table: "plan" | "target") {
+  let statement: Statement | undefined;
+  return (row: Record<string, string | number | null>): number => {
+    const names = Object.keys(row);
+    statement ??= db.prepare(`INSERT INTO ${table} (${names}) VALUES (${names.map((name) => `$${name}`)})`);
+    return Number(statement.run(row).lastInsertRowid);
+  };
+}
 
 /** Makes the tables in a file without them, and brings those of an earlier version up to date. */
 export function prepare(db: Database): void {
