@@ -13,13 +13,14 @@ import type { CancelJob, DeliverJob } from "../../wire/job/job";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import type { BroadcastCaller } from "./broadcast";
-import { aboutPlan, planCreated, planPaused, planRemoved, planStarted } from "./events";
+import { createChanges } from "./changes";
+import { aboutPlan, planCreated, planRemoved, planStarted } from "./events";
 import type { ForeignPlans } from "./foreign-plans";
 import { openLedger } from "./ledger/ledger";
-import type { Applicant, Plan } from "./ledger/records";
-import { ADOPTED_BY, digestOfPlan, type PlannedHost, RETRIED, type Spec } from "./plan";
+import type { Plan } from "./ledger/records";
+import { ADOPTED_BY, digestOfPlan, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
-import { createRunner } from "./runner";
+import { createRunner, type Runner } from "./runner";
 import type { HowEnded } from "./shared";
 
 /** For how long what the address book says of all hosts is used again, in milliseconds. */
@@ -66,53 +67,15 @@ export type Plans = ReturnType<typeof createPlans>;
 export const identityOf = ({ member, base_url }: Host): string => member?.host_id ?? base_url;
 
 export function createPlans(uses: PlansUses) {
-  const { files, publish, book } = uses;
+  const { files, publish } = uses;
   const ledger = openLedger(files.plans);
-  const hosts = kept(book.hosts, (all) => new Map(all.map((host) => [host.label, host])));
-  const targetFor = (host: Host) => {
-    const { label, member, base_url } = host;
-    const records = uses.recordsAt(base_url);
-    return { label, server: book.reach(host), host_id: member?.host_id ?? null, records };
-  };
-  const isExpected = (label: string) => {
-    const host = hosts().get(label);
-    return host !== undefined && uses.isExpected(host.base_url);
-  };
-  const isOffline = (label: string) => {
-    const host = hosts().get(label);
-    return host !== undefined && uses.isGone(host.base_url);
-  };
-  const runner = createRunner({
-    ...uses,
-    ledger,
-    locks: files.planLocks,
-    hostOf(label) {
-      const host = hosts().get(label);
-      if (!host && book.isGone?.(label) === false) throw unavailable(`the entry of ${label} cannot be used`);
-      if (!host) return undefined;
-      return { ...targetFor(host), identity: identityOf(host) };
-    },
-    isOffline,
-    isExpected,
-  });
-  let seen = uses.events.newest;
-  const endListening = uses.events.listen(() => {
-    for (; seen < uses.events.newest; seen++) {
-      const one = uses.events.at(seen + 1);
-      if (one?.type.name === "host.up") runner.hostUp(String(Object(JSON.parse(one.text)).label));
-    }
-  });
-  /** Who takes the place of the token that applied the plan; undefined while that is in force. */
-  const heirOf = async ({ token, applied }: Plan, grant: Grant): Promise<Applicant | undefined> => {
-    if (token === null || applied === null) return undefined;
-    const ended = (await uses.endings())(token, new Date(applied).toISOString());
-    return ended === null ? undefined : { token: grant.name };
-  };
+  const { targetFor, hostOf, ...links } = hostsIn(uses);
+  const runner = createRunner({ ...uses, ...links, hostOf, ledger, locks: files.planLocks });
+  const endListening = hearHosts(uses.events, runner);
   const started = (plan: Plan): Plan => {
     publish(planStarted, { ...aboutPlan(plan), hosts: plan.hosts, token: plan.token });
     return plan;
   };
-
   const forget = (those: readonly Plan[]): number => {
     const forgotten = ledger.remove(those);
     for (const plan of forgotten) {
@@ -139,18 +102,15 @@ export function createPlans(uses: PlansUses) {
       const digest = digestOfPlan(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const plan = ledger.create({ id, digest, content, content_digest, spec, maker }, planned, now);
-      const waves = spec.waves.length;
-      publish(planCreated, { ...aboutPlan(plan), digest, hosts: plan.hosts, waves, token: maker });
+      const about = { digest, hosts: plan.hosts, waves: spec.waves.length, token: maker };
+      publish(planCreated, { ...aboutPlan(plan), ...about });
       return plan;
     },
     /** Runs a broadcast, as a plan that ends with this process. @returns when each host has its result. */
     async attend({ content_digest, spec, hosts: those, grant, ...caller }: BroadcastRequest): Promise<void> {
       const planned = those.map((host) => ({ label: host.label, identity: identityOf(host) }));
-      const byLabel = new Map(those.map((host) => [host.label, host]));
-      const targetOf = (label: string) => {
-        const host = byLabel.get(label);
-        return host && targetFor(host);
-      };
+      const byLabel = new Map(those.map((host) => [host.label, () => targetFor(host)]));
+      const targetOf = (label: string) => byLabel.get(label)?.();
       const made = plans.create("", content_digest, spec, planned, grant.name);
       const apply = () => started(ledger.apply(made.seq, grant.name, Date.now()));
       try {
@@ -161,10 +121,8 @@ export function createPlans(uses: PlansUses) {
         throw error;
       }
     },
-    /** Whether the host has not dialled since this process started, and may do so soon. */
-    isExpected,
-    /** Whether the host dials this process, and has no link to it. */
-    isOffline,
+    ...links,
+    ...createChanges(uses, ledger, started),
     /** Whether a plan is running, or its hosts are asked to end what they may have, and no process does that. */
     isStalled: ({ seq, id, state, applied, ended }: Plan): boolean =>
       applied !== null &&
@@ -190,65 +148,6 @@ export function createPlans(uses: PlansUses) {
     },
     /** Those that it may see, the newest first. */
     list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(grant, plan)),
-    /** @throws `conflict` when the plan is another than that of this digest, or has been applied and is over. */
-    apply(plan: Plan, digest: string, token: string | null): Plan {
-      requirePlan(plan);
-      if (digest !== plan.digest) {
-        throw conflict(
-          `digest: ${printable(digest, 80)} is not that of the plan ${plan.id}: look at what it does again`,
-        );
-      }
-      // Whoever stopped waiting for it goes on so.
-      if (plan.state === "running") return plan;
-      return started(ledger.apply(plan.seq, token, Date.now()));
-    },
-    pause(plan: Plan, reason: string): Plan {
-      requirePlan(plan);
-      const paused = ledger.pause(plan.seq, reason);
-      publish(planPaused, { ...aboutPlan(plan), reason });
-      return paused;
-    },
-    /** Where the token of the plan has ended, `grant` takes its place; so it does for `retry`. */
-    async resume(plan: Plan, grant: Grant): Promise<Plan> {
-      requirePlan(plan);
-      return started(ledger.resume(plan.seq, await heirOf(plan, grant)));
-    },
-    async retry(plan: Plan, states: Parameters<typeof ledger.retry>[1], grant: Grant): Promise<Plan> {
-      requirePlan(plan);
-      const heir = await heirOf(plan, grant);
-      const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now(), heir);
-      const which = (states ?? RETRIED).join(" or ");
-      const begun = states ? "" : "; where it may have run, it is repeated only if its state is named";
-      if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${which}${begun}`);
-      return started(now);
-    },
-    /**
-     * Takes over the plan of a desk that is gone.
-     *
-     * @param force whether also where that desk was heard a moment ago.
-     * @throws as {@link adoptPlan}; `conflict` where the desk does not seem to be gone.
-     */
-    async adopt(file: string, id: string, grant: Grant, force: boolean): Promise<Plan> {
-      const { adoptPlan } = await import("./adopt");
-      if (!force) uses.others?.requireSilent(id);
-      return started(adoptPlan(ledger, file, id, grant.name, files.planLocks));
-    },
-    /**
-     * Pauses the plans of this desk that the desk `name` has taken over since.
-     *
-     * @param adopted when that desk took over each of its plans.
-     * @returns whether it still has one that this desk took over from it, and so needs to hear that.
-     */
-    yieldTo(name: string, adopted: ReadonlyMap<string, number>): boolean {
-      let isBehind = false;
-      for (const plan of ledger.plans({ open: true })) {
-        const since = adopted.get(plan.id);
-        if (since === undefined) continue;
-        if (since < plan.adopted) isBehind = true;
-        else if (since > plan.adopted && plan.state === "running") plans.pause(plan, `${ADOPTED_BY} ${name}`);
-      }
-      return isBehind;
-    },
     /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */
     remove(plan: Plan): void {
       if (forget([plan]) > 0) return;
@@ -264,16 +163,48 @@ export function createPlans(uses: PlansUses) {
   return plans;
 }
 
+/** Tells the runner which hosts are there again. @returns what ends that. */
+function hearHosts(events: PlansUses["events"], runner: Runner): () => void {
+  let seen = events.newest;
+  return events.listen(() => {
+    for (; seen < events.newest; seen++) {
+      const one = events.at(seen + 1);
+      if (one?.type.name === "host.up") runner.hostUp(String(Object(JSON.parse(one.text)).label));
+    }
+  });
+}
+
+/** The hosts of the address book, as plans reach them. */
+function hostsIn({ book, ...uses }: PlansUses) {
+  const all = kept(book.hosts, (hosts) => new Map(hosts.map((host) => [host.label, host])));
+  const targetFor = (host: Host) => {
+    const { label, member, base_url } = host;
+    const records = uses.recordsAt(base_url);
+    return { label, server: book.reach(host), host_id: member?.host_id ?? null, records };
+  };
+  return {
+    targetFor,
+    /** Where the jobs of the host go; undefined where there is none of that label. @throws `unavailable` where its entry cannot be used. */
+    hostOf(label: string) {
+      const host = all().get(label);
+      if (!host && book.isGone?.(label) === false) throw unavailable(`the entry of ${label} cannot be used`);
+      return host && { ...targetFor(host), identity: identityOf(host) };
+    },
+    /** Whether the host has not dialled since this process started, and may do so soon. */
+    isExpected(label: string): boolean {
+      const host = all().get(label);
+      return host !== undefined && uses.isExpected(host.base_url);
+    },
+    /** Whether the host dials this process, and has no link to it. */
+    isOffline(label: string): boolean {
+      const host = all().get(label);
+      return host !== undefined && uses.isGone(host.base_url);
+    },
+  };
+}
+
 /** No plan has the id. */
 export const noPlan = (id: string): Failure => notFound(`there is no plan ${printable(id, 64)}`);
-
-/** A broadcast keeps no actions, and ends with its process. @throws `conflict`. */
-function requirePlan({ id, spec }: Plan): void {
-  if (spec.kind === "plan") return;
-  throw conflict(
-    `the plan ${id} is a broadcast, which ends with the process that runs it: \`svc plan cancel\` ends it before, and \`svc admin broadcast --retry\` repeats it`,
-  );
-}
 
 /** What is made of what `read` returned less than {@link SAME_MS} ago: once, as long as it returns the same. */
 function kept<S, T>(read: () => S, make: (found: S) => T): () => T {

@@ -1,0 +1,96 @@
+/**
+ * What callers who may do so change of a plan.
+ */
+import type { Grant } from "../../core/rights";
+import { conflict } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
+import { aboutPlan, planPaused } from "./events";
+import type { Ledger } from "./ledger/ledger";
+import type { Applicant, Plan } from "./ledger/records";
+import { ADOPTED_BY, RETRIED } from "./plan";
+import type { PlansUses } from "./plans";
+
+/** @param started takes note that a plan runs from now on. @returns the changes; each throws `conflict` for a broadcast. */
+export function createChanges(
+  { publish, endings, others, files }: Pick<PlansUses, "publish" | "endings" | "others" | "files">,
+  ledger: Ledger,
+  started: (plan: Plan) => Plan,
+) {
+  /** Who takes the place of the token that applied the plan; undefined while that is in force. */
+  const heirOf = async ({ token, applied }: Plan, grant: Grant): Promise<Applicant | undefined> => {
+    if (token === null || applied === null) return undefined;
+    const ended = (await endings())(token, new Date(applied).toISOString());
+    return ended === null ? undefined : { token: grant.name };
+  };
+  const changes = {
+    /** @throws `conflict` when the plan is another than that of this digest, or has been applied and is over. */
+    apply(plan: Plan, digest: string, token: string | null): Plan {
+      requirePlan(plan);
+      if (digest !== plan.digest) {
+        throw conflict(
+          `digest: ${printable(digest, 80)} is not that of the plan ${plan.id}: look at what it does again`,
+        );
+      }
+      // Whoever stopped waiting for it goes on so.
+      if (plan.state === "running") return plan;
+      return started(ledger.apply(plan.seq, token, Date.now()));
+    },
+    pause(plan: Plan, reason: string): Plan {
+      requirePlan(plan);
+      const paused = ledger.pause(plan.seq, reason);
+      publish(planPaused, { ...aboutPlan(plan), reason });
+      return paused;
+    },
+    /** Where the token of the plan has ended, `grant` takes its place; so it does for `retry`. */
+    async resume(plan: Plan, grant: Grant): Promise<Plan> {
+      requirePlan(plan);
+      return started(ledger.resume(plan.seq, await heirOf(plan, grant)));
+    },
+    async retry(plan: Plan, states: Parameters<typeof ledger.retry>[1], grant: Grant): Promise<Plan> {
+      requirePlan(plan);
+      const heir = await heirOf(plan, grant);
+      const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now(), heir);
+      const which = (states ?? RETRIED).join(" or ");
+      const begun = states ? "" : "; where it may have run, it is repeated only if its state is named";
+      if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${which}${begun}`);
+      return started(now);
+    },
+    /**
+     * Takes over the plan of a desk that is gone.
+     *
+     * @param force whether also where that desk was heard a moment ago.
+     * @throws as {@link adoptPlan}; `conflict` where the desk does not seem to be gone.
+     */
+    async adopt(file: string, id: string, grant: Grant, force: boolean): Promise<Plan> {
+      const { adoptPlan } = await import("./adopt");
+      if (!force) others?.requireSilent(id);
+      return started(adoptPlan(ledger, file, id, grant.name, files.planLocks));
+    },
+    /**
+     * Pauses the plans of this desk that the desk `name` has taken over since.
+     *
+     * @param adopted when that desk took over each of its plans.
+     * @returns whether it still has one that this desk took over from it, and so needs to hear that.
+     */
+    yieldTo(name: string, adopted: ReadonlyMap<string, number>): boolean {
+      let isBehind = false;
+      for (const plan of ledger.plans({ open: true })) {
+        const since = adopted.get(plan.id);
+        if (since === undefined) continue;
+        if (since < plan.adopted) isBehind = true;
+        else if (since > plan.adopted && plan.state === "running")
+          changes.pause(plan, `${ADOPTED_BY} ${name}`);
+      }
+      return isBehind;
+    },
+  };
+  return changes;
+}
+
+/** A broadcast keeps no actions, and ends with its process. @throws `conflict`. */
+function requirePlan({ id, spec }: Plan): void {
+  if (spec.kind === "plan") return;
+  throw conflict(
+    `the plan ${id} is a broadcast, which ends with the process that runs it: \`svc plan cancel\` ends it before, and \`svc admin broadcast --retry\` repeats it`,
+  );
+}
