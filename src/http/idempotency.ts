@@ -7,6 +7,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import type { Grant } from "../core/rights";
 import { isWithinShare } from "../lib/quota";
 import { openDatabase } from "../lib/sqlite";
 
@@ -17,10 +18,7 @@ const KEPT_MS = 86_400_000;
 const MAX = { rows: 100_000, bytes: 256 * 1_048_576 };
 
 /** Who asks: the name of a token, and since when it has that name; null for the owner. */
-export interface Asker {
-  readonly name: string | null;
-  readonly since?: number;
-}
+export type Asker = Pick<Grant, "name" | "since">;
 
 /** An answer as it is sent. */
 export interface KeptAnswer {

@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { isThere } from "../lib/trust-files";
+import type { Desk } from "./features/desk";
 import type { Shared } from "./shared";
 import { watchOwnUpgrade } from "./upgraded";
 import { createLooking, startUpkeep } from "./upkeep";
@@ -12,15 +13,9 @@ import { createLooking, startUpkeep } from "./upkeep";
 export const LIST_NOT_KEPT = "the list of files in format.json was not kept";
 
 /** What the features of a process leave to its background. */
-export interface BackgroundTasks {
+export interface BackgroundTasks extends Pick<Desk, "lookAtDesk" | "lookAtNats" | "stopLink"> {
   /** Whether there are scripts on a schedule. */
   hasJobs(): boolean;
-  /** Starts or ends the link to the desk of this host where that has changed. */
-  lookAtDesk(): Promise<void>;
-  /** The same for the connection of this desk to its NATS server. */
-  lookAtNats(): Promise<void>;
-  /** Ends the link to the desk of this host. Undefined where there is none. */
-  stopLink(): Promise<void> | undefined;
   /** Watches the audit logs of the hosts of this desk. */
   watchLogs(): Promise<void>;
   /** Ends what revoked tokens have started. */

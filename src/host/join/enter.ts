@@ -33,7 +33,7 @@ export interface HostUses {
   runningServer(): Listening | null;
   /** The pin of the TLS key with which a server here speaks. */
   ownPin(): Promise<string>;
-  /** Who this host is to NATS servers: its NKey. */
+  /** Who this host is to NATS servers: an NKey that is made on the first call. */
   natsKey(): Promise<NatsKey>;
   deskTokens(): Promise<DeskTokens>;
 }

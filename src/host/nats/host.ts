@@ -2,14 +2,14 @@
  * The host's side of NATS: keeps a connection up, says that this host is there, and answers requests of its desk.
  */
 import type { NatsConnection } from "@nats-io/nats-core";
-import { jitter, type Random } from "../../lib/backoff";
+import { jitter } from "../../lib/backoff";
 import { resolvesWithin } from "../../lib/deadline";
-import type { Log } from "../../lib/log";
 import type { Login } from "../../wire/nats/connect";
 import { guarded } from "../../wire/nats/guarded";
 import { AMONG_MANY, type ConnectionState, keepConnection } from "../../wire/nats/keep";
 import { HELLO_MS } from "../../wire/nats/presence";
 import { newSession, subjectsOf } from "../../wire/nats/wire";
+import type { DialParts } from "../link/dial";
 import { createServed, type Served, type ServeParts } from "./serve";
 
 /** How long requests under way may take when svc stops, in milliseconds. */
@@ -17,14 +17,10 @@ const GRACE_MS = 8_000;
 
 const NOTHING = new Uint8Array();
 
-export interface HostParts extends Pick<ServeParts, "id" | "hostId" | "deskKey" | "enter"> {
+export interface HostParts
+  extends Pick<ServeParts, "id" | "hostId" | "deskKey" | "enter">,
+    Pick<DialParts, "records" | "version" | "log" | "random"> {
   login(): Login;
-  /** The id of the records of jobs of this host, asked for each connection; undefined where they cannot be opened. */
-  records(): string | undefined;
-  readonly version: string;
-  readonly log: Log;
-  /** From 0 to 1 (default: Math.random). */
-  readonly random?: Random;
 }
 
 /** The connection of a host to its NATS server. */

@@ -33,7 +33,6 @@ export const JOB_VIEW = v.object({
   run_id: v.nullable(v.string()),
 });
 
-/** A job as every surface shows it. */
 export type JobView = v.InferInput<typeof JOB_VIEW>;
 
 /** `job` as every surface shows it. */

@@ -12,19 +12,18 @@ import type { JoinStrings } from "../../desk/join/join-strings";
 import type { LinkHub } from "../../desk/link/hub";
 import type { NatsDesk } from "../../desk/nats/desk";
 import type { NatsHostState } from "../../desk/nats/operations/fleet";
-import type { DeskTokens } from "../../host/join/enter";
+import type { HostUses } from "../../host/join/enter";
 import { messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { configFiles } from "../../lib/paths";
 import { findRunningServer } from "../../lib/running-server";
-import type { NatsKey } from "../../wire/join/nats-key";
 import type { HostLink, Hub } from "../../wire/link/links";
 import type { Membership } from "../../wire/witness/messages";
 import type { DeskOverNats, NatsDeskUses } from "../nats";
 import type { Shared } from "../shared";
 
 /** What a process has as a desk and as a host of one. */
-export interface DeskFeatures {
+export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "deskTokens"> {
   addressBook(): Promise<AddressBook>;
   poller(): Promise<Poller>;
   joinStrings(): Promise<JoinStrings>;
@@ -38,16 +37,11 @@ export interface DeskFeatures {
   natsHost(): Promise<NatsHostState | null>;
   /** The connection of this desk to its NATS server; null where it has none, or needed none yet. */
   natsDesk(): NatsDesk | null;
-  /** Who this host is to NATS servers: a key that is made on the first call. */
-  natsKey(): Promise<NatsKey>;
   natsCarrier: DeskUses["natsCarrier"];
   /** The address of the desk that has the named token; null where none has it. */
   deskWith(token: string): Promise<string | null>;
   /** The membership of this host, and the key of its desk; undefined where it has joined none. */
   membership(): Promise<(Membership & { readonly desk_key: string }) | undefined>;
-  deskTokens(): Promise<DeskTokens>;
-  /** The pin of the TLS key with which a server here speaks. */
-  ownPin(): Promise<string>;
 }
 
 /** The features of a desk and of its hosts, and what the process looks after of them. */

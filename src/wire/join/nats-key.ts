@@ -1,13 +1,10 @@
 /**
  * The NKey of a host as it proves it to its desk.
  */
+import type { NKey } from "../nats/nkeys";
 
 /** The NKey of this host for NATS servers. */
-export interface NatsKey {
-  /** The public half. */
-  readonly id: string;
-  sign(bytes: Uint8Array): Buffer;
-}
+export type NatsKey = Pick<NKey, "id" | "sign">;
 
 /** The signature of an NKey as desks take it. */
 export const provedBy = ({ sign }: NatsKey, message: string): string =>
