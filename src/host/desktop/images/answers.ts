@@ -1,7 +1,9 @@
 /**
  * The form of what the child process saw ({@link SeeingCalls}), as the server takes it from there and hands it on.
  */
+
 import * as v from "valibot";
+import { NOTHING } from "../../../lib/child";
 
 /** A place on the screen, in the pointer's units; x and y are the upper left corner. */
 export const HIT = v.object({
@@ -42,6 +44,7 @@ export type Difference = v.InferOutput<typeof DIFFERENCE>;
 export const SEEING_ANSWERS = {
   locate: LOCATED,
   pixel: v.strictTuple([v.number(), v.number(), v.number()]),
-  fingerprint: v.string(),
+  changedPixels: v.nullable(v.number()),
+  endWait: NOTHING,
   difference: DIFFERENCE,
 };

@@ -15,6 +15,7 @@ import type { Difference, Hit, ImageMatches } from "./answers";
 import { decodePng } from "./decode";
 import { resize } from "./resize";
 import { isPlain, type Match, type SearchOptions, search, withoutOverlaps } from "./search";
+import { createStillness, type StillCalls } from "./still";
 
 /** Where a picture comes from: its bytes in base64, or the first of these paths at which there is a file; how it was asked for. */
 export type ImageSource =
@@ -32,12 +33,10 @@ export interface ImageQuery extends Omit<SearchOptions, "end"> {
 }
 
 /** The calls of the child process that see. */
-export interface SeeingCalls {
+export interface SeeingCalls extends StillCalls {
   locate(query: ImageQuery): Promise<ImageMatches>;
   /** @returns red, green and blue from 0 to 255. */
   pixel(place: Point): Promise<readonly [red: number, green: number, blue: number]>;
-  /** @returns a text that is another one when a pixel of the region is. */
-  fingerprint(region?: Region): Promise<string>;
   /**
    * How the screen differs from a picture of it.
    *
@@ -91,12 +90,7 @@ export function createLook(use: () => Promise<Screen>): SeeingCalls {
       const { pixels, redAt } = await screen.capture({ x1: x, y1: y, x2: x + 1, y2: y + 1 });
       return [pixels[redAt] ?? 0, pixels[1] ?? 0, pixels[2 - redAt] ?? 0];
     },
-    async fingerprint(region) {
-      const { picture } = await capture(region);
-      // The fourth byte of a pixel may be anything.
-      const colours = new Uint32Array(picture.pixels.slice().buffer).map((pixel) => pixel & 0xff_ff_ff);
-      return `${picture.width}x${picture.height} ${Bun.hash(colours)}`;
-    },
+    ...createStillness(async (region) => (await capture(region)).picture),
     async difference(image, region, tolerance) {
       const before = await readImage(image, MAX_SCREEN_PIXELS);
       const { place, picture, scale } = await capture(region);

@@ -13,6 +13,8 @@ import { COORDINATE, REGION, type Uses } from "../shared";
 
 const PLACE = { x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") };
 const TOLERANCE = whole(0, 255);
+/** More pixels than a caret has, also the block of a terminal (9 x 17) and a bar on a screen of twice the density (4 x 40). */
+const CARET_PIXELS = 200;
 const COLOR = v.pipe(v.string(), v.regex(/^#[0-9a-f]{6}$/i, "# and six hexadecimal digits, such as #ff8800"));
 
 type Rgb = readonly [red: number, green: number, blue: number];
@@ -78,28 +80,45 @@ export const waitPixel = operation({
 export const waitStill = operation({
   ...SEES,
   name: "desktop.wait_still",
-  summary: "Wait until nothing on the screen, or in a region, has changed for a while",
+  summary: "Wait until nothing on the screen, or in a region, has changed for a while, but for a caret",
   command: "AC_wait_still",
   example: { still: 1, region: [0, 0, 640, 400] },
   input: v.strictObject({
     still: field(v.optional(seconds(between(0.05, 600)), 0.5), "Seconds without a change"),
     region: CORNERS,
+    tolerance: field(
+      v.optional(TOLERANCE, 0),
+      "By how much red, green and blue of a pixel may differ, of 255",
+    ),
+    max_changed: field(
+      v.optional(whole(0, 100_000_000), CARET_PIXELS),
+      "How many pixels may differ; a caret that blinks has fewer than the default",
+    ),
     ...patience(10, 0.1),
   }),
   output: v.null(),
-  async run(service: Uses, { still, region, timeout, poll }, caller) {
+  async run(service: Uses, { still, region, tolerance, max_changed, timeout, poll }, caller) {
     const desktop = await service.desktop();
     const requester = requesterOf(caller);
-    const place = regionOf(region);
-    let [last, since] = ["", 0];
-    await until({ timeout, poll }, requester.signal, async (isLast) => {
-      const asked = performance.now();
-      const now = await desktop.fingerprint(place, requester);
-      if (now !== last) [last, since] = [now, performance.now()];
-      else if (asked - since >= still * 1_000) return true;
-      if (!isLast) return undefined;
-      throw timedOut(`the screen was not still for ${still} s within ${timeout} s`);
-    });
+    const stillness = { region: regionOf(region), tolerance, max_changed };
+    const wait = crypto.randomUUID();
+    let since = 0;
+    let largest = 0;
+    try {
+      await until({ timeout, poll }, requester.signal, async (isLast) => {
+        const asked = performance.now();
+        const changed = await desktop.changedPixels(wait, stillness, requester);
+        largest = Math.max(largest, changed ?? 0);
+        if (changed === null || changed > max_changed) since = performance.now();
+        else if (asked - since >= still * 1_000) return true;
+        if (!isLast) return undefined;
+        const most =
+          largest > max_changed ? `: ${largest} pixels changed, expected at most ${max_changed}` : "";
+        throw timedOut(`the screen was not still for ${still} s within ${timeout} s${most}`);
+      });
+    } finally {
+      await desktop.endWait(wait).catch(() => {});
+    }
     return null;
   },
 });
