@@ -7,6 +7,7 @@ import {
   clickMouse,
   dragMouse,
   hotkey,
+  listMonitors,
   pressMouse,
   releaseMouse,
   scrollMouse,
@@ -74,6 +75,12 @@ export default {
       examples: [["$0 desktop wait-still --still 2s", "Wait until nothing has changed for two seconds"]],
     }),
     "wait-image-gone": view(waitImageGone, { text: () => "the image is no longer on the screen" }),
+    monitors: view(listMonitors, {
+      columns: ["MONITOR", "PLACE"],
+      rows: ({ monitors }) =>
+        monitors.map(({ monitor, x, y, width, height }) => [`${monitor}`, `${x},${y} ${width}x${height}`]),
+      examples: [["$0 desktop monitors", "Which monitor has which number"]],
+    }),
     windows: view(listWindows, {
       columns: ["HWND", "PROCESS", "PLACE", "STATE", "TITLE"],
       rows: ({ windows }) => windows.map(rowOf),

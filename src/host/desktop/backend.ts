@@ -120,7 +120,7 @@ export type DesktopEvents = Pick<BackendEvents, "clipboard"> & ViewerEvents;
 
 /** The calls that the child process (`worker-child.ts`) answers: most are the backend's own. */
 export interface DesktopCalls
-  extends Omit<Backend, "desktop" | "monitors" | "capture" | "windows" | "close" | "watch" | keyof Devices>,
+  extends Omit<Backend, "desktop" | "capture" | "windows" | "close" | "watch" | keyof Devices>,
     SeeingCalls,
     ViewerCalls {
   /** Of all monitors together. */

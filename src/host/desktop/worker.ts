@@ -55,6 +55,7 @@ const WINDOW = v.object({
 const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
   answers: {
     screenSize: v.object(SIZE),
+    monitors: v.array(v.object({ x1: v.number(), y1: v.number(), x2: v.number(), y2: v.number() })),
     pointer: POINT,
     move: POINT,
     click: POINT,

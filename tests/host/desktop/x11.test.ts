@@ -9,7 +9,7 @@ import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import type { Desktop } from "../../../src/host/desktop/desktop";
 import { isTypable, KEY_NAMES } from "../../../src/host/desktop/keys";
-import { clickMouse } from "../../../src/host/desktop/operations/input";
+import { clickMouse, listMonitors } from "../../../src/host/desktop/operations/input";
 import { focusByTitle, waitForTitle } from "../../../src/host/desktop/windows";
 import { Requester } from "../../../src/lib/slots";
 import { temporaryFolder, testService, testWith, until } from "../../support";
@@ -601,6 +601,13 @@ describe("screenshots:", () => {
     expect(first).toMatchObject({ width: 640, height: 480 });
     const second = await made.desktop.screenshot({ monitor: 1 }, null, forever);
     expect(second).toMatchObject({ width: 320, height: 240 });
+    const service = { audit: async () => null, desktop: async () => made.desktop };
+    expect(await callOperation(service, listMonitors, {}, localCaller(service, "cli"))).toEqual({
+      monitors: [
+        { monitor: 0, x: 0, y: 0, width: 640, height: 480 },
+        { monitor: 1, x: 0, y: 0, width: 320, height: 240 },
+      ],
+    });
   });
 
   test("a display of 16 bits has its colours, one of 8 is refused", async () => {

@@ -57,6 +57,26 @@ const screenSize = operation({
   run: async (service: Uses, _input, caller) => (await service.desktop()).screenSize(requesterOf(caller)),
 });
 
+export const listMonitors = operation({
+  name: "desktop.monitors",
+  summary: "List the monitors, with their numbers and where each is",
+  scope: "read",
+  command: "AC_monitors",
+  leftOut: NO_ROUTE,
+  input: NO_INPUT,
+  output: v.object({
+    monitors: v.array(v.object({ monitor: v.number(), x: v.number(), y: v.number(), ...SIZE })),
+  }),
+  async run(service: Uses, _input, caller) {
+    const found = await (await service.desktop()).monitors(requesterOf(caller));
+    const monitors = found.map(({ x1, y1, x2, y2 }, monitor) => ({
+      monitor,
+      ...{ x: x1, y: y1, width: x2 - x1, height: y2 - y1 },
+    }));
+    return { monitors };
+  },
+});
+
 async function takeScreenshot(
   service: Uses,
   { screen_region, monitor }: v.InferOutput<typeof FRAME>,
@@ -294,6 +314,7 @@ export const writeText = inputOperation("write", {
 
 export const operations = [
   screenSize,
+  listMonitors,
   screenshot,
   takeInput,
   saveScreenshot,
