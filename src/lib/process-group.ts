@@ -1,6 +1,7 @@
 /**
  * Programs in process groups of their own, which are ended as a whole.
  */
+import { readFileSync } from "node:fs";
 import { spawn } from "./spawn";
 
 /** How long a program has to end before it is killed, in milliseconds. */
@@ -23,6 +24,21 @@ export function groupLives(pid: number): boolean {
     return process.platform !== "win32" && process.kill(-pid, 0);
   } catch {
     return false;
+  }
+}
+
+/** The group that the process `pid` is in; undefined where it has ended, and on other systems than Linux. */
+export function groupOf(pid: number): number | undefined {
+  try {
+    // pid (name) state parent group … (proc(5)): a name may have brackets and blanks in it.
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const [, , group] = stat
+      .slice(stat.lastIndexOf(")") + 1)
+      .trim()
+      .split(" ");
+    return group === undefined ? undefined : Number(group);
+  } catch {
+    return undefined;
   }
 }
 

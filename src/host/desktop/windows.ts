@@ -3,6 +3,7 @@
  */
 import { sleep } from "../../lib/deadline";
 import { cancelled, notFound, timedOut, unavailable } from "../../lib/errors";
+import { groupOf } from "../../lib/process-group";
 import { jsonLine } from "../../lib/sanitize";
 import type { Requester } from "../../lib/slots";
 import type { DesktopWindow } from "./backend";
@@ -15,7 +16,7 @@ export const CANNOT_LIST = "this platform cannot list windows";
 export interface WindowQuery {
   readonly title_substring?: string | undefined;
   readonly case_sensitive: boolean;
-  /** The name of its program, in any case and with or without `.exe`, or its process id. */
+  /** The name of its program, in any case and with or without `.exe`; or its process id, or that of the process that began its group. */
   readonly process?: string | number | undefined;
   readonly hwnd?: number | undefined;
 }
@@ -31,8 +32,11 @@ export function matches(window: DesktopWindow, query: WindowQuery): boolean {
   );
 }
 
+/** A shell or a wrapper that was started has no window: the program has one that it starts, in the group of the first (setpgid(2)). */
 const isProcess = ({ pid, process }: DesktopWindow, wanted: string) =>
-  wanted === `${pid}` || (process !== null && programName(process) === programName(wanted));
+  wanted === `${pid}` ||
+  (process !== null && programName(process) === programName(wanted)) ||
+  (pid !== null && /^\d+$/.test(wanted) && groupOf(pid) === Number(wanted));
 
 const programName = (name: string) => name.toLowerCase().replace(/\.exe$/, "");
 

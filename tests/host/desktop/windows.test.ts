@@ -8,6 +8,8 @@ import {
   waitForTitle,
   waitUntilGone,
 } from "../../../src/host/desktop/windows";
+import { commandLine, endGroup, OWN_GROUP } from "../../../src/lib/process-group";
+import { spawn } from "../../../src/lib/spawn";
 import { runActions, testService, testWith, until } from "../../support";
 import {
   askManager,
@@ -185,4 +187,23 @@ test("a command without a title, a process or an hwnd is refused before anything
     ["AC_move_window", { x: 1, y: 2 }],
   ]);
   await expect(run).rejects.toThrow("expected title_substring, process or hwnd but found none of them");
+});
+
+test("a window is found by the process that began the group of its program: a shell around it", async () => {
+  const line = "xterm -T Wrapped -e sleep 600; exit 0";
+  const shell = spawn(commandLine(line), {
+    ...OWN_GROUP,
+    env: display.env,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  try {
+    const query = { case_sensitive: false, process: shell.pid, ...PATIENCE };
+    const hwnd = await waitForTitle(desktop, query, forever);
+    const window = await row("Wrapped");
+    expect(window.hwnd).toBe(hwnd);
+    expect(window.pid).not.toBe(shell.pid);
+    expect(matches(window, { ...query, process: shell.pid + 1_000_000 })).toBe(false);
+  } finally {
+    await endGroup(shell);
+  }
 });

@@ -34,7 +34,7 @@ const OTHERS = {
   case_sensitive: flag("Match upper and lower case exactly"),
   process: field(
     v.optional(v.union([v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000)), whole(1, 2 ** 31)])),
-    "Name of the window's program, or its process id",
+    "Name of the window's program, or its process id; on Linux also that of a wrapper or shell that started it, as AC_launch answers",
   ),
   hwnd: field(v.optional(whole(0, Number.MAX_SAFE_INTEGER)), "The window's hwnd"),
 };
