@@ -20,6 +20,15 @@ function leadsSomewhere(page: string, link: string): boolean {
   return anchor === undefined || anchorsOf(readPage(target)).has(anchor);
 }
 
+test("docs/dashboard.md has every page of the dashboard, in the order of the navigation", () => {
+  const titles = [...readPage("dashboard/pages.js").matchAll(/\btitle: "([^"]+)"/g)].map(
+    ([, title]) => title,
+  );
+  const [, listed = ""] = /\n## Pages\n([\s\S]*?)\n## /.exec(readPage("docs/dashboard.md")) ?? [];
+  const rows = [...listed.matchAll(/^\| ([^|-][^|]*) \|/gm)].map(([, name]) => name);
+  expect(rows).toEqual(["page", ...titles]);
+});
+
 test("the index of docs/ has every other page of it", () => {
   const listed = linksOf(readPage("docs/README.md"));
   const there = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
