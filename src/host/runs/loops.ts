@@ -6,9 +6,9 @@
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { field, NO_INPUT, passed, setsVariable, whole } from "../../core/fields";
-import { failed, INSIDE, insideOf, runOf } from "../../core/nested";
+import { failed, INSIDE, runOf } from "../../core/nested";
 import { operation } from "../../core/operation";
-import type { Departure, NestedReport } from "../../core/run";
+import type { Departure } from "../../core/run";
 import { rejected } from "../../lib/errors";
 import { CONDITION, holds } from "./condition";
 import { body, FLOW, isShownAlone, NAME } from "./flow-parts";
@@ -99,15 +99,17 @@ export const operations = [
 /** Runs the body for each turn, from 1 on, that `next` wants: it is asked before each. */
 async function turns(caller: Caller, next: (turn: number) => boolean): Promise<v.InferInput<typeof RESULT>> {
   const run = runOf(caller);
-  const reports: NestedReport[] = [];
-  for (let turn = 1; next(turn); turn++) {
+  // Not the report of each turn: there may be 100,000, and nearly all have no outcome that is kept.
+  const inside: v.InferInput<typeof RESULT> = { iterations: 0, outcomes: [], omitted: 0 };
+  while (next(inside.iterations + 1)) {
+    const turn = ++inside.iterations;
     const report = await run.list("body", { turn });
-    reports.push(report);
-    const inside = () => ({ iterations: turn, ...insideOf(reports) });
-    if (!report.ok) throw failed(report, `iteration ${turn}: ${report.error}`, inside());
-    if (run.arrive() === "break") return inside();
+    inside.outcomes.push(...report.outcomes);
+    inside.omitted += report.omitted;
+    if (!report.ok) throw failed(report, `iteration ${turn}: ${report.error}`, inside);
+    if (run.arrive() === "break") break;
   }
-  return { iterations: reports.length, ...insideOf(reports) };
+  return inside;
 }
 
 /** `AC_break` and `AC_continue`. */

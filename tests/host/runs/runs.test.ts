@@ -1,5 +1,6 @@
 /** Runs: ids, cancelling, deadlines, turns, and what is kept. */
 
+import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { localCaller, type Progress } from "../../../src/core/caller";
@@ -100,6 +101,38 @@ describe("a run", () => {
     const report = await runActions(host.service, [endless]);
     expect(report).toMatchObject({ status: "error", error_text: "more than 200000 actions in one run" });
   });
+
+  test("keeps nothing of the turns of a loop beyond the outcomes that it reports", async () => {
+    await using host = await testServer();
+    const turns = 20_000;
+    const wait = [
+      "AC_if_var",
+      {
+        name: "n",
+        value: turns,
+        then: [
+          ["AC_log", ["all"]],
+          ["AC_sleep", [600]],
+        ],
+      },
+    ];
+    const body = [["AC_set_var", { name: "n", op: "add", value: 1 }], wait];
+    const actions = [
+      ["AC_set_var", ["n", 0]],
+      ["AC_loop", { times: turns, body }],
+    ];
+    const client = new AbortController();
+    Bun.gc(true);
+    const before = heapStats().objectCount;
+    const answer = host.call("/execute", { ...post({ actions }), signal: client.signal }).catch(() => {});
+    const { run_id } = await firstRun(host.service);
+    const runs = await host.service.runs();
+    await until("the last turn", () => runs.show(run_id).log.length === 1, { everyMs: 50 });
+    Bun.gc(true);
+    expect(heapStats().objectCount - before).toBeLessThan(2 * turns);
+    runs.cancel(run_id, "the test ends");
+    await answer;
+  }, 60_000);
 
   test("leaves the event loop to others, also when its actions wait for nothing", async () => {
     await using host = testService();
