@@ -13,6 +13,13 @@ export const BODY_DEADLINE_MS = 10_000;
 const LARGE_BODY = 64 * 1024;
 
 /**
+ * How many bytes a chunk of a body must have on the average, after the first {@link FREE_CHUNKS}: each takes 50 bytes of memory or more,
+ * and the event loop as long as some hundred bytes.
+ */
+const BYTES_OF_A_CHUNK = 64;
+const FREE_CHUNKS = 1_024;
+
+/**
  * The JSON value in the body; `{}` for an empty one.
  *
  * @throws `too_large`; `slow_client`; `bad_input` when it ends early, is not JSON in UTF-8, or exceeds the bounds of `json-bounds.ts`.
@@ -77,6 +84,8 @@ async function readToEnd(
     total += value.length;
     if (total > maxBytes) throw overLimit(maxBytes);
     chunks.push(value);
+    if (chunks.length > FREE_CHUNKS + total / BYTES_OF_A_CHUNK)
+      throw tooLarge(`body: expected chunks of at least ${BYTES_OF_A_CHUNK} bytes`);
   }
 }
 
