@@ -8,7 +8,7 @@ import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { table } from "../lib/table";
 import type { Service } from "../service/service";
 import { type GlobalFlags, print } from "./subcommand";
-import type { Body, Shown } from "./view";
+import type { AnswerView, Body } from "./view";
 
 /** The fields of `--on`. */
 export const ON = {
@@ -22,7 +22,7 @@ export const ON = {
   ),
 };
 
-interface Asked {
+interface FanOutFields {
   readonly on?: string | undefined;
   readonly on_timeout_s: number;
   readonly signal?: AbortSignal | undefined;
@@ -38,10 +38,10 @@ interface Asked {
 export async function askHosts<I extends InputSchema, O extends OutputSchema, E>(
   service: Service,
   globals: GlobalFlags,
-  { on = "", on_timeout_s, signal = new AbortController().signal }: Asked,
+  { on = "", on_timeout_s, signal = new AbortController().signal }: FanOutFields,
   operation: Operation<I, O, Service>,
   input: v.InferInput<I>,
-  view: Shown<Body<O>, E, v.InferInput<I>> & { readonly extra: E },
+  view: AnswerView<Body<O>, E, v.InferInput<I>> & { readonly extra: E },
 ): Promise<number> {
   parseInput(operation.input, input);
   const servers = (await service.addressBook()).servers(on);

@@ -20,7 +20,7 @@ export const GLOBAL_FLAGS: readonly Flag[] = flagsOf(
 );
 
 /** What was typed for a subcommand; undefined when help or the version was printed instead. */
-export interface Parsed {
+export interface CommandLine {
   readonly typed: Typed;
   readonly globals: GlobalFlags;
 }
@@ -36,13 +36,13 @@ export async function parseFlags(
   called: string,
   one: Subcommand,
   words: readonly string[],
-): Promise<Parsed | undefined> {
+): Promise<CommandLine | undefined> {
   const args = withChoices(withLongNames(words, [...one.flags, ...GLOBAL_FLAGS]), one.flags);
   const usage = [called, ...one.positionals.map(placeOf)].join(" ");
   const plain =
     one.positionals.length === 0 ? await readPlain([...one.flags, ...GLOBAL_FLAGS], args) : undefined;
   if (plain) return readTyped(one, plain, args);
-  let parsed: Parsed | undefined;
+  let parsed: CommandLine | undefined;
   const parser = (await createParser(called, one.examples)).command(
     ["$0", ...one.positionals.map(placeOf)].join(" "),
     one.describe,
@@ -181,7 +181,7 @@ function declareGlobals(argv: Argv): void {
 }
 
 /** @throws a {@link UsageError} for a value that yargs makes of a flag and that nobody typed. */
-function readTyped(one: Subcommand, given: Record<string, unknown>, args: readonly string[]): Parsed {
+function readTyped(one: Subcommand, given: Record<string, unknown>, args: readonly string[]): CommandLine {
   const words = ownWords(args);
   const typed: Record<string, boolean | readonly string[]> = {};
   const flags = [...one.flags, ...GLOBAL_FLAGS];

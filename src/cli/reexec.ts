@@ -7,10 +7,10 @@
 import { selfCommand } from "../lib/self-command";
 import { ownEnvironment } from "../lib/spawn";
 import { compiled } from "../version";
-import type { Parsed } from "./parser";
+import type { CommandLine } from "./parser";
 
 /** A subcommand without a verb, and what was typed for it. */
-export interface HandedOver extends Parsed {
+export interface HandedOver extends CommandLine {
   readonly noun: string;
 }
 

@@ -11,7 +11,7 @@ import { accountOf, becomeOwner, foreignOwner } from "../lib/owner";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine, printable } from "../lib/sanitize";
 import { CONFIG_DIR, ownWords, UsageError } from "./flags";
-import type { Parsed } from "./parser";
+import type { CommandLine } from "./parser";
 import { startOver, takeOver } from "./reexec";
 import { findNoun, type Registry } from "./registry";
 import type { Described, Example, Subcommand } from "./subcommand";
@@ -102,7 +102,7 @@ async function dispatchWords(registry: Registry, args: readonly string[]): Promi
 }
 
 /** Root does not touch somebody's folder as root: `sudo svc … --config-dir ~ann/.svc` runs as ann (`lib/owner.ts`). */
-async function takeOwnersPlace(one: Subcommand, { typed, globals }: Parsed, args: readonly string[]) {
+async function takeOwnersPlace(one: Subcommand, { typed, globals }: CommandLine, args: readonly string[]) {
   const configDir = resolveConfigDir(globals.configDir);
   const owner = foreignOwner(configDir);
   if (!owner) return;

@@ -27,7 +27,7 @@ import { type Changed, repeat, watchFields } from "./watch";
 export type Body<O extends OutputSchema> = v.InferInput<O> | v.InferOutput<O>;
 
 /** How a person sees an answer. */
-export interface Shown<B, E, I = unknown> {
+export interface AnswerView<B, E, I = unknown> {
   readonly columns?: readonly string[];
   /**
    * @param host the label of the host that answered; undefined for an answer from here.
@@ -87,7 +87,7 @@ export interface Watched<I, B> {
 
 /** What the table cannot know of a subcommand. */
 export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>
-  extends Shown<Body<O>, Extra<X>, v.InferInput<I>>,
+  extends AnswerView<Body<O>, Extra<X>, v.InferInput<I>>,
     Omit<SubcommandOptions<InputSchema>, "describe" | "input" | "run"> {
   /** One line for the list of subcommands (default: the operation's summary). */
   readonly describe?: string;
@@ -275,7 +275,12 @@ async function withDisplay<I extends InputSchema, O extends OutputSchema>(
   }
 }
 
-function textOf<B, E, I>(body: B, { text, columns, rows, none }: Shown<B, E, I>, extra: E, input: I): string {
+function textOf<B, E, I>(
+  body: B,
+  { text, columns, rows, none }: AnswerView<B, E, I>,
+  extra: E,
+  input: I,
+): string {
   if (text) return text(body, input);
   return columns && rows ? table(columns, rows(body, undefined, extra), none) : plainText(body);
 }

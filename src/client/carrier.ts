@@ -2,7 +2,7 @@
  * The seam between calling another server and the way to it: a carrier takes a request there and brings back the response.
  */
 import type { Taking } from "./intake";
-import type { Kept } from "./kept";
+import type { ConnectionPool } from "./kept";
 import type { Refusals } from "./refusals";
 
 /** A server that speaks the REST API. */
@@ -15,7 +15,7 @@ export interface RemoteServer {
   /** Where a refusal of the token is remembered; then it is not sent again for a while. */
   readonly refusals?: Pick<Refusals, "has" | "add"> | undefined;
   /** Where its connection is left afterwards, and looked for before. */
-  readonly kept?: Pick<Kept, "take" | "give"> | undefined;
+  readonly kept?: Pick<ConnectionPool, "take" | "give"> | undefined;
   /** What to show to a server that asks for a certificate, PEM. */
   readonly identity?: { readonly key: string; readonly cert: string } | undefined;
   /** What makes a carrier to it, where its address is not that of an http server. */
@@ -72,7 +72,7 @@ export interface Limits {
 export const MAX_REFUSAL_BYTES = 65_536;
 
 /** A response that goes on for as long as the server likes. */
-export interface Opened extends Response {
+export interface ResponseStream extends Response {
   /** All of it where the status is not 200, else nothing. */
   readonly body: Uint8Array<ArrayBuffer>;
   /** Its media type, without parameters. */
@@ -96,7 +96,7 @@ export interface Carrier extends Disposable {
    * @param silentMs how long nothing may come, in milliseconds.
    * @throws a {@link RemoteError}.
    */
-  open(path: string, deadline: Deadline, silentMs: number): Promise<Opened>;
+  open(path: string, deadline: Deadline, silentMs: number): Promise<ResponseStream>;
   /** The one of the pins to trust that the server's certificate had; undefined before a response, and without pins. */
   pin(): string | undefined;
 }

@@ -14,11 +14,11 @@ import {
   type Limits,
   MAX_REFUSAL_BYTES,
   notSvc,
-  type Opened,
   RemoteError,
   type RemoteServer,
   type Request,
   type Response,
+  type ResponseStream,
 } from "./carrier";
 import { CLOSED } from "./dial";
 import { exchange, openExchange } from "./exchange";
@@ -148,7 +148,7 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
       return askAgain(() => askOnce(request, limits, key), error, limits, signal);
     }
   };
-  const open = async (path: string, until: Deadline, silentMs: number): Promise<Opened> => {
+  const open = async (path: string, until: Deadline, silentMs: number): Promise<ResponseStream> => {
     // A connection of its own: it is not free for another request before it ends.
     close();
     const request = { method: "GET", path } as const;

@@ -12,7 +12,7 @@ import { hasPin } from "../lib/spki";
 import { RemoteError, type RemoteServer } from "./carrier";
 
 /** How the certificate of a server is checked, and what it gets to see. */
-export type Checked = Pick<RemoteServer, "trust" | "identity"> & {
+export type TlsCheck = Pick<RemoteServer, "trust" | "identity"> & {
   /** Dialled in place of what the name is looked up to. */
   readonly address?: string;
 };
@@ -59,7 +59,11 @@ const unreachable = (message: string) => new RemoteError("unreachable", message,
  *
  * @param ready called once a request may be sent; with the pin that the certificate has, where it must have one.
  */
-export function dial(url: URL, { trust, identity, address }: Checked, ready: (pin?: string) => void): Socket {
+export function dial(
+  url: URL,
+  { trust, identity, address }: TlsCheck,
+  ready: (pin?: string) => void,
+): Socket {
   const isPlain = url.protocol === "http:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const where = { host: address ?? host, port: Number(url.port || (isPlain ? 80 : 443)), lookup };

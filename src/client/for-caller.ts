@@ -14,12 +14,12 @@ import { deadlineIn, RemoteError, type RemoteServer, type Response } from "./car
 import { carrierTo } from "./connection";
 
 /** The host that is asked, by its label. */
-export interface Asked {
+export interface Target {
   readonly label: string;
   readonly server: RemoteServer;
 }
 
-type Waiting = Pick<Caller, "grant" | "request" | "signal">;
+type Requesting = Pick<Caller, "grant" | "request" | "signal">;
 
 /**
  * The answer of the host at `endpoint`.
@@ -28,10 +28,10 @@ type Waiting = Pick<Caller, "grant" | "request" | "signal">;
  * @throws the failure that the host answers with; `timeout`, or `unavailable` where it cannot be reached.
  */
 export function callHost<I extends InputSchema, O extends OutputSchema>(
-  { label, server }: Asked,
+  { label, server }: Target,
   endpoint: Endpoint<I, O>,
   input: v.InferInput<I>,
-  caller: Waiting,
+  caller: Requesting,
   ms: number,
 ): Promise<v.InferOutput<O>> {
   const ask = (signal: AbortSignal, client: string | null) =>
@@ -50,10 +50,10 @@ export function callHost<I extends InputSchema, O extends OutputSchema>(
  * @throws `timeout` or `unavailable`, also where the host refuses: the client would take a 429 or 403 for one of this desk.
  */
 export function getFromHost(
-  { label, server }: Asked,
+  { label, server }: Target,
   path: string,
   { ms, maxBytes, mayBeSame = false }: { ms: number; maxBytes: number; mayBeSame?: boolean },
-  caller: Waiting,
+  caller: Requesting,
 ): Promise<Response> {
   const ask = async (signal: AbortSignal, client: string | null) => {
     using carrier = await carrierTo(server, signal, client);
@@ -65,7 +65,7 @@ export function getFromHost(
 }
 
 async function answered<T>(
-  { grant, request, signal }: Waiting,
+  { grant, request, signal }: Requesting,
   ask: (signal: AbortSignal, client: string | null) => Promise<T>,
   failure: (error: RemoteError) => Failure,
 ): Promise<T> {

@@ -13,7 +13,7 @@ const WAIT_MS = 15_000;
 const MAX_AGE_MS = 10 * 60_000;
 
 /** Connections that wait for the next request to the same server. */
-export interface Kept {
+export interface ConnectionPool {
   /** The one of that key, if it is still good. */
   take(key: string): Line | undefined;
   /** Keeps `line`, or closes it. @param key whatever it depends on. */
@@ -23,7 +23,7 @@ export interface Kept {
 }
 
 /** @param most how many there may be now. */
-export function createKept(most = withinLimit()): Kept {
+export function createConnectionPool(most = withinLimit()): ConnectionPool {
   const lines = new Map<string, { readonly line: Line; readonly since: number }>();
   let timer: Timer | undefined;
   let isStopped = false;

@@ -5,7 +5,7 @@
  */
 import { Socket } from "node:net";
 import { RemoteError } from "./carrier";
-import { type Checked, CLOSED, dial } from "./dial";
+import { CLOSED, dial, type TlsCheck } from "./dial";
 import { createReader, type Taker } from "./response";
 
 /** What takes the response to a request. After `end` or `failed`, nothing more comes. */
@@ -37,7 +37,7 @@ export interface Line {
 }
 
 /** Dials the server at `url`. */
-export function openLine(url: URL, server: Checked): Line {
+export function openLine(url: URL, server: TlsCheck): Line {
   let socket: Socket;
   let pin: string | undefined;
   let isReady = false;

@@ -27,14 +27,15 @@ const LOCK_MS = 1_000;
 /** The tokens that servers have refused lately. */
 export interface Refusals {
   /** Whether `server` refused this token lately. */
-  has(server: Asked): boolean;
+  has(server: Endpoint): boolean;
   /** Remembers that `server` refused its token. Never throws. */
-  add(server: Asked): Promise<void>;
+  add(server: Endpoint): Promise<void>;
   /** Lets the tokens of `servers` be sent again. Never throws. */
-  forget(servers: readonly Asked[]): Promise<void>;
+  forget(servers: readonly Endpoint[]): Promise<void>;
 }
 
-type Asked = Pick<RemoteServer, "url" | "token">;
+/** Where a token is sent, and the token. */
+type Endpoint = Pick<RemoteServer, "url" | "token">;
 
 /** The time of each refusal, by its key. */
 const FILE = v.record(v.string(), v.number());
@@ -86,7 +87,7 @@ export function createRefusals({ file, lock }: { readonly file: string; readonly
   };
 }
 
-const keyOf = ({ url, token = "" }: Asked) =>
+const keyOf = ({ url, token = "" }: Endpoint) =>
   createHash("sha256").update(`${url}\0${token}`).digest("base64url");
 
 /** A time to come is that of a clock that was set back. */

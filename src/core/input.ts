@@ -18,7 +18,7 @@ export interface Offence {
 }
 
 /** The checked and defaulted input, or what is wrong with it. */
-export type Checked<I extends InputSchema = InputSchema> =
+export type CheckResult<I extends InputSchema = InputSchema> =
   | { ok: true; input: v.InferOutput<I> }
   | { ok: false; offences: Offence[] };
 
@@ -44,7 +44,7 @@ export function checkInput<I extends InputSchema>(
   schema: I,
   value: unknown,
   { quote = true, hint = true }: { readonly quote?: boolean; readonly hint?: boolean } = {},
-): Checked<I> {
+): CheckResult<I> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return { ok: false, offences: [{ field: "", message: `expected an object but found ${kindOf(value)}` }] };
   }

@@ -105,7 +105,7 @@ async function likely(text: string): Promise<ScriptNotation> {
     : "json";
 }
 
-interface Parsed {
+interface ScriptText {
   readonly parsed: unknown;
   readonly places: Script["places"];
 }
@@ -121,7 +121,7 @@ async function parse(
   name: string,
   notation: ScriptNotation,
   { yaml, requester }: ScriptReader = { yaml: createYamlReader(), requester: new Requester(null) },
-): Promise<Parsed> {
+): Promise<ScriptText> {
   const [label, most] = LIMITS[notation];
   if (text.length > most) throw badInput(`${name}: expected at most ${most} characters of ${label}`);
   const refused = ({ line, column, expected }: TextFault) =>

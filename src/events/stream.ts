@@ -5,6 +5,7 @@
  * queue: a reader that does not read costs the buffer of its connection, and is ended when it lags by {@link MAX_LAG_BYTES}.
  * Streams that stand at the same place share what is written.
  */
+import { ANY_PART, jitter } from "../lib/backoff";
 import { tooMany } from "../lib/errors";
 import type { Bus, KeptEvent } from "./bus";
 import type { Filter } from "./filter";
@@ -266,7 +267,7 @@ function openStream(
     if (!isOver) controller?.close();
     finish();
   };
-  const reader: Reader = { filter, seq, slot: Math.floor(Math.random() * SLOTS), take: undefined, end };
+  const reader: Reader = { filter, seq, slot: Math.floor(jitter(SLOTS, ANY_PART)), take: undefined, end };
   const take = (chunk: Uint8Array) => {
     reader.take = undefined;
     controller?.enqueue(chunk);

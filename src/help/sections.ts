@@ -79,14 +79,14 @@ export function findTopic(topic: string): { readonly page: PageName; readonly se
 }
 
 /** A section in which all words were found. */
-export interface Found {
+export interface SearchHit {
   readonly section: Section;
   /** The line that shows it best. */
   readonly line: string;
 }
 
 /** The sections that hold all words of `words`, in any case, the best first. */
-export function searchPages(words: string): Found[] {
+export function searchPages(words: string): SearchHit[] {
   const phrase = words.toLowerCase().trim().replaceAll(/\s+/g, " ");
   const each = phrase.split(" ").filter(Boolean);
   const scored = PAGE_NAMES.flatMap(sectionsOf).flatMap((section) => {

@@ -31,7 +31,7 @@ import type { ServerUses } from "./server";
 import { createSockets, type OpenSockets } from "./sockets";
 import { type KeyFiles, openTls, type ServerTls } from "./tls";
 import type { TokenUses } from "./token-use";
-import { createUnread } from "./unread";
+import { createUnreadAnswers } from "./unread";
 
 type Options = v.InferOutput<typeof SERVER_OPTIONS>;
 
@@ -112,7 +112,7 @@ export async function prepareAnswering(
     log,
     stopping: stopping.signal,
     untilRevoked: service.untilRevoked,
-    unread: createUnread(),
+    unread: createUnreadAnswers(),
     repeats,
     runOne: async (...call) => (await service.executor()).runOne(...call),
   });

@@ -21,7 +21,7 @@ import { entryOf, type RequestAudit } from "./request-audit";
 import { accepted, content, errorResponse, failureResponse, isEventStream } from "./responses";
 import type { RoutedOperation } from "./route";
 import type { OpenSockets } from "./sockets";
-import type { Reader, Unread } from "./unread";
+import type { Reader, UnreadAnswers } from "./unread";
 
 /** Seconds of silence after which a connection is closed; this also ends a client that drips its headers. */
 export const IDLE_TIMEOUT_S = 10;
@@ -38,7 +38,7 @@ export interface CallParts {
   readonly stopping: AbortSignal;
   /** Aborted once the token of that name is revoked. */
   readonly untilRevoked: (token: string) => AbortSignal;
-  readonly unread: Unread;
+  readonly unread: UnreadAnswers;
   readonly openAnswers: OpenAnswers;
   readonly gate: Pick<Gate, "now">;
   readonly sockets: OpenSockets;

@@ -34,7 +34,7 @@ export interface KeptAnswer {
 export type Ending = KeptAnswer | { readonly status: number } | "interrupted" | null;
 
 /** How far a request has come; `large`: it was answered with this status, and the answer was too large to be kept. */
-export type Found =
+export type RequestState =
   | { readonly kind: "new"; end(answer: Ending): void }
   | { readonly kind: "answered"; readonly answer: KeptAnswer }
   | { readonly kind: "large"; readonly status: number }
@@ -54,7 +54,7 @@ export interface FirstAnswers {
    * @param request what it asks for: another one must not have the same key.
    * @throws the SQLite error when the file cannot be written: then the request must not begin.
    */
-  begin(asker: Asker, key: string, request: string): Found;
+  begin(asker: Asker, key: string, request: string): RequestState;
   close(): void;
 }
 
@@ -146,7 +146,7 @@ function foundIn(
   digest: Uint8Array,
   seal: Buffer,
   isRunning: boolean,
-): Found {
+): RequestState {
   if (Buffer.compare(request, digest) !== 0) return { kind: "other" };
   if (status === null) return { kind: isRunning ? "running" : "interrupted" };
   if (answer === null) return { kind: "large", status };

@@ -38,7 +38,7 @@ const DRAIN_MS = (IDLE_TIMEOUT_S + 5) * 1_000;
 const handOver = once(openHandOver);
 
 /** A listener with the certificate that it began with. */
-interface Opened {
+interface OpenListener {
   /** Whether it answers what arrives on its connections, and ends them. */
   leaving: boolean;
   descriptor: number | undefined;
@@ -70,7 +70,7 @@ export function listen(listening: Listening, drainMs = DRAIN_MS): Listener {
   let opened = [current];
   const timers = new Set<NodeJS.Timeout>();
 
-  const close = (one: Opened, system?: HandOver) => {
+  const close = (one: OpenListener, system?: HandOver) => {
     void one.server.stop();
     const last = opened.at(-1);
     opened = opened.map((other) => (other === one && last ? last : other)).slice(0, -1);
@@ -118,9 +118,9 @@ export function listen(listening: Listening, drainMs = DRAIN_MS): Listener {
   };
 }
 
-function open({ host, port, tls, fetch }: Listening, reusePort: boolean): Opened {
+function open({ host, port, tls, fetch }: Listening, reusePort: boolean): OpenListener {
   const { ca, ...pair } = tls ?? {};
-  const opened: Opened = {
+  const opened: OpenListener = {
     leaving: false,
     descriptor: undefined,
     server: serve(),

@@ -11,7 +11,7 @@ import type { Gate } from "./gate";
 /** How often the tokens of open answers are looked at, in milliseconds. */
 const LOOK_MS = 1_000;
 
-interface Open {
+interface OpenAnswer {
   /** The digest of its token, and what that allowed when it began. */
   readonly sha256: string | undefined;
   readonly scopes: string;
@@ -37,7 +37,7 @@ export interface OpenAnswers {
 }
 
 export function createOpenAnswers(gate: Pick<Gate, "now">): OpenAnswers {
-  const answers = new Set<Open>();
+  const answers = new Set<OpenAnswer>();
   let timer: Timer | undefined;
   let isStopping = false;
 
@@ -57,7 +57,7 @@ export function createOpenAnswers(gate: Pick<Gate, "now">): OpenAnswers {
 
   return {
     open({ sha256, scopes }, lasts = false) {
-      const one: Open = { sha256, scopes: scopes.join(), control: new AbortController(), lasts };
+      const one: OpenAnswer = { sha256, scopes: scopes.join(), control: new AbortController(), lasts };
       answers.add(one);
       if (isStopping) one.control.abort();
       else timer ??= setInterval(look, LOOK_MS);

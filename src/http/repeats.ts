@@ -7,7 +7,7 @@ import { badInput, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
 import type { Answer, Exchange } from "./exchange";
-import type { Ending, FirstAnswers, Found } from "./idempotency";
+import type { Ending, FirstAnswers, RequestState } from "./idempotency";
 import { errorResponse } from "./responses";
 
 /** How long a key is, in characters. What seals an answer must not be guessed: a UUID has 36. */
@@ -62,7 +62,7 @@ export function createRepeats(path: () => string, log: Log): Repeats {
   const made = once(async () => (await import("./idempotency")).createFirstAnswers(path()));
   let first: FirstAnswers | undefined;
 
-  const begin = async ({ grant }: Exchange, key: string, request: string): Promise<Found> => {
+  const begin = async ({ grant }: Exchange, key: string, request: string): Promise<RequestState> => {
     try {
       first = await made();
       return first.begin(grant ?? { name: null }, key, request);
@@ -176,7 +176,7 @@ const REPEATED = {
 };
 
 async function repeated(
-  found: Exclude<Found, { kind: "new" }>,
+  found: Exclude<RequestState, { kind: "new" }>,
   { announce }: Exchange,
   name: string,
 ): Promise<Response> {

@@ -30,7 +30,7 @@ export interface Reader {
 }
 
 /** What clients have not read yet. */
-export interface Unread {
+export interface UnreadAnswers {
   /** The refusal of a request whose client does not read its answers; undefined when it may ask. */
   refusal(reader: Reader): Response | undefined;
   /**
@@ -51,7 +51,7 @@ export interface Unread {
 }
 
 /** @param most {@link MAX_UNREAD_BYTES} by default. */
-export function createUnread(most = MAX_UNREAD_BYTES): Unread {
+export function createUnreadAnswers(most = MAX_UNREAD_BYTES): UnreadAnswers {
   /** Of each client that has not read all: the bytes that wait, and what was refused since it last read some. */
   const waiting = new Map<string, { bytes: number; readonly refused: Set<string> }>();
   const bytesOf = (name: string) => waiting.get(name)?.bytes ?? 0;

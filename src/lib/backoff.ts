@@ -21,6 +21,9 @@ const ABOUT: Spread = [0.75, 1.25];
 /** No earlier than somebody asked for, and a little later. */
 export const NO_EARLIER: Spread = [1, 1.25];
 
+/** Any part of it ("full jitter"): that spreads many evenly. */
+export const ANY_PART: Spread = [0, 1];
+
 /** The pause before the next attempt after `failures` others: it doubles up to the longest. In milliseconds. */
 export const doubled = ({ firstMs, longestMs }: Backoff, failures: number): number =>
   Math.min(longestMs, firstMs * 2 ** failures);
@@ -29,6 +32,6 @@ export const doubled = ({ firstMs, longestMs }: Backoff, failures: number): numb
 export const jitter = (ms: number, [least, most]: Spread = ABOUT, random: Random = Math.random): number =>
   ms * (least + (most - least) * random());
 
-/** A random part of {@link doubled}, which no minimum narrows: that spreads many evenly. */
+/** A random part of {@link doubled}, which no minimum narrows. */
 export const pauseBefore = (limits: Backoff, failures: number, random?: Random): number =>
-  jitter(doubled(limits, failures), [0, 1], random);
+  jitter(doubled(limits, failures), ANY_PART, random);

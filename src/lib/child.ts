@@ -108,7 +108,7 @@ export interface ChildOptions<M extends object, E extends object> {
 /** Starts a child that serves `M` and reports the events of `E`. */
 export function startChild<M extends object, E extends object = object>(options: ChildOptions<M, E>) {
   const { command, what, log, env, protocol, events, exit = () => {} } = options;
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, PendingCall>();
   const isTooMany = countEvents(MAX_MESSAGES);
   let nextId = 1;
   let ended = false;
@@ -249,7 +249,7 @@ export async function serveParent<M extends object, E extends object = object>(
 }
 
 /** A call that waits for its answer. */
-type Waiting = PromiseWithResolvers<unknown> & { readonly method: string };
+type PendingCall = PromiseWithResolvers<unknown> & { readonly method: string };
 
 /** @throws an Error when `schemas` has none of that `name`. */
 function schemaOf<T>(schemas: object, name: string): v.GenericSchema<unknown, T> {

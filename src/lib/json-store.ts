@@ -28,7 +28,7 @@ export interface ListFormat<E> {
   /** The field that names an entry, but for spaces around it and its Unicode form. Of several entries with one name, the first counts. */
   readonly key: keyof E & string;
   /** Reads a value of the list, for instance {@link parseBy} a schema. */
-  readonly parse: (value: unknown) => Parsed<E>;
+  readonly parse: (value: unknown) => ParseResult<E>;
 }
 
 export interface JsonStoreOptions<E> extends ListFormat<E> {
@@ -42,13 +42,13 @@ export interface JsonStoreOptions<E> extends ListFormat<E> {
 }
 
 /** An entry, or what is wrong with a value that is none; a fault quotes no secret. */
-export type Parsed<E> = { readonly entry: E } | { readonly fault: string };
+export type ParseResult<E> = { readonly entry: E } | { readonly fault: string };
 
 /** Fields to set; undefined removes one. */
 export type Changes<E> = { readonly [Field in keyof E]?: E[Field] | undefined };
 
 /** A value of the list. */
-type Item<E> = Parsed<E> & { readonly value: unknown; readonly name: string | undefined };
+type Item<E> = ParseResult<E> & { readonly value: unknown; readonly name: string | undefined };
 
 /** What the file held when it was last read. */
 interface Snapshot<E> {
@@ -181,7 +181,7 @@ export function loadFaults<E>(format: ListFormat<E>, content: unknown): string[]
 }
 
 /** A reader of entries that takes what `schema` does. */
-export function parseBy<E>(schema: v.GenericSchema<unknown, E>): (value: unknown) => Parsed<E> {
+export function parseBy<E>(schema: v.GenericSchema<unknown, E>): (value: unknown) => ParseResult<E> {
   return (value) => {
     const parsed = v.safeParse(schema, value);
     if (parsed.success) return { entry: parsed.output };

@@ -6,6 +6,7 @@
  */
 import { Database } from "bun:sqlite";
 import { basename } from "node:path";
+import { type Backoff, pauseBefore } from "./backoff";
 import { timedOut } from "./errors";
 import { lookThrough } from "./look";
 import { isBusy, openPrivate } from "./sqlite";
@@ -16,6 +17,9 @@ export type Release = () => void;
 /** How long a look may be in the way, in milliseconds, and how long one attempt waits for it to end. */
 const LOOKS_MS = 1_000;
 const LOOK_MS = 50;
+
+/** Between two attempts to take a lock that another holds. */
+const RETRY: Backoff = { firstMs: 1, longestMs: 50 };
 
 /**
  * Takes the lock at `path`; undefined when another process, or another holder in this process, has it.
@@ -88,10 +92,10 @@ export async function lockWithin(
   isOver = () => false,
 ): Promise<Release | undefined> {
   const deadline = performance.now() + waitMs;
-  for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
+  for (let failures = 0; ; failures++) {
     const release = tryLock(path);
     if (release || isOver() || performance.now() > deadline) return release;
     // At random: a process that takes the lock again and again must not always be there first.
-    await Bun.sleep(pause * Math.random());
+    await Bun.sleep(pauseBefore(RETRY, failures));
   }
 }

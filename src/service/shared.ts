@@ -23,7 +23,7 @@ import type { SERVICE_OPTIONS } from "./options";
 import type { createTokenUses } from "./token-uses";
 
 /** What has been made so far, for those that look and do not make it. */
-export interface Made {
+export interface Instances {
   scheduler?: Scheduler;
   runs?: Runs;
   sessions?: Sessions;
@@ -70,7 +70,7 @@ export interface Shared {
   readonly observed: Publish;
   readonly tokens: ReturnType<typeof createTokenUses>;
   readonly revocations: ReturnType<typeof createRevocations>;
-  readonly made: Made;
+  readonly made: Instances;
   readonly phase: Phase;
   readonly feature: MakeFeature;
   readonly stoppable: MakeStoppable;

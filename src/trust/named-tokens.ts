@@ -209,7 +209,7 @@ const endOf = (time: string | undefined) =>
   time === undefined ? Number.POSITIVE_INFINITY : Date.parse(time);
 
 /** A token as it is looked up. */
-interface Known {
+interface TokenEntry {
   readonly grant: Grant;
   readonly digest: TokenDigest;
   readonly generated: boolean;
@@ -222,7 +222,7 @@ interface Known {
  */
 export function watchTokens(place: Place, log: Log) {
   const store = tokenStore(place, log);
-  const inForce = watchFile(place.tokens, (): ReadonlyMap<number, Known> => {
+  const inForce = watchFile(place.tokens, (): ReadonlyMap<number, TokenEntry> => {
     try {
       return new Map(store.entries().flatMap(indexed));
     } catch (error) {
@@ -253,7 +253,7 @@ function indexed({
   created,
   previous,
   ...current
-}: NamedToken): Array<[number, Known]> {
+}: NamedToken): Array<[number, TokenEntry]> {
   const since = Date.parse(created);
   const now = { sha256: current.sha256, generated: current.generated, until: current.expires };
   return [now, ...previous].map(({ sha256, generated, until }) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { deadlineIn } from "../../src/client/carrier";
 import { connectionTo } from "../../src/client/connection";
-import { createKept } from "../../src/client/kept";
+import { createConnectionPool } from "../../src/client/kept";
 import { ok, rawServer } from "./support";
 
 const GET = { method: "GET", path: "/" } as const;
@@ -21,7 +21,7 @@ async function counting() {
 
 test("the next carrier uses the connection that the one before left", async () => {
   await using server = await counting();
-  const kept = createKept();
+  const kept = createConnectionPool();
   for (let nth = 0; nth < 3; nth++) {
     using carrier = connectionTo({ url: server.url, token: "t", trust: { kind: "system" }, kept });
     expect((await carrier.ask(GET, limits())).status).toBe(200);
@@ -32,7 +32,7 @@ test("the next carrier uses the connection that the one before left", async () =
 
 test("one that trusts otherwise, and a change, get a connection of their own", async () => {
   await using server = await counting();
-  const kept = createKept();
+  const kept = createConnectionPool();
   for (const kind of ["system", "any"] as const) {
     using carrier = connectionTo({ url: server.url, token: "t", trust: { kind }, kept });
     await carrier.ask(GET, limits());
@@ -46,7 +46,7 @@ test("one that trusts otherwise, and a change, get a connection of their own", a
 
 test("one that failed is not left", async () => {
   await using silent = await rawServer((socket) => socket.once("data", () => socket.write(ok("{}"))));
-  const kept = createKept();
+  const kept = createConnectionPool();
   const server = { url: silent.url, token: "t", trust: { kind: "system" }, kept } as const;
   {
     using carrier = connectionTo(server);
@@ -62,7 +62,7 @@ test("one that failed is not left", async () => {
 test("there are no more than the most", async () => {
   await using first = await counting();
   await using second = await counting();
-  const kept = createKept(() => 1);
+  const kept = createConnectionPool(() => 1);
   for (const { url } of [first, second, first, second]) {
     using carrier = connectionTo({ url, token: "t", trust: { kind: "system" }, kept });
     await carrier.ask(GET, limits());
@@ -73,7 +73,7 @@ test("there are no more than the most", async () => {
 
 test("after the end, one that was in use is closed as well", async () => {
   await using server = await counting();
-  const kept = createKept();
+  const kept = createConnectionPool();
   const carrier = connectionTo({ url: server.url, token: "t", trust: { kind: "system" }, kept });
   await carrier.ask(GET, limits());
   const [socket] = server.open as Set<import("node:net").Socket>;
@@ -85,7 +85,7 @@ test("after the end, one that was in use is closed as well", async () => {
 
 test("one that has gone silent is replaced in time: the request goes out on a new one", async () => {
   await using silent = await rawServer((socket) => socket.once("data", () => socket.write(ok("{}"))));
-  const kept = createKept();
+  const kept = createConnectionPool();
   const server = { url: silent.url, token: "t", trust: { kind: "system" }, kept } as const;
   for (let nth = 0; nth < 2; nth++) {
     using carrier = connectionTo(server);
@@ -104,7 +104,7 @@ test("one that has brought the head of an answer has until the deadline for the 
       setTimeout(() => socket.write(body), requests === 1 ? 0 : 500);
     }),
   );
-  const kept = createKept();
+  const kept = createConnectionPool();
   const server = { url: slow.url, token: "t", trust: { kind: "system" }, kept } as const;
   for (let nth = 0; nth < 2; nth++) {
     using carrier = connectionTo(server);
@@ -116,7 +116,7 @@ test("one that has brought the head of an answer has until the deadline for the 
 
 test("those that wait are closed at the end", async () => {
   await using server = await counting();
-  const kept = createKept();
+  const kept = createConnectionPool();
   {
     using carrier = connectionTo({ url: server.url, token: "t", trust: { kind: "system" }, kept });
     await carrier.ask(GET, limits());

@@ -11,7 +11,7 @@ import { createOpenAnswers } from "../../src/http/open-answers";
 import { createRepeats } from "../../src/http/repeats";
 import { createRequestAudit } from "../../src/http/request-audit";
 import { createSockets } from "../../src/http/sockets";
-import { createUnread } from "../../src/http/unread";
+import { createUnreadAnswers } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
 import { digestToken, ownerToken } from "../../src/trust/scopes";
@@ -45,7 +45,7 @@ async function testApp(parts: Partial<AppParts> = {}) {
     log: silentLog,
     stopping: new AbortController().signal,
     untilRevoked: () => new AbortController().signal,
-    unread: createUnread(),
+    unread: createUnreadAnswers(),
     runOne: async () => null,
     repeats: createRepeats(() => "", silentLog),
     ...parts,

@@ -16,7 +16,7 @@ import { openApiDocument } from "../../src/http/openapi";
 import { createRepeats } from "../../src/http/repeats";
 import { createRequestAudit } from "../../src/http/request-audit";
 import { createSockets } from "../../src/http/sockets";
-import { createUnread } from "../../src/http/unread";
+import { createUnreadAnswers } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
 import { eventTypes, operations } from "../../src/operations";
 import type { Service } from "../../src/service/service";
@@ -252,7 +252,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     log: silentLog,
     stopping: new AbortController().signal,
     untilRevoked: () => new AbortController().signal,
-    unread: createUnread(),
+    unread: createUnreadAnswers(),
     runOne: async () => null,
     repeats: createRepeats(() => "", silentLog),
   });

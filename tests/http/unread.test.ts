@@ -1,6 +1,6 @@
 /** What is kept of large answers until they are read. */
 import { describe, expect, test } from "bun:test";
-import { createUnread } from "../../src/http/unread";
+import { createUnreadAnswers } from "../../src/http/unread";
 import { nextTurn } from "../support";
 
 const MIB = 1_048_576;
@@ -8,7 +8,7 @@ const LARGE = JSON.stringify("x".repeat(2 * MIB));
 
 /** A limit of 3 MiB, and a client. */
 function limited() {
-  const unread = createUnread(3 * MIB);
+  const unread = createUnreadAnswers(3 * MIB);
   const client = new AbortController();
   const by = (name: string, asked = "list") => ({ name, asked, request: client });
   const ask = (text = LARGE, isRead = true) => unread.respond(text, by("anna"), { isRead });

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { RemoteServer, Via } from "../../client/carrier";
 import { field, fileContent, secret } from "../../core/fields";
 import { expectation } from "../../core/input";
-import type { Parsed } from "../../lib/json-store";
+import type { ParseResult } from "../../lib/json-store";
 import { isLoopback } from "../../lib/loopback";
 import { PIN_FORM, parsePin } from "../../lib/spki";
 
@@ -118,7 +118,7 @@ const HOST = v.object({
 export type Host = v.InferOutput<typeof HOST>;
 
 /** `value` as a host, or why it is none, in words that quote no token. */
-export function parseHost(value: unknown): Parsed<Host> {
+export function parseHost(value: unknown): ParseResult<Host> {
   const checked = v.safeParse(HOST, value);
   if (!checked.success) {
     const faultOf = (issue: (typeof checked.issues)[number]) =>

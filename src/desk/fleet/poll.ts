@@ -6,7 +6,7 @@ import { typed } from "../../client/call";
 import { deadlineIn, RemoteError } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
 import { mayLackDescriptor, NO_DESCRIPTOR } from "../../client/dial";
-import { createKept } from "../../client/kept";
+import { createConnectionPool } from "../../client/kept";
 import { patienceFor, runPool } from "../../lib/pool";
 import { printable } from "../../lib/sanitize";
 import { createSharing } from "../../lib/share";
@@ -76,7 +76,7 @@ export function createPoller(
   presence = createPresence(),
 ): Poller {
   const shared = createSharing<Polled[]>();
-  const kept = createKept();
+  const kept = createConnectionPool();
   /** @returns whether only the whole poll tells if the host is down. */
   const note = ({ label, base_url, healthy, error }: Polled, { timeoutMs, signal }: PollOptions) => {
     if (healthy) presence.healthy({ label, base_url });

@@ -7,7 +7,7 @@ import { unheard } from "../../core/events";
 import { hostDown, hostUp } from "./events";
 
 /** A host of the address book. */
-interface Shown {
+interface HostAddress {
   readonly label: string;
   readonly base_url: string;
 }
@@ -15,10 +15,10 @@ interface Shown {
 /** Which hosts are there. */
 export interface Presence {
   /** A poll found it healthy: that is no news of a host that nobody asked before. */
-  healthy(shown: Shown): void;
-  linked(shown: Shown): void;
+  healthy(shown: HostAddress): void;
+  linked(shown: HostAddress): void;
   /** It does not answer as a healthy one does, or its link ended. */
-  gone(shown: Shown, error: string): void;
+  gone(shown: HostAddress, error: string): void;
 }
 
 export function createPresence(publish = unheard): Presence {

@@ -24,7 +24,7 @@ const LOOK_MS = 500;
 const MAX_BYTES = 65_536;
 
 /** A host of the address book. */
-export type Granted = Pick<Host, "label" | "base_url" | "tags" | "token" | "member">;
+export type Grantee = Pick<Host, "label" | "base_url" | "tags" | "token" | "member">;
 
 /** What a desk uses of its service. */
 export interface GrantUses extends Pick<DeskUses, "configDir" | "natsCarrier"> {
@@ -50,7 +50,7 @@ export async function grantNats(
   const book = await service.addressBook();
   const hosts = book.select(selection);
   const { publicKey, sign } = openSigningKey(configFiles(service.configDir).deskKey);
-  const grant = async (host: Granted): Promise<boolean> => {
+  const grant = async (host: Grantee): Promise<boolean> => {
     const { label, base_url, member } = host;
     if (base_url.startsWith("nats:")) return false;
     if (!member) throw conflict("it has not joined this desk");

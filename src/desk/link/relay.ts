@@ -4,7 +4,12 @@
  * What only reads leaves no row here; the host has its own.
  */
 import * as v from "valibot";
-import { type Response as Answer, type Opened, RemoteError, type Request } from "../../client/carrier";
+import {
+  type Response as Answer,
+  RemoteError,
+  type Request,
+  type ResponseStream,
+} from "../../client/carrier";
 import { field, flag, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { Failure, type FailureCode, unavailable } from "../../lib/errors";
@@ -155,10 +160,10 @@ const answerOf = ({ status, body, retryAfterS }: Answer) => ({
   ...(retryAfterS !== undefined && { retry_after_s: retryAfterS }),
 });
 
-const isEvents = ({ status, type }: Opened) => status === 200 && type === "text/event-stream";
+const isEvents = ({ status, type }: ResponseStream) => status === 200 && type === "text/event-stream";
 
 /** The events of the host, after a line without meaning: whoever waits knows by it that they come. */
-function streamOf({ pieces }: Opened): Response {
+function streamOf({ pieces }: ResponseStream): Response {
   const coming = pieces[Symbol.asyncIterator]();
   const stream = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(Buffer.from(":\n")),

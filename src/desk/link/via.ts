@@ -5,9 +5,9 @@ import * as v from "valibot";
 import {
   type Carrier,
   type Deadline,
-  type Opened,
   RemoteError,
   type Response,
+  type ResponseStream,
   type Via,
 } from "../../client/carrier";
 import { askOwner, streamOfOwner } from "../../client/owner";
@@ -113,7 +113,7 @@ function throughServer(
 
 /** A response that stays open, but for what comes. */
 const EVENTS = { status: 200, body: new Uint8Array(), type: "text/event-stream" } satisfies Omit<
-  Opened,
+  ResponseStream,
   "pieces"
 >;
 

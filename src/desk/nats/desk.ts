@@ -10,8 +10,8 @@ import type { SigningKey } from "../../trust/identity";
 import { createAsking, HostCarrier } from "../../wire/link/asking";
 import { inBatches } from "../../wire/nats/batch";
 import type { Login } from "../../wire/nats/connect";
-import { type Guarded, guarded } from "../../wire/nats/guarded";
-import { type ConnectionState, type Kept, keepConnection } from "../../wire/nats/keep";
+import { type GuardedConnection, guarded } from "../../wire/nats/guarded";
+import { type ConnectionState, type KeptConnection, keepConnection } from "../../wire/nats/keep";
 import { createNatsPresence, type NatsPresence, type PresenceParts } from "../../wire/nats/presence";
 import { type AnnouncedParts, createHearing, startAnnouncing } from "./announced";
 import { type Asks, createAsks, Stale } from "./asks";
@@ -49,7 +49,7 @@ export interface NatsDesk {
 export function createNatsDesk({ id, login, key, hostId, log, presence: parts, plans }: DeskParts): NatsDesk {
   const sessions = new Map<string, string>();
   let asks: Asks | undefined;
-  let guard: Guarded | undefined;
+  let guard: GuardedConnection | undefined;
   let announcing: ReturnType<typeof startAnnouncing> | undefined;
   const presence =
     parts &&
@@ -93,7 +93,7 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
     };
   };
 
-  let kept: Kept | undefined;
+  let kept: KeptConnection | undefined;
   let isStopped = false;
   const keep = () => {
     if (isStopped) throw new Error("svc has stopped using it");

@@ -8,7 +8,7 @@ import { jitter, NO_EARLIER } from "../../lib/backoff";
 import { sleep } from "../../lib/deadline";
 import type { SigningKey } from "../../trust/identity";
 import { JOB_ANSWER, type JobAnswer } from "../../wire/job/answer";
-import { type Sealed, seal } from "../../wire/job/envelope";
+import { type SignedEnvelope, seal } from "../../wire/job/envelope";
 import type { DeliverOptions, Job, Target } from "../../wire/job/job";
 
 /** The largest answer of a host about a job, in bytes. */
@@ -89,7 +89,7 @@ export function createJobRequests(key: () => SigningKey) {
     /** Asks about a job, or sends it. @param asking with how long its end is waited for, in seconds. */
     ask: (
       target: Target,
-      asking: Sealed & { readonly wait_s: number },
+      asking: SignedEnvelope & { readonly wait_s: number },
       job: Job,
       caller: Caller,
       { content, ...sent }: Partial<SentJob> = {},

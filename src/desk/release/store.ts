@@ -22,7 +22,7 @@ import { MAX_BINARY_BYTES, MAX_RELEASED, type Released } from "../../wire/releas
 const KEPT = 6;
 
 /** A signed binary, of which only the signature was looked at. */
-interface Found {
+interface SignedBinary {
   readonly path: string;
   readonly version: string;
   readonly target: string;
@@ -89,8 +89,8 @@ export function createReleases(folder: string): Releases {
   };
 }
 
-async function foundIn(paths: readonly string[], key: PublicKey): Promise<Found[]> {
-  const offered: Found[] = [];
+async function foundIn(paths: readonly string[], key: PublicKey): Promise<SignedBinary[]> {
+  const offered: SignedBinary[] = [];
   for (const path of paths.map((one) => resolve(one)))
     for (const file of await filesIn(path, key)) {
       const comment = verifyComment(key, readSignature(`${file}${SIGNATURE_EXTENSION}`));
@@ -122,7 +122,11 @@ async function filesIn(path: string, key: PublicKey): Promise<string[]> {
   return files.filter((file) => lookThrough(file)?.isFile());
 }
 
-async function keep(folder: string, { path, version, target }: Found, key: PublicKey): Promise<Released> {
+async function keep(
+  folder: string,
+  { path, version, target }: SignedBinary,
+  key: PublicKey,
+): Promise<Released> {
   const found = lookThrough(path);
   if (!found?.isFile()) throw bad(`${path} ${found ? "is not a regular file" : "does not exist"}`);
   if (found.size > MAX_BINARY_BYTES) throw bad(`${path} has more than ${MAX_BINARY_BYTES} bytes`);

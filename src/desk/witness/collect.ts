@@ -9,7 +9,7 @@ import type { SigningKey } from "../../lib/signing-key";
 import type { Submission } from "../../wire/witness/add-checkpoint";
 import type { Witness } from "../../wire/witness/witness";
 import { handBack } from "./hand-back";
-import type { Found } from "./look";
+import type { Finding } from "./look";
 import { opinionsOf } from "./opinions";
 import type { Member } from "./peer-opinion";
 import type { Peers } from "./peers";
@@ -22,7 +22,7 @@ interface Uses<E> {
   readonly peers: Peers<E & Member>;
   readonly watches: ReadonlyMap<string, Watch<E>>;
   keep(watch: Watch<E>, record: Record): void;
-  note(watch: Watch<E>, found: Found): void;
+  note(watch: Watch<E>, found: Finding): void;
 }
 
 /** @returns a function that does it for one host. @throws a `cancelled` {@link RemoteError}. */

@@ -5,6 +5,7 @@
  * The promise: a host that does not answer delays no other.
  */
 import type { RemoteServer } from "../../client/carrier";
+import { ANY_PART, jitter } from "../../lib/backoff";
 import { descriptorLimit, outgoingOf } from "../../lib/descriptors";
 import { messageOf, notFound } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
@@ -190,7 +191,7 @@ function begin<E>(entry: E & Member, known: Record | undefined, count: number): 
     handed: undefined,
     record: { ...(known ?? newRecord()), label: entry.label, left: null },
     isStored: known?.left === null && known.label === entry.label,
-    due: performance.now() + Math.random() * Math.min(EVERY_MS, 1_000 + PACE_MS * count),
+    due: performance.now() + jitter(Math.min(EVERY_MS, 1_000 + PACE_MS * count), ANY_PART),
   };
 }
 

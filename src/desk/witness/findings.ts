@@ -5,7 +5,7 @@ import type { Publish } from "../../core/events";
 import { witnessChanged } from "../../wire/witness/events";
 import { evidenceText } from "../../wire/witness/evidence";
 import type { Store } from "../../wire/witness/store";
-import type { Found } from "./look";
+import type { Finding } from "./look";
 import type { Others } from "./reasons";
 import { afterLook, BROKEN, LATE_MS, type Record } from "./states";
 import type { Watch } from "./watch";
@@ -24,7 +24,7 @@ export interface Findings<E> {
   /** Replaces the record of a host. */
   keep(watch: Watch<E>, record: Record): void;
   /** Takes note of what a look has found. @throws where evidence cannot be stored. */
-  note(watch: Watch<E>, found: Found): void;
+  note(watch: Watch<E>, found: Finding): void;
   /** Whether other hosts answer, where this one has been late for a while: else the fault may be here. */
   othersOf(watch: Watch<E>): Others;
 }
@@ -45,7 +45,7 @@ export function createFindings<E>({ store, log, publish, watches, former }: Find
     publish(witnessChanged, { label: entry.label, host_id: hostId, state, former: before, size, reason });
     if (BROKEN.includes(state)) log.warn(`the audit log of ${entry.label}: ${state}: ${reason}`);
   };
-  const note = (watch: Watch<E>, found: Found) => {
+  const note = (watch: Watch<E>, found: Finding) => {
     const { answering } = watch;
     if (found.kind === "good") {
       answering.heard(found.size);

@@ -46,7 +46,7 @@ export interface LogKey {
 }
 
 /** What was found: what to offer to witnesses where it is good, what proves it where it is broken. */
-export type Found = Look & { readonly submission?: Submission; readonly evidence?: Evidence };
+export type Finding = Look & { readonly submission?: Submission; readonly evidence?: Evidence };
 
 /**
  * The key that signs the checkpoints of the log of the host with this id.
@@ -96,7 +96,7 @@ export async function lookAt(
   key: LogKey,
   head: Cosigned | undefined,
   witness = "this desk",
-): Promise<Found> {
+): Promise<Finding> {
   const old = head?.size ?? 0;
   const { note, proof } = await newestOf(carrier, old);
   const signed = signedBy(note, (origin) => (origin === key.origin ? key.vkey : undefined), head?.note);

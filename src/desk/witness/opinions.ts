@@ -10,12 +10,12 @@ import { deadline } from "../../lib/deadline";
 import type { Submission } from "../../wire/witness/add-checkpoint";
 import type { Log } from "../../wire/witness/store";
 import type { Cosigned } from "./hand-back";
-import { checkpointOf, type Found, lookAt } from "./look";
+import { checkpointOf, type Finding, lookAt } from "./look";
 import type { Member, Opinion, ProofFrom } from "./peer-opinion";
 import { ASKING_MS, type Peers } from "./peers";
 
 /** The log that peers are asked about, and the way to its host. */
-export interface Asked {
+export interface Question {
   readonly carrier: Carrier;
   readonly log: Log;
   readonly submission: Submission;
@@ -30,14 +30,14 @@ export interface Opinions {
   /** What they say against the log, and do not prove. */
   readonly claims: readonly string[];
   /** That the log is broken, where it is. */
-  readonly broken?: Found;
+  readonly broken?: Finding;
 }
 
 /** Asks them all at once; the host itself one question after the other. */
 export async function opinionsOf<M extends Member>(
   peers: Peers<M>,
   asked: readonly M[],
-  { carrier, log, submission, own, signal }: Asked,
+  { carrier, log, submission, own, signal }: Question,
 ): Promise<Opinions> {
   const ends = { signal, late: AbortSignal.timeout(ASKING_MS) };
   const { proofFrom, ended } = proofs(carrier, log, submission, ends.late);
@@ -92,7 +92,7 @@ async function judge(
   log: Log,
   peer: string,
   opinion: Exclude<Opinion, { kind: "cosigned" }>,
-): Promise<Found | string> {
+): Promise<Finding | string> {
   if (opinion.kind === "claims") return `${peer} ${opinion.what}`;
   try {
     const found = await lookAt(carrier, log, opinion, peer);

@@ -47,7 +47,7 @@ export interface Question {
 /** What became of it. */
 export type Decision = "allowed" | "denied" | "expired";
 
-interface Kept {
+interface ApprovalEntry {
   approval: Approval;
   /** While it waits. */
   full: string | undefined;
@@ -103,7 +103,7 @@ export function createApprovals({
   readonly lifetimeMs?: number;
 }): Approvals {
   /** In the order in which they were asked. */
-  const all = new Map<string, Kept>();
+  const all = new Map<string, ApprovalEntry>();
   const known = () => [...all.values()].map(({ approval }) => approval);
 
   const end = (id: string, state: Ended, by?: Grant): Approval | undefined => {
@@ -140,7 +140,7 @@ export function createApprovals({
       };
       const { promise: ended, resolve } = Promise.withResolvers<Ended>();
       // Its place is taken before the row is on disk: others may ask meanwhile.
-      const kept: Kept = { approval, full: full && printable(full, MAX_FULL), end: resolve };
+      const kept: ApprovalEntry = { approval, full: full && printable(full, MAX_FULL), end: resolve };
       all.set(id, kept);
       try {
         await record(`approvals.ask ${aboutText(approval)}`);

@@ -90,14 +90,14 @@ export interface BundledFile {
 export type BundleReaders = Readonly<Partial<Record<BundledName, (content: unknown) => readonly string[]>>>;
 
 /** A file as it is here, with what a bundle adds to it. */
-export interface Merged {
+export interface Merge {
   readonly content: unknown;
   /** The names of entries that stay as they are here, where the bundle has another. */
   readonly conflicts: readonly string[];
 }
 
 /** What merges files, by name. It throws a `conflict` failure when the file here is not what it should be. */
-export type BundleMergers = Readonly<Partial<Record<BundledName, (here: unknown, there: unknown) => Merged>>>;
+export type BundleMergers = Readonly<Partial<Record<BundledName, (here: unknown, there: unknown) => Merge>>>;
 
 /** How many faults of one file are listed. */
 const MAX_FAULTS = 10;

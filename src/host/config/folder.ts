@@ -10,7 +10,7 @@ import { look } from "../../lib/look";
 import type { Bundle, BundledName, Format, LeftOut } from "./bundle";
 import { ALLOWLIST, BUNDLE_VERSION, BUNDLED_NAMES, jsonFault } from "./bundle";
 
-export type Found =
+export type FolderEntry =
   | { readonly kind: "absent" }
   /** A folder, a device or a pipe: svc makes none of these. */
   | { readonly kind: "other" }
@@ -23,7 +23,7 @@ export type Found =
     };
 
 /** What is at `name` in `folder`. @throws the system error of a file that cannot be read. */
-export function findFile(folder: string, name: BundledName): Found {
+export function findFile(folder: string, name: BundledName): FolderEntry {
   const path = join(folder, name);
   const stat = look(path);
   if (stat === undefined) return { kind: "absent" };

@@ -32,7 +32,7 @@ import {
   type ImportReport,
 } from "./bundle";
 import { diffContent } from "./diff";
-import { decode, type Found, findFile } from "./folder";
+import { decode, type FolderEntry, findFile } from "./folder";
 
 export interface ImportOptions {
   /** Report what would change, and change nothing. */
@@ -193,7 +193,7 @@ function putBack(steps: readonly Step[], at: BundledName, cause: unknown): Failu
 
 interface PlannedFile extends Readonly<ImportReport["files"][number]> {
   /** What is at its name now. */
-  readonly before: Found["kind"];
+  readonly before: FolderEntry["kind"];
   readonly data: string;
   readonly mode: number;
   readonly conflicts: readonly string[];

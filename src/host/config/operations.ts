@@ -96,7 +96,8 @@ export const setAside = operation({
   },
 });
 
-interface Kept {
+/** What the operations use of their service. */
+interface SettingsUses {
   settings(): Promise<Settings>;
 }
 
@@ -116,7 +117,7 @@ export const setSetting = operation({
     value: field(v.optional(v.pipe(v.array(NAME), v.maxLength(100)), []), "Its values; none: the default"),
   }),
   output: SETTING,
-  async run({ settings }: Kept, { name, value }) {
+  async run({ settings }: SettingsUses, { name, value }) {
     const kept = await settings();
     await kept.set(name, value);
     return { name, value: kept.get(name) };
@@ -131,7 +132,7 @@ export const listSettings = operation({
   http: { method: "GET", path: "/config/list" },
   input: NO_INPUT,
   output: v.object({ settings: v.array(SETTING) }),
-  run: async ({ settings }: Kept) => ({ settings: (await settings()).list() }),
+  run: async ({ settings }: SettingsUses) => ({ settings: (await settings()).list() }),
 });
 
 export const operations = [exportConfig, importConfig, setAside, setSetting, listSettings];

@@ -15,7 +15,7 @@ import {
   hasExpired,
   type JobOperation,
   openSealed,
-  type Sealed,
+  type SignedEnvelope,
   type Signer,
 } from "../../wire/job/envelope";
 import { createJobAnswers } from "./answers";
@@ -53,17 +53,17 @@ export interface PlanJobs {
    * @throws as for one that is taken; `conflict` for one that has expired.
    */
   announced(
-    job: Sealed & { readonly content: string },
+    job: SignedEnvelope & { readonly content: string },
     caller: Caller,
   ): Promise<{ readonly actions: Content["actions"]; readonly job: JobContext }>;
   /** Cancels a job: one that runs ends soon; one that has not arrived never begins. */
-  cancel(sealed: Sealed, caller: Caller): Promise<JobAnswer>;
+  cancel(sealed: SignedEnvelope, caller: Caller): Promise<JobAnswer>;
   /** Resolves once the jobs have ended whose runs have. */
   close(): Promise<void>;
 }
 
 /** A job as a desk sends it. */
-interface SentJob extends Sealed {
+interface SentJob extends SignedEnvelope {
   readonly content?: string | undefined;
   readonly records?: string | undefined;
   readonly wait_s: number;
@@ -85,7 +85,7 @@ export function createPlanJobs<L extends { readonly id: string }>({
   const running = createJobRuns(parts, seen);
   const { answer, known, unseen } = createJobAnswers(running, seen, now);
 
-  const open = async (sealed: Sealed, operation: JobOperation, { grant }: Caller) =>
+  const open = async (sealed: SignedEnvelope, operation: JobOperation, { grant }: Caller) =>
     openSealed(sealed, await signer(grant.name), operation);
 
   return {

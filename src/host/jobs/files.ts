@@ -9,7 +9,7 @@ import { badInput } from "../../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER } from "../../lib/files";
 
 /** Files in place. Disposing of it removes them. */
-export interface Placed extends Disposable {
+export interface JobFiles extends Disposable {
   /** The path that the list of the job has, from which they are found; empty for a list that is in no file. */
   readonly path: string;
 }
@@ -19,7 +19,7 @@ export interface Placed extends Disposable {
  * @param name that of the list, where there are any.
  * @throws the system error.
  */
-export function placeFiles(folder: string, name: string, files: ReadonlyMap<string, Uint8Array>): Placed {
+export function placeFiles(folder: string, name: string, files: ReadonlyMap<string, Uint8Array>): JobFiles {
   if (name === "") return { path: "", [Symbol.dispose]() {} };
   const own = join(folder, crypto.randomUUID());
   const pathOf = (file: string) => {

@@ -48,7 +48,8 @@ export interface DeskTokens {
 /** How long the desk may take to answer, in milliseconds. */
 const ANSWER_MS = 15_000;
 
-export interface Wanted {
+/** How a host joins a desk. */
+export interface JoinOptions {
   readonly join_string: string;
   readonly label?: string | undefined;
   readonly direct?: string | undefined;
@@ -60,7 +61,7 @@ export interface Wanted {
  * @throws `bad_input` for a string that is none; `conflict` when this host has joined another desk, or the desk refuses;
  *   `unavailable` when the desk does not answer. Then nothing has changed here.
  */
-export async function joinDesk(service: HostUses, { join_string, label, direct }: Wanted) {
+export async function joinDesk(service: HostUses, { join_string, label, direct }: JoinOptions) {
   const string = parseJoinString(join_string);
   const files = configFiles(service.configDir);
   return withLock(files.joinLock, async () => {

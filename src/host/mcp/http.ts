@@ -46,13 +46,13 @@ export function createEndpoint<C>(
   { changes }: { readonly changes?: ServerEventBus } = {},
 ) {
   const running = new Map<string, AbortController>();
-  interface Held {
+  interface McpSession {
     readonly context: C;
     readonly peer: Pick<Peer, "agent" | "cancelled">;
   }
   const handler = createMcpHandler(
     ({ authInfo }) => {
-      const held = authInfo?.extra?.held as Held | undefined;
+      const held = authInfo?.extra?.held as McpSession | undefined;
       if (!held) throw new Error("a message without its client");
       return serverFor(held.context, held.peer);
     },
@@ -97,7 +97,7 @@ export function createEndpoint<C>(
         if (key !== undefined && running.get(key) === cancel) running.delete(key);
         ended();
       };
-      const held: Held = { context, peer: { agent, cancelled: () => cancel?.signal } };
+      const held: McpSession = { context, peer: { agent, cancelled: () => cancel?.signal } };
       try {
         const request = new Request("http://svc/mcp", {
           method: "POST",

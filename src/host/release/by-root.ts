@@ -92,7 +92,7 @@ export async function carryOutByRoot(
   }
 }
 
-type Given = NonNullable<ReturnType<typeof openFolder>>;
+type FolderHandle = NonNullable<ReturnType<typeof openFolder>>;
 
 /** The folder itself, whatever has its name later; undefined where it is none. */
 function openFolder(path: string) {
@@ -132,7 +132,7 @@ function openWithin(folder: number, name: string): number {
   }
 }
 
-function readTaken(given: Given) {
+function readTaken(given: FolderHandle) {
   try {
     using file = given.open(ORDER_FILE, MAX_ORDER_BYTES);
     return v.parse(TAKEN, JSON.parse(readSmallFile(file.path, MAX_ORDER_BYTES) ?? ""));

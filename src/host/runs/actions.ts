@@ -87,7 +87,7 @@ interface Place {
 type Path = ReadonlyArray<string | number>;
 
 /** The arguments of an action as keywords, and the keys from the list to each as it was written. */
-interface Given {
+interface ActionArguments {
   readonly keywords: Readonly<Record<string, unknown>>;
   readonly as?: string | undefined;
   pathTo(field: string): Path;
@@ -192,7 +192,7 @@ class ListChecker {
     return this.references > MAX_REFERENCES;
   }
 
-  private given(operation: Operation, written: unknown, { at, path }: Place): Given | undefined {
+  private given(operation: Operation, written: unknown, { at, path }: Place): ActionArguments | undefined {
     const inside = [...path, 1];
     if (typeof written !== "object" || written === null) {
       return void this.refuse({ at, path: inside }, "expected arguments as an object or a list");
@@ -229,7 +229,7 @@ class ListChecker {
   }
 
   /** The nested lists. The input check refuses a value that is no list. */
-  private lists(operation: Command, { keywords, pathTo }: Given, { at, around }: Place) {
+  private lists(operation: Command, { keywords, pathTo }: ActionArguments, { at, around }: Place) {
     const lists: Record<string, Action[]> = {};
     for (const field of listFields(operation.input)) {
       const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
@@ -241,7 +241,7 @@ class ListChecker {
   }
 
   /** Lists that run on other hosts. What variables make of one is checked when the command runs. */
-  private remoteLists(operation: Command, { keywords, pathTo }: Given, { at }: Place): void {
+  private remoteLists(operation: Command, { keywords, pathTo }: ActionArguments, { at }: Place): void {
     for (const field of remoteFields(operation.input)) {
       const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
       if (!Array.isArray(list) || hasReference(list)) continue;
@@ -259,7 +259,10 @@ class ListChecker {
 }
 
 /** The arguments without those that are null and may be left out: authors of other languages write `None` for the default. */
-function withoutNulls(schema: InputSchema, keywords: Given["keywords"]): Given["keywords"] {
+function withoutNulls(
+  schema: InputSchema,
+  keywords: ActionArguments["keywords"],
+): ActionArguments["keywords"] {
   const isLeftOut = ([field, value]: readonly [string, unknown]) =>
     value === null && isNullLeftOut(entryOf(schema, field));
   return Object.fromEntries(Object.entries(keywords).filter((one) => !isLeftOut(one)));
@@ -272,7 +275,7 @@ export const isNullLeftOut = (entry: v.GenericSchema | undefined): boolean =>
 const WRAPPED = " (a list is one argument: [[…]])";
 
 /** Whether the field takes a list and was given something else. */
-function isUnwrapped(schema: InputSchema, field: string, keywords: Given["keywords"]): boolean {
+function isUnwrapped(schema: InputSchema, field: string, keywords: ActionArguments["keywords"]): boolean {
   const entry = entryOf(schema, field);
   return entry !== undefined && baseOf(entry).type === "array" && !Array.isArray(keywords[field]);
 }
@@ -313,7 +316,7 @@ function fieldsWith(schema: InputSchema, mark: "actions" | "remote"): string[] {
     .map(([field]) => field);
 }
 
-function deferredFields(schema: InputSchema, keywords: Given["keywords"]): string[] {
+function deferredFields(schema: InputSchema, keywords: ActionArguments["keywords"]): string[] {
   const lists = listFields(schema);
   return Object.keys(schema.entries).filter(
     (field) => Object.hasOwn(keywords, field) && !lists.includes(field) && hasReference(keywords[field]),

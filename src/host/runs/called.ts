@@ -38,7 +38,7 @@ export interface CalledScript {
 /** The called scripts of a run, by their paths. */
 export type Called = Map<string, CalledScript>;
 
-interface Checked extends Pick<CalledScript, "actions" | "commands" | "described"> {
+interface ScriptCheck extends Pick<CalledScript, "actions" | "commands" | "described"> {
   readonly count: number;
 }
 
@@ -47,7 +47,7 @@ interface Parts {
   /** @throws `not_found` for an unknown name; `unavailable` for one that was edited. */
   stored(name: string): Promise<{ readonly actions: unknown; readonly parameters: readonly string[] }>;
   /** Checks the list of a called script. */
-  check(list: unknown): Checked;
+  check(list: unknown): ScriptCheck;
   /** Whether messages may quote a path. */
   readonly quote: boolean;
   /** Whether a script with this path is left out: by default, none is. */

@@ -7,7 +7,7 @@ import type { Job } from "./job";
 import { type JobState, toView } from "./view";
 
 /** A job as it was seen last. */
-interface Seen {
+interface JobSnapshot {
   readonly job: Job;
   readonly run: string | null;
   readonly text: string;
@@ -24,9 +24,9 @@ export function createJobWatch(
   publish: Publish = () => {},
   hadNone = false,
 ) {
-  let seen: ReadonlyMap<string, Seen> | undefined = hadNone ? new Map() : undefined;
+  let seen: ReadonlyMap<string, JobSnapshot> | undefined = hadNone ? new Map() : undefined;
 
-  const look = (job: Job, before: Seen | undefined): Seen => {
+  const look = (job: Job, before: JobSnapshot | undefined): JobSnapshot => {
     const state = stateOf(job);
     if (before?.job === job && before.run === state.run_id) return before;
     const now = { job, run: state.run_id, text: JSON.stringify(toView(state)) };

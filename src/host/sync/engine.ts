@@ -8,7 +8,7 @@
 import { badInput, messageOf } from "../../lib/errors";
 import { createSlots, Requester, type Slots } from "../../lib/slots";
 import { type FileState, sameState, stateOf } from "./file-state";
-import { Ledger, type Pending, type SentIndex } from "./ledger";
+import { Ledger, type SentIndex, type Transfer } from "./ledger";
 import type { SyncStatus } from "./operations";
 import { type FoundFile, type Scan, scanFolder } from "./scan";
 
@@ -225,7 +225,7 @@ export class FolderSyncEngine {
   }
 
   /** Never rejects. */
-  async #send(name: string, pending: Pending): Promise<void> {
+  async #send(name: string, pending: Transfer): Promise<void> {
     if (this.#stopped) return;
     pending.phase = "sending";
     try {
@@ -241,7 +241,7 @@ export class FolderSyncEngine {
    * @returns false when the file is gone, or changed since the look or while it was read.
    * @throws why it was not sent, or could not be recorded as sent.
    */
-  async #deliver(name: string, pending: Pending): Promise<boolean> {
+  async #deliver(name: string, pending: Transfer): Promise<boolean> {
     const before = stateOf(pending.path);
     if (!before) return false;
     if (!sameState(pending.state, before)) {

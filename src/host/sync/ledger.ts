@@ -21,7 +21,7 @@ export interface SentIndex {
 }
 
 /** A file to send. */
-export interface Pending {
+export interface Transfer {
   path: string;
   /** As the last look found it. */
   state: FileState;
@@ -48,7 +48,7 @@ export class Ledger {
   readonly #sent = new Map<string, { readonly state: FileState; readonly kept: boolean; seen: number }>();
   /** Without an index; an index remembers it. */
   #host: string | null = null;
-  readonly pending = new Map<string, Pending>();
+  readonly pending = new Map<string, Transfer>();
   #look = 0;
   /** How many of the sent files this look has found. */
   #present = 0;
@@ -151,7 +151,7 @@ export class Ledger {
     this.pending.delete(name);
   }
 
-  markFailed(pending: Pending, error: string): void {
+  markFailed(pending: Transfer, error: string): void {
     pending.attempts += 1;
     pending.error = error;
     pending.notBefore = this.#look + 2 ** Math.max(0, pending.attempts - PATIENCE + 1);

@@ -8,7 +8,7 @@ import { Failure, messageOf, unavailable } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { Hook, Hooks } from "./hooks";
 import type { Delivery, Queue } from "./queue";
-import { deliver, type Sent } from "./send";
+import { type DeliveryResult, deliver } from "./send";
 
 /** For how long a delivery is tried again, in milliseconds: a day. */
 const PATIENCE_MS = 86_400_000;
@@ -139,8 +139,8 @@ export function createDeliveries(parts: DeliveryParts): Deliveries {
 }
 
 /** Takes note of what became of a delivery, and when it is sent again. */
-function createSettle({ log, hooks, queue, now, pause }: DeliveryParts, unwell: Unwell) {
-  return async (delivery: Delivery, sent: Sent): Promise<void> => {
+function createSettle({ log, hooks, queue, now, pause }: DeliveryParts, unwell: Failures) {
+  return async (delivery: Delivery, sent: DeliveryResult): Promise<void> => {
     const { hook, message, type, attempts } = delivery;
     const what = `webhook ${hook}: ${type} ${message}`;
     const how = sent.error ?? `HTTP ${sent.status}`;
@@ -168,7 +168,7 @@ function createSettle({ log, hooks, queue, now, pause }: DeliveryParts, unwell: 
 const secondsUntil = (time: number, now: number) => Math.ceil((time - now) / 1_000);
 
 /** The hooks whose last delivery failed. */
-interface Unwell {
+interface Failures {
   /** How often in a row it took nothing, and until when nothing is sent to it. */
   stateOf(hook: string): { readonly failures: number; readonly until: number };
   /** Sends nothing to its receiver for a while, each time longer. @returns until when. */
@@ -177,7 +177,7 @@ interface Unwell {
 }
 
 /** The receivers that take nothing at present. */
-function createUnwell(now: () => number, pause: (attempts: number) => number): Unwell {
+function createUnwell(now: () => number, pause: (attempts: number) => number): Failures {
   const unwell = new Map<string, { readonly failures: number; readonly until: number }>();
   return {
     stateOf: (hook) => unwell.get(hook) ?? WELL,

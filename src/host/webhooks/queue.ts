@@ -6,7 +6,7 @@
 import type { Database } from "bun:sqlite";
 import { openDatabase } from "../../lib/sqlite";
 import type { Tally } from "./operations";
-import type { Sent } from "./send";
+import type { DeliveryResult } from "./send";
 
 /** The most deliveries that wait for one webhook; each has some 4 KiB at most. */
 const MAX_WAITING = 4_096;
@@ -50,7 +50,7 @@ export interface Queue {
   /** Gives up what came before `since`. @returns how many of each webhook. */
   expire(since: number): ReadonlyMap<string, number>;
   /** Takes note of what became of a delivery. @param again when it is sent again; undefined: never. */
-  note(delivery: Delivery, sent: Sent, again?: number): void;
+  note(delivery: Delivery, sent: DeliveryResult, again?: number): void;
   /** Drops what waits for a webhook. @param forget whether its tally goes as well. */
   clear(hook: string, forget: boolean): void;
   close(): void;
@@ -117,15 +117,17 @@ export function openQueue(path: string, mostWaiting = MAX_WAITING): Queue {
       for (const [hook, count] of counts) addTo(hook, "failed", count);
       return counts;
     }),
-    note: db.transaction(({ id, hook, type }: Delivery, { ok, status, error }: Sent, again?: number) => {
-      if (again === undefined) db.run("DELETE FROM deliveries WHERE id = ?1", [id]);
-      else db.run("UPDATE deliveries SET due = ?2, attempts = attempts + 1 WHERE id = ?1", [id, again]);
-      addTo(hook, ok ? "delivered" : "failed", ok || again === undefined ? 1 : 0);
-      db.run(
-        "UPDATE tallies SET last_at = ?2, last_type = ?3, last_status = ?4, last_error = ?5 WHERE hook = ?1",
-        [...[hook, new Date().toISOString(), type, status, error]],
-      );
-    }),
+    note: db.transaction(
+      ({ id, hook, type }: Delivery, { ok, status, error }: DeliveryResult, again?: number) => {
+        if (again === undefined) db.run("DELETE FROM deliveries WHERE id = ?1", [id]);
+        else db.run("UPDATE deliveries SET due = ?2, attempts = attempts + 1 WHERE id = ?1", [id, again]);
+        addTo(hook, ok ? "delivered" : "failed", ok || again === undefined ? 1 : 0);
+        db.run(
+          "UPDATE tallies SET last_at = ?2, last_type = ?3, last_status = ?4, last_error = ?5 WHERE hook = ?1",
+          [...[hook, new Date().toISOString(), type, status, error]],
+        );
+      },
+    ),
     clear: db.transaction((hook: string, forget: boolean) => {
       db.run("DELETE FROM deliveries WHERE hook = ?1", [hook]);
       if (forget) db.run("DELETE FROM tallies WHERE hook = ?1", [hook]);

@@ -27,7 +27,7 @@ export interface Message {
 }
 
 /** What became of a delivery. */
-export interface Sent {
+export interface DeliveryResult {
   readonly ok: boolean;
   /** What the receiver answered; null without an answer. */
   readonly status: number | null;
@@ -45,7 +45,7 @@ export async function deliver(
   hook: Receiver,
   message: Message,
   { ms = DEADLINE_MS, signal }: { readonly ms?: number; readonly signal?: AbortSignal } = {},
-): Promise<Sent> {
+): Promise<DeliveryResult> {
   const started = performance.now();
   const took = () => Math.round(performance.now() - started);
   const url = new URL(hook.url);

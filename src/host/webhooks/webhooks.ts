@@ -13,7 +13,7 @@ import { createFeed, type FeedParts } from "./feed";
 import { createHooks, type Hook, type Hooks } from "./hooks";
 import type { Tally } from "./operations";
 import { NO_TALLY, openQueue, type Queue } from "./queue";
-import { deliver, type Sent } from "./send";
+import { type DeliveryResult, deliver } from "./send";
 
 /** How long a test may take, in milliseconds: who asks for it waits 10 s for its answer. */
 const TEST_MS = 8_000;
@@ -45,7 +45,7 @@ export interface Webhooks {
   /** Drops what waits for a webhook that was removed. */
   forget(name: string): void;
   /** Sends a message that says nothing, once. */
-  test(hook: Hook, signal: AbortSignal): Promise<Sent>;
+  test(hook: Hook, signal: AbortSignal): Promise<DeliveryResult>;
   /** Puts what was published into the queue, for the next start, and breaks off what is under way. */
   stop(): Promise<void>;
 }

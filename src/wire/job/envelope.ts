@@ -37,7 +37,7 @@ const ENVELOPE = v.strictObject({
 export type Envelope = v.InferOutput<typeof ENVELOPE>;
 
 /** An envelope as it travels. */
-export interface Sealed {
+export interface SignedEnvelope {
   /** JSON text. */
   readonly envelope: string;
   /** 86 characters of base64url. Absent where the host has not joined the desk: it then goes by the token alone. */
@@ -62,7 +62,7 @@ export function seal(
   operation: JobOperation,
   host_id: string | null,
   key: Pick<SigningKey, "sign"> | null,
-): Sealed {
+): SignedEnvelope {
   const about: Envelope = { v: 1, id, plan, to: host_id, operation, digest, nbf: not_before, exp: expires };
   const envelope = JSON.stringify(about);
   return key === null || host_id === null
@@ -77,7 +77,7 @@ export function seal(
  * @throws `bad_input` for what is no envelope; `forbidden` when that desk has not signed it, or not for this host.
  */
 export function openSealed(
-  { envelope, signature }: Sealed,
+  { envelope, signature }: SignedEnvelope,
   signer: Signer | null,
   operation: JobOperation,
 ): Envelope {

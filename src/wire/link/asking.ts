@@ -8,14 +8,14 @@ import {
   deadlineIn,
   type Limits,
   MAX_REFUSAL_BYTES,
-  type Opened,
   RemoteError,
   type Request,
   type Response,
+  type ResponseStream,
 } from "../../client/carrier";
 import { within } from "../../client/exchange";
 import type { Call } from "./call";
-import { type Asked, type Asker, type Begin, cancelled, Exchange, Gathering } from "./exchange";
+import { type Asker, type Begin, cancelled, Exchange, Gathering, type LinkRequest } from "./exchange";
 
 /** Hosts that can be asked by their id. */
 export interface Asking {
@@ -39,7 +39,7 @@ export interface Asking {
     silentMs: number,
     signal?: AbortSignal,
     asker?: Asker,
-  ): Promise<Opened>;
+  ): Promise<ResponseStream>;
 }
 
 /**
@@ -57,11 +57,11 @@ export function createAsking(
     const waits = full();
     return waits ? within(until, signal, () => false, waits).then(act) : act();
   };
-  const askOnce = (asked: Asked) =>
+  const askOnce = (asked: LinkRequest) =>
     new Promise<Answer>((resolve, reject) => {
       new Exchange(begin, isRefusedForNow, asked, resolve, reject).begin();
     });
-  const askWithKey = async (asked: Asked) => {
+  const askWithKey = async (asked: LinkRequest) => {
     try {
       return await askOnce(asked);
     } catch (error) {
@@ -136,7 +136,7 @@ export class HostCarrier implements Carrier, Asker {
     return this.asking.ask(this.hostId, request, limits, this.signal, this);
   }
 
-  open(path: string, deadline: Deadline, silentMs: number): Promise<Opened> {
+  open(path: string, deadline: Deadline, silentMs: number): Promise<ResponseStream> {
     return this.asking.open(this.hostId, path, deadline, silentMs, this.signal, this);
   }
 

@@ -29,7 +29,7 @@ export type Begin = (hostId: string, request: Request, about: About) => Call;
 export const cancelled = (sent: boolean) => new RemoteError("cancelled", "cancelled", sent);
 
 /** A request, and who asks. */
-export interface Asked {
+export interface LinkRequest {
   readonly hostId: string;
   readonly request: Request;
   readonly limits: Limits;
@@ -51,7 +51,7 @@ export class Exchange implements Ends {
   constructor(
     private readonly beginCall: Begin,
     private readonly isRefusedForNow: (error: unknown) => boolean,
-    private readonly asked: Asked,
+    private readonly asked: LinkRequest,
     private readonly resolve: (answer: Answer) => void,
     private readonly reject: (error: unknown) => void,
   ) {}

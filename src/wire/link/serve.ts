@@ -11,7 +11,7 @@ type Ask = Extract<FromHub, { t: "ask" }>;
 /** What answers requests: the app of this host. */
 export type Enter = (request: Request) => Promise<Response>;
 
-interface Asked {
+interface OpenRequest {
   readonly control: AbortController;
   /** After it, nobody waits for the answer. */
   readonly timer: Timer | undefined;
@@ -40,12 +40,12 @@ export function createAnswers(
   log: Pick<Log, "error">,
   ended: () => void = () => {},
 ): Answers {
-  const asked = new Map<number, Asked>();
+  const asked = new Map<number, OpenRequest>();
   /** Set once no further request is taken: called when the last one is answered. */
   let finished: (() => void) | undefined;
   const say = (frame: object) => outlet.send(JSON.stringify(frame));
 
-  const answer = async (ask: Ask, one: Asked): Promise<void> => {
+  const answer = async (ask: Ask, one: OpenRequest): Promise<void> => {
     const { id } = ask;
     const response = await enter(requestOf(ask, one));
     const head = headOf(id, response);
@@ -73,7 +73,7 @@ export function createAnswers(
     if (asked.size >= MAX_ASKS) return say({ t: "end", id, error: `${MAX_ASKS} requests are under way` });
     if (!ask.path.startsWith("/")) return say({ t: "end", id, error: "the path has no / in front" });
     const control = new AbortController();
-    const one: Asked = {
+    const one: OpenRequest = {
       control,
       timer: within_ms === undefined ? undefined : setTimeout(() => control.abort(), within_ms),
       body: bytes > 0 ? new Receiver((read) => say({ t: "more", id, bytes: read })) : undefined,
@@ -129,7 +129,7 @@ export function createAnswers(
   };
 }
 
-const requestOf = ({ method, path, accept, key, bytes }: Ask, { control, body }: Asked) =>
+const requestOf = ({ method, path, accept, key, bytes }: Ask, { control, body }: OpenRequest) =>
   new Request(`http://link${path}`, {
     method,
     headers: {

@@ -19,14 +19,14 @@ const MAX_BYTES = 64 * 1_048_576;
 const LOOK_MS = 20;
 
 /** A connection to NATS whose client cannot make this process grow. */
-export interface Guarded {
+export interface GuardedConnection {
   readonly publish: Publish;
   /** Resolves once most of what was published has left, or the connection has ended; undefined where that is so. */
   drained(): Promise<void> | undefined;
   follow(subject: string, take: (message: Msg) => void): void;
 }
 
-export function guarded(connection: NatsConnection, log: Pick<Log, "warn">): Guarded {
+export function guarded(connection: NatsConnection, log: Pick<Log, "warn">): GuardedConnection {
   const giveUp = (why: string) => {
     log.warn(`the connection to the NATS server is given up: ${why}`);
     void connection.close().catch(() => {});

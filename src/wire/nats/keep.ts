@@ -68,7 +68,7 @@ export const shown = ({ since, next, lost, ...state }: ConnectionState) => ({
 });
 
 /** A connection to a NATS server that is made again when it is lost. */
-export interface Kept {
+export interface KeptConnection {
   state(): ConnectionState;
   /** The connection that is up; undefined where there is none. */
   current(): NatsConnection | undefined;
@@ -81,10 +81,16 @@ export interface Kept {
   stop(): Promise<void>;
 }
 
-/** What an attempt ends with that {@link Kept}'s `stop` has cut off. */
+/** What an attempt ends with that {@link KeptConnection}'s `stop` has cut off. */
 const STOPPED = new RemoteError("unreachable", "svc has stopped using it", false);
 
-export function keepConnection({ login, connected, log, random, firstAttempt = 0 }: KeepParts): Kept {
+export function keepConnection({
+  login,
+  connected,
+  log,
+  random,
+  firstAttempt = 0,
+}: KeepParts): KeptConnection {
   const stopping = new AbortController();
   let state: ConnectionState = {
     ...{ state: "connecting", since: new Date(), next: null, problem: null, attempts: 0, lost: new Date() },

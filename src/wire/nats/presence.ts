@@ -38,7 +38,7 @@ export const HELLO = v.object({
 type Hello = v.InferOutput<typeof HELLO>;
 
 /** A host that was heard of. */
-export interface Heard {
+export interface HostSighting {
   readonly version: string;
   readonly connection: string;
   /** The id of its records of jobs; undefined where it does not say. */
@@ -95,8 +95,8 @@ export function createNatsPresence(
   { label, up, down, restarted, twin }: PresenceParts,
   clock = () => performance.now(),
 ): NatsPresence {
-  const heard = new Map<string, Heard>();
-  const gone = new Map<string, Heard | null>();
+  const heard = new Map<string, HostSighting>();
+  const gone = new Map<string, HostSighting | null>();
   /** Those that have answered, and may yet say themselves that they are there. */
   const answered = new Set<string>();
   /** Hosts of which two machines have the key. */
@@ -177,10 +177,10 @@ export function createNatsPresence(
 
 /** What is known of a host that has said so. */
 function afterHello(
-  known: Heard | undefined,
+  known: HostSighting | undefined,
   { connection, version, records }: Hello,
   awakeAt: number,
-): Heard {
+): HostSighting {
   const at = Date.now();
   const isNew = known?.connection !== connection;
   return {

@@ -30,7 +30,7 @@ export const SEAL = v.object({
 export type Seal = v.InferOutput<typeof SEAL>;
 
 /** A request as far as the seal goes. */
-export interface Sealed {
+export interface SealedRequest {
   readonly method: string;
   readonly path: string;
   /** `Idempotency-Key`. */
@@ -46,7 +46,7 @@ export interface Addressee {
 }
 
 const messageOf = (
-  { method, path, key = "" }: Sealed,
+  { method, path, key = "" }: SealedRequest,
   { id, hostId, session }: Addressee,
   seal: Omit<Seal, "t" | "signature">,
 ) => ["svc-nats-v2", id, hostId, session, seal.time, seal.nonce, method, path, key, seal.digest].join("\n");
@@ -54,7 +54,7 @@ const messageOf = (
 export const digestOf = (body: Uint8Array): string => Bun.SHA256.hash(body, "base64url");
 
 export function sealOf(
-  request: Sealed,
+  request: SealedRequest,
   body: Uint8Array,
   to: Addressee,
   key: Pick<SigningKey, "sign">,
@@ -86,7 +86,7 @@ export function createSealCheck(
   };
   return {
     /** Why the host does nothing on it; undefined where the seal is good. It is good once. */
-    fault(request: Sealed, seal: Seal): string | undefined {
+    fault(request: SealedRequest, seal: Seal): string | undefined {
       if (!isSignedBy(deskKey(), messageOf(request, me(), seal), seal.signature)) {
         return "the signature is not that of the desk which this host has joined";
       }

@@ -7,7 +7,7 @@ import {
   hasExpired,
   MAX_AHEAD_MS,
   openSealed,
-  type Sealed,
+  type SignedEnvelope,
   SKEW_MS,
   seal,
 } from "../../../src/wire/job/envelope";
@@ -54,7 +54,7 @@ describe("a signed job", () => {
       const place = nth % bytes.length;
       fc.pre(bytes[place] !== to);
       bytes[place] = to;
-      const changed: Sealed = { ...sealed, [field]: bytes.toString("latin1") };
+      const changed: SignedEnvelope = { ...sealed, [field]: bytes.toString("latin1") };
       expect(() => openSealed(changed, signer, "execute")).toThrow("the signature is not that of the desk");
     };
     fc.assert(fc.property(change, isRefused), { numRuns: 3_000 });
@@ -75,7 +75,7 @@ describe("a signed job", () => {
   test("is refused when something is added to it or missing", () => {
     const sealed = seal(job, "execute", HOST, key);
     const { envelope, signature = "" } = sealed;
-    const others: Sealed[] = [
+    const others: SignedEnvelope[] = [
       { envelope },
       { envelope: `${envelope} `, signature },
       { envelope: ` ${envelope}`, signature },
