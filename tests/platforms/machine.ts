@@ -88,38 +88,51 @@ interface Document {
   >;
 }
 
-/** How long a helper process may take to start on an emulated machine that is busy, with the minute for which one that was too slow is not tried again. */
+/** A server that is asked for the status of each GET. */
+interface AskedServer {
+  readonly server: Server;
+  /** Values of parameters in paths; those that are not here, and not in the API document, are something that is not there. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** How long a helper process may take to start on an emulated machine that is busy, in milliseconds. */
 const HELPER_MS = 120_000;
 
 /**
- * The status of the answer to each GET of the API document, by its path.
- *
- * @param values of parameters in paths; those that are not named here, and not in the document, are something that is not there.
+ * The status of the answer of two servers to each GET of the API document, by its path. Where they differ and one answers 503, both
+ * are asked again for a while: a process that helps one of them may be starting.
  */
-export async function statuses(
-  { call }: Server,
-  values: Readonly<Record<string, string>> = {},
+export async function statusesOf(
+  one: AskedServer,
+  other: AskedServer,
+): Promise<Array<Record<string, number>>> {
+  const [first, second] = [await statuses(one), await statuses(other)];
+  for (const end = performance.now() + HELPER_MS; performance.now() < end; ) {
+    const apart = Object.keys(first).filter((path) => first[path] !== second[path]);
+    if (!apart.some((path) => first[path] === 503 || second[path] === 503)) break;
+    await Bun.sleep(2_000);
+    Object.assign(first, await statuses(one, apart));
+    Object.assign(second, await statuses(other, apart));
+  }
+  return [first, second];
+}
+
+async function statuses(
+  { server: { call }, values }: AskedServer,
+  only?: readonly string[],
 ): Promise<Record<string, number>> {
   const { paths } = (await (await call("/openapi.json")).json()) as Document;
   const found: Record<string, number> = {};
   for (const [path, { get }] of Object.entries(paths)) {
-    if (!get) continue;
+    if (!get || only?.includes(path) === false) continue;
     const { parameters = [] } = get;
     const filled = (name: string) =>
       encodeURIComponent(values[name] ?? `${parameters.find((one) => one.name === name)?.example ?? "none"}`);
     const needed = parameters.filter((one) => one.in === "query" && one.required);
     const query = needed.map(({ name }) => `${name}=${filled(name)}`).join("&");
-    const ask = async () => {
-      const response = await call(`${path.replace(/\{(\w+)\}/g, (_, name) => filled(name))}?${query}`);
-      // Some of them are streams without an end.
-      await response.body?.cancel();
-      return response;
-    };
-    let response = await ask();
-    for (const end = performance.now() + HELPER_MS; response.status === 503 && performance.now() < end; ) {
-      await Bun.sleep(5_000);
-      response = await ask();
-    }
+    const response = await call(`${path.replace(/\{(\w+)\}/g, (_, name) => filled(name))}?${query}`);
+    // Some of them are streams without an end.
+    await response.body?.cancel();
     // What takes long is answered with where to ask for it later.
     found[path] = response.status === 202 ? 200 : response.status;
   }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { version } from "../../package.json";
 import { startDisplay } from "../host/desktop/support";
 import { post } from "../support";
-import { folderOn, type Machine, run, type Server, serve, statuses, thisMachine } from "./machine";
+import { folderOn, type Machine, run, type Server, serve, statusesOf, thisMachine } from "./machine";
 
 /** What the tests need beside the programs that run the binary. */
 export const PROGRAMS = ["Xvfb", "openbox", "xdotool"] as const;
@@ -56,7 +56,8 @@ export function smoke(
         await one.call("/execute", post({ actions: [["AC_screen_size"], ["AC_list_usb_devices"]] }));
       }
       const values = { name: "AC_sleep" };
-      expect(await statuses(server, values)).toEqual(await statuses(here, values));
+      const [found, expected] = await statusesOf({ server, values }, { server: here, values });
+      expect(found).toEqual(expected);
     });
 
     test("keeps an audit log that verifies", async () => {

@@ -22,7 +22,7 @@ import { withDatabase } from "../host/audit/support";
 import { CONTINUOUS, FENCE, pixelsOf, TIGHT, view } from "../host/desktop/screen/viewer";
 import { untilWindowSays } from "../host/desktop/support";
 import { follow, missingOf, post, temporaryFolder, testWith, until } from "../support";
-import { folderOn, type Machine, run, type Server, serve, statuses, thisMachine } from "./machine";
+import { folderOn, type Machine, run, type Server, serve, statusesOf, thisMachine } from "./machine";
 import { PROGRAMS, startWindows, type Windows } from "./wine";
 
 setDefaultTimeout(300_000);
@@ -81,10 +81,12 @@ describe("a host on Windows", () => {
       const { runs } = (await (await server.call("/history")).json()) as { runs: Array<{ run_id: string }> };
       return { label: "dead", name: "AC_sleep", run_id: runs[0]?.run_id ?? "" };
     };
-    const found = await statuses(onWindows, await valuesOf(onWindows));
-    expect(found).toEqual(await statuses(onLinux, await valuesOf(onLinux)));
-    expect(found["/screenshot"]).toBe(200);
-    expect(found["/usb/devices"]).toBe(200);
+    const [found, expected] = await statusesOf(
+      { server: onWindows, values: await valuesOf(onWindows) },
+      { server: onLinux, values: await valuesOf(onLinux) },
+    );
+    expect(found).toEqual(expected);
+    expect(found).toMatchObject({ "/screenshot": 200, "/usb/devices": 200 });
   });
 
   test("ends a program that takes too long, and gives what another one printed", async () => {
