@@ -180,7 +180,7 @@ test("without a display every call says so, and the server lives on", async () =
   expect(await get(server, "/health")).toEqual({ status: "ok" });
   const none = { DISPLAY: undefined, WAYLAND_DISPLAY: undefined };
   const printed = await machine.run(["screenshot"], { env: none });
-  expect(printed).toEqual({ stdout: "", stderr: `svc: ${error}\n`, exitCode: 1 });
+  expect(printed).toEqual({ stdout: "", stderr: `svc: ${error} (svc help T45)\n`, exitCode: 1 });
   expect(readdirSync(machine.path)).not.toContain("screenshot.png");
 });
 
