@@ -33,9 +33,10 @@ export default {
 } satisfies Group;
 
 type Bundle = v.InferInput<typeof makeTurnBundle.output>;
-type Asked = v.InferInput<typeof makeTurnBundle.input>;
+/** What the bundle was asked for with. */
+type BundleRequest = v.InferInput<typeof makeTurnBundle.input>;
 
-function bundleText({ folder, files, user, secret, urls }: Bundle, asked: Asked): string {
+function bundleText({ folder, files, user, secret, urls }: Bundle, asked: BundleRequest): string {
   const lines = [printable(folder), ...files.map((name) => `  ${name}`), ...urls];
   if (user !== null && asked.user === undefined) lines.push(`user    ${user}  (new)`);
   if (secret !== null) lines.push(`secret  ${secret}  (new; README.txt and turnserver.conf hold it)`);

@@ -27,7 +27,7 @@ export const basisBytes = ({ former, before }: Incoming): number => (former?.siz
 
 /** A file that is put together. */
 export interface Assembly {
-  /** Looks for blocks in what there is. */
+  /** Takes blocks of the file from the content that this host has already. */
   scan(): Promise<void>;
   /**
    * Takes a part of the block list, after {@link scan}.
@@ -120,7 +120,7 @@ class Basis {
     private readonly turn: () => Promise<void>,
   ) {}
 
-  /** Looks for blocks in what there is. */
+  /** Takes blocks of the file from the content that this host has already. */
   async scan(): Promise<void> {
     const { descriptor, before, former } = this.file;
     await this.#scan(descriptor, before, ({ offset, hash }) => {

@@ -54,7 +54,7 @@ export function prepare(db: Database): void {
     if (!has("plan", "adopted")) db.run("ALTER TABLE plan ADD COLUMN adopted INTEGER NOT NULL DEFAULT 0");
     if (has("target", "records")) return;
     db.run("ALTER TABLE target ADD COLUMN records TEXT");
-    // They told by the text of the error what was cut off in the middle: once more, so that nobody has to.
+    // Earlier builds knew from the text of the error that a call was cut off. This is the last time that a text says so.
     const isCutOff = CUT_OFF.map((text) => `error LIKE '%${text}'`).join(" OR ");
     db.run(
       `UPDATE target SET state = 'unknown' WHERE state = 'failed' AND sent_at IS NOT NULL AND (${isCutOff})`,
