@@ -15,7 +15,7 @@ import { SHOWN_KEY } from "./plans.js";
 export async function makePlan(api, labels, actions, stop_on_error) {
   const waves = el("input", { value: "1, 10%, 100%", required: true, spellcheck: "false" });
   const pause = el("input", { type: "number", min: 0, value: "60", required: true });
-  const failures = el("input", { value: "1%", pattern: "\\d+%?", required: true });
+  const failures = el("input", { pattern: "\\d+%?" });
   const hours = el("input", {
     type: "number",
     min: 0.01,
@@ -32,7 +32,7 @@ export async function makePlan(api, labels, actions, stop_on_error) {
       on: labels.join(","),
       waves: waves.value.split(/[\s,]+/).filter(Boolean),
       pause_s: pause.valueAsNumber,
-      max_failures: failures.value.trim(),
+      ...(failures.value.trim() !== "" && { max_failures: failures.value.trim() }),
       expires_s: hours.valueAsNumber * 3_600,
       queue: queue.checked,
       stop_on_error,
@@ -44,7 +44,11 @@ export async function makePlan(api, labels, actions, stop_on_error) {
     post,
     labelled("Waves", waves, "How many hosts have begun with each: numbers, or shares of all."),
     labelled("Pause between two waves, in seconds", pause),
-    labelled("Max. failures", failures, "After more, the plan is paused. A number of hosts or a percentage."),
+    labelled(
+      "Max. failures",
+      failures,
+      "After more, the plan is paused: a number of hosts or a percentage. Empty: none in a wave smaller than the hosts after it.",
+    ),
     labelled("Expires after, in hours", hours, "Nothing of it begins later."),
     el("label", { class: "check" }, queue, "Hosts that are off get it when they are back"),
   );
