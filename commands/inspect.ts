@@ -1,7 +1,7 @@
 import type * as v from "valibot";
 import { print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
-import { LINK_METRICS, type LinkMetric } from "../src/core/records";
+import { LINK_METRICS, type LinkMetric } from "../src/core/answer-schemas";
 import { inspectorRecent, inspectorSummary } from "../src/host/inspector/operations";
 import { sparkline } from "../src/lib/sparkline";
 import { table } from "../src/lib/table";

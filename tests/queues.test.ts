@@ -3,7 +3,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Glob } from "bun";
-import { createConnectionSlots } from "../src/client/slots";
+import { createConnectionSlots } from "../src/client/connection-slots";
 import { createDesktop } from "../src/host/desktop/desktop";
 import { createInputLock } from "../src/host/desktop/input-lock";
 import { createReader } from "../src/host/desktop/text/tesseract";
@@ -97,7 +97,7 @@ const QUEUES: readonly Queue[] = [
   },
   {
     what: "connections",
-    file: "src/client/slots.ts",
+    file: "src/client/connection-slots.ts",
     most: 16_384,
     create() {
       const slots = createConnectionSlots(1);

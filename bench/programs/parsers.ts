@@ -8,7 +8,7 @@ import { fromQuery } from "../../src/core/text";
 import { selectHosts } from "../../src/desk/fleet/selection";
 import { importHosts } from "../../src/desk/fleet/transfer";
 import { decodePng } from "../../src/host/desktop/images/decode";
-import { cutMessage, ProtocolError } from "../../src/host/desktop/screen/child/incoming";
+import { cutMessage, ProtocolError } from "../../src/host/desktop/screen/child/viewer-messages";
 import { referencesIn } from "../../src/host/runs/variables";
 import { Failure } from "../../src/lib/errors";
 import { excessIn } from "../../src/lib/json-bounds";

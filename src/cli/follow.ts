@@ -41,7 +41,7 @@ export async function followHosts(
 ): Promise<void> {
   const [{ followEvents }, { countSlots, mostOfOne }] = await Promise.all([
     import("../client/events"),
-    import("../client/slots"),
+    import("../client/connection-slots"),
   ]);
   const hosts =
     on === undefined
@@ -74,7 +74,7 @@ export async function followChanges(
   { signal, ...options }: FollowOptions,
   changed: (label?: string) => void,
 ): Promise<void> {
-  const { countSlots } = await import("../client/slots");
+  const { countSlots } = await import("../client/connection-slots");
   const most = Math.floor(countSlots() / ONE_OF);
   // Connections with one signal are those of one caller, of which streams would leave none to who asks the hosts with this one.
   const own = AbortSignal.any([signal]);

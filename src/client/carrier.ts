@@ -1,8 +1,9 @@
 /**
  * The seam between calling another server and the way to it: a carrier takes a request there and brings back the response.
  */
+
+import type { ConnectionPool } from "./connection-pool";
 import type { Taking } from "./intake";
-import type { ConnectionPool } from "./kept";
 import type { Refusals } from "./refusals";
 
 /** A server that speaks the REST API. */

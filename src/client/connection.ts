@@ -20,12 +20,12 @@ import {
   type Response,
   type ResponseStream,
 } from "./carrier";
+import { takeSlot } from "./connection-slots";
 import { CLOSED } from "./dial";
-import { exchange, openExchange } from "./exchange";
 import { createIntake } from "./intake";
 import { type Line, openLine } from "./line";
+import { exchange, openExchange } from "./line-request";
 import { takeTurn } from "./pace";
-import { takeSlot } from "./slots";
 
 /** It says what the server answered, which monitors look for. */
 const NOT_ASKED = "HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)";
@@ -34,7 +34,7 @@ const NOT_ASKED = "HTTP 401: unauthorized (not asked again: `svc admin poll --as
 const takingOf = createIntake();
 
 /**
- * The carrier to `server`, once a named token may ask it (`pace.ts`) and this process may have one more connection (`slots.ts`).
+ * The carrier to `server`, once a named token may ask it (`pace.ts`) and this process may have one more connection (`connection-slots.ts`).
  * Deadlines begin after that.
  *
  * @param signal the caller's: cancels the wait, and the request under way.

@@ -9,9 +9,9 @@ import { sleep } from "../lib/deadline";
 import { Failure } from "../lib/errors";
 import { jsonIn } from "../lib/json-in";
 import { printable } from "../lib/sanitize";
-import { bodyOf } from "./call";
 import { deadlineIn, notSvc, RemoteError, type RemoteServer } from "./carrier";
 import { carrierTo } from "./connection";
+import { bodyOf } from "./remote-call";
 
 /** How long a host may take to open a stream, in milliseconds. */
 const OPEN_MS = 10_000;

@@ -4,8 +4,8 @@
 import type * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { patienceFor, runPool } from "../lib/pool";
-import { callRemote } from "./call";
 import { RemoteError, type RemoteServer } from "./carrier";
+import { callRemote } from "./remote-call";
 
 /** How many servers are asked at once; answers may be large. */
 const SLOTS = 16;

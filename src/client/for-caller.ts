@@ -9,9 +9,9 @@ import type { Endpoint, InputSchema, OutputSchema } from "../core/operation";
 import { shareOf } from "../core/rights";
 import { Failure, timedOut, unavailable } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import { bodyOf, callRemote, failureIn } from "./call";
 import { deadlineIn, RemoteError, type RemoteServer, type Response } from "./carrier";
 import { carrierTo } from "./connection";
+import { bodyOf, callRemote, failureIn } from "./remote-call";
 
 /** The host that is asked, by its label. */
 export interface Target {

@@ -9,9 +9,9 @@ import { configFiles } from "../lib/paths";
 import { findRunningServer, type RunningServer } from "../lib/running-server";
 import { ownToken } from "../trust/owner-token";
 import { shownPair } from "../trust/tls";
-import { callRemote, failureIn } from "./call";
 import { RemoteError, type RemoteServer } from "./carrier";
 import { noServer } from "./owner";
+import { callRemote, failureIn } from "./remote-call";
 
 /** How long the server may take to answer, in milliseconds. */
 const DEADLINE_MS = 10_000;

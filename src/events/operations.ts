@@ -2,7 +2,7 @@ import * as v from "valibot";
 import type { EventType } from "../core/events";
 import { field, NO_INPUT, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
-import { PacedAnswer } from "../core/paced";
+import { PacedAnswer } from "../core/paced-answer";
 import { filterOf } from "./filter";
 import { PLACE } from "./place";
 import type { Streams } from "./stream";

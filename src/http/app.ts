@@ -5,7 +5,6 @@ import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import type { Operation } from "../core/operation";
 import { messageOf } from "../lib/errors";
-import { type CallParts, call } from "./call";
 import { type ClientResolver, identifyClient } from "./client-address";
 import { type Connections, keepConnection } from "./connections";
 import { type Answer, chain, Exchange, type Handler, type LinkEntry, type Listener } from "./exchange";
@@ -13,6 +12,7 @@ import { type Gate, passGate, passSigned, passUnknown } from "./gate";
 import { createHoldBack } from "./hold-back";
 import { checkHost } from "./host-header";
 import { measure, type RequestMetrics } from "./measure";
+import { type CallParts, call } from "./operation-handler";
 import { type RequestAudit, record } from "./request-audit";
 import { completeHead, errorResponse } from "./responses";
 import {

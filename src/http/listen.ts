@@ -9,8 +9,8 @@ import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/e
 import { type HandOver, openHandOver } from "../lib/hand-over";
 import { once } from "../lib/once";
 import type { Pair } from "../trust/tls";
-import { IDLE_TIMEOUT_S } from "./call";
 import { after } from "./exchange";
+import { IDLE_TIMEOUT_S } from "./operation-handler";
 import { SOCKETS } from "./sockets";
 
 /** What TLS needs, all PEM. */

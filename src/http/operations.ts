@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import * as v from "valibot";
+import { LINK_SUMMARY, REQUEST_TOTALS, SESSIONS } from "../core/answer-schemas";
 import { type Caller, isRemote } from "../core/caller";
 import { field, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
-import { LINK_SUMMARY, REQUEST_TOTALS, SESSIONS } from "../core/records";
 import { allows } from "../core/rights";
 import { unavailable } from "../lib/errors";
 import { commit, version } from "../version";

@@ -14,16 +14,16 @@ import { removeRunFile, writeRunFile } from "../lib/running-server";
 import { spkiPin } from "../lib/spki";
 import type { TokenSource } from "../trust/owner-token";
 import { version } from "../version";
-import { type Answering, enterOver, prepareAnswering } from "./answering";
-import type { RunOne } from "./call";
 import { createClientResolver } from "./client-address";
 import type { ConnectionLimit } from "./connections";
 import type { LinkEntry } from "./exchange";
 import { type Listener, listen, urlHost } from "./listen";
 import type { RequestMetrics } from "./measure";
+import type { RunOne } from "./operation-handler";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { createRepeats, type Repeats } from "./repeats";
 import type { AuditLog } from "./request-audit";
+import { type Answering, enterOver, prepareAnswering } from "./server-parts";
 import { keyFiles, type ServerTls } from "./tls";
 import { limitTurn } from "./turn";
 

@@ -13,7 +13,7 @@ import { errorResponse, jsonText } from "./responses";
 /** From this size on, an answer counts: smaller ones are soon in the buffers of the connection. */
 const LARGE_BYTES = 65_536;
 
-/** Twice the largest answer that svc takes from another host (`client/call.ts`). */
+/** Twice the largest answer that svc takes from another host (`client/remote-call.ts`). */
 const MAX_UNREAD_BYTES = 64 * 1_048_576;
 
 /** How much of an answer is handed to the connection at a time. */

@@ -1,6 +1,7 @@
 /** The events of the counts of requests. */
+
+import { REQUEST_TOTALS } from "../core/answer-schemas";
 import { eventType } from "../core/events";
-import { REQUEST_TOTALS } from "../core/records";
 
 export const requestsCounted = eventType({
   name: "requests.counted",

@@ -20,7 +20,7 @@ const ANSWER_MS = 10_000;
 /** Those of this user and of the machine. @param binary absolute, without links. */
 export async function daemonsRunning(binary: string): Promise<Daemon[]> {
   const [{ daemonsOf, upgradingUser }, { runProgram }, { spawn }] = await Promise.all([
-    import("../host/daemon/installed"),
+    import("../host/daemon/installed-daemons"),
     import("../lib/run-program"),
     import("../lib/spawn"),
   ]);
@@ -91,7 +91,7 @@ export async function isHealthy(
 ): Promise<boolean> {
   if (!(await isHere(new URL(url).hostname))) return false;
   const [{ callRemote }, { health }, { shownPair }] = await Promise.all([
-    import("../client/call"),
+    import("../client/remote-call"),
     import("../http/operations"),
     import("../trust/tls"),
   ]);

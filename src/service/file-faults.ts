@@ -31,7 +31,7 @@ const READERS: Readonly<Record<TrustFile | RecordFile, (files: Files) => Promise
   "scripts.json": async ({ scripts: file, scriptsLock: lock }) =>
     (await import("../host/runs/stored-scripts")).createStoredScripts({ file, lock }, silentLog).list(),
   "trusted_viewers.json": async ({ trustedViewers: file, adminLock: lock }) =>
-    (await import("../host/desktop/screen/trusted")).trustedStore(file, lock, silentLog).entries(),
+    (await import("../host/desktop/screen/trusted-viewers")).trustedStore(file, lock, silentLog).entries(),
   "webhooks.json": async ({ webhooks: file, webhooksLock: lock }) =>
     (await import("../host/webhooks/hooks")).createHooks({ file, lock }, silentLog).list(),
   "admin_hosts.json": async ({ adminHosts: file, adminLock: lock }) =>

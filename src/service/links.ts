@@ -325,7 +325,7 @@ async function natsShown(
 ): Promise<NatsHostState> {
   const about = { id, urls: [...server.urls] };
   const now = running()?.state();
-  if (now) return { ...about, ...(await import("../wire/nats/keep")).shown(now) };
+  if (now) return { ...about, ...(await import("../wire/nats/kept-connection")).shown(now) };
   const problem = failure() ?? "no server runs here";
   return { ...about, state: "off", since: null, next: null, problem, attempts: 0, lost: null };
 }

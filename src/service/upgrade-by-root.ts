@@ -34,7 +34,7 @@ export default async function upgradeByRoot([configDir = ""]: readonly string[])
 
 /** The daemon of the machine as systemd knows it: its own files may say anything. */
 async function daemonOfMachine(binary: string): Promise<Omit<Daemon, "requireReadable">> {
-  const { daemonsOf } = await import("../host/daemon/installed");
+  const { daemonsOf } = await import("../host/daemon/installed-daemons");
   const [own] = daemonsOf(binary).filter(({ user }) => user === null);
   if (!own) throw conflict(`the daemon of the machine does not run ${binary}`);
   return {

@@ -1,7 +1,7 @@
 /**
  * The streams of the live screen in the inspector: a sample a second of each viewer, as a session of its own.
  */
-import type { LinkSample } from "../core/records";
+import type { LinkSample } from "../core/answer-schemas";
 import type { ViewerEvents } from "../host/desktop/screen/calls";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { SessionsRecord } from "../../src/core/records";
+import type { SessionsRecord } from "../../src/core/answer-schemas";
 import type { Answer } from "../../src/host/peers/operations";
 import { PROTOCOL } from "../../src/host/peers/session";
 import type { SessionCalls, SessionEvents } from "../../src/host/peers/worker";

@@ -19,7 +19,7 @@ test("a file that asks more often than it has reasons is named, and so is one th
   const faults = faultsOf(new Map([["src/desk/link/link.ts", 3]]));
   expect(faults[0]).toContain("link/link.ts asks 3 times for the time, of 2 with a reason");
   expect(faults).toContainEqual(
-    expect.stringContaining("nats/keep.ts asks 0 times for the time, and is listed"),
+    expect.stringContaining("nats/kept-connection.ts asks 0 times for the time, and is listed"),
   );
   expect(faultsOf(new Map([["src/new/file.ts", 1]]))[0]).toContain("new/file.ts asks 1 times");
 });

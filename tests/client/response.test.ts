@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { deadlineIn, type RemoteError } from "../../src/client/carrier";
-import { exchange, openExchange } from "../../src/client/exchange";
 import type { Line, Receiver } from "../../src/client/line";
+import { exchange, openExchange } from "../../src/client/line-request";
 import { createReader } from "../../src/client/response";
 
 /** A line on which exactly what is fed arrives; what was fed is overwritten at once, as a socket may do with its buffer. */

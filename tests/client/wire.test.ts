@@ -1,6 +1,6 @@
 /** What hosts in the field answer, which know the wire formats and nothing that svc has added to them. */
 import { expect, test } from "bun:test";
-import { callRemote } from "../../src/client/call";
+import { callRemote } from "../../src/client/remote-call";
 import { operations } from "../../src/operations";
 import { TOKEN } from "../support";
 import { answering, ok } from "./support";

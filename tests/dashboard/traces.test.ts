@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { encodePng } from "../../src/host/desktop/png";
-import { createRecorder } from "../../src/host/trace/recorder";
+import { createRecorder } from "../../src/host/trace/trace-writer";
 import { browserTest, launchBrowser, openPage } from "../browser";
 import { TOKEN, temporaryFolder, testServer } from "../support";
 

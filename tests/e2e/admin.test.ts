@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import type { Polled } from "../../src/desk/fleet/results";
 import { spkiPin } from "../../src/lib/spki";
-import type { Delivered } from "../../src/wire/job/delivered";
+import type { Delivered } from "../../src/wire/job/delivery";
 import { answering, IDLE_SESSIONS, ok, rawServer, selfSigned } from "../client/support";
 import { installBinary, post, serveBinary, TOKEN, temporaryFolder, testWith, until } from "../support";
 

@@ -30,7 +30,7 @@ const CHANGES: Readonly<Record<TrustFile, (service: Service, files: Files, nth: 
       false,
     ),
   "trusted_viewers.json": async (_service, { trustedViewers, adminLock }, nth) =>
-    (await import("../../src/host/desktop/screen/trusted"))
+    (await import("../../src/host/desktop/screen/trusted-viewers"))
       .trustedStore(trustedViewers, adminLock, silentLog)
       .change((list) => list.add({ viewer_id: `viewer-${nth}` })),
   "webhooks.json": async (service, _files, nth) =>

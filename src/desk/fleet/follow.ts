@@ -5,8 +5,8 @@
  * no more once the new one was seen. A host that announces none any more has taken it back once two polls found it so. Each such change is on record before it is made. A pin of one certificate stays as it is.
  */
 import * as v from "valibot";
-import { typed } from "../../client/call";
 import { type Carrier, type Deadline, RemoteError } from "../../client/carrier";
+import { typed } from "../../client/remote-call";
 import type { CallerService } from "../../core/caller";
 import { createBuckets, type Rate } from "../../lib/buckets";
 import { messageOf } from "../../lib/errors";

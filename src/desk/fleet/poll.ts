@@ -2,11 +2,11 @@
  * Polling: asks many hosts for their state. Dead hosts cost the timeout once, not once each.
  */
 import type * as v from "valibot";
-import { typed } from "../../client/call";
 import { deadlineIn, RemoteError } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
+import { createConnectionPool } from "../../client/connection-pool";
 import { mayLackDescriptor, NO_DESCRIPTOR } from "../../client/dial";
-import { createConnectionPool } from "../../client/kept";
+import { typed } from "../../client/remote-call";
 import { patienceFor, runPool } from "../../lib/pool";
 import { printable } from "../../lib/sanitize";
 import { createSharing } from "../../lib/share";

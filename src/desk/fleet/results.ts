@@ -8,7 +8,7 @@ import { badInput, messageOf, systemCode, unavailable } from "../../lib/errors";
 import { PRIVATE_FILE } from "../../lib/files";
 import { holdPlace } from "../../lib/held-place";
 import { jsonLine } from "../../lib/sanitize";
-import { DELIVERED, type Delivered, type DeliveryStatus } from "../../wire/job/delivered";
+import { DELIVERED, type Delivered, type DeliveryStatus } from "../../wire/job/delivery";
 
 const COUNT = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const HOST_ID = v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256))), null);

@@ -2,9 +2,9 @@
  * Letting a host end the token that it made for this desk when it joined.
  */
 import * as v from "valibot";
-import { typed } from "../../client/call";
 import { deadlineIn, RemoteError, type RemoteServer } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
+import { typed } from "../../client/remote-call";
 
 /** How long the host may take to answer, in milliseconds. */
 const ANSWER_MS = 5_000;

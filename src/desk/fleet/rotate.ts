@@ -5,9 +5,9 @@
  * accepts the old token until the overlap ends, and renews it until the desk confirms that the new one is in the book.
  */
 import * as v from "valibot";
-import { typed } from "../../client/call";
 import { deadlineIn, RemoteError, type RemoteServer } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
+import { typed } from "../../client/remote-call";
 import { conflict, failureOf, unavailable } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { AddressBook } from "./address-book";

@@ -4,8 +4,9 @@
  * The promise: a host takes only pins that the desk signed for this membership, with the key that the host got when it joined. So
  * it also follows a desk whose key changed at once, or while the host was off: the desk reaches the host, which needs no pin of it.
  */
-import { callRemote } from "../../client/call";
+
 import { RemoteError, type RemoteServer } from "../../client/carrier";
+import { callRemote } from "../../client/remote-call";
 import { configFiles } from "../../lib/paths";
 import { runPool } from "../../lib/pool";
 import { readSigningKey } from "../../trust/identity";

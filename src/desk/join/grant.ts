@@ -3,9 +3,10 @@
  *
  * The promise: a host keeps the way that it had, and the desk changes its address once the host has answered over the server.
  */
-import { callRemote } from "../../client/call";
+
 import { deadlineIn, RemoteError, type RemoteServer } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
+import { callRemote } from "../../client/remote-call";
 import { conflict, messageOf } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
 import { runPool } from "../../lib/pool";

@@ -5,8 +5,6 @@ import { RemoteError, type Request } from "../../client/carrier";
 import type { Socket, SocketHandlers } from "../../core/socket";
 import { printable } from "../../lib/sanitize";
 import { isSignedBy } from "../../trust/identity";
-import { Call } from "../../wire/link/call";
-import type { About } from "../../wire/link/exchange";
 import {
   CODE,
   FROM_HOST,
@@ -18,6 +16,8 @@ import {
   parsePiece,
   UNSENT_BYTES,
 } from "../../wire/link/frames";
+import type { About } from "../../wire/link/host-request";
+import { Call } from "../../wire/link/link-call";
 import type { LinkState } from "../../wire/link/links";
 
 /** The most frames between two checks that carry no large piece of an answer: each of them takes the hub as long as one that does. */

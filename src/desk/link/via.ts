@@ -10,11 +10,11 @@ import {
   type ResponseStream,
   type Via,
 } from "../../client/carrier";
+import { createConnectionSlots } from "../../client/connection-slots";
 import { askOwner, streamOfOwner } from "../../client/owner";
-import { createConnectionSlots } from "../../client/slots";
 import { findRunningServer } from "../../lib/running-server";
 import { Requester } from "../../lib/slots";
-import { type Asking, HostCarrier } from "../../wire/link/asking";
+import { type Asking, HostCarrier } from "../../wire/link/host-requests";
 import { ANSWER, askLinked, faultOf, readLinked } from "./relay";
 
 interface Uses {

@@ -9,9 +9,9 @@ import { RemoteError, type Request } from "../../client/carrier";
 import { jsonIn } from "../../lib/json-in";
 import { printable } from "../../lib/sanitize";
 import type { SigningKey } from "../../trust/identity";
-import { Call, type Way } from "../../wire/link/call";
-import type { About } from "../../wire/link/exchange";
 import { FROM_HOST, type FromHost, MAX_BODY_BYTES, parseFrame, parsePiece } from "../../wire/link/frames";
+import type { About } from "../../wire/link/host-request";
+import { Call, type Way } from "../../wire/link/link-call";
 import { sealOf } from "../../wire/nats/seal";
 import {
   decode,
@@ -49,7 +49,7 @@ export interface AsksParts {
   /** The id of the host with this NKey; undefined where no such host has joined. */
   hostId(host: string): string | undefined;
   readonly publish: Publish;
-  /** As `drained` of `guarded.ts`. */
+  /** As `drained` of `guarded-connection.ts`. */
   drained?(): Promise<void> | undefined;
   /** Names the session of each host that was heard of. */
   readonly sessions: Map<string, string>;

@@ -7,14 +7,14 @@ import { deadline } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { SigningKey } from "../../trust/identity";
-import { createAsking, HostCarrier } from "../../wire/link/asking";
+import { createAsking, HostCarrier } from "../../wire/link/host-requests";
 import { inBatches } from "../../wire/nats/batch";
 import type { Login } from "../../wire/nats/connect";
-import { type GuardedConnection, guarded } from "../../wire/nats/guarded";
-import { type ConnectionState, type KeptConnection, keepConnection } from "../../wire/nats/keep";
+import { type GuardedConnection, guarded } from "../../wire/nats/guarded-connection";
+import { type ConnectionState, type KeptConnection, keepConnection } from "../../wire/nats/kept-connection";
 import { createNatsPresence, type NatsPresence, type PresenceParts } from "../../wire/nats/presence";
-import { type AnnouncedParts, createHearing, startAnnouncing } from "./announced";
 import { type Asks, createAsks, Stale } from "./asks";
+import { type AnnouncedParts, createHearing, startAnnouncing } from "./plan-announcements";
 
 export interface DeskParts {
   /** The public half of the desk's NKey. */

@@ -2,7 +2,6 @@
  * Dispatch an action list to one host: asks for the host's commands, sends the list, waits for the run.
  */
 import * as v from "valibot";
-import { typed } from "../../client/call";
 import {
   type Carrier,
   type Deadline,
@@ -11,9 +10,10 @@ import {
   type RemoteServer,
 } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
+import { typed } from "../../client/remote-call";
 import type { Scope } from "../../core/rights";
 import { printable } from "../../lib/sanitize";
-import type { Delivered, DeliveryStatus } from "../../wire/job/delivered";
+import type { Delivered, DeliveryStatus } from "../../wire/job/delivery";
 import type { Broadcast } from "../fleet/operations/fleet";
 
 /** How many requests it takes: which commands there are, and the run. */

@@ -7,7 +7,7 @@
  */
 import { resolvesWithin } from "../../lib/deadline";
 import { printable } from "../../lib/sanitize";
-import type { Delivered } from "../../wire/job/delivered";
+import type { Delivered } from "../../wire/job/delivery";
 import type { DeliverJob, DeliverOptions, JobResult, Target, Way } from "../../wire/job/job";
 import type { Spec } from "./plan";
 import type { Policy } from "./policy";

@@ -3,7 +3,7 @@
  */
 import type { RemoteError } from "../../client/carrier";
 import { readContent } from "../../wire/job/content";
-import type { Delivered } from "../../wire/job/delivered";
+import type { Delivered } from "../../wire/job/delivery";
 import type { DeliverOptions, Job, JobResult, JobState, Target } from "../../wire/job/job";
 import { deliver } from "./action-list";
 

@@ -1,9 +1,10 @@
 /**
  * The requests of a desk to a host about a job.
  */
-import { TooManyValues, typed } from "../../client/call";
+
 import { deadlineIn, RemoteError, type Response } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
+import { TooManyValues, typed } from "../../client/remote-call";
 import { jitter, NO_EARLIER } from "../../lib/backoff";
 import { sleep } from "../../lib/deadline";
 import type { SigningKey } from "../../trust/identity";

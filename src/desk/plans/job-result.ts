@@ -3,7 +3,7 @@
  */
 import { RemoteError } from "../../client/carrier";
 import type { JobAnswer } from "../../wire/job/answer";
-import type { Delivered } from "../../wire/job/delivered";
+import type { Delivered } from "../../wire/job/delivery";
 import { INTERRUPTED, type Job, type JobResult, type JobState } from "../../wire/job/job";
 import { errorOf, statusOf } from "./action-list";
 import { isRefusal } from "./execute";

@@ -12,11 +12,11 @@ import { lookThrough } from "../../lib/look";
 import { printable } from "../../lib/sanitize";
 import { readSignature } from "../../wire/release/candidate";
 import { readIndex } from "../../wire/release/check";
-import { sha256Of } from "../../wire/release/incoming";
+import { sha256Of } from "../../wire/release/incoming-binary";
 import { INDEX_NAME, parseTrustedComment } from "../../wire/release/index";
 import { verifyingKey } from "../../wire/release/key";
 import { type PublicKey, SIGNATURE_EXTENSION, verify, verifyComment } from "../../wire/release/minisign";
-import { MAX_BINARY_BYTES, MAX_RELEASED, type Released } from "../../wire/release/released";
+import { MAX_BINARY_BYTES, MAX_RELEASED, type Released } from "../../wire/release/released-binary";
 
 /** How many are kept besides those of plans that are not over: a release for six targets. */
 const KEPT = 6;

@@ -3,8 +3,9 @@
  *
  * The promise: a peer or a host that does wrong here is said as a claim; only an objection that is true breaks the log.
  */
-import { bodyOf } from "../../client/call";
+
 import { type Carrier, RemoteError } from "../../client/carrier";
+import { bodyOf } from "../../client/remote-call";
 import type { SigningKey } from "../../lib/signing-key";
 import type { Submission } from "../../wire/witness/add-checkpoint";
 import type { Witness } from "../../wire/witness/witness";

@@ -2,8 +2,8 @@
  * One look at the audit log of a host: its newest checkpoint, and whether that goes on from the one which this desk has cosigned.
  */
 import * as v from "valibot";
-import { typed } from "../../client/call";
 import { type Carrier, deadlineIn, RemoteError } from "../../client/carrier";
+import { typed } from "../../client/remote-call";
 import { printable } from "../../lib/sanitize";
 import type { Submission } from "../../wire/witness/add-checkpoint";
 import { parseHash } from "../../wire/witness/checkpoint";

@@ -2,8 +2,8 @@
  * What one peer says about a checkpoint: the desk assigns the log to it where it does not know it, and offers the checkpoint.
  */
 import * as v from "valibot";
-import { typed } from "../../client/call";
 import { type Carrier, RemoteError } from "../../client/carrier";
+import { typed } from "../../client/remote-call";
 import { printable } from "../../lib/sanitize";
 import type { SigningKey } from "../../lib/signing-key";
 import { type Answer, parseAnswer, type Submission, submissionText } from "../../wire/witness/add-checkpoint";

@@ -5,8 +5,8 @@
  * break is accepted only once the host has proven that the row is in the log, behind what is accepted.
  */
 import * as v from "valibot";
-import { typed } from "../../client/call";
 import { type Carrier, RemoteError } from "../../client/carrier";
+import { typed } from "../../client/remote-call";
 import { conflict, Failure, messageOf } from "../../lib/errors";
 import type { SigningKey } from "../../lib/signing-key";
 import { parseHash } from "../../wire/witness/checkpoint";

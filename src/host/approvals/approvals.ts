@@ -12,8 +12,8 @@ import { deadline } from "../../lib/deadline";
 import { cancelled, conflict, forbidden, notFound, tooMany } from "../../lib/errors";
 import { type Quota, shortage } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
+import type { Approval } from "./approval";
 import { approvalAllowed, approvalAsked, approvalDenied, approvalExpired } from "./events";
-import type { Approval } from "./record";
 
 /** How long it waits, in milliseconds. */
 export const LIFETIME_MS = 600_000;

@@ -1,6 +1,6 @@
 /** The events of approvals. */
 import { eventType } from "../../core/events";
-import { APPROVAL } from "./record";
+import { APPROVAL } from "./approval";
 
 const event = <const N extends string>(name: N, summary: string) =>
   eventType({ name, summary, scope: "operate", data: APPROVAL });

@@ -1,8 +1,8 @@
 import * as v from "valibot";
 import { field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
+import { APPROVAL } from "./approval";
 import { type Approvals, aboutText, MAX_DETAIL, MAX_FULL, MAX_WHAT } from "./approvals";
-import { APPROVAL } from "./record";
 
 interface Uses {
   approvals(): Promise<Approvals>;

@@ -7,7 +7,7 @@ import { field } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { badInput } from "../../lib/errors";
 import { Requester } from "../../lib/slots";
-import type { Uses } from "./shared";
+import type { Uses } from "./operations/input-operation";
 
 const BY_SVC = "a process of the same user asks so for a run of its own";
 

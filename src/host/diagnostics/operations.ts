@@ -4,7 +4,7 @@ import { operation } from "../../core/operation";
 import { badInput, conflict } from "../../lib/errors";
 import { CHECK_NAMES } from "./checks";
 import { type Diagnostics, REPORT } from "./diagnostics";
-import { type SkipSettings, skippedHere } from "./skipped";
+import { type SkipSettings, skippedHere } from "./skipped-checks";
 
 interface Uses {
   diagnostics(): Promise<Diagnostics>;

@@ -1,7 +1,7 @@
 /** The events of the inspector. */
 import * as v from "valibot";
+import { LINK_SUMMARY } from "../../core/answer-schemas";
 import { eventType } from "../../core/events";
-import { LINK_SUMMARY } from "../../core/records";
 
 export const inspectorSampled = eventType({
   name: "inspector.sampled",

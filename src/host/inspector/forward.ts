@@ -3,7 +3,7 @@
  * `{config_dir}`, where people look.
  */
 import { askOwner } from "../../client/owner";
-import type { LinkSample } from "../../core/records";
+import type { LinkSample } from "../../core/answer-schemas";
 import { inspectorRecord } from "./operations";
 
 /** Several samples go in one call, in milliseconds. */

@@ -5,9 +5,9 @@
  * corrected. The window has a fixed number of samples, so memory and the cost of a summary are bounded.
  */
 import * as v from "valibot";
+import { LINK_METRICS, LINK_SAMPLE, type LinkMetric, type LinkSample } from "../../core/answer-schemas";
 import { type Publish, unheard } from "../../core/events";
 import { parseInput } from "../../core/input";
-import { LINK_METRICS, LINK_SAMPLE, type LinkMetric, type LinkSample } from "../../core/records";
 import { atMost } from "../../lib/at-most";
 import { inspectorReset, inspectorSampled } from "./events";
 

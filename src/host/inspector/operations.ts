@@ -1,7 +1,7 @@
 import * as v from "valibot";
+import { LINK_SAMPLE, LINK_SUMMARY } from "../../core/answer-schemas";
 import { between, field, flag, NO_INPUT, seconds, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { LINK_SAMPLE, LINK_SUMMARY } from "../../core/records";
 import { withMade } from "../../lib/once";
 import { DEFAULT_CAPACITY, type Inspector, TIMED_SAMPLE } from "./inspector";
 

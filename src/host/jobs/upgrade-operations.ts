@@ -6,7 +6,7 @@ import { field, NO_INPUT, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { beyond } from "../../core/rights";
 import { badInput, conflict, forbidden } from "../../lib/errors";
-import { MAX_BINARY_BYTES } from "../../wire/release/released";
+import { MAX_BINARY_BYTES } from "../../wire/release/released-binary";
 import {
   HOST_STATUS,
   INSTALL,

@@ -5,9 +5,9 @@
  * nothing of the attempt. One that has joined is kept by the desk with a token that works.
  */
 import { hostname } from "node:os";
-import { callRemote } from "../../client/call";
 import { RemoteError } from "../../client/carrier";
 import { NOT_PINNED } from "../../client/dial";
+import { callRemote } from "../../client/remote-call";
 import { type Backoff, pauseBefore } from "../../lib/backoff";
 import { conflict, type Failure, notFound, unavailable } from "../../lib/errors";
 import { withLock } from "../../lib/lock";

@@ -37,7 +37,7 @@ export interface ServeParts {
   /** Answers a request of the desk with that NKey; undefined where nothing proves that a desk asks, as for a poll. */
   enter(request: Request, desk: string | undefined): Promise<Response>;
   publish(subject: string, message: Uint8Array): void;
-  /** As `drained` of `guarded.ts`. */
+  /** As `drained` of `guarded-connection.ts`. */
   drained?(): Promise<void> | undefined;
   readonly log: Pick<Log, "error">;
 }

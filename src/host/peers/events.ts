@@ -1,8 +1,8 @@
 /** The events of peer sessions. */
 
 import * as v from "valibot";
+import { SESSION } from "../../core/answer-schemas";
 import { eventType } from "../../core/events";
-import { SESSION } from "../../core/records";
 
 export const sessionOpened = eventType({
   name: "session.opened",

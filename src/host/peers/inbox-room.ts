@@ -7,7 +7,7 @@ import { unavailable } from "../../lib/errors";
 import { look } from "../../lib/look";
 import type { InboxPlace } from "./inbox";
 import { type InboxIndex, tooManyFiles } from "./inbox-index";
-import { type IncomingFile, openIncoming } from "./incoming";
+import { type IncomingFile, openIncoming } from "./incoming-file";
 import { listPartials, type PartialFile, partialName, partialSize, tidyPartials, underWay } from "./partials";
 
 /** A file that there was room for. */

@@ -13,7 +13,7 @@ import { requireOwnInbox } from "../../lib/owner";
 import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
 import { type InboxIndex, openInboxIndex } from "./inbox-index";
 import { createRoom } from "./inbox-room";
-import { type IncomingFile, openPlain } from "./incoming";
+import { type IncomingFile, openPlain } from "./incoming-file";
 import { partialKey, partialSize, settleUnderWay, tidyPartials } from "./partials";
 
 /** The folder for files under way: on the same file system as the inbox, so that the last step is a rename. */

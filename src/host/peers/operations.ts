@@ -1,7 +1,7 @@
 import * as v from "valibot";
+import { SESSIONS } from "../../core/answer-schemas";
 import { field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { SESSIONS } from "../../core/records";
 import { withMade } from "../../lib/once";
 import { PEER_ID } from "./identity";
 import type { Sessions } from "./sessions";

@@ -4,7 +4,7 @@
  * They are not in the list of the sessions for files: whoever admits viewers lists, counts and limits them. Each ends with its
  * viewer, with its connection, and when svc stops.
  */
-import type { LinkSample } from "../../core/records";
+import type { LinkSample } from "../../core/answer-schemas";
 import { busy } from "../../lib/errors";
 import type { IceConfig } from "./ice";
 import { ACKS_FEATURE, extrasOf } from "./messages";

@@ -3,7 +3,7 @@
  */
 import { randomUUID } from "node:crypto";
 import * as v from "valibot";
-import type { LinkSample, SESSION } from "../../core/records";
+import type { LinkSample, SESSION } from "../../core/answer-schemas";
 import { type Child, NOTHING, type Protocol, startChild } from "../../lib/child";
 import { bareEnvironment, confinedCommand, watchFolders } from "../../lib/confine";
 import { unavailable } from "../../lib/errors";

@@ -6,8 +6,8 @@
  */
 import type * as v from "valibot";
 import type { RemoteServer } from "../../client/carrier";
+import type { LinkSample, SESSIONS, SessionsRecord } from "../../core/answer-schemas";
 import { type Publish, unheard } from "../../core/events";
-import type { LinkSample, SESSIONS, SessionsRecord } from "../../core/records";
 import { busy, notFound } from "../../lib/errors";
 import type { Reach } from "../../lib/landlock";
 import type { Log } from "../../lib/log";
@@ -152,7 +152,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     },
     async connectTo(server, folder, client, signal) {
       const [{ callRemote }, { offerSession }] = await Promise.all([
-        import("../../client/call"),
+        import("../../client/remote-call"),
         import("./operations"),
       ]);
       const deliver = (offer: Offer) =>

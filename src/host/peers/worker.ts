@@ -7,7 +7,7 @@
 import type { Socket } from "node:net";
 import type { DataChannel, PeerConnection } from "node-datachannel";
 import type * as v from "valibot";
-import type { SESSION } from "../../core/records";
+import type { SESSION } from "../../core/answer-schemas";
 import { serveParent } from "../../lib/child";
 import { confine } from "../../lib/confine";
 import { messageOf } from "../../lib/errors";

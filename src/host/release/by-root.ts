@@ -16,7 +16,7 @@ import {
   SIGNATURE_EXTENSION,
   verifyComment,
 } from "../../wire/release/minisign";
-import { MAX_BINARY_BYTES } from "../../wire/release/released";
+import { MAX_BINARY_BYTES } from "../../wire/release/released-binary";
 import { ORDER, ORDER_FILE, readVerdict, START_MS, writeVerdict } from "./order";
 import { type UpgradeOptions, upgrade } from "./upgrade";
 

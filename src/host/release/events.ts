@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { eventType } from "../../core/events";
-import { LAST_UPGRADE } from "../../wire/release/released";
+import { LAST_UPGRADE } from "../../wire/release/released-binary";
 
 export const upgradeEnded = eventType({
   name: "upgrade.ended",

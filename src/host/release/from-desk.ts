@@ -9,9 +9,9 @@ import { conflict, Failure, forbidden, unavailable } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
 import { selfCommand } from "../../lib/self-command";
 import type { Own } from "../../wire/release/candidate";
-import { createIncoming } from "../../wire/release/incoming";
+import { createIncoming } from "../../wire/release/incoming-binary";
 import type { PublicKey } from "../../wire/release/minisign";
-import { isNoNews, type Released, releasedFor } from "../../wire/release/released";
+import { isNoNews, type Released, releasedFor } from "../../wire/release/released-binary";
 import type { HostStatus, Received } from "../../wire/release/upgrade-messages";
 import { lastUpgrade, readOrder, writeOrder } from "./order";
 import { type Daemon, requireMayReplace, requireNoPackage } from "./upgrade";
@@ -35,7 +35,7 @@ export interface FromDeskOptions extends Own {
 export interface FromDesk {
   status(): Promise<HostStatus>;
   /**
-   * Takes a piece of the file for this host; as `receive` of `incoming.ts`.
+   * Takes a piece of the file for this host; as `receive` of `incoming-binary.ts`.
    *
    * @param begins is called before the first piece of a file is taken. When it throws, none is.
    * @throws also why this host takes no file.

@@ -59,7 +59,7 @@ export const showVersion = operation({
     const [{ readIndex }, { verifyingKey }, { compareVersions }] = await Promise.all([
       import("../../wire/release/check"),
       import("../../wire/release/key"),
-      import("../../wire/release/released"),
+      import("../../wire/release/released-binary"),
     ]);
     const { index, verified } = await readIndex(check, verifyingKey(public_key), signal);
     const { files, ...found } = index;

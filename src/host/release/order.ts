@@ -9,7 +9,7 @@ import { failureOf, messageOf } from "../../lib/errors";
 import { writeFileAtomic } from "../../lib/files";
 import { isUnderWay, LONGEST_MS, readState, upgradeFiles } from "../../wire/release/files";
 import { SIGNATURE_EXTENSION } from "../../wire/release/minisign";
-import type { LastUpgrade } from "../../wire/release/released";
+import type { LastUpgrade } from "../../wire/release/released-binary";
 import { interruption, type UpgradeOptions, upgrade } from "./upgrade";
 
 /** The schema of an {@link Order}. */

@@ -1,5 +1,5 @@
 /**
- * What the flow commands share, but for what all commands with lists inside do (`core/nested.ts`).
+ * What the flow commands share, but for what all commands with lists inside do (`core/nested-lists.ts`).
  */
 import * as v from "valibot";
 import { ACTION_LIST, field } from "../../core/fields";

@@ -16,7 +16,7 @@ import {
   seconds as span,
   whole,
 } from "../../core/fields";
-import { failed, INSIDE, insideOf, runOf } from "../../core/nested";
+import { failed, INSIDE, insideOf, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
 import { SCRIPT_FILE } from "../../core/script";
 import { sleep } from "../../lib/deadline";

@@ -6,7 +6,7 @@
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { field, NO_INPUT, passed, setsVariable, whole } from "../../core/fields";
-import { failed, INSIDE, runOf } from "../../core/nested";
+import { failed, INSIDE, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
 import type { Departure } from "../../core/run";
 import { rejected } from "../../lib/errors";

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { ACTION_LIST, field, passed, secret, setsVariable } from "../../core/fields";
-import { failed, INSIDE, insideOf, runOf } from "../../core/nested";
+import { failed, INSIDE, insideOf, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
 import { rejected } from "../../lib/errors";
 import { ALONE, type Computation, compute, WITH_VALUE } from "./compute";

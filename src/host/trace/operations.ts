@@ -6,7 +6,7 @@ import { basename, join } from "node:path";
 import * as v from "valibot";
 import { field, NO_INPUT, path } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { PacedAnswer } from "../../core/paced";
+import { PacedAnswer } from "../../core/paced-answer";
 import { allows, type Grant } from "../../core/rights";
 import { PRIVATE_FOLDER, writeNamedFile } from "../../lib/files";
 import type { Trace } from "./open";

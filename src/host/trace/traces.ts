@@ -12,8 +12,8 @@ import type { Log } from "../../lib/log";
 import { lookThrough } from "../../lib/look";
 import { shortage } from "../../lib/quota";
 import { openTrace, type Trace } from "./open";
-import { createRecorder, type StepEnd, type StepStart } from "./recorder";
 import type { TracedRun } from "./trace";
+import { createRecorder, type StepEnd, type StepStart } from "./trace-writer";
 
 /** How many traces that clients asked for are kept, and the most that those and the traces of jobs take, in bytes each. */
 const MAX_ASKED = 20;

@@ -76,7 +76,7 @@ export function desktopFeatures(shared: Shared): DesktopFeatures {
     ),
     programs: stoppable(async () => (await import("../../host/desktop/programs")).createPrograms(publish)),
     trustedViewers: feature(async () => {
-      const { createTrusted } = await import("../../host/desktop/screen/trusted");
+      const { createTrusted } = await import("../../host/desktop/screen/trusted-viewers");
       return createTrusted(files.trustedViewers, files.importLock, log);
     }),
     async asksPerson() {

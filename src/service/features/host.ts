@@ -51,7 +51,7 @@ export function hostFeatures(shared: Shared): HostFeatures {
           import("../../desk/fleet/address-book"),
           import("../../host/peers/identity"),
           import("../../host/config/settings"),
-          import("../../host/desktop/screen/trusted"),
+          import("../../host/desktop/screen/trusted-viewers"),
         ]);
       const ids = { remote_host_id: identityFaults, viewer_id: identityFaults };
       return {

@@ -6,7 +6,7 @@
  * is `unknown` and is not sent again.
  */
 import type { RemoteServer } from "../../client/carrier";
-import type { Delivered } from "./delivered";
+import type { Delivered } from "./delivery";
 
 export interface Job {
   /** Names it for good: a UUID. The same id is the same job, however often it is sent. */

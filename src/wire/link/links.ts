@@ -2,7 +2,7 @@
  * What a hub offers: requests to hosts that have dialled it, and which hosts those are.
  */
 import * as v from "valibot";
-import type { Asking } from "./asking";
+import type { Asking } from "./host-requests";
 
 /** A host that is linked, or was since the server started. */
 export const LINK_STATE = v.object({

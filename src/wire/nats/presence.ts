@@ -15,7 +15,7 @@ export const HELLO_MS = 120_000;
 const SILENT_MS = 330_000;
 const LOOK_MS = 10_000;
 
-/** How long after a connection has come up each host that is there has said so, in milliseconds: the longest pause of `keep.ts`. */
+/** How long after a connection has come up each host that is there has said so, in milliseconds: the longest pause of `kept-connection.ts`. */
 const ALL_HEARD_MS = 60_000;
 
 /** The longest hello, in characters: it has some 170. */

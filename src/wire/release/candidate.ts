@@ -23,7 +23,7 @@ import { printable } from "../../lib/sanitize";
 import { syncFile, upgradeFiles } from "./files";
 import { parseTrustedComment } from "./index";
 import { MAX_SIGNATURE_BYTES, type PublicKey, parseSignature, type Signature, verify } from "./minisign";
-import { compareVersions, MAX_BINARY_BYTES } from "./released";
+import { compareVersions, MAX_BINARY_BYTES } from "./released-binary";
 
 /** What svc itself is. */
 export interface Own {

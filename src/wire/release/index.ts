@@ -4,7 +4,7 @@
  */
 import * as v from "valibot";
 import { rejected } from "../../lib/errors";
-import { type Released, sha256Field, sizeField, targetField, versionField } from "./released";
+import { type Released, sha256Field, sizeField, targetField, versionField } from "./released-binary";
 
 /** The file name of the index. */
 export const INDEX_NAME = "release.json";

@@ -2,7 +2,7 @@
  * What a desk and a host say to one another about an upgrade.
  */
 import * as v from "valibot";
-import { LAST_UPGRADE, MAX_RELEASED, RELEASED, versionField } from "./released";
+import { LAST_UPGRADE, MAX_RELEASED, RELEASED, versionField } from "./released-binary";
 
 /** The most bytes of a piece: in base64 and beside its job, it has to fit into a request (`--max-body`, 1,000,000 bytes). */
 export const PIECE_BYTES = 600_000;

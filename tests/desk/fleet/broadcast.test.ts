@@ -7,7 +7,7 @@ import { serverOf } from "../../../src/desk/fleet/host";
 import { broadcastExecute } from "../../../src/desk/fleet/operations/fleet";
 import { labelsToRetry } from "../../../src/desk/fleet/results";
 import { deliver } from "../../../src/desk/plans/action-list";
-import type { Delivered } from "../../../src/wire/job/delivered";
+import type { Delivered } from "../../../src/wire/job/delivery";
 import { answering, ok, rawServer } from "../../client/support";
 import { post, testServer, testService } from "../../support";
 import { host } from "./support";

@@ -9,7 +9,7 @@ import { silentLog } from "../../../src/lib/log";
 import { openSigningKey } from "../../../src/lib/signing-key";
 import { natsKeyMessage } from "../../../src/wire/join/messages";
 import { connectNats } from "../../../src/wire/nats/connect";
-import { keepConnection } from "../../../src/wire/nats/keep";
+import { keepConnection } from "../../../src/wire/nats/kept-connection";
 import { newNKey } from "../../../src/wire/nats/nkeys";
 import { decode } from "../../../src/wire/nats/wire";
 import { temporaryFolder, until } from "../../support";

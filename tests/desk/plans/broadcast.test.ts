@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { RemoteServer } from "../../../src/client/carrier";
 import { Broadcast } from "../../../src/desk/plans/broadcast";
 import type { PlannedHost, Spec } from "../../../src/desk/plans/plan";
-import { DELIVERY_STATUS, type Delivered, type DeliveryStatus } from "../../../src/wire/job/delivered";
+import { DELIVERY_STATUS, type Delivered, type DeliveryStatus } from "../../../src/wire/job/delivery";
 import type { DeliverJob, JobResult, JobState } from "../../../src/wire/job/job";
 import { madeUpJob } from "../../host/jobs/support";
 import { nextTurn, until } from "../../support";

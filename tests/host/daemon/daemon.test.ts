@@ -8,7 +8,7 @@ import {
   planDaemon,
   uninstallDaemon,
 } from "../../../src/host/daemon/daemon";
-import { daemonsOf, upgradingUser } from "../../../src/host/daemon/installed";
+import { daemonsOf, upgradingUser } from "../../../src/host/daemon/installed-daemons";
 import { temporaryFolder, testWith } from "../../support";
 
 const OPTIONS: DaemonOptions = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { LINK_METRICS, type LinkSample } from "../../../src/core/records";
+import { LINK_METRICS, type LinkSample } from "../../../src/core/answer-schemas";
 import { createInspector } from "../../../src/host/inspector/inspector";
 import { post, testServer } from "../../support";
 

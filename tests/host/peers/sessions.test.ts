@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, truncateSync, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type * as v from "valibot";
-import type { SESSION } from "../../../src/core/records";
+import type { SESSION } from "../../../src/core/answer-schemas";
 import { loadLibrary } from "../../../src/host/peers/connection";
 import type { IceConfig } from "../../../src/host/peers/ice";
 import { clearIncoming } from "../../../src/host/peers/inbox";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { silentLog } from "../../../src/lib/log";
 import { inBatches } from "../../../src/wire/nats/batch";
-import { guarded } from "../../../src/wire/nats/guarded";
+import { guarded } from "../../../src/wire/nats/guarded-connection";
 import { nextTurn } from "../../support";
 
 function connection() {

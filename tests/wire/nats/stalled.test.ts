@@ -8,7 +8,7 @@ import { keepNatsHost } from "../../../src/host/nats/host";
 import { silentLog } from "../../../src/lib/log";
 import { openSigningKey } from "../../../src/lib/signing-key";
 import { connectNats } from "../../../src/wire/nats/connect";
-import { guarded } from "../../../src/wire/nats/guarded";
+import { guarded } from "../../../src/wire/nats/guarded-connection";
 import { newNKey } from "../../../src/wire/nats/nkeys";
 import { testWith, until } from "../../support";
 import { startNats } from "./support";

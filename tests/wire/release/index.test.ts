@@ -3,7 +3,7 @@
  */
 import { expect, test } from "bun:test";
 import { parseIndex, parseTrustedComment, trustedComment } from "../../../src/wire/release/index";
-import { compareVersions } from "../../../src/wire/release/released";
+import { compareVersions } from "../../../src/wire/release/released-binary";
 
 const INDEX = {
   format: 1,

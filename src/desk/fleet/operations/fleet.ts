@@ -13,7 +13,7 @@ import { readTextFile } from "../../../lib/files";
 import type { Log } from "../../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../../lib/ndjson";
 import { printable } from "../../../lib/sanitize";
-import { DELIVERED, DELIVERY_STATUS, type Delivered } from "../../../wire/job/delivered";
+import { DELIVERED, DELIVERY_STATUS, type Delivered } from "../../../wire/job/delivery";
 import type { AddressBook } from "../address-book";
 import type { Host } from "../host";
 import type { Poller } from "../poll";

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { NO_INPUT } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { configFiles } from "../../../lib/paths";
-import { shown } from "../../../wire/nats/keep";
+import { shown } from "../../../wire/nats/kept-connection";
 import type { NatsDesk } from "../desk";
 
 const CONNECTION = {

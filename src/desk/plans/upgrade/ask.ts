@@ -2,7 +2,6 @@
  * Requests of a desk to a host about an upgrade.
  */
 import type * as v from "valibot";
-import { typed } from "../../../client/call";
 import {
   type Deadline,
   deadlineIn,
@@ -12,6 +11,7 @@ import {
   type Request,
 } from "../../../client/carrier";
 import { carrierTo } from "../../../client/connection";
+import { typed } from "../../../client/remote-call";
 import { jitter, NO_EARLIER } from "../../../lib/backoff";
 import { sleep } from "../../../lib/deadline";
 import type { DeliverOptions, Target } from "../../../wire/job/job";

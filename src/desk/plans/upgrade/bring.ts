@@ -14,7 +14,7 @@ import { messageOf, systemCode } from "../../../lib/errors";
 import type { SigningKey } from "../../../trust/identity";
 import { seal } from "../../../wire/job/envelope";
 import type { DeliverOptions, Job, JobResult, JobState, Target } from "../../../wire/job/job";
-import { isNoNews, type Released, releasedFor } from "../../../wire/release/released";
+import { isNoNews, type Released, releasedFor } from "../../../wire/release/released-binary";
 import { PIECE_BYTES } from "../../../wire/release/upgrade-messages";
 import { type Asking, Busy, isOffline, TooOld } from "./ask";
 import { createPlaces } from "./places";

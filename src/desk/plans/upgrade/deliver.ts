@@ -8,7 +8,7 @@ import { RemoteError } from "../../../client/carrier";
 import { sleep } from "../../../lib/deadline";
 import { readContent } from "../../../wire/job/content";
 import type { DeliverJob, Job, JobResult, JobState } from "../../../wire/job/job";
-import type { Released } from "../../../wire/release/released";
+import type { Released } from "../../../wire/release/released-binary";
 import { releasedIn } from "../../../wire/release/upgrade-messages";
 import { askingOf, TooOld } from "./ask";
 import { type Bringing, createBringing } from "./bring";

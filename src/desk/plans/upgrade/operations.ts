@@ -8,7 +8,7 @@ import { requireOwnToken } from "../../../core/rights";
 import { conflict } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { writeContent } from "../../../wire/job/content";
-import type { Released } from "../../../wire/release/released";
+import type { Released } from "../../../wire/release/released-binary";
 import { INSTALL } from "../../../wire/release/upgrade-messages";
 import type { AddressBook } from "../../fleet/address-book";
 import type { Host } from "../../fleet/host";

@@ -6,7 +6,7 @@ import { messageOf } from "../../../lib/errors";
 import { runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
 import type { Target } from "../../../wire/job/job";
-import { isNoNews, type Released } from "../../../wire/release/released";
+import { isNoNews, type Released } from "../../../wire/release/released-binary";
 import { askingOf, isOffline, TooOld } from "./ask";
 
 /** How many hosts are asked at once. */

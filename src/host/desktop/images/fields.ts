@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { between, field, pathOrContent, seconds } from "../../../core/fields";
-import { NO_ROUTE, REGION } from "../shared";
+import { NO_ROUTE, REGION } from "../operations/input-operation";
 
 /** What holds for each of them. */
 export const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;

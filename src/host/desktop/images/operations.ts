@@ -6,10 +6,10 @@
 import * as v from "valibot";
 import { requesterOf } from "../../../core/caller";
 import { ACTION_LIST, field, flag, whole } from "../../../core/fields";
-import { failed, INSIDE, insideOf, runOf } from "../../../core/nested";
+import { failed, INSIDE, insideOf, runOf } from "../../../core/nested-lists";
 import { operation } from "../../../core/operation";
 import { rejected, timedOut } from "../../../lib/errors";
-import { BUTTON, BUTTONS, COORDINATE, inputOperation, type Uses } from "../shared";
+import { BUTTON, BUTTONS, COORDINATE, inputOperation, type Uses } from "../operations/input-operation";
 import { HIT, LOCATED } from "./answers";
 import { patience, SEES, WANTED } from "./fields";
 import { bestOf, nameOf, nearestOf, queryOf, until, waitForImage } from "./wait";

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { requesterOf } from "../../../core/caller";
 import { field, judged, NO_INPUT, secret } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { inputOperation, NO_ROUTE, type Uses } from "../shared";
+import { inputOperation, NO_ROUTE, type Uses } from "./input-operation";
 
 /** In characters; over HTTP a body ends before. */
 const MAX_TEXT = 1_000_000;

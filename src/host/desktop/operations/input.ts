@@ -22,7 +22,7 @@ import {
   pair,
   REGION,
   type Uses,
-} from "../shared";
+} from "./input-operation";
 
 // The screen
 

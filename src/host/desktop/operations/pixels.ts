@@ -9,7 +9,7 @@ import { timedOut } from "../../../lib/errors";
 import { DIFFERENCE } from "../images/answers";
 import { CORNERS, PNG, patience, SEES } from "../images/fields";
 import { regionOf, sourceOf, until } from "../images/wait";
-import { COORDINATE, REGION, type Uses } from "../shared";
+import { COORDINATE, REGION, type Uses } from "./input-operation";
 
 const PLACE = { x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") };
 const TOLERANCE = whole(0, 255);

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { field, flag, path } from "../../../core/fields";
-import { runOf } from "../../../core/nested";
+import { runOf } from "../../../core/nested-lists";
 import { operation } from "../../../core/operation";
 import { notPermitted, type Permission, requireOwnToken } from "../../../core/rights";
 import type { Programs } from "../programs";

@@ -9,10 +9,10 @@ import { notFound, timedOut } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Desktop } from "../desktop";
 import { type Patience, regionOf, until } from "../images/wait";
-import { NO_ROUTE, REGION, type Uses } from "../shared";
 import { around, findText, nearestText, TEXT_MATCHES, type TextPlace } from "../text/find";
 import { LANGUAGE } from "../text/language";
 import type { Word } from "../text/tesseract";
+import { NO_ROUTE, REGION, type Uses } from "./input-operation";
 
 const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
 

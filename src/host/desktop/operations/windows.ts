@@ -7,7 +7,6 @@ import { between, field, flag, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { unavailable } from "../../../lib/errors";
 import { WINDOW_STATES, type WindowRequest } from "../backend";
-import { COORDINATE, inputOperation, NO_ROUTE, type Uses } from "../shared";
 import {
   CANNOT_LIST,
   findWindow,
@@ -17,6 +16,7 @@ import {
   waitForTitle,
   waitUntilGone,
 } from "../windows";
+import { COORDINATE, inputOperation, NO_ROUTE, type Uses } from "./input-operation";
 
 export { CANNOT_LIST };
 

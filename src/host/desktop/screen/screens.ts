@@ -6,9 +6,9 @@
  */
 import { hostname } from "node:os";
 import type * as v from "valibot";
+import type { SessionsRecord } from "../../../core/answer-schemas";
 import type { Caller } from "../../../core/caller";
 import { type Publish, unheard } from "../../../core/events";
-import type { SessionsRecord } from "../../../core/records";
 import { allows, beyond, type Grant, shareOf } from "../../../core/rights";
 import { deadline } from "../../../lib/deadline";
 import { cancelled, conflict, Failure, forbidden, messageOf } from "../../../lib/errors";
@@ -17,11 +17,11 @@ import { shortage } from "../../../lib/quota";
 import type { stateEndpoint } from "../../../wire/screen/endpoints";
 import { type CarrierKind, CLOSE, type Ending, type ViewerRecord } from "../../../wire/screen/viewer";
 import type { Size } from "../geometry";
-import { type AskingParts, createAsking } from "./asking";
 import type { Door, ViewerCalls, ViewerEvents, ViewerStats } from "./calls";
 import { type Control, type ControlLock, createControl, noSuchViewer } from "./control";
 import { screenClosed, screenControl, screenOpened, screenWaiting } from "./events";
 import { aboutText, newViewer, quoted, refused, sessionOf, type Viewer } from "./viewer";
+import { type AskingParts, createAsking } from "./viewer-consent";
 
 /** How many viewers there are at once; a named token alone gets three quarters. */
 const VIEWERS = { what: "viewers", most: 16, times: 3 };

@@ -1,5 +1,5 @@
 /** A viewer of the live screen as the server keeps it, and how it is shown. */
-import type { SessionsRecord } from "../../../core/records";
+import type { SessionsRecord } from "../../../core/answer-schemas";
 import type { Grant } from "../../../core/rights";
 import { Failure, type FailureCode } from "../../../lib/errors";
 import type { CarrierKind, Ending, ViewerRecord } from "../../../wire/screen/viewer";

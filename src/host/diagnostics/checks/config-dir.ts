@@ -3,7 +3,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { messageOf, systemCode } from "../../../lib/errors";
 import { nearestExisting } from "../../../lib/files";
 import { check, type Finding, failed, fine, warning } from "../check";
-import type { SkipSettings } from "../skipped";
+import type { SkipSettings } from "../skipped-checks";
 
 const ADVICE = [
   "give the user that svc runs as a folder of its own: --config-dir, or SVC_CONFIG_DIR",

@@ -7,9 +7,9 @@ import { messageOf, unavailable } from "../../../lib/errors";
 import { runProgram } from "../../../lib/run-program";
 import { printable } from "../../../lib/sanitize";
 import type { Requester } from "../../../lib/slots";
+import { loadingStep } from "../addon-advice";
 import { type Advice, adviceFor, check, type Finding, fine, warning } from "../check";
-import { loadingStep } from "../loading";
-import { type SkipSettings, skippedHere } from "../skipped";
+import { type SkipSettings, skippedHere } from "../skipped-checks";
 import { desktopAdvice } from "./screenshot";
 
 /** An addon may have to be unpacked on a slow disk. */

@@ -1,8 +1,8 @@
 /** `screenshot`: the screen can be seen. */
 import { requesterOf } from "../../../core/caller";
 import type { Requester } from "../../../lib/slots";
+import { loadingStep } from "../addon-advice";
 import { check, failed, fine } from "../check";
-import { loadingStep } from "../loading";
 
 /** A large screen is megabytes of PNG. */
 const DEADLINE_MS = 15_000;

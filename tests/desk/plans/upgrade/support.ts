@@ -9,7 +9,7 @@ import { carryOut } from "../../../../src/host/release/order";
 import type { Daemon } from "../../../../src/host/release/upgrade";
 import { operations } from "../../../../src/operations";
 import type { Service } from "../../../../src/service/service";
-import type { Released } from "../../../../src/wire/release/released";
+import type { Released } from "../../../../src/wire/release/released-binary";
 import { INSTALL } from "../../../../src/wire/release/upgrade-messages";
 import { madeUpJob } from "../../../host/jobs/support";
 import { makeKey } from "../../../host/release/support";

@@ -5,8 +5,12 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { createEncoder, type Form, wrap } from "../../../../src/host/desktop/screen/child/encoder";
 import { createFrame, type Rect } from "../../../../src/host/desktop/screen/child/frame";
-import { GREETING, serverInit, updateHeader } from "../../../../src/host/desktop/screen/child/outgoing";
 import { findTile, WHOLE } from "../../../../src/host/desktop/screen/child/parts";
+import {
+  GREETING,
+  serverInit,
+  updateHeader,
+} from "../../../../src/host/desktop/screen/child/server-messages";
 import { temporaryFolder, until } from "../../../support";
 import { view } from "./viewer";
 

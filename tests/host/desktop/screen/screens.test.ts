@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Grant, Scope } from "../../../../src/core/rights";
 import { createApprovals } from "../../../../src/host/approvals/approvals";
 import { createScreens, type ScreensParts } from "../../../../src/host/desktop/screen/screens";
-import { createTrusted } from "../../../../src/host/desktop/screen/trusted";
+import { createTrusted } from "../../../../src/host/desktop/screen/trusted-viewers";
 import { conflict, notFound } from "../../../../src/lib/errors";
 import { silentLog } from "../../../../src/lib/log";
 import { Requester } from "../../../../src/lib/slots";

@@ -3,8 +3,8 @@
  * which the link or NATS carries only offer and answer.
  */
 import type { Duplex } from "node:stream";
-import { callRemote } from "../../../../client/call";
 import type { RemoteServer } from "../../../../client/carrier";
+import { callRemote } from "../../../../client/remote-call";
 import { openWebSocket } from "../../../../client/websocket";
 import { ADMIT_MS, offerEndpoint } from "../../../../wire/screen/endpoints";
 import type { ScreenPeers } from "../../../peers/screen-peers";

@@ -3,8 +3,8 @@
  * and the plain one, which is Latin-1.
  */
 import { constants, deflateSync, inflateSync } from "node:zlib";
-import { MAX_CUT_TEXT } from "./incoming";
-import { cutText } from "./outgoing";
+import { cutText } from "./server-messages";
+import { MAX_CUT_TEXT } from "./viewer-messages";
 
 const TEXT = 1;
 const [CAPS, REQUEST, PEEK, NOTIFY, PROVIDE] = [1 << 24, 1 << 25, 1 << 26, 1 << 27, 1 << 28];

@@ -2,9 +2,9 @@
  * The shape of the pointer, as viewers draw it themselves.
  */
 import type { Size } from "../../geometry";
-import type { PixelFormat } from "./incoming";
-import { PSEUDO, rectHeader } from "./outgoing";
 import { writerOf } from "./plain";
+import { PSEUDO, rectHeader } from "./server-messages";
+import type { PixelFormat } from "./viewer-messages";
 
 /** A shape; `pixels` are blue, green, red and alpha, from the lowest, multiplied by alpha. */
 export interface Cursor extends Size {

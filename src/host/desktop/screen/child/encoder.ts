@@ -5,12 +5,12 @@
 import { PICTURE } from "./colours";
 import { EncodingCache } from "./encoding-cache";
 import type { Frame, Rect } from "./frame";
-import type { PixelFormat } from "./incoming";
 import { findTile, type Parts, WHOLE } from "./parts";
 import { encodeRaw, zrleData, zrleRect } from "./plain";
 import { createPointer, type Pointer } from "./pointer";
 import { encodeTight } from "./tight";
 import { type BlockLimit, TileBlocks } from "./tile-blocks";
+import type { PixelFormat } from "./viewer-messages";
 
 /** How a viewer takes rectangles, and whether it wants the pointer in them. */
 export type Form = Coding & { readonly hasPointer: boolean };

@@ -2,7 +2,7 @@
  * How the stream of one viewer does: frames and bytes, and the round trips of fences.
  */
 import type { ViewerStats } from "../calls";
-import { BLOCK_BEFORE, FENCE_REQUEST, fence } from "./outgoing";
+import { BLOCK_BEFORE, FENCE_REQUEST, fence } from "./server-messages";
 
 /** RFC 3550, section 6.4.1: the gain of the smoothed jitter. */
 const JITTER_GAIN = 1 / 16;

@@ -2,8 +2,9 @@
  * The handshake of RFB (RFC 6143, sections 7.1 to 7.3), in its versions 3.3, 3.7 and 3.8, without a security of its own: the carrier
  * has shown its key.
  */
-import { ProtocolError } from "./incoming";
-import { GREETING, SECURITY_NONE } from "./outgoing";
+
+import { GREETING, SECURITY_NONE } from "./server-messages";
+import { ProtocolError } from "./viewer-messages";
 
 /** @param send takes the answers of the server. */
 export function createHandshake(send: (bytes: Uint8Array) => void) {

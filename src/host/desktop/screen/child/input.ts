@@ -2,7 +2,7 @@
  * What a viewer does with keys and pointer, in its order, and only while it controls: view-only is enforced here.
  */
 import type { Point } from "../../geometry";
-import type { Incoming } from "./incoming";
+import type { Incoming } from "./viewer-messages";
 import type { KeyStroke } from "./watch";
 
 /** The devices of the host. */

@@ -4,8 +4,8 @@
 import { constants, deflateRawSync } from "node:zlib";
 import { paletteOf } from "./colours";
 import type { Frame, Rect } from "./frame";
-import type { PixelFormat } from "./incoming";
-import { rectHeader } from "./outgoing";
+import { rectHeader } from "./server-messages";
+import type { PixelFormat } from "./viewer-messages";
 
 export const RAW = 0;
 export const ZRLE = 16;

@@ -10,12 +10,12 @@ import type { ViewerStats } from "../calls";
 import type { ViewerClipboard } from "./clipboard";
 import { createGauge } from "./gauge";
 import { createHandshake } from "./handshake";
-import { cutMessage, type Incoming, ProtocolError, ReceiveBuffer } from "./incoming";
 import type { Input } from "./input";
-import { END_OF_CONTINUOUS_UPDATES, FENCE_REQUEST, fence, PSEUDO, serverInit } from "./outgoing";
 import { OWN_FORMAT } from "./plain";
 import type { Screen } from "./screen";
+import { END_OF_CONTINUOUS_UPDATES, FENCE_REQUEST, fence, PSEUDO, serverInit } from "./server-messages";
 import { Updates } from "./updates";
+import { cutMessage, type Incoming, ProtocolError, ReceiveBuffer } from "./viewer-messages";
 import { formFor, type Wishes } from "./wishes";
 
 /** With so many bytes on their way to the viewer, nothing is encoded for it, and nothing more read from it. */

@@ -8,7 +8,7 @@ import { constants, deflate, deflateSync } from "node:zlib";
 import { PICTURE, paletteOf } from "./colours";
 import type { Frame, Rect } from "./frame";
 import { jpegOf } from "./jpeg";
-import { rectHeader } from "./outgoing";
+import { rectHeader } from "./server-messages";
 
 const TIGHT = 7;
 /** Control bytes: a fill, a JPEG; and zlib streams 0 and 1, reset, the second with the filter that is named next. */

@@ -8,6 +8,8 @@ import { cursorRect, NO_CURSOR } from "./cursor";
 import { type EncodedRect, type Form, wrap } from "./encoder";
 import { isWithin } from "./frame";
 import type { Gauge } from "./gauge";
+import { around, findTile, type Parts, WHOLE } from "./parts";
+import type { Looker, Screen } from "./screen";
 import {
   BY_SERVER,
   BY_VIEWER,
@@ -18,9 +20,7 @@ import {
   PSEUDO,
   sizeRect,
   updateHeader,
-} from "./outgoing";
-import { around, findTile, type Parts, WHOLE } from "./parts";
-import type { Looker, Screen } from "./screen";
+} from "./server-messages";
 import type { Wishes } from "./wishes";
 
 /** How many answers about the size may wait. */

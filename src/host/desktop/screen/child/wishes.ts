@@ -3,9 +3,9 @@
  */
 import { showsCursor } from "./cursor";
 import type { Form } from "./encoder";
-import type { PixelFormat } from "./incoming";
-import { PSEUDO } from "./outgoing";
 import { hasThreeBytes, OWN_FORMAT, ZRLE } from "./plain";
+import { PSEUDO } from "./server-messages";
+import type { PixelFormat } from "./viewer-messages";
 
 const TIGHT = 7;
 /** The JPEG quality for the ten levels of a viewer: three, so that viewers share what is encoded. */

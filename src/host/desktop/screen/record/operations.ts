@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { Caller } from "../../../../core/caller";
 import { between, bytes, field, NO_INPUT, path, seconds, whole } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
-import { PacedAnswer } from "../../../../core/paced";
+import { PacedAnswer } from "../../../../core/paced-answer";
 import { allows, beyond, maySee, shareOf } from "../../../../core/rights";
 import { forbidden } from "../../../../lib/errors";
 import { KEPT_RECORDING, type MayUse, RECORDING, type Recordings } from "./recordings";

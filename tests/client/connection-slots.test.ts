@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createConnectionSlots as createSlots } from "../../src/client/slots";
+import { createConnectionSlots as createSlots } from "../../src/client/connection-slots";
 import { Requester } from "../../src/lib/slots";
 import { nextTurn } from "../support";
 

@@ -6,7 +6,7 @@ import {
   createHearing,
   type HeardPlans,
   startAnnouncing,
-} from "../../../src/desk/nats/announced";
+} from "../../../src/desk/nats/plan-announcements";
 import { openSigningKey } from "../../../src/lib/signing-key";
 import { newNKey } from "../../../src/wire/nats/nkeys";
 import { temporaryFolder } from "../../support";

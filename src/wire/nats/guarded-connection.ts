@@ -1,6 +1,6 @@
 /**
  * A connection that nothing breaks but itself: the library throws where a server suddenly takes smaller messages, and what throws in a
- * subscription leaves the connection deaf. Here the connection ends then; `keep.ts` makes another.
+ * subscription leaves the connection deaf. Here the connection ends then; `kept-connection.ts` makes another.
  *
  * The promise: what waits for a server that does not read is bounded: bodies wait for it, and what comes without waiting ends the
  * connection.

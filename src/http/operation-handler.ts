@@ -5,7 +5,7 @@ import { callOperation } from "../core/call";
 import type { Caller, RequestContext } from "../core/caller";
 import { parseInput } from "../core/input";
 import { type HttpRoute, takesText } from "../core/operation";
-import { PacedAnswer } from "../core/paced";
+import { PacedAnswer } from "../core/paced-answer";
 import { ANYBODY } from "../core/rights";
 import { SocketAnswer } from "../core/socket";
 import { fromQuery } from "../core/text";

@@ -7,7 +7,7 @@ import {
   MAX_MESSAGE,
   ProtocolError,
   ReceiveBuffer,
-} from "../../../../src/host/desktop/screen/child/incoming";
+} from "../../../../src/host/desktop/screen/child/viewer-messages";
 
 /** The messages in `bytes`, and how many bytes are left; undefined when they are not those of a viewer. */
 function messagesIn(bytes: Buffer): { messages: Incoming[]; left: number } | undefined {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
-import { callRemote } from "../../src/client/call";
+import { callRemote } from "../../src/client/remote-call";
 import { field, flag, NO_INPUT } from "../../src/core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../../src/core/operation";
 import { operations } from "../../src/operations";

@@ -1,7 +1,7 @@
 /** The connection to a NATS server that is kept up. */
 import { expect, spyOn, test } from "bun:test";
 import { silentLog } from "../../../src/lib/log";
-import { AMONG_MANY, type KeepParts, keepConnection } from "../../../src/wire/nats/keep";
+import { AMONG_MANY, type KeepParts, keepConnection } from "../../../src/wire/nats/kept-connection";
 import { newNKey } from "../../../src/wire/nats/nkeys";
 import { type Peer, startHostile } from "../../desk/nats/hostile";
 import { until } from "../../support";

@@ -1,9 +1,9 @@
 /** What the loaders of systems say, and what the checks advise then. */
 
 import { expect, test } from "bun:test";
+import { loadingStep } from "../../../src/host/diagnostics/addon-advice";
 import { CAPABILITIES, judgeCapabilities } from "../../../src/host/diagnostics/checks/optional-deps";
 import { desktopAdvice } from "../../../src/host/diagnostics/checks/screenshot";
-import { loadingStep } from "../../../src/host/diagnostics/loading";
 import { unavailable } from "../../../src/lib/errors";
 import { Requester } from "../../../src/lib/slots";
 import { host } from "./support";

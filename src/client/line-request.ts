@@ -5,7 +5,7 @@ import { deadline } from "../lib/deadline";
 import { type Answer, repeatsIn } from "./again";
 import { type Deadline, deadlineIn, type Limits, RemoteError } from "./carrier";
 import { dialError } from "./dial";
-import { createGrowing } from "./growing";
+import { createGrowing } from "./growing-buffer";
 import type { Taking } from "./intake";
 import type { Line } from "./line";
 import type { Head } from "./response";

@@ -23,7 +23,7 @@ import { lookThrough } from "../../lib/look";
 import { acceptable, type Own } from "./candidate";
 import { isCommentOf } from "./index";
 import { type PublicKey, parseSignature, SIGNATURE_EXTENSION, verify, verifyComment } from "./minisign";
-import type { Released } from "./released";
+import type { Released } from "./released-binary";
 
 /** How long a file has to stand still before another takes its place, in milliseconds. */
 const STILL_MS = 60_000;

@@ -3,10 +3,10 @@
  */
 import type { Answer } from "../../client/again";
 import { type Deadline, deadlineIn, type Limits, RemoteError, type Request } from "../../client/carrier";
-import { tooLarge } from "../../client/exchange";
 import type { Taking } from "../../client/intake";
-import type { Call } from "./call";
+import { tooLarge } from "../../client/line-request";
 import { MAX_BODY_BYTES } from "./frames";
+import type { Call } from "./link-call";
 
 /** What a call is besides its request. */
 export interface About {

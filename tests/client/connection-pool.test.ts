@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { deadlineIn } from "../../src/client/carrier";
 import { connectionTo } from "../../src/client/connection";
-import { createConnectionPool } from "../../src/client/kept";
+import { createConnectionPool } from "../../src/client/connection-pool";
 import { ok, rawServer } from "./support";
 
 const GET = { method: "GET", path: "/" } as const;

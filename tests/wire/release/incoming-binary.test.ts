@@ -4,8 +4,8 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, utimesSync, writ
 import { join } from "node:path";
 import fc from "fast-check";
 import { signFile } from "../../../build/package/sign";
-import { createIncoming, type IncomingOptions } from "../../../src/wire/release/incoming";
-import type { Released } from "../../../src/wire/release/released";
+import { createIncoming, type IncomingOptions } from "../../../src/wire/release/incoming-binary";
+import type { Released } from "../../../src/wire/release/released-binary";
 import { makeKey } from "../../host/release/support";
 import { temporaryFolder } from "../../support";
 

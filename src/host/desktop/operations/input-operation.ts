@@ -2,12 +2,12 @@
  * What the operations of the desktop share: places, buttons, and how one of them gets pointer and keyboard for itself.
  */
 import * as v from "valibot";
-import { type Caller, requesterOf } from "../../core/caller";
-import { whole } from "../../core/fields";
-import { type InputSchema, type Operation, type OutputSchema, operation } from "../../core/operation";
-import type { Requester } from "../../lib/slots";
-import type { Desktop } from "./desktop";
-import type { Point } from "./geometry";
+import { type Caller, requesterOf } from "../../../core/caller";
+import { whole } from "../../../core/fields";
+import { type InputSchema, type Operation, type OutputSchema, operation } from "../../../core/operation";
+import type { Requester } from "../../../lib/slots";
+import type { Desktop } from "../desktop";
+import type { Point } from "../geometry";
 
 /** What an operation of the desktop uses of the service. */
 export interface Uses {

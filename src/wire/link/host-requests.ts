@@ -13,9 +13,9 @@ import {
   type Response,
   type ResponseStream,
 } from "../../client/carrier";
-import { within } from "../../client/exchange";
-import type { Call } from "./call";
-import { type Asker, type Begin, cancelled, Exchange, Gathering, type LinkRequest } from "./exchange";
+import { within } from "../../client/line-request";
+import { type Asker, type Begin, cancelled, Exchange, Gathering, type LinkRequest } from "./host-request";
+import type { Call } from "./link-call";
 
 /** Hosts that can be asked by their id. */
 export interface Asking {
