@@ -82,7 +82,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "plans/runner.ts": 1,
       "plans/look.ts": 1,
       "plans/dispatch.ts": 1,
-      "upgrade/bring.ts": 1,
+      "upgrade/upload.ts": 1,
     },
   },
   {

@@ -5,13 +5,13 @@
  */
 import { existsSync } from "node:fs";
 import { streamOfOwner } from "../client/owner";
-import { attachRun, type Reported } from "../host/runs/attached";
+import { attachRun, type Reported } from "../host/runs/attached-run";
 import type { AttachRun, RunKeeper } from "../host/runs/runs";
 import type { RunRecord } from "../host/runs/types";
 import { resolvesWithin } from "../lib/deadline";
 import { messageOf } from "../lib/errors";
 import { isLocked } from "../lib/lock";
-import type { Shared } from "./shared";
+import type { Shared } from "./parts";
 
 /** The pause before another server is looked for, in milliseconds. */
 const AGAIN_MS = 1_000;

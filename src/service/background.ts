@@ -5,8 +5,8 @@
 import { existsSync } from "node:fs";
 import { isThere } from "../lib/trust-files";
 import type { Desk } from "./features/desk";
-import type { Shared } from "./shared";
-import { watchOwnUpgrade } from "./upgraded";
+import { watchOwnUpgrade } from "./own-upgrade";
+import type { Shared } from "./parts";
 import { createLooking, startUpkeep } from "./upkeep";
 
 /** What is logged when the list of files of the folder cannot be kept. */

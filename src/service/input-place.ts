@@ -5,7 +5,7 @@ import type { AskPlace } from "../host/desktop/input-lock";
 import { TAKEN, takeInput } from "../host/desktop/input-place";
 import { messageOf } from "../lib/errors";
 import { isLocked } from "../lib/lock";
-import type { Shared } from "./shared";
+import type { Shared } from "./parts";
 
 /** @returns what asks for them. Where no server gives them, this process takes the lock itself. */
 export function createAskPlace({

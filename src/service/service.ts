@@ -32,7 +32,7 @@ import { surfaceFeatures } from "./features/surfaces";
 import { createFolders } from "./folders";
 import type { Service } from "./interface";
 import { SERVICE_OPTIONS, type ServiceOptions } from "./options";
-import type { Phase, Shared } from "./shared";
+import type { Phase, Shared } from "./parts";
 import { createTokenUses } from "./token-uses";
 import { createNotifyPins } from "./upkeep";
 

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { streamOfOwner } from "../../src/client/owner";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
-import { attachRun } from "../../src/host/runs/attached";
+import { attachRun } from "../../src/host/runs/attached-run";
 import { cancelRun, listHistory, listRuns, showRun } from "../../src/host/runs/operations/runs";
 import type { RunView } from "../../src/host/runs/types";
 import { isLocked } from "../../src/lib/lock";

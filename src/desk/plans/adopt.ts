@@ -9,7 +9,7 @@ import { basename, join } from "node:path";
 import { badInput, conflict, Failure, messageOf } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import { type Ledger, openLedger } from "./ledger/ledger";
-import type { Plan } from "./ledger/records";
+import type { Plan } from "./ledger/rows";
 
 /**
  * Takes over the plan `id`.

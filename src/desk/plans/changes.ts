@@ -6,7 +6,7 @@ import { conflict } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import { aboutPlan, planPaused } from "./events";
 import type { Ledger } from "./ledger/ledger";
-import type { Applicant, Plan } from "./ledger/records";
+import type { Applicant, Plan } from "./ledger/rows";
 import { ADOPTED_BY, RETRIED } from "./plan";
 import type { PlansUses } from "./plans";
 

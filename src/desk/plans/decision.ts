@@ -4,9 +4,9 @@
  */
 import { drop, leave } from "./dispatch";
 import { Unread } from "./hosts";
-import type { Plan } from "./ledger/records";
+import type { Plan } from "./ledger/rows";
 import { type Entry, jobOf, type Run } from "./run";
-import { ASK, laterThan } from "./shared";
+import { ASK, laterThan } from "./runner-parts";
 
 /** Takes what `change` returns for the plan: another process, or the same, has decided something about it. */
 export function decide(run: Run, change: () => Plan): void {

@@ -7,11 +7,11 @@ import { messageOf } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { DeliverOptions, JobResult, Way } from "../../wire/job/job";
 import { Unread } from "./hosts";
-import type { Step } from "./ledger/records";
+import type { Step } from "./ledger/rows";
 import { NOT_LINKED, STEPS, type StepName } from "./plan";
 import { stepAfter } from "./protocol";
 import { type Entry, jobOf, type Run } from "./run";
-import { ASK, laterThan, TRY } from "./shared";
+import { ASK, laterThan, TRY } from "./runner-parts";
 
 /** How long after its time limits a host whose answer was lost may still say what became of its job, in milliseconds. */
 const GRACE_MS = 30_000;

@@ -1,7 +1,7 @@
 /** The events of plans. */
 import * as v from "valibot";
 import { type EventType, eventType } from "../../core/events";
-import type { Plan } from "./ledger/records";
+import type { Plan } from "./ledger/rows";
 import { PLAN_STATES, TARGET_STATES } from "./plan";
 
 /** The plan, the named token that made it (null for the owner of the desk), and when. */

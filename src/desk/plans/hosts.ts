@@ -4,7 +4,7 @@
 import { messageOf } from "../../lib/errors";
 import type { Target } from "../../wire/job/job";
 import type { Entry } from "./run";
-import type { RunnerUses } from "./shared";
+import type { RunnerUses } from "./runner-parts";
 
 /** What is known of hosts. Each throws {@link Unread}. */
 export interface Hosts {

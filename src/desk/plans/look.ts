@@ -4,10 +4,10 @@
 import { Failure } from "../../lib/errors";
 import { cancelAtHosts, decide } from "./decision";
 import { drop } from "./dispatch";
-import type { Plan } from "./ledger/records";
+import type { Plan } from "./ledger/rows";
 import type { Run } from "./run";
+import type { HowEnded, Shared } from "./runner-parts";
 import { guarded, inOrder, tryAgain } from "./scheduler";
-import type { HowEnded, Shared } from "./shared";
 import { pause, report } from "./waves";
 
 /** Never rejects: what cannot be read now is read later. */

@@ -17,11 +17,11 @@ import { createChanges } from "./changes";
 import { aboutPlan, planCreated, planRemoved, planStarted } from "./events";
 import type { ForeignPlans } from "./foreign-plans";
 import { openLedger } from "./ledger/ledger";
-import type { Plan } from "./ledger/records";
+import type { Plan } from "./ledger/rows";
 import { ADOPTED_BY, digestOfPlan, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner, type Runner } from "./runner";
-import type { HowEnded } from "./shared";
+import type { HowEnded } from "./runner-parts";
 
 /** For how long what the address book says of all hosts is used again, in milliseconds. */
 const SAME_MS = 500;

@@ -2,7 +2,7 @@
  * What differs between a plan that goes on for itself and a broadcast, whose caller waits.
  */
 import type { DeliverJob, Target } from "../../wire/job/job";
-import type { Plan } from "./ledger/records";
+import type { Plan } from "./ledger/rows";
 import type { Entry, Run } from "./run";
 
 /** How a plan is run. */

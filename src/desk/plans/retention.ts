@@ -3,7 +3,7 @@
  */
 import { busy } from "../../lib/errors";
 import { firstToGo } from "../../lib/quota";
-import type { Plan } from "./ledger/records";
+import type { Plan } from "./ledger/rows";
 import type { Spec } from "./plan";
 
 /** The most plans, and the most hosts of all of them together; broadcasts have as many of their own. */

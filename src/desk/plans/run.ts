@@ -3,10 +3,10 @@
  */
 import type { Job, Way } from "../../wire/job/job";
 import type { Counts } from "./ledger/counts";
-import type { OpenTarget, Plan, PlanChange } from "./ledger/records";
+import type { OpenTarget, Plan, PlanChange } from "./ledger/rows";
 import { FAILURES, jobId, limitIn, OPEN_STATES, type Phase, type TargetState } from "./plan";
 import type { Policy } from "./policy";
-import type { Shared } from "./shared";
+import type { Shared } from "./runner-parts";
 
 /** A host of a plan that has not ended. */
 export interface Entry {

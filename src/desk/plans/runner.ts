@@ -12,13 +12,13 @@ import { conflict } from "../../lib/errors";
 import { type Release, tryLock } from "../../lib/lock";
 import { Broadcast, type BroadcastCaller } from "./broadcast";
 import { cancelAt, decide } from "./decision";
-import type { Plan } from "./ledger/records";
+import type { Plan } from "./ledger/rows";
 import { look } from "./look";
 import { FAILURES } from "./plan";
 import { unattended } from "./policy";
 import { Run } from "./run";
+import { createShared, LOOK_MS, type RunnerUses, type Shared } from "./runner-parts";
 import { begin } from "./scheduler";
-import { createShared, LOOK_MS, type RunnerUses, type Shared } from "./shared";
 
 /** Runs the plans of this process. */
 export interface Runner {

@@ -7,7 +7,7 @@
 import { Failure } from "../../lib/errors";
 import { start, write } from "./dispatch";
 import type { Entry, Run } from "./run";
-import type { Shared } from "./shared";
+import type { Shared } from "./runner-parts";
 import { settle } from "./waves";
 
 /** Begins what may begin: one host of each plan after the other, so that none takes all slots. Then each plan goes on. */

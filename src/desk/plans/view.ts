@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { type Grant, maySee, SCOPES } from "../../core/rights";
 import { readContent } from "../../wire/job/content";
 import type { Ledger } from "./ledger/ledger";
-import type { Plan, Target } from "./ledger/records";
+import type { Plan, Target } from "./ledger/rows";
 import { NOT_LINKED, PLAN_STATES, TARGET_STATES, type TargetState } from "./plan";
 
 const time = v.nullable(v.string());

@@ -6,7 +6,7 @@ import { end } from "./dispatch";
 import { aboutPlan, planEnded, planPaused, planTarget, planWave } from "./events";
 import { limitIn } from "./plan";
 import type { Run } from "./run";
-import { LOOK_MS } from "./shared";
+import { LOOK_MS } from "./runner-parts";
 
 /** How many hosts an event names. */
 const MAX_NAMED = 16;

@@ -5,7 +5,7 @@
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { Ledger } from "./ledger/ledger";
-import type { Step } from "./ledger/records";
+import type { Step } from "./ledger/rows";
 
 /** The pause between two commits, and after one that failed, in milliseconds. */
 const COMMIT_MS = 20;

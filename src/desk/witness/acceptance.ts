@@ -3,7 +3,7 @@
  */
 import type { Store } from "../../wire/witness/store";
 import type { Witness } from "../../wire/witness/witness";
-import { createAnswering } from "./answering";
+import { createAnswering } from "./answer-times";
 import type { LogKey } from "./look";
 import type { Accepted } from "./restore";
 import type { Record } from "./states";

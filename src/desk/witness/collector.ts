@@ -10,7 +10,7 @@ import { descriptorLimit, outgoingOf } from "../../lib/descriptors";
 import { messageOf, notFound } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { Store } from "../../wire/witness/store";
-import { createAnswering } from "./answering";
+import { createAnswering } from "./answer-times";
 import { createFormer } from "./former";
 import { PACE_MS } from "./hand-back";
 import type { Member } from "./peer-opinion";

@@ -9,7 +9,7 @@ import type { Submission } from "../../wire/witness/add-checkpoint";
 import { parseHash } from "../../wire/witness/checkpoint";
 import { contradictionOf, type Evidence, tellingSize } from "../../wire/witness/evidence";
 import { isConsistent, MAX_PROOF } from "../../wire/witness/merkle";
-import { signedBy } from "../../wire/witness/signed";
+import { signedBy } from "../../wire/witness/signed-checkpoint";
 import {
   formatVerifierKey,
   logName,

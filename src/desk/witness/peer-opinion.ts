@@ -10,7 +10,7 @@ import { type Answer, parseAnswer, type Submission, submissionText } from "../..
 import { parseCheckpoint } from "../../wire/witness/checkpoint";
 import { assignmentMessage, MAX_ASSIGNED } from "../../wire/witness/messages";
 import { cosignatureIn, witnessKey } from "../../wire/witness/peer-cosignature";
-import { signedBy } from "../../wire/witness/signed";
+import { signedBy } from "../../wire/witness/signed-checkpoint";
 import {
   formatVerifierKey,
   noteOf,

@@ -12,7 +12,7 @@ import type { SigningKey } from "../../lib/signing-key";
 import type { Store } from "../../wire/witness/store";
 import type { Witness } from "../../wire/witness/witness";
 import { createAcceptance } from "./acceptance";
-import type { createAnswering } from "./answering";
+import type { createAnswering } from "./answer-times";
 import { createCollecting } from "./collect";
 import { createFindings, type FindingParts } from "./findings";
 import { type HandedBack, isDue } from "./hand-back";

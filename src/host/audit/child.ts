@@ -8,7 +8,7 @@ import type { Log } from "../../lib/log";
 import { selfCommand } from "../../lib/self-command";
 import { VERDICT } from "./chain";
 import { PRUNED } from "./retention";
-import { TREE_SCAN } from "./witnessed";
+import { TREE_SCAN } from "./witness/findings";
 import type { AuditCalls, AuditEvents } from "./worker";
 
 const PROTOCOL: Protocol<AuditCalls, AuditEvents> = {

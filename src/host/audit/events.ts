@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { eventType } from "../../core/events";
 import { LISTED_ROW } from "./row";
-import { WITNESSED } from "./witnessed";
+import { WITNESSED } from "./witness/findings";
 
 export const auditAppended = eventType({
   name: "audit.appended",

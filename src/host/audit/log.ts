@@ -24,8 +24,8 @@ import { createLimit, type Pruned } from "./retention";
 import type { AuditEvent, ListedRow } from "./row";
 import { createScans, type LogScan, type VerifyCall } from "./scans";
 import { verdictFor } from "./verify";
+import type { Witnessed } from "./witness/findings";
 import type { WitnessedLog } from "./witness/witnessed-log";
-import type { Witnessed } from "./witnessed";
 
 export interface AuditLogOptions {
   readonly path: string;

@@ -14,8 +14,8 @@ import { LIST_QUERY, TIME, timeBound } from "./list";
 import type { AuditLog } from "./log";
 import { PRUNED } from "./retention";
 import { LISTED_ROW } from "./row";
+import { RESTORE, type Restore, WITNESSED } from "./witness/findings";
 import { operations as witnessOperations } from "./witness/operations";
-import { RESTORE, type Restore, WITNESSED } from "./witnessed";
 
 /** What the operations use of the service. */
 interface Uses {

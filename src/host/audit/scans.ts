@@ -9,7 +9,7 @@ import { share } from "../../lib/share";
 import type { InChild } from "./child";
 import type { AuditFile } from "./file";
 import { type RowScan, type VerifyOptions, withDamage } from "./verify";
-import type { TreeScan } from "./witnessed";
+import type { TreeScan } from "./witness/findings";
 import type { AuditEvents } from "./worker";
 
 /** Who asks for a verification. */

@@ -17,7 +17,7 @@ import {
   listFields,
   remoteFields,
 } from "./actions";
-import { CALLS, type Called, linkCalled } from "./called";
+import { CALLS, type Called, linkCalled } from "./called-scripts";
 import type { StoredScript } from "./stored-scripts";
 import { variableUse } from "./variable-use";
 

@@ -26,7 +26,7 @@ import type { Requester } from "../../lib/slots";
 import type { InputLock } from "../desktop/input-lock";
 import type { RunTrace, TracedStart } from "../trace/traces";
 import { type Action, flatten } from "./actions";
-import { type Called, callsUnknown, link } from "./called";
+import { type Called, callsUnknown, link } from "./called-scripts";
 import { type CheckedList, Checker, type CheckerParts, checkedList } from "./checker";
 import { keepable } from "./redact";
 import { judge, resultOf } from "./report";

@@ -13,7 +13,7 @@ import type { Log } from "../../lib/log";
 import { nextSlice } from "../../lib/turn";
 import type { RunTrace } from "../trace/traces";
 import { type Action, asWritten, type Command } from "./actions";
-import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called";
+import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called-scripts";
 import { createInputs, isOpen } from "./input";
 import { keepable, Secrets } from "./redact";
 import { createResults } from "./results";

@@ -11,7 +11,7 @@ import { resolvesWithin } from "../../lib/deadline";
 import { busy, cancelled, conflict, notFound, timedOut } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
 import { firstToGo, isWithinShare, shortage } from "../../lib/quota";
-import type { Reported } from "./attached";
+import type { Reported } from "./attached-run";
 import { runEnded, runLog, runStarted, runStep } from "./events";
 import { type LOG_LINE, RUN_SOURCES, type RunRecord, type RunView } from "./types";
 

@@ -12,7 +12,7 @@ import { badInput, systemCode } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { Travelling } from "../../wire/job/content";
 import { type Action, flatten } from "./actions";
-import type { Called } from "./called";
+import type { Called } from "./called-scripts";
 
 /** The largest picture that travels, in bytes. */
 const MAX_PICTURE = 700_000;

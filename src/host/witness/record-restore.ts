@@ -1,12 +1,12 @@
 /**
- * Puts a restore on record in the audit log of this host (`restored.ts` has the row).
+ * Puts a restore on record in the audit log of this host (`restore-row.ts` has the row).
  */
 import * as v from "valibot";
 import { operation } from "../../core/operation";
 import { conflict, forbidden, unavailable } from "../../lib/errors";
 import { isSignedBy } from "../../lib/signing-key";
 import { type Membership, RESTORED, restoredMessage } from "../../wire/witness/messages";
-import { RESTORED_ROW, restoredDetail } from "../../wire/witness/restored";
+import { RESTORED_ROW, restoredDetail } from "../../wire/witness/restore-row";
 import type { AuditLog } from "../audit/log";
 
 interface Uses {

@@ -5,13 +5,13 @@ import { existsSync } from "node:fs";
 import type { Collector } from "../../desk/witness/collector";
 import type { WatchedLog } from "../../desk/witness/states";
 import type { AuditLog } from "../../host/audit/log";
-import type { Restore } from "../../host/audit/witnessed";
+import type { Restore } from "../../host/audit/witness/findings";
 import { requireKnownFormat } from "../../lib/format";
 import { findRunningServer } from "../../lib/running-server";
 import { isThere } from "../../lib/trust-files";
 import type { OpenWitness } from "../../wire/witness/witness";
 import type { ServiceOptions } from "../options";
-import type { Shared } from "../shared";
+import type { Shared } from "../parts";
 
 /** The audit log, witnesses and watched logs of a process. */
 export interface AuditFeatures {
@@ -95,7 +95,7 @@ export function auditFeatures(
     async newestRestore() {
       const own = await (await shared.service.audit())?.witness();
       if (!own) return null;
-      const { newestRestore } = await import("../../wire/witness/restored");
+      const { newestRestore } = await import("../../wire/witness/restore-row");
       return newestRestore(own, (await shared.service.membership())?.desk_key);
     },
     watchedLogs: async () => made.collector?.() ?? null,

@@ -20,7 +20,7 @@ import { findRunningServer } from "../../lib/running-server";
 import type { HostLink, Hub } from "../../wire/link/links";
 import type { Membership } from "../../wire/witness/messages";
 import type { DeskOverNats, NatsDeskUses } from "../nats";
-import type { Shared } from "../shared";
+import type { Shared } from "../parts";
 
 /** What a process has as a desk and as a host of one. */
 export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "deskTokens"> {

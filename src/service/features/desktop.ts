@@ -13,7 +13,7 @@ import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails"
 import type { Tickets } from "../../host/desktop/screen/tickets";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import { forbidden } from "../../lib/errors";
-import type { Shared } from "../shared";
+import type { Shared } from "../parts";
 
 /** The desktop and its live screen, as a process has them. */
 export interface DesktopFeatures {

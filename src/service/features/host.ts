@@ -11,7 +11,7 @@ import type { Daemon } from "../../host/release/upgrade";
 import type { Usb } from "../../host/usb/usb";
 import type { TokenList } from "../../trust/token-list";
 import type { FileFault } from "../file-faults";
-import type { Shared } from "../shared";
+import type { Shared } from "../parts";
 
 /** What a process has of its host. */
 export interface HostFeatures {

@@ -4,7 +4,7 @@
 import type { Inspector } from "../../host/inspector/inspector";
 import type { Sessions, SessionsOptions } from "../../host/peers/sessions";
 import type { Syncs } from "../../host/sync/manager";
-import type { Shared } from "../shared";
+import type { Shared } from "../parts";
 
 /** The sessions of a process with other hosts. */
 export interface PeerFeatures {

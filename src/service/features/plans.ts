@@ -11,7 +11,7 @@ import type { FromDesk } from "../../host/release/from-desk";
 import { once } from "../../lib/once";
 import { isThere } from "../../lib/trust-files";
 import type { SigningKey } from "../../trust/identity";
-import type { Shared } from "../shared";
+import type { Shared } from "../parts";
 import type { Desk } from "./desk";
 
 /** The plans of a process, and the jobs of plans that it takes. */

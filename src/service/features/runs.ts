@@ -11,7 +11,7 @@ import type { Job } from "../../host/scheduler/job";
 import type { Scheduler } from "../../host/scheduler/scheduler";
 import type { Traces } from "../../host/trace/traces";
 import { forbidden } from "../../lib/errors";
-import type { Shared } from "../shared";
+import type { Shared } from "../parts";
 import { startJob } from "../start-job";
 
 /** What runs action lists in a process. */
@@ -74,7 +74,7 @@ export function runFeatures(
     history: feature(
       async () => {
         const { createHistory } = await import("../../host/runs/history");
-        const { endOfInterrupted } = await import("../../host/runs/interrupted");
+        const { endOfInterrupted } = await import("../../host/runs/interrupted-runs");
         await prepareFor(files.history);
         const interrupted = endOfInterrupted(publish);
         return createHistory({ path: files.history, maxRows, log, interrupted });

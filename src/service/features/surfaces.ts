@@ -18,9 +18,9 @@ import type { RunningServer } from "../../lib/running-server";
 import { findRunningServer } from "../../lib/running-server";
 import type { Metrics } from "../../metrics/metrics";
 import type { ServiceOptions } from "../options";
-import type { ServerReport } from "../running";
-import { serverReport } from "../running";
-import type { Shared } from "../shared";
+import type { Shared } from "../parts";
+import type { ServerReport } from "../server-report";
+import { serverReport } from "../server-report";
 
 /** How the operations of a process are reached. */
 export interface SurfaceFeatures {

@@ -5,7 +5,7 @@ import type { Publish } from "../../core/events";
 import type { Submission } from "./add-checkpoint";
 import { witnessContradicted } from "./events";
 import { contradictionOf, type Evidence, evidenceText } from "./evidence";
-import type { Signed } from "./signed";
+import type { Signed } from "./signed-checkpoint";
 import { noteOf, toBase64 } from "./signed-note";
 import type { Head, Store } from "./store";
 

@@ -6,7 +6,7 @@
  */
 import { failureOf } from "../../lib/errors";
 import type { Answer } from "./add-checkpoint";
-import type { Signed } from "./signed";
+import type { Signed } from "./signed-checkpoint";
 import type { Head, Store } from "./store";
 
 /** How many checkpoints share a commit: the process does nothing else meanwhile. */

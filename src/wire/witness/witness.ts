@@ -13,7 +13,7 @@ import type { Answer, Submission } from "./add-checkpoint";
 import { createEvidenceKeeper } from "./evidence-keeper";
 import { createHeadCommits, notKept, refused } from "./head-commits";
 import { emptyRoot, isConsistent, sameHash } from "./merkle";
-import { type Signed, signedSoon } from "./signed";
+import { type Signed, signedSoon } from "./signed-checkpoint";
 import {
   COSIGNATURE,
   cosignNote,

@@ -1,6 +1,6 @@
 /** Which plans are kept. */
 import { expect, test } from "bun:test";
-import type { Plan } from "../../../src/desk/plans/ledger/records";
+import type { Plan } from "../../../src/desk/plans/ledger/rows";
 import { plansToForget } from "../../../src/desk/plans/retention";
 import { specOf } from "./support";
 

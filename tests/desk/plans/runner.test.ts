@@ -6,7 +6,7 @@ import { type Ledger, openLedger } from "../../../src/desk/plans/ledger/ledger";
 import { END_STATES, jobId, type Spec } from "../../../src/desk/plans/plan";
 import { unattended } from "../../../src/desk/plans/policy";
 import { type Entry, Run } from "../../../src/desk/plans/run";
-import { createShared } from "../../../src/desk/plans/shared";
+import { createShared } from "../../../src/desk/plans/runner-parts";
 import type { CancelJob, DeliverJob, DeliverOptions, JobResult } from "../../../src/wire/job/job";
 import { nextTurn, until } from "../../support";
 import { type Fate, newPlan, plannedHosts, testFleet, testLedger, testRunner, testUses } from "./support";

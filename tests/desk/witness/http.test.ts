@@ -9,7 +9,7 @@ import { parseCheckpoint, parseHash } from "../../../src/wire/witness/checkpoint
 import { handedText } from "../../../src/wire/witness/cosignatures";
 import { isConsistent } from "../../../src/wire/witness/merkle";
 import { assignmentMessage, type Restored, restoredMessage } from "../../../src/wire/witness/messages";
-import { restoredDetail } from "../../../src/wire/witness/restored";
+import { restoredDetail } from "../../../src/wire/witness/restore-row";
 import { parseNote, parseVerifierKey, toBase64, verifiedBy } from "../../../src/wire/witness/signed-note";
 import { originHash } from "../../../src/wire/witness/store";
 import { withDatabase } from "../../host/audit/support";

@@ -10,7 +10,7 @@ import { answerResponse, parseSubmission } from "../../../src/wire/witness/add-c
 import { checkpointText } from "../../../src/wire/witness/checkpoint";
 import { consistencyProof, type Hash, inclusionProof, rootOf } from "../../../src/wire/witness/merkle";
 import { ASSIGNMENT, type Membership, RESTORED } from "../../../src/wire/witness/messages";
-import { RESTORED_ROW, restoredDetail } from "../../../src/wire/witness/restored";
+import { RESTORED_ROW, restoredDetail } from "../../../src/wire/witness/restore-row";
 import {
   formatVerifierKey,
   logName,

@@ -6,8 +6,8 @@
 import type { Database } from "bun:sqlite";
 import { conflict } from "../../../lib/errors";
 import { FAILURES, OPEN_STATES, type PlanState, RETRIED, type TargetState } from "../plan";
-import type { Reading } from "./reading";
-import type { Applicant, Plan, PlanChange } from "./records";
+import type { Reading } from "./queries";
+import type { Applicant, Plan, PlanChange } from "./rows";
 import { stepSql } from "./steps";
 import { listed } from "./tables";
 

@@ -11,8 +11,8 @@ import { openDatabase } from "../../../lib/sqlite";
 import { type PlannedHost, STEPS, type StepName } from "../plan";
 import { createCounts } from "./counts";
 import { createDecisions } from "./decisions";
-import { createReading } from "./reading";
-import type { Plan, PlanChange, Step, Target } from "./records";
+import { createReading } from "./queries";
+import type { Plan, PlanChange, Step, Target } from "./rows";
 import { stepSql } from "./steps";
 import { inserter, prepare } from "./tables";
 

@@ -3,7 +3,7 @@
  */
 import type { Database, Statement } from "bun:sqlite";
 import type { Spec } from "../plan";
-import type { Plan } from "./records";
+import type { Plan } from "./rows";
 
 /** The row of a plan. */
 export interface Row extends Omit<Plan, "spec"> {

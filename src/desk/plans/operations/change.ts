@@ -6,7 +6,7 @@ import { field, flag, path } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { printable } from "../../../lib/sanitize";
 import { PLAN_VIEW, summaryOf, viewOf } from "../view";
-import { CHANGE, ID, ONE_PLAN, type Uses } from "./shared";
+import { CHANGE, ID, ONE_PLAN, type Uses } from "./one-plan";
 
 export const pausePlan = operation({
   ...CHANGE,

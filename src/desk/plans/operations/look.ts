@@ -5,11 +5,11 @@ import * as v from "valibot";
 import { field, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import type { ForeignPlan, ForeignPlans } from "../foreign-plans";
-import type { Plan } from "../ledger/records";
+import type { Plan } from "../ledger/rows";
 import { PLAN_STATES, TARGET_STATES } from "../plan";
 import { noPlan, type Plans } from "../plans";
 import { PLAN_REVIEW, PLAN_SUMMARY, reviewOf, summaryOf, viewOf } from "../view";
-import { EXAMPLE, ID } from "./shared";
+import { EXAMPLE, ID } from "./one-plan";
 
 interface LookUses {
   /** Null where no plan was ever made. */

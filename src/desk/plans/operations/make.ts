@@ -17,8 +17,8 @@ import { countOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from "../plan";
 import { identityOf } from "../plans";
 import { adoptPlan, cancelPlan, pausePlan, removePlan } from "./change";
 import { listPlans, showPlan } from "./look";
+import type { Permits, Uses } from "./one-plan";
 import { applyPlan, resumePlan, retryPlan } from "./run";
-import type { Permits, Uses } from "./shared";
 
 interface NewUses extends Uses {
   addressBook(): Promise<Pick<AddressBook, "select">>;

@@ -10,11 +10,11 @@ import { sleep } from "../../../lib/deadline";
 import { conflict, forbidden } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { type Content, readContent } from "../../../wire/job/content";
-import type { Plan } from "../ledger/records";
+import type { Plan } from "../ledger/rows";
 import { RETRIABLE, RETRIED } from "../plan";
 import type { Plans } from "../plans";
 import { type PLAN_SUMMARY, PLAN_VIEW, summaryOf, viewOf } from "../view";
-import { CHANGE, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./shared";
+import { CHANGE, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./one-plan";
 
 /** What running a plan uses of the service. */
 export interface RunUses extends Uses {

@@ -11,7 +11,7 @@ import type { DeliverJob, Job, JobResult, JobState } from "../../../wire/job/job
 import type { Released } from "../../../wire/release/released-binary";
 import { releasedIn } from "../../../wire/release/upgrade-messages";
 import { askingOf, TooOld } from "./ask";
-import { type Bringing, createBringing } from "./bring";
+import { type Bringing, createBringing } from "./upload";
 
 /** How long a host may take from the begin of the upgrade until it answers what became of it, also where it goes back, in milliseconds. */
 const VERDICT_MS = 240_000;

@@ -18,7 +18,7 @@ import {
   type VerifierKey,
   verifiedBy,
 } from "../../../wire/witness/signed-note";
-import type { Witnessed } from "../witnessed";
+import type { Witnessed } from "./findings";
 import type { AuditKey } from "./key";
 import { nodesOf, rowIdOf } from "./tree";
 

@@ -4,7 +4,7 @@ import { operation } from "../../../core/operation";
 import { badInput, notFound } from "../../../lib/errors";
 import { configFiles } from "../../../lib/paths";
 import type { AuditLog } from "../log";
-import { PROVEN } from "../witnessed";
+import { PROVEN } from "./findings";
 
 /** The content type of a proof. */
 const PROOF_TYPE = "text/plain; charset=utf-8";

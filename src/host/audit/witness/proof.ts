@@ -16,7 +16,7 @@ import {
   verifiedBy,
 } from "../../../wire/witness/signed-note";
 import { AUDIT_ROW, type AuditRow, LISTED_ROW, rowHash } from "../row";
-import type { Proven } from "../witnessed";
+import type { Proven } from "./findings";
 import { leafOf } from "./tree";
 
 const FORMAT = "c2sp.org/tlog-proof@v1";

@@ -10,8 +10,8 @@ import { parseCheckpoint } from "../../../wire/witness/checkpoint";
 import { emptyRoot, type Hash, rootOf, sameHash } from "../../../wire/witness/merkle";
 import { parseNote, parseVerifierKey, type VerifierKey, verifiedBy } from "../../../wire/witness/signed-note";
 import { asFailure, readLog } from "../file";
-import type { TreeScan } from "../witnessed";
 import { cosignaturesOf, keptCheckpoints, type StoredCheckpoint, witnessedIn } from "./checkpoints";
+import type { TreeScan } from "./findings";
 import { hasTree, leafOf, nodesOf, put, type Run, readTile, readTree, type Tree, WIDTH } from "./tree";
 
 type TreeFault = NonNullable<TreeScan["fault"]>;

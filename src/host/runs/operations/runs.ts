@@ -7,7 +7,7 @@ import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant } from "../../../core/rights";
 import { OUTCOME } from "../../../core/run";
 import { Failure, forbidden } from "../../../lib/errors";
-import { attachRun } from "../attached";
+import { attachRun } from "../attached-run";
 import type { Executor } from "../executor";
 import type { History } from "../history";
 import type { Runs } from "../runs";

@@ -7,7 +7,7 @@ import { badInput, notFound } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { OPEN_STATES, type TargetState } from "../plan";
 import type { Counts } from "./counts";
-import type { OpenTarget, Plan, Target } from "./records";
+import type { OpenTarget, Plan, Target } from "./rows";
 import { COLUMNS, listed, planOf, type Row } from "./tables";
 
 export type Reading = ReturnType<typeof createReading>;

@@ -8,10 +8,10 @@ import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { CancelJob, DeliverJob, Target } from "../../wire/job/job";
 import { createHostQueues, type HostQueues } from "./host-queue";
+import { createSlots, type Slots } from "./host-slots";
 import { createHosts, type Hosts } from "./hosts";
 import type { Ledger } from "./ledger/ledger";
 import type { Entry, Run } from "./run";
-import { createSlots, type Slots } from "./slots";
 import { createWriter, type Writer } from "./writer";
 
 /** How a named token has ended; null while it is in force. @param since one of that name that was made later is another. */

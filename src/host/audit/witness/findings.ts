@@ -1,6 +1,6 @@
 /** What a verification of the tree finds, and how far the log is witnessed: as answers, events and processes have it. */
 import * as v from "valibot";
-import { LISTED_ROW } from "./row";
+import { LISTED_ROW } from "../row";
 
 export const WITNESSED = v.object({
   /** The number of leaves of the newest checkpoint that is cosigned. */

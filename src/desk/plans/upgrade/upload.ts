@@ -17,7 +17,7 @@ import type { DeliverOptions, Job, JobResult, JobState, Target } from "../../../
 import { isNoNews, type Released, releasedFor } from "../../../wire/release/released-binary";
 import { PIECE_BYTES } from "../../../wire/release/upgrade-messages";
 import { type Asking, Busy, isOffline, TooOld } from "./ask";
-import { createPlaces } from "./places";
+import { createPlaces } from "./upload-places";
 
 /** How many hosts get their file at a time: each takes some megabytes of memory, and its share of the network. */
 const AT_ONCE = 16;

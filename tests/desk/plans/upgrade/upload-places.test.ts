@@ -1,6 +1,6 @@
 /** Who gets a place, and when. */
 import { expect, test } from "bun:test";
-import { createPlaces } from "../../../../src/desk/plans/upgrade/places";
+import { createPlaces } from "../../../../src/desk/plans/upgrade/upload-places";
 
 test("places go to those who wait, in the order in which they came", async () => {
   const placeOf = createPlaces(1);
