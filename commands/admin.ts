@@ -1,5 +1,5 @@
 import type * as v from "valibot";
-import { SCRIPT, withActions } from "../src/cli/script";
+import { forHosts, SCRIPT, withActions } from "../src/cli/script";
 import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import {
@@ -213,7 +213,9 @@ export default {
           if (!globals.json) print(globals, result, () => resultLine(result));
         };
         try {
-          const all = await withActions(extra.script, (actions) => call({ ...input, actions }, { progress }));
+          const all = await withActions(extra.script, (actions, defaults) =>
+            call({ ...forHosts(defaults), ...input, actions }, { progress }),
+          );
           if (globals.json) print(globals, all, String);
         } finally {
           // Also when they could not be written to `--output`.

@@ -5,6 +5,7 @@ import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
+import { withDefaults } from "../src/core/script-head";
 import {
   checkActionList,
   executeActions,
@@ -47,9 +48,10 @@ const inline = view(executeActions, {
   complete: withVariables,
   async run({ service, globals, input, extra, call, show }) {
     if (extra.check) return check(service, globals, extra.script, input);
-    return withActions(extra.script, async (actions) =>
-      show(await traced(service, extra.trace, (trace) => call({ ...input, actions, trace }))),
-    );
+    return withActions(extra.script, async (actions, defaults) => {
+      const options = withDefaults(defaults, input);
+      return show(await traced(service, extra.trace, (trace) => call({ ...options, actions, trace })));
+    });
   },
 });
 
@@ -73,14 +75,17 @@ async function check(
   { variables = {} }: { readonly variables?: Readonly<Record<string, unknown>> | undefined },
 ): Promise<number> {
   const folder = isInline(script) ? process.cwd() : dirname(resolve(script));
-  const [body, missing] = await withActions(script, async (actions) => {
+  const [body, missing, set] = await withActions(script, async (actions, defaults) => {
     const path = isInline(script) ? {} : { path: resolve(script) };
     const checked = await answerHere(service, checkActionList, { actions, ...path });
     const list = (await service.executor()).check(actions);
-    return [checked, missingFiles(list.actions, [folder, configFiles(service.configDir).images])] as const;
+    const files = missingFiles(list.actions, [folder, configFiles(service.configDir).images]);
+    return [checked, files, Object.keys(defaults.variables ?? {})] as const;
   });
+  const unset = body.variables.unset.filter((name) => !set.includes(name));
+
   for (const fault of missing) service.log.warn(fault);
-  for (const fault of variableFaults(body.variables, Object.keys(variables), "--var"))
+  for (const fault of variableFaults({ ...body.variables, unset }, Object.keys(variables), "--var"))
     service.log.warn(fault);
   print(globals, body, () => `no errors; actions: ${body.count}; nothing has run`);
   return 0;

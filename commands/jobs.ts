@@ -1,3 +1,4 @@
+import { VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
@@ -16,7 +17,7 @@ const one = { positionals: ["job_id"], names: { job_id: "id" }, on: false } as c
 export default {
   verbs: {
     list: view(listJobs, {
-      columns: ["JOB", "WHEN", "NEXT", "RUNS", "IF MISSED", "IF RUNNING", "TOKEN", "SCRIPT"],
+      columns: ["JOB", "WHEN", "NEXT", "RUNS", "IF MISSED", "IF RUNNING", "ON ERROR", "TOKEN", "SCRIPT"],
       rows: ({ jobs }) => jobs.map(rowOf),
       none: "no jobs",
       warnings: ({ problems = [] }) => problems,
@@ -27,12 +28,16 @@ export default {
       on: false,
       positionals: ["script_path"],
       names: { script_path: "script", job_id: "id", interval_seconds: "every", cron_expression: "cron" },
+      extra: VARIABLE_FIELDS,
+      complete: withVariables,
       text: (job) => `${job.job_id} runs next at ${job.next_run_at}`,
       warnings: ({ problem }) =>
         problem === null ? [] : [`its script cannot be run as it is now: ${problem}`],
       examples: [
         ["$0 jobs add refresh.json --every 15m", "Every quarter of an hour"],
         ['$0 jobs add n.json --cron "30 2 * * *"', "At half past two each night"],
+        ["$0 jobs add order.json --every 1h --var customer=ACME", "With the value of a variable"],
+        ["$0 jobs add sweep.json --every 1h --no-stop-on-error", "It goes on after what fails"],
       ],
     }),
     remove: view(removeJob, {
@@ -68,6 +73,12 @@ export default {
   },
 } satisfies Group;
 
+/** What a run of the job does after an action that failed. */
+function onError({ stop_on_error }: JobView): string {
+  if (stop_on_error === null) return "as script";
+  return stop_on_error === "focus" ? "focus" : stop_on_error ? "stop" : "go on";
+}
+
 function rowOf(job: JobView): string[] {
   const times = job.is_cron
     ? [job.cron_expression ?? "cron", job.time_zone].filter(Boolean).join(" ")
@@ -79,6 +90,7 @@ function rowOf(job: JobView): string[] {
     job.max_runs === null ? `${job.runs}` : `${job.runs}/${job.max_runs}`,
     job.if_missed ?? "",
     job.if_running ?? "",
+    onError(job),
     job.token ?? "",
     job.script_path,
   ];

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { isInline, SCRIPT, withActions } from "../src/cli/script";
+import { forHosts, isInline, SCRIPT, withActions } from "../src/cli/script";
 import { type Group, print } from "../src/cli/subcommand";
 import { answerHere, type Context, view } from "../src/cli/view";
 import type { Progress } from "../src/core/caller";
@@ -125,9 +125,9 @@ export default {
       extra: { script: SCRIPT },
       positionals: ["script"],
       run: ({ service, globals, input, extra: { script }, call, show }) =>
-        withActions(script, async (actions) => {
+        withActions(script, async (actions, defaults) => {
           const path = isInline(script) ? {} : { path: resolve(script) };
-          const made = await call({ ...input, ...path, actions });
+          const made = await call({ ...forHosts(defaults), ...input, ...path, actions });
           if (globals.json) return show(made);
           const plan = await look(service, made.id);
           const last = [

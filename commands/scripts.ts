@@ -3,6 +3,7 @@ import { SCRIPT, withActions } from "../src/cli/script";
 import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { withDefaults } from "../src/core/script-head";
 import { addScript, listScripts, removeScript, runScript } from "../src/host/runs/operations/scripts";
 import { Requester } from "../src/lib/slots";
 import { PERMISSION_FIELDS } from "../src/service/service";
@@ -26,7 +27,7 @@ export default {
       positionals: ["name", "file"],
       // Checked here, where the places in the file are known.
       complete: (input, { file }, service) =>
-        withActions(file, async (actions) => {
+        withActions(file, async (actions, defaults) => {
           const executor = await service.executor();
           await executor.link(
             executor.check(actions),
@@ -35,7 +36,7 @@ export default {
             true,
             false,
           );
-          return { ...input, actions };
+          return { ...withDefaults(defaults, input), actions };
         }),
       columns,
       rows: (script) => [row(script)],

@@ -91,7 +91,9 @@ export function broadcastPanel({ api, signal }, selected) {
 
   function wanted() {
     if (selected.size === 0) throw new Error("Select at least one host above.");
-    return { labels: [...selected], actions: parseScript(text.value) };
+    const { actions, says } = parseScript(text.value);
+    if (says) throw new Error("A broadcast takes the list alone: choose below when it stops.");
+    return { labels: [...selected], actions };
   }
 
   async function makeOne() {

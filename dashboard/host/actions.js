@@ -50,7 +50,13 @@ function editorPanel({ api, may, signal }) {
       may("operate") && actionButton([icon("play"), "Run"], run, tell, { class: "primary" }),
     ],
   });
-  made.body.append(text, ...(may("operate") ? [labelled("When an action fails", stop.root)] : []), verdict);
+  made.body.append(
+    text,
+    ...(may("operate")
+      ? [labelled("When an action fails", stop.root, "Unless the script itself says so.")]
+      : []),
+    verdict,
+  );
 
   const outcome = el("span", { class: "hint", role: "status" });
   const outcomes = panel("Outcomes", { tools: [outcome] });
@@ -103,11 +109,11 @@ function editorPanel({ api, may, signal }) {
   }
 
   async function run() {
-    await api.post("execute/check", { text: text.value });
-    const actions = parseScript(text.value);
+    const { options } = await api.post("execute/check", { text: text.value });
+    const { actions } = parseScript(text.value);
     setText(outcome, "running…");
     try {
-      const report = await api.post("execute", { actions, stop_on_error: stop.value() });
+      const report = await api.post("execute", { stop_on_error: stop.value(), ...options, actions });
       if (signal.aborted) return;
       listed.show([]);
       listed.show(report.outcomes.map((one, at) => ({ ...one, nth: at + 1 })));
@@ -128,14 +134,17 @@ function editorPanel({ api, may, signal }) {
     outcomes: outcomes.root,
     /** Appends an action to the list. @param {readonly unknown[]} action */
     insert(action) {
-      let actions;
+      let script;
       try {
-        actions = parseScript(text.value);
+        script = parseScript(text.value);
       } catch (error) {
         tell(asError(error));
         return;
       }
-      text.value = `[\n${[...actions, action].map((one) => `  ${JSON.stringify(one)}`).join(",\n")}\n]\n`;
+      const actions = [...script.actions, action];
+      text.value = script.says
+        ? `${JSON.stringify(script.withActions(actions), null, 2)}\n`
+        : `[\n${actions.map((one) => `  ${JSON.stringify(one)}`).join(",\n")}\n]\n`;
       text.dispatchEvent(new Event("input"));
       verdict.replaceChildren(notice("info", `${String(action[0])} was added to the end of the script.`));
     },

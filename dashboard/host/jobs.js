@@ -28,6 +28,8 @@ const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat
       job.if_running === "queue" ? "if still running: queue" : "if still running: skip",
     ),
     job.timeout_s !== null && el("div", { class: "hint" }, `timeout ${duration(job.timeout_s)}`),
+    job.stop_on_error !== null &&
+      el("div", { class: "hint" }, `if an action fails: ${job.stop_on_error ? "stop" : "go on"}`),
   );
 
 /** Whether a job has had all its runs. @param {Job} job */
@@ -201,7 +203,13 @@ function jobForm(api) {
   const most = el("input", { type: "number", min: 1, placeholder: "no limit" });
   const missed = select({ skip: "skip it", once: "run once for all missed runs" });
   const running = select({ skip: "skip the run", queue: "run when it ends" });
-  const timeout = el("input", { type: "number", min: 1, max: 86_400, value: 3_600, required: true });
+  const timeout = el("input", {
+    type: "number",
+    min: 1,
+    max: 86_400,
+    placeholder: "as the script says, or 3600",
+  });
+  const failed = select({ script: "as the script says, or stop", stop: "stop", on: "go on with the next" });
 
   const interval = labelled("Seconds", seconds, "Delay before the first run, and interval between runs.");
   const expression = [labelled("Cron expression", cron), labelled("Time zone", zone)];
@@ -227,6 +235,7 @@ function jobForm(api) {
         { class: "fields" },
         labelled("If a run was missed", missed),
         labelled("If the last run is still going", running),
+        labelled("When an action fails", failed),
         labelled("Timeout in seconds", timeout),
       ),
     ],
@@ -238,7 +247,8 @@ function jobForm(api) {
         ...(kind.value !== "once" && most.value && { max_runs: most.valueAsNumber }),
         if_missed: missed.value,
         if_running: running.value,
-        timeout_s: timeout.valueAsNumber,
+        ...(timeout.value && { timeout_s: timeout.valueAsNumber }),
+        ...(failed.value !== "script" && { stop_on_error: failed.value === "stop" }),
       };
       if (kind.value !== "cron") {
         const repeat = kind.value === "interval";

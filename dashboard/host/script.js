@@ -17,11 +17,11 @@ export function stopChoice() {
 }
 
 /**
- * The list in a script, with or without `{"auto_control": […]}` around it.
+ * The list in a script, also in `{"auto_control": […]}` or `{…, "actions": […]}`, and the script with another list.
  *
  * @param {string} text
- * @returns {unknown[]}
- * @throws {Error} if it is not JSON or not a list
+ * @returns {{ actions: unknown[], says: boolean, withActions(actions: unknown[]): unknown }} `says`: whether it says something of its run
+ * @throws {Error} if it is not JSON or has no list
  */
 export function parseScript(text) {
   let script;
@@ -30,7 +30,12 @@ export function parseScript(text) {
   } catch (error) {
     throw new Error(`Not JSON: ${error instanceof Error ? error.message : error}`);
   }
-  const list = script?.auto_control ?? script;
+  const key = ["auto_control", "actions"].find((name) => script?.[name] !== undefined);
+  const list = key === undefined ? script : script[key];
   if (!Array.isArray(list)) throw new Error('A script is a list of actions: [["NAME", {…}], …]');
-  return list;
+  return {
+    actions: list,
+    says: key === "actions",
+    withActions: (actions) => (key === undefined ? actions : { ...script, [key]: actions }),
+  };
 }

@@ -12,7 +12,7 @@ import { readTextFile } from "../lib/files";
 import { resolvePath } from "../lib/paths";
 import { printable } from "../lib/sanitize";
 import { readSecret } from "../lib/secret";
-import { typedDuration } from "../lib/units";
+import { limitAsTyped, typedDuration } from "../lib/units";
 
 /** The command line could not be understood. Exit code 2. */
 export class UsageError extends Error {}
@@ -117,7 +117,7 @@ export async function inputOf<I extends InputSchema>(
     if (value !== undefined) input[flag.field] = value;
   }
   const checked = checkInput(schema, input);
-  if (!checked.ok) throw badInput(sentence(asTyped(checked.offences, flags)));
+  if (!checked.ok) throw badInput(sentence(asTyped(checked.offences, flags, typed)));
   // It has passed the check of that very schema.
   return input as v.InferInput<I>;
 }
@@ -174,17 +174,27 @@ const FORMS: ReadonlyMap<string, string> = new Map([
   ["size", "a size such as 512MB"],
 ]);
 
+/** What a time may be on the command line, which the check of a field does not know. */
+const TIMES = "a time in ISO 8601 (2026-04-27T10:30:00Z), or such as 2h ago, today or yesterday";
+
 /** Offences named as they were typed: `--limit` for the field `limit`. */
-export function asTyped(offences: readonly Offence[], flags: readonly Flag[]): Offence[] {
+export function asTyped(offences: readonly Offence[], flags: readonly Flag[], typed: Typed = {}): Offence[] {
   return offences.map((offence) => {
     const [, top = "", rest = ""] = /^([^.[]*)(.*)$/s.exec(offence.field) ?? [];
     const flag = flags.find(({ field }) => field === top);
     if (!flag) return offence;
     const form = FORMS.get(metadataOf(flag.schema).text ?? "") ?? "a number";
-    const message = offence.message.replace(
-      /^expected a number(?=( or never)? but found ")/,
-      `expected ${form}`,
-    );
+    const given = typed[flag.name];
+    const text = Array.isArray(given) && given.length === 1 ? `${given[0]}` : "";
+    const message = offence.message
+      .replace(/^expected a number(?=( or never)? but found ")/, `expected ${form}`)
+      .replace(/^expected a time in ISO 8601( \([^)]*\))?/, (all) =>
+        metadataOf(flag.schema).text === "time" ? `expected ${TIMES}` : all,
+      )
+      .replace(/^expected (at least|at most) ([\d.]+) but found [\d.]+$/, (all, bound, limit) => {
+        const inUnit = limitAsTyped(Number(limit), text);
+        return inUnit === undefined ? all : `expected ${bound} ${inUnit} but found ${printable(text, 80)}`;
+      });
     // Nobody counts what was typed from zero; the message quotes it.
     const place = flag.kind === "list" ? rest.replace(/^\[\d+\]/, "") : rest;
     return { field: `${typedName(flag)}${place}`, message };

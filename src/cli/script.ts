@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { field } from "../core/fields";
 import { notationOf, parseScript, readScript, SCRIPT_FILE, type Script, withPlaces } from "../core/script";
+import type { RunDefaults } from "../core/script-head";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 
@@ -21,16 +22,36 @@ export function mustExist(given: string): void {
 }
 
 /**
- * What `work` does with the actions in `given`.
+ * What `work` does with the actions in `given`, and with what the script says of its run.
  *
  * @throws a `bad_input` failure when it is not an action list; what `work` throws. What is wrong in the list is named with
  *   its place in `given`.
  */
-export async function withActions<T>(given: string, work: (actions: unknown[]) => Promise<T>): Promise<T> {
+export async function withActions<T>(
+  given: string,
+  work: (actions: unknown[], defaults: RunDefaults) => Promise<T>,
+): Promise<T> {
   const script = await scriptIn(given);
-  const { actions } = script;
+  const { actions, defaults } = script;
   if (!Array.isArray(actions)) throw badInput("script: expected a list of actions");
-  return withPlaces(script, () => work(actions));
+  return withPlaces(script, () => work(actions, defaults));
+}
+
+/**
+ * What a script says of its run, for runs on other hosts, which are given no variables and no pace.
+ *
+ * @throws a `bad_input` failure for a script that has those.
+ */
+export function forHosts({
+  variables,
+  pace,
+  ...others
+}: RunDefaults): Pick<RunDefaults, "stop_on_error" | "timeout_s"> {
+  const odd = variables ? "variables" : pace === undefined ? undefined : "pace";
+  if (odd === undefined) return others;
+  throw badInput(
+    `script: its ${odd} cannot be sent to hosts: ${odd === "pace" ? "leave it out" : "set them with AC_set_var, or call it by AC_run_script"}`,
+  );
 }
 
 async function scriptIn(given: string): Promise<Script> {

@@ -34,7 +34,7 @@ export const seconds = mark<number | "never">({ text: "duration" });
 /** A number of bytes. As text also `512MB`. */
 export const bytes = mark<number>({ text: "size" });
 
-/** A point in time, ISO 8601 in UTC. As text also `1h`: an hour ago. */
+/** A point in time, ISO 8601 in UTC. As text also `1h` or `1h ago`: an hour ago; `now`, `today`, `yesterday`. */
 export const timestamp = mark<string>({ text: "time" });
 
 /** The content of a file. On the command line the flag takes the path of that file, or `-` for standard input. */
@@ -51,6 +51,9 @@ export const pathOrContent = mark<string>({ content: true });
 
 /** `NAME=VALUE`, several times; a value may be secret. On the command line no comma parts them. */
 export const assignments = mark<readonly string[]>({ secret: true, text: "assignment" });
+
+/** A text; a list of them in its place among positional arguments of a script is the field `labels`. */
+export const orLabels = mark<string>({ listedAs: "labels" });
 
 /** The name of a variable that the action sets. */
 export const setsVariable = mark<string>({ variable: "sets" });

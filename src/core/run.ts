@@ -28,7 +28,13 @@ export const RUN_STATUS = ["waiting", "running", ...RUN_ENDINGS, "interrupted"] 
 export type RunStatus = (typeof RUN_STATUS)[number];
 
 /** Whether a list ends at an action that failed; `focus`: only when a window was not found, or did not get the focus. */
-export const STOP_ON_ERROR = v.optional(v.union([v.boolean(), v.literal("focus")]), false);
+export const STOPS = v.union([v.boolean(), v.literal("focus")]);
+
+/** {@link STOPS}, for lists: they go on. */
+export const STOP_ON_ERROR = v.optional(STOPS, false);
+
+/** Values of variables, by name: more than 1,000 belong in one variable. */
+export const VARIABLES = v.pipe(v.record(v.string(), v.unknown()), v.maxEntries(1_000));
 
 export type StopOnError = v.InferOutput<typeof STOP_ON_ERROR>;
 

@@ -18,6 +18,8 @@ export interface Metadata {
   readonly variable?: "sets" | "reads";
   /** It becomes the value of a variable and is quoted nowhere: what uses that variable is looked at by itself. */
   readonly passed?: true;
+  /** A list that stands in its place among positional arguments of a script is the field of this name. */
+  readonly listedAs?: string;
   /** Words to offer, where others are allowed too. */
   readonly choices?: readonly string[];
   /** What the value is, where the operation checks it itself. */

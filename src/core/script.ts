@@ -1,5 +1,5 @@
 /**
- * Script files: an action list, or `{"auto_control": [ … ]}` around it, in a regular file of JSON, JSON5 or YAML 1.2. However it
+ * Script files: an action list, `{"auto_control": [ … ]}` around it, or `{…, "actions": [ … ]}` with defaults of its run, in a regular file of JSON, JSON5 or YAML 1.2. However it
  * is written, it is the same list.
  */
 import { constants } from "node:fs";
@@ -12,6 +12,7 @@ import { Requester } from "../lib/slots";
 import { nextTurn } from "../lib/turn";
 import { createYamlReader, MAX_YAML, type YamlReader } from "../lib/yaml";
 import { type Offence, sentence, sentences } from "./input";
+import { type RunDefaults, readHead } from "./script-head";
 
 /** The largest script that is read, in bytes: much more than 1,000 actions need. */
 export const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
@@ -50,7 +51,9 @@ export interface Script {
   places(pointers: readonly string[]): TextPlace[] | Promise<TextPlace[]>;
   /** The unchecked action list, and the JSON Pointer to it. */
   readonly actions: unknown;
-  readonly root: "" | "/auto_control";
+  readonly root: "" | "/auto_control" | "/actions";
+  /** What it says of its own run. */
+  readonly defaults: RunDefaults;
 }
 
 /**
@@ -70,7 +73,7 @@ export async function readScript(path: string, reader?: ScriptReader): Promise<S
  *
  * @param undecodable the message when they are not UTF-8.
  * @param notation how it is written; `any`: as it looks.
- * @throws a `bad_input` failure when it is not written so in UTF-8.
+ * @throws a `bad_input` failure when it is not written so in UTF-8, or says something of its run that cannot be.
  */
 export async function parseScript(
   content: string | Uint8Array,
@@ -87,10 +90,13 @@ export async function parseScript(
     notation === "any" ? await likely(text) : notation,
     reader,
   );
-  const wrapped = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
-  return wrapped && "auto_control" in parsed
-    ? { name, places, actions: parsed.auto_control, root: "/auto_control" }
-    : { name, places, actions: parsed, root: "" };
+  const plain: Script = { name, places, actions: parsed, root: "", defaults: {} };
+  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return plain;
+  if ("auto_control" in parsed) return { ...plain, actions: parsed.auto_control, root: "/auto_control" };
+  if (!("actions" in parsed)) return plain;
+  const head = readHead(parsed as Record<string, unknown>);
+  if ("offences" in head) throw await new ListFault(head.offences, []).in(plain);
+  return { ...plain, actions: parsed.actions, root: "/actions", defaults: head.defaults };
 }
 
 /** How a text that comes without a name is written. */

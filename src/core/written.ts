@@ -1,6 +1,6 @@
 /** An action as it is written: its references to variables, and its arguments by their places. */
 import type { InputSchema } from "./operation";
-import { baseOf } from "./schema";
+import { baseOf, entryOf, metadataOf } from "./schema";
 
 const NAME = "[A-Za-z_][A-Za-z0-9_]{0,63}";
 const PATH = String.raw`(?:\.[A-Za-z_][\w-]{0,99}|\[\d{1,7}\]|\['[^']{1,100}'\]){0,16}`;
@@ -29,6 +29,19 @@ export function countReferences(value: unknown, most: number): number {
   } else if (typeof value === "object" && value !== null)
     for (const inner of Object.values(value)) count += countReferences(inner, most - count);
   return count;
+}
+
+/** The arguments that were written in order, by the names of their fields. @param values no more than there are fields. */
+export function byName(
+  schema: InputSchema,
+  values: readonly unknown[],
+): Array<[field: string, value: unknown]> {
+  const names = Object.keys(schema.entries);
+  return values.map((value, nth) => {
+    const name = names[nth] ?? "";
+    const entry = Array.isArray(value) ? entryOf(schema, name) : undefined;
+    return [(entry && metadataOf(entry).listedAs) ?? name, value];
+  });
 }
 
 /**

@@ -8,10 +8,34 @@ const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 };
 export const parseDuration = (text: string): number | undefined =>
   parse(text, /^(\d{1,9}(?:\.\d{1,9})?)([smhd])$/, SECONDS);
 
-/** The time as long ago as a span such as `1h`, ISO 8601 in UTC; undefined when `text` is not a span. */
+/**
+ * The time that a person names by what it is from now, ISO 8601 in UTC: `1h` or `1h ago`, `now`, and `today` or `yesterday` for the
+ * midnight with which the day began in the time zone of this process. Undefined for any other text.
+ */
 export function parseAgo(text: string, now: number = Date.now()): string | undefined {
-  const seconds = parseDuration(text);
+  const days = DAYS.get(text);
+  if (days !== undefined) {
+    const midnight = new Date(now);
+    midnight.setHours(0, 0, 0, 0);
+    midnight.setDate(midnight.getDate() - days);
+    return midnight.toISOString();
+  }
+  const seconds = text === "now" ? 0 : parseDuration(text.replace(/ +ago$/, ""));
   return seconds === undefined ? undefined : new Date(now - seconds * 1_000).toISOString();
+}
+
+const DAYS: ReadonlyMap<string, number> = new Map([
+  ["today", 0],
+  ["yesterday", 1],
+]);
+
+/** A limit as somebody types it who typed `text`: in its unit, where it is a whole number of that. Undefined for a text without a unit. */
+export function limitAsTyped(limit: number, text: string): string | undefined {
+  const [, unit = ""] = /^[\d.]+ ?([a-z]+)$/i.exec(text) ?? [];
+  const length = SECONDS[unit as keyof typeof SECONDS] ?? FACTORS[unit.toLowerCase() as keyof typeof FACTORS];
+  if (length === undefined) return undefined;
+  if (limit % length === 0) return `${limit / length}${unit}`;
+  return unit in SECONDS ? typedDuration(limit) : `${limit}B`;
 }
 
 /** `seconds` as somebody types it: `90s`, `15m`, `2h`, `7d`, in the largest unit of which it is a whole number. */

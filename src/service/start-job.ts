@@ -6,12 +6,8 @@ import type { Job } from "../host/scheduler/job";
 import type { Service } from "./interface";
 
 /** @param refusal why it is not started: its token has expired, or is not known. */
-export async function startJob(
-  service: Service,
-  { job_id, script_path, timeout_seconds, token, scopes, without, script }: Job,
-  refusal: unknown,
-  signal?: AbortSignal,
-) {
+export async function startJob(service: Service, job: Job, refusal: unknown, signal?: AbortSignal) {
+  const { job_id, script_path, token, scopes, without, script } = job;
   const base = localCaller(service, "scheduler", {
     signal,
     grant: { name: token, scopes, ...(without && { without }), ...(script !== null && { script }) },
@@ -22,5 +18,11 @@ export async function startJob(
     await base.announce(`job=${job_id} ${subject}${ending}`);
   };
   const caller: Caller = { ...base, announce };
-  return (await service.executor()).startFile(script_path, caller, job_id, timeout_seconds);
+  const { timeout_seconds: timeout_s, stop_on_error, variables } = job;
+  const given = {
+    ...(timeout_s !== undefined && { timeout_s }),
+    ...(stop_on_error !== null && { stop_on_error }),
+    ...(variables && { variables }),
+  };
+  return (await service.executor()).startFile(script_path, caller, job_id, given, { stop_on_error: true });
 }

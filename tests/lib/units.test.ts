@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { durationText, parseDuration, typedDuration } from "../../src/lib/units";
+import { durationText, limitAsTyped, parseAgo, parseDuration, typedDuration } from "../../src/lib/units";
 
 test.each([
   ["90s", 90],
@@ -32,3 +32,23 @@ test.each([90, 900, 7_200, 604_800, 3_661, 0.5, 0])(
     expect(parseDuration(typedDuration(seconds))).toBe(seconds);
   },
 );
+
+test("a time is named by what it is from now", () => {
+  const now = new Date(2026, 5, 15, 13, 30).getTime();
+  const at = (text: string) => parseAgo(text, now);
+  expect(at("2h ago")).toBe(new Date(now - 7_200_000).toISOString());
+  expect([at("2h"), at("now")]).toEqual([at("2h ago"), new Date(now).toISOString()]);
+  expect([at("today"), at("yesterday")]).toEqual([
+    new Date(2026, 5, 15).toISOString(),
+    new Date(2026, 5, 14).toISOString(),
+  ]);
+  expect([at("ago"), at("2h agony"), at("tomorrow"), at("2026-06-15")]).toEqual(Array(4).fill(undefined));
+});
+
+test("a limit is said in the unit that was typed, or as a time that is a whole number", () => {
+  expect(limitAsTyped(2_592_000, "40d")).toBe("30d");
+  expect(limitAsTyped(2_592_000, "1000h")).toBe("720h");
+  expect(limitAsTyped(3_600, "2d")).toBe("1h");
+  expect(limitAsTyped(2 ** 30, "2 GiB")).toBe("1GiB");
+  expect(limitAsTyped(60, "90")).toBeUndefined();
+});

@@ -10,7 +10,7 @@ import { checkInput, type Offence } from "../../core/input";
 import { type InputSchema, type Operation, redact } from "../../core/operation";
 import { baseOf, entryOf, isOptional, metadataOf } from "../../core/schema";
 import { ListFault } from "../../core/script";
-import { countReferences, hasReference, isWholeList } from "../../core/written";
+import { byName, countReferences, hasReference, isWholeList } from "../../core/written";
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
@@ -219,12 +219,11 @@ class ListChecker {
       const most = names.length === 1 ? "1 argument" : `${names.length} arguments`;
       return void this.refuse({ at, path: [...inside, names.length] }, `expected at most ${most} ${found}`);
     }
+    const named = byName(operation.input, written);
+    const places = new Map(named.map(([field], index) => [field, index]));
     return {
-      keywords: withoutNulls(
-        operation.input,
-        Object.fromEntries(written.map((value, index) => [names[index], value])),
-      ),
-      pathTo: (field) => [...inside, names.indexOf(field)],
+      keywords: withoutNulls(operation.input, Object.fromEntries(named)),
+      pathTo: (field) => [...inside, places.get(field) ?? names.indexOf(field)],
     };
   }
 
@@ -287,11 +286,10 @@ function isUnwrapped(schema: InputSchema, field: string, keywords: ActionArgumen
  * @param written what followed its name.
  */
 export function asWritten(schema: InputSchema, written: unknown): Record<string, unknown> {
-  const names = Object.keys(schema.entries);
   const values = Array.isArray(written) && isWholeList(schema, written) ? [written] : written;
   const keywords = Array.isArray(values)
-    ? Object.fromEntries(values.map((value, index) => [names[index], value]))
-    : (values ?? {});
+    ? Object.fromEntries(byName(schema, values))
+    : ((values ?? {}) as Record<string, unknown>);
   const lists = listFields(schema);
   const shown = Object.entries(keywords).filter(([field]) => !lists.includes(field) && field !== "as");
   const isOpen = (field: string, value: unknown) =>

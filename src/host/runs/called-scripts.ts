@@ -33,6 +33,8 @@ export interface CalledScript {
   readonly described: string;
   /** The variables that a stored script takes; undefined for a file, which takes any. */
   readonly parameters: readonly string[] | undefined;
+  /** Those that it has where nobody gives them. */
+  readonly variables: Readonly<Record<string, unknown>>;
 }
 
 /** The called scripts of a run, by their paths. */
@@ -45,7 +47,11 @@ interface ScriptCheck extends Pick<CalledScript, "actions" | "commands" | "descr
 interface Parts {
   readonly reader: ScriptReader;
   /** @throws `not_found` for an unknown name; `unavailable` for one that was edited. */
-  stored(name: string): Promise<{ readonly actions: unknown; readonly parameters: readonly string[] }>;
+  stored(name: string): Promise<{
+    readonly actions: unknown;
+    readonly parameters: readonly string[];
+    readonly variables?: Readonly<Record<string, unknown>>;
+  }>;
   /** Checks the list of a called script. */
   check(list: unknown): ScriptCheck;
   /** Whether messages may quote a path. */
@@ -128,14 +134,15 @@ type InPlaces = <T>(work: () => T | Promise<T>) => Promise<T>;
 
 async function read(parts: Parts, path: string): Promise<CalledScript & { readonly linked: InPlaces }> {
   if (path.startsWith(STORED)) {
-    const { actions, parameters } = await parts.stored(path.slice(STORED.length));
-    return { ...parts.check(actions), path, parameters, linked: async (work) => work() };
+    const { actions, parameters, variables = {} } = await parts.stored(path.slice(STORED.length));
+    return { ...parts.check(actions), path, parameters, variables, linked: async (work) => work() };
   }
   const script = await readScript(path, parts.reader);
   const named = parts.quote ? script : { ...script, name: "the called script" };
   const linked: InPlaces = (work) => withPlaces(named, work);
   const { actions, commands, described } = await linked(() => parts.check(script.actions));
-  return { path, actions, commands, described, parameters: undefined, linked };
+  const { variables = {} } = script.defaults;
+  return { path, actions, commands, described, parameters: undefined, variables, linked };
 }
 
 /** @throws a `bad_input` failure for a variable that the script does not take. */

@@ -4,6 +4,7 @@
 import { type Operation, redact } from "../../core/operation";
 import { beyond, type Grant, missingFor, notPermitted, type Permission, type Scope } from "../../core/rights";
 import { readScript, withPlaces } from "../../core/script";
+import type { RunDefaults } from "../../core/script-head";
 import { forbidden } from "../../lib/errors";
 import type { Requester } from "../../lib/slots";
 import { createYamlReader } from "../../lib/yaml";
@@ -25,6 +26,8 @@ import { variableUse } from "./variable-use";
 export interface CheckedList extends ReturnType<Checker["check"]> {
   /** The scripts that it calls, once they have been read and checked. */
   readonly called?: Called;
+  /** What its file says of its run. */
+  readonly defaults?: RunDefaults;
 }
 
 /** What a checker is handed. */
@@ -137,7 +140,11 @@ export class Checker {
    */
   async prepareFile(path: string, requester: Requester): Promise<CheckedList> {
     const script = await readScript(path, { yaml: this.yaml, requester });
-    return withPlaces(script, () => this.link(this.prepare(script.actions, false), path, requester, false));
+    const { actions, defaults } = script;
+    const list = await withPlaces(script, () =>
+      this.link(this.prepare(actions, false), path, requester, false),
+    );
+    return { ...list, defaults };
   }
 
   /**

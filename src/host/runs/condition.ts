@@ -3,9 +3,11 @@
  */
 import * as v from "valibot";
 import { field, passed, readsVariable } from "../../core/fields";
+import { kindOf } from "../../core/input";
 import type { RunContext } from "../../core/run";
 import { REFERENCE_TEXT } from "../../core/written";
 import { badInput } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
 
 const equal = (left: unknown, right: unknown) => Bun.deepEquals(left, right, true);
 
@@ -46,6 +48,46 @@ type Condition = v.InferOutput<v.StrictObjectSchema<typeof CONDITION, undefined>
 /** Whether the condition is true now. @throws a `bad_input` failure when there is no such variable, or no such comparison. */
 export const holds = (run: RunContext, { name, op, value }: Condition): boolean =>
   COMPARISONS[op](run.valueOf(name), value);
+
+/** What a comparison expects of the variable, before the value. */
+const EXPECTED = {
+  eq: "not",
+  ne: "expected anything but",
+  lt: "expected less than",
+  le: "expected at most",
+  gt: "expected more than",
+  ge: "expected at least",
+  contains: "expected to contain",
+} as const;
+
+/** The longest value that a message quotes, in characters. */
+const MAX_QUOTED = 200;
+
+/**
+ * Why the condition does not hold, with both values unless one of them is secret. A value in the script itself is as open as the
+ * variable that it is compared with.
+ *
+ * @param message the author's own words, which come first.
+ */
+export function whyNot(run: RunContext, { name, op, value }: Condition, message?: string): string {
+  const found = run.valueOf(name);
+  const isOtherKind = op === "eq" && kindIn(found) !== kindIn(value);
+  if (!run.isShown([`\${${name}}`, run.written("value")])) {
+    if (message !== undefined) return message;
+    const kinds = isOtherKind ? `: ${kindIn(found)} is never equal to ${kindIn(value)}` : "";
+    return `${name} is not ${op} the value${kinds}`;
+  }
+  const quoted = (one: unknown) => {
+    const text = printable(JSON.stringify(one) ?? "nothing", MAX_QUOTED);
+    return isOtherKind ? `${text} (${kindIn(one).replace(/^an? /, "")})` : text;
+  };
+  const separator = op === "eq" ? "," : ":";
+  const why = `${name} is ${quoted(found)}${separator} ${EXPECTED[op]} ${quoted(value)}`;
+  return message === undefined ? why : `${message}: ${why}`;
+}
+
+const kindIn = (value: unknown): string =>
+  typeof value === "string" ? "a text" : kindOf(value).replace("an array", "a list");
 
 function contains(whole: unknown, part: unknown): boolean {
   if (Array.isArray(whole)) return whole.some((item) => equal(item, part));

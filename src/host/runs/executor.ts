@@ -20,6 +20,7 @@ import {
   type Outcome,
   type StartedRun,
 } from "../../core/run";
+import { type RunDefaults, withDefaults } from "../../core/script-head";
 import { badInput, cancelled, forbidden, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { Requester } from "../../lib/slots";
@@ -191,8 +192,16 @@ export class Executor extends Checker {
    * a failed run on record.
    *
    * @param sourceId what started it, for the history: the id of a job.
+   * @param given counts before what the script says of itself.
+   * @param otherwise counts where neither says anything.
    */
-  async startFile(path: string, caller: Caller, sourceId: string, timeout_s: number): Promise<StartedRun> {
+  async startFile(
+    path: string,
+    caller: Caller,
+    sourceId: string,
+    given: RunDefaults,
+    otherwise: RunDefaults = {},
+  ): Promise<StartedRun> {
     const failed = async (id: string, error: unknown): Promise<EndedRun> => {
       const start = { ...begun(id, caller.grant, sourceOf(caller.kind, sourceId, path)), commands: [] };
       const { run_id, error_text } = (await this.parts.runs()).refuse(start, messageOf(error));
@@ -200,7 +209,8 @@ export class Executor extends Checker {
     };
     try {
       const prepared = await this.prepareFile(path, requesterOf(caller));
-      const running = this.run(prepared, caller, { path, timeout_s }, sourceId);
+      const options = { ...otherwise, ...withDefaults(prepared.defaults ?? {}, given), path };
+      const running = this.run(prepared, caller, options, sourceId);
       return { runId: prepared.id, ended: running.catch((error) => failed(prepared.id, error)) };
     } catch (error) {
       const ended = await failed(crypto.randomUUID(), error);

@@ -18,11 +18,11 @@ import {
 } from "../../core/fields";
 import { failed, INSIDE, insideOf, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
+import { VARIABLES } from "../../core/run";
 import { SCRIPT_FILE } from "../../core/script";
 import { sleep } from "../../lib/deadline";
 import { body, FLOW, NAME } from "./flow-parts";
 import { operations as loops } from "./loops";
-import { VARIABLES } from "./types";
 import { operations as values } from "./values";
 
 /** The longest pause between attempts, in seconds, unless the first one is longer. */

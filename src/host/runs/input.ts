@@ -7,7 +7,7 @@ import { entryOf, metadataOf } from "../../core/schema";
 import { badInput } from "../../lib/errors";
 import type { Action, Command } from "./actions";
 import { holdsSecret, type Secrets } from "./redact";
-import { fillIn, referencesIn, type Variables } from "./variables";
+import { fillIn, referenceOf, referencesIn, type Variables } from "./variables";
 
 /** @param secrets takes what is secret. */
 export function createInputs(secrets: Secrets) {
@@ -50,7 +50,7 @@ export function createInputs(secrets: Secrets) {
     of(action: Action, variables: Variables): Readonly<Record<string, unknown>> {
       const input = filledIn(action, variables);
       // The author says of `AC_set_var` and the like that what they set is none.
-      if (input.secret === false) return input;
+      if (input.secret === false || comparesOpen(action, input, variables)) return input;
       for (const [field, schema] of Object.entries(action.operation.input.entries)) {
         // A list or an object is secret as a whole: its parts may be names that everybody knows.
         if (metadataOf(schema).secret && typeof input[field] === "string") conceal(input[field]);
@@ -63,6 +63,22 @@ export function createInputs(secrets: Secrets) {
       variables.note(name, error);
     },
   };
+}
+
+/** Whether it compares a variable that is no secret: what that is compared with is none either, unless it is a variable that is one. */
+function comparesOpen(
+  { operation }: Action,
+  input: Readonly<Record<string, unknown>>,
+  variables: Variables,
+): boolean {
+  return Object.entries(operation.input.entries).some(([field, schema]) => {
+    const name = input[field];
+    return (
+      metadataOf(schema).variable === "reads" &&
+      typeof name === "string" &&
+      variables.isShown(referenceOf(name))
+    );
+  });
 }
 
 /**

@@ -260,7 +260,7 @@ export class Runner {
       const value = Object.entries(source ?? {}).find(([key]) => key === name)?.[1];
       return isReference(value) && referencesIn(value).every((one) => around.variables.isShown(one));
     };
-    const variables = variablesOf(given, isShown);
+    const variables = variablesOf({ ...called.variables, ...given }, isShown);
     await this.step(signal);
     this.script = { path, variables, depth: around.depth + 1 };
     try {

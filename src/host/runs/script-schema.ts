@@ -6,6 +6,7 @@
  */
 import { jsonSchema } from "../../core/json-schema";
 import { entryOf, metadataOf } from "../../core/schema";
+import { HEAD } from "../../core/script-head";
 import { REFERENCE_PATTERN } from "../../core/written";
 import { type Command, type CommandTable, isNullLeftOut, listFields, MAX_ACTIONS } from "./actions";
 import { VARIABLE_NAME } from "./types";
@@ -31,11 +32,12 @@ function makeSchema(commands: CommandTable): JsonObject {
   const names = all.map(({ command }) => command);
   const summaries = all.map(({ summary }) => summary);
   const wrapped = { required: ["auto_control"], properties: { auto_control: script } };
+  const isHeaded = { required: ["actions"], not: { required: ["auto_control"] } };
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Script of svc",
     type: ["array", "object"],
-    ...when({ type: "object" }, wrapped, script),
+    ...when({ type: "object" }, when(isHeaded, headSchema(script), wrapped), script),
     $defs: {
       list: { type: "array", items: { $ref: "#/$defs/action" }, maxItems: MAX_ACTIONS },
       action: {
@@ -63,6 +65,26 @@ function makeSchema(commands: CommandTable): JsonObject {
   };
 }
 
+/** A script that says something of its run. */
+function headSchema(script: JsonObject): JsonObject {
+  const { properties = {} } = jsonSchema(HEAD, "input") as { properties?: Record<string, JsonObject> };
+  const span = ({ description, ...number }: JsonObject) => ({
+    description,
+    anyOf: [number, { type: "string", pattern: "^\\d{1,9}(\\.\\d{1,9})?[smhd]$" }],
+  });
+  const { timeout = {}, pace = {} } = properties;
+  return {
+    properties: {
+      ...properties,
+      timeout: span(timeout),
+      pace: span(pace),
+      $schema: { type: "string" },
+      actions: script,
+    },
+    additionalProperties: false,
+  };
+}
+
 const AS = {
   type: "string",
   pattern: VARIABLE_NAME.source,
@@ -78,7 +100,12 @@ function actionSchema({ command, summary, input }: Command): JsonObject {
     ([name, one]) => [name, fieldSchema(input, name, one)] as const,
   );
   const inKeywords = `#/$defs/${command}/prefixItems/1/then/properties/`;
-  const values = fields.map(([name]) => ({ $ref: inKeywords + name }));
+  const values = fields.map(([name]) => {
+    const entry = entryOf(input, name);
+    const listedAs = entry && metadataOf(entry).listedAs;
+    const own = { $ref: inKeywords + name };
+    return listedAs ? { anyOf: [own, { $ref: inKeywords + listedAs }] } : own;
+  });
   const keywords = {
     properties: { ...Object.fromEntries(fields), as: AS },
     required,

@@ -5,8 +5,9 @@
  * any more is not run; nobody but the owner of the host stores one.
  */
 import * as v from "valibot";
-import { field } from "../../core/fields";
+import { between, field, judged, seconds } from "../../core/fields";
 import { NAME_TEXT } from "../../core/rights";
+import { VARIABLES } from "../../core/run";
 import { busy, conflict, notFound, unavailable } from "../../lib/errors";
 import { createJsonStore, parseBy } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
@@ -34,6 +35,14 @@ export const SCRIPT_FIELDS = {
     "Variables that whoever runs it may set (default: none)",
   ),
   ...v.pick(RUN_OPTIONS, ["stop_on_error", "timeout_s"]).entries,
+  pace: field(
+    v.exactOptional(seconds(between(0, 10))),
+    "Seconds that keys wait after the pointer has acted (default: 0.1)",
+  ),
+  variables: field(
+    v.exactOptional(judged(VARIABLES)),
+    "Values of variables, by name; whoever runs it may set those that are parameters",
+  ),
 };
 
 const STORED_SCRIPT = v.object({
@@ -50,9 +59,20 @@ export type StoredScript = v.InferOutput<typeof STORED_SCRIPT>;
 
 type NewScript = Omit<StoredScript, "sha256" | "added">;
 
-/** The digest that names exactly this script. */
-const digestOf = ({ name, parameters, stop_on_error, timeout_s, actions }: NewScript): string =>
-  Bun.SHA256.hash(JSON.stringify({ name, parameters, stop_on_error, timeout_s, actions }), "hex");
+/** The digest that names exactly this script. JSON leaves out what it has not, so that of an earlier one stays as it was. */
+const digestOf = ({
+  name,
+  parameters,
+  stop_on_error,
+  timeout_s,
+  actions,
+  pace,
+  variables,
+}: NewScript): string =>
+  Bun.SHA256.hash(
+    JSON.stringify({ name, parameters, stop_on_error, timeout_s, actions, pace, variables }),
+    "hex",
+  );
 
 /** The scripts of `{config_dir}`. */
 export interface StoredScripts {

@@ -12,7 +12,7 @@ import { badInput, systemCode } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { Travelling } from "../../wire/job/content";
 import { type Action, flatten } from "./actions";
-import type { Called } from "./called-scripts";
+import type { Called, CalledScript } from "./called-scripts";
 
 /** The largest picture that travels, in bytes. */
 const MAX_PICTURE = 700_000;
@@ -35,9 +35,8 @@ export async function travellingWith(
   called: Called,
 ): Promise<Travelling | undefined> {
   const files = new Map<string, Uint8Array>();
-  for (const [path, script] of [[from, { actions }] as const, ...called]) {
-    if (path !== from)
-      files.set(path, Buffer.from(JSON.stringify(script.actions.map(({ source }) => source))));
+  for (const [path, script] of [[from, { actions, variables: {} }] as const, ...called]) {
+    if (path !== from) files.set(path, Buffer.from(JSON.stringify(travellingForm(script))));
     for (const image of picturesIn(script.actions)) {
       const place = resolve(dirname(path), image);
       const bytes = files.has(place) ? undefined : await pictureAt(place, image);
@@ -48,6 +47,12 @@ export async function travellingWith(
   const base = sharedFolder([from, ...files.keys()]);
   const nameOf = (path: string) => relative(base, path).split(sep).join("/");
   return { name: nameOf(from), files: new Map([...files].map(([path, bytes]) => [nameOf(path), bytes])) };
+}
+
+/** A called script as it is sent: a plain list, which every host reads, unless it has variables of its own. */
+function travellingForm({ actions, variables }: Pick<CalledScript, "actions" | "variables">): unknown {
+  const list = actions.map(({ source }) => source);
+  return Object.keys(variables).length > 0 ? { variables, actions: list } : list;
 }
 
 /** The relative paths in the fields that take a picture. */

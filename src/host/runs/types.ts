@@ -11,6 +11,8 @@ import {
   OUTCOME,
   RUN_STATUS,
   STOP_ON_ERROR,
+  STOPS,
+  VARIABLES,
 } from "../../core/run";
 
 /** Where a run may have come from: a request, a job of the scheduler, a plan of a desk, or this process itself. */
@@ -18,9 +20,6 @@ export const RUN_SOURCES = ["rest", "scheduler", "plan", "manual"] as const;
 
 /** Names of variables. */
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
-
-/** Values of variables, by name: more than 1,000 belong in one variable. */
-export const VARIABLES = v.pipe(v.record(v.string(), v.unknown()), v.maxEntries(1_000));
 
 /** How a list is run. */
 export const RUN_OPTIONS = v.strictObject({
@@ -43,6 +42,23 @@ export const RUN_OPTIONS = v.strictObject({
   ),
   trace: flag(
     "Keep a trace: each action with its outcome, and pictures of the screen around those that look or act (needs `screen`)",
+  ),
+});
+
+/** {@link RUN_OPTIONS} for a file, which may have defaults of its own. */
+export const FILE_RUN_OPTIONS = v.strictObject({
+  ...RUN_OPTIONS.entries,
+  stop_on_error: field(
+    v.optional(STOPS),
+    "Skip the rest of the list when an action fails; `focus`: when one fails to find or focus a window (default: what the file says; a plain list goes on)",
+  ),
+  timeout_s: field(
+    v.optional(seconds(between(0.001, MAX_TIMEOUT_S))),
+    "Seconds after which the run is ended (default: what the file says, or an hour)",
+  ),
+  pace: field(
+    v.optional(seconds(between(0, 10))),
+    "Seconds that keys wait after the pointer has acted, so that its click arrives before them (default: what the file says, or 0.1)",
   ),
 });
 

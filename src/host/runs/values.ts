@@ -7,7 +7,7 @@ import { failed, INSIDE, insideOf, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
 import { rejected } from "../../lib/errors";
 import { ALONE, type Computation, compute, WITH_VALUE } from "./compute";
-import { CONDITION, holds } from "./condition";
+import { CONDITION, holds, whyNot } from "./condition";
 import { FLOW, isShownAlone, NAME } from "./flow-parts";
 
 const namesOf = (functions: object) => Object.keys(functions) as Computation[];
@@ -82,12 +82,16 @@ export const operations = [
     example: { name: "total", op: "gt", value: 0, message: "the order is empty" },
     input: v.strictObject({
       ...CONDITION,
-      message: field(v.optional(MESSAGE), "The error (default: the comparison, without values)"),
+      message: field(
+        v.optional(MESSAGE),
+        "What the error says first; the comparison follows, with both values unless they are secret",
+      ),
     }),
     output: v.null(),
     run(_service, { message, ...condition }, caller) {
-      if (holds(runOf(caller), condition)) return null;
-      throw rejected(message ?? `${condition.name} is not ${condition.op} the value`);
+      const run = runOf(caller);
+      if (holds(run, condition)) return null;
+      throw rejected(whyNot(run, condition, message));
     },
   }),
   operation({

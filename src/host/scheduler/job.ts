@@ -4,8 +4,10 @@
 import * as v from "valibot";
 import { between, seconds } from "../../core/fields";
 import { SCOPE } from "../../core/rights";
-import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from "../../core/run";
+import { MAX_TIMEOUT_S, STOPS, VARIABLES } from "../../core/run";
+import { REFERENCE_TEXT } from "../../core/written";
 import { badInput } from "../../lib/errors";
+import { sizeWithin } from "../../lib/json-size";
 
 /** The shortest and the longest interval, in seconds. */
 const MIN_INTERVAL_S = 1;
@@ -20,6 +22,9 @@ const ISO_TIME = v.pipe(
 
 /** The longest absolute path of a script, in characters: what Linux opens (PATH_MAX). */
 export const MAX_SCRIPT_PATH = 4_096;
+
+/** The most that the variables of a job take: the file with all jobs is written at each of their runs. */
+const MAX_VARIABLES = { bytes: 16_384, depth: 32 };
 
 /** The settings of a job, checked wherever a job comes in. */
 export const JOB_SETTINGS = {
@@ -37,7 +42,20 @@ export const JOB_SETTINGS = {
   if_missed: v.optional(v.picklist(["skip", "once"]), "skip"),
   /** When a job is due while it still runs: do not run it, or run it right afterwards. */
   if_running: v.optional(v.picklist(["skip", "queue"]), "skip"),
-  timeout_seconds: v.optional(seconds(between(1, MAX_TIMEOUT_S)), DEFAULT_TIMEOUT_S),
+  timeout_seconds: seconds(between(1, MAX_TIMEOUT_S)),
+  stop_on_error: STOPS,
+  /** The values may be secret. */
+  variables: v.pipe(
+    VARIABLES,
+    v.check(
+      (given) => Object.keys(given).every((name) => REFERENCE_TEXT.test(name) && /^\w+$/.test(name)),
+      "names of letters, digits and _, not beginning with a digit",
+    ),
+    v.check(
+      (given) => sizeWithin(given, MAX_VARIABLES) !== undefined,
+      `at most ${MAX_VARIABLES.bytes} bytes and ${MAX_VARIABLES.depth} levels`,
+    ),
+  ),
 } as const;
 
 /** The fields of a job in the file. */
@@ -47,6 +65,11 @@ const ENTRIES = {
   interval_seconds: v.optional(v.union([v.literal(0), JOB_SETTINGS.interval_seconds]), 0),
   cron_expression: v.optional(v.nullable(JOB_SETTINGS.cron_expression), null),
   time_zone: v.optional(v.nullable(JOB_SETTINGS.time_zone), null),
+  /** Left out: as its script says, else the default of runs. */
+  timeout_seconds: v.exactOptional(JOB_SETTINGS.timeout_seconds),
+  /** Null: as its script says, else it stops. A job of before has none, and goes on. */
+  stop_on_error: v.optional(v.nullable(STOPS), false),
+  variables: v.exactOptional(JOB_SETTINGS.variables),
   enabled: v.optional(v.boolean(), true),
   /** The name of the token that added it, with which it runs; null for the owner of the host, also in files of 0.1.0. */
   token: v.optional(v.nullable(v.string()), null),

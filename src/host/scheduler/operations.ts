@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
 import { type Caller, requesterOf } from "../../core/caller";
-import { field, flag, NO_INPUT, path } from "../../core/fields";
+import { field, flag, judged, NO_INPUT, path } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { type Grant, requireOwnToken } from "../../core/rights";
 import { RUN_STATUS } from "../../core/run";
@@ -54,7 +54,22 @@ const SETTINGS = {
     JOB_SETTINGS.if_running,
     "When the job is due while it still runs: skip that run (`skip`), or run right afterwards (`queue`)",
   ),
-  timeout_s: field(JOB_SETTINGS.timeout_seconds, "Seconds after which a run of the job is ended"),
+  timeout_s: field(
+    v.optional(JOB_SETTINGS.timeout_seconds),
+    "Seconds after which a run of the job is ended (default: what its script says, or an hour)",
+  ),
+} as const;
+
+/** How its script runs; behind the others, which scripts may give by position. */
+const RUN_SETTINGS = {
+  stop_on_error: field(
+    v.optional(JOB_SETTINGS.stop_on_error),
+    "Stop a run at the first action that fails; `focus`: that fails to find or focus a window (default: what its script says, or true)",
+  ),
+  variables: field(
+    v.optional(judged(JOB_SETTINGS.variables)),
+    "Values of variables for its script, by name; they are kept in `jobs.json`",
+  ),
 } as const;
 
 const NEW_JOB = v.strictObject({
@@ -67,6 +82,7 @@ const NEW_JOB = v.strictObject({
   ...SETTINGS,
   cron_expression: field(v.optional(cron_expression), v.getDescription(cron_expression) ?? ""),
   time_zone,
+  ...RUN_SETTINGS,
 });
 
 const ADDED = v.object({ ...JOB_VIEW.entries, problem: v.nullable(v.string()) });
@@ -74,7 +90,7 @@ const ADDED = v.object({ ...JOB_VIEW.entries, problem: v.nullable(v.string()) })
 /** Adds a job. `problem` says why its script cannot run yet: it may still be on its way. */
 async function add(
   service: Uses,
-  { timeout_s: timeout_seconds, ...given }: v.InferOutput<typeof NEW_JOB>,
+  { timeout_s: timeout_seconds, stop_on_error, variables, ...given }: v.InferOutput<typeof NEW_JOB>,
   caller: Caller,
 ): Promise<v.InferInput<typeof ADDED>> {
   const { grant } = caller;
@@ -94,7 +110,9 @@ async function add(
     );
   const job = v.parse(JOB, {
     ...given,
-    timeout_seconds,
+    ...(timeout_seconds !== undefined && { timeout_seconds }),
+    stop_on_error: stop_on_error ?? null,
+    ...(variables && Object.keys(variables).length > 0 && { variables }),
     token: grant.name,
     scopes: [...grant.scopes],
     ...(grant.without && { without: [...grant.without] }),
@@ -163,7 +181,7 @@ export const addCronJob = operation({
     time_zone: "Europe/Berlin",
     job_id: "nightly",
   },
-  input: v.strictObject({ script_path, cron_expression, time_zone, ...SETTINGS }),
+  input: v.strictObject({ script_path, cron_expression, time_zone, ...SETTINGS, ...RUN_SETTINGS }),
   output: ADDED,
   run: (service: Uses, input, caller) => add(service, { ...input, repeat: true }, caller),
 });

@@ -1,5 +1,6 @@
 /** A job as operations and events show it. */
 import * as v from "valibot";
+import { STOPS } from "../../core/run";
 import type { Job } from "./job";
 
 /** A job, and its active run. */
@@ -29,12 +30,22 @@ export const JOB_VIEW = v.object({
   /** Hosts of another make answer null here. */
   if_missed: v.nullable(v.string()),
   if_running: v.nullable(v.string()),
+  /** Null: as its script says, else an hour. */
   timeout_s: v.nullable(v.number()),
+  /** Null: as its script says, else it stops. Hosts of before do not send these. */
+  stop_on_error: v.optional(v.nullable(STOPS), false),
+  /** The names of the variables that it sets: their values may be secret. */
+  variables: v.optional(v.array(v.string()), []),
   run_id: v.nullable(v.string()),
 });
 
 export type JobView = v.InferInput<typeof JOB_VIEW>;
 
 /** `job` as every surface shows it. */
-export const toView = ({ timeout_seconds: timeout_s, ...job }: JobState): JobView =>
-  v.parse(JOB_VIEW, { ...job, timeout_s, is_cron: job.cron_expression !== null } satisfies JobView);
+export const toView = ({ timeout_seconds, variables = {}, ...job }: JobState): JobView =>
+  v.parse(JOB_VIEW, {
+    ...job,
+    timeout_s: timeout_seconds ?? null,
+    variables: Object.keys(variables),
+    is_cron: job.cron_expression !== null,
+  } satisfies JobView);

@@ -195,17 +195,19 @@ describe("AC_admin_broadcast_execute", () => {
     const actions = [
       ["AC_admin_broadcast_execute", { actions: [["AC_rest_api_status"]], labels: ["lab 2", "a"] }],
       ["AC_admin_poll", { labels: ["lab 2"] }],
+      ["AC_admin_broadcast_execute", [[["AC_rest_api_status"]], ["lab 2", "a"]]],
+      ["AC_admin_poll", [["lab 2"]]],
+      ["AC_admin_poll", ["lab 2"]],
     ];
     const report = (await (await server.call("/execute", post({ actions }))).json()) as {
       outcomes: Array<{ result: Delivered[] }>;
     };
-    expect(report.outcomes.map(({ result }) => result)).toMatchObject([
-      [
-        { label: "a", ok: true },
-        { label: "lab 2", ok: true },
-      ],
-      [{ label: "lab 2", healthy: true }],
-    ]);
+    const both = [
+      { label: "a", ok: true },
+      { label: "lab 2", ok: true },
+    ];
+    const polled = [{ label: "lab 2", healthy: true }];
+    expect(report.outcomes.map(({ result }) => result)).toMatchObject([both, polled, both, polled, polled]);
     expect(await (await server.call("/audit/list")).text()).toContain('on=\\"lab 2,a\\" hosts=2');
   });
 

@@ -237,6 +237,45 @@ describe("AC_assert, AC_fail", () => {
   });
 });
 
+describe("what AC_assert says of values that are no secret", () => {
+  const set = (value: unknown, secret = false) => ["AC_set_var", { name: "n", value, secret }];
+  const assert = (value: unknown, more = {}) => ["AC_assert", { name: "n", value, ...more }];
+
+  test("is both of them, with their kinds where those differ", async () => {
+    await using host = testService();
+    const report = await runActions(host.service, [
+      ...[set("5"), assert(5), assert("ACME Ltd", { message: "no such customer" })],
+      ...[set(3), assert(5, { op: "gt" }), assert(3, { op: "ne" })],
+      ...[set(["a"]), assert("b", { op: "contains" })],
+    ]);
+    expect(report.outcomes.flatMap(({ error }) => error ?? [])).toEqual([
+      'n is "5" (text), not 5 (number)',
+      'no such customer: n is "5", not "ACME Ltd"',
+      "n is 3: expected more than 5",
+      "n is 3: expected anything but 3",
+      'n is ["a"]: expected to contain "b"',
+    ]);
+    // The history has it too.
+    expect(JSON.stringify((await host.service.runs()).show(report.run_id))).toContain("ACME Ltd");
+  });
+
+  test("is neither where one of them is secret, but that their kinds differ", async () => {
+    await using host = testService();
+    const report = await runActions(
+      host.service,
+      [set("5", true), assert(5), set("5"), assert("${given}"), set("S3cret", true), assert("hunter2")],
+      { variables: { given: "passphrase" } },
+    );
+    expect(report.outcomes.flatMap(({ error }) => error ?? [])).toEqual([
+      "n is not eq the value: a text is never equal to a number",
+      "n is not eq the value",
+      "n is not eq the value",
+    ]);
+    const kept = JSON.stringify((await host.service.runs()).show(report.run_id));
+    expect(kept).not.toMatch(/S3cret|hunter2|passphrase/);
+  });
+});
+
 describe("what is kept of a run", () => {
   /** The texts of what `svc runs show` has of a run of `actions`, and the run's own report. */
   async function keptOf(service: Service, actions: readonly unknown[], variables = {}) {

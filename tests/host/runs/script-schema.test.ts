@@ -5,6 +5,7 @@ import { join } from "node:path";
 import Ajv from "ajv/dist/2020";
 import fc from "fast-check";
 import { parse as parseYaml } from "yaml";
+import { readHead } from "../../../src/core/script-head";
 import { checkActions } from "../../../src/host/runs/actions";
 import { describeCommand } from "../../../src/host/runs/reference";
 import { scriptSchema } from "../../../src/host/runs/script-schema";
@@ -72,11 +73,30 @@ test("a variable may be in the place of every value but a list of actions", () =
     expect([list, matches(list)]).toEqual([list, false]);
 });
 
+test("an object with actions may say how it is run, as the check reads it", () => {
+  const actions = [["AC_screen_size"]];
+  const head = { $schema: "x", stop_on_error: "focus", timeout: "5m", pace: 0.2, variables: { a: 1 } };
+  const scripts = [{ actions }, { ...head, actions }, { timeout: 60, pace: "0.3s", actions }];
+  const odd = [
+    ...[{ timeout: "soon" }, { timeout: 0 }, { pace: 11 }, { stop: true }, { stop_on_error: "on" }],
+    { variables: [1] },
+  ].map((one) => ({ ...one, actions }));
+  expect([...scripts, ...odd].map((one) => "defaults" in readHead(one))).toEqual([
+    ...scripts.map(() => true),
+    ...odd.map(() => false),
+  ]);
+  expect([...scripts, ...odd].map((one) => matches(one))).toEqual([
+    ...scripts.map(() => true),
+    ...odd.map(() => false),
+  ]);
+  expect(matches({ actions: [["AC_scren_size"], "odd"] })).toBe(false);
+});
+
 describe("both refuse", () => {
   const wrong: ReadonlyArray<readonly [string, unknown]> = [
     ["no list", "AC_sleep"],
     ["a list without actions", []],
-    ["an object without a list", { actions: [["AC_screen_size"]] }],
+    ["an object without a list", { steps: [["AC_screen_size"]] }],
     ["an action that is no list", ["AC_screen_size"]],
     ["an action without a name", [[]]],
     ["an action whose name is an object", [[{}]]],

@@ -418,7 +418,7 @@ describe("a run", () => {
     const caller = localCaller(made.service, "scheduler");
     const start = async (actions: unknown) => {
       writeFileSync(script, JSON.stringify(actions));
-      const { runId, ended: end } = await executor.startFile(script, caller, "nightly", 10);
+      const { runId, ended: end } = await executor.startFile(script, caller, "nightly", { timeout_s: 10 });
       await end;
       return runId;
     };

@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
-import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
+import { between, field, flag, orLabels, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant, SCOPES, shareOf } from "../../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
@@ -95,7 +95,7 @@ export const poll = operation({
   http: { method: "GET", path: "/admin/poll", long: "AC_admin_poll" },
   example: { on: "tag:lab", timeout_s: 1 },
   input: v.strictObject({
-    on: field(v.optional(SELECTION), `${WHICH} (default: all)`),
+    on: field(v.optional(orLabels(SELECTION)), `${WHICH} (default: all)`),
     concurrency: field(
       v.optional(whole(1, 1_000), DEFAULT_CONCURRENCY),
       "Hosts to ask at once; slow hosts stop counting",
@@ -121,7 +121,7 @@ export const poll = operation({
 /** The input of a broadcast. */
 export const BROADCAST = v.strictObject({
   actions: field(REMOTE_LIST, "Action list, as for POST /execute"),
-  on: field(v.optional(SELECTION), `${WHICH} (with retry default: all)`),
+  on: field(v.optional(orLabels(SELECTION)), `${WHICH} (with retry default: all)`),
   max_parallel: field(
     v.optional(SHARE, DEFAULT_CONCURRENCY),
     "Hosts that run at once: a number, or a share such as 25%",

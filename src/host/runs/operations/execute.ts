@@ -8,11 +8,12 @@ import { ACTION_LIST, field, path } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows } from "../../../core/rights";
 import { MAX_SCRIPT_BYTES, parseScript, SCRIPT_FILE, withPlaces } from "../../../core/script";
+import { withDefaults } from "../../../core/script-head";
 import { badInput } from "../../../lib/errors";
 import type { Executor } from "../executor";
 import { operations as flow } from "../flow";
 import { operations as shell } from "../shell";
-import { RUN_OPTIONS, RUN_REPORT, withoutResults } from "../types";
+import { FILE_RUN_OPTIONS, RUN_OPTIONS, RUN_REPORT, withoutResults } from "../types";
 import { operations as commands } from "./commands";
 import { operations as runs } from "./runs";
 
@@ -54,16 +55,13 @@ export const executeFile = operation({
   example: { path: "/srv/scripts/nightly.json" },
   input: v.strictObject({
     path: field(path(v.pipe(v.string(), v.nonEmpty())), `Absolute path on the host, of ${SCRIPT_FILE}`),
-    ...RUN_OPTIONS.entries,
+    ...FILE_RUN_OPTIONS.entries,
   }),
   output: v.object({ ...RUN_REPORT.entries, result: v.array(RUN_REPORT.entries.result) }),
   async run(service: Uses, input, caller) {
     const executor = await service.executor();
-    const report = await executor.run(
-      await executor.prepareFile(input.path, requesterOf(caller)),
-      caller,
-      input,
-    );
+    const list = await executor.prepareFile(input.path, requesterOf(caller));
+    const report = await executor.run(list, caller, withDefaults(list.defaults ?? {}, input));
     return { ...report, result: [report.result] };
   },
   brief: (report) => ({ ...withoutResults({ ...report, result: {} }), result: [{}] }),
@@ -94,9 +92,11 @@ export const checkActionList = operation({
     count: v.number(),
     variables: v.object({
       used: v.array(v.string()),
-      /** Those of them that no action of the list sets. */
+      /** Those of them that neither an action of the list sets, nor the script itself. */
       unset: v.array(v.string()),
     }),
+    /** What `text` says of its own run, as `POST /execute` takes it. */
+    options: v.exactOptional(v.record(v.string(), v.unknown())),
   }),
   async run(service: Uses, { actions, text, notation, path: from = "" }, caller) {
     const { grant } = caller;
@@ -116,7 +116,13 @@ export const checkActionList = operation({
       ? await withPlaces(script, () => check(script.actions))
       : await check(actions);
     if (runs) executor.permit(commands, grant);
-    return { ok: true as const, commands: commands.toSorted(), count, variables };
+    const { defaults = {} } = script ?? {};
+    const set = Object.keys(defaults.variables ?? {});
+    const unset = variables.unset.filter((name) => !set.includes(name));
+    return {
+      ...{ ok: true as const, commands: commands.toSorted(), count, variables: { ...variables, unset } },
+      ...(Object.keys(defaults).length > 0 && { options: { ...defaults } }),
+    };
   },
 });
 

@@ -37,9 +37,10 @@ const LISTED_SCRIPT = v.object({
   parameters: v.array(v.string()),
   stop_on_error: v.union([v.boolean(), v.literal("focus")]),
   timeout_s: v.number(),
+  pace: v.exactOptional(v.number()),
 });
 
-const listed = ({ actions: _, ...script }: StoredScript) => script;
+const listed = ({ actions: _, variables: __, ...script }: StoredScript) => script;
 
 export const addScript = operation({
   name: "scripts.add",
@@ -62,7 +63,8 @@ export const addScript = operation({
     const from = `script:${script.name}`;
     const checked = executor.check(script.actions);
     const { described, variables } = await executor.link(checked, from, requesterOf(caller), true, false);
-    for (const fault of variableFaults(variables, script.parameters, "--parameter")) caller.warn?.(fault);
+    const set = [...script.parameters, ...Object.keys(script.variables ?? {})];
+    for (const fault of variableFaults(variables, set, "--parameter")) caller.warn?.(fault);
     // An argument may be secret.
     await caller.announce(`scripts.add script=${script.name} replace=${replace} ${described}`);
     return listed(await (await service.storedScripts()).add(script, replace));
@@ -123,9 +125,8 @@ export const runScript = operation({
     }
     // What the script itself may see is not for whoever may run it.
     if (trace && !allows(caller.grant, "screen")) throw forbidden(beyond(caller.grant, "trace needs screen"));
-    const { actions, parameters, sha256, stop_on_error, timeout_s } = (await service.storedScripts()).get(
-      name,
-    );
+    const stored = (await service.storedScripts()).get(name);
+    const { actions, parameters, sha256, stop_on_error, timeout_s, pace } = stored;
     const odd = Object.keys(variables).find((variable) => !parameters.includes(variable));
     if (odd !== undefined && parameters.length > 0) {
       throw badInput(`variables: ${name} takes ${parameters.join(", ")}${meant(odd, parameters)}`);
@@ -136,7 +137,9 @@ export const runScript = operation({
     const checked = await executor.link(executor.prepare(actions, false), path, requesterOf(caller));
     const list = { ...checked, described: `script=${name} stored=sha256:${sha256} ${checked.described}` };
     const grant = isGiven ? grantOf(caller.grant, name, executor, checked, trace) : caller.grant;
-    return executor.run(list, { ...caller, grant }, { stop_on_error, timeout_s, variables, path, trace });
+    const options = { stop_on_error, timeout_s, ...(pace !== undefined && { pace }), path, trace };
+    const all = { ...stored.variables, ...variables };
+    return executor.run(list, { ...caller, grant }, { ...options, variables: all });
   },
   brief: withoutResults,
 });
