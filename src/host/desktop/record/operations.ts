@@ -64,7 +64,7 @@ export const recordScript = operation({
     const limit = duration_s === undefined ? [] : [AbortSignal.timeout(duration_s * 1_000)];
     const begun = () =>
       log.info("recording; Escape or Ctrl-C ends it. The script will have all that is typed, passwords too");
-    const deeds = await record({
+    const { deeds, ending } = await record({
       log,
       signal: AbortSignal.any([signal, ...limit]),
       keep,
@@ -72,7 +72,7 @@ export const recordScript = operation({
       begun,
     });
     const { actionsOf } = await import("./script");
-    const actions = actionsOf(deeds);
+    const actions = actionsOf(deeds, ending);
     if (actions.length === 0) throw rejected("nothing was done, so there is no script");
     if (actions.length > MAX_ACTIONS) {
       log.warn(
@@ -85,8 +85,10 @@ export const recordScript = operation({
     for (const image of used) {
       writeNamedFile(join(dirname(script), image), pictures.get(image) ?? new Uint8Array(), "script");
     }
-    const lines = actions.map((action) => `  ${JSON.stringify(action)}`);
-    writeNamedFile(script, `[\n${lines.join(",\n")}\n]\n`, "script");
+    const lines = actions.map((action) => `    ${JSON.stringify(action)}`);
+    // What it does next is for what it expects: it stops where that is not there.
+    const text = `{\n  "stop_on_error": true,\n  "actions": [\n${lines.join(",\n")}\n  ]\n}\n`;
+    writeNamedFile(script, text, "script");
     return { script, actions: actions.length, images: used.length > 0 ? folder : null };
   },
 });

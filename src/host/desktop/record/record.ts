@@ -10,7 +10,7 @@ import { createScreen, rootPlace } from "../x11/screen";
 import { DeedReader } from "./deeds";
 import { listen } from "./listen";
 import { LOOK_MS, Scenes } from "./scenes";
-import type { Deed } from "./script";
+import type { Deed, Ending } from "./script";
 import { followFocus } from "./windows";
 
 /** How often the screen is looked at before the start, at most, until it is still: a video never is. */
@@ -35,11 +35,23 @@ export interface RecordingParts {
   begun(): void;
 }
 
+/** What was done, and what came of it. */
+export interface Recording {
+  readonly deeds: readonly Deed[];
+  readonly ending: Ending;
+}
+
 /**
  * @returns what was done, once it has ended.
  * @throws an `unavailable` failure without a display, or where it has no RECORD extension.
  */
-export async function record({ log, signal, keep, skipsOwnWindow, begun }: RecordingParts): Promise<Deed[]> {
+export async function record({
+  log,
+  signal,
+  keep,
+  skipsOwnWindow,
+  begun,
+}: RecordingParts): Promise<Recording> {
   const scenes = new Scenes();
   const { promise: over, resolve: end } = Promise.withResolvers<void>();
   let focused = (): number | undefined => undefined;

@@ -67,6 +67,24 @@ export class Scenes {
     return [...new Set([newest, still ?? away[0]])].filter((scene) => scene !== undefined);
   }
 
+  /**
+   * The newest two before `at` that were made after `since`, the newer one first, in which the pointer was where a replay leaves it.
+   *
+   * @param pointer undefined: anywhere.
+   */
+  lastTwo(at: number, since: number, pointer: Point | undefined): [Scene, Scene] | undefined {
+    const isThere = (scene: Scene) => !pointer || isIn(nearTo(pointer), scene.pointer);
+    const [after, next] = this.kept
+      .filter((scene) => scene.at <= at && scene.at > since && isThere(scene))
+      .toReversed();
+    return after && next ? [after, next] : undefined;
+  }
+
+  /** The newest before `at`. */
+  newest(at: number): Scene | undefined {
+    return this.kept.findLast((scene) => scene.at <= at);
+  }
+
   /** Whether the last two looks show the same. */
   get isStill(): boolean {
     const [before, last] = this.kept.slice(-2);
@@ -107,6 +125,9 @@ export function templateAt(point: Point, scenes: readonly Scene[], around: Regio
   }
   return undefined;
 }
+
+/** A person's hand trembles. */
+const nearTo = ({ x, y }: Point): Region => ({ x1: x - 3, y1: y - 3, x2: x + 4, y2: y + 4 });
 
 function within({ width, height }: Picture, around: Region, { x1, y1, x2, y2 }: Region): Region {
   return {

@@ -15,8 +15,30 @@ export interface SeenPlace {
   readonly offset?: { readonly x: number; readonly y: number };
 }
 
+/** What a replay sees before it goes on. */
+export interface Sight {
+  /** A file with a picture of what the deed before has changed; null where nothing shows it. */
+  image: string | null;
+  /** Whether the screen was still; where it never is, a replay would wait in vain. */
+  isStill: boolean;
+}
+
+/** What has become of the last window at the end. */
+export interface Ending {
+  readonly image: string | null;
+  /** It is gone, and so are all with such a title. */
+  readonly gone?: SeenWindow | undefined;
+  /** Another one has the focus. */
+  readonly came?: SeenWindow | undefined;
+}
+
 /** One thing that a person did; `window` had the focus before it. `at` is in milliseconds. */
-export type Deed = { readonly window: SeenWindow | undefined; readonly at: number } & (
+export type Deed = {
+  readonly window: SeenWindow | undefined;
+  readonly at: number;
+  /** Before it; undefined where it follows the one before at once, as a letter another. */
+  readonly sight?: Sight | undefined;
+} & (
   | {
       readonly kind: "key";
       /** What the key types: a character, or the name of a key as actions have it. */
@@ -37,6 +59,8 @@ export type RecordedAction = readonly [command: string, input: Readonly<Record<s
 
 /** How long a replay waits for a window or an image, in seconds. */
 const PATIENCE_S = 10;
+/** How long nothing changes before a replay goes on, in seconds: programs draw what they do in less. */
+const STILL_S = 0.3;
 
 /** Clicks on one place within this time are a double click, in milliseconds. */
 const DOUBLE_MS = 500;
@@ -47,8 +71,8 @@ const DOUBLE_PX = 5;
 /** The longest part of a title to look for, as AC_wait_window takes it. */
 const MAX_TITLE = 1_000;
 
-/** The actions that do again what was done. */
-export function actionsOf(deeds: readonly Deed[]): RecordedAction[] {
+/** The actions that do again what was done, and see that it had the same effect. */
+export function actionsOf(deeds: readonly Deed[], ending: Ending = { image: null }): RecordedAction[] {
   const actions: RecordedAction[] = [];
   let text = "";
   let window: SeenWindow | undefined;
@@ -59,8 +83,19 @@ export function actionsOf(deeds: readonly Deed[]): RecordedAction[] {
     if (text !== "") add("AC_write", { write_string: text });
     text = "";
   };
+  const waitFor = (image: string | null) => {
+    if (image !== null) add("AC_wait_image", { image, timeout: PATIENCE_S });
+  };
   for (const deed of deeds) {
-    if (deed.window && deed.window.hwnd !== window?.hwnd) {
+    const isOther = deed.window !== undefined && deed.window.hwnd !== window?.hwnd;
+    const isAgain = deed.kind === "click" && isSecondClick(last, deed) && clicks < 3;
+    const sight = isAgain ? undefined : deed.sight;
+    if (sight) {
+      endText();
+      // A window that comes is what has changed.
+      if (!isOther || deed.window?.title === "") waitFor(sight.image);
+    }
+    if (deed.window && isOther) {
       endText();
       window = deed.window;
       const title_substring = window.title.slice(0, MAX_TITLE);
@@ -69,6 +104,7 @@ export function actionsOf(deeds: readonly Deed[]): RecordedAction[] {
         add("AC_focus_window", { title_substring });
       }
     }
+    if (sight?.isStill) add("AC_wait_still", { still: STILL_S, timeout: PATIENCE_S });
     if (deed.kind === "key" && deed.with.length === 0 && isCharacter(deed.key)) {
       text += deed.key === "space" ? " " : deed.key;
     } else if (deed.kind === "key" && deed.key === "backspace" && deed.with.length === 0 && text !== "") {
@@ -80,7 +116,6 @@ export function actionsOf(deeds: readonly Deed[]): RecordedAction[] {
         add("AC_hotkey", { key_code_list: [...deed.with, deed.key] });
       }
       if (deed.kind === "click") {
-        const isAgain = isSecondClick(last, deed) && clicks < 3;
         clicks = isAgain ? clicks + 1 : 1;
         if (isAgain) actions.pop();
         actions.push(clickOf(deed.button, deed.place, clicks));
@@ -99,6 +134,11 @@ export function actionsOf(deeds: readonly Deed[]): RecordedAction[] {
     last = deed;
   }
   endText();
+  const { gone, came } = ending;
+  if (gone)
+    add("AC_wait_window_gone", { title_substring: gone.title.slice(0, MAX_TITLE), timeout: PATIENCE_S });
+  if (came) add("AC_wait_window", { title_substring: came.title.slice(0, MAX_TITLE), timeout: PATIENCE_S });
+  waitFor(ending.image);
   return actions;
 }
 

@@ -67,7 +67,8 @@ async function programIn({ ask, screen }: XConnection, { listed }: WindowPropert
   return undefined;
 }
 
-async function placeOnRoot({ ask, screen }: XConnection, id: number): Promise<Region | undefined> {
+/** Where a window is, without its frame; undefined for one that has gone. */
+export async function placeOnRoot({ ask, screen }: XConnection, id: number): Promise<Region | undefined> {
   const [size, corner] = await Promise.all([
     ask.GetGeometry(id),
     ask.TranslateCoordinates(id, screen.root, 0, 0),
