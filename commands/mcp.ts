@@ -10,11 +10,12 @@ export default subcommand({
   describe: "Serve an agent over stdin and stdout (Model Context Protocol)",
   input: MCP,
   async run(given, globals) {
-    const { write, approve, on, toolsets, tools, exclude_tools: exclude } = v.parse(MCP, given);
+    const { write, approve, on, toolsets, tools, exclude_tools: exclude, ...rate } = v.parse(MCP, given);
     if (approve && !write)
       throw badInput("approve: expected with write: without it there is nothing to allow");
     return withService(globals, async (service) => {
-      const agents = await service.agentsOverStdio({ approve, on });
+      const { changes_per_minute: minute, changes_per_hour: hour } = rate;
+      const agents = await service.agentsOverStdio({ approve, on, rate: { minute, hour } });
       const ended = new AbortController();
       void terminated().then(() => ended.abort());
       await agents.serve({ toolsets, tools, exclude, write }, ended.signal);

@@ -61,6 +61,16 @@ export const setsVariable = mark<string>({ variable: "sets" });
 /** The name of a variable that the action reads. */
 export const readsVariable = mark<string>({ variable: "reads" });
 
+/** A place on the desktop. */
+export const column = mark<number>({ place: "x" });
+export const row = mark<number>({ place: "y" });
+export const point = mark<readonly number[]>({ place: "point" });
+export const region = mark<readonly number[]>({ place: "region" });
+
+/** A length on the desktop, in pixels. */
+export const columns = mark<number>({ place: "width" });
+export const rows = mark<number>({ place: "height" });
+
 /** An action list inside an input: it is checked, with the list around it, before anything runs. */
 export const ACTION_LIST = v.pipe(v.array(v.unknown()), v.metadata({ actions: true }));
 

@@ -62,6 +62,7 @@ function withKeywords<J extends object>(
     judged: _judged,
     remote: _remote,
     variable: _variable,
+    place: _place,
     content: _content,
     ...others
   }: J & Metadata,

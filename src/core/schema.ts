@@ -22,9 +22,14 @@ export interface Metadata {
   readonly listedAs?: string;
   /** Words to offer, where others are allowed too. */
   readonly choices?: readonly string[];
+  /** Where it is on the desktop, in pixels: somebody who points at a picture of it has other numbers. */
+  readonly place?: Place;
   /** What the value is, where the operation checks it itself. */
   readonly form?: v.GenericSchema;
 }
+
+/** What the numbers of a place are: one of its coordinates, a length, `[x, y]`, or `[x1, y1, x2, y2]`. */
+export type Place = "x" | "y" | "width" | "height" | "point" | "region";
 
 /** How text becomes a value of the field, where its type alone does not say. */
 export type TextForm = "duration" | "size" | "time" | "file" | "path" | "assignment";

@@ -59,7 +59,7 @@ async function ofAgent(service: Service, { name }: Operation, answer: unknown, {
 
 export async function openStdio(
   service: Service,
-  { approve, on }: Pick<McpOptions, "on"> & { readonly approve: boolean },
+  { approve, on, rate }: Pick<McpOptions, "on" | "rate"> & { readonly approve: boolean },
 ) {
   const ask: AskPerson = async ({ caller, ...question }) => {
     const grant = { ...caller.grant, name: ASKING };
@@ -81,9 +81,12 @@ export async function openStdio(
     if (changes && !uses) await service.notifyServer();
     return answer;
   };
-  const tools = await createTools(service, { on, ask: approve ? ask : null }, perform);
+  const tools = await createTools(service, { on, rate, ask: approve ? ask : null }, perform);
   return {
-    serve: (choice: Choice, signal: AbortSignal) =>
-      serveClient(service, tools, offerOf(tools.operations, choice), signal),
+    serve(choice: Choice, signal: AbortSignal) {
+      const offer = offerOf(tools.operations, choice);
+      if (offer.notice !== undefined) service.log.warn(offer.notice);
+      return serveClient(service, tools, offer, signal);
+    },
   };
 }

@@ -63,6 +63,8 @@ export interface Frame {
 
 /** A picture as a PNG. */
 export interface Screenshot extends Size {
+  /** What it shows, in coordinates of the pointer. */
+  readonly shown: Region;
   /** Null when it was written to a file. */
   readonly base64: string | null;
 }

@@ -20,7 +20,7 @@ export async function takeScreenshot(screen: Screen, frame: Frame, file: string 
   const png = encodePng(picture);
   if (file !== null) writeNamedFile(file, png, "file_path");
   const { width, height } = picture;
-  return { width, height, base64: file === null ? Buffer.from(png).toString("base64") : null };
+  return { width, height, shown: region, base64: file === null ? Buffer.from(png).toString("base64") : null };
 }
 
 async function regionOf(screen: Screen, { monitor, region }: Frame): Promise<Region> {

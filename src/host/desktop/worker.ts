@@ -41,6 +41,7 @@ export interface WorkerOptions {
 
 const POINT = v.object({ x: v.number(), y: v.number() });
 const SIZE = { width: v.number(), height: v.number() };
+const REGION = v.object({ x1: v.number(), y1: v.number(), x2: v.number(), y2: v.number() });
 const PLACE = v.object({ x: v.number(), y: v.number(), ...SIZE });
 const WINDOW = v.object({
   hwnd: v.number(),
@@ -55,7 +56,7 @@ const WINDOW = v.object({
 const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
   answers: {
     screenSize: v.object(SIZE),
-    monitors: v.array(v.object({ x1: v.number(), y1: v.number(), x2: v.number(), y2: v.number() })),
+    monitors: v.array(REGION),
     pointer: POINT,
     move: POINT,
     click: POINT,
@@ -66,7 +67,7 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
     focus: NOTHING,
     keepPressed: NOTHING,
     ...SEEING_ANSWERS,
-    screenshot: v.object({ ...SIZE, base64: v.nullable(v.string()) }),
+    screenshot: v.object({ ...SIZE, shown: REGION, base64: v.nullable(v.string()) }),
     page: v.object({ base64: v.string(), x: v.number(), y: v.number(), scale: v.number() }),
     windows: v.optional(v.array(WINDOW)),
     place: PLACE,

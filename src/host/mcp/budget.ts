@@ -1,14 +1,12 @@
 /**
  * How much an agent may change: within a minute and within an hour, each token by itself.
  *
- * The promise: within any hour there are at most {@link HOUR} changes of a token, and within any minute {@link MINUTE}, also when svc
+ * The promise: within any hour and any minute there are at most as many changes of a token as its {@link Rate} says, also when svc
  * starts anew or runs several times. Where a person is asked, it is the question that counts, whatever the answer is.
  */
 import { tooMany } from "../../lib/errors";
 import { openDatabase } from "../../lib/sqlite";
-
-export const HOUR = 60;
-export const MINUTE = 10;
+import { DEFAULT_RATE, type Rate } from "./options";
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
@@ -29,9 +27,12 @@ export interface Budget {
 
 /**
  * @param path of the file in which changes are counted, which is opened when one is proposed.
- * @param now milliseconds since the epoch.
+ * @param options.now milliseconds since the epoch.
  */
-export function createBudget(path: string, now: () => number = Date.now): Budget {
+export function createBudget(
+  path: string,
+  { rate = DEFAULT_RATE, now = Date.now }: { readonly rate?: Rate; readonly now?: () => number } = {},
+): Budget {
   let opened: ReturnType<typeof openTable> | undefined;
   const table = () => {
     opened ??= openTable(path);
@@ -40,19 +41,19 @@ export function createBudget(path: string, now: () => number = Date.now): Budget
   const left = (user: string) => {
     const all = table().times(user, now());
     const inMinute = all.filter((at) => at > now() - MINUTE_MS);
-    return { all, hour: HOUR - all.length, minute: MINUTE - inMinute.length, inMinute };
+    return { all, hour: rate.hour - all.length, minute: rate.minute - inMinute.length, inMinute };
   };
   const budget = {
     words(user: string): string {
       const { hour, minute } = left(user);
-      return `Changes left for this token: ${Math.max(0, minute)} of ${MINUTE} this minute, ${Math.max(0, hour)} of ${HOUR} this hour.`;
+      return `Changes left for this token: ${Math.max(0, minute)} of ${rate.minute} this minute, ${Math.max(0, hour)} of ${rate.hour} this hour.`;
     },
     require(user: string): void {
       const { all, hour, minute, inMinute } = left(user);
       if (hour > 0 && minute > 0) return;
       const [first = now(), spanMs] = hour > 0 ? [inMinute[0], MINUTE_MS] : [all[0], HOUR_MS];
       const waitS = Math.ceil((first + spanMs - now()) / 1_000);
-      const limit = hour > 0 ? `${MINUTE} changes a minute` : `${HOUR} changes an hour`;
+      const limit = hour > 0 ? `${rate.minute} changes a minute` : `${rate.hour} changes an hour`;
       throw tooMany(`this token has made ${limit}, its limit over MCP: the next one in ${waitS} s`);
     },
     spend(user: string): void {

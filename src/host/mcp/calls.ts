@@ -21,10 +21,11 @@ import { sizeWithin } from "../../lib/json-size";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import type { Budget } from "./budget";
-import { failed, failedThere, MAX_TEXT, said, type ToolResult, text, UNTRUSTED, untrusted } from "./content";
+import { failed, failedThere, MAX_TEXT, said, type ToolResult, text, UNTRUSTED } from "./content";
 import { commandsIn, effectsOf, joined, MAX_FULL } from "./effects";
 import { agentGrant, userOf } from "./grant";
 import type { Hosts } from "./hosts";
+import { onDesktop, pictureIn } from "./places";
 import { type Decision, LIFETIME_MS, type Proposal, type Proposals } from "./proposals";
 import { CONFIRM_TOOL, extrasOf, isPicture, isProposed, type ListedTool, listed, SIDE } from "./tools";
 import { CONFIRM, toolName } from "./toolsets";
@@ -98,9 +99,10 @@ export function createCalls(parts: CallsParts): Calls {
   };
 
   /** Checks a change and keeps it; nothing is done. */
-  const propose = async (operation: Operation, given: Fields, asking: Asking) => {
+  const propose = async (operation: Operation, args: Fields, asking: Asking) => {
     const { caller } = asking;
     const user = userOf(caller.grant);
+    const { fields: given } = partsOf(operations, operation, args, hosts !== null);
     const input = parseCall(operation, given);
     // Lists for other hosts have no check of their own here.
     permitCommands(operations, commandsIn(operations, operation, given), asking);
@@ -132,7 +134,8 @@ export function createCalls(parts: CallsParts): Calls {
     proposals.take(user, digest);
     if (!isCounted) budget.spend(user);
     const answer = await perform(operation, input, callerFor(operation, asking));
-    return { content: [text(`Done. ${budget.words(user)}`), untrusted(answer)], _meta: UNTRUSTED };
+    const { contentOf } = await import("./picture");
+    return { content: [text(`Done. ${budget.words(user)}`), ...(await contentOf(answer))], _meta: UNTRUSTED };
   };
 
   return {
@@ -161,7 +164,7 @@ export function createCalls(parts: CallsParts): Calls {
         if (operation) {
           // Not its fields: a script that is to be checked may hold a secret.
           subject = operation.name;
-          return await read({ hosts, perform }, operation, given, asking);
+          return await read({ operations, hosts, perform }, operation, given, asking);
         }
         if (name !== CONFIRM) throw badInput(`there is no tool ${printable(name, 80)}`);
         subject = `mcp.confirm digest=${printable(`${given.digest ?? ""}`, 64)}`;
@@ -236,27 +239,29 @@ function createQuoting(parts: Pick<CallsParts, "perform">) {
 
 /** Does what only reads, here or on other hosts. */
 async function read(
-  { hosts, perform }: Pick<CallsParts, "hosts" | "perform">,
+  { operations, hosts, perform }: Pick<CallsParts, "operations" | "hosts" | "perform">,
   operation: Operation,
   given: Fields,
   asking: Asking,
 ): Promise<ToolResult> {
-  const { fields, on, side } = partsOf(operation, given, hosts !== null);
+  const { fields, on, side } = partsOf(operations, operation, given, hosts !== null);
   const caller = callerFor(operation, asking);
   if (on !== undefined && hosts) {
     if (!allows(caller.grant, "operate")) throw forbidden("on: asking other hosts needs operate");
     const answers = await hosts.ask(on, operation, fields, caller.signal);
     const each = Math.floor(MAX_TEXT / answers.length);
+    const { contentOf, pictureOf } = await import("./picture");
     const shown = answers.map(async (answer) =>
       answer.ok && isPicture(operation)
-        ? [text(`Host ${printable(answer.label, 130)}:`), ...(await picture(answer.result, side))]
-        : [untrusted(answer, each)],
+        ? [text(`Host ${printable(answer.label, 130)}:`), ...(await pictureOf(answer.result, { side }))]
+        : contentOf(answer, each),
     );
     return { content: (await Promise.all(shown)).flat(), _meta: UNTRUSTED };
   }
   const answer = await perform(operation, fields, caller);
-  const content = isPicture(operation) ? await picture(answer, side) : [untrusted(answer)];
-  return { content, _meta: UNTRUSTED };
+  const { contentOf, pictureOf } = await import("./picture");
+  const content = isPicture(operation) ? pictureOf(answer, { side }) : contentOf(answer);
+  return { content: await content, _meta: UNTRUSTED };
 }
 
 /** The lists of actions among the fields that are given. */
@@ -314,18 +319,18 @@ const LIMITS = { bytes: Number.POSITIVE_INFINITY, depth: 200 };
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const picture = async (answer: unknown, side: number) => (await import("./picture")).pictureOf(answer, side);
-
 /** The input of the operation, and what the tool takes besides. @throws a `bad_input` failure for a bad one of these. */
-function partsOf(operation: Operation, given: Fields, hasHosts: boolean) {
+function partsOf(operations: readonly Operation[], operation: Operation, given: Fields, hasHosts: boolean) {
   const extras: readonly string[] = extrasOf(operation, hasHosts);
-  const fields = Object.fromEntries(Object.entries(given).filter(([name]) => !extras.includes(name)));
+  const own = Object.fromEntries(Object.entries(given).filter(([name]) => !extras.includes(name)));
   const { on, max_side: side = SIDE.usual } = given;
   if (extras.includes("on") && on !== undefined && typeof on !== "string")
     throw badInput("on: expected a text");
   const isSide = Number.isInteger(side) && Number(side) >= SIDE.least && Number(side) <= SIDE.most;
   if (extras.includes("max_side") && !isSide)
     throw badInput(`max_side: expected a whole number from ${SIDE.least} to ${SIDE.most}`);
+  const isPointing = extras.includes("picture") && given.picture !== undefined;
+  const fields = isPointing ? onDesktop(operations, operation, own, pictureIn(given.picture)) : own;
   return { fields, on: extras.includes("on") ? (on as string | undefined) : undefined, side: Number(side) };
 }
 

@@ -10,6 +10,7 @@ import { createBudget } from "./budget";
 import { type AskPerson, type CallsParts, createCalls } from "./calls";
 import { createHosts } from "./hosts";
 import { createEndpoint, requireOrigin } from "./http";
+import type { Rate } from "./options";
 import { createProposals } from "./proposals";
 import { createToolServer, instructionsFor, type Peer } from "./server";
 import { type Choice, type Offer, offerOf } from "./toolsets";
@@ -30,6 +31,8 @@ export interface McpOptions {
   readonly ask: AskPerson | null;
   /** Which hosts of the address book they may ask. */
   readonly on?: string | undefined;
+  /** How many changes each token may make. */
+  readonly rate: Rate;
   /** Tools that none has. */
   readonly exclude?: readonly string[] | undefined;
   /** Origins of pages that may ask over HTTP. */
@@ -39,11 +42,11 @@ export interface McpOptions {
 /** The tools of this process. @param perform runs an operation (default: in this process). */
 export async function createTools(
   service: McpUses,
-  { ask, on }: Pick<McpOptions, "ask" | "on">,
+  { ask, on, rate }: Pick<McpOptions, "ask" | "on" | "rate">,
   perform?: CallsParts["perform"],
 ) {
   const operations = await service.operations();
-  const budget = createBudget(configFiles(service.configDir).agentChanges);
+  const budget = createBudget(configFiles(service.configDir).agentChanges, { rate });
   const proposals = createProposals();
   const calls = createCalls({
     ...{ service, operations, ask, log: service.log },
@@ -90,9 +93,9 @@ export async function createMcp(service: McpUses, options: McpOptions) {
         isOver = true;
       };
       requireOrigin(caller.request?.headers, origins);
-      const { offered, without } = offerFor(choice);
+      const { offered, without, notice } = offerFor(choice);
       const rowsOf = caller.request?.rowsOf ?? (() => NO_ROWS);
-      return endpoint.answer({ caller, message }, { caller, offered, without, rowsOf }, ended);
+      return endpoint.answer({ caller, message }, { caller, offered, without, notice, rowsOf }, ended);
     },
     async stop() {
       await endpoint.close();

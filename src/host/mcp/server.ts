@@ -26,6 +26,8 @@ export interface Peer {
   readonly offered: readonly Operation[];
   /** The names of operations that it shall not have, inside lists of actions neither. */
   readonly without?: readonly string[];
+  /** What it is to know of its tools. */
+  readonly notice?: string | undefined;
   /** What it says of itself with the request; undefined where the connection knows. */
   readonly agent?: string | undefined;
   rowsOf(agent: string): CallRows;
@@ -70,8 +72,11 @@ function brief(message: JSONRPCMessage): JSONRPCMessage {
 
 /** A server with the tools of `peer`. */
 export function createToolServer(calls: Calls, peer: Peer, instructions: string): Server {
-  const { caller, offered, without = [] } = peer;
-  const server = new BriefServer(INFO, { capabilities: { tools: {} }, instructions });
+  const { caller, offered, without = [], notice } = peer;
+  const server = new BriefServer(INFO, {
+    capabilities: { tools: {} },
+    instructions: notice === undefined ? instructions : `${instructions} ${notice}.`,
+  });
   server.setRequestHandler("tools/list", async () => ({
     tools: calls.list(offered, caller.grant),
     ttlMs: LIST_TTL_MS,

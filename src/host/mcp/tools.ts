@@ -3,6 +3,7 @@
  */
 import { jsonSchema } from "../../core/json-schema";
 import { isAskable, isReadOnly, type Operation } from "../../core/operation";
+import { hasPlaces } from "./places";
 import { CONFIRM, toolName } from "./toolsets";
 
 /** A tool as `tools/list` has it. */
@@ -27,6 +28,8 @@ export interface Extras {
   readonly on?: string;
   /** The longest side of a picture. */
   readonly max_side?: number;
+  /** The picture in which its places are. */
+  readonly picture?: string;
 }
 
 const ON = { type: "string", maxLength: 1_000, description: "Ask these hosts instead: LABEL, tag:TAG, all" };
@@ -35,6 +38,13 @@ const MAX_SIDE = {
   ...{ type: "integer", minimum: SIDE.least, maximum: SIDE.most, default: SIDE.usual },
   description: "Longest side of the picture, in pixels; a larger screen is scaled down",
 };
+
+const PICTURE = {
+  type: "string",
+  description: "Places are in this picture, as told beside it: 640x400 of 0,0,1280,800",
+};
+
+const SCHEMAS = { on: ON, max_side: MAX_SIDE, picture: PICTURE };
 
 /** Whether a call of it is only proposed, and `confirm` does it. */
 export const isProposed = ({ changes, uses }: Operation): boolean =>
@@ -50,6 +60,7 @@ const takesHosts = (operation: Operation): boolean =>
 /** The extra fields that this tool takes. */
 export const extrasOf = (operation: Operation, hasHosts: boolean): ReadonlyArray<keyof Extras> => [
   ...(isPicture(operation) ? (["max_side"] as const) : []),
+  ...(hasPlaces(operation) ? (["picture"] as const) : []),
   ...(hasHosts && takesHosts(operation) ? (["on"] as const) : []),
 ];
 
@@ -57,9 +68,7 @@ export const extrasOf = (operation: Operation, hasHosts: boolean): ReadonlyArray
 export function listed(operation: Operation, hasHosts: boolean): ListedTool {
   const { name, summary, input } = operation;
   const schema = compact(jsonSchema(input, "input")) as { properties?: object };
-  const extras = Object.fromEntries(
-    extrasOf(operation, hasHosts).map((extra) => [extra, extra === "on" ? ON : MAX_SIDE]),
-  );
+  const extras = Object.fromEntries(extrasOf(operation, hasHosts).map((extra) => [extra, SCHEMAS[extra]]));
   const isWrite = isProposed(operation);
   return {
     name: toolName(name),

@@ -199,15 +199,25 @@ export function chosen(
   });
 }
 
+/** Says that a choice with `write` has no tool that changes something; undefined where it has one. */
+function withoutChanges(offered: readonly Operation[]): string | undefined {
+  if (offered.some((one) => !isReadOnly(one))) return undefined;
+  const changing = TOOLSETS.filter((set) => set !== "read" && set !== "screen").join(", ");
+  return `write: none of these tools changes something; the toolsets that have some: ${changing}`;
+}
+
 /** What an agent is offered, and what it shall not have in lists of actions either, by the names of operations. */
 export interface Offer {
   readonly offered: readonly Operation[];
   readonly without: readonly string[];
+  /** What is to be said of it, to whoever has chosen. */
+  readonly notice: string | undefined;
 }
 
 /** As {@link chosen}, with what is excluded. */
 export function offerOf(operations: readonly Operation[], choice: Choice): Offer {
   const { exclude = [] } = choice;
   const without = operations.flatMap(({ name }) => (exclude.includes(toolName(name)) ? name : []));
-  return { offered: chosen(operations, choice), without };
+  const offered = chosen(operations, choice);
+  return { offered, without, notice: choice.write ? withoutChanges(offered) : undefined };
 }

@@ -41,7 +41,7 @@ export interface SurfaceFeatures {
   /** Agents at `POST /mcp`. */
   mcp(): ReturnType<typeof createMcp>;
   /** The agent that has started this process. @throws `bad_input` for a tool that there is not. */
-  agentsOverStdio(how: Pick<McpOptions, "on"> & { readonly approve: boolean }): Promise<{
+  agentsOverStdio(how: Pick<McpOptions, "on" | "rate"> & { readonly approve: boolean }): Promise<{
     /** Resolves when the agent has gone, or `signal` is aborted. */
     serve(choice: Choice, signal: AbortSignal): Promise<void>;
   }>;
@@ -114,7 +114,8 @@ export function surfaceFeatures(shared: Shared, tables: Tables): SurfaceFeatures
       const { createMcp } = await import("../../host/mcp/open");
       const { mcp_write: write, mcp_on: on, mcp_exclude_tools: exclude, allow_origin: origins } = options;
       const ask: AskPerson = async (question) => (await shared.service.approvals()).ask(question);
-      const how = { write, ask: options.mcp_approve ? ask : null, on, exclude, origins };
+      const rate = { minute: options.mcp_changes_per_minute, hour: options.mcp_changes_per_hour };
+      const how = { write, ask: options.mcp_approve ? ask : null, on, rate, exclude, origins };
       return createMcp(shared.service, how);
     }),
     async agentsOverStdio(how) {

@@ -586,7 +586,11 @@ describe("screenshots:", () => {
   test("a file is written whole and private, or the call says why not", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "desk.png");
-    expect(await desktop.screenshot({}, file, forever)).toEqual({ ...SIZE, base64: null });
+    expect(await desktop.screenshot({}, file, forever)).toEqual({
+      ...SIZE,
+      shown: { x1: 0, y1: 0, x2: SIZE.width, y2: SIZE.height },
+      base64: null,
+    });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(decode(readFileSync(file))).toMatchObject(SIZE);
     const refused = (path: string) => expect(desktop.screenshot({}, path, forever)).rejects;

@@ -1,7 +1,8 @@
 /** What agents have proposed, and how much they may change. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { createBudget, HOUR, MINUTE } from "../../../src/host/mcp/budget";
+import { createBudget } from "../../../src/host/mcp/budget";
+import { DEFAULT_RATE } from "../../../src/host/mcp/options";
 import { createProposals, LIFETIME_MS } from "../../../src/host/mcp/proposals";
 import { operations } from "../../../src/operations";
 import { temporaryFolder } from "../../support";
@@ -67,7 +68,7 @@ describe("the changes of a token", () => {
     using folder = temporaryFolder();
     const path = join(folder.path, "changes.db");
     const [one, other] = [createBudget(path), createBudget(path)];
-    for (let nth = 0; nth < MINUTE; nth++) (nth % 2 === 0 ? one : other).spend("bob");
+    for (let nth = 0; nth < DEFAULT_RATE.minute; nth++) (nth % 2 === 0 ? one : other).spend("bob");
     for (const budget of [one, other, createBudget(path)])
       expect(() => budget.spend("bob")).toThrow("10 changes a minute");
     expect(one.words("ann")).toContain("10 of 10 this minute, 60 of 60 this hour");
@@ -78,8 +79,8 @@ describe("the changes of a token", () => {
   test("are at most so many an hour", () => {
     using folder = temporaryFolder();
     let now = Date.now();
-    const budget = createBudget(join(folder.path, "changes.db"), () => now);
-    for (let nth = 0; nth < HOUR; nth++) {
+    const budget = createBudget(join(folder.path, "changes.db"), { now: () => now });
+    for (let nth = 0; nth < DEFAULT_RATE.hour; nth++) {
       budget.spend("bob");
       now += 10_000;
     }
@@ -92,11 +93,21 @@ describe("the changes of a token", () => {
     budget.close();
   });
 
+  test("are as many as their flags say", () => {
+    using folder = temporaryFolder();
+    const budget = createBudget(join(folder.path, "changes.db"), { rate: { minute: 2, hour: 3 } });
+    budget.spend("bob");
+    expect(budget.words("bob")).toContain("1 of 2 this minute, 2 of 3 this hour");
+    budget.spend("bob");
+    expect(() => budget.spend("bob")).toThrow("2 changes a minute");
+    budget.close();
+  });
+
   test("do not count where a clock was wrong and ran ahead", () => {
     using folder = temporaryFolder();
     let now = Date.now() + 86_400_000;
-    const budget = createBudget(join(folder.path, "changes.db"), () => now);
-    for (let nth = 0; nth < MINUTE; nth++) budget.spend("bob");
+    const budget = createBudget(join(folder.path, "changes.db"), { now: () => now });
+    for (let nth = 0; nth < DEFAULT_RATE.minute; nth++) budget.spend("bob");
     now -= 86_400_000;
     budget.spend("bob");
     expect(budget.words("bob")).toContain("9 of 10 this minute");

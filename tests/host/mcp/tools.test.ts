@@ -6,7 +6,7 @@ import { OWNER } from "../../../src/core/rights";
 import { createBudget } from "../../../src/host/mcp/budget";
 import { createCalls } from "../../../src/host/mcp/calls";
 import { createProposals } from "../../../src/host/mcp/proposals";
-import { chosen, TOOLSETS, toolName } from "../../../src/host/mcp/toolsets";
+import { chosen, offerOf, TOOLSETS, toolName } from "../../../src/host/mcp/toolsets";
 import { silentLog } from "../../../src/lib/log";
 import { operations } from "../../../src/operations";
 
@@ -78,6 +78,15 @@ describe("with --write", () => {
       destructiveHint: true,
     });
   });
+});
+
+test("with --write, a choice that adds nothing for it says so", () => {
+  const notice = (choice: Parameters<typeof chosen>[1]) => offerOf(operations, choice).notice;
+  expect(notice({ write: true })).toBe(
+    "write: none of these tools changes something; the toolsets that have some: jobs, fleet, desktop, all",
+  );
+  expect(notice({ toolsets: ["jobs"], write: true })).toBeUndefined();
+  expect(notice({ write: false })).toBeUndefined();
 });
 
 describe("a choice", () => {

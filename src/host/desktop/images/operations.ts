@@ -5,7 +5,7 @@
  */
 import * as v from "valibot";
 import { requesterOf } from "../../../core/caller";
-import { ACTION_LIST, field, flag, whole } from "../../../core/fields";
+import { ACTION_LIST, columns, field, flag, rows, whole } from "../../../core/fields";
 import { failed, INSIDE, insideOf, runOf } from "../../../core/nested-lists";
 import { operation } from "../../../core/operation";
 import { rejected, timedOut } from "../../../lib/errors";
@@ -79,10 +79,10 @@ export const locateAndClick = inputOperation("locate_and_click", {
     ...WANTED,
     mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
     offset_x: field(
-      v.optional(COORDINATE, 0),
+      v.optional(columns(COORDINATE), 0),
       "Columns to the right of its center; a negative number is to the left",
     ),
-    offset_y: field(v.optional(COORDINATE, 0), "Rows below its center; a negative number is above"),
+    offset_y: field(v.optional(rows(COORDINATE), 0), "Rows below its center; a negative number is above"),
     clicks: field(v.optional(whole(1, 3), 1), "How often to click"),
     ...patience(0, 0.5),
   }),

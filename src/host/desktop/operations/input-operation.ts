@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { type Caller, requesterOf } from "../../../core/caller";
-import { whole } from "../../../core/fields";
+import { column, region, row, whole } from "../../../core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../../../core/operation";
 import type { Requester } from "../../../lib/slots";
 import type { Desktop } from "../desktop";
@@ -19,6 +19,8 @@ export const NO_ROUTE = { http: "POST /execute runs it as an action" };
 
 /** A column or row: far beyond any desktop (X11 has 16 bits for one). */
 export const COORDINATE = whole(-32_768, 32_767);
+export const COLUMN = column(COORDINATE);
+export const ROW = row(COORDINATE);
 /** Two numbers, as scripts get them. */
 export const PAIR = v.strictTuple([v.number(), v.number()]);
 
@@ -67,9 +69,11 @@ export function inputOperation<const I extends InputSchema, O extends OutputSche
 }
 
 /** The corners of a part of the desktop; the second is outside it. */
-export const REGION = v.pipe(
-  v.strictTuple([COORDINATE, COORDINATE, COORDINATE, COORDINATE]),
-  v.check(([x1, y1, x2, y2]) => x2 > x1 && y2 > y1, "[x1, y1, x2, y2] with x2 above x1 and y2 above y1"),
+export const REGION = region(
+  v.pipe(
+    v.strictTuple([COORDINATE, COORDINATE, COORDINATE, COORDINATE]),
+    v.check(([x1, y1, x2, y2]) => x2 > x1 && y2 > y1, "[x1, y1, x2, y2] with x2 above x1 and y2 above y1"),
+  ),
 );
 
 /** The buttons of the mouse, as scripts name them. */

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { type Caller, requesterOf } from "../../../core/caller";
-import { between, field, flag, judged, NO_INPUT, path, seconds, whole } from "../../../core/fields";
+import { between, field, flag, judged, NO_INPUT, path, point, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { DEFAULT_PACE_S } from "../../../core/run";
 import type { Requester } from "../../../lib/slots";
@@ -15,12 +15,14 @@ import { isKey, isTypable, KEY_NAMES, keysNamed } from "../keys";
 import {
   BUTTON,
   BUTTONS,
+  COLUMN,
   COORDINATE,
   inputOperation,
   NO_ROUTE,
   PAIR,
   pair,
   REGION,
+  ROW,
   type Uses,
 } from "./input-operation";
 
@@ -34,11 +36,16 @@ const FRAME = v.strictObject({
   monitor: field(v.optional(whole(0, 63)), "Number of the monitor, from 0; the region is relative to it"),
 });
 
+/** x1, y1, x2, y2. */
+const CORNERS = v.strictTuple([v.number(), v.number(), v.number(), v.number()]);
+
 const INLINE = v.object({
   format: v.literal("png"),
   /** Null of hosts that do not report it. */
   width: v.nullable(v.number()),
   height: v.nullable(v.number()),
+  /** What it shows, in coordinates of the pointer, of which a sharp monitor has fewer than pixels. Hosts of before do not send it. */
+  region: v.optional(v.nullable(CORNERS), null),
   encoding: v.literal("base64"),
   data: v.string(),
 });
@@ -85,12 +92,20 @@ async function takeScreenshot(
 ) {
   const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = screen_region ?? [];
   const region = screen_region && { x1, y1, x2, y2 };
-  const { base64, ...size } = await (await service.desktop()).screenshot(
+  const { base64, width, height, shown } = await (await service.desktop()).screenshot(
     { monitor, region },
     file,
     requester,
   );
-  return { format: "png", ...size, encoding: "base64", data: base64 ?? "" } as const;
+  const corners: v.InferOutput<typeof CORNERS> = [shown.x1, shown.y1, shown.x2, shown.y2];
+  return {
+    format: "png",
+    width,
+    height,
+    region: corners,
+    encoding: "base64",
+    data: base64 ?? "",
+  } as const;
 }
 
 export const screenshot = operation({
@@ -148,8 +163,8 @@ const DIRECTIONS = {
 } as const;
 
 const target = {
-  x: field(v.optional(COORDINATE), "Column to move the pointer to first (default: the current one)"),
-  y: field(v.optional(COORDINATE), "Row to move the pointer to first (default: the current one)"),
+  x: field(v.optional(COLUMN), "Column to move the pointer to first (default: the current one)"),
+  y: field(v.optional(ROW), "Row to move the pointer to first (default: the current one)"),
 };
 
 const mousePosition = operation({
@@ -167,7 +182,7 @@ const mousePosition = operation({
 export const setMousePosition = inputOperation("set_mouse_position", {
   summary: "Move the pointer; returns its new position",
   example: { x: 640, y: 400 },
-  input: v.strictObject({ x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") }),
+  input: v.strictObject({ x: field(COLUMN, "Column"), y: field(ROW, "Row") }),
   output: PAIR,
   perform: (desktop, place, requester) => desktop.move(place, requester).then(pair),
 });
@@ -218,7 +233,7 @@ export const scrollMouse = inputOperation("mouse_scroll", {
     desktop.scroll(place, DIRECTIONS[scroll_direction], scroll_value, requester).then(pair),
 });
 
-const PLACE = v.strictTuple([COORDINATE, COORDINATE]);
+const PLACE = point(v.strictTuple([COORDINATE, COORDINATE]));
 
 export const dragMouse = inputOperation("drag", {
   summary: "Drag with a button from one place to another; returns the position of the pointer",

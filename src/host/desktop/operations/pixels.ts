@@ -9,9 +9,9 @@ import { timedOut } from "../../../lib/errors";
 import { DIFFERENCE } from "../images/answers";
 import { CORNERS, PNG, patience, SEES } from "../images/fields";
 import { regionOf, sourceOf, until } from "../images/wait";
-import { COORDINATE, REGION, type Uses } from "./input-operation";
+import { COLUMN, REGION, ROW, type Uses } from "./input-operation";
 
-const PLACE = { x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") };
+const PLACE = { x: field(COLUMN, "Column"), y: field(ROW, "Row") };
 const TOLERANCE = whole(0, 255);
 /** More pixels than a caret has, also the block of a terminal (9 x 17) and a bar on a screen of twice the density (4 x 40). */
 const CARET_PIXELS = 200;

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { requesterOf } from "../../../core/caller";
-import { between, field, flag, seconds, whole } from "../../../core/fields";
+import { between, columns, field, flag, rows, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { unavailable } from "../../../lib/errors";
 import { WINDOW_STATES, type WindowRequest } from "../backend";
@@ -16,7 +16,7 @@ import {
   waitForTitle,
   waitUntilGone,
 } from "../windows";
-import { COORDINATE, inputOperation, NO_ROUTE, type Uses } from "./input-operation";
+import { COLUMN, inputOperation, NO_ROUTE, ROW, type Uses } from "./input-operation";
 
 export { CANNOT_LIST };
 
@@ -53,7 +53,7 @@ function windowInput<const E extends v.ObjectEntries>(own: E) {
 /** Null of hosts that do not report it. */
 const reported = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema), null);
 
-const ROW = v.object({
+const WINDOW_ROW = v.object({
   hwnd: HWND,
   title: v.string(),
   /** The outline with its frame, in the coordinates of the pointer. */
@@ -80,7 +80,7 @@ export const listWindows = operation({
   http: { method: "GET", path: "/windows" },
   input: v.strictObject({ titled_only: TITLED_ONLY }),
   output: v.object({
-    windows: v.array(ROW),
+    windows: v.array(WINDOW_ROW),
     platform_supported: v.exactOptional(v.literal(false)),
   }),
   plain: {
@@ -110,7 +110,7 @@ const windowRows = operation({
   },
   example: { process: "xterm" },
   input: v.strictObject({ ...TITLE, titled_only: TITLED_ONLY, ...OTHERS }),
-  output: v.array(ROW),
+  output: v.array(WINDOW_ROW),
   async run(service: Uses, { titled_only, ...query }, caller) {
     const windows = await listed(await service.desktop(), requesterOf(caller));
     return windows.filter((window) => (window.title !== "" || !titled_only) && matches(window, query));
@@ -173,8 +173,8 @@ export const moveWindow = inputOperation("move_window", {
   aims: true,
   example: { title_substring: "Report", x: 0, y: 0 },
   input: windowInput({
-    x: field(COORDINATE, "Column of its left edge"),
-    y: field(COORDINATE, "Row of its upper edge"),
+    x: field(COLUMN, "Column of its left edge"),
+    y: field(ROW, "Row of its upper edge"),
   }),
   output: PLACE,
   async perform(desktop, { x, y, ...query }, requester) {
@@ -188,8 +188,8 @@ export const resizeWindow = inputOperation("resize_window", {
   aims: true,
   example: { title_substring: "Report", width: 800, height: 600 },
   input: windowInput({
-    width: field(LENGTH, "Its width in pixels, with its frame"),
-    height: field(LENGTH, "Its height in pixels, with its frame"),
+    width: field(columns(LENGTH), "Its width in pixels, with its frame"),
+    height: field(rows(LENGTH), "Its height in pixels, with its frame"),
   }),
   output: PLACE,
   async perform(desktop, { width, height, ...query }, requester) {
