@@ -61,7 +61,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "nats/probe.ts": 1,
       "nats/tokens.ts": 1,
       "join/operations.ts": 1,
-      "trust/named-tokens.ts": 3,
+      "trust/named-tokens.ts": 4,
       "trust/own-rotation.ts": 1,
       "trust/rotation.ts": 2,
       "trust/tls.ts": 4,

@@ -20,6 +20,8 @@ const SLOW_AFTER = 10_000;
 /** Milliseconds after which a request is given up; the slowest diagnostic check may take a minute. */
 const GIVE_UP_AFTER = 75_000;
 
+const REFUSED = "The server does not accept this token.";
+
 /** Seconds to wait after a 429 that does not say how many. */
 const WAIT_S = 5;
 
@@ -315,8 +317,8 @@ export class Api extends EventTarget {
     try {
       return await this.#send(path, token, init, read);
     } catch (error) {
-      const refused = error instanceof ApiError && error.reason === "unauthorized";
-      if (refused && this.token === token) this.signOut("The server no longer accepts this token.");
+      if (error instanceof ApiError && error.reason === "unauthorized" && this.token === token)
+        this.signOut(error.message === REFUSED ? "The server no longer accepts this token." : error.message);
       throw error;
     }
   }
@@ -337,7 +339,7 @@ export class Api extends EventTarget {
       if (init.signal?.reason?.name === "AbortError") throw new ApiError("failed", "Cancelled.");
       throw this.#troubled(unreachable());
     });
-    if (response.status === 401) throw new ApiError("unauthorized", "The server does not accept this token.");
+    if (response.status === 401) throw new ApiError("unauthorized", await refusedWords(response));
     // The limit of streams is none of requests, and has no time.
     if (response.status === 429 && (path !== "events" || response.headers.has("retry-after"))) {
       // A proxy may send a date (RFC 9110 section 10.2.3), which is no use if the clock of the browser is wrong.
@@ -390,4 +392,14 @@ export function fingerprint(token) {
   let hash = 0x811c9dc5;
   for (const unit of new TextEncoder().encode(token)) hash = Math.imul(hash ^ unit, 0x01000193) >>> 0;
   return hash.toString(16);
+}
+
+/**
+ * Why the server refuses the token; it says more where the token is over, or mistyped.
+ *
+ * @param {Response} response
+ */
+async function refusedWords(response) {
+  const { reason } = Object(await response.json().catch(() => ({})));
+  return typeof reason === "string" ? `${REFUSED.slice(0, -1)}: ${reason}.` : REFUSED;
 }

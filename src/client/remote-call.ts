@@ -91,7 +91,9 @@ export function bodyOf({ status, body }: Response): unknown {
   const isRefused = status === 401 || status === 403;
   const refusal = status === 401 ? undefined : v.safeParse(ERROR_BODY, value);
   const said = refusal?.success ? { status, error: refusal.output.error } : undefined;
-  const words = said ? `: ${printable(said.error, 200)}` : "";
+  // Of a token that is over, its host says what became of it.
+  const why = said?.error ?? (status === 401 ? reasonIn(value) : undefined);
+  const words = why === undefined ? "" : `: ${printable(why, 200)}`;
   throw new RemoteError(isRefused ? "unauthorized" : "answer", `HTTP ${status}${words}`, true, said);
 }
 
@@ -100,6 +102,13 @@ export function failureIn({ refusal }: RemoteError): Failure | undefined {
   const codes = Object.keys(HTTP_STATUS) as FailureCode[];
   const code = codes.find((one) => HTTP_STATUS[one] === refusal?.status);
   return refusal && code && new Failure(code, refusal.error);
+}
+
+const REASON = v.object({ reason: v.string() });
+
+function reasonIn(body: unknown): string | undefined {
+  const parsed = v.safeParse(REASON, body);
+  return parsed.success ? parsed.output.reason : undefined;
 }
 
 const ERROR_BODY = v.object({ error: v.string() });

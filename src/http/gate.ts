@@ -32,7 +32,7 @@ export const passGate =
     }
     if (verdict.guess) metrics.recordFailedAuth();
     exchange.refusal = verdict.kind;
-    return verdict.kind === "unauthorized" ? unauthorized() : tooManyResponse(verdict);
+    return verdict.kind === "unauthorized" ? unauthorized(verdict.reason) : tooManyResponse(verdict);
   };
 
 /** Counts a request against the limit of the host that gets it; a request that no host gets counts as any other. */
@@ -60,7 +60,13 @@ function passOn(gate: Gate, key: string, exchange: Exchange, grant: Grant, next:
 }
 
 /** The answer to a request without a token in force. */
-const unauthorized = () => errorResponse(401, "unauthorized", { "www-authenticate": "Bearer" });
+const unauthorized = (reason?: string) =>
+  errorResponse(
+    401,
+    "unauthorized",
+    { "www-authenticate": "Bearer" },
+    reason === undefined ? undefined : { reason },
+  );
 
 /**
  * Decides once more, now that the body is there: its client chooses how long that takes, and the token may have been removed,
@@ -132,10 +138,10 @@ export type Refusal =
   | "opened"
   | `failed:${number}`;
 
-/** The gate's answer for one request; `guess`: it brought a wrong token. */
+/** The gate's answer for one request; `guess`: it brought a wrong token; `reason`: what is wrong with it, for who holds it. */
 export type Verdict =
   | { readonly kind: "pass"; readonly grant: Grant }
-  | { readonly kind: "unauthorized"; readonly guess: boolean }
+  | { readonly kind: "unauthorized"; readonly guess: boolean; readonly reason?: string | undefined }
   | Limited;
 
 interface Limited {
@@ -196,7 +202,7 @@ export interface Gate {
  * @param seen what this server makes of what a token allows.
  */
 export function createGate(
-  { guessable, generated }: TokensInForce,
+  { guessable, generated, ended }: TokensInForce,
   options: Rate,
   seen: (grant: Grant) => Grant = (grant) => grant,
 ): Gate {
@@ -232,7 +238,10 @@ export function createGate(
       const full = guess ? guesses.count(client, now) : undefined;
       if (full !== undefined) return limited("locked_out", full - now, guess);
       const wait = spendRefusal(client, now);
-      return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);
+      if (wait > 0) return limited("rate_limited", wait, guess);
+      // Nobody guesses a token that svc made, and whether a text has the form of one is no secret: a stranger learns nothing.
+      const reason = token ? ended?.(token) : guess ? MISTYPED : undefined;
+      return { kind: "unauthorized", guess, reason };
     },
     admit(client, grant, now, isRoutine = false) {
       if (!grant) return { kind: "unauthorized", guess: false };
@@ -261,6 +270,8 @@ export function createGate(
     },
   };
 }
+
+const MISTYPED = "the token begins like one that svc made, but is mistyped or cut off";
 
 const limited = (kind: Limited["kind"], waitMs: number, guess: boolean): Limited => ({
   kind,

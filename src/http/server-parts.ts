@@ -154,7 +154,7 @@ export interface Credentials extends TokensInForce {
 function openCredentials(options: Options, files: ConfigFiles, log: Log): Credentials {
   const token = openToken(options.token, options.token_file ?? files.token, log);
   const owner = ownerToken(token.digest);
-  const { given, generated, digestOf } = watchTokens(files, log);
+  const { given, generated, ended, digestOf } = watchTokens(files, log);
   const previous = watchPreviousTokens(files, token.digest, log);
   const guessable: GrantOf = (sent, fresh) =>
     owner(sent, fresh) ?? previous(sent, fresh) ?? given(sent, fresh);
@@ -162,6 +162,7 @@ function openCredentials(options: Options, files: ConfigFiles, log: Log): Creden
     token,
     guessable,
     generated,
+    ended,
     digestOf,
     refresh() {
       const none = digestToken("");

@@ -93,6 +93,7 @@ export const configFiles = (configDir: string) => ({
   /** The key that is announced. */
   tlsNext: join(configDir, "tls", "next.json"),
   tlsLock: join(configDir, "run", "tls.lock"),
+  endedTokens: join(configDir, "ended_tokens.json"),
   tokenUse: join(configDir, "token_use.json"),
   scripts: join(configDir, "scripts.json"),
   runFolder: join(configDir, "run"),

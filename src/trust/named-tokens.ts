@@ -13,6 +13,7 @@ import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
+import { type EndedPlace, endedTokenStore, noteEnded, watchEndedTokens } from "./ended-tokens";
 import { tokenAdded, tokenChanged, tokenRemoved } from "./events";
 import { checkToken } from "./owner-token";
 import { inSeconds, MAX_LIFETIME_S, ROTATES, type Rotating, recordOf } from "./rotation";
@@ -89,14 +90,14 @@ export const NEXT_LIFE = field(
 );
 
 /** The file, and the lock file of those who change it. */
-type Place = { readonly tokens: string; readonly tokensLock: string };
+type Place = EndedPlace & { readonly tokens: string };
+
+/** The tokens of the file, and those that are over. */
+export type TokenStore = JsonStore<NamedToken> & { readonly ended: ReturnType<typeof endedTokenStore> };
 
 /** The tokens of `{config_dir}`, in the order of the file. */
-export function tokenStore(
-  { tokens, tokensLock }: Place,
-  log: Log,
-  publish = unheard,
-): JsonStore<NamedToken> {
+export function tokenStore(place: Place, log: Log, publish = unheard): TokenStore {
+  const { tokens, tokensLock } = place;
   const format = {
     what: "a list of tokens",
     list: "tokens",
@@ -107,7 +108,8 @@ export function tokenStore(
       else publish(what === "added" ? tokenAdded : tokenChanged, { name, scopes, expires: expires ?? null });
     },
   } as const;
-  return createJsonStore<NamedToken>({ file: tokens, lock: tokensLock, ...format }, log);
+  const store = createJsonStore<NamedToken>({ file: tokens, lock: tokensLock, ...format }, log);
+  return { ...store, ended: endedTokenStore(place, log) };
 }
 
 /** What to make a token of: the input of `token.add`. */
@@ -155,20 +157,22 @@ const lifeOf = (expires: number | "never") => (expires === "never" ? undefined :
  * @returns what `change` returns.
  * @throws a `not_found` failure when no token has the name; `unavailable` when the file cannot be read; what `change` throws.
  */
-export function changeToken<T extends { readonly kept: Rotating }>(
-  store: JsonStore<NamedToken>,
+export async function changeToken<T extends { readonly kept: Rotating }>(
+  store: TokenStore,
   name: string,
   change: (old: Rotating) => T,
   expires_s?: number | "never",
 ): Promise<T> {
-  return store.change((list) => {
+  const { old, changed } = await store.change((list) => {
     const old = list.entries.find((known) => known.name === name);
     if (!old) throw noSuchToken(name);
     const changed = change(expires_s === undefined ? old : { ...old, lifetime_s: lifeOf(expires_s) });
     const { sha256, id, generated, expires, lifetime_s, previous } = changed.kept;
     list.update(name, { sha256, id, generated, expires, lifetime_s, previous });
-    return changed;
+    return { old, changed };
   });
+  await noteEnded(store.ended, "replaced", old, changed.kept);
+  return changed;
 }
 
 /** A token is prolonged when it has less than this left, in milliseconds: 30 days, of 90 that it has by default. */
@@ -193,10 +197,13 @@ export async function prolongToken(store: JsonStore<NamedToken>, name: string): 
 }
 
 /** Revokes a token. @throws `not_found` when no token has the name; `unavailable` when the file cannot be read. */
-export function removeToken(store: JsonStore<NamedToken>, name: string): Promise<void> {
-  return store.change((list) => {
+export async function removeToken(store: TokenStore, name: string): Promise<void> {
+  const removed = await store.change((list) => {
+    const found = list.entries.find((token) => token.name === name);
     if (!list.remove(name)) throw noSuchToken(name);
+    return found;
   });
+  if (removed) await noteEnded(store.ended, "removed", removed);
 }
 
 const noSuchToken = (name: string) => notFound(`no token is named ${printable(name, 64)}`);
@@ -214,6 +221,8 @@ interface TokenEntry {
   readonly digest: TokenDigest;
   readonly generated: boolean;
   readonly until: number;
+  /** How it is over once it is that late. */
+  readonly how: "has expired" | "was replaced";
 }
 
 /**
@@ -230,6 +239,7 @@ export function watchTokens(place: Place, log: Log) {
       return new Map();
     }
   });
+  const over = watchEndedTokens(place, log);
   const among =
     (wanted: boolean): GrantOf =>
     (sent, fresh) => {
@@ -240,6 +250,16 @@ export function watchTokens(place: Place, log: Log) {
   return {
     generated: among(true),
     given: among(false),
+    /**
+     * What became of a token that svc made and that is over, in words; undefined for any other. A token that a person chose is never
+     * told from a wrong one: whoever guesses it learns nothing.
+     */
+    ended(sent: TokenDigest): string | undefined {
+      const found = inForce().get(keyOf(sent));
+      if (!found?.generated || !sameToken(sent, found.digest)) return over(sent);
+      if (found.until > Date.now()) return undefined;
+      return `the token ${found.grant.name} ${found.how} (${new Date(found.until).toISOString()})`;
+    },
     /** The digest of the token that has the name now, hexadecimal; undefined where none has it. */
     digestOf: (name: string): string | undefined =>
       [...inForce(true).values()].find(({ grant }) => grant.name === name)?.grant.sha256,
@@ -256,10 +276,11 @@ function indexed({
 }: NamedToken): Array<[number, TokenEntry]> {
   const since = Date.parse(created);
   const now = { sha256: current.sha256, generated: current.generated, until: current.expires };
-  return [now, ...previous].map(({ sha256, generated, until }) => {
+  return [now, ...previous].map(({ sha256, generated, until }, nth) => {
     const digest = Buffer.from(sha256, "hex");
     const grant: Grant = { name, scopes, sha256, since, ...(until !== undefined && { ends: endOf(until) }) };
-    return [keyOf(digest), { grant, digest, generated, until: endOf(until) }];
+    const how = nth === 0 ? "has expired" : "was replaced";
+    return [keyOf(digest), { grant, digest, generated, until: endOf(until), how }];
   });
 }
 

@@ -16,6 +16,8 @@ export interface TokensInForce {
   readonly guessable: GrantOf;
   /** Those that svc made itself: nobody guesses 192 random bits, so lockout does not touch them. */
   readonly generated: GrantOf;
+  /** What became of a generated token that is over, in words; undefined for any other. */
+  readonly ended?: (token: TokenDigest) => string | undefined;
 }
 
 /** SHA-256 of a token: digests of equal length can be compared in constant time whatever was sent. */

@@ -2,15 +2,18 @@
 import { afterEach, expect, setSystemTime, test } from "bun:test";
 import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { callRemote } from "../../src/client/call";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import { parseInput } from "../../src/core/input";
+import { listJobs } from "../../src/host/scheduler/operations";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
+import { noteEnded } from "../../src/trust/ended-tokens";
 import { addToken, NEW_TOKEN, type NewToken, tokenStore, watchTokens } from "../../src/trust/named-tokens";
-import { listTokens, makeToken, replaceToken } from "../../src/trust/operations/tokens";
+import { listTokens, makeToken, replaceToken, revokeToken } from "../../src/trust/operations/tokens";
 import { recordOf } from "../../src/trust/rotation";
-import { digestToken } from "../../src/trust/scopes";
+import { digestToken, hexOf } from "../../src/trust/scopes";
 import { newToken } from "../../src/trust/token";
 import { noteTokenUse, readTokenUse } from "../../src/trust/token-use";
 import { post, TOKEN, temporaryFolder, testService, until } from "../support";
@@ -82,7 +85,7 @@ test("a token that replaces another works as long as that one was made for, or a
   later(20 * DAY_S);
   expect(daysFromNow((await host.rotate({ name: "anna", overlap_s: 3_600 })).expires)).toBe(30);
   const renewed: unknown = await (await host.send(old, "/token/renew", post({}))).json();
-  expect(renewed).toEqual({ error: expect.stringContaining("this token was replaced") });
+  expect(renewed).toMatchObject({ error: expect.stringContaining("this token was replaced") });
   expect((await host.rotate({ name: "anna", expires_s: "never" })).expires).toBeNull();
   expect((await host.rotate({ name: "anna" })).expires).toBeNull();
   expect(daysFromNow((await host.rotate({ name: "anna", expires_s: 7 * DAY_S })).expires)).toBe(7);
@@ -226,4 +229,81 @@ test("a scope that names a script which is not stored is refused when the token 
       "scope[0]: expected metrics, read",
     );
   }
+});
+
+/** What the server answers to a request with the token. */
+async function answerTo(
+  host: Awaited<ReturnType<typeof serving>>,
+  token: string,
+): Promise<Record<string, unknown>> {
+  const response = await host.send(token);
+  const body = (await response.json()) as Record<string, unknown>;
+  return { ...body, header: response.headers.get("www-authenticate") };
+}
+
+const REFUSED = { error: "unauthorized", header: "Bearer" };
+
+test("who holds a token that has expired, was removed or replaced hears that, and so does the client", async () => {
+  await using host = await serving();
+  const expired = await host.make({ name: "anna", scope: ["read"], expires_s: 60 });
+  const removed = await host.make({ name: "bob", scope: ["read"] });
+  const replaced = await host.make({ name: "carl", scope: ["read"] });
+  const overlapped = await host.make({ name: "dora", scope: ["read"] });
+  await callOperation(host.service, revokeToken, { name: "bob" }, localCaller(host.service, "cli"));
+  await host.rotate({ name: "carl" });
+  await host.rotate({ name: "dora", overlap_s: 30 });
+  expect(await host.status(overlapped.token)).toBe(200);
+  later(61);
+  for (const [{ token }, reason] of [
+    [expired, /^the token anna has expired \(\d{4}-.*Z\)$/],
+    [removed, /^the token bob was removed \(\d{4}-.*Z\)$/],
+    [replaced, /^the token carl was replaced \(\d{4}-.*Z\)$/],
+    [overlapped, /^the token dora was replaced \(\d{4}-.*Z\)$/],
+  ] as const)
+    expect(await answerTo(host, token)).toEqual({ ...REFUSED, reason: expect.stringMatching(reason) });
+  const asking = callRemote(
+    { url: host.server.url, token: expired.token, trust: { kind: "system" } as const },
+    listJobs,
+    {},
+    30_000,
+  );
+  await expect(asking).rejects.toThrow(/^HTTP 401: the token anna has expired/);
+});
+
+test("a stranger learns nothing: neither a wrong token nor one that a person chose is told from another", async () => {
+  await using host = await serving();
+  const chosen = await host.make({ name: "wall", scope: ["read"], token: "lab-password", expires_s: 60 });
+  later(61);
+  for (const token of [chosen.token, newToken(), "another-password"])
+    expect(await answerTo(host, token)).toEqual(REFUSED);
+});
+
+test("a token that is mistyped is told so, which anybody can see by its checksum", async () => {
+  await using host = await serving();
+  expect(await answerTo(host, newToken().slice(0, -1))).toEqual({
+    ...REFUSED,
+    reason: "the token begins like one that svc made, but is mistyped or cut off",
+  });
+});
+
+test("of tokens that are over, the newest 256 are noted, and a broken note lets all go on", async () => {
+  await using host = await serving();
+  const { ended } = tokenStore(host.files, silentLog);
+  const sha256 = (nth: number) => hexOf(digestToken(`${nth}`));
+  for (let nth = 0; nth < 300; nth += 50) {
+    const previous = Array.from({ length: 49 }, (_, at) => ({
+      ...{ sha256: sha256(nth + at), until: new Date().toISOString(), generated: true, renews: false },
+    }));
+    await noteEnded(ended, "replaced", { name: "a", sha256: sha256(nth + 49), generated: true, previous });
+  }
+  expect(ended.entries().map((one) => one.sha256)).toEqual(
+    Array.from({ length: 256 }, (_, at) => sha256(44 + at)),
+  );
+  writeFileSync(host.files.endedTokens, "{");
+  const { token } = await host.make({ name: "bob", scope: ["read"] });
+  expect(await host.status(token)).toBe(200);
+  await callOperation(host.service, revokeToken, { name: "bob" }, localCaller(host.service, "cli"));
+  // A running server refuses it within a second.
+  await until("the refusal", async () => (await host.status(token)) === 401);
+  expect((await answerTo(host, token)).reason).toStartWith("the token bob was removed");
 });

@@ -119,6 +119,7 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "join.db", path: files.joinStrings },
     { name: "tls/key.pem", path: files.tlsKey, leaked: ["svc tls renew --new-key --overlap 0"] },
     { name: "tls/next.json", path: files.tlsNext, leaked: ["svc tls renew --new-key --overlap 0, twice"] },
+    { name: "ended_tokens.json", path: files.endedTokens },
     { name: "token_use.json", path: files.tokenUse },
     { name: "scripts.json", path: files.scripts, leaked: ["change the secrets in the scripts in it"] },
     { name: "audit.db", path: files.auditLog },

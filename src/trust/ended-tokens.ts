@@ -1,0 +1,86 @@
+/**
+ * Named tokens that are over, because they were removed or replaced: `{config_dir}/ended_tokens.json` notes their digests, so that who
+ * still sends one hears what became of it.
+ *
+ * The promise: only tokens that svc made are noted, which nobody guesses; what the file says lets nobody in.
+ */
+import * as v from "valibot";
+import { NAME_TEXT } from "../core/rights";
+import { watchFile } from "../lib/files";
+import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
+import type { Log } from "../lib/log";
+import type { Rotating } from "./rotation";
+import { hexOf, type TokenDigest } from "./scopes";
+
+/** How many are kept: the newest. */
+const MAX_ENDED = 256;
+
+const ENDED_TOKEN = v.object({
+  /** Digest of the token, hexadecimal. */
+  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  name: NAME_TEXT,
+  how: v.picklist(["removed", "replaced"]),
+  /** ISO 8601. */
+  at: v.pipe(v.string(), v.isoTimestamp()),
+});
+
+type EndedToken = v.InferOutput<typeof ENDED_TOKEN>;
+
+/** The file, and the lock file of those who change it. */
+export type EndedPlace = { readonly endedTokens: string; readonly tokensLock: string };
+
+/** The tokens of the file, the oldest first. */
+export const endedTokenStore = ({ endedTokens, tokensLock }: EndedPlace, log: Log): JsonStore<EndedToken> =>
+  createJsonStore<EndedToken>(
+    {
+      file: endedTokens,
+      lock: tokensLock,
+      what: "a list of tokens that are over",
+      list: "tokens",
+      key: "sha256",
+      parse: parseBy(ENDED_TOKEN),
+      setsAside: true,
+    },
+    log,
+  );
+
+/**
+ * Notes that a token is over, with those that it had replaced, but for what `still` has. Never throws: the token is over whether or not
+ * that can be noted.
+ */
+export async function noteEnded(
+  store: JsonStore<EndedToken>,
+  how: EndedToken["how"],
+  { name, ...old }: Rotating & { readonly name: string },
+  still?: Rotating,
+): Promise<void> {
+  const kept = new Set([still?.sha256, ...(still?.previous ?? []).map(({ sha256 }) => sha256)]);
+  const over = [...old.previous, old].filter(({ generated, sha256 }) => generated && !kept.has(sha256));
+  if (over.length === 0) return;
+  const at = new Date().toISOString();
+  await store
+    .change((list) => {
+      for (const { sha256 } of over) {
+        list.remove(sha256);
+        list.add({ sha256, name, how, at });
+      }
+      for (const { sha256 } of list.entries.slice(0, -MAX_ENDED)) list.remove(sha256);
+    })
+    .catch(() => {});
+}
+
+/** What became of a token that is over, in words; undefined for one that is not known. A look-up takes the same time for each. */
+export function watchEndedTokens(place: EndedPlace, log: Log): (sent: TokenDigest) => string | undefined {
+  const store = endedTokenStore(place, log);
+  const known = watchFile(place.endedTokens, (): ReadonlyMap<string, EndedToken> => {
+    try {
+      return new Map(store.entries().map((one) => [one.sha256, one]));
+    } catch {
+      return new Map();
+    }
+  });
+  return (sent) => {
+    const found = known(true).get(hexOf(sent));
+    return found && `the token ${found.name} was ${found.how} (${found.at})`;
+  };
+}
