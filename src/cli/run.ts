@@ -186,7 +186,7 @@ async function adviceOn(error: unknown): Promise<string> {
   const known = hasNoReader(error) || error instanceof UsageError ? undefined : failureOf(error);
   if (!known) return "";
   try {
-    const entry = (await import("../help/entries")).entryOf(explained(known));
+    const entry = (await import("../help/entries")).createEntries().entryOf(explained(known));
     return entry === undefined ? "" : ` (svc help ${entry})`;
   } catch {
     // The host lacks what reading a page takes (files, memory): what went wrong first is said all the same.

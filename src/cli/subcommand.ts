@@ -5,6 +5,7 @@ import type * as v from "valibot";
 import type { InputSchema } from "../core/operation";
 import { badInput, Failure } from "../lib/errors";
 import { stderrLog } from "../lib/log";
+import { once } from "../lib/once";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine } from "../lib/sanitize";
 import type { Service, ServiceOptions } from "../service/service";
@@ -121,6 +122,12 @@ function asTyped(error: unknown, flags: readonly Flag[]): unknown {
   return Object.assign(new Failure(error.code, message, error.more), { cause: error.cause });
 }
 
+/** The entries of lines of a log; the page is read with the first. */
+function logEntries() {
+  const entries = once(async () => (await import("../help/entries")).createEntries());
+  return async (text: string) => (await entries()).entryOf(text);
+}
+
 /** Makes a service on the folder that the flags name, lets `work` use it, and stops it. */
 export async function withService<T>(
   { configDir }: GlobalFlags,
@@ -131,7 +138,7 @@ export async function withService<T>(
   const { createService } = await import("../service/service");
   const service = createService({
     configDir: resolveConfigDir(configDir),
-    log: stderrLog(),
+    log: stderrLog(logEntries()),
     // The command itself fails with it.
     logsAuditFailures: false,
     handsOver: true,

@@ -7,6 +7,7 @@ import type { Operation } from "../core/operation";
 import { messageOf } from "../lib/errors";
 import { type ClientResolver, identifyClient } from "./client-address";
 import { type Connections, keepConnection } from "./connections";
+import { type EntryOf, nameEntry } from "./entry";
 import { type Answer, chain, Exchange, type Handler, type LinkEntry, type Listener } from "./exchange";
 import { type Gate, passGate, passSigned, passUnknown } from "./gate";
 import { createHoldBack } from "./hold-back";
@@ -38,6 +39,7 @@ export interface AppParts extends CallParts {
   readonly metrics: RequestMetrics;
   readonly audit: RequestAudit;
   readonly uses: TokenUses;
+  readonly entryOf: EntryOf;
 }
 
 /** What Bun.serve hands along with a request; `link` for one that came over the link to the desk. */
@@ -45,12 +47,13 @@ export type Bindings = { readonly server: Listener; readonly link?: LinkEntry };
 
 /** The app over the operations of the table that have an HTTP route. Its `fetch` never throws. */
 export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
-  const { clients, connections, audit, answersTo, gate, metrics, uses, log } = parts;
+  const { clients, connections, audit, answersTo, gate, metrics, uses, entryOf, log } = parts;
 
-  const noted = [completeHead, measure(metrics), identifyClient(clients), record(audit, createHoldBack())];
+  const answered = [completeHead, nameEntry(entryOf), measure(metrics)];
+  const noted = [...answered, identifyClient(clients), record(audit, createHoldBack())];
   const counted = [...noted, checkHost(answersTo)];
   const entries: Record<Entry, Handler> = {
-    public: chain([completeHead, measure(metrics), checkHost(answersTo)], route),
+    public: chain([...answered, checkHost(answersTo)], route),
     // Hosts may know this server by any name, and no page can sign.
     signed: chain([...noted, passSigned(gate)], route),
     token: chain([...counted, passGate(gate, metrics), noteToken(uses), keepConnection(connections)], route),

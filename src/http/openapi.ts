@@ -43,7 +43,10 @@ export function openApiDocument(
       schemas: {
         Error: {
           type: "object",
-          properties: { error: { type: "string", description: "The error, for a person to read" } },
+          properties: {
+            error: { type: "string", description: "The error, for a person to read" },
+            help: { type: "string", description: "Where the documentation says more: T42 is `svc help T42`" },
+          },
           required: ["error"],
         },
         ...Object.fromEntries(Object.entries(events).map(([type, schema]) => [`event.${type}`, schema])),

@@ -108,6 +108,7 @@ export async function prepareAnswering(
     metrics,
     audit,
     uses,
+    entryOf: service.entryOf,
     maxBodyBytes: options.max_body,
     log,
     stopping: stopping.signal,

@@ -78,6 +78,8 @@ export interface ServerUses {
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
   executor(): Promise<{ readonly runOne: RunOne }>;
+  /** The entry of the documentation that quotes a message (`T42`); undefined where none does. */
+  entryOf(message: string): Promise<string | undefined>;
   /** Aborted once the token of that name is revoked. */
   untilRevoked(token: string): AbortSignal;
   /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */

@@ -11,21 +11,29 @@ export interface Log {
   error(text: string, thrown?: unknown): void;
 }
 
-/** A log on stderr. Control characters never reach the terminal. */
-export function stderrLog(): Log {
+/**
+ * A log on stderr. Control characters never reach the terminal.
+ *
+ * @param entryOf says where the documentation explains a line (`T42`), which a warning and an error then end with.
+ */
+export function stderrLog(
+  entryOf: (text: string) => Promise<string | undefined> = async () => undefined,
+): Log {
   let queue: Promise<unknown> = Promise.resolve();
-  const write = (level: "info" | "warn" | "error", text: string) => {
+  const write = (level: "info" | "warn" | "error", text: string, thrown?: unknown) => {
     queue = queue.then(async () => {
       const { createConsola } = await import("consola/basic");
       const consola = createConsola({ stdout: process.stderr, stderr: process.stderr });
-      consola[level](text);
+      // A log that cannot look anything up (no files, no memory) says what it has to say all the same.
+      const entry = level === "info" ? undefined : await entryOf(text).catch(() => undefined);
+      const line = entry === undefined ? printable(text) : `${printable(text)} (svc help ${entry})`;
+      consola[level]([line, stackOf(text, thrown)].filter(Boolean).join("\n"));
     });
   };
   return {
-    info: (text) => write("info", printable(text)),
-    warn: (text) => write("warn", printable(text)),
-    error: (text, thrown) =>
-      write("error", [printable(text), stackOf(text, thrown)].filter(Boolean).join("\n")),
+    info: (text) => write("info", text),
+    warn: (text) => write("warn", text),
+    error: (text, thrown) => write("error", text, thrown),
   };
 }
 

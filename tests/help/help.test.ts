@@ -4,12 +4,14 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { elementsOf } from "../../src/help/elements";
-import { entryOf, quotesIn } from "../../src/help/entries";
+import { createEntries, quotesIn } from "../../src/help/entries";
 import { readHelp } from "../../src/help/operations";
 import { PAGE_NAMES } from "../../src/help/pages";
 import { ENTRIES, sectionsOf } from "../../src/help/sections";
 import { anchorsOf, ROOT, readPage } from "../docs/pages";
 import { testServer } from "../support";
+
+const { entryOf } = createEntries();
 
 type Answer = v.InferOutput<typeof readHelp.output>;
 

@@ -41,6 +41,7 @@ async function testApp(parts: Partial<AppParts> = {}) {
     },
     audit: createRequestAudit(null, () => {}),
     uses: { note() {} },
+    entryOf: async () => undefined,
     maxBodyBytes: 1,
     log: silentLog,
     stopping: new AbortController().signal,

@@ -248,6 +248,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     metrics: await service.metrics(),
     audit: createRequestAudit(null, () => {}),
     uses: { note() {} },
+    entryOf: async () => undefined,
     maxBodyBytes: 1,
     log: silentLog,
     stopping: new AbortController().signal,

@@ -109,7 +109,7 @@ describe("without a valid token", () => {
       const response = await fetch(host.server.url + path);
       expect([path, response.status]).toEqual([path, 401]);
       expect(response.headers.get("www-authenticate")).toBe("Bearer");
-      expect(await response.json()).toEqual({ error: "unauthorized" });
+      expect(await response.json()).toEqual({ error: "unauthorized", help: "T15" });
     }
   });
 
@@ -171,7 +171,7 @@ describe("without a valid token", () => {
     const response = await host.call("/commands");
     expect(response.status).toBe(429);
     expect(Number(response.headers.get("retry-after"))).toBeWithin(58, 61);
-    expect(await response.json()).toEqual({ error: "too many failed auth attempts" });
+    expect(await response.json()).toEqual({ error: "too many failed auth attempts", help: "T26" });
   });
 
   test("a spent bucket is 429 with Retry-After", async () => {
@@ -180,7 +180,7 @@ describe("without a valid token", () => {
     await host.call("/commands");
     const response = await host.call("/commands");
     expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
-    expect(await response.json()).toEqual({ error: "rate limited" });
+    expect(await response.json()).toEqual({ error: "rate limited", help: "T23" });
   });
 });
 
@@ -392,7 +392,7 @@ describe("a handler", () => {
     });
     await using host = await testServer({ service: { ...failing, log } });
     const response = await host.call("/test", post({}));
-    expect([response.status, await response.json()]).toEqual([500, { error: "internal error" }]);
+    expect([response.status, await response.json()]).toEqual([500, { error: "internal error", help: "T28" }]);
     expect(lines.join()).toMatch(/test\.own failed: a bug.*server\.test\.ts/s);
     expect((await host.call("/commands")).status).toBe(200);
   });

@@ -241,7 +241,7 @@ async function answerTo(
   return { ...body, header: response.headers.get("www-authenticate") };
 }
 
-const REFUSED = { error: "unauthorized", header: "Bearer" };
+const REFUSED = { error: "unauthorized", help: "T15", header: "Bearer" };
 
 test("who holds a token that has expired, was removed or replaced hears that, and so does the client", async () => {
   await using host = await serving();

@@ -45,6 +45,8 @@ export interface SurfaceFeatures {
     /** Resolves when the agent has gone, or `signal` is aborted. */
     serve(choice: Choice, signal: AbortSignal): Promise<void>;
   }>;
+  /** The entry of troubleshooting.md that quotes a message (`T42`); undefined where none does. */
+  entryOf(message: string): Promise<string | undefined>;
   metrics(): Promise<Metrics>;
   rest(): Promise<RestControl>;
   /** The server that runs on `{config_dir}`, in this process or another; null when none does. */
@@ -76,6 +78,7 @@ export function surfaceFeatures(shared: Shared, tables: Tables): SurfaceFeatures
     const { openApiDocument } = await import("../../http/openapi");
     return openApiDocument(await shared.service.operations(), url, await shared.service.eventSchemas());
   };
+  const entries = feature(async () => (await import("../../help/entries")).createEntries());
   return {
     operations: feature(async () => tables.operations ?? (await import("../../operations")).operations),
     eventTypes: feature(async () => tables.eventTypes ?? (await import("../../operations")).eventTypes),
@@ -118,6 +121,7 @@ export function surfaceFeatures(shared: Shared, tables: Tables): SurfaceFeatures
       const how = { write, ask: options.mcp_approve ? ask : null, on, rate, exclude, origins };
       return createMcp(shared.service, how);
     }),
+    entryOf: async (message) => (await entries()).entryOf(message),
     async agentsOverStdio(how) {
       return (await import("../agents")).openStdio(shared.service, how);
     },

@@ -155,7 +155,7 @@ test("no list starts or stops a server whose process does not permit it", async 
   await using host = await testServer({ service: { serverControl: false } });
   for (const command of ["AC_rest_api_stop", "AC_rest_api_start"]) {
     const refused = await host.call("/execute", post({ actions: [["AC_try", { body: [[command]] }]] }));
-    expect(await answer(refused)).toEqual([
+    expect(await answer(refused)).toMatchObject([
       403,
       { error: `${command} works in \`svc execute\` and the programmatic API, not under \`svc serve\`` },
     ]);
