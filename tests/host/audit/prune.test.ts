@@ -407,7 +407,7 @@ describe("AC_audit_log_clear", () => {
   test("over HTTP is refused unless the server was started so as to allow it", async () => {
     await using host = await testServer();
     const refused = await host.call("/execute", clear);
-    expect([refused.status, await refused.json()]).toEqual([
+    expect([refused.status, await refused.json()]).toMatchObject([
       403,
       { error: "AC_audit_log_clear needs svc to be started with --allow-audit-clear" },
     ]);
