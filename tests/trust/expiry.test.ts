@@ -2,7 +2,7 @@
 import { afterEach, expect, setSystemTime, test } from "bun:test";
 import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { callRemote } from "../../src/client/call";
+import { callRemote } from "../../src/client/remote-call";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import { parseInput } from "../../src/core/input";
