@@ -14,6 +14,9 @@ const CHUNK_BYTES = 96;
 /** The most chunks that may come at once, in half a mebibyte: an event of svc has a hundred bytes. */
 const MAX_CHUNKS_AT_ONCE = 8_192;
 
+/** The most interim responses (100, 103) before the response: a server sends one or two, and each starts the time of a head anew. */
+const MAX_INTERIM = 16;
+
 export interface Head {
   readonly status: number;
   /** By their names in lower case; those of one name have commas between them. */
@@ -43,6 +46,7 @@ export function createReader(taker: Taker) {
   const parser = new HTTPParser();
   let bytes = 0;
   let isInterim = false;
+  let interims = 0;
   let endsWithConnection = false;
   let isComplete = false;
 
@@ -50,6 +54,7 @@ export function createReader(taker: Taker) {
     // A switch to another protocol was not requested.
     if (code === 101) throw notSvc();
     isInterim = code < 200;
+    if (isInterim && ++interims > MAX_INTERIM) throw notSvc();
     if (isInterim) return;
     const coding = headers["transfer-encoding"];
     if (coding !== undefined && coding.toLowerCase() !== "chunked") throw notSvc();

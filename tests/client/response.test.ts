@@ -165,6 +165,21 @@ describe("a response", () => {
     expect(await answer(chunk(16_000).repeat(250))).toEqual(REFUSED);
   });
 
+  test("after a few interim responses is an answer; after many there is none, also where nothing else is bounded", async () => {
+    const interim = "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n";
+    const ok = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nX";
+    expect(await answerTo(Buffer.from(interim.repeat(16) + ok), [40])).toMatchObject({
+      status: 200,
+      body: "X",
+    });
+    let taken = 0;
+    const { feed } = createReader({ head() {}, data: () => taken++, end() {} });
+    expect(() => {
+      for (let nth = 0; nth < 1_000; nth++) feed(Buffer.from(interim));
+    }).toThrow("not a svc host");
+    expect(taken).toBe(0);
+  });
+
   test("with blanks after the size of a chunk is refused", async () => {
     for (const size of ["1 ", "1\t", "1 ;a=b"])
       expect(await answerTo(Buffer.from(`${CHUNKED}${size}\r\nX\r\n0\r\n\r\n`), [9_000])).toEqual(REFUSED);
