@@ -19,6 +19,9 @@ export interface Target {
   readonly server: RemoteServer;
 }
 
+/** The largest answer at an endpoint, in bytes: a session description, or who watches a screen, has a fraction of it. */
+const MAX_ANSWER_BYTES = 262_144;
+
 type Requesting = Pick<Caller, "grant" | "request" | "signal">;
 
 /**
@@ -35,7 +38,7 @@ export function callHost<I extends InputSchema, O extends OutputSchema>(
   ms: number,
 ): Promise<v.InferOutput<O>> {
   const ask = (signal: AbortSignal, client: string | null) =>
-    callRemote(server, endpoint, input, ms, signal, client);
+    callRemote(server, endpoint, input, ms, signal, client, MAX_ANSWER_BYTES);
   return answered(caller, ask, (error) => {
     const refused = failureIn(error);
     return refused ? new Failure(refused.code, said(label, refused.message)) : noAnswer(label, error);

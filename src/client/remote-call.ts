@@ -10,7 +10,7 @@ import { printable } from "../lib/sanitize";
 import { deadlineIn, notSvc, RemoteError, type RemoteServer, type Request, type Response } from "./carrier";
 import { carrierTo } from "./connection";
 
-/** The largest answer: the screenshot of a large screen fits. */
+/** The largest answer, unless a caller takes less: the screenshot of a large screen fits. */
 const MAX_ANSWER_BYTES = 32 * 1_048_576;
 
 /**
@@ -19,6 +19,7 @@ const MAX_ANSWER_BYTES = 32 * 1_048_576;
  * @param input sent without defaults: a server of another version may not know every field that has one.
  * @param timeoutMs for the whole call, once this process may have one more connection.
  * @param client in whose share of the connections it counts; null for the owner.
+ * @param maxBytes the largest answer: reading it takes the event loop some 10 ms a mebibyte.
  * @throws a {@link RemoteError}; `bad_input` for an operation that has neither a route nor a command.
  */
 export async function callRemote<I extends InputSchema, O extends OutputSchema>(
@@ -28,6 +29,7 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   timeoutMs: number,
   signal?: AbortSignal,
   client?: string | null,
+  maxBytes = MAX_ANSWER_BYTES,
 ): Promise<v.InferOutput<O>> {
   const route = http?.content ? undefined : http;
   if (!route && !command) throw badInput(`${name} cannot be called on another host`);
@@ -38,7 +40,7 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
     body: JSON.stringify({ actions: [[command, input]] }),
   } as const;
   const request = route ? routeRequest(schema, route, input) : run;
-  const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_ANSWER_BYTES };
+  const limits = { deadline: deadlineIn(timeoutMs), maxBytes };
   const response = await carrier.ask(request, limits);
   const answer = withNulls(output, route ? bodyOf(response) : onlyResult(response));
   const checked = v.safeParse(output, answer, FIRST_FAULT);

@@ -58,3 +58,8 @@ test("nobody waits for it once the caller has gone, also while it changes someth
   await using silent = await host();
   expect(await silent.called(60_000, AbortSignal.timeout(20))).toEqual(["unavailable", "lab: cancelled"]);
 });
+
+test("an answer at an endpoint is short, whatever the host sends", async () => {
+  await using chatty = await host(200, { version: "x".repeat(1_000_000) });
+  expect(await chatty.called()).toEqual(["unavailable", "lab: answer larger than 0.25 MiB"]);
+});

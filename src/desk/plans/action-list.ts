@@ -41,6 +41,11 @@ interface Delivery extends Pick<Broadcast, "actions" | "stop_on_error" | "delive
   readonly failed?: (error: RemoteError) => void;
 }
 
+/** The id of a run as a host says it, made short and printable: the ledger keeps it for months. A host of svc sends a UUID. */
+export function runIdIn(text: string): string {
+  return printable(text, 64);
+}
+
 const COMMANDS = v.object({ commands: v.array(v.string()) });
 
 /** The answer to `/execute`; hosts other than svc send only `result`. */
@@ -49,12 +54,7 @@ const REPORT = v.object({
   ok: v.exactOptional(v.boolean()),
   status: v.exactOptional(v.string()),
   error_text: v.exactOptional(v.nullable(v.string())),
-  run_id: v.exactOptional(
-    v.pipe(
-      v.string(),
-      v.transform((id) => printable(id, 64)),
-    ),
-  ),
+  run_id: v.exactOptional(v.pipe(v.string(), v.transform(runIdIn))),
   outcomes: v.exactOptional(
     v.array(
       v.looseObject({

@@ -5,7 +5,7 @@ import { RemoteError } from "../../client/carrier";
 import type { JobAnswer } from "../../wire/job/answer";
 import type { Delivered } from "../../wire/job/delivery";
 import { INTERRUPTED, type Job, type JobResult, type JobState } from "../../wire/job/job";
-import { errorOf, statusOf } from "./action-list";
+import { errorOf, runIdIn, statusOf } from "./action-list";
 import { isRefusal } from "./execute";
 import type { Verdict } from "./protocol";
 
@@ -55,7 +55,8 @@ export function createJobResults(label: string, job: Pick<Job, "expires" | "time
       if (verdict === "cancelled")
         return end("cancelled", "cancelled", false, { error: "cancelled before it began" });
       if (!outcome) return end("interrupted", "failed", true, { error: INTERRUPTED });
-      const { run_id, result, outcomes, results_kept } = outcome;
+      const { result, outcomes, results_kept } = outcome;
+      const run_id = runIdIn(outcome.run_id);
       const more = results_kept ? { result, run_id, outcomes } : { run_id };
       if (verdict === "ok") return end("ok", "ok", true, more);
       const error = errorOf(outcome) ?? "failed";

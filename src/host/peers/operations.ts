@@ -23,12 +23,15 @@ const OFFER = v.strictObject({
   features: field(FEATURES, "Additions to the wire format that the caller supports"),
 });
 
+const ID = v.pipe(v.string(), v.maxLength(256));
+
 const ANSWER = v.object({
   type: v.literal("answer"),
   sdp: SDP,
   // Peers of other makers leave out the following.
-  session_id: v.optional(v.string(), ""),
-  host_id: v.optional(v.string(), ""),
+  session_id: v.optional(ID, ""),
+  // The record of the session keeps it.
+  host_id: v.optional(ID, ""),
   features: FEATURES,
 });
 

@@ -20,10 +20,13 @@ export const OFFER_FIELDS = {
   features: field(FEATURES, "What the caller supports beyond the standards"),
 };
 
+const ID = v.pipe(v.string(), v.nonEmpty(), v.maxLength(64));
+
 const SCREEN_ANSWER = v.object({
   type: v.literal("answer"),
   sdp: SDP,
-  viewer_id: v.string(),
+  // A desk keeps those of its viewers.
+  viewer_id: ID,
 });
 
 /** How long a host may take to let a viewer in: longer than an approval may wait, in milliseconds. */
@@ -61,7 +64,7 @@ export const stateEndpoint = endpoint({
 });
 
 /** The id of a viewer. */
-export const VIEWER_ID = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "Id of the viewer");
+export const VIEWER_ID = field(ID, "Id of the viewer");
 
 /** Gives a viewer pointer and keyboard, or takes them from it. */
 export const controlEndpoint = endpoint({

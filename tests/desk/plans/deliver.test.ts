@@ -106,6 +106,30 @@ async function between(url: string, fateOf: (path: string, body: { readonly cont
   };
 }
 
+test("what a host says is the id of a run is kept short and printable, as the ledger has it for months", async () => {
+  const outcome = {
+    ...{
+      ok: true,
+      status: "ok",
+      error_text: null,
+      by_desk: false,
+      result: {},
+      outcomes: [],
+      results_kept: true,
+    },
+    run_id: `\u001b[2J${"x".repeat(1_000_000)}`,
+  };
+  const answerTo = (content: string | undefined) =>
+    content === undefined
+      ? { id: "x", state: "unseen", records: "r", outcome: null }
+      : { id: "x", state: "done", records: "r", outcome };
+  using host = await between("http://127.0.0.1:9", (_, { content }) => ({
+    body: JSON.stringify(answerTo(content)),
+  }));
+  const { state, result } = await brought(host.target, madeUpJob());
+  expect([state, result.run_id]).toEqual(["ok", `\\x1b[2J${"x".repeat(60)}…`]);
+});
+
 test("a job is brought to a host, and its results back", async () => {
   const { table, host } = await hostWith();
   await using _ = host;
