@@ -161,3 +161,27 @@ always("of a flood of texts the host is given one at a time, and the newest", as
   await until("another", () => given.length > 2 || undefined);
   expect(given).toEqual(["text 0", "text 100", "again"]);
 });
+
+always(
+  "a viewer that asks for the same text again and again gets the same message, which is packed once",
+  () => {
+    const sent: Buffer[] = [];
+    const clipboard = createViewerClipboard(
+      { clipboard: async () => "", setClipboard: async () => {} },
+      true,
+    );
+    clipboard.onMessage((form) => sent.push(form(true)));
+    clipboard.given("one\ntwo");
+    for (let nth = 0; nth < 3; nth++) clipboard.take(REQUEST | 1, new Uint8Array());
+    expect([sent[1] === sent[0], sent[2] === sent[0]]).toEqual([true, true]);
+    clipboard.given("three");
+    clipboard.take(REQUEST | 1, new Uint8Array());
+    const texts = [sent[0], sent[3]].map((message = Buffer.alloc(0)) =>
+      understand(message.readUInt32BE(8), message.subarray(12)),
+    );
+    expect(texts).toEqual([
+      { kind: "provide", text: "one\ntwo" },
+      { kind: "provide", text: "three" },
+    ]);
+  },
+);

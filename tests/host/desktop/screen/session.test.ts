@@ -3,7 +3,10 @@ import { expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { join } from "node:path";
-import { createViewerClipboard } from "../../../../src/host/desktop/screen/child/clipboard";
+import {
+  createViewerClipboard,
+  type ViewerClipboard,
+} from "../../../../src/host/desktop/screen/child/clipboard";
 import { createInput, type Input } from "../../../../src/host/desktop/screen/child/input";
 import { openScreen } from "../../../../src/host/desktop/screen/child/screen";
 import { Session } from "../../../../src/host/desktop/screen/child/session";
@@ -15,7 +18,11 @@ import { CONTINUOUS, FENCE, QUALITY_6, TIGHT, view, ZRLE } from "./viewer";
 async function serveSessions(
   pixels: Int32Array,
   size: { width: number; height: number },
-  { handshakeMs, input }: { readonly handshakeMs?: number; readonly input?: Input } = {},
+  {
+    handshakeMs,
+    input,
+    clipboard,
+  }: { readonly handshakeMs?: number; readonly input?: Input; readonly clipboard?: ViewerClipboard } = {},
 ) {
   const folder = temporaryFolder();
   const idle = {
@@ -35,7 +42,7 @@ async function serveSessions(
         ...(handshakeMs !== undefined && { handshakeMs }),
         control: input !== undefined,
         input: input ?? createInput({ keys: async () => {}, point: async () => {} }, false),
-        clipboard: createViewerClipboard(none, false),
+        clipboard: clipboard ?? createViewerClipboard(none, false),
       }),
   );
   const path = join(folder.path, "rfb");
@@ -94,6 +101,30 @@ test("no more keys are read than may wait, and all of them are struck in the end
   expect(taken).toBeLessThan(300);
   free.resolve();
   await until("all of them", () => struck === COUNT || undefined);
+});
+
+test("messages that take long have turns: others come between them, and none is lost", async () => {
+  const COUNT = 200;
+  let [taken, inTurn, most] = [0, 0, 0];
+  const clipboard: ViewerClipboard = {
+    ...{ onMessage() {}, changed() {}, offer() {}, given() {}, control() {}, end() {} },
+    take() {
+      taken += 1;
+      inTurn += 1;
+      most = Math.max(most, inTurn);
+      setImmediate(() => {
+        inTurn = 0;
+      });
+      for (const until = performance.now() + 1; performance.now() < until; );
+    },
+  };
+  const size = { width: 64, height: 64 };
+  using served = await serveSessions(new Int32Array(size.width * size.height), size, { clipboard });
+  using viewer = await view({ path: served.path, key: "" });
+  const message = Buffer.from([6, 0, 0, 0, 0xff, 0xff, 0xff, 0xfc, 2, 0, 0, 1]);
+  viewer.socket.write(Buffer.concat(Array<Buffer>(COUNT).fill(message)));
+  await until("all of them", () => taken === COUNT || undefined);
+  expect(most).toBeLessThan(50);
 });
 
 test("a picture that has rested comes again in the encoding that the viewer takes then", async () => {

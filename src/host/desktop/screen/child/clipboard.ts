@@ -33,6 +33,8 @@ export function createViewerClipboard(
   let hasControl = isControlled;
   /** The text that both sides have, as far as is known: neither is sent its own text back. */
   let common: string | undefined;
+  /** The message that provides it, once the viewer has asked for it: it may ask again and again, and a long text takes some time. */
+  let provided: { readonly text: string; readonly message: Buffer } | undefined;
   let isReading = false;
   let changedMeanwhile = false;
   /** The text that the host gets next, and whether it is being given one. */
@@ -85,18 +87,19 @@ export function createViewerClipboard(
       if (said.kind === "provide") given(said.text);
       if (said.kind === "peek") send(() => notify(common !== undefined));
       if (said.kind === "request" && common !== undefined) {
-        const text = common;
-        send(() => provide(text));
+        if (provided?.text !== common) provided = { text: common, message: provide(common) };
+        const { message } = provided;
+        send(() => message);
       }
     },
     control(on) {
       hasControl = on;
       if (on) void changed();
-      else waiting = undefined;
+      else waiting = provided = undefined;
     },
     end() {
       hasControl = false;
-      waiting = undefined;
+      waiting = provided = undefined;
       send = () => {};
     },
   };

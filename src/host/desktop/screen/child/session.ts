@@ -23,6 +23,9 @@ const MAX_UNSENT = 1_024 * 1_024;
 /** How long a viewer may take to shake hands, in milliseconds: some 20 s are normal for one that asks a person. */
 const HANDSHAKE_MS = 60_000;
 
+/** How long the messages of one viewer may take at a time, in milliseconds: then other viewers, and calls of the desktop, have their turn. */
+const TURN_MS = 5;
+
 /** What a person does. */
 const ACTS: ReadonlySet<Incoming["kind"]> = new Set(["key", "pointer", "cut"]);
 
@@ -53,6 +56,8 @@ export class Session {
   #lastAct: number | null = null;
   #stage: "handshake" | "running" | "ended" = "handshake";
   #hasSaidContinuous = false;
+  /** Whether the rest of what was received waits for the next turn. */
+  #isResting = false;
 
   constructor(private readonly options: SessionOptions) {
     const { socket, screen, input, clipboard, handshakeMs = HANDSHAKE_MS } = options;
@@ -141,18 +146,32 @@ export class Session {
     return socket.writableLength > MAX_UNSENT || input.isFull();
   }
 
-  /** Reads on as far as there is room. */
+  /** Reads on as far as there is room, and time. */
   #read(): void {
+    if (this.#isResting) return;
+    const until = performance.now() + TURN_MS;
     try {
-      while (!this.#hasEnded() && !this.#isFull() && this.#step()) {}
+      while (!this.#hasEnded() && !this.#isFull() && this.#step()) {
+        if (performance.now() <= until) continue;
+        this.#rest();
+        break;
+      }
     } catch (error) {
       const isForeign = error instanceof ProtocolError;
       void this.end(isForeign ? `it sent what it must not: ${error.message}` : messageOf(error));
     }
     if (this.#hasEnded()) return;
     const { socket } = this.options;
-    if (this.#isFull()) socket.pause();
+    if (this.#isResting || this.#isFull()) socket.pause();
     else if (socket.isPaused()) socket.resume();
+  }
+
+  #rest(): void {
+    this.#isResting = true;
+    setImmediate(() => {
+      this.#isResting = false;
+      if (!this.#hasEnded()) this.#read();
+    });
   }
 
   #hasEnded(): boolean {
