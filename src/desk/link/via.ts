@@ -11,6 +11,7 @@ import {
   type Via,
 } from "../../client/carrier";
 import { createConnectionSlots } from "../../client/connection-slots";
+import { within } from "../../client/line-request";
 import { askOwner, streamOfOwner } from "../../client/owner";
 import { findRunningServer } from "../../lib/running-server";
 import { Requester } from "../../lib/slots";
@@ -92,14 +93,18 @@ function throughServer(
     },
     async open(path, deadline, silentMs) {
       giveBack();
+      const late = new AbortController();
       try {
         const asked = { ...about(path, deadline), silent_ms: whole(silentMs) };
-        const pieces = streamOfOwner(configDir, readLinked, asked, signal);
-        const first = await pieces.next();
+        const ends = AbortSignal.any([signal, late.signal]);
+        const pieces = streamOfOwner(configDir, readLinked, asked, ends);
+        const until = { ...deadline, at: deadline.at + GRACE_MS };
+        const first = await within(until, signal, () => true, pieces.next());
         if (!first.done) return { ...EVENTS, pieces: bytesOf(pieces) };
         const answer = v.parse(ANSWER, first.value);
         return { ...responseOf(answer), type: answer.type ?? "", pieces: bytesOf(pieces) };
       } catch (error) {
+        late.abort();
         throw faultOf(error, "GET");
       }
     },

@@ -8,8 +8,12 @@ export interface Place {
   /** How long the host has had it without a break, and in all, in milliseconds. */
   heldMs(): number;
   totalMs(): number;
-  /** Waits for it. @returns false where the host has it already, so that no time has passed. */
-  take(): Promise<boolean>;
+  /**
+   * Waits for it, until `signal` is aborted: then the host does not have it.
+   *
+   * @returns false where the host has it already, so that no time has passed.
+   */
+  take(signal: AbortSignal): Promise<boolean>;
   /** Gives it to the next one; nothing where the host does not have it. */
   leave(): void;
 }
@@ -17,7 +21,6 @@ export interface Place {
 /** @param most how many hosts have one at a time. @returns a function that makes the place of one host. */
 export function createPlaces(most: number): () => Place {
   const slots = createSlots({ most, what: "hosts" });
-  const desk = new Requester(null);
   return () => {
     let since: number | undefined;
     let giveBack: GiveBack = () => {};
@@ -26,10 +29,14 @@ export function createPlaces(most: number): () => Place {
     return {
       heldMs,
       totalMs: () => beforeMs + heldMs(),
-      async take() {
+      async take(signal) {
         if (since !== undefined) return false;
-        giveBack = await slots.take(desk);
-        since = performance.now();
+        try {
+          giveBack = await slots.take(new Requester(null, signal));
+          since = performance.now();
+        } catch (error) {
+          if (!signal.aborted) throw error;
+        }
         return true;
       },
       leave() {

@@ -109,7 +109,7 @@ export function createBringing({
             received = isSame ? incoming.received : 0;
             if (received > file.size) throw oddly();
           }
-          if (await place.take()) continue;
+          if (await place.take(signal)) continue;
           handle ??= await open(join(folder, file.sha256));
           const buffer = Buffer.alloc(Math.min(PIECE_BYTES, file.size - received));
           const { bytesRead } = await handle.read(buffer, 0, buffer.length, received);

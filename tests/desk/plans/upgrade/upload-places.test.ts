@@ -2,14 +2,16 @@
 import { expect, test } from "bun:test";
 import { createPlaces } from "../../../../src/desk/plans/upgrade/upload-places";
 
+const SIGNAL = new AbortController().signal;
+
 test("places go to those who wait, in the order in which they came", async () => {
   const placeOf = createPlaces(1);
   const [a, b, c] = [placeOf(), placeOf(), placeOf()];
   const order: string[] = [];
-  expect(await a.take()).toBe(true);
-  const waiting = [b.take().then(() => order.push("b")), c.take().then(() => order.push("c"))];
+  expect(await a.take(SIGNAL)).toBe(true);
+  const waiting = [b.take(SIGNAL).then(() => order.push("b")), c.take(SIGNAL).then(() => order.push("c"))];
   // Who has it keeps it, and who gives it up twice gives one.
-  expect(await a.take()).toBe(false);
+  expect(await a.take(SIGNAL)).toBe(false);
   a.leave();
   a.leave();
   await waiting[0];
@@ -21,11 +23,24 @@ test("places go to those who wait, in the order in which they came", async () =>
 
 test("the time in all places counts together", async () => {
   const place = createPlaces(1)();
-  await place.take();
+  await place.take(SIGNAL);
   await Bun.sleep(1);
   place.leave();
   const first = place.totalMs();
-  await place.take();
+  await place.take(SIGNAL);
   await Bun.sleep(1);
   expect([first > 0, place.totalMs() > first, place.heldMs() < place.totalMs()]).toEqual([true, true, true]);
+});
+
+test("who does not wait any longer leaves the queue, and has no place", async () => {
+  const placeOf = createPlaces(1);
+  const [a, b, c] = [placeOf(), placeOf(), placeOf()];
+  await a.take(SIGNAL);
+  const gone = new AbortController();
+  const left = b.take(gone.signal);
+  const waiting = c.take(SIGNAL);
+  gone.abort();
+  expect([await left, b.heldMs()]).toEqual([true, 0]);
+  a.leave();
+  expect(await waiting).toBe(true);
 });
