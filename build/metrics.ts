@@ -2,9 +2,13 @@
  * The metrics reference, read from a scrape in which everything has happened once: it has what Prometheus gets.
  */
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { RUN_ENDINGS } from "../src/core/run";
 import { RUN_SOURCES } from "../src/host/runs/types";
 import { createMetrics, type Metrics } from "../src/metrics/metrics";
+import { createService } from "../src/service/service";
 
 /** A metric family of a scrape. */
 export interface Family {
@@ -46,7 +50,8 @@ export async function metricReference(): Promise<string> {
     LABELS,
     `## How many series
 
-An idle host has ${total(idle)} series. Each method and route adds ${perRoute} after its first request: one for each status that it
+A host that was just started has ${total(familiesOf(await scrapeOfHost()))} series; one that has joined a desk, and a desk, have some more: those above that are
+\`absent\` elsewhere. Each method and route adds ${perRoute} after its first request: one for each status that it
 answered with, the others for its histogram. Nothing that a client sends becomes a label: a path is the template of a route,
 or \`unmatched\`. The routes of svc therefore limit the number of series; a host that is scraped and polled has 200 to 300.`,
     QUERIES,
@@ -88,6 +93,19 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
   });
   before(metrics);
   return metrics.render();
+}
+
+/** What a host gives that was just started, and is no desk. */
+async function scrapeOfHost(): Promise<string> {
+  const configDir = mkdtempSync(join(tmpdir(), "svc-metrics-"));
+  const service = createService({ configDir });
+  try {
+    await (await service.rest()).start({ port: 0 });
+    return await (await service.metrics()).render();
+  } finally {
+    await service.stop();
+    rmSync(configDir, { recursive: true });
+  }
 }
 
 /** Of the text format: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format. */

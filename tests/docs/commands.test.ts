@@ -1,5 +1,6 @@
 /** The subcommands and flags that the pages show exist. */
 import { describe, expect, test } from "bun:test";
+import { withoutCommand } from "../../build/without-command";
 import { registry } from "../../commands";
 import { parseFlags } from "../../src/cli/parser";
 import { findNoun } from "../../src/cli/registry";
@@ -51,6 +52,11 @@ test("every flag that is mentioned alone is a flag of svc, or listed here as ano
       .map((flag) => `${page}: ${flag}`),
   );
   expect(strange).toEqual([]);
+});
+
+test("docs/README.md lists every operation that is no command: as `npm run docs` writes it", () => {
+  const page = readPage("docs/README.md");
+  expect(page).toBe(withoutCommand(page));
 });
 
 /** `svc audit list|verify` as two lines. */

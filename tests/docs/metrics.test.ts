@@ -26,6 +26,13 @@ onLinux(
   },
 );
 
+onLinux("a host that was just started has as many series as the page says", async () => {
+  await using host = await testServer();
+  const text = await (await host.call("/metrics")).text();
+  const series = text.split("\n").filter((line) => /^\w/.test(line));
+  expect(written).toContain(`A host that was just started has ${series.length} series`);
+});
+
 describe("a metric", () => {
   test("has its own explanation, and its unit in its name", async () => {
     const families = await metricFamilies();
