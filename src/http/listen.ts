@@ -11,6 +11,7 @@ import { once } from "../lib/once";
 import type { Pair } from "../trust/tls";
 import { after } from "./exchange";
 import { IDLE_TIMEOUT_S } from "./operation-handler";
+import { errorResponse } from "./responses";
 import { SOCKETS } from "./sockets";
 
 /** What TLS needs, all PEM. */
@@ -147,8 +148,13 @@ function open({ host, port, tls, fetch }: Listening, reusePort: boolean): OpenLi
         // Bun's own limit would answer before the gate does; `body.ts` has the real one.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
         websocket: SOCKETS,
-        fetch: (request, server) =>
-          opened.leaving ? after(fetch(request, { server }), closing) : fetch(request, { server }),
+        fetch(request, server) {
+          if (mayNotGoOn(request)) return closing(errorResponse(400, `${request.method}: expected no body`));
+          const isLast = opened.leaving;
+          return after(fetch(request, { server }), (response) =>
+            isLast || goesOn(request) ? closing(response) : response,
+          );
+        },
       });
     } catch (error) {
       const code = systemCode(error);
@@ -161,6 +167,17 @@ function open({ host, port, tls, fetch }: Listening, reusePort: boolean): OpenLi
     }
   }
 }
+
+/**
+ * Whether its body is in chunks that nobody reads to their end. Bun takes such a body apart for as long as it comes, also after the answer:
+ * chunks of a byte each, on some connections of a stranger, would have all of the event loop. One with a length is thrown away as it is.
+ */
+const goesOn = ({ headers, bodyUsed }: Request): boolean => !bodyUsed && headers.has("transfer-encoding");
+
+/** Whether it has a body that no route takes: where its answer stays open, it could go on as long. */
+const mayNotGoOn = ({ method, headers }: Request): boolean =>
+  (method === "GET" || method === "HEAD") &&
+  (headers.has("transfer-encoding") || Number(headers.get("content-length") ?? 0) > 0);
 
 /** The last answer on its connection. */
 function closing(response: Response): Response {
