@@ -2,6 +2,8 @@
  * Completing a command line: what may come next. The shells ask through the hidden `svc complete`, so that what they
  * offer follows from the subcommands themselves and is never out of date.
  */
+
+import { goingOn, kindOf, type NamesOf, namesHere } from "./completed-names";
 import bash from "./completions/svc.bash" with { type: "text" };
 import fish from "./completions/svc.fish" with { type: "text" };
 import powershell from "./completions/svc.ps1" with { type: "text" };
@@ -17,26 +19,50 @@ const GLOBAL: readonly Described[] = [...listed(GLOBAL_FLAGS), ["--help", "Show 
 
 /**
  * @param words what stands after `svc`, the last of them still being typed (empty: nothing of it yet).
+ * @param namesOf the names that are there, such as those of hosts.
  * @returns what begins with the last word; nothing where anything goes, such as a path.
  */
-export async function complete(registry: Registry, words: readonly string[]): Promise<Described[]> {
+export async function complete(
+  registry: Registry,
+  words: readonly string[],
+  namesOf: NamesOf = async () => [],
+): Promise<Described[]> {
+  // `--on=lab` is the flag and its value.
+  const [, flag, value] = /^(--[a-z-]+)=(.*)$/s.exec(words.at(-1) ?? "") ?? [];
+  if (flag !== undefined && value !== undefined) {
+    const offered = await complete(registry, [...words.slice(0, -1), flag, value], namesOf);
+    return offered.map(([text, description]) => [`${flag}=${text}`, description]);
+  }
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
-  const offered = await following(registry, before, typed.startsWith("-"));
+  const offered = await following(registry, before, typed, namesOf);
   return offered.filter(([text]) => text.startsWith(typed));
 }
 
 async function following(
   registry: Registry,
   before: readonly string[],
-  flags: boolean,
+  typed: string,
+  namesOf: NamesOf,
 ): Promise<readonly Described[]> {
   if (before.at(-1) === CONFIG_DIR) return [];
+  const flags = typed.startsWith("-");
   const found = await findSubcommand(registry, before);
-  if ("one" in found) return own(found.one, found.rest, flags, found.verbs);
+  if ("one" in found) {
+    const { one, rest, verbs, called } = found;
+    const { words, taken } = own(one, rest, flags, verbs);
+    const kind = taken && kindOf(called, taken);
+    return kind ? [...words, ...goingOn(kind, typed, await namesOf(kind))] : words;
+  }
   if (!found.isKnown) return [];
   if (flags) return found.called === "svc" ? [...GLOBAL, ["--version", "Show the version"]] : GLOBAL;
   return found.help;
+}
+
+/** What may follow, and the flag or the argument whose value it would be. */
+interface Following {
+  readonly words: readonly Described[];
+  readonly taken?: Flag | undefined;
 }
 
 /** The flags of a subcommand, or the choices of the flag that is open or of its next argument. */
@@ -45,16 +71,18 @@ function own(
   after: readonly string[],
   flags: boolean,
   verbs: readonly Described[],
-): readonly Described[] {
+): Following {
   const valued = (word: string | undefined) =>
     [...one.flags, ...GLOBAL_FLAGS].find(({ name, kind }) => kind !== "boolean" && word === `--${name}`);
   const open = valued(after.at(-1));
-  if (open) return choices(open);
-  if (flags) return [...listed(one.flags), ...GLOBAL];
+  if (open) return { words: choices(open), taken: open };
+  if (flags) return { words: [...listed(one.flags), ...GLOBAL] };
   const isPlace = (word: string, at: number) => !word.startsWith("-") && !valued(after[at - 1]);
   const places = after.filter(isPlace).length;
-  const place = one.positionals[places];
-  return [...(places === 0 ? verbs : []), ...(place ? choices(place) : [])];
+  const last = one.positionals.at(-1);
+  // The last one may take several values.
+  const place = one.positionals[places] ?? (last?.kind === "list" ? last : undefined);
+  return { words: [...(places === 0 ? verbs : []), ...(place ? choices(place) : [])], taken: place };
 }
 
 function listed(flags: readonly Flag[]): Described[] {
@@ -66,10 +94,10 @@ const choices = (flag: Flag): Described[] => (flag.choices ?? []).map((choice) =
 /** The hidden `svc complete`: a candidate a line, its description after a tab. */
 export async function printCandidates(registry: Registry, words: readonly string[]): Promise<void> {
   // Some shells cannot pass an empty word; a blank one is the same.
-  const candidates = await complete(
-    registry,
-    words.map((word) => word.trim()),
-  );
+  const typed = words.map((word) => word.trim());
+  const at = typed.indexOf(CONFIG_DIR);
+  const configDir = at < 0 ? undefined : typed[at + 1];
+  const candidates = await complete(registry, typed, namesHere(registry, configDir));
   for (const [text, description] of candidates) console.log(description ? `${text}\t${description}` : text);
 }
 

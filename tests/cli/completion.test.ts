@@ -1,7 +1,11 @@
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { Language, Parser } from "web-tree-sitter";
 import { registry } from "../../commands";
+import { namesHere } from "../../src/cli/completed-names";
 import { complete, scripts } from "../../src/cli/completion";
+import type { Described } from "../../src/cli/subcommand";
+import { post, temporaryFolder, testServer } from "../support";
 
 const offered = async (...words: string[]) => (await complete(registry, words)).map(([text]) => text);
 
@@ -50,6 +54,77 @@ describe("completing", () => {
       "remove",
     ]);
     expect(await offered("turn", "--realm", "relay.test", "")).toEqual(["credentials", "test"]);
+  });
+});
+
+describe("names that are there", () => {
+  const names: Readonly<Record<string, readonly Described[]>> = {
+    selection: [
+      ["lab-01", "http://lab-01:9939"],
+      ["lab-02", ""],
+      ["tag:lab", "tag"],
+      ["all", "every host"],
+    ],
+    label: [["lab-01", ""]],
+    tags: [["floor-9", "tag"]],
+    plan: [["5f0c", "nightly running"]],
+    run: [["77aa", "ok"]],
+  };
+  const following = async (...words: string[]) =>
+    (await complete(registry, words, async (kind) => names[kind] ?? [])).map(([text]) => text);
+
+  test("are offered for a selection, also after a comma and for what it leaves out", async () => {
+    expect(await following("usb", "list", "--on", "")).toEqual(["lab-01", "lab-02", "tag:lab", "all"]);
+    expect(await following("usb", "list", "--on", "tag")).toEqual(["tag:lab"]);
+    expect(await following("usb", "list", "--on", "tag:lab,!lab-0")).toEqual([
+      "tag:lab,!lab-01",
+      "tag:lab,!lab-02",
+    ]);
+    expect(await following("usb", "list", "--on", "lab-01,la")).toEqual(["lab-01,lab-02"]);
+    expect(await following("usb", "list", "--on=lab-02")).toEqual(["--on=lab-02"]);
+  });
+
+  test("are offered for labels, tags, and ids of plans and runs", async () => {
+    expect(await following("admin", "set", "")).toEqual(["lab-01"]);
+    expect(await following("admin", "add", "")).toEqual([]);
+    expect(await following("admin", "set", "lab-01", "--tag", "")).toEqual(["floor-9"]);
+    expect(await following("plan", "show", "5")).toEqual(["5f0c"]);
+    expect(await following("plan", "new", "")).toEqual([]);
+    expect(await following("runs", "show", "7")).toEqual(["77aa"]);
+    expect(await following("trace", "get", "")).toEqual(["77aa"]);
+  });
+
+  test("are those of the folder, with words about them", async () => {
+    await using host = await testServer();
+    const { call, configDir } = host;
+    const entry = {
+      label: "lab-01",
+      base_url: "http://127.0.0.1:9",
+      token: "not-a-token-of-it",
+      tags: ["lab"],
+    };
+    expect((await call("/admin/hosts/add", post(entry))).status).toBe(200);
+    const plan = await call("/plans/new", post({ actions: [["AC_log", ["a"]]], on: "lab-01" }));
+    const { id } = (await plan.json()) as { id: string };
+    const run = await call("/execute", post({ actions: [["AC_log", ["a"]]] }));
+    const { run_id } = (await run.json()) as { run_id: string };
+    const namesOf = namesHere(registry, configDir);
+    expect(await namesOf("selection")).toEqual([
+      ["lab-01", "http://127.0.0.1:9"],
+      ["tag:lab", "tag"],
+      ["all", "every host"],
+    ]);
+    expect((await namesOf("plan")).map(([name]) => name)).toEqual([id]);
+    expect((await namesOf("run")).map(([name]) => name)).toEqual([run_id]);
+  });
+
+  test("are none where nothing can be read", async () => {
+    using folder = temporaryFolder();
+    const namesOf = namesHere(registry, folder.path);
+    for (const kind of ["plan", "run", "job", "token", "script", "approval"] as const)
+      expect(await namesOf(kind)).toEqual([]);
+    await Bun.write(join(folder.path, "admin_hosts.json"), "{");
+    expect(await namesOf("selection")).toEqual([]);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { registry } from "../../commands";
 import { findNoun } from "../../src/cli/registry";
 import { testWith } from "../support";
@@ -162,7 +163,12 @@ describe("what is missing in a command line is named:", () => {
 describe("svc completion", () => {
   const asked = async (program: string[], input: string) => {
     const child = Bun.spawn(program, {
-      env: { ...process.env, PATH: `${svc.folder}:${process.env.PATH}`, HOME: svc.folder },
+      env: {
+        ...process.env,
+        PATH: `${svc.folder}:${process.env.PATH}`,
+        HOME: svc.folder,
+        SVC_CONFIG_DIR: svc.configDir,
+      },
       stdio: [new Blob([input]), "pipe", "inherit"],
     });
     const text = await new Response(child.stdout).text();
@@ -174,6 +180,22 @@ describe("svc completion", () => {
     const input = `source <(svc completion bash)
 COMP_WORDS=(svc audit ver); COMP_CWORD=2; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     expect((await asked(["bash"], input)).sort()).toEqual(["verify", "verify-fork", "verify-proof"]);
+  });
+
+  testWith("bash")("bash, for names with a colon", async () => {
+    const token = join(svc.folder, "token-of-lab");
+    await Bun.write(token, "not-a-token-of-it");
+    const host = ["lab-01", "http://127.0.0.1:9", "--tag", "lab", "--token-file", token];
+    const { stderr, exitCode } = await svc.run(["admin", "add", ...host]);
+    expect([stderr, exitCode]).toEqual([expect.any(String), 0]);
+    const replies = async (words: string, at: number) =>
+      asked(
+        ["bash"],
+        `source <(svc completion bash)
+COMP_WORDS=(${words}); COMP_CWORD=${at}; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`,
+      );
+    expect(await replies("svc usb list --on tag : l", 6)).toEqual(["lab"]);
+    expect(await replies("svc usb list --on = lab", 5)).toEqual(["lab-01"]);
   });
 
   testWith("zsh")("zsh", async () => {
