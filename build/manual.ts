@@ -9,7 +9,7 @@ import type { Flag } from "../src/cli/flags";
 import { flagHelp, GLOBAL_FLAGS, noted, placeOf } from "../src/cli/parser";
 import { findNoun, wordsOf } from "../src/cli/registry";
 import { findSubcommand, GRAMMAR } from "../src/cli/run";
-import type { Described, Example, Subcommand } from "../src/cli/subcommand";
+import type { Description, Example, Subcommand } from "../src/cli/subcommand";
 import type { Operation } from "../src/core/operation";
 import { ROOT } from "./targets";
 
@@ -33,7 +33,7 @@ export async function manualPages(edition: Edition): Promise<ManualPage[]> {
   for (const [noun, { describe }] of Object.entries(registry.nouns)) {
     const group = await findNoun(registry, noun);
     const verbs = Object.entries(group?.verbs ?? {});
-    const below = verbs.map(([verb, one]): Described => [verb, one.describe]);
+    const below = verbs.map(([verb, one]): Description => [verb, one.describe]);
     pages.push(
       pageOf(edition, [noun], {
         describe,
@@ -55,7 +55,7 @@ export async function manualPages(edition: Edition): Promise<ManualPage[]> {
 interface Subject {
   readonly describe: string;
   readonly one?: Subcommand | undefined;
-  readonly below?: readonly Described[];
+  readonly below?: readonly Description[];
   readonly operation?: Operation | undefined;
   /** Where there is no subcommand to have its own. */
   readonly examples?: readonly Example[];
@@ -170,7 +170,7 @@ function withDefault({ kind, required, default: preset }: Flag, help: string): s
   return preset === undefined || kind === "boolean" ? `${help}.` : `${help}. Default: ${preset}.`;
 }
 
-const item = ([name, describe]: Described): string[] => [".TP", bold(name), line(describe)];
+const item = ([name, describe]: Description): string[] => [".TP", bold(name), line(describe)];
 
 /** The same over HTTP and in scripts. */
 function surfacesOf({ http, command, scope }: Operation): string | undefined {

@@ -18,7 +18,7 @@ import { type Release, release } from "./package/release";
 import { makeRpm } from "./package/rpm";
 import { publicKeyOfBuild, secretKeyOfBuild } from "./package/sign";
 import { binaryName, clearRelease, describeRelease } from "./package/sums";
-import type { Built } from "./package/tree";
+import type { BuiltBinary } from "./package/tree";
 import { hostTarget, packagesFor, ROOT, type Target, targetsIn } from "./targets";
 
 const DIST = join(ROOT, "dist");
@@ -36,7 +36,12 @@ interface Part {
   /** Only root can make it. */
   readonly byRoot?: boolean;
   readonly isFor: (target: Target) => boolean;
-  make(release: Release, target: Target, built: Built, how: { out: string; effort: Effort }): Promise<string>;
+  make(
+    release: Release,
+    target: Target,
+    built: BuiltBinary,
+    how: { out: string; effort: Effort },
+  ): Promise<string>;
 }
 
 const isPackaged = (target: Target) => target === "linux-x64" || target === "linux-arm64";
@@ -139,7 +144,7 @@ function isLacking(name: string, { programs, byRoot }: Part): boolean {
 }
 
 /** The binary of `target` in `dist`, built anew where it is of other sources. @throws where the sources have changed since the start. */
-async function builtOf(target: Target, { commit }: Release): Promise<Built> {
+async function builtOf(target: Target, { commit }: Release): Promise<BuiltBinary> {
   const key = publicKeyOfBuild();
   const name = `svc-${target}`;
   const isOwn = async (of: string) => {
@@ -154,7 +159,7 @@ async function builtOf(target: Target, { commit }: Release): Promise<Built> {
   return builtAs(name, target);
 }
 
-function builtAs(name: string, target: Target): Built {
+function builtAs(name: string, target: Target): BuiltBinary {
   const program = target.startsWith("windows") ? `${name}.exe` : name;
   return { binary: join(DIST, program), bom: join(DIST, `${name}.cdx.json`) };
 }

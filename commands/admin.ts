@@ -5,7 +5,7 @@ import { view } from "../src/cli/view";
 import {
   broadcastExecute,
   DELIVERY_STATUS,
-  type Delivered,
+  type Delivery,
   isBusy,
   poll,
 } from "../src/desk/fleet/operations/fleet";
@@ -206,9 +206,9 @@ export default {
       positionals: ["script"],
       cancellable: true,
       async run({ globals, input, extra, call }) {
-        const results: Delivered[] = [];
+        const results: Delivery[] = [];
         const progress = ({ item }: { readonly item?: unknown }) => {
-          const result = item as Delivered;
+          const result = item as Delivery;
           results.push(result);
           if (!globals.json) print(globals, result, () => resultLine(result));
         };
@@ -254,13 +254,13 @@ export default {
   },
 } satisfies Group;
 
-function resultLine({ label, status, duration_ms, error, result }: Delivered): string {
+function resultLine({ label, status, duration_ms, error, result }: Delivery): string {
   const returned = error ?? JSON.stringify(Object.values(result ?? {})).slice(1, -1);
   const seconds = `${(duration_ms / 1_000).toFixed(2)} s`.padStart(8);
   return `${status.padEnd(12)}  ${seconds}  ${printable(label, 130)}  ${printable(returned, 120)}`.trimEnd();
 }
 
-function summary(results: readonly Delivered[]): string {
+function summary(results: readonly Delivery[]): string {
   const shown = DELIVERY_STATUS.flatMap((status) => {
     const count = results.filter((one) => one.status === status).length;
     return count === 0 ? [] : [`${count} ${status}`];

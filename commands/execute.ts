@@ -26,14 +26,14 @@ const OWN = {
   ...PERMISSION_FIELDS,
 };
 
-type Own = v.InferOutput<v.ObjectSchema<typeof OWN, undefined>>;
+type ExecuteOptions = v.InferOutput<v.ObjectSchema<typeof OWN, undefined>>;
 
 const shared = {
   on: false,
   cancellable: true,
   kind: "script",
   names: { path: "script" },
-  service: ({ allow_shell, allow_audit_clear }: Own) => ({ allow_shell, allow_audit_clear }),
+  service: ({ allow_shell, allow_audit_clear }: ExecuteOptions) => ({ allow_shell, allow_audit_clear }),
   text: ({ outcomes }: Report) => outcomes.map(outcomeLine).join("\n"),
   good: ({ ok }: Report) => ok,
   problems: ({ ok, run_id, status, error_text }: Report) =>

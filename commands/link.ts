@@ -3,9 +3,9 @@ import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { listLinks, showLink } from "../src/desk/link/operations";
 
-type Shown = v.InferOutput<typeof showLink.output>;
+type LinkView = v.InferOutput<typeof showLink.output>;
 
-function textOf({ served, host, hub }: Shown): string {
+function textOf({ served, host, hub }: LinkView): string {
   const lines: string[] = [];
   if (host) {
     const { desk, label, state, since, next, problem, rtt_ms, twin } = host;

@@ -97,11 +97,11 @@ export default {
   },
 } satisfies Group;
 
-type Shown = NonNullable<v.InferOutput<typeof showNats.output>["host"]>;
+type NatsHost = NonNullable<v.InferOutput<typeof showNats.output>["host"]>;
 
 function connectionText(
   who: string,
-  { urls, state, since, next, problem }: Shown,
+  { urls, state, since, next, problem }: NatsHost,
   hosts: { readonly up: number; readonly gone: number } | null = null,
   twins: readonly string[] = [],
 ): string {

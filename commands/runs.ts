@@ -19,11 +19,11 @@ const rowOf = (run: Run) => [
   run.error_text ?? "",
 ];
 
-type Shown = v.InferInput<typeof showRun.output>;
+type RunDetail = v.InferInput<typeof showRun.output>;
 
 const OUTCOMES = ["COMMAND", "OUTCOME", "MS", "RESULT"];
 
-const outcomeRows = ({ outcomes }: Shown) =>
+const outcomeRows = ({ outcomes }: RunDetail) =>
   outcomes.map(({ command, ok, duration_ms, result, error, omitted }) => [
     command,
     ok ? "ok" : "FAILED",
@@ -32,7 +32,7 @@ const outcomeRows = ({ outcomes }: Shown) =>
   ]);
 
 /** Why there are no outcomes: the server has none of a run of `svc execute`, which is another process. */
-function noOutcomes({ outcomes_kept, source_type, status }: Shown): string {
+function noOutcomes({ outcomes_kept, source_type, status }: RunDetail): string {
   if (outcomes_kept !== false) return "no outcomes yet";
   const why =
     source_type === "manual"
@@ -42,7 +42,7 @@ function noOutcomes({ outcomes_kept, source_type, status }: Shown): string {
 }
 
 /** What `AC_log` left, below the outcomes. */
-const logText = ({ log = [] }: Shown) =>
+const logText = ({ log = [] }: RunDetail) =>
   log.length === 0
     ? ""
     : `\n\n${log.map(({ at, message }) => `${at}  ${printable(message, 1_000)}`).join("\n")}`;

@@ -65,14 +65,14 @@ export default subcommand({
   ],
 });
 
-interface Ready {
+interface ServeSummary {
   readonly url: string;
   readonly token_file: string | null;
   readonly pin: string | null;
 }
 
 /** @param created a token to show, because this start made it. */
-function greeting({ url, token_file, pin }: Ready, created: string | null, isHub: boolean): string {
+function greeting({ url, token_file, pin }: ServeSummary, created: string | null, isHub: boolean): string {
   const lines = [
     `svc ${version} answers at ${url}`,
     `  dashboard  ${url}/dashboard`,

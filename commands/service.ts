@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type * as v from "valibot";
-import type { Typed } from "../src/cli/flags";
+import type { TypedFlags } from "../src/cli/flags";
 import type { Group } from "../src/cli/subcommand";
 import { type Context, view } from "../src/cli/view";
 import type { InputSchema } from "../src/core/operation";
@@ -22,7 +22,7 @@ async function run<I extends InputSchema>({
 }
 
 /** The daemon of the machine is root's matter. */
-const asRoot = ({ system }: Typed) => system === true;
+const asRoot = ({ system }: TypedFlags) => system === true;
 
 const text = ({ commands }: Outcome) => linesOf(commands).join("\n");
 

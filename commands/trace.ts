@@ -7,7 +7,7 @@ import { getTrace, listTraces, showTrace } from "../src/host/trace/operations";
 import { writeNamedFile } from "../src/lib/files";
 import { jsonLine, printable } from "../src/lib/sanitize";
 
-type Shown = v.InferOutput<typeof showTrace.output>;
+type TraceView = v.InferOutput<typeof showTrace.output>;
 
 export default {
   verbs: {
@@ -72,7 +72,7 @@ export default {
 } satisfies Group;
 
 /** The run, in two lines or three. */
-function heading({ run, written }: Shown): string[] {
+function heading({ run, written }: TraceView): string[] {
   const from = [run.source_type, run.source_id].filter(Boolean).join(" ");
   const omitted =
     run.omitted_steps + run.omitted_pictures > 0
@@ -87,7 +87,7 @@ function heading({ run, written }: Shown): string[] {
   ].map((line) => printable(line, 1_000));
 }
 
-function stepText({ steps, run }: Shown, at: number): string[] {
+function stepText({ steps, run }: TraceView, at: number): string[] {
   const step = steps[at];
   if (!step) return [];
   const { number, place, command, ok, duration_ms, at_ms, error, result, before, after, no_picture } = step;
@@ -103,6 +103,6 @@ function stepText({ steps, run }: Shown, at: number): string[] {
   return lines.map((line) => printable(line, 2_000));
 }
 
-const failures = ({ steps }: Shown) => steps.flatMap(({ ok }, at) => (ok === false ? [at] : []));
+const failures = ({ steps }: TraceView) => steps.flatMap(({ ok }, at) => (ok === false ? [at] : []));
 
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(3)} s`;

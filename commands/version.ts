@@ -2,7 +2,7 @@ import type * as v from "valibot";
 import { view } from "../src/cli/view";
 import { showVersion } from "../src/host/release/operations";
 
-type Shown = v.InferInput<typeof showVersion.output>;
+type VersionView = v.InferInput<typeof showVersion.output>;
 
 /** Distinct from 1, which says that nobody could tell. */
 const NEWER = 3;
@@ -32,7 +32,7 @@ export default view(showVersion, {
 
 function releaseText(
   own: string,
-  { version, date, newer, file, verified }: NonNullable<Shown["release"]>,
+  { version, date, newer, file, verified }: NonNullable<VersionView["release"]>,
 ): string {
   const by = verified ? "verified" : "not verified";
   const release = `the release is ${version} of ${date} (${by})`;

@@ -28,7 +28,7 @@ export const SOURCE = { type: "prometheus", uid: "${datasource}" };
 /** A query, and what its series are called. */
 type Query = readonly [expr: string, legend: string];
 
-interface Shown {
+interface PanelView {
   readonly title: string;
   /** What it means, and what to make of it. */
   readonly description: string;
@@ -43,7 +43,7 @@ const red = (value: number) =>
   ]);
 
 /** One number, red from `alarming` on. */
-export function number(shown: Shown, expr: string, alarming: number | null = null): StatBuilder {
+export function number(shown: PanelView, expr: string, alarming: number | null = null): StatBuilder {
   const panel = new StatBuilder()
     .title(shown.title)
     .description(shown.description)
@@ -58,7 +58,7 @@ export function number(shown: Shown, expr: string, alarming: number | null = nul
 }
 
 /** Lines over time; of the ten hosts or routes that matter, as a rule. `span` is of 24 columns. */
-export function graph(shown: Shown, queries: readonly Query[], span = 8): GraphBuilder {
+export function graph(shown: PanelView, queries: readonly Query[], span = 8): GraphBuilder {
   const targets = queries.map(([expr, legend], nth) =>
     new DataqueryBuilder().refId(refId(nth)).expr(expr).legendFormat(legend).range(),
   );

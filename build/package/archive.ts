@@ -10,7 +10,7 @@ import { writeManual } from "../manual";
 import { ROOT, type Target } from "../targets";
 import type { Effort } from "./deb";
 import type { Release } from "./release";
-import { type Built, settle } from "./tree";
+import { type BuiltBinary, settle } from "./tree";
 
 const isWindows = (target: Target) => target.startsWith("windows");
 
@@ -31,7 +31,7 @@ export const archiveFolder = ({ version }: Pick<Release, "version">, target: Tar
 export async function makeArchive(
   release: Release,
   target: Target,
-  built: Built,
+  built: BuiltBinary,
   { out, effort }: { out: string; effort: Effort },
 ): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "svc-archive-"));

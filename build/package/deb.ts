@@ -12,7 +12,7 @@ import overrides from "./templates/lintian-overrides" with { type: "text" };
 import postinst from "./templates/postinst" with { type: "text" };
 import postrm from "./templates/postrm" with { type: "text" };
 import prerm from "./templates/prerm" with { type: "text" };
-import { type Built, compressed, DEBIAN, packageVersion, settle, writeTree } from "./tree";
+import { type BuiltBinary, compressed, DEBIAN, packageVersion, settle, writeTree } from "./tree";
 
 /** Debian's names for processors. */
 const ARCHITECTURES = { "linux-x64": "amd64", "linux-arm64": "arm64" } as const;
@@ -31,7 +31,7 @@ export type Effort = "release" | "fast";
 export async function makeDeb(
   release: Release,
   target: DebTarget,
-  built: Built,
+  built: BuiltBinary,
   { out, effort }: { out: string; effort: Effort },
 ): Promise<string> {
   const architecture = ARCHITECTURES[target];

@@ -12,7 +12,7 @@ import type { DebTarget, Effort } from "./deb";
 import type { Release } from "./release";
 import { sha256Of } from "./sums";
 import dockerfile from "./templates/Dockerfile" with { type: "text" };
-import { type Built, settle } from "./tree";
+import { type BuiltBinary, settle } from "./tree";
 
 /** What OCI, and Debian, call the processors. */
 const ARCHITECTURES = { "linux-x64": "amd64", "linux-arm64": "arm64" } as const;
@@ -67,7 +67,7 @@ export function dockerfileOf(): string {
 export async function makeImage(
   release: Release,
   target: DebTarget,
-  built: Built,
+  built: BuiltBinary,
   { out, effort }: { out: string; effort: Effort },
 ): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "svc-image-"));
@@ -140,7 +140,7 @@ async function baseLayer({ epoch }: Release, architecture: string, folder: strin
 }
 
 /** The program, and an empty `/data` of its user. */
-async function svcLayer(release: Release, built: Built, folder: string): Promise<string> {
+async function svcLayer(release: Release, built: BuiltBinary, folder: string): Promise<string> {
   const tree = join(folder, "svc");
   const program = "usr/local/bin/svc";
   await mkdir(join(tree, "usr/local/bin"), { recursive: true });

@@ -9,7 +9,7 @@ import { fill } from "../../src/lib/fill";
 import type { DebTarget, Effort } from "./deb";
 import type { Release } from "./release";
 import spec from "./templates/svc.spec" with { type: "text" };
-import { type Built, packageVersion, RED_HAT, writeTree } from "./tree";
+import { type BuiltBinary, packageVersion, RED_HAT, writeTree } from "./tree";
 
 /** RPM's names for processors. */
 const ARCHITECTURES: Readonly<Record<DebTarget, string>> = {
@@ -26,7 +26,7 @@ const ARCHITECTURES: Readonly<Record<DebTarget, string>> = {
 export async function makeRpm(
   release: Release,
   target: DebTarget,
-  built: Built,
+  built: BuiltBinary,
   { out, effort }: { out: string; effort: Effort },
 ): Promise<string> {
   const version = packageVersion(release);

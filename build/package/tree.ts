@@ -13,7 +13,7 @@ import type { Release } from "./release";
 import copyright from "./templates/copyright" with { type: "text" };
 
 /** What is packed: a binary, and beside it `<binary>.cdx.json`. */
-export interface Built {
+export interface BuiltBinary {
   readonly binary: string;
   readonly bom: string;
 }
@@ -37,7 +37,7 @@ export function packageUnit(): string {
 /** Writes the files below `folder`, which is emptied first. Modes and times depend on the release alone. */
 export async function writeTree(
   release: Release,
-  built: Built,
+  built: BuiltBinary,
   family: Family,
   folder: string,
 ): Promise<void> {

@@ -8,7 +8,7 @@ import { silentLog } from "../lib/log";
 import { resolveConfigDir } from "../lib/paths";
 import type { Flag } from "./flags";
 import type { Registry } from "./registry";
-import type { Described } from "./subcommand";
+import type { Description } from "./subcommand";
 
 /** What kind of names a flag or an argument takes. */
 export type NameKind =
@@ -47,7 +47,7 @@ export function kindOf(called: string, { field, name }: Pick<Flag, "field" | "na
 }
 
 /** The names of a kind that are there, each with words about it. Never throws. */
-export type NamesOf = (kind: NameKind) => Promise<readonly Described[]>;
+export type NamesOf = (kind: NameKind) => Promise<readonly Description[]>;
 
 /** How long somebody waits for them, in milliseconds. */
 const PATIENCE_MS = 1_500;
@@ -81,7 +81,7 @@ async function read(
   registry: Registry,
   configDir: string | undefined,
   kind: NameKind,
-): Promise<readonly Described[]> {
+): Promise<readonly Description[]> {
   const [{ createService }, { answerHere }] = await Promise.all([
     import("../service/service"),
     import("./view"),
@@ -115,20 +115,20 @@ const itemsOf = (answer: unknown): readonly Item[] => (Array.isArray(answer) ? a
 const textOf = (value: unknown): string =>
   (typeof value === "string" ? value : "").replaceAll(/\p{Cc}+/gu, " ").slice(0, 120);
 
-function hostNames(kind: "selection" | "label" | "tags", hosts: readonly Item[]): Described[] {
-  const labels = hosts.map(({ label, base_url }): Described => [textOf(label), textOf(base_url)]);
+function hostNames(kind: "selection" | "label" | "tags", hosts: readonly Item[]): Description[] {
+  const labels = hosts.map(({ label, base_url }): Description => [textOf(label), textOf(base_url)]);
   const tags = [...new Set(hosts.flatMap(({ tags: own }) => (Array.isArray(own) ? own.map(textOf) : [])))];
-  const described = tags.toSorted().map((tag): Described => [kind === "tags" ? tag : `tag:${tag}`, "tag"]);
+  const described = tags.toSorted().map((tag): Description => [kind === "tags" ? tag : `tag:${tag}`, "tag"]);
   if (kind === "label") return labels;
   return kind === "tags" ? described : [...labels, ...described, ["all", "every host"]];
 }
 
 /** What goes on with `typed`, which may be several names with commas between, or one with `!` before it: the last is completed. */
-export function goingOn(kind: NameKind, typed: string, names: readonly Described[]): Described[] {
+export function goingOn(kind: NameKind, typed: string, names: readonly Description[]): Description[] {
   const isList = kind === "selection" || kind === "tags";
   const [before] = (isList ? /^(?:.*,)?!?/s.exec(typed) : null) ?? [""];
   const already = new Set(before.split(",").map((one) => one.replace(/^!/, "")));
   return names.flatMap(([name, words]) =>
-    already.has(name) ? [] : [[`${before}${name}`, words] satisfies Described],
+    already.has(name) ? [] : [[`${before}${name}`, words] satisfies Description],
   );
 }

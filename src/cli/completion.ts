@@ -12,10 +12,10 @@ import { CONFIG_DIR, type Flag } from "./flags";
 import { GLOBAL_FLAGS } from "./parser";
 import type { Registry } from "./registry";
 import { findSubcommand } from "./run";
-import type { Described, Subcommand } from "./subcommand";
+import type { Description, Subcommand } from "./subcommand";
 
 /** The flags of every subcommand. */
-const GLOBAL: readonly Described[] = [...listed(GLOBAL_FLAGS), ["--help", "Show help"]];
+const GLOBAL: readonly Description[] = [...listed(GLOBAL_FLAGS), ["--help", "Show help"]];
 
 /**
  * @param words what stands after `svc`, the last of them still being typed (empty: nothing of it yet).
@@ -26,7 +26,7 @@ export async function complete(
   registry: Registry,
   words: readonly string[],
   namesOf: NamesOf = async () => [],
-): Promise<Described[]> {
+): Promise<Description[]> {
   // `--on=lab` is the flag and its value.
   const [, flag, value] = /^(--[a-z-]+)=(.*)$/s.exec(words.at(-1) ?? "") ?? [];
   if (flag !== undefined && value !== undefined) {
@@ -44,7 +44,7 @@ async function following(
   before: readonly string[],
   typed: string,
   namesOf: NamesOf,
-): Promise<readonly Described[]> {
+): Promise<readonly Description[]> {
   if (before.at(-1) === CONFIG_DIR) return [];
   const flags = typed.startsWith("-");
   const found = await findSubcommand(registry, before);
@@ -61,7 +61,7 @@ async function following(
 
 /** What may follow, and the flag or the argument whose value it would be. */
 interface Following {
-  readonly words: readonly Described[];
+  readonly words: readonly Description[];
   readonly taken?: Flag | undefined;
 }
 
@@ -70,7 +70,7 @@ function own(
   one: Subcommand,
   after: readonly string[],
   flags: boolean,
-  verbs: readonly Described[],
+  verbs: readonly Description[],
 ): Following {
   const valued = (word: string | undefined) =>
     [...one.flags, ...GLOBAL_FLAGS].find(({ name, kind }) => kind !== "boolean" && word === `--${name}`);
@@ -85,11 +85,11 @@ function own(
   return { words: [...(places === 0 ? verbs : []), ...(place ? choices(place) : [])], taken: place };
 }
 
-function listed(flags: readonly Flag[]): Described[] {
+function listed(flags: readonly Flag[]): Description[] {
   return flags.map(({ name, describe }) => [`--${name}`, describe]);
 }
 
-const choices = (flag: Flag): Described[] => (flag.choices ?? []).map((choice) => [choice, ""]);
+const choices = (flag: Flag): Description[] => (flag.choices ?? []).map((choice) => [choice, ""]);
 
 /** The hidden `svc complete`: a candidate a line, its description after a tab. */
 export async function printCandidates(registry: Registry, words: readonly string[]): Promise<void> {

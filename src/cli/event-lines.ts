@@ -7,7 +7,7 @@ import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { terminated } from "../lib/signals";
 import type { Service } from "../service/service";
-import { type Followed, type FollowOptions, followHosts } from "./follow";
+import { followHosts, type HostsToFollow, type StreamItem } from "./follow";
 import { type GlobalFlags, print, read, unread } from "./subcommand";
 
 /** An event as a line of JSON has it. */
@@ -25,7 +25,7 @@ const WITHIN_MS = 30_000;
 const MOST = { events: 16_384, characters: 16 * 1_048_576 };
 
 /** What to print. */
-export interface EventLinesOptions extends Pick<FollowOptions, "on" | "types"> {
+export interface EventLinesOptions extends Pick<HostsToFollow, "on" | "types"> {
   readonly globals: GlobalFlags;
   /** The id after which to begin (default: now for those that happen, else the oldest). */
   readonly after?: string | undefined;
@@ -77,7 +77,7 @@ function createRoom() {
   const taken = new Map<string | undefined, { events: number; characters: number }>();
   return {
     /** @returns false when the host has sent more. */
-    takes(label: string | undefined, one: Followed): boolean {
+    takes(label: string | undefined, one: StreamItem): boolean {
       if (one.kind === "cut") return true;
       const { events, characters } = taken.get(label) ?? { events: 0, characters: 0 };
       const now = { events: events + 1, characters: characters + JSON.stringify(one.data).length };
@@ -102,7 +102,7 @@ function createReport(globals: GlobalFlags, log: Log, event: (line: EventLine) =
       return true;
     },
     /** @param isFollowed whether a stream that ended is opened again. */
-    take(label: string | undefined, one: Followed, isFollowed: boolean) {
+    take(label: string | undefined, one: StreamItem, isFollowed: boolean) {
       const of = label === undefined ? "" : `${label}: `;
       if (one.kind === "cut") {
         if (label === undefined && one.refusal?.status === 400) throw badInput(one.refusal.error);

@@ -36,7 +36,7 @@ export interface Flag {
 }
 
 /** What was typed, by flag: true or false, or texts. */
-export type Typed = Readonly<Record<string, boolean | readonly string[] | undefined>>;
+export type TypedFlags = Readonly<Record<string, boolean | readonly string[] | undefined>>;
 
 export interface FlagOptions {
   /** Names of flags that are not those of their fields, by field: `{ source_type: "source" }`. */
@@ -108,7 +108,7 @@ function textOf(value: unknown, entry: v.GenericSchema): string | undefined {
 export async function inputOf<I extends InputSchema>(
   schema: I,
   flags: readonly Flag[],
-  typed: Typed,
+  typed: TypedFlags,
   options: FlagOptions = {},
 ): Promise<v.InferInput<I>> {
   const input: Record<string, unknown> = {};
@@ -122,7 +122,7 @@ export async function inputOf<I extends InputSchema>(
   return input as v.InferInput<I>;
 }
 
-async function typedValue(flag: Flag, given: Typed[string], options: FlagOptions): Promise<unknown> {
+async function typedValue(flag: Flag, given: TypedFlags[string], options: FlagOptions): Promise<unknown> {
   if (typeof given === "boolean") return given;
   if (flag.secret) return secretOf(flag, given?.[0], options);
   if (given === undefined) return undefined;
@@ -178,7 +178,11 @@ const FORMS: ReadonlyMap<string, string> = new Map([
 const TIMES = "a time in ISO 8601 (2026-04-27T10:30:00Z), or such as 2h ago, today or yesterday";
 
 /** Offences named as they were typed: `--limit` for the field `limit`. */
-export function asTyped(offences: readonly Offence[], flags: readonly Flag[], typed: Typed = {}): Offence[] {
+export function asTyped(
+  offences: readonly Offence[],
+  flags: readonly Flag[],
+  typed: TypedFlags = {},
+): Offence[] {
   return offences.map((offence) => {
     const [, top = "", rest = ""] = /^([^.[]*)(.*)$/s.exec(offence.field) ?? [];
     const flag = flags.find(({ field }) => field === top);

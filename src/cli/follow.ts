@@ -1,11 +1,11 @@
 /**
  * Following the events of the server on this host, or of hosts of the address book: one stream for each.
  */
-import type { Followed, Following } from "../client/events";
+import type { FollowOptions, StreamItem } from "../client/events";
 import { atMost } from "../lib/at-most";
 import type { Service } from "../service/service";
 
-export type { Followed } from "../client/events";
+export type { StreamItem } from "../client/events";
 
 /** The time between two calls because of the events of one host at least, in milliseconds: a host limits its requests. */
 export const HOST_MS = 3_000;
@@ -17,7 +17,7 @@ export const HOST_MS = 3_000;
 const ONE_OF = 4;
 
 /** What to follow. */
-export interface FollowOptions extends Following {
+export interface HostsToFollow extends FollowOptions {
   /** A selection of the address book (default: this host). */
   readonly on?: string | undefined;
   /**
@@ -36,8 +36,8 @@ export interface FollowOptions extends Following {
  */
 export async function followHosts(
   service: Service,
-  { on, most, ...options }: FollowOptions,
-  take: (label: string | undefined, one: Followed) => boolean | Promise<boolean>,
+  { on, most, ...options }: HostsToFollow,
+  take: (label: string | undefined, one: StreamItem) => boolean | Promise<boolean>,
 ): Promise<void> {
   const [{ followEvents }, { countSlots, mostOfOne }] = await Promise.all([
     import("../client/events"),
@@ -71,7 +71,7 @@ export async function followHosts(
  */
 export async function followChanges(
   service: Service,
-  { signal, ...options }: FollowOptions,
+  { signal, ...options }: HostsToFollow,
   changed: (label?: string) => void,
 ): Promise<void> {
   const { countSlots } = await import("../client/connection-slots");

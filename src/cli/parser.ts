@@ -6,10 +6,10 @@ import type { Argv } from "yargs";
 import { field, flag } from "../core/fields";
 import { meant } from "../lib/nearest";
 import { commit, version } from "../version";
-import { type Flag, flagsOf, letterOf, ownWords, type Typed, UsageError, withLongNames } from "./flags";
+import { type Flag, flagsOf, letterOf, ownWords, type TypedFlags, UsageError, withLongNames } from "./flags";
 import { CONFIGURATION, readPlain } from "./plain";
 import type { Registry } from "./registry";
-import type { Described, Example, GlobalFlags, Subcommand } from "./subcommand";
+import type { Description, Example, GlobalFlags, Subcommand } from "./subcommand";
 
 /** The flags of every subcommand. */
 export const GLOBAL_FLAGS: readonly Flag[] = flagsOf(
@@ -21,7 +21,7 @@ export const GLOBAL_FLAGS: readonly Flag[] = flagsOf(
 
 /** What was typed for a subcommand; undefined when help or the version was printed instead. */
 export interface CommandLine {
-  readonly typed: Typed;
+  readonly typed: TypedFlags;
   readonly globals: GlobalFlags;
 }
 
@@ -63,7 +63,7 @@ export async function parseFlags(
 /** Prints the list of subcommands below `called`, with what each does. */
 export async function printHelp(
   called: string,
-  commands: readonly Described[],
+  commands: readonly Description[],
   examples: readonly Example[],
 ): Promise<void> {
   const parser = await createParser(called, examples);

@@ -14,7 +14,7 @@ import { CONFIG_DIR, ownWords, UsageError } from "./flags";
 import type { CommandLine } from "./parser";
 import { startOver, takeOver } from "./reexec";
 import { findNoun, type Registry } from "./registry";
-import type { Described, Example, Subcommand } from "./subcommand";
+import type { Description, Example, Subcommand } from "./subcommand";
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
 export async function runCommandLine(registry: Registry, args: readonly string[]): Promise<void> {
@@ -113,7 +113,7 @@ async function takeOwnersPlace(one: Subcommand, { typed, globals }: CommandLine,
 }
 
 /** The subcommand that a command line names, or the list to choose from. */
-export type Found =
+export type NamedSubcommand =
   | {
       readonly called: string;
       readonly noun: string;
@@ -121,11 +121,11 @@ export type Found =
       /** The words after those that call it. */
       readonly rest: string[];
       /** What may follow its noun in the place of arguments. */
-      readonly verbs: readonly Described[];
+      readonly verbs: readonly Description[];
     }
   | {
       readonly called: string;
-      readonly help: readonly Described[];
+      readonly help: readonly Description[];
       readonly examples: readonly Example[];
       /** Why no subcommand was found. */
       readonly fault: string;
@@ -134,7 +134,7 @@ export type Found =
     };
 
 /** Finds the subcommand that `args` name. Nothing runs. */
-export async function findSubcommand(registry: Registry, args: readonly string[]): Promise<Found> {
+export async function findSubcommand(registry: Registry, args: readonly string[]): Promise<NamedSubcommand> {
   const places = placesOfWords(args);
   const [name, verb] = places.map((at) => args[at]);
   const noun = name === undefined ? undefined : await findNoun(registry, name, verb);
@@ -157,7 +157,7 @@ export async function findSubcommand(registry: Registry, args: readonly string[]
   return { called, help: verbs, examples, fault, isKnown };
 }
 
-const listOf = (named: Readonly<Record<string, { readonly describe: string }>>): Described[] =>
+const listOf = (named: Readonly<Record<string, { readonly describe: string }>>): Description[] =>
   Object.entries(named).map(([name, { describe }]) => [name, describe]);
 
 const unknown = (word: string, called: string, known: object) =>

@@ -9,7 +9,7 @@ import { once } from "../lib/once";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine } from "../lib/sanitize";
 import type { Service, ServiceOptions } from "../service/service";
-import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type Typed } from "./flags";
+import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type TypedFlags } from "./flags";
 
 /** The flags of every subcommand. */
 export interface GlobalFlags {
@@ -21,7 +21,7 @@ export interface GlobalFlags {
 export type Example = readonly [line: string, does: string];
 
 /** A subcommand or a flag, and what it does. */
-export type Described = readonly [name: string, describe: string];
+export type Description = readonly [name: string, describe: string];
 
 export interface Subcommand {
   /** One line for the list of subcommands. */
@@ -34,9 +34,9 @@ export interface Subcommand {
   /** Runs until it is asked to end: its process starts over without the parser (`reexec.ts`). */
   readonly resident?: true | undefined;
   /** Whether it needs root where root runs it, and so cannot become the owner of `{config_dir}` (default: never). */
-  readonly asRoot?: ((typed: Typed) => boolean) | undefined;
+  readonly asRoot?: ((typed: TypedFlags) => boolean) | undefined;
   /** @returns the exit code: 0 done and good, 1 done and the answer is bad. */
-  run(typed: Typed, globals: GlobalFlags): Promise<number>;
+  run(typed: TypedFlags, globals: GlobalFlags): Promise<number>;
 }
 
 /** Subcommands under one noun: `svc audit verify`. */
@@ -91,7 +91,7 @@ export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>)
 export function oneOf(
   examples: readonly Example[],
   several: readonly [Subcommand, ...Subcommand[]],
-  choose: (typed: Typed) => Subcommand,
+  choose: (typed: TypedFlags) => Subcommand,
 ): Subcommand {
   const merged = (key: "flags" | "positionals"): Flag[] => {
     const all = new Map(several.flatMap((one) => one[key]).map((flag) => [flag.name, flag]));

@@ -21,7 +21,7 @@ import {
   subcommand,
   withService,
 } from "./subcommand";
-import { type Changed, repeat, watchFields } from "./watch";
+import { type ChangedHosts, repeat, watchFields } from "./watch";
 
 /** An answer, as this process gives it or as it was read from another. */
 export type Body<O extends OutputSchema> = v.InferInput<O> | v.InferOutput<O>;
@@ -69,7 +69,7 @@ export interface Context<I extends InputSchema, O extends OutputSchema, X extend
 export type CallerParts = Partial<Pick<Caller, "signal" | "progress">>;
 
 /** How an answer is watched. */
-export interface Watched<I, B> {
+export interface WatchView<I, B> {
   /** Seconds between two updates by default, also where there are no events: for hosts of before, and values that have none. */
   readonly interval: number;
   /** The types of events at which it may be another one. */
@@ -99,7 +99,7 @@ export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X ex
   readonly on?: false;
   /** Flags of the command line alone that are refused beside `--on`. */
   readonly here?: ReadonlyArray<keyof X & string>;
-  readonly watch?: Watched<v.InferInput<I>, Body<O>>;
+  readonly watch?: WatchView<v.InferInput<I>, Body<O>>;
   /** A signal to end cancels the operation, and svc waits for its end (default: it ends svc). */
   readonly cancellable?: true;
   /** What its audit rows call it (default `cli`). */
@@ -157,7 +157,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
           },
         });
         let whole: Body<O> | undefined;
-        const once = async (signal?: AbortSignal, changed?: Changed) => {
+        const once = async (signal?: AbortSignal, changed?: ChangedHosts) => {
           if (where.on !== undefined) {
             return askHosts(service, globals, { ...where, signal }, operation, input, { ...options, extra });
           }

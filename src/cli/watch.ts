@@ -22,7 +22,7 @@ export const watchFields = (interval: number) => ({
 const REDRAW_MS = 300;
 
 /** Which hosts have changed since the last time, by their labels; all of them where it is undefined. */
-export type Changed = ReadonlySet<string> | undefined;
+export type ChangedHosts = ReadonlySet<string> | undefined;
 
 /**
  * Does `once` at each change, and every `intervalS` seconds, until Ctrl-C or until the reader of stdout has gone, which
@@ -34,7 +34,7 @@ export type Changed = ReadonlySet<string> | undefined;
 export async function repeat(
   intervalS: number,
   { json }: GlobalFlags,
-  once: (signal: AbortSignal, changed: Changed) => Promise<number>,
+  once: (signal: AbortSignal, changed: ChangedHosts) => Promise<number>,
   follow: (signal: AbortSignal, changed: (label?: string) => void) => Promise<void>,
 ): Promise<number> {
   const ended = new AbortController();

@@ -3,7 +3,7 @@
  */
 
 import type { ConnectionPool } from "./connection-pool";
-import type { Taking } from "./intake";
+import type { AnswerIntake } from "./intake";
 import type { Refusals } from "./refusals";
 
 /** A server that speaks the REST API. */
@@ -66,7 +66,7 @@ export interface Limits {
   /** The largest body of a response. */
   readonly maxBytes: number;
   /** Counts it as it comes. */
-  readonly taking?: Taking;
+  readonly taking?: AnswerIntake;
 }
 
 /** The largest body of a response that is no stream, where one was asked for. */

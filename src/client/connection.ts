@@ -24,7 +24,7 @@ import { takeSlot } from "./connection-slots";
 import { CLOSED } from "./dial";
 import { createIntake } from "./intake";
 import { type Line, openLine } from "./line";
-import { exchange, openExchange } from "./line-request";
+import { openRequest, sendRequest } from "./line-request";
 import { takeTurn } from "./pace";
 
 /** It says what the server answered, which monitors look for. */
@@ -123,7 +123,7 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     untried = undefined;
     const headWithinMs = isUntried ? (limits.deadline.at - performance.now()) / 2 : undefined;
     const within = headWithinMs === undefined ? limits : { ...limits, headWithinMs };
-    const { response, wasStale } = exchange(current, textOf(request, undefined, key), within, signal);
+    const { response, wasStale } = sendRequest(current, textOf(request, undefined, key), within, signal);
     try {
       const answer = withoutToken(await response, token);
       pin = current.pin();
@@ -155,7 +155,7 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     const current = lineFor(request);
     const text = textOf(request, "text/event-stream, application/json");
     try {
-      const { status, type, pieces, whole } = await openExchange(current, text, until, signal);
+      const { status, type, pieces, whole } = await openRequest(current, text, until, signal);
       pin = current.pin();
       const opened = { status, type, pieces: pieces(silentMs) };
       if (status === 200) return { ...opened, body: new Uint8Array() };

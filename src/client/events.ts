@@ -27,7 +27,7 @@ const MAX_EVENT = 2 * MAX_LINE;
 const PAUSES: Backoff = { firstMs: 500, longestMs: 30_000 };
 
 /** What comes over a stream. */
-export type Followed =
+export type StreamItem =
   | { readonly kind: "event"; readonly id: string; readonly type: string; readonly data: EventData }
   /** Everything before it has come; what is `missed` stands in its place. */
   | { readonly kind: "reset" | "mark"; readonly id: string; readonly data: EventData }
@@ -47,7 +47,7 @@ export interface EventSource {
 }
 
 /** What to follow. */
-export interface Following {
+export interface FollowOptions {
   /** Types of events, also `run.*`; all that the token may see where there are none. */
   readonly types?: readonly string[] | undefined;
   /** The id after which to begin (default: now). */
@@ -64,8 +64,8 @@ export interface Following {
  */
 export async function* followEvents(
   server: RemoteServer | (() => RemoteServer | EventSource),
-  { types = [], after, withinMs = Number.POSITIVE_INFINITY, signal }: Following,
-): AsyncGenerator<Followed, void> {
+  { types = [], after, withinMs = Number.POSITIVE_INFINITY, signal }: FollowOptions,
+): AsyncGenerator<StreamItem, void> {
   let place = after;
   let failures = 0;
   while (!signal.aborted) {
@@ -113,7 +113,7 @@ async function* streamOf(
   types: readonly string[],
   place: string | undefined,
   limits: Within,
-): AsyncGenerator<Exclude<Followed, { kind: "cut" }>, void> {
+): AsyncGenerator<Exclude<StreamItem, { kind: "cut" }>, void> {
   const { withinMs, signal } = limits;
   if (!("pieces" in server)) return yield* remoteStreamOf(server, types, place, limits);
   const until = Number.isFinite(withinMs) ? AbortSignal.any([signal, AbortSignal.timeout(withinMs)]) : signal;
@@ -139,7 +139,7 @@ async function* remoteStreamOf(
 
 async function* eventsIn(
   pieces: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Exclude<Followed, { kind: "cut" }>, void> {
+): AsyncGenerator<Exclude<StreamItem, { kind: "cut" }>, void> {
   for await (const { id, event, data } of messagesIn(pieces)) {
     if (event === "reset" || event === "mark") yield { kind: event, id, data };
     else yield { kind: "event", id, type: printable(event, 100), data };

@@ -22,7 +22,7 @@ export interface Target {
 /** The largest answer at an endpoint, in bytes: a session description, or who watches a screen, has a fraction of it. */
 const MAX_ANSWER_BYTES = 262_144;
 
-type Requesting = Pick<Caller, "grant" | "request" | "signal">;
+type RequestCaller = Pick<Caller, "grant" | "request" | "signal">;
 
 /**
  * The answer of the host at `endpoint`.
@@ -34,7 +34,7 @@ export function callHost<I extends InputSchema, O extends OutputSchema>(
   { label, server }: Target,
   endpoint: Endpoint<I, O>,
   input: v.InferInput<I>,
-  caller: Requesting,
+  caller: RequestCaller,
   ms: number,
 ): Promise<v.InferOutput<O>> {
   const ask = (signal: AbortSignal, client: string | null) =>
@@ -56,7 +56,7 @@ export function getFromHost(
   { label, server }: Target,
   path: string,
   { ms, maxBytes, mayBeSame = false }: { ms: number; maxBytes: number; mayBeSame?: boolean },
-  caller: Requesting,
+  caller: RequestCaller,
 ): Promise<Response> {
   const ask = async (signal: AbortSignal, client: string | null) => {
     using carrier = await carrierTo(server, signal, client);
@@ -68,7 +68,7 @@ export function getFromHost(
 }
 
 async function answered<T>(
-  { grant, request, signal }: Requesting,
+  { grant, request, signal }: RequestCaller,
   ask: (signal: AbortSignal, client: string | null) => Promise<T>,
   failure: (error: RemoteError) => Failure,
 ): Promise<T> {

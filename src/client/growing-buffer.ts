@@ -9,7 +9,7 @@ const MOST_AHEAD = 65_536;
 const NOTHING = Buffer.alloc(0);
 
 /** Bytes without a limit: at most twice their length is in memory, and {@link MOST_AHEAD}. */
-export function createGrowing() {
+export function createGrowingBuffer() {
   let buffer = NOTHING;
   let length = 0;
   let ahead = 0;

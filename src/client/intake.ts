@@ -10,7 +10,7 @@ import { RemoteError } from "./carrier";
 const MAX_BYTES = 64 * 1_048_576;
 
 /** One answer that comes. */
-export interface Taking {
+export interface AnswerIntake {
   /** It begins, perhaps anew. @param giveUp ends it. */
   begin(giveUp: (error: RemoteError) => void): void;
   /** So many bytes more have come. */
@@ -28,7 +28,7 @@ export function createIntake(most = MAX_BYTES) {
   const clients = new Map<string | null, { bytes: number; readonly coming: Set<One> }>();
 
   /** @param client the named token for which the answer comes; null for the owner. */
-  return (client: string | null): Taking & Disposable => {
+  return (client: string | null): AnswerIntake & Disposable => {
     const all = clients.get(client) ?? { bytes: 0, coming: new Set<One>() };
     clients.set(client, all);
     const one: One = { bytes: 0, isGivenUp: false, giveUp() {} };

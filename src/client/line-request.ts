@@ -5,8 +5,8 @@ import { deadline } from "../lib/deadline";
 import { type Answer, repeatsIn } from "./again";
 import { type Deadline, deadlineIn, type Limits, RemoteError } from "./carrier";
 import { dialError } from "./dial";
-import { createGrowing } from "./growing-buffer";
-import type { Taking } from "./intake";
+import { createGrowingBuffer } from "./growing-buffer";
+import type { AnswerIntake } from "./intake";
 import type { Line } from "./line";
 import type { Head } from "./response";
 
@@ -48,7 +48,7 @@ const faultOf = (error: unknown, sent: boolean): RemoteError =>
  *
  * @param request as it goes out.
  */
-export function exchange(
+export function sendRequest(
   line: Line,
   request: string,
   {
@@ -105,8 +105,8 @@ function answerOf(head: Head, body: Uint8Array<ArrayBuffer>): Answer {
 }
 
 /** A body of up to `maxBytes`; of more, `refuse` hears. */
-function createBody(maxBytes: number, refuse: (error: RemoteError) => void, taking?: Taking) {
-  const body = createGrowing();
+function createBody(maxBytes: number, refuse: (error: RemoteError) => void, taking?: AnswerIntake) {
+  const body = createGrowingBuffer();
   taking?.begin(refuse);
   return {
     expect({ headers }: Head): void {
@@ -126,7 +126,7 @@ function createBody(maxBytes: number, refuse: (error: RemoteError) => void, taki
 }
 
 /** A response as soon as its head is here; the rest as it comes. */
-export async function openExchange(
+export async function openRequest(
   line: Line,
   request: string,
   until: Deadline,
@@ -174,7 +174,7 @@ export async function openExchange(
 
 /** Pieces that come faster than they are taken: the line waits while they are many. */
 function createPieces(line: Line) {
-  const waiting = createGrowing();
+  const waiting = createGrowingBuffer();
   let ending: { readonly error?: RemoteError | undefined } | undefined;
   let wake = () => {};
   return {

@@ -12,7 +12,7 @@ import { RemoteError, type RemoteServer } from "./carrier";
 import { CLOSED, dial, dialError } from "./dial";
 import { type Flow, readWebSocket } from "./handshake";
 
-interface Dialled {
+interface DialOptions {
   readonly protocols: readonly string[];
   /** The largest message that is taken, in bytes. */
   readonly maxLength: number;
@@ -31,7 +31,7 @@ interface Dialled {
 export function dialWebSocket(
   url: URL,
   server: Pick<RemoteServer, "trust" | "identity">,
-  { protocols, maxLength, drained, written = () => {} }: Dialled,
+  { protocols, maxLength, drained, written = () => {} }: DialOptions,
 ) {
   const address = `${url.protocol === "https:" ? "wss" : "ws"}://${url.host}${url.pathname}`;
   const protocol = driver.client(address, { protocols: [...protocols], maxLength });

@@ -69,7 +69,7 @@ export const SESSIONS = v.object({
   sessions: v.optional(v.array(SESSION), []),
 });
 
-export type SessionsRecord = v.InferOutput<typeof SESSIONS>;
+export type SessionList = v.InferOutput<typeof SESSIONS>;
 
 /** Requests since the server's service was made. */
 export const REQUEST_TOTALS = v.object({

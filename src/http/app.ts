@@ -13,7 +13,7 @@ import { type Gate, passGate, passSigned, passUnknown } from "./gate";
 import { createHoldBack } from "./hold-back";
 import { checkHost } from "./host-header";
 import { measure, type RequestMetrics } from "./measure";
-import { type CallParts, call } from "./operation-handler";
+import { call, type HandlerParts } from "./operation-handler";
 import { type RequestAudit, record } from "./request-audit";
 import { completeHead, errorResponse } from "./responses";
 import {
@@ -29,7 +29,7 @@ import { checkScope } from "./scope";
 import { noteToken, type TokenUses } from "./token-use";
 
 /** What the app is made of. */
-export interface AppParts extends CallParts {
+export interface AppParts extends HandlerParts {
   readonly operations: readonly Operation[];
   readonly gate: Gate;
   readonly clients: ClientResolver;

@@ -39,7 +39,7 @@ export const passGate =
 function passOn(gate: Gate, key: string, exchange: Exchange, grant: Grant, next: Handler): Answer {
   const { started, link, route } = exchange;
   let isSpent = link !== null;
-  let limit: Limited | undefined;
+  let limit: RateRefusal | undefined;
   exchange.relay = {
     to(host) {
       if (isSpent) return;
@@ -121,7 +121,7 @@ export const passSigned =
     });
   };
 
-const tooManyResponse = ({ kind, retryAfterSeconds }: Limited) =>
+const tooManyResponse = ({ kind, retryAfterSeconds }: RateRefusal) =>
   errorResponse(429, kind === "rate_limited" ? "rate limited" : "too many failed auth attempts", {
     "retry-after": String(retryAfterSeconds),
   });
@@ -142,9 +142,9 @@ export type Refusal =
 export type Verdict =
   | { readonly kind: "pass"; readonly grant: Grant }
   | { readonly kind: "unauthorized"; readonly guess: boolean; readonly reason?: string | undefined }
-  | Limited;
+  | RateRefusal;
 
-interface Limited {
+interface RateRefusal {
   readonly kind: "rate_limited" | "locked_out";
   readonly retryAfterSeconds: number;
   readonly guess: boolean;
@@ -188,13 +188,13 @@ export interface Gate {
     grant: Grant,
     now: number,
     options?: { readonly host?: string; readonly isRoutine?: boolean },
-  ): Limited | undefined;
+  ): RateRefusal | undefined;
   /** What the token of this digest (hexadecimal) allows now; undefined when it is not in force any longer. */
   now(sha256: string): Grant | undefined;
   /** Counts a request that is refused whatever its token. @returns undefined within the limit. */
-  refuse(client: string, now: number): Limited | undefined;
+  refuse(client: string, now: number): RateRefusal | undefined;
   /** Counts a request that came too late: {@link CONFLICTS}. Else as `refuse`. */
-  collide(client: string, now: number): Limited | undefined;
+  collide(client: string, now: number): RateRefusal | undefined;
 }
 
 /**
@@ -273,7 +273,7 @@ export function createGate(
 
 const MISTYPED = "the token begins like one that svc made, but is mistyped or cut off";
 
-const limited = (kind: Limited["kind"], waitMs: number, guess: boolean): Limited => ({
+const limited = (kind: RateRefusal["kind"], waitMs: number, guess: boolean): RateRefusal => ({
   kind,
   retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
   guess,

@@ -20,7 +20,7 @@ export interface TlsSettings extends Pair {
   readonly ca?: readonly string[];
 }
 
-interface Listening {
+interface ListenOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: TlsSettings | undefined;
@@ -63,7 +63,7 @@ export interface Listener {
  * @param drainMs how long a listener stays after another has taken its place.
  * @throws `conflict` when the port is taken; `unavailable` for missing rights; `bad_input` for an unusable host or key.
  */
-export function listen(listening: Listening, drainMs = DRAIN_MS): Listener {
+export function listen(listening: ListenOptions, drainMs = DRAIN_MS): Listener {
   let inUse = listening.tls;
   let current = open(listening, false);
   const port = current.server.port ?? 0;
@@ -119,7 +119,7 @@ export function listen(listening: Listening, drainMs = DRAIN_MS): Listener {
   };
 }
 
-function open({ host, port, tls, fetch }: Listening, reusePort: boolean): OpenListener {
+function open({ host, port, tls, fetch }: ListenOptions, reusePort: boolean): OpenListener {
   const { ca, ...pair } = tls ?? {};
   const opened: OpenListener = {
     leaving: false,

@@ -29,7 +29,7 @@ export const IDLE_TIMEOUT_S = 10;
 /** The largest body of a signed request: anybody can send one. */
 const MAX_SIGNED_BYTES = 16_384;
 
-export interface CallParts {
+export interface HandlerParts {
   /** What operations run on. */
   readonly service: object;
   readonly maxBodyBytes: number;
@@ -52,7 +52,7 @@ export interface CallParts {
 export type RunOne = (command: string, input: unknown, caller: Caller) => Promise<unknown>;
 
 /** Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
-export function call(operation: RoutedOperation, parts: CallParts): Handler {
+export function call(operation: RoutedOperation, parts: HandlerParts): Handler {
   const { service, maxBodyBytes, unread, gate, runOne, repeats } = parts;
   const { long, stream, public: entry } = operation.http;
   const takesKey = takesIdempotencyKey(operation);
@@ -136,7 +136,7 @@ export function call(operation: RoutedOperation, parts: CallParts): Handler {
   };
 }
 
-function createResponder(operation: RoutedOperation, { unread, log }: Pick<CallParts, "unread" | "log">) {
+function createResponder(operation: RoutedOperation, { unread, log }: Pick<HandlerParts, "unread" | "log">) {
   const { settled, line } = operation.http;
   const textOnce = createTextOnce();
   /** A file of a page, whose bytes all its readers share. */
@@ -173,7 +173,7 @@ function createResponder(operation: RoutedOperation, { unread, log }: Pick<CallP
 /** Makes the connection that a request becomes. One with a token ends with it. */
 function createUpgrade(
   protocol: string,
-  { gate, openAnswers, sockets, connections, audit }: CallParts,
+  { gate, openAnswers, sockets, connections, audit }: HandlerParts,
 ): (exchange: Exchange, answer: SocketAnswer) => Response {
   return (exchange, answer) => {
     const { peer } = exchange;
@@ -196,7 +196,7 @@ function createUpgrade(
 /** Makes the callers of an operation. @param staysOpen whether its answer may stay open. */
 function createCallers(
   staysOpen: boolean,
-  { stopping, untilRevoked, openAnswers }: Pick<CallParts, "stopping" | "untilRevoked" | "openAnswers">,
+  { stopping, untilRevoked, openAnswers }: Pick<HandlerParts, "stopping" | "untilRevoked" | "openAnswers">,
 ) {
   /** @param isAwaited whether its client waits for the end. @param goesOn whether it goes on when its client has gone. */
   return (exchange: Exchange, isAwaited: boolean, goesOn: boolean): Caller => {

@@ -193,7 +193,7 @@ const pageOperations = [
 ];
 
 /** What the API document describes. */
-interface Described {
+interface ApiDescription {
   apiDocument(url: string): Promise<Record<string, unknown>>;
 }
 
@@ -208,7 +208,7 @@ export const operations = [
     answeredBy: "server or here",
     input: NO_INPUT,
     output: v.record(v.string(), v.unknown()),
-    async run(service: Uses & Described) {
+    async run(service: Uses & ApiDescription) {
       return service.apiDocument((await service.rest()).server?.url ?? "/");
     },
   }),

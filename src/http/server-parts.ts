@@ -36,7 +36,7 @@ import { createUnreadAnswers } from "./unread";
 type Options = v.InferOutput<typeof SERVER_OPTIONS>;
 
 /** What a server answers requests with. */
-export interface Answering {
+export interface ServerParts {
   readonly app: Hono<{ Bindings: Bindings }>;
   /** Null for plain http. */
   readonly tls: ServerTls | null;
@@ -54,7 +54,7 @@ export interface Answering {
   readonly stopping: AbortController;
 }
 
-export interface AnsweringOptions {
+export interface ServerPartsOptions {
   readonly options: Options;
   readonly keys: KeyFiles;
   readonly clients: ClientResolver;
@@ -66,11 +66,11 @@ export interface AnsweringOptions {
  *
  * @throws `bad_input` for an unusable option; `unavailable` for a file that cannot be read, or an audit log that cannot be written.
  */
-export async function prepareAnswering(
+export async function openServerParts(
   service: ServerUses,
   repeats: Repeats,
-  { options, keys, clients, files }: AnsweringOptions,
-): Promise<Answering> {
+  { options, keys, clients, files }: ServerPartsOptions,
+): Promise<ServerParts> {
   const { log } = service;
   clearFolders(files, options.token_file);
   if (!existsSync(files.hostKey)) openSigningKey(files.hostKey);
@@ -211,7 +211,7 @@ const NO_LISTENER = { timeout() {}, requestIP: () => null, upgrade: () => false 
 
 /** Answers a request that came over the link to the desk, or over NATS (`RestServer.enter`). */
 export async function enterOver(
-  { app, credentials, gate }: Pick<Answering, "app" | "credentials" | "gate">,
+  { app, credentials, gate }: Pick<ServerParts, "app" | "credentials" | "gate">,
   request: Request,
   tokenName: string,
   desk: string,

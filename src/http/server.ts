@@ -23,7 +23,7 @@ import type { RunOne } from "./operation-handler";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { createRepeats, type Repeats } from "./repeats";
 import type { AuditLog } from "./request-audit";
-import { type Answering, enterOver, prepareAnswering } from "./server-parts";
+import { enterOver, openServerParts, type ServerParts } from "./server-parts";
 import { keyFiles, type ServerTls } from "./tls";
 import { limitTurn } from "./turn";
 
@@ -166,7 +166,7 @@ async function startRestServer(
   // What is undone when the start fails from here on.
   using undo = new DisposableStack();
   undo.defer(release);
-  const answering = await prepareAnswering(service, repeats, {
+  const answering = await openServerParts(service, repeats, {
     options,
     keys,
     clients,
@@ -227,7 +227,7 @@ async function startRestServer(
 
 /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
 async function finish(
-  { openAnswers, sockets, stopping }: Answering,
+  { openAnswers, sockets, stopping }: ServerParts,
   listener: Listener,
   renewal: Renewal,
   door: { stop(): Promise<void> },
@@ -292,7 +292,7 @@ interface Renewal {
 
 /** @param publish is called after each exchange. */
 function renewTls(
-  { tls, openAnswers, names }: Answering,
+  { tls, openAnswers, names }: ServerParts,
   listener: Listener,
   publish: () => void,
   log: Log,

@@ -8,7 +8,7 @@ import { deadline } from "./deadline";
 import { cancelled } from "./errors";
 
 /** Work under way. */
-export type Shared<T> = ReturnType<typeof share<T>>;
+export type SharedWork<T> = ReturnType<typeof share<T>>;
 
 /** Begins `work`, which callers then join. */
 export function share<T>(work: (signal: AbortSignal) => Promise<T>) {
@@ -36,7 +36,7 @@ export function share<T>(work: (signal: AbortSignal) => Promise<T>) {
 
 /** A function that shares the work under way of each `key`: those who ask for the same meanwhile join it. */
 export function createSharing<T>() {
-  const underWay = new Map<string, Shared<T>>();
+  const underWay = new Map<string, SharedWork<T>>();
   return (key: string, work: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> => {
     const found = underWay.get(key);
     if (found) return found.join(signal);

@@ -5,13 +5,13 @@
  */
 import { existsSync } from "node:fs";
 import { streamOfOwner } from "../client/owner";
-import { attachRun, type Reported } from "../host/runs/attached-run";
+import { type AttachedReport, attachRun } from "../host/runs/attached-run";
 import type { AttachRun, RunKeeper } from "../host/runs/runs";
 import type { RunRecord } from "../host/runs/types";
 import { resolvesWithin } from "../lib/deadline";
 import { messageOf } from "../lib/errors";
 import { isLocked } from "../lib/lock";
-import type { Shared } from "./parts";
+import type { ServiceParts } from "./parts";
 
 /** The pause before another server is looked for, in milliseconds. */
 const AGAIN_MS = 1_000;
@@ -21,7 +21,7 @@ const SETTLE_MS = 3_000;
 
 /** @param note keeps the record of a run here. */
 export function createAttachRun(
-  { configDir, files, log }: Pick<Shared, "configDir" | "files" | "log">,
+  { configDir, files, log }: Pick<ServiceParts, "configDir" | "files" | "log">,
   note: (run: RunRecord) => void,
 ): AttachRun {
   return (run, isRead, cancel): RunKeeper | undefined => {
@@ -75,14 +75,14 @@ export function createAttachRun(
 
 /** What a run has reported: few, as what is kept of a run is bounded. A server that comes later gets all. */
 function createReports() {
-  const reported: Reported[] = [];
+  const reported: AttachedReport[] = [];
   const { promise: complete, resolve } = Promise.withResolvers<void>();
   let more = Promise.withResolvers<void>();
   let isComplete = false;
   return {
     /** Resolves when the run has ended. */
     complete,
-    add(one: Reported): void {
+    add(one: AttachedReport): void {
       reported.push(one);
       isComplete = "run" in one && typeof one.run.finished_at === "string";
       if (isComplete) resolve();
@@ -90,7 +90,7 @@ function createReports() {
       more = Promise.withResolvers();
     },
     /** From the first on; ends with the end of the run. */
-    async *all(): AsyncGenerator<Reported, void> {
+    async *all(): AsyncGenerator<AttachedReport, void> {
       for (let nth = 0; ; nth++) {
         while (nth >= reported.length) {
           if (isComplete) return;

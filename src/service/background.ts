@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { isThere } from "../lib/trust-files";
 import type { Desk } from "./features/desk";
 import { watchOwnUpgrade } from "./own-upgrade";
-import type { Shared } from "./parts";
+import type { ServiceParts } from "./parts";
 import { createLooking, startUpkeep } from "./upkeep";
 
 /** What is logged when the list of files of the folder cannot be kept. */
@@ -27,7 +27,7 @@ export interface BackgroundTasks extends Pick<Desk, "lookAtDesk" | "lookAtNats" 
 }
 
 /** Starts it all. @returns a function that starts no further run, and ends the rest. */
-export async function runBackground(shared: Shared, tasks: BackgroundTasks): Promise<() => void> {
+export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks): Promise<() => void> {
   const { service, files, log, made, phase } = shared;
   phase.runsJobs = true;
   if (existsSync(files.traces)) (await service.traces()).clear();
@@ -61,7 +61,7 @@ export async function runBackground(shared: Shared, tasks: BackgroundTasks): Pro
 }
 
 /** What is looked at every second, by what is logged where that fails. */
-function looksOf({ service, files, made, phase, revocations }: Shared, tasks: BackgroundTasks) {
+function looksOf({ service, files, made, phase, revocations }: ServiceParts, tasks: BackgroundTasks) {
   const { hasJobs, lookAtDesk, lookAtNats, watchLogs, endRevoked, listFiles } = tasks;
   const hasHooks = () => existsSync(files.webhooks);
   return {
@@ -87,7 +87,7 @@ function looksOf({ service, files, made, phase, revocations }: Shared, tasks: Ba
 }
 
 /** @returns a function that ends the wait for an upgrade that is under way. */
-function watchUpgrades({ service, files, log, publish }: Shared): () => void {
+function watchUpgrades({ service, files, log, publish }: ServiceParts): () => void {
   return watchOwnUpgrade({
     log,
     publish,

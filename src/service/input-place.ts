@@ -5,14 +5,14 @@ import type { AskPlace } from "../host/desktop/input-lock";
 import { TAKEN, takeInput } from "../host/desktop/input-place";
 import { messageOf } from "../lib/errors";
 import { isLocked } from "../lib/lock";
-import type { Shared } from "./parts";
+import type { ServiceParts } from "./parts";
 
 /** @returns what asks for them. Where no server gives them, this process takes the lock itself. */
 export function createAskPlace({
   configDir,
   files,
   log,
-}: Pick<Shared, "configDir" | "files" | "log">): AskPlace {
+}: Pick<ServiceParts, "configDir" | "files" | "log">): AskPlace {
   return async (who, signal, waiting) => {
     // Without the lock of a server, the file is of one that died.
     if (!existsSync(files.ownerFile) || !isLocked(files.serveLock)) return undefined;

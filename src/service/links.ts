@@ -143,7 +143,7 @@ function createConnection<T extends { stop(): Promise<void> }>(): Connection<T> 
 }
 
 /** What this host has joined, as the file of its membership has it. */
-interface Joined {
+interface JoinedDesk {
   readonly membership?: Membership;
   /** Whether the desk takes links, and this host keeps one. */
   readonly dials: boolean;
@@ -154,14 +154,14 @@ interface Joined {
 /** The membership in a file. */
 interface MembershipFile {
   /** Reads it again where it has changed. @throws once for a file that cannot be read. */
-  read(): Promise<Joined>;
+  read(): Promise<JoinedDesk>;
   /** What was read last. @throws `unavailable` where that is no membership. */
   membership(): Membership;
 }
 
 function openMembership(file: string): MembershipFile {
   let stamp: string | undefined;
-  let joined: Joined = { dials: false };
+  let joined: JoinedDesk = { dials: false };
   return {
     async read() {
       const now = fileStamp(file);

@@ -53,7 +53,7 @@ type MakeFeature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void>
 type MakeStoppable = <T extends { stop(): Promise<void> | void }>(make: () => Promise<T>) => () => Promise<T>;
 
 /** What the features of one process share. */
-export interface Shared {
+export interface ServiceParts {
   /** The whole, for the other features: not to be read before the service is made. */
   readonly service: Service;
   readonly configDir: string;

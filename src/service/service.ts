@@ -32,7 +32,7 @@ import { surfaceFeatures } from "./features/surfaces";
 import { createFolders } from "./folders";
 import type { Service } from "./interface";
 import { SERVICE_OPTIONS, type ServiceOptions } from "./options";
-import type { Phase, Shared } from "./parts";
+import type { Phase, ServiceParts } from "./parts";
 import { createTokenUses } from "./token-uses";
 import { createNotifyPins } from "./upkeep";
 
@@ -150,7 +150,7 @@ export function createService({
 type Stops = Array<() => Promise<void> | void>;
 
 /** What a service is made with that its features share. */
-interface SharedParts extends Pick<Shared, "configDir" | "log" | "options"> {
+interface SharedParts extends Pick<ServiceParts, "configDir" | "log" | "options"> {
   readonly handsOver: boolean;
   readonly eventTypes: ServiceOptions["eventTypes"];
   /** The whole. Callers must not ask for it before it is made. */
@@ -161,7 +161,7 @@ interface SharedParts extends Pick<Shared, "configDir" | "log" | "options"> {
 }
 
 /** Makes what the features of one process share. */
-function createShared(parts: SharedParts): Shared {
+function createShared(parts: SharedParts): ServiceParts {
   const { configDir, log, handsOver, eventTypes, options, service, checkFolder, stops } = parts;
   const files = configFiles(configDir);
   const events = createBus(log);
@@ -169,7 +169,7 @@ function createShared(parts: SharedParts): Shared {
   const publish: Publish = (type, data) => {
     if (!eventTypes || eventTypes.includes(type)) events.publish(type, data);
   };
-  const feature: Shared["feature"] = (make, stop) =>
+  const feature: ServiceParts["feature"] = (make, stop) =>
     once(async () => {
       checkFolder();
       const one = await make();
@@ -204,7 +204,7 @@ function createShared(parts: SharedParts): Shared {
 }
 
 /** Ends what tokens have started that have ended since. */
-async function endRevokedWork({ service, files, tokens, revocations, made }: Shared): Promise<void> {
+async function endRevokedWork({ service, files, tokens, revocations, made }: ServiceParts): Promise<void> {
   const howEnded = await tokens.endings();
   made.runs?.endRevoked(howEnded);
   revocations.end(howEnded);
@@ -216,7 +216,7 @@ async function endRevokedWork({ service, files, tokens, revocations, made }: Sha
 }
 
 /** Sends the events of this process, which is no server, to the server of the folder. */
-function handOverOf({ events, configDir, log }: Shared): HandOver {
+function handOverOf({ events, configDir, log }: ServiceParts): HandOver {
   return createHandOver(events, async (happened, refreshes) => {
     const { handOver, refreshServer } = await import("./notify");
     const lost = await (refreshes ? refreshServer : handOver)(configDir, happened);
@@ -228,7 +228,10 @@ function handOverOf({ events, configDir, log }: Shared): HandOver {
 }
 
 /** Publishes what another process has handed over. @throws `bad_input` when that is no list of events. */
-async function takeOverEvents({ service, events }: Shared, happened: readonly HandedOver[]): Promise<void> {
+async function takeOverEvents(
+  { service, events }: ServiceParts,
+  happened: readonly HandedOver[],
+): Promise<void> {
   const [{ takeOver }, types] = await Promise.all([import("../events/take-over"), service.eventTypes()]);
   takeOver(events, types, happened);
 }

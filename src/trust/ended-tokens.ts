@@ -9,7 +9,7 @@ import { NAME_TEXT } from "../core/rights";
 import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
-import type { Rotating } from "./rotation";
+import type { TokenRotation } from "./rotation";
 import { hexOf, type TokenDigest } from "./scopes";
 
 /** How many are kept: the newest. */
@@ -51,8 +51,8 @@ export const endedTokenStore = ({ endedTokens, tokensLock }: EndedPlace, log: Lo
 export async function noteEnded(
   store: JsonStore<EndedToken>,
   how: EndedToken["how"],
-  { name, ...old }: Rotating & { readonly name: string },
-  still?: Rotating,
+  { name, ...old }: TokenRotation & { readonly name: string },
+  still?: TokenRotation,
 ): Promise<void> {
   const kept = new Set([still?.sha256, ...(still?.previous ?? []).map(({ sha256 }) => sha256)]);
   const over = [...old.previous, old].filter(({ generated, sha256 }) => generated && !kept.has(sha256));

@@ -16,7 +16,7 @@ import { printable } from "../lib/sanitize";
 import { type EndedPlace, endedTokenStore, noteEnded, watchEndedTokens } from "./ended-tokens";
 import { tokenAdded, tokenChanged, tokenRemoved } from "./events";
 import { checkToken } from "./owner-token";
-import { inSeconds, MAX_LIFETIME_S, ROTATES, type Rotating, recordOf } from "./rotation";
+import { inSeconds, MAX_LIFETIME_S, ROTATES, recordOf, type TokenRotation } from "./rotation";
 import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
 import { idOf, newToken } from "./token";
 
@@ -157,10 +157,10 @@ const lifeOf = (expires: number | "never") => (expires === "never" ? undefined :
  * @returns what `change` returns.
  * @throws a `not_found` failure when no token has the name; `unavailable` when the file cannot be read; what `change` throws.
  */
-export async function changeToken<T extends { readonly kept: Rotating }>(
+export async function changeToken<T extends { readonly kept: TokenRotation }>(
   store: TokenStore,
   name: string,
-  change: (old: Rotating) => T,
+  change: (old: TokenRotation) => T,
   expires_s?: number | "never",
 ): Promise<T> {
   const { old, changed } = await store.change((list) => {

@@ -14,7 +14,7 @@ import { withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import type { ConfigFiles } from "../lib/paths";
 import { readToken, writeToken } from "./owner-token";
-import { ROTATES, type Rotating, type Successor } from "./rotation";
+import { ROTATES, type Successor, type TokenRotation } from "./rotation";
 import { digestToken, type GrantOf, hexOf, sameToken, type TokenDigest } from "./scopes";
 
 const NOTE = v.object(ROTATES);
@@ -31,7 +31,7 @@ type Place = Pick<ConfigFiles, "previousTokens" | "tokensLock">;
 export function replaceOwnToken(
   place: Place,
   file: string,
-  succeed: (old: Rotating) => Successor,
+  succeed: (old: TokenRotation) => Successor,
 ): Promise<Successor> {
   return changeOwnToken(place, file, (old) => {
     const next = succeed(old);
@@ -47,10 +47,10 @@ export const resetOwnToken = ({ tokensLock }: Place, file: string): Promise<stri
   withLock(tokensLock, () => writeToken(file));
 
 /** Notes what `edit` makes of the token in `file` and those that it replaced. @throws as {@link replaceOwnToken}. */
-export const noteOwnToken = <T extends { readonly kept: Rotating }>(
+export const noteOwnToken = <T extends { readonly kept: TokenRotation }>(
   place: Place,
   file: string,
-  edit: (old: Rotating) => T,
+  edit: (old: TokenRotation) => T,
 ): Promise<T> =>
   changeOwnToken(place, file, (old) => {
     const edited = edit(old);
@@ -58,7 +58,7 @@ export const noteOwnToken = <T extends { readonly kept: Rotating }>(
     return edited;
   });
 
-function changeOwnToken<T>(place: Place, file: string, change: (old: Rotating) => T): Promise<T> {
+function changeOwnToken<T>(place: Place, file: string, change: (old: TokenRotation) => T): Promise<T> {
   return withLock(place.tokensLock, () => {
     const token = readToken(file);
     if (token === undefined) throw notFound(`there is no token in ${file}`);
@@ -94,11 +94,11 @@ export function watchPreviousTokens(
   };
 }
 
-const writeNote = ({ previousTokens }: Place, note: Rotating) =>
+const writeNote = ({ previousTokens }: Place, note: TokenRotation) =>
   writeFileAtomic(previousTokens, `${JSON.stringify(note, null, 2)}\n`);
 
 /** Undefined where there is none. @throws `unavailable` when it cannot be read or is none. */
-function readNote({ previousTokens }: Place): Rotating | undefined {
+function readNote({ previousTokens }: Place): TokenRotation | undefined {
   let text: string;
   try {
     text = readFileSync(previousTokens, "utf8");

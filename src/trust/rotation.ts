@@ -39,12 +39,12 @@ export const ROTATES = {
 
 const ROTATING = v.object(ROTATES);
 
-export type Rotating = v.InferOutput<typeof ROTATING>;
+export type TokenRotation = v.InferOutput<typeof ROTATING>;
 
 /** A new token, and what is to be kept in place of the old record. */
 export interface Successor {
   readonly token: string;
-  readonly kept: Rotating;
+  readonly kept: TokenRotation;
 }
 
 /** The most old tokens of one token that work at a time. */
@@ -63,7 +63,7 @@ export const MAX_LIFETIME_S = 3_650 * 86_400;
  * @param make returns the new token.
  * @throws a `conflict` failure when too many old tokens are in force.
  */
-export function rotate(old: Rotating, overlapS: number, make: () => string = newToken): Successor {
+export function rotate(old: TokenRotation, overlapS: number, make: () => string = newToken): Successor {
   if (overlapS === 0) return successor(old, [], make);
   const until = inSeconds(overlapS);
   const older = confirm(old).previous.map((one) => ({ ...one, until: earlier(one.until, until) }));
@@ -77,7 +77,7 @@ export function rotate(old: Rotating, overlapS: number, make: () => string = new
  * @throws a `forbidden` failure for an old token whose successor was confirmed; `conflict` as {@link rotate}.
  */
 export function renew(
-  old: Rotating,
+  old: TokenRotation,
   sent: string,
   overlapS: number,
   make: () => string = newToken,
@@ -97,12 +97,12 @@ export function renew(
 }
 
 /** With old tokens that cannot be renewed. */
-export function confirm(old: Rotating): Rotating {
+export function confirm(old: TokenRotation): TokenRotation {
   return { ...old, previous: inForce(old).map((one) => ({ ...one, renews: false })) };
 }
 
 /** When the last of the old tokens ends, ISO 8601; null when none is in force. */
-export const oldUntil = (token: Pick<Rotating, "previous">): string | null =>
+export const oldUntil = (token: Pick<TokenRotation, "previous">): string | null =>
   inForce(token)
     .map(({ until }) => until)
     .reduce<string | null>((last, until) => later(last ?? until, until), null);
@@ -112,7 +112,7 @@ const later = (one: string, other: string) => (Date.parse(one) > Date.parse(othe
 const earlier = (one: string, other: string) => (later(one, other) === one ? other : one);
 
 /** A token that ends then, or at its own end if that is earlier. */
-const replaced = ({ sha256, generated, expires }: Rotating, until: string, renews: boolean) => ({
+const replaced = ({ sha256, generated, expires }: TokenRotation, until: string, renews: boolean) => ({
   sha256,
   generated,
   until: expires === undefined ? until : earlier(until, expires),
@@ -120,13 +120,13 @@ const replaced = ({ sha256, generated, expires }: Rotating, until: string, renew
 });
 
 /** The old tokens that still work. */
-const inForce = ({ previous }: Pick<Rotating, "previous">) =>
+const inForce = ({ previous }: Pick<TokenRotation, "previous">) =>
   previous.filter(({ until }) => Date.parse(until) > Date.now());
 
 /** The time so many seconds from now, ISO 8601. */
 export const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
 
-function successor(old: Rotating, previous: Rotating["previous"], make: () => string): Successor {
+function successor(old: TokenRotation, previous: TokenRotation["previous"], make: () => string): Successor {
   if (previous.length > MAX_PREVIOUS) {
     const last = oldUntil(old);
     throw conflict(

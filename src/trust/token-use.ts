@@ -20,7 +20,7 @@ const TOKEN_USE = v.object({
 });
 
 /** The days on which tokens were last used. */
-interface Noted {
+interface UseDays {
   /** By name. */
   readonly days: Map<string, string>;
   /** The owner's token, from beyond loopback; null for never. */
@@ -36,7 +36,7 @@ const MAX_NAMES = 20_000;
 const DAY_MS = 86_400_000;
 
 /** What is noted in `file`; nothing where it is missing or broken. Never throws. */
-export function readTokenUse(file: string): Noted {
+export function readTokenUse(file: string): UseDays {
   try {
     const noted = v.parse(TOKEN_USE, JSON.parse(readFileSync(file, "utf8")));
     const days = new Map(noted.tokens.map(({ name, last_used }) => [name, last_used]));

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { SessionsRecord } from "../../src/core/answer-schemas";
+import type { SessionList } from "../../src/core/answer-schemas";
 import type { Answer } from "../../src/host/peers/operations";
 import { PROTOCOL } from "../../src/host/peers/session";
 import type { SessionCalls, SessionEvents } from "../../src/host/peers/worker";
@@ -156,7 +156,7 @@ describe("what the process of a session sends to the server", () => {
         const channel = channelOf(server.pid);
         writeSync(channel, `${line}\n`);
         closeSync(channel);
-        const sessions = async (): Promise<SessionsRecord["sessions"]> =>
+        const sessions = async (): Promise<SessionList["sessions"]> =>
           JSON.parse(await (await server.call("/sessions")).text()).sessions;
         const seen = await until("what it makes of that", async () => {
           const all = await sessions();

@@ -4,7 +4,7 @@ import { Language, Parser } from "web-tree-sitter";
 import { registry } from "../../commands";
 import { namesHere } from "../../src/cli/completed-names";
 import { complete, scripts } from "../../src/cli/completion";
-import type { Described } from "../../src/cli/subcommand";
+import type { Description } from "../../src/cli/subcommand";
 import { post, temporaryFolder, testServer } from "../support";
 
 const offered = async (...words: string[]) => (await complete(registry, words)).map(([text]) => text);
@@ -58,7 +58,7 @@ describe("completing", () => {
 });
 
 describe("names that are there", () => {
-  const names: Readonly<Record<string, readonly Described[]>> = {
+  const names: Readonly<Record<string, readonly Description[]>> = {
     selection: [
       ["lab-01", "http://lab-01:9939"],
       ["lab-02", ""],

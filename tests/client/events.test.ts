@@ -1,7 +1,7 @@
 /** Following the events of a host: where a stream goes on, and when it ends for good. */
 import { describe, expect, test } from "bun:test";
 import type { RemoteServer } from "../../src/client/carrier";
-import { type Followed, followEvents } from "../../src/client/events";
+import { followEvents, type StreamItem } from "../../src/client/events";
 import { testServer } from "../support";
 import { answering, ok, rawServer } from "./support";
 
@@ -15,9 +15,9 @@ const serverAt = (url: string, token = "a-token"): RemoteServer => ({
 });
 
 /** What comes first of a host, and then no more. */
-async function first(count: number, server: RemoteServer, after?: string): Promise<Followed[]> {
+async function first(count: number, server: RemoteServer, after?: string): Promise<StreamItem[]> {
   const ended = new AbortController();
-  const came: Followed[] = [];
+  const came: StreamItem[] = [];
   for await (const one of followEvents(server, { types: ["run.*"], after, signal: ended.signal })) {
     came.push(one);
     if (came.length === count) break;

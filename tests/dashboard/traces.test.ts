@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { encodePng } from "../../src/host/desktop/png";
-import { createRecorder } from "../../src/host/trace/trace-writer";
+import { createTraceWriter } from "../../src/host/trace/trace-writer";
 import { browserTest, launchBrowser, openPage } from "../browser";
 import { TOKEN, temporaryFolder, testServer } from "../support";
 
@@ -17,7 +17,7 @@ async function writeTrace(file: string): Promise<void> {
     width++;
     writeFileSync(path, encodePng({ width, height: 8, pixels: new Uint8Array(width * 8 * 4), redAt: 2 }));
   };
-  const recorder = createRecorder({ folder: folder.path, shoot, sparse: false });
+  const recorder = createTraceWriter({ folder: folder.path, shoot, sparse: false });
   const steps = [
     { command: "AC_focus_window", arguments: { title_substring: "Order" }, pictured: true, ok: true },
     { command: "AC_sleep", arguments: { seconds: 1 }, pictured: false, ok: true },

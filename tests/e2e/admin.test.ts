@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
-import type { Polled } from "../../src/desk/fleet/results";
+import type { PollResult } from "../../src/desk/fleet/results";
 import { spkiPin } from "../../src/lib/spki";
-import type { Delivered } from "../../src/wire/job/delivery";
+import type { Delivery } from "../../src/wire/job/delivery";
 import { answering, IDLE_SESSIONS, ok, rawServer, selfSigned } from "../client/support";
 import { installBinary, post, serveBinary, TOKEN, temporaryFolder, testWith, until } from "../support";
 
@@ -79,7 +79,7 @@ describe("the token of a host", () => {
     for await (const piece of watching.stdout) {
       const lines = (rest + new TextDecoder().decode(piece)).split("\n");
       rest = lines.pop() ?? "";
-      for (const line of lines) errors.push((JSON.parse(line) as Polled[])[0]?.error ?? null);
+      for (const line of lines) errors.push((JSON.parse(line) as PollResult[])[0]?.error ?? null);
       if (errors.length >= 12) break;
     }
     watching.kill();
@@ -140,7 +140,7 @@ describe("a mixed fleet", () => {
 
     const ended = await machine.run(["admin", "poll", "--json", "--timeout", "1", "--concurrency", "2"]);
     expect(ended.exitCode).toBe(1);
-    const results: Polled[] = JSON.parse(ended.stdout);
+    const results: PollResult[] = JSON.parse(ended.stdout);
     expect(results.map(({ label, healthy, error }) => [label, healthy, error])).toEqual([
       ["good", true, null],
       ["hanging", false, "timeout after 1 s"],
@@ -177,7 +177,7 @@ describe("a mixed fleet", () => {
       env: { ...process.env, SVC_CONFIG_DIR: "config" },
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const results = (await polled.stdout.json()) as Polled[];
+    const results = (await polled.stdout.json()) as PollResult[];
     const errors = new Set(results.map(({ label, error }) => `${label.replace(/-.*/, "")}: ${error}`));
     expect(errors).toEqual(new Set(["dead: timeout after 1 s", "good: null"]));
   }, 180_000);
@@ -203,7 +203,7 @@ describe("a mixed fleet", () => {
     expect((await add("by pin", "--pin", `sha256:${sha256}`)).exitCode).toBe(0);
     expect((await add("by wrong pin", "--pin", `sha256:${"00".repeat(32)}`)).exitCode).toBe(0);
     const { stdout } = await machine.run(["admin", "poll", "--json"]);
-    expect((JSON.parse(stdout) as Polled[]).map(({ label, error }) => [label, error])).toEqual([
+    expect((JSON.parse(stdout) as PollResult[]).map(({ label, error }) => [label, error])).toEqual([
       ["first", null],
       ["plain", "the certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)"],
       ["by authority", null],
@@ -286,12 +286,12 @@ describe("the address book", () => {
 });
 
 describe("a broadcast", () => {
-  const resultsIn = (file: string): Delivered[] =>
+  const resultsIn = (file: string): Delivery[] =>
     readFileSync(file, "utf8")
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line));
-  const statuses = (results: readonly Delivered[]) =>
+  const statuses = (results: readonly Delivery[]) =>
     Object.fromEntries(results.map(({ label, status }) => [label, status]));
 
   test("has a line for each host and a sum; what was not ok is done again with --retry", async () => {

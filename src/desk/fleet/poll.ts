@@ -14,7 +14,7 @@ import type { AddressBook } from "./address-book";
 import { type KeyChange, keyChange } from "./follow";
 import { type Host, serverOf } from "./host";
 import { createPresence } from "./presence";
-import { isBusy, POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
+import { isBusy, POLLED_JOBS, POLLED_SESSIONS, type PollResult } from "./results";
 
 /** How many requests a poll makes: sessions, jobs and, of a host with a pinned key, its status. */
 const REQUESTS = 3;
@@ -34,7 +34,7 @@ export interface PollOptions {
   /** The name of the token that asks: its connections count together. */
   readonly client?: string | null;
   /** Receives each result when it is complete. */
-  readonly polled?: (result: Polled) => void;
+  readonly polled?: (result: PollResult) => void;
   /** The server of a host (default: {@link serverOf}). */
   readonly reach?: AddressBook["reach"];
   /** Receives what hosts with a pinned key announce about it. */
@@ -42,7 +42,7 @@ export interface PollOptions {
 }
 
 /** The results of `hosts`, in their order. Never throws: an error is that host's result. */
-export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise<Polled[]> {
+export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise<PollResult[]> {
   const { concurrency, timeoutMs, polled } = options;
   return runPool(hosts, { slots: concurrency, patienceMs: patienceFor(timeoutMs) }, async (host) => {
     const result = await pollHost(host, options);
@@ -59,7 +59,7 @@ export interface Poller {
     hosts: readonly Host[],
     pollOptions: PollOptions,
     askAgain?: boolean,
-  ): Promise<Polled[]>;
+  ): Promise<PollResult[]>;
   /** Closes the connections that wait for the next poll. */
   stop(): void;
 }
@@ -75,10 +75,10 @@ export function createPoller(
   follow: (changes: readonly KeyChange[]) => Promise<void>,
   presence = createPresence(),
 ): Poller {
-  const shared = createSharing<Polled[]>();
+  const shared = createSharing<PollResult[]>();
   const kept = createConnectionPool();
   /** @returns whether only the whole poll tells if the host is down. */
-  const note = ({ label, base_url, healthy, error }: Polled, { timeoutMs, signal }: PollOptions) => {
+  const note = ({ label, base_url, healthy, error }: PollResult, { timeoutMs, signal }: PollOptions) => {
     if (healthy) presence.healthy({ label, base_url });
     // A busy host answers, and who waits for an instant only, or no longer, learns nothing.
     else if (signal?.aborted || timeoutMs < PATIENT_MS || isBusy({ error })) return false;
@@ -87,9 +87,9 @@ export function createPoller(
     return false;
   };
   const pollAndFollow = async (hosts: readonly Host[], options: PollOptions) => {
-    const refused: Polled[] = [];
+    const refused: PollResult[] = [];
     const changes: KeyChange[] = [];
-    const polled = (result: Polled) => {
+    const polled = (result: PollResult) => {
       if (note(result, options)) refused.push(result);
       options.polled?.(result);
     };
@@ -117,7 +117,7 @@ export function createPoller(
 async function pollHost(
   host: Host,
   { timeoutMs, signal, client, reach = serverOf, changed }: PollOptions,
-): Promise<Polled> {
+): Promise<PollResult> {
   const { label, base_url } = host;
   let started = performance.now();
   let latency_ms: number | undefined;

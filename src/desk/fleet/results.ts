@@ -8,7 +8,7 @@ import { badInput, messageOf, systemCode, unavailable } from "../../lib/errors";
 import { PRIVATE_FILE } from "../../lib/files";
 import { holdPlace } from "../../lib/held-place";
 import { jsonLine } from "../../lib/sanitize";
-import { DELIVERED, type Delivered, type DeliveryStatus } from "../../wire/job/delivery";
+import { DELIVERY, type Delivery, type DeliveryStatus } from "../../wire/job/delivery";
 
 const COUNT = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const HOST_ID = v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256))), null);
@@ -28,7 +28,7 @@ export const POLLED_SESSIONS = v.object({
 export const POLLED_JOBS = v.object({ jobs: v.array(v.unknown()) });
 
 /** The state of one host. */
-export const POLLED = v.object({
+export const POLL_RESULT = v.object({
   label: v.string(),
   base_url: v.string(),
   /** Whether every answer came, and was of the expected form. */
@@ -42,13 +42,13 @@ export const POLLED = v.object({
   job_count: v.nullable(v.number()),
 });
 
-export type Polled = v.InferInput<typeof POLLED>;
+export type PollResult = v.InferInput<typeof POLL_RESULT>;
 
 /** Whether a host that is not healthy answered that it is asked too much: it is there, and says nothing else. */
-export const isBusy = ({ error }: Pick<Polled, "error">): boolean => /^HTTP 429\b/.test(error ?? "");
+export const isBusy = ({ error }: Pick<PollResult, "error">): boolean => /^HTTP 429\b/.test(error ?? "");
 
 /** What became of the token of a host. */
-export const ROTATED = v.object({
+export const TOKEN_ROTATION = v.object({
   label: v.string(),
   /** The name of the token; null for the host's own, which allows everything. */
   name: v.nullable(v.string()),
@@ -58,9 +58,9 @@ export const ROTATED = v.object({
   problem: v.nullable(v.string()),
 });
 
-export type Rotated = v.InferOutput<typeof ROTATED>;
+export type TokenRotation = v.InferOutput<typeof TOKEN_ROTATION>;
 
-const ENTRY = v.pick(DELIVERED, ["label", "status"]);
+const ENTRY = v.pick(DELIVERY, ["label", "status"]);
 
 /**
  * The labels whose last status in `results` is one of `statuses`.
@@ -102,7 +102,7 @@ export function openResultFile(path: string) {
   let fault: unknown;
   return {
     /** Writes the line at once, so that it survives a kill. Never throws: the broadcast goes on. Does nothing once it is closed. */
-    add(result: Delivered): void {
+    add(result: Delivery): void {
       // By then, its number may be that of another file.
       if (fault !== undefined || isClosed) return;
       try {
@@ -114,7 +114,7 @@ export function openResultFile(path: string) {
       }
     },
     /** @throws an `unavailable` failure, with `results` in its body, when a line could not be written. */
-    close(results: readonly Delivered[]): void {
+    close(results: readonly Delivery[]): void {
       isClosed = true;
       closeSync(file);
       if (fault !== undefined) throw failed(fault, { results });

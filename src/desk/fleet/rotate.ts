@@ -12,7 +12,7 @@ import { conflict, failureOf, unavailable } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { AddressBook } from "./address-book";
 import { HOST_FIELDS, type Host } from "./host";
-import type { Rotated } from "./results";
+import type { TokenRotation } from "./results";
 
 /** How long the host may take for each answer, in milliseconds. */
 const ANSWER_MS = 10_000;
@@ -37,7 +37,7 @@ export async function rotateToken(
   book: Pick<AddressBook, "host" | "set" | "reach">,
   label: string,
   overlapS: number,
-): Promise<Rotated> {
+): Promise<TokenRotation> {
   const old = book.host(label);
   if (old.token === undefined)
     throw conflict(`${printable(label, 130)} is reached over its link, which needs no token`);

@@ -18,13 +18,13 @@ const ANSWER_MS = 10_000;
 const SLOTS = 16;
 
 /** A host of the address book. */
-interface Joined {
+interface JoinedHost {
   readonly label: string;
   readonly member?: { readonly host_id: string; readonly nonce: string } | undefined;
 }
 
 /** What a desk uses of its service. */
-interface Uses<H extends Joined> {
+interface Uses<H extends JoinedHost> {
   readonly configDir: string;
   readonly log: { warn(text: string): void };
   addressBook(): Promise<{ hosts(): readonly H[]; reach(host: H): RemoteServer }>;
@@ -33,7 +33,7 @@ interface Uses<H extends Joined> {
 }
 
 /** A function that sends the pins of this desk to the hosts that have joined: to each host once, and again when they change. */
-export function createPinNotifier<H extends Joined>(service: Uses<H>) {
+export function createPinNotifier<H extends JoinedHost>(service: Uses<H>) {
   /** The pins that each membership knows, by its nonce. */
   const sent = new Map<string, string>();
   return async () => {

@@ -12,14 +12,14 @@ import { openSigningKey } from "../../trust/identity";
 import { status as tlsStatus } from "../../trust/operations/tls";
 import { acceptEndpoint, releaseEndpoint } from "../../wire/join/endpoints";
 import { formatJoinString } from "../../wire/join/join-string";
-import { addressOfDesk, type Listening } from "../../wire/join/reach";
+import { addressOfDesk, type LocalServer } from "../../wire/join/reach";
 import type { DeskUses } from "./accept";
 import { becomeDesk, bundleOf, DESK_BUNDLE, type Readers } from "./desk-bundle";
 import type { GrantUses } from "./grant";
 import type { JoinRow } from "./join-strings";
 
 interface Uses extends DeskUses {
-  runningServer(): Listening | null;
+  runningServer(): LocalServer | null;
   ownPin(): Promise<string>;
 }
 

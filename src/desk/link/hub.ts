@@ -14,7 +14,7 @@ import { firstToGo } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
 import { linkReplaced } from "../../wire/link/events";
 import { CODE } from "../../wire/link/frames";
-import { createAsking } from "../../wire/link/host-requests";
+import { createHostRequests } from "../../wire/link/host-requests";
 import type { Hub, LinkState } from "../../wire/link/links";
 import { type Home, type HostFrame, Link, type LostLink } from "./link";
 import { createLinkLog } from "./link-log";
@@ -142,7 +142,7 @@ export function createHub(parts: HubParts): LinkHub {
 
   return {
     accept: (address, client = address) => new Link(home, address, client),
-    ...createAsking((hostId, request, about) => {
+    ...createHostRequests((hostId, request, about) => {
       const link = isStopping ? undefined : links.get(hostId);
       if (!link) throw notLinked(isStopping, gone.get(hostId));
       return link.ask(request, about);

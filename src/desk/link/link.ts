@@ -16,8 +16,8 @@ import {
   parsePiece,
   UNSENT_BYTES,
 } from "../../wire/link/frames";
-import type { About } from "../../wire/link/host-request";
-import { Call } from "../../wire/link/link-call";
+import type { CallHeaders } from "../../wire/link/host-request";
+import { LinkCall } from "../../wire/link/link-call";
 import type { LinkState } from "../../wire/link/links";
 
 /** The most frames between two checks that carry no large piece of an answer: each of them takes the hub as long as one that does. */
@@ -76,7 +76,7 @@ export class Link implements SocketHandlers {
   private rtt: number | null = null;
   private nonce: string | undefined;
   private socket: Socket | undefined;
-  private calls: Map<number, Call> | undefined;
+  private calls: Map<number, LinkCall> | undefined;
   private lastId = 0;
   private idle = 0;
   private isDraining = false;
@@ -195,7 +195,7 @@ export class Link implements SocketHandlers {
   }
 
   /** @throws an `unreachable` {@link RemoteError} where as many requests are under way as may be. */
-  ask({ method, path, body }: Request, about: About): Call {
+  ask({ method, path, body }: Request, about: CallHeaders): LinkCall {
     this.calls ??= new Map();
     if (this.isDraining || this.calls.size >= MAX_ASKS) {
       const why = this.isDraining ? "the link ends" : `${MAX_ASKS} requests to this host are under way`;
@@ -209,7 +209,7 @@ export class Link implements SocketHandlers {
     while (this.calls.has(this.lastId));
     const id = this.lastId;
     this.say({ t: "ask", id, method, path, ...about, ...(bytes && { bytes: bytes.length }) });
-    const call = new Call(id, this, bytes);
+    const call = new LinkCall(id, this, bytes);
     this.calls.set(id, call);
     return call;
   }

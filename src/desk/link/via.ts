@@ -15,13 +15,13 @@ import { within } from "../../client/line-request";
 import { askOwner, streamOfOwner } from "../../client/owner";
 import { findRunningServer } from "../../lib/running-server";
 import { Requester } from "../../lib/slots";
-import { type Asking, HostCarrier } from "../../wire/link/host-requests";
+import { HostCarrier, type HostRequests } from "../../wire/link/host-requests";
 import { ANSWER, askLinked, faultOf, readLinked } from "./relay";
 
 interface Uses {
   readonly configDir: string;
   /** Null where this process is no hub. */
-  hub(): Asking | null;
+  hub(): HostRequests | null;
 }
 
 /** How much longer the server of this desk may take to answer than the host, in milliseconds. */

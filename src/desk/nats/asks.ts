@@ -10,8 +10,8 @@ import { jsonIn } from "../../lib/json-in";
 import { printable } from "../../lib/sanitize";
 import type { SigningKey } from "../../trust/identity";
 import { FROM_HOST, type FromHost, MAX_BODY_BYTES, parseFrame, parsePiece } from "../../wire/link/frames";
-import type { About } from "../../wire/link/host-request";
-import { Call, type Way } from "../../wire/link/link-call";
+import type { CallHeaders } from "../../wire/link/host-request";
+import { type CallOutlet, LinkCall } from "../../wire/link/link-call";
 import { sealOf } from "../../wire/nats/seal";
 import {
   decode,
@@ -67,9 +67,9 @@ interface Home {
 }
 
 /** A request that is under way. One object and few functions: a desk asks tens of thousands of hosts at once. */
-class OpenRequest implements Line, Way {
+class OpenRequest implements Line, CallOutlet {
   readonly outbox: Outbox = new Outbox(this);
-  readonly call: Call;
+  readonly call: LinkCall;
   /** The session of the host that has answered. */
   answeredIn: string | undefined;
   /** How many messages have come. */
@@ -91,7 +91,7 @@ class OpenRequest implements Line, Way {
     this.subject = subjectsOf(host).ask;
     this.reply = `${home.inbox}.${token}`;
     for (const frame of first) this.outbox.add(JSON.stringify(frame));
-    this.call = new Call(0, this, body);
+    this.call = new LinkCall(0, this, body);
   }
 
   publish(message: Uint8Array): void {
@@ -134,7 +134,7 @@ export interface Asks {
    *
    * @throws a {@link RemoteError} where it cannot be sent.
    */
-  begin(host: string, request: Request, about: About): Call;
+  begin(host: string, request: Request, about: CallHeaders): LinkCall;
   /** A message has come. @param isUnheard whether it says that nobody takes what was sent. */
   take(subject: string, bytes: Uint8Array, isUnheard: boolean): void;
   /** The host has a new connection: what it has begun to answer has no end. It says so itself of what it has not. */
@@ -251,7 +251,7 @@ function takeFrame({ call, answeredIn, session }: OpenRequest, frame: string | U
 }
 
 /** @param isOther whether another process answers than the one that was asked. @returns false for a frame that is no refusal. */
-function refused(call: Call, frame: string, isOther: boolean): boolean {
+function refused(call: LinkCall, frame: string, isOther: boolean): boolean {
   const { success, output } = v.safeParse(REFUSED, jsonIn(frame));
   if (!success) return false;
   const { stale, error } = output;

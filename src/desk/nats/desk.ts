@@ -7,14 +7,14 @@ import { deadline } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { SigningKey } from "../../trust/identity";
-import { createAsking, HostCarrier } from "../../wire/link/host-requests";
+import { createHostRequests, HostCarrier } from "../../wire/link/host-requests";
 import { inBatches } from "../../wire/nats/batch";
 import type { Login } from "../../wire/nats/connect";
 import { type GuardedConnection, guarded } from "../../wire/nats/guarded-connection";
 import { type ConnectionState, type KeptConnection, keepConnection } from "../../wire/nats/kept-connection";
 import { createNatsPresence, type NatsPresence, type PresenceParts } from "../../wire/nats/presence";
 import { type Asks, createAsks, Stale } from "./asks";
-import { type AnnouncedParts, createHearing, startAnnouncing } from "./plan-announcements";
+import { type AnnouncementParts, createHearing, startAnnouncing } from "./plan-announcements";
 
 export interface DeskParts {
   /** The public half of the desk's NKey. */
@@ -28,7 +28,7 @@ export interface DeskParts {
   /** Where this process follows which hosts are there. */
   readonly presence?: Omit<PresenceParts, "restarted">;
   /** The plans of this desk, and what becomes of those that others announce; where this process follows hosts. */
-  readonly plans?: Pick<AnnouncedParts, "name" | "own" | "heard">;
+  readonly plans?: Pick<AnnouncementParts, "name" | "own" | "heard">;
 }
 
 /** The connection of a desk to its NATS server. */
@@ -112,7 +112,7 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
     }
   };
   // A host that runs in another process than the desk knew is asked again: it has done nothing.
-  const asking = createAsking(
+  const asking = createHostRequests(
     (host, request, about) => {
       if (!asks) throw new RemoteError("unreachable", "no connection to the NATS server", false);
       return asks.begin(host, request, about);

@@ -47,7 +47,7 @@ export interface HeardPlans {
   readonly plans: readonly unknown[];
 }
 
-export interface AnnouncedParts {
+export interface AnnouncementParts {
   /** The NKey of this desk, which hears itself, too. */
   readonly id: string;
   readonly name: string;
@@ -61,7 +61,7 @@ const textOf = (desk: string, body: string) => `svc-nats-plans-v1\n${desk}\n${bo
 
 /** What a desk says of its own plans: the newest that fit. */
 export function announcement(
-  { id, name, key }: Pick<AnnouncedParts, "id" | "name" | "key">,
+  { id, name, key }: Pick<AnnouncementParts, "id" | "name" | "key">,
   plans: readonly unknown[],
   time: number,
 ): Buffer {
@@ -75,7 +75,7 @@ export function announcement(
 }
 
 /** Hears the plans of other desks. */
-export function createHearing({ id, key, heard }: AnnouncedParts, now = Date.now) {
+export function createHearing({ id, key, heard }: AnnouncementParts, now = Date.now) {
   const times = new Map<string, number>();
   return {
     /** @param desk of whose subject the message came. */
@@ -97,7 +97,7 @@ export function createHearing({ id, key, heard }: AnnouncedParts, now = Date.now
 }
 
 /** Announces the plans of this desk, until it is stopped. */
-export function startAnnouncing(parts: AnnouncedParts, publish: Publish, random?: Random) {
+export function startAnnouncing(parts: AnnouncementParts, publish: Publish, random?: Random) {
   let timer: Timer | undefined;
   let due = Number.POSITIVE_INFINITY;
   let isStopped = false;

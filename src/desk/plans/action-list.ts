@@ -13,7 +13,7 @@ import { carrierTo } from "../../client/connection";
 import { typed } from "../../client/remote-call";
 import type { Scope } from "../../core/rights";
 import { printable } from "../../lib/sanitize";
-import type { Delivered, DeliveryStatus } from "../../wire/job/delivery";
+import type { Delivery, DeliveryStatus } from "../../wire/job/delivery";
 import type { Broadcast } from "../fleet/operations/fleet";
 
 /** How many requests it takes: which commands there are, and the run. */
@@ -27,7 +27,8 @@ const MAX_REPORT_BYTES = 8 * 1_048_576;
 const GRACE_MS = 1_000;
 
 /** A list that passed the check against the local table, and the limits of its run, as the input of a broadcast has them. */
-interface Delivery extends Pick<Broadcast, "actions" | "stop_on_error" | "delivery_timeout_s" | "timeout_s"> {
+interface ActionListJob
+  extends Pick<Broadcast, "actions" | "stop_on_error" | "delivery_timeout_s" | "timeout_s"> {
   /** The names of its commands, nested ones included. */
   readonly commands: readonly string[];
   /** The scopes of the caller, which the host limits the run to; undefined for all. */
@@ -70,10 +71,10 @@ type Report = v.InferOutput<typeof REPORT>;
 /** The host's result. An exception is a bug: what a host does wrong is its result. */
 export async function deliver(
   { label, server }: { readonly label: string; readonly server: RemoteServer },
-  delivery: Delivery,
-): Promise<Delivered> {
+  delivery: ActionListJob,
+): Promise<Delivery> {
   const started = performance.now();
-  const result = (status: DeliveryStatus, delivered: boolean, more: Partial<Delivered>): Delivered => {
+  const result = (status: DeliveryStatus, delivered: boolean, more: Partial<Delivery>): Delivery => {
     const duration_ms = Math.round(performance.now() - started);
     return { label, ok: status === "ok", status, delivered, duration_ms, ...more };
   };
@@ -107,7 +108,7 @@ async function offeredBy(carrier: Carrier, deadline: Deadline): Promise<string[]
   return typed(COMMANDS, answer).commands;
 }
 
-async function run(carrier: Carrier, delivery: Delivery, deadline: Deadline): Promise<Report> {
+async function run(carrier: Carrier, delivery: ActionListJob, deadline: Deadline): Promise<Report> {
   const { actions, stop_on_error, timeout_s, scope } = delivery;
   // After `timeout_s`, the host ends the run by itself.
   const limited = { actions, ...(stop_on_error && { stop_on_error }), timeout_s, ...(scope && { scope }) };
@@ -140,7 +141,11 @@ export function statusOf({ fault }: RemoteError, delivered: boolean): DeliverySt
   return fault === "timeout" ? "timeout" : "failed";
 }
 
-function messageFor({ fault, message }: RemoteError, delivered: boolean, { timeout_s }: Delivery): string {
+function messageFor(
+  { fault, message }: RemoteError,
+  delivered: boolean,
+  { timeout_s }: ActionListJob,
+): string {
   if (!delivered || fault === "answer") return message;
   if (fault === "timeout") return `timeout after ${timeout_s} s: it may still run`;
   return fault === "cancelled" ? `${message}: it may still run` : `${message}: it may have run`;

@@ -7,7 +7,7 @@
  */
 import { resolvesWithin } from "../../lib/deadline";
 import { printable } from "../../lib/sanitize";
-import type { Delivered } from "../../wire/job/delivery";
+import type { Delivery } from "../../wire/job/delivery";
 import type { DeliverJob, DeliverOptions, JobResult, Target, Way } from "../../wire/job/job";
 import type { Spec } from "./plan";
 import type { Policy } from "./policy";
@@ -24,7 +24,7 @@ export interface BroadcastCaller {
   /** The caller stops waiting. */
   readonly signal: AbortSignal;
   /** Takes what became of it at each host, once. */
-  done(result: Delivered): void;
+  done(result: Delivery): void;
 }
 
 /** How much later than its time limits a host may answer, and how long it may then take to answer the last question, in milliseconds. */
@@ -40,7 +40,7 @@ const WRITE_MS = 5_000;
 const LAST_MS = 1_000;
 
 /** A delivery under way. */
-interface Sending {
+interface DeliveryInProgress {
   way: Way | null;
   /** Whether its host has not answered in time. */
   isLate: boolean;
@@ -54,10 +54,10 @@ export class Broadcast implements Policy, Disposable {
   readonly isUrgent = true;
   readonly waits = false;
   readonly followsToken = false;
-  readonly #results = new Map<string, Delivered>();
+  readonly #results = new Map<string, Delivery>();
   /** The hosts of which the caller has the result. */
   readonly #reported = new Set<string>();
-  readonly #sendings = new Set<Sending>();
+  readonly #sendings = new Set<DeliveryInProgress>();
   readonly #left = Promise.withResolvers<void>();
   /** Resolves some time after the caller has stopped waiting, or has each result: then nothing is waited for. */
   readonly left = this.#left.promise;
@@ -113,7 +113,7 @@ export class Broadcast implements Policy, Disposable {
 
   /** As any {@link DeliverJob}; its result is an end, as nobody asks the host again. */
   async deliver(...[target, job, options]: Parameters<DeliverJob>): Promise<JobResult> {
-    const sending: Sending = { way: null, isLate: false, timer: undefined, stop() {} };
+    const sending: DeliveryInProgress = { way: null, isLate: false, timer: undefined, stop() {} };
     const itsOptions = this.#optionsFor(sending, options);
     const send = (more: Partial<DeliverOptions> = {}) => {
       const limit = new AbortController();
@@ -138,7 +138,7 @@ export class Broadcast implements Policy, Disposable {
     }
   }
 
-  #optionsFor(sending: Sending, options: DeliverOptions): DeliverOptions {
+  #optionsFor(sending: DeliveryInProgress, options: DeliverOptions): DeliverOptions {
     const { delivery_timeout_s, timeout_s } = this.spec;
     return {
       ...options,
@@ -162,7 +162,7 @@ export class Broadcast implements Policy, Disposable {
   }
 
   /** How it ends; a host that is late is asked a last time. */
-  async #endOf(sending: Sending, send: (more?: Partial<DeliverOptions>) => Promise<JobResult>) {
+  async #endOf(sending: DeliveryInProgress, send: (more?: Partial<DeliverOptions>) => Promise<JobResult>) {
     const found = endOf(await send());
     const isTimeout = sending.isLate && found.result.status === "cancelled" && found.result.delivered;
     if (!isTimeout) return found;
@@ -195,7 +195,7 @@ export class Broadcast implements Policy, Disposable {
 }
 
 /** The result of a host to which nothing was sent. */
-const none = (label: string, status: "failed" | "cancelled", error: string): Delivered => ({
+const none = (label: string, status: "failed" | "cancelled", error: string): Delivery => ({
   label,
   ok: false,
   status,

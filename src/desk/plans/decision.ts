@@ -3,7 +3,7 @@
  * answers.
  */
 import { drop, leave } from "./dispatch";
-import { Unread } from "./hosts";
+import { UnreadableBookError } from "./hosts";
 import type { Plan } from "./ledger/rows";
 import { type Entry, jobOf, type Run } from "./run";
 import { ASK, laterThan } from "./runner-parts";
@@ -47,7 +47,7 @@ export async function cancelAt(entry: Entry): Promise<void> {
     const options = { signal: stopping.signal, client: policy.clientOf(plan) };
     isDone = await uses.cancelJob?.(found, jobOf(entry), options);
   } catch (error) {
-    if (error instanceof Unread) complain(entry.run, error);
+    if (error instanceof UnreadableBookError) complain(entry.run, error);
   }
   if (isDone) entry.due = 0;
   else cancel.due = laterThan(ASK, cancel.tries++);

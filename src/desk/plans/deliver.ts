@@ -12,7 +12,7 @@ import type { SigningKey } from "../../trust/identity";
 import type { JobAnswer } from "../../wire/job/answer";
 import { MAX_CONTENT_BYTES } from "../../wire/job/content";
 import type { CancelJob, DeliverJob, DeliverOptions, Job, JobResult, Target } from "../../wire/job/job";
-import { executeJob, hasDoneNothing, isRefusal, NotSent } from "./execute";
+import { executeJob, hasDoneNothing, isRefusal, UnsentError } from "./execute";
 import { createJobRequests, NoJobs, type SentJob } from "./job-requests";
 import { createJobResults, type JobResults } from "./job-result";
 import {
@@ -273,7 +273,7 @@ async function execute({ target, job, options, results }: Attempt): Promise<JobR
   try {
     return (await executeJob(target, job, options)) ?? results.refused(NO_FILES);
   } catch (error) {
-    if (error instanceof NotSent) return results.notSent(false);
+    if (error instanceof UnsentError) return results.notSent(false);
     throw error;
   }
 }

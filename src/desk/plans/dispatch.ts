@@ -6,7 +6,7 @@
 import { messageOf } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { DeliverOptions, JobResult, Way } from "../../wire/job/job";
-import { Unread } from "./hosts";
+import { UnreadableBookError } from "./hosts";
 import type { Step } from "./ledger/rows";
 import { NOT_LINKED, STEPS, type StepName } from "./plan";
 import { stepAfter } from "./protocol";
@@ -23,8 +23,8 @@ export function start(entry: Entry): void {
   run.begin(entry);
   void attempt(entry)
     .catch((error) => {
-      if (error instanceof Gone) return drop(entry);
-      if (error instanceof Unread) {
+      if (error instanceof TargetEndedError) return drop(entry);
+      if (error instanceof UnreadableBookError) {
         entry.due = laterThan(ASK, entry.tries++);
         return complain(run, error);
       }
@@ -71,7 +71,7 @@ function optionsFor(entry: Entry, idle: () => void): DeliverOptions {
     async sent(way, records = null) {
       if (entry.way === way && entry.records === records) return;
       entry.since = performance.now();
-      if (!(await write(entry, "send", { way, records }))) throw new Gone();
+      if (!(await write(entry, "send", { way, records }))) throw new TargetEndedError();
     },
     running: () => void write(entry, "run"),
   };
@@ -178,4 +178,4 @@ const notBegun = ({ plan }: Run) =>
   `not begun: its plan ${plan.state === "expired" ? "has expired" : "was cancelled"}`;
 
 /** The host has ended in the ledger meanwhile. */
-class Gone extends Error {}
+class TargetEndedError extends Error {}

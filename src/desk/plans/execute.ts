@@ -3,16 +3,16 @@
  */
 import type { RemoteError } from "../../client/carrier";
 import { readContent } from "../../wire/job/content";
-import type { Delivered } from "../../wire/job/delivery";
+import type { Delivery } from "../../wire/job/delivery";
 import type { DeliverOptions, Job, JobResult, JobState, Target } from "../../wire/job/job";
 import { deliver } from "./action-list";
 
 /** It may not be sent: its plan does not run any more. */
-export class NotSent extends Error {}
+export class UnsentError extends Error {}
 
 /**
  * @returns null for a job with files, which such a host does not take: then nothing was sent.
- * @throws {@link NotSent}, and what `sent` throws.
+ * @throws {@link UnsentError}, and what `sent` throws.
  */
 export async function executeJob(
   target: Target,
@@ -23,7 +23,7 @@ export async function executeJob(
   if (Object.keys(files).length > 0) return null;
   let fault: RemoteError | undefined;
   const requireSending = () => {
-    if (!maySend()) throw new NotSent();
+    if (!maySend()) throw new UnsentError();
   };
   const result = await deliver(target, {
     ...{ actions, commands, stop_on_error, scope: scope ?? undefined, delivery_timeout_s, timeout_s },
@@ -41,7 +41,7 @@ export async function executeJob(
 }
 
 /** @param fault why there is no report. */
-function stateOf({ status, delivered }: Delivered, fault: RemoteError | undefined): JobState {
+function stateOf({ status, delivered }: Delivery, fault: RemoteError | undefined): JobState {
   if (!fault) return status === "ok" || status === "timeout" ? status : "failed";
   if (fault.fault === "unauthorized" || isRefusal(fault)) return "refused";
   if (!delivered || hasDoneNothing(fault)) return "offline";

@@ -6,10 +6,10 @@ const SLOTS = 512;
 const MAX_SLOW = 4_000;
 const PATIENCE_MS = 250;
 
-export type Slots = ReturnType<typeof createSlots>;
+export type HostSlots = ReturnType<typeof createHostSlots>;
 
 /** @param freed is called when there is a slot again. */
-export function createSlots(freed: () => void) {
+export function createHostSlots(freed: () => void) {
   let busy = 0;
   let slow = 0;
   return {

@@ -6,7 +6,7 @@ import type { Target } from "../../wire/job/job";
 import type { Entry } from "./run";
 import type { RunnerUses } from "./runner-parts";
 
-/** What is known of hosts. Each throws {@link Unread}. */
+/** What is known of hosts. Each throws {@link UnreadableBookError}. */
 export interface Hosts {
   /** Where the job of the entry goes; undefined where the address book has no such host. */
   targetOf(entry: Entry): (Target & { readonly identity: string }) | undefined;
@@ -24,13 +24,13 @@ export const createHosts = (uses: Pick<RunnerUses, "hostOf" | "isOffline" | "isE
 });
 
 /** The address book cannot be read: what it says is not known. */
-export class Unread extends Error {}
+export class UnreadableBookError extends Error {}
 
-/** @throws {@link Unread} for whatever `read` throws. */
+/** @throws {@link UnreadableBookError} for whatever `read` throws. */
 function reading<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw new Unread(messageOf(error), { cause: error });
+    throw new UnreadableBookError(messageOf(error), { cause: error });
   }
 }

@@ -3,7 +3,7 @@
  */
 import { RemoteError } from "../../client/carrier";
 import type { JobAnswer } from "../../wire/job/answer";
-import type { Delivered } from "../../wire/job/delivery";
+import type { Delivery } from "../../wire/job/delivery";
 import { INTERRUPTED, type Job, type JobResult, type JobState } from "../../wire/job/job";
 import { errorOf, runIdIn, statusOf } from "./action-list";
 import { isRefusal } from "./execute";
@@ -16,9 +16,9 @@ export function createJobResults(label: string, job: Pick<Job, "expires" | "time
   const started = performance.now();
   const end = (
     state: JobState,
-    status: Delivered["status"],
+    status: Delivery["status"],
     delivered: boolean,
-    more: Partial<Delivered>,
+    more: Partial<Delivery>,
   ): JobResult => {
     const duration_ms = Math.round(performance.now() - started);
     return { state, result: { label, ok: state === "ok", status, delivered, duration_ms, ...more } };

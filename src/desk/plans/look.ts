@@ -6,12 +6,12 @@ import { cancelAtHosts, decide } from "./decision";
 import { drop } from "./dispatch";
 import type { Plan } from "./ledger/rows";
 import type { Run } from "./run";
-import type { HowEnded, Shared } from "./runner-parts";
+import type { HowEnded, RunnerParts } from "./runner-parts";
 import { guarded, inOrder, tryAgain } from "./scheduler";
 import { pause, report } from "./waves";
 
 /** Never rejects: what cannot be read now is read later. */
-export async function look(shared: Shared): Promise<void> {
+export async function look(shared: RunnerParts): Promise<void> {
   try {
     const endOf = await shared.uses.endings();
     if (shared.stopping.signal.aborted) return;

@@ -6,7 +6,7 @@ import type { Counts } from "./ledger/counts";
 import type { OpenTarget, Plan, PlanChange } from "./ledger/rows";
 import { FAILURES, jobId, limitIn, OPEN_STATES, type Phase, type TargetState } from "./plan";
 import type { Policy } from "./policy";
-import type { Shared } from "./runner-parts";
+import type { RunnerParts } from "./runner-parts";
 
 /** A host of a plan that has not ended. */
 export interface Entry {
@@ -64,7 +64,7 @@ export class Run {
 
   /** @param content what each host runs. @param failures which hosts have failed so far. @param released is called when this process no longer runs it. */
   constructor(
-    readonly shared: Shared,
+    readonly shared: RunnerParts,
     readonly policy: Policy,
     public plan: Plan,
     readonly content: string,

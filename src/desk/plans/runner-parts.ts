@@ -8,7 +8,7 @@ import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { CancelJob, DeliverJob, Target } from "../../wire/job/job";
 import { createHostQueues, type HostQueues } from "./host-queue";
-import { createSlots, type Slots } from "./host-slots";
+import { createHostSlots, type HostSlots } from "./host-slots";
 import { createHosts, type Hosts } from "./hosts";
 import type { Ledger } from "./ledger/ledger";
 import type { Entry, Run } from "./run";
@@ -37,13 +37,13 @@ export interface RunnerUses {
 }
 
 /** What one part does that others see. */
-export interface Shared {
+export interface RunnerParts {
   readonly uses: RunnerUses;
   readonly hosts: Hosts;
   /** The plans that this process runs, by their number. */
   readonly runs: Map<number, Run>;
   readonly queues: HostQueues<Entry>;
-  readonly slots: Slots;
+  readonly slots: HostSlots;
   readonly writer: Writer;
   /** Is aborted when the runner stops. */
   readonly stopping: AbortController;
@@ -56,7 +56,7 @@ export interface Shared {
 }
 
 /** @param begin has begin what may begin now. */
-export function createShared(uses: RunnerUses, begin: (shared: Shared) => void): Shared {
+export function createRunnerParts(uses: RunnerUses, begin: (shared: RunnerParts) => void): RunnerParts {
   const { log, startsPerMinute: ratePerMinute = 6_000 } = uses;
   const startIn = createBuckets({ ratePerMinute, burst: Math.max(1, Math.floor(ratePerMinute / 60)) });
   let isPumping = false;
@@ -69,12 +69,12 @@ export function createShared(uses: RunnerUses, begin: (shared: Shared) => void):
     });
   };
   const complaints = new WeakMap<object, string>();
-  const shared: Shared = {
+  const shared: RunnerParts = {
     uses,
     hosts: createHosts(uses),
     runs: new Map(),
     queues: createHostQueues(),
-    slots: createSlots(pump),
+    slots: createHostSlots(pump),
     writer: createWriter(uses.ledger, log, pump),
     stopping: new AbortController(),
     mayStart: () => startIn("", performance.now()) === 0,

@@ -17,7 +17,7 @@ import { look } from "./look";
 import { FAILURES } from "./plan";
 import { unattended } from "./policy";
 import { Run } from "./run";
-import { createShared, LOOK_MS, type RunnerUses, type Shared } from "./runner-parts";
+import { createRunnerParts, LOOK_MS, type RunnerParts, type RunnerUses } from "./runner-parts";
 import { begin } from "./scheduler";
 
 /** Runs the plans of this process. */
@@ -57,7 +57,7 @@ export interface Runner {
 
 export function createRunner(uses: RunnerUses): Runner {
   const { ledger } = uses;
-  const shared = createShared(uses, begin);
+  const shared = createRunnerParts(uses, begin);
   const { runs, queues, stopping } = shared;
   const policy = unattended(uses.deliver);
   let timer: Timer | undefined;
@@ -135,7 +135,7 @@ export function createRunner(uses: RunnerUses): Runner {
 }
 
 /** The plan as this process, which has its lock, can go on with it; undefined where it does not run, or somebody has ended it. */
-function runnable({ uses: { ledger } }: Shared, seq: number): Plan | undefined {
+function runnable({ uses: { ledger } }: RunnerParts, seq: number): Plan | undefined {
   const plan = ledger.plan(seq);
   if (plan.applied === null || plan.ended !== null) return undefined;
   // The actions of a broadcast are not kept.

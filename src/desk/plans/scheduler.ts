@@ -7,11 +7,11 @@
 import { Failure } from "../../lib/errors";
 import { start, write } from "./dispatch";
 import type { Entry, Run } from "./run";
-import type { Shared } from "./runner-parts";
+import type { RunnerParts } from "./runner-parts";
 import { settle } from "./waves";
 
 /** Begins what may begin: one host of each plan after the other, so that none takes all slots. Then each plan goes on. */
-export function begin(shared: Shared): void {
+export function begin(shared: RunnerParts): void {
   const order = inOrder(shared);
   for (const isUrgent of [true, false]) {
     let able = order.filter(({ policy }) => policy.isUrgent === isUrgent);
@@ -21,7 +21,7 @@ export function begin(shared: Shared): void {
 }
 
 /** The order in which plans get slots: first those whose caller waits, then those in which no host began for longest. */
-export const inOrder = ({ runs }: Shared): Run[] =>
+export const inOrder = ({ runs }: RunnerParts): Run[] =>
   [...runs.values()].sort(
     (a, b) => Number(b.policy.isUrgent) - Number(a.policy.isUrgent) || a.began - b.began,
   );

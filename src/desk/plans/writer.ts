@@ -11,7 +11,7 @@ import type { Step } from "./ledger/rows";
 const COMMIT_MS = 20;
 const AGAIN_MS = 1_000;
 
-interface Pending {
+interface PendingStep {
   readonly step: Step;
   resolve(made: boolean): void;
 }
@@ -20,7 +20,7 @@ export type Writer = ReturnType<typeof createWriter>;
 
 /** @param written is called after each commit, once those who wait for a step have gone on. */
 export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: () => void) {
-  let pending: Pending[] = [];
+  let pending: PendingStep[] = [];
   let timer: Timer | NodeJS.Immediate | undefined;
   let last = Number.NEGATIVE_INFINITY;
   let isFailing = false;

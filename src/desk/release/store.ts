@@ -16,7 +16,7 @@ import { sha256Of } from "../../wire/release/incoming-binary";
 import { INDEX_NAME, parseTrustedComment } from "../../wire/release/index";
 import { verifyingKey } from "../../wire/release/key";
 import { type PublicKey, SIGNATURE_EXTENSION, verify, verifyComment } from "../../wire/release/minisign";
-import { MAX_BINARY_BYTES, MAX_RELEASED, type Released } from "../../wire/release/released-binary";
+import { MAX_BINARY_BYTES, MAX_RELEASED, type ReleasedBinary } from "../../wire/release/released-binary";
 
 /** How many are kept besides those of plans that are not over: a release for six targets. */
 const KEPT = 6;
@@ -35,7 +35,7 @@ export interface OfferedFile {
   /** Verifies the file, and keeps nothing. @throws a failure for what cannot be read or is not signed. */
   verify(): Promise<void>;
   /** Keeps a copy of the file, which is verified. @throws as `verify`. */
-  keep(): Promise<Released>;
+  keep(): Promise<ReleasedBinary>;
 }
 
 /** What a person offers to send to hosts. */
@@ -126,7 +126,7 @@ async function keep(
   folder: string,
   { path, version, target }: SignedBinary,
   key: PublicKey,
-): Promise<Released> {
+): Promise<ReleasedBinary> {
   const found = lookThrough(path);
   if (!found?.isFile()) throw bad(`${path} ${found ? "is not a regular file" : "does not exist"}`);
   if (found.size > MAX_BINARY_BYTES) throw bad(`${path} has more than ${MAX_BINARY_BYTES} bytes`);

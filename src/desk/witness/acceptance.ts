@@ -3,25 +3,25 @@
  */
 import type { Store } from "../../wire/witness/store";
 import type { Witness } from "../../wire/witness/witness";
-import { createAnswering } from "./answer-times";
+import { createAnswerClock } from "./answer-times";
 import type { LogKey } from "./look";
-import type { Accepted } from "./restore";
-import type { Record } from "./states";
+import type { Acceptance } from "./restore";
+import type { LogStatus } from "./states";
 import type { Watch } from "./watch";
 
 interface AcceptanceParts<E> {
   readonly store: Store;
   readonly witness: Pick<Witness, "headOf">;
-  keep(watch: Watch<E>, record: Record): void;
+  keep(watch: Watch<E>, record: LogStatus): void;
 }
 
 /** What accepts the log of a host, in one commit: there is no moment in which it could be another one. */
 export function createAcceptance<E>({ store, witness, keep }: AcceptanceParts<E>) {
-  return (watch: Watch<E>, key: LogKey, { checkpoint, restored }: Accepted, reason: string): Record => {
+  return (watch: Watch<E>, key: LogKey, { checkpoint, restored }: Acceptance, reason: string): LogStatus => {
     // Later than each before, also where this desk has lost count with its witness.db. Peers remember.
     const known = Math.max(watch.record.epoch, store.log(key.origin)?.epoch ?? 0);
     const epoch = Math.max(known + 1, Date.now());
-    const record: Record = {
+    const record: LogStatus = {
       ...watch.record,
       ...key,
       former: formerOrigins(watch.record, key.origin),
@@ -41,7 +41,7 @@ export function createAcceptance<E>({ store, witness, keep }: AcceptanceParts<E>
       store.setRecord(watch.hostId, record);
     });
     watch.handed = undefined;
-    watch.answering = createAnswering();
+    watch.answering = createAnswerClock();
     keep(watch, record);
     watch.due = 0;
     return record;
@@ -51,5 +51,5 @@ export function createAcceptance<E>({ store, witness, keep }: AcceptanceParts<E>
 /** The most former names that are remembered of a log. */
 const MAX_FORMER = 16;
 
-const formerOrigins = ({ origin, former }: Record, next: string): string[] =>
+const formerOrigins = ({ origin, former }: LogStatus, next: string): string[] =>
   [...former, origin].filter((one) => one !== null && one !== next).slice(-MAX_FORMER) as string[];

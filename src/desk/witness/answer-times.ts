@@ -1,8 +1,8 @@
 /** How a host answers its desk, in spans of the monotonic clock: what tells a log that stands still from one that is quiet. */
-import type { Answering } from "./states";
+import type { AnswerTimes } from "./states";
 
 /** @returns what a desk knows of one host since it began to watch it, now. */
-export function createAnswering() {
+export function createAnswerClock() {
   let heard = performance.now();
   let unanswered = 0;
   /** Since when the log must have more leaves than `size`, and whether a look has failed since. */
@@ -30,7 +30,7 @@ export function createAnswering() {
       unanswered = 0;
       owed ??= { since: performance.now(), size };
     },
-    spans(): Answering {
+    spans(): AnswerTimes {
       const now = performance.now();
       return { unheard: now - heard, owing: owed ? now - owed.since : 0, unanswered };
     },

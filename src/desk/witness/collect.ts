@@ -14,7 +14,7 @@ import type { Finding } from "./look";
 import { opinionsOf } from "./opinions";
 import type { Member } from "./peer-opinion";
 import type { Peers } from "./peers";
-import { BROKEN, logOf, type Record } from "./states";
+import { BROKEN, type LogStatus, logOf } from "./states";
 import type { Watch } from "./watch";
 
 interface Uses<E> {
@@ -22,7 +22,7 @@ interface Uses<E> {
   readonly deskKey: SigningKey;
   readonly peers: Peers<E & Member>;
   readonly watches: ReadonlyMap<string, Watch<E>>;
-  keep(watch: Watch<E>, record: Record): void;
+  keep(watch: Watch<E>, record: LogStatus): void;
   note(watch: Watch<E>, found: Finding): void;
 }
 

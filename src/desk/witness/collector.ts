@@ -10,12 +10,12 @@ import { descriptorLimit, outgoingOf } from "../../lib/descriptors";
 import { messageOf, notFound } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { Store } from "../../wire/witness/store";
-import { createAnswering } from "./answer-times";
+import { createAnswerClock } from "./answer-times";
 import { createFormer } from "./former";
 import { PACE_MS } from "./hand-back";
 import type { Member } from "./peer-opinion";
 import { createPeers } from "./peers";
-import { newRecord, type Record } from "./states";
+import { type LogStatus, newLogStatus } from "./states";
 import { createWatcher, EVERY_MS, type Watch, type WatcherUses } from "./watch";
 
 /** How often the address book is read and what was found is stored, in milliseconds. */
@@ -48,18 +48,18 @@ export interface Collector {
   /** Begins to look at the logs, if it has not begun. */
   start(): void;
   /** What it knows of each host, by its id; also of those that have left with a broken log. */
-  records(): ReadonlyMap<string, Record>;
+  records(): ReadonlyMap<string, LogStatus>;
   /** Forgets the broken log of a host that has left. @throws `not_found` where there is none of that label. */
   forget(label: string): void;
   /** Looks at the log of a host now. Resolves when that is over. */
-  lookNow(label: string): Promise<Record>;
+  lookNow(label: string): Promise<LogStatus>;
   /**
    * Accepts the log of a host as it is now, on record on that host.
    *
    * @throws `conflict` when it is being restored, or the host does not prove that this is on record; a {@link RemoteError} when it
    *   does not answer.
    */
-  restore(label: string, reason: string, signal: AbortSignal): Promise<Record>;
+  restore(label: string, reason: string, signal: AbortSignal): Promise<LogStatus>;
   stop(): void;
 }
 
@@ -152,7 +152,7 @@ const isMember = <E extends Entry>(entry: E): entry is E & Member => entry.membe
 interface FollowUses<E> {
   readonly former: ReturnType<typeof createFormer>;
   readonly peers: { forget(hostId: string): void };
-  keep(watch: Watch<E>, record: Record): void;
+  keep(watch: Watch<E>, record: LogStatus): void;
 }
 
 /** Follows the address book: hosts join and leave. */
@@ -182,14 +182,14 @@ function follow<E extends Entry>(
 }
 
 /** @param known its record from before. @param count how many hosts are watched. */
-function begin<E>(entry: E & Member, known: Record | undefined, count: number): Watch<E> {
+function begin<E>(entry: E & Member, known: LogStatus | undefined, count: number): Watch<E> {
   return {
     hostId: entry.member.host_id,
     entry,
     busy: undefined,
-    answering: createAnswering(),
+    answering: createAnswerClock(),
     handed: undefined,
-    record: { ...(known ?? newRecord()), label: entry.label, left: null },
+    record: { ...(known ?? newLogStatus()), label: entry.label, left: null },
     isStored: known?.left === null && known.label === entry.label,
     due: performance.now() + jitter(Math.min(EVERY_MS, 1_000 + PACE_MS * count), ANY_PART),
   };

@@ -7,7 +7,7 @@ import { evidenceText } from "../../wire/witness/evidence";
 import type { Store } from "../../wire/witness/store";
 import type { Finding } from "./look";
 import type { Others } from "./reasons";
-import { afterLook, BROKEN, LATE_MS, type Record } from "./states";
+import { afterLook, BROKEN, LATE_MS, type LogStatus } from "./states";
 import type { Watch } from "./watch";
 
 export interface FindingParts<E> {
@@ -22,7 +22,7 @@ export interface FindingParts<E> {
 
 export interface Findings<E> {
   /** Replaces the record of a host. */
-  keep(watch: Watch<E>, record: Record): void;
+  keep(watch: Watch<E>, record: LogStatus): void;
   /** Takes note of what a look has found. @throws where evidence cannot be stored. */
   note(watch: Watch<E>, found: Finding): void;
   /** Whether other hosts answer, where this one has been late for a while: else the fault may be here. */
@@ -33,7 +33,7 @@ export function createFindings<E>({ store, log, publish, watches, former }: Find
   /** When a good checkpoint of any host came last, on the monotonic clock. */
   let lastGood = Number.NEGATIVE_INFINITY;
 
-  const keep = (watch: Watch<E>, record: Record) => {
+  const keep = (watch: Watch<E>, record: LogStatus) => {
     const before = watch.record.state;
     watch.isStored &&= record === watch.record;
     watch.record = record;

@@ -5,13 +5,13 @@
  */
 
 import type { Store } from "../../wire/witness/store";
-import { BROKEN, type Record, recordsIn } from "./states";
+import { BROKEN, type LogStatus, statusesIn } from "./states";
 
 const MAX_FORMER = 10_000;
 
-interface Leaving {
+interface LeavingHost {
   readonly hostId: string;
-  readonly record: Record;
+  readonly record: LogStatus;
 }
 
 /** @param most how many are remembered. */
@@ -20,13 +20,13 @@ export function createFormer(
   most = MAX_FORMER,
 ) {
   /** At first, also those of hosts that have not left. */
-  const records = recordsIn(store.records());
+  const records = statusesIn(store.records());
   let isFirst = true;
 
   const surplus = (): string[] => {
     const count = records.size - most;
     if (count <= 0) return [];
-    const rankOf = ({ state, left }: Record) => `${BROKEN.includes(state) ? 1 : 0} ${left}`;
+    const rankOf = ({ state, left }: LogStatus) => `${BROKEN.includes(state) ? 1 : 0} ${left}`;
     return [...records]
       .toSorted(([, a], [, b]) => (rankOf(a) < rankOf(b) ? -1 : 1))
       .slice(0, count)
@@ -35,13 +35,13 @@ export function createFormer(
 
   return {
     /** What is known of a host that has joined; from now on its record is kept elsewhere. */
-    take(hostId: string): Record | undefined {
+    take(hostId: string): LogStatus | undefined {
       const known = records.get(hostId);
       records.delete(hostId);
       return known;
     },
     /** Those of broken logs, by the id of the host. */
-    broken: (): Map<string, Record> =>
+    broken: (): Map<string, LogStatus> =>
       new Map([...records].filter(([, { state, left }]) => left !== null && BROKEN.includes(state))),
     /** Forgets the broken logs of hosts that had this label. @returns how many there were. */
     forget(label: string): number {
@@ -53,7 +53,7 @@ export function createFormer(
       return ids.length;
     },
     /** Keeps the records of hosts that leave; the first time, also those of all that nobody took. */
-    leave(leaving: readonly Leaving[]): void {
+    leave(leaving: readonly LeavingHost[]): void {
       const gone = new Map(leaving.map(({ hostId, record }) => [hostId, record]));
       if (isFirst) for (const [id, record] of records) if (record.left === null) gone.set(id, record);
       isFirst = false;

@@ -35,7 +35,7 @@ export function isDue(handed: HandedBack | undefined, size: number, hosts: numbe
 }
 
 /** A witness's lines of signatures, and the key that verifies them. */
-export interface Cosigned {
+export interface Cosignature {
   readonly cosignatures: string;
   readonly vkey: string;
 }
@@ -45,7 +45,7 @@ export function handBack(
   carrier: Carrier,
   { deskKey, member }: { readonly deskKey: SigningKey; readonly member: Membership },
   { note }: Submission,
-  cosigned: readonly Cosigned[],
+  cosigned: readonly Cosignature[],
 ): Promise<Response> {
   const body = handedText(deskKey, member, {
     note: note + cosigned.map(({ cosignatures }) => cosignatures).join(""),

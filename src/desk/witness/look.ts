@@ -88,13 +88,13 @@ export async function checkpointOf(
 }
 
 /** What a witness has cosigned last: a note that the key of the log has signed. */
-type Cosigned = Pick<Head, "size" | "root" | "note">;
+type CosignedHead = Pick<Head, "size" | "root" | "note">;
 
 /** @param head what `witness` has cosigned last. @throws a {@link RemoteError}. */
 export async function lookAt(
   carrier: Carrier,
   key: LogKey,
-  head: Cosigned | undefined,
+  head: CosignedHead | undefined,
   witness = "this desk",
 ): Promise<Finding> {
   const old = head?.size ?? 0;
@@ -128,7 +128,7 @@ export async function lookAt(
 async function evidenceOf(
   carrier: Carrier,
   key: LogKey,
-  { size, note: first }: Cosigned,
+  { size, note: first }: CosignedHead,
   { note, proof }: Submission,
 ): Promise<Evidence | undefined> {
   const { vkey } = key;

@@ -10,7 +10,7 @@ import { STATES } from "../../wire/witness/log-state";
 import type { Store } from "../../wire/witness/store";
 import type { OpenWitness } from "../../wire/witness/witness";
 import type { Collector, Entry } from "./collector";
-import { newRecord, RECORD, type Record, recordsIn, STANDINGS, type WatchedLog } from "./states";
+import { LOG_STATUS, type LogStatus, newLogStatus, STANDINGS, statusesIn, type WatchedLog } from "./states";
 
 interface Uses {
   /** Null where this process has witnessed no log. */
@@ -25,7 +25,7 @@ interface Uses {
 const WATCHED = v.object({
   label: v.string(),
   host_id: v.string(),
-  ...v.omit(RECORD, ["label", "left", "vkey", "former", "epoch", "peers"]).entries,
+  ...v.omit(LOG_STATUS, ["label", "left", "vkey", "former", "epoch", "peers"]).entries,
   /** What the state asks for: nothing, finding out who did it, seeing whether the host runs, or why it was never reached. */
   standing: v.picklist(STANDINGS),
   /** The hosts that have cosigned the checkpoint which was handed back last. */
@@ -62,11 +62,11 @@ export const listWitnessed = operation({
     const members = (await service.addressBook())
       .hosts()
       .flatMap(({ label, member }) => (member ? [{ label, host_id: member.host_id }] : []));
-    const piecesOf = (record: Record) => evidenceOf(store, record).length;
+    const piecesOf = (record: LogStatus) => evidenceOf(store, record).length;
     const labels = new Map(members.map(({ label, host_id }) => [host_id, label]));
     const hosts = members.flatMap(({ label, host_id }) => {
       // One that has joined just now is looked at soon, where a server runs.
-      const record = records.get(host_id) ?? { ...newRecord(), standing: watching ? "good" : "unseen" };
+      const record = records.get(host_id) ?? { ...newLogStatus(), standing: watching ? "good" : "unseen" };
       const { vkey, former, epoch, left, peers, ...shown } = record;
       const known = peers.flatMap((id) => labels.get(id) ?? []);
       return { ...shown, label, host_id, peers: known, evidence: piecesOf(record) };
@@ -81,7 +81,7 @@ export const listWitnessed = operation({
 });
 
 /** The files about a log, under all names that it has had; the newest last. */
-const evidenceOf = (store: Store | undefined, { origin, former }: Record): string[] =>
+const evidenceOf = (store: Store | undefined, { origin, former }: LogStatus): string[] =>
   [...former, ...(origin === null ? [] : [origin])].flatMap((one) => store?.evidence(one) ?? []);
 
 const label = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host");
@@ -108,7 +108,7 @@ export const showFork = operation({
       .find(({ label, member }) => isWanted(label, member?.host_id));
     const found = (await service.foundLogs()).get(entry?.member?.host_id ?? "");
     // Another host may have got its label since.
-    const left = [...recordsIn(store?.records() ?? new Map())].filter(
+    const left = [...statusesIn(store?.records() ?? new Map())].filter(
       ([id, record]) => record.left !== null && isWanted(record.label, id),
     );
     const records = [...left.map(([, record]) => record), ...(found ? [found] : [])];

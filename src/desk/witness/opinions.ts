@@ -9,7 +9,7 @@ import { type Carrier, RemoteError } from "../../client/carrier";
 import { deadline } from "../../lib/deadline";
 import type { Submission } from "../../wire/witness/add-checkpoint";
 import type { Log } from "../../wire/witness/store";
-import type { Cosigned } from "./hand-back";
+import type { Cosignature } from "./hand-back";
 import { checkpointOf, type Finding, lookAt } from "./look";
 import type { Member, Opinion, ProofFrom } from "./peer-opinion";
 import { ASKING_MS, type Peers } from "./peers";
@@ -26,7 +26,7 @@ export interface Question {
 
 /** What they say. */
 export interface Opinions {
-  readonly cosigned: ReadonlyArray<Cosigned & { readonly host_id: string }>;
+  readonly cosigned: ReadonlyArray<Cosignature & { readonly host_id: string }>;
   /** What they say against the log, and do not prove. */
   readonly claims: readonly string[];
   /** That the log is broken, where it is. */
@@ -46,7 +46,7 @@ export async function opinionsOf<M extends Member>(
   );
   await ended();
   const keys = new Set([own]);
-  const cosigned: Array<Cosigned & { readonly host_id: string }> = [];
+  const cosigned: Array<Cosignature & { readonly host_id: string }> = [];
   const claims: string[] = [];
   for (const [{ label, member }, opinion] of said) {
     if (!opinion) continue;

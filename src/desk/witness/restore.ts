@@ -11,12 +11,12 @@ import { conflict, Failure, messageOf } from "../../lib/errors";
 import type { SigningKey } from "../../lib/signing-key";
 import { parseHash } from "../../wire/witness/checkpoint";
 import { isConsistent, MAX_PROOF } from "../../wire/witness/merkle";
-import { type Membership, type Restored, restoredMessage } from "../../wire/witness/messages";
+import { type Membership, type RestoreStatement, restoredMessage } from "../../wire/witness/messages";
 import { RESTORED_ROW, restoredDetail } from "../../wire/witness/restore-row";
-import { type Signed, signedBy } from "../../wire/witness/signed-checkpoint";
+import { type SignedCheckpoint, signedBy } from "../../wire/witness/signed-checkpoint";
 import { toBase64 } from "../../wire/witness/signed-note";
 import { checkpointOf, type LogKey, limits } from "./look";
-import type { Record } from "./states";
+import type { LogStatus } from "./states";
 
 /** What a proof that a row is in a log shows (C2SP tlog-proof). */
 export interface ProvenRow {
@@ -32,7 +32,7 @@ export interface Restore {
   readonly member: Membership;
   /** That of the log as it is now. */
   readonly key: LogKey;
-  readonly record: Record;
+  readonly record: LogStatus;
   readonly reason: string;
   /** Verifies the proof of a row, by the key of the log. */
   verifyRow(proof: string, vkey: string): Promise<ProvenRow>;
@@ -44,9 +44,9 @@ const ANSWER = v.object({
 });
 
 /** A log as it was accepted. */
-export interface Accepted {
+export interface Acceptance {
   /** The one that has the row. */
-  readonly checkpoint: Signed;
+  readonly checkpoint: SignedCheckpoint;
   /** When an operator accepted it, ISO 8601. */
   readonly restored: string;
 }
@@ -55,12 +55,12 @@ export interface Accepted {
 export async function restore(
   carrier: Carrier,
   { deskKey, member, key, record, reason, verifyRow }: Restore,
-): Promise<Accepted> {
+): Promise<Acceptance> {
   const keyOf = (origin: string) => (origin === key.origin ? key.vkey : undefined);
   const accepted = signedBy((await checkpointOf(carrier, key, 0)).note, keyOf);
   if ("status" in accepted) throw conflict(`the host shows no checkpoint of its key: ${accepted.reason}`);
   const { size, root } = accepted;
-  const about: Restored = {
+  const about: RestoreStatement = {
     former_origin: record.origin ?? key.origin,
     former_size: record.size,
     ...{ origin: key.origin, size, root: toBase64(root), reason, signed: new Date().toISOString() },

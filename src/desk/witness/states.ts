@@ -23,7 +23,7 @@ const OWING_MS = 30_000;
 const RESTORED_MS = 86_400_000;
 
 /** What a desk remembers of the log of one host. */
-export const RECORD = v.object({
+export const LOG_STATUS = v.object({
   /** The name of the host in the address book. */
   label: v.string(),
   /** When it left this desk, ISO 8601; null while it has joined. */
@@ -51,13 +51,13 @@ export const RECORD = v.object({
   claims: v.array(v.string()),
 });
 
-export type Record = v.InferOutput<typeof RECORD>;
+export type LogStatus = v.InferOutput<typeof LOG_STATUS>;
 
 /** The records among `stored`, which may be those of another version. */
-export const recordsIn = (stored: ReadonlyMap<string, unknown>): Map<string, Record> =>
+export const statusesIn = (stored: ReadonlyMap<string, unknown>): Map<string, LogStatus> =>
   new Map(
     [...stored].flatMap(([id, value]) => {
-      const read = v.safeParse(RECORD, { ...newRecord(), ...Object(value) });
+      const read = v.safeParse(LOG_STATUS, { ...newLogStatus(), ...Object(value) });
       return read.success ? [[id, read.output] as const] : [];
     }),
   );
@@ -66,10 +66,10 @@ export const recordsIn = (stored: ReadonlyMap<string, unknown>): Map<string, Rec
 export const STANDINGS = ["good", "broken", "quiet", "unseen"] as const;
 
 /** A record, and where its log stands. */
-export type WatchedLog = Record & { readonly standing: (typeof STANDINGS)[number] };
+export type WatchedLog = LogStatus & { readonly standing: (typeof STANDINGS)[number] };
 
 /** Those of hosts that have joined, or have left with a broken log. */
-export const watchedIn = (records: ReadonlyMap<string, Record>): Map<string, WatchedLog> =>
+export const watchedIn = (records: ReadonlyMap<string, LogStatus>): Map<string, WatchedLog> =>
   new Map(
     [...records].flatMap(([id, record]) =>
       record.left === null || BROKEN.includes(record.state)
@@ -78,14 +78,14 @@ export const watchedIn = (records: ReadonlyMap<string, Record>): Map<string, Wat
     ),
   );
 
-function standingOf({ state, since }: Record): WatchedLog["standing"] {
+function standingOf({ state, since }: LogStatus): WatchedLog["standing"] {
   if (BROKEN.includes(state)) return "broken";
   if (QUIET.includes(state)) return "quiet";
   // One that has just joined gets the time for its first checkpoint.
   return state === "unknown" && Date.now() - Date.parse(since) >= SILENT_MS ? "unseen" : "good";
 }
 
-export const newRecord = (): Record => ({
+export const newLogStatus = (): LogStatus => ({
   label: "",
   left: null,
   origin: null,
@@ -112,7 +112,7 @@ export type Look =
 const MAX_UNANSWERED = 1;
 
 /** How a host answers. Spans are those of the monotonic clock, in milliseconds. */
-export interface Answering {
+export interface AnswerTimes {
   /** Since the last good checkpoint, or since this desk began to watch. */
   readonly unheard: number;
   /** How long the log has lacked a row that this desk knows of; 0 where it lacks none. */
@@ -122,7 +122,11 @@ export interface Answering {
 }
 
 /** `record` after a look: what is broken stays broken. */
-export function afterLook(record: Record, look: Look, { unheard, owing, unanswered }: Answering): Record {
+export function afterLook(
+  record: LogStatus,
+  look: Look,
+  { unheard, owing, unanswered }: AnswerTimes,
+): LogStatus {
   const isBroken = BROKEN.includes(record.state);
   if (look.kind === "broken") {
     // The first finding is the most precise.
@@ -149,11 +153,11 @@ export function afterLook(record: Record, look: Look, { unheard, owing, unanswer
 const STUCK = "the host answers, but its log has no row of what this desk has changed there";
 const UNANSWERED = "the host shows its log, but does not answer when cosignatures are handed back";
 
-function become(record: Record, state: State, reason: string): Record {
+function become(record: LogStatus, state: State, reason: string): LogStatus {
   if (record.state === state) return record.reason === reason ? record : { ...record, reason };
   return { ...record, state, reason, since: new Date().toISOString() };
 }
 
 /** The log of a record, once its host has named it. */
-export const logOf = ({ origin, vkey, epoch }: Record) =>
+export const logOf = ({ origin, vkey, epoch }: LogStatus) =>
   origin === null || vkey === null ? undefined : { origin, vkey, epoch };

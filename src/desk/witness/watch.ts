@@ -12,7 +12,7 @@ import type { SigningKey } from "../../lib/signing-key";
 import type { Store } from "../../wire/witness/store";
 import type { Witness } from "../../wire/witness/witness";
 import { createAcceptance } from "./acceptance";
-import type { createAnswering } from "./answer-times";
+import type { createAnswerClock } from "./answer-times";
 import { createCollecting } from "./collect";
 import { createFindings, type FindingParts } from "./findings";
 import { type HandedBack, isDue } from "./hand-back";
@@ -21,7 +21,7 @@ import type { Member } from "./peer-opinion";
 import type { Peers } from "./peers";
 import { reasonOf } from "./reasons";
 import { type Restore, restore } from "./restore";
-import { BROKEN, logOf, type Record } from "./states";
+import { BROKEN, type LogStatus, logOf } from "./states";
 
 /** How often the log of a host is looked at, in milliseconds. */
 export const EVERY_MS = 12_000;
@@ -39,13 +39,13 @@ interface WatchWork {
 export interface Watch<E> {
   readonly hostId: string;
   entry: E & Member;
-  record: Record;
+  record: LogStatus;
   isStored: boolean;
   /** What is done there now: a look can be stopped, a restore cannot. */
   busy: WatchWork | undefined;
   /** When the next look is due, on the monotonic clock. */
   due: number;
-  answering: ReturnType<typeof createAnswering>;
+  answering: ReturnType<typeof createAnswerClock>;
   handed: HandedBack | undefined;
 }
 
@@ -67,11 +67,11 @@ export interface WatcherUses<E> extends FindingParts<E> {
 /** What is done at each host. */
 export interface Watcher<E> {
   /** Replaces the record of a host. */
-  keep(watch: Watch<E>, record: Record): void;
+  keep(watch: Watch<E>, record: LogStatus): void;
   /** Looks at the log. Callers must not call it while the host is busy. @throws what is no fault of the host. */
   run(watch: Watch<E>): Promise<void>;
   /** As `restore` of the collector. */
-  restore(watch: Watch<E>, reason: string, signal: AbortSignal): Promise<Record>;
+  restore(watch: Watch<E>, reason: string, signal: AbortSignal): Promise<LogStatus>;
 }
 
 export function createWatcher<E>({
@@ -196,7 +196,7 @@ const TWO_FACES = {
 } as const;
 
 /** @throws `conflict` where the log has no break. */
-function requireBroken(label: string, { state, reason }: Record): void {
+function requireBroken(label: string, { state, reason }: LogStatus): void {
   if (BROKEN.includes(state)) return;
   throw conflict(`the log of ${label} is ${[state, reason].filter(Boolean).join(": ")}: no break to accept`);
 }

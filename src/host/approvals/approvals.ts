@@ -51,11 +51,11 @@ interface ApprovalEntry {
   approval: Approval;
   /** While it waits. */
   full: string | undefined;
-  readonly end: (state: Ended) => void;
+  readonly end: (state: ApprovalEnd) => void;
   timer?: Timer;
 }
 
-type Ended = Decision | "withdrawn";
+type ApprovalEnd = Decision | "withdrawn";
 
 const EVENTS = {
   allowed: approvalAllowed,
@@ -73,7 +73,7 @@ export interface Approvals {
    */
   begin(question: Question): Promise<{
     approval: Approval;
-    ended: Promise<Ended>;
+    ended: Promise<ApprovalEnd>;
   }>;
   /** Nobody waits for it any longer. */
   withdraw(id: string): void;
@@ -106,7 +106,7 @@ export function createApprovals({
   const all = new Map<string, ApprovalEntry>();
   const known = () => [...all.values()].map(({ approval }) => approval);
 
-  const end = (id: string, state: Ended, by?: Grant): Approval | undefined => {
+  const end = (id: string, state: ApprovalEnd, by?: Grant): Approval | undefined => {
     const kept = all.get(id);
     if (kept?.approval.state !== "waiting") return undefined;
     clearTimeout(kept.timer);
@@ -138,7 +138,7 @@ export function createApprovals({
         expires_at: new Date(now + lifetimeMs).toISOString(),
         ...{ decided_by: null, decided_at: null },
       };
-      const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+      const { promise: ended, resolve } = Promise.withResolvers<ApprovalEnd>();
       // Its place is taken before the row is on disk: others may ask meanwhile.
       const kept: ApprovalEntry = { approval, full: full && printable(full, MAX_FULL), end: resolve };
       all.set(id, kept);
@@ -157,7 +157,7 @@ export function createApprovals({
     async ask({ signal, ...question }: Question & { readonly signal: AbortSignal }): Promise<Decision> {
       signal.throwIfAborted();
       const { approval, ended } = await approvals.begin(question);
-      const aborted = (): Ended => {
+      const aborted = (): ApprovalEnd => {
         approvals.withdraw(approval.id);
         return "withdrawn";
       };

@@ -25,7 +25,7 @@ const PROTOCOL: Protocol<AuditCalls, AuditEvents> = {
   events: { progress: v.tuple([v.number(), v.number()]) },
 };
 
-export type InChild = ReturnType<typeof createInChild>;
+export type ChildRunner = ReturnType<typeof createInChild>;
 
 /** @param closing ends the work, where it gets no signal of its own. */
 export function createInChild(log: Log, closing: AbortSignal) {

@@ -149,7 +149,7 @@ export interface NewRow {
   readonly event: AuditEvent;
 }
 
-export interface Appended {
+export interface AppendResult {
   /** Its id is that of the last row. */
   readonly head: Head;
   /** With these rows; undefined while so many rows are not in it that they join in steps. */
@@ -162,7 +162,7 @@ export interface Appended {
  * @param tree as it was after an earlier transaction: saves reading it, if nothing joined it since.
  * @throws an `unavailable` failure when the database did something else with a row than keep it.
  */
-export function appendRows(db: Database, head: Head, rows: readonly NewRow[], tree?: Tree): Appended {
+export function appendRows(db: Database, head: Head, rows: readonly NewRow[], tree?: Tree): AppendResult {
   let { id, hash } = head;
   const hashes: string[] = [];
   const insert = db.query(

@@ -11,7 +11,7 @@ import type { Log } from "../../lib/log";
 import { once } from "../../lib/once";
 import { configFiles } from "../../lib/paths";
 import { broken, type Verdict } from "./chain";
-import { createInChild, type InChild } from "./child";
+import { type ChildRunner, createInChild } from "./child";
 import { type AppendOptions, createCommits } from "./commits";
 import { auditRemoved } from "./events";
 import type { ExportStep } from "./export";
@@ -20,11 +20,11 @@ import { readHighWater } from "./high-water";
 import { type ListQuery, latestRow, listRows, listTypes } from "./list";
 import type { PruneOptions } from "./prune";
 import { createPublisher } from "./publish";
-import { createLimit, type Pruned } from "./retention";
+import { createLimit, type PruneResult } from "./retention";
 import type { AuditEvent, ListedRow } from "./row";
 import { createScans, type LogScan, type VerifyCall } from "./scans";
 import { verdictFor } from "./verify";
-import type { Witnessed } from "./witness/findings";
+import type { WitnessedRows } from "./witness/findings";
 import type { WitnessedLog } from "./witness/witnessed-log";
 
 export interface AuditLogOptions {
@@ -44,7 +44,7 @@ export interface AuditLogOptions {
 type EventDetails = Partial<Omit<AuditEvent, "event_type">>;
 
 /** A verdict, and how far witnesses have seen the log; null when none has. */
-type WitnessedVerdict = Verdict & { readonly witnessed: Witnessed | null };
+type WitnessedVerdict = Verdict & { readonly witnessed: WitnessedRows | null };
 
 /** An open audit log. What reads or writes it throws an `unavailable` failure when the file cannot be read or written. */
 export interface AuditLog {
@@ -73,13 +73,13 @@ export interface AuditLog {
   verifyWitnessed(call?: VerifyCall): Promise<WitnessedVerdict>;
   witness(): Promise<WitnessedLog>;
   /** How far witnesses have seen it; null when none has. */
-  witnessed(): Promise<Witnessed | null>;
+  witnessed(): Promise<WitnessedRows | null>;
   /** The whole log as it is now, as JSON lines. */
   exported(): AsyncGenerator<ExportStep>;
   /** Removes every row; a new first row records that. @returns how many. */
   clear(by: string): Promise<number>;
   /** Moves the oldest rows to an archive, in another process. @throws what `pruneRows` throws. */
-  prune(options: PruneOptions): Promise<Pruned>;
+  prune(options: PruneOptions): Promise<PruneResult>;
   /** From now on, signs checkpoints by itself. */
   keepCheckpoints(): Promise<void>;
   /** From now on, moves the oldest rows to `audit-archive` when there are more than `maxRows`; 0: never. */
@@ -188,7 +188,7 @@ export async function openAuditLog({
 }
 
 /** What moves the oldest rows of the log at `path` to an archive. */
-function createPrune(path: string, inChild: InChild, publish: Publish): AuditLog["prune"] {
+function createPrune(path: string, inChild: ChildRunner, publish: Publish): AuditLog["prune"] {
   return async (options) => {
     const pruned = await inChild((audit) => audit.prune(path, options));
     if (pruned.deleted > 0) publish(auditRemoved, { removed: pruned.deleted });

@@ -15,7 +15,7 @@ import type { Verdict } from "./chain";
 import { type ExportStep, exportSteps, writeExport } from "./export";
 import type { AuditFile } from "./file";
 import { appendRows, headOf, moveFirst, moveHead, readHighWater } from "./high-water";
-import type { Pruned } from "./retention";
+import type { PruneResult } from "./retention";
 import { rowTime, storable } from "./row";
 import { verifyDatabase } from "./verify";
 import { joinAll } from "./witness/join";
@@ -83,7 +83,7 @@ export function clearRows(db: Database, by: string, verdict: Verdict | null): nu
  * @throws a `conflict` failure when the archive exists already, or another process removes rows meanwhile; `unavailable`
  *   when the archive or the log cannot be written. Rows that are gone then are on record and in the archive.
  */
-export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOptions): Promise<Pruned> {
+export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOptions): Promise<PruneResult> {
   return withLock(configFiles(dirname(file.path)).pruneLock, async () => {
     // No row may go that is no leaf.
     await joinAll(file);

@@ -12,7 +12,7 @@ export const PRUNED = v.object({
   archive: v.nullable(v.string()),
 });
 
-export type Pruned = v.InferOutput<typeof PRUNED>;
+export type PruneResult = v.InferOutput<typeof PRUNED>;
 
 /** The part of the limit that is kept, so that pruning is rare. */
 const KEPT_PART = 0.9;
@@ -21,7 +21,7 @@ const KEPT_PART = 0.9;
 const PAUSE_MS = 60_000;
 
 /** @param prune removes all but the newest `keep` rows. */
-export function createLimit(prune: (keep: number) => Promise<Pruned>, log: Log, signal: AbortSignal) {
+export function createLimit(prune: (keep: number) => Promise<PruneResult>, log: Log, signal: AbortSignal) {
   let pruning = false;
   let notBefore = 0;
   return {

@@ -6,7 +6,7 @@
  */
 import { availableParallelism } from "node:os";
 import { share } from "../../lib/share";
-import type { InChild } from "./child";
+import type { ChildRunner } from "./child";
 import type { AuditFile } from "./file";
 import { type RowScan, type VerifyOptions, withDamage } from "./verify";
 import type { TreeScan } from "./witness/findings";
@@ -28,7 +28,12 @@ export interface LogScan extends RowScan {
 export const LARGE_LOG = 50_000;
 
 /** @param closing ends the scans. @param rowCount how many rows there are. */
-export function createScans(file: AuditFile, inChild: InChild, closing: AbortSignal, rowCount: () => number) {
+export function createScans(
+  file: AuditFile,
+  inChild: ChildRunner,
+  closing: AbortSignal,
+  rowCount: () => number,
+) {
   let scanning: Promise<unknown> = Promise.resolve();
   /** The scan that has not begun yet. */
   let next: ReturnType<typeof beginScan> | undefined;

@@ -24,13 +24,13 @@ import {
 } from "../../wire/join/membership";
 import { type JoinRequest, joinMessage, leaveMessage, natsKeyMessage } from "../../wire/join/messages";
 import { type NatsKey, provedBy } from "../../wire/join/nats-key";
-import { type Listening, urlOfHost } from "../../wire/join/reach";
+import { type LocalServer, urlOfHost } from "../../wire/join/reach";
 
 /** What a host uses of its service. */
 export interface HostUses {
   readonly configDir: string;
   /** The server that runs here; null when none does. */
-  runningServer(): Listening | null;
+  runningServer(): LocalServer | null;
   /** The pin of the TLS key with which a server here speaks. */
   ownPin(): Promise<string>;
   /** Who this host is to NATS servers: an NKey that is made on the first call. */
@@ -145,7 +145,7 @@ interface Way {
 }
 
 /** @param direct the address that the user says: then the desk shall use that. */
-function wayFrom(server: Listening | null, desk: string, direct: string | undefined): Way {
+function wayFrom(server: LocalServer | null, desk: string, direct: string | undefined): Way {
   if (direct !== undefined) return { url: direct };
   try {
     return { url: urlOfHost(server, desk, undefined), dials: true };

@@ -61,7 +61,7 @@ export interface CallsParts {
 }
 
 /** Who calls. */
-export interface Asking {
+export interface AgentCall {
   readonly caller: Caller;
   readonly rows: CallRows;
   /** The names of operations that it shall not have, inside lists of actions neither. */
@@ -80,7 +80,7 @@ export interface Calls {
   /** Whether there is such a tool. */
   has(offered: readonly Operation[], grant: Grant, name: string): boolean;
   /** Calls a tool. What goes wrong is the answer: the model can do something about it. Never throws. */
-  call(offered: readonly Operation[], name: string, given: Fields, asking: Asking): Promise<ToolResult>;
+  call(offered: readonly Operation[], name: string, given: Fields, asking: AgentCall): Promise<ToolResult>;
 }
 
 /** How long `confirm` waits for a person, in milliseconds: clients give up after a minute. */
@@ -99,7 +99,7 @@ export function createCalls(parts: CallsParts): Calls {
   };
 
   /** Checks a change and keeps it; nothing is done. */
-  const propose = async (operation: Operation, args: Fields, asking: Asking) => {
+  const propose = async (operation: Operation, args: Fields, asking: AgentCall) => {
     const { caller } = asking;
     const user = userOf(caller.grant);
     const { fields: given } = partsOf(operations, operation, args, hosts !== null);
@@ -117,7 +117,7 @@ export function createCalls(parts: CallsParts): Calls {
     return { digest, result: proposed(parts, proposal, user) };
   };
 
-  const confirm = async ({ digest }: Fields, offered: readonly Operation[], asking: Asking) => {
+  const confirm = async ({ digest }: Fields, offered: readonly Operation[], asking: AgentCall) => {
     const user = userOf(asking.caller.grant);
     if (typeof digest !== "string") throw badInput("digest: expected the digest of a proposal");
     const proposal = proposals.find(user, digest);
@@ -183,7 +183,7 @@ export function createCalls(parts: CallsParts): Calls {
 }
 
 /** @returns the answer where there is no yes yet; undefined where there is. */
-async function permission(parts: CallsParts, proposal: Proposal, { caller, agent, signal }: Asking) {
+async function permission(parts: CallsParts, proposal: Proposal, { caller, agent, signal }: AgentCall) {
   const { proposals, budget } = parts;
   const { digest, operation, effects } = proposal;
   if (!parts.ask) return undefined;
@@ -242,7 +242,7 @@ async function read(
   { operations, hosts, perform }: Pick<CallsParts, "operations" | "hosts" | "perform">,
   operation: Operation,
   given: Fields,
-  asking: Asking,
+  asking: AgentCall,
 ): Promise<ToolResult> {
   const { fields, on, side } = partsOf(operations, operation, given, hosts !== null);
   const caller = callerFor(operation, asking);
@@ -292,14 +292,14 @@ function checkIn(operations: readonly Operation[]): Operation | undefined {
 }
 
 /** The caller of the check before a proposal, also for an agent that shall not call it by itself. */
-const checkerFor = (check: Operation, asking: Asking): Caller =>
+const checkerFor = (check: Operation, asking: AgentCall): Caller =>
   callerFor(check, { ...asking, without: (asking.without ?? []).filter((name) => name !== check.name) });
 
 /** @throws a `forbidden` failure for commands that an agent shall not have. */
 function permitCommands(
   operations: readonly Operation[],
   commands: readonly string[],
-  { caller, without = [] }: Asking,
+  { caller, without = [] }: AgentCall,
 ): void {
   const left = operations.filter(
     ({ name, command = "" }) => without.includes(name) && commands.includes(command),
@@ -335,7 +335,7 @@ function partsOf(operations: readonly Operation[], operation: Operation, given: 
 }
 
 /** The caller of an operation, for an agent. A change ends with the token and the process, a run and a read with the call too. */
-function callerFor(operation: Operation, { caller, rows, signal, progress, without }: Asking): Caller {
+function callerFor(operation: Operation, { caller, rows, signal, progress, without }: AgentCall): Caller {
   const { kind, lasts, client, request } = caller;
   const lasting = request?.lasting?.() ?? caller.signal;
   const goesOn = isProposed(operation) && !operation.http?.long && !operation.uses;

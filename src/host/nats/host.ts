@@ -10,7 +10,7 @@ import { AMONG_MANY, type ConnectionState, keepConnection } from "../../wire/nat
 import { HELLO_MS } from "../../wire/nats/presence";
 import { newSession, subjectsOf } from "../../wire/nats/wire";
 import type { DialParts } from "../link/dial";
-import { createServed, type Served, type ServeParts } from "./serve";
+import { createNatsRequests, type NatsRequests, type ServeParts } from "./serve";
 
 /** How long requests under way may take when svc stops, in milliseconds. */
 const GRACE_MS = 8_000;
@@ -32,14 +32,14 @@ export interface NatsHost {
 
 export function keepNatsHost({ id, login, records, version, log, random, ...own }: HostParts): NatsHost {
   const subjects = subjectsOf(id);
-  let served: Served | undefined;
+  let served: NatsRequests | undefined;
   let sayBye = () => {};
   const connected = (connection: NatsConnection) => {
     const { publish, follow, drained } = guarded(connection, log);
     sayBye = () => publish(subjects.bye, NOTHING);
     // A new one for each connection, as what was seen on the last one is forgotten with it: nothing of that can be sent again.
     const session = newSession();
-    const requests = createServed({ ...own, id, session, publish, drained, log });
+    const requests = createNatsRequests({ ...own, id, session, publish, drained, log });
     served = requests;
     follow(subjects.ask, ({ reply, data }) => requests.take(reply, data));
     const about = JSON.stringify({ v: 1, session, connection: session, version, records: records() });

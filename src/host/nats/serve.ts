@@ -58,7 +58,7 @@ interface Conversation {
 }
 
 /** The requests of desks, over one connection. */
-export interface Served {
+export interface NatsRequests {
   /** How many requests are under way. */
   size(): number;
   /** A message has come on the subject of this host. */
@@ -69,7 +69,7 @@ export interface Served {
   endAll(): void;
 }
 
-export function createServed(parts: ServeParts): Served {
+export function createNatsRequests(parts: ServeParts): NatsRequests {
   const { id, session, hostId, deskKey } = parts;
   const { asked, bodies, begin, end, refuse, isBusyFor, emptied } = createConversations(parts);
   const seals = createSealCheck(() => ({ id, hostId: hostId(), session }), deskKey);

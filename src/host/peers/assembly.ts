@@ -9,7 +9,7 @@ import { readSync } from "node:fs";
 import { badInput, conflict, Failure } from "../../lib/errors";
 import { createBlockReader, RANGES_A_MESSAGE, type Range } from "./block-list";
 import { type Block, MAX_BLOCKS, scanBlocks } from "./blocks";
-import type { Incoming } from "./inbox";
+import type { IncomingTransfer } from "./inbox";
 
 /** How much is copied at once, bytes. */
 const COPY_BYTES = 1_048_576;
@@ -23,7 +23,7 @@ interface Part {
 }
 
 /** How many bytes there are that may be of use. */
-export const basisBytes = ({ former, before }: Incoming): number => (former?.size ?? 0) + before;
+export const basisBytes = ({ former, before }: IncomingTransfer): number => (former?.size ?? 0) + before;
 
 /** A file that is put together. */
 export interface Assembly {
@@ -50,7 +50,7 @@ export interface Assembly {
  * @param hash receives the bytes of the file, in order.
  */
 export function createAssembly(
-  file: Incoming,
+  file: IncomingTransfer,
   size: number,
   average: number,
   turn: () => Promise<void>,
@@ -115,7 +115,7 @@ class Basis {
   readonly #partialAt = new Map<number, string>();
 
   constructor(
-    private readonly file: Incoming,
+    private readonly file: IncomingTransfer,
     private readonly average: number,
     private readonly turn: () => Promise<void>,
   ) {}
@@ -160,7 +160,7 @@ class Basis {
 
 /** Copies a part that the receiver has. @throws `conflict` when it has become shorter. */
 async function copyPart(
-  file: Incoming,
+  file: IncomingTransfer,
   { from, offset, length }: Part,
   turn: () => Promise<void>,
   hash: (bytes: Uint8Array) => void,

@@ -46,7 +46,7 @@ export interface FormerVersion {
 }
 
 /** A file under way to an inbox. Callers must end it: with `commit`, `abort` or `keep`; what follows does nothing. */
-export interface Incoming extends Omit<IncomingFile, "finish" | "close"> {
+export interface IncomingTransfer extends Omit<IncomingFile, "finish" | "close"> {
   /** The version that it replaces, whose bytes may be used; null where there is none that this sender wrote. */
   readonly former: FormerVersion | null;
   /** Flushes the file and moves it to its name. @returns that name, relative to the sender's folder. */
@@ -66,7 +66,7 @@ export interface Inbox extends Disposable {
    * @throws a `bad_input` failure for a name that is not allowed, `conflict` for one that clashes with another,
    *   `unavailable` when there is no room; the system error of the disk.
    */
-  begin(name: string, size: number, isResumable?: boolean): Incoming;
+  begin(name: string, size: number, isResumable?: boolean): IncomingTransfer;
 }
 
 /**

@@ -8,7 +8,7 @@ import { setImmediate } from "node:timers/promises";
 import { badInput, cancelled, conflict, Failure, failureOf } from "../../lib/errors";
 import { type Assembly, basisBytes, createAssembly } from "./assembly";
 import { mayHaveBlocks } from "./blocks";
-import type { Inbox, Incoming } from "./inbox";
+import type { Inbox, IncomingTransfer } from "./inbox";
 import {
   type FileBegin,
   type FileEnd,
@@ -35,7 +35,7 @@ interface Transfer {
   readonly begin: FileBegin;
   readonly hash: Bun.CryptoHasher;
   /** Null after a failure. */
-  incoming: Incoming | null;
+  incoming: IncomingTransfer | null;
   /** Puts the file together, where this side has bytes of it. */
   assembly: Assembly | null;
   /** Bytes that the peer sent. */

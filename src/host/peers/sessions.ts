@@ -6,7 +6,7 @@
  */
 import type * as v from "valibot";
 import type { RemoteServer } from "../../client/carrier";
-import type { LinkSample, SESSIONS, SessionsRecord } from "../../core/answer-schemas";
+import type { LinkSample, SESSIONS, SessionList } from "../../core/answer-schemas";
 import { type Publish, unheard } from "../../core/events";
 import { busy, notFound } from "../../lib/errors";
 import type { Reach } from "../../lib/landlock";
@@ -48,7 +48,7 @@ export interface SessionsOptions {
   readonly publish?: Publish;
   /** Sessions of another kind, which are listed and closed like these. */
   readonly others?: {
-    list(): SessionsRecord["sessions"];
+    list(): SessionList["sessions"];
     /** @returns whether there was one. */
     close(id: string): Promise<boolean>;
   };
@@ -195,7 +195,7 @@ function fullFor(client: Client, open: readonly Client[], most: number): string 
 function reportOf(
   own: ReadonlyArray<PeerSession["record"]>,
   host_id: string | null,
-  others: SessionsRecord["sessions"],
+  others: SessionList["sessions"],
 ): v.InferInput<typeof SESSIONS> {
   const open = own.filter(({ state }) => state === "open");
   const hosts = open.filter(({ role }) => role === "host").length;

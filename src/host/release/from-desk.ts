@@ -8,15 +8,15 @@ import { dirname } from "node:path";
 import { conflict, Failure, forbidden, unavailable } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
 import { selfCommand } from "../../lib/self-command";
-import type { Own } from "../../wire/release/candidate";
-import { createIncoming } from "../../wire/release/incoming-binary";
+import type { OwnProgram } from "../../wire/release/candidate";
+import { createIncomingBinary } from "../../wire/release/incoming-binary";
 import type { PublicKey } from "../../wire/release/minisign";
-import { isNoNews, type Released, releasedFor } from "../../wire/release/released-binary";
-import type { HostStatus, Received } from "../../wire/release/upgrade-messages";
+import { binaryFor, isNoNews, type ReleasedBinary } from "../../wire/release/released-binary";
+import type { HostStatus, UploadState } from "../../wire/release/upgrade-messages";
 import { lastUpgrade, readOrder, writeOrder } from "./order";
 import { type Daemon, requireMayReplace, requireNoPackage } from "./upgrade";
 
-export interface FromDeskOptions extends Own {
+export interface FromDeskOptions extends OwnProgram {
   /** The folder of the files for upgrades. */
   readonly folder: string;
   /** Null in a build without one. */
@@ -41,11 +41,11 @@ export interface FromDesk {
    * @throws also why this host takes no file.
    */
   receive(
-    files: readonly Released[],
+    files: readonly ReleasedBinary[],
     offset: number,
     piece: Uint8Array,
-    begins: (file: Released) => Promise<void>,
-  ): Promise<Received>;
+    begins: (file: ReleasedBinary) => Promise<void>,
+  ): Promise<UploadState>;
   /**
    * Begins the upgrade, in a process that goes on when this one ends. @returns from which version to which.
    *
@@ -53,7 +53,7 @@ export interface FromDesk {
    * @param announce is called before it begins. When it throws, it does not.
    */
   begin(
-    files: readonly Released[],
+    files: readonly ReleasedBinary[],
     id: string,
     announce: (detail: string) => Promise<void>,
   ): Promise<{ readonly from: string; readonly to: string }>;
@@ -66,7 +66,7 @@ export function createFromDesk(options: FromDeskOptions): FromDesk {
   /** Whether an upgrade begins that is not in the order yet. */
   let isBeginning = false;
   const incoming =
-    key && createIncoming({ folder, own: { version, target }, key, programs: dirname(binary) });
+    key && createIncomingBinary({ folder, own: { version, target }, key, programs: dirname(binary) });
 
   const ownDaemon = () => ownDaemonOf(options);
   const required = () => {
@@ -74,8 +74,8 @@ export function createFromDesk(options: FromDeskOptions): FromDesk {
     throw unavailable("this svc has no release key: upgrade it by hand to a release that has one");
   };
   /** The file for this host. @throws `conflict` where there is none, or it is not newer. */
-  const mine = (files: readonly Released[]): Released => {
-    const file = releasedFor(files, target);
+  const mine = (files: readonly ReleasedBinary[]): ReleasedBinary => {
+    const file = binaryFor(files, target);
     if (!file) throw conflict(`no file is for ${target}, the target of this host`);
     if (isNoNews(file, version))
       throw conflict(`the file is ${file.version}, not newer than the svc of this host (${version})`);

@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 import { conflict, forbidden, messageOf, systemCode, unavailable } from "../../lib/errors";
 import type { Reader } from "../../lib/format";
 import { tryLock } from "../../lib/lock";
-import { admit, type Candidate, type Own } from "../../wire/release/candidate";
+import { admit, type Candidate, type OwnProgram } from "../../wire/release/candidate";
 import {
   goBack,
   readState,
@@ -42,7 +42,7 @@ export interface Daemon {
   isReady(pid: number | null, version: string): Promise<boolean>;
 }
 
-export interface UpgradeOptions extends Own {
+export interface UpgradeOptions extends OwnProgram {
   /** Names the upgrade, for whoever asks later what became of it. */
   readonly id: string;
   readonly key: PublicKey;
@@ -61,7 +61,7 @@ export interface UpgradeOptions extends Own {
   readonly after?: (step: string) => void;
 }
 
-export interface Upgraded {
+export interface UpgradeResult {
   readonly from: string;
   readonly to: string;
   /** The names of the daemons that were started anew, or would be. */
@@ -81,7 +81,7 @@ const LOOK_MS = 200;
  *
  * @throws why it was not replaced, or was put back, as a failure.
  */
-export async function upgrade(candidate: Candidate, options: UpgradeOptions): Promise<Upgraded> {
+export async function upgrade(candidate: Candidate, options: UpgradeOptions): Promise<UpgradeResult> {
   const { binary, version: from, daemons, id, key, allowDowngrade, announce, after = () => {} } = options;
   requireMayReplace(binary);
   for (const daemon of daemons) {

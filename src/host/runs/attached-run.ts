@@ -17,7 +17,7 @@ export const REPORTED = v.union([
   v.strictObject({ log: LOG_LINE }),
 ]);
 
-export type Reported = v.InferOutput<typeof REPORTED>;
+export type AttachedReport = v.InferOutput<typeof REPORTED>;
 
 const BY_SVC = "a process of the same user asks so for a run of its own";
 

@@ -38,7 +38,7 @@ export interface CalledScript {
 }
 
 /** The called scripts of a run, by their paths. */
-export type Called = Map<string, CalledScript>;
+export type CalledScripts = Map<string, CalledScript>;
 
 interface ScriptCheck extends Pick<CalledScript, "actions" | "commands" | "described"> {
   readonly count: number;
@@ -87,7 +87,7 @@ export async function linkCalled(
   parts: Parts,
   actions: readonly Action[],
   from: string,
-  called: Called,
+  called: CalledScripts,
   around: readonly string[],
 ): Promise<void> {
   for (const action of flatten(actions)) {
@@ -111,7 +111,7 @@ export async function linkCalled(
 export async function link(
   parts: Parts,
   path: string,
-  called: Called,
+  called: CalledScripts,
   around: readonly string[] = [],
 ): Promise<CalledScript> {
   if (around.includes(path)) throw circle([...around.slice(around.indexOf(path)), path], parts.quote);

@@ -18,14 +18,14 @@ import {
   listFields,
   remoteFields,
 } from "./actions";
-import { CALLS, type Called, linkCalled } from "./called-scripts";
+import { CALLS, type CalledScripts, linkCalled } from "./called-scripts";
 import type { StoredScript } from "./stored-scripts";
 import { variableUse } from "./variable-use";
 
 /** A list that passed the check. */
 export interface CheckedList extends ReturnType<Checker["check"]> {
   /** The scripts that it calls, once they have been read and checked. */
-  readonly called?: Called;
+  readonly called?: CalledScripts;
   /** What its file says of its run. */
   readonly defaults?: RunDefaults;
 }
@@ -163,7 +163,7 @@ export class Checker {
     quote = true,
     here = true,
   ): Promise<CheckedList> {
-    const called: Called = new Map();
+    const called: CalledScripts = new Map();
     await linkCalled(this.linking(requester, quote, here), checked.actions, from, called, [from]);
     if (called.size === 0) return { ...checked, called };
     const scripts = [...called.values()];
@@ -185,7 +185,7 @@ export class Checker {
   async checkTravelling(list: unknown, from: string, requester: Requester) {
     const checked = this.check(list);
     if (from === "") return { ...checked, travelling: undefined };
-    const called: Called = new Map();
+    const called: CalledScripts = new Map();
     const { staysThere, travellingWith } = await import("./travel");
     await linkCalled(
       { ...this.linking(requester, true, false), skips: staysThere },

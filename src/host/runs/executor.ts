@@ -27,7 +27,7 @@ import type { Requester } from "../../lib/slots";
 import type { InputLock } from "../desktop/input-lock";
 import type { RunTrace, TracedStart } from "../trace/traces";
 import { type Action, flatten } from "./actions";
-import { type Called, callsUnknown, link } from "./called-scripts";
+import { type CalledScripts, callsUnknown, link } from "./called-scripts";
 import { type CheckedList, Checker, type CheckerParts, checkedList } from "./checker";
 import { keepable } from "./redact";
 import { judge, resultOf } from "./report";
@@ -219,8 +219,14 @@ export class Executor extends Checker {
   }
 
   /** A script whose path is known only now. It joins those that are `called`. */
-  private async callLate(unknown: string, id: string, called: Called, caller: Caller, active: ActiveRun) {
-    const known: Called = new Map(called);
+  private async callLate(
+    unknown: string,
+    id: string,
+    called: CalledScripts,
+    caller: Caller,
+    active: ActiveRun,
+  ) {
+    const known: CalledScripts = new Map(called);
     const script = await link(this.linking(requesterOf(caller, active.signal), false), unknown, known);
     const names = [...new Set([...known.values()].flatMap((one) => one.commands))];
     this.permit(names, caller.grant, "this run");

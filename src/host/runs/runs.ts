@@ -11,7 +11,7 @@ import { resolvesWithin } from "../../lib/deadline";
 import { busy, cancelled, conflict, notFound, timedOut } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
 import { firstToGo, isWithinShare, shortage } from "../../lib/quota";
-import type { Reported } from "./attached-run";
+import type { AttachedReport } from "./attached-run";
 import { runEnded, runLog, runStarted, runStep } from "./events";
 import { type LOG_LINE, RUN_SOURCES, type RunRecord, type RunView } from "./types";
 
@@ -58,7 +58,7 @@ export type ActiveRun = ReturnType<Runs["begin"]>;
 /** What another process keeps of a run of this one. */
 export interface RunKeeper {
   /** Says how the run stands, what an action became or what it logs. */
-  report(reported: Reported): void;
+  report(reported: AttachedReport): void;
   /** Resolves when the other has all, or this process has kept the record itself. */
   settled(): Promise<void>;
 }
@@ -78,7 +78,7 @@ export interface AttachedRun {
   /** Aborted when the run is to end. */
   readonly signal: AbortSignal;
   /** @returns `ended` once it has ended. */
-  report(reported: Reported): "ended" | "goes on";
+  report(reported: AttachedReport): "ended" | "goes on";
   /** To be called when its process says no more: without an end, it was interrupted. */
   end(): void;
   /** Its process keeps it itself from now on. */

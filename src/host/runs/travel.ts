@@ -10,9 +10,9 @@ import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { entryOf, metadataOf } from "../../core/schema";
 import { badInput, systemCode } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
-import type { Travelling } from "../../wire/job/content";
+import type { TravellingFiles } from "../../wire/job/content";
 import { type Action, flatten } from "./actions";
-import type { Called, CalledScript } from "./called-scripts";
+import type { CalledScript, CalledScripts } from "./called-scripts";
 
 /** The largest picture that travels, in bytes. */
 const MAX_PICTURE = 700_000;
@@ -32,8 +32,8 @@ export const staysThere = (path: string): boolean => isAbsolute(path) || path.st
 export async function travellingWith(
   actions: readonly Action[],
   from: string,
-  called: Called,
-): Promise<Travelling | undefined> {
+  called: CalledScripts,
+): Promise<TravellingFiles | undefined> {
   const files = new Map<string, Uint8Array>();
   for (const [path, script] of [[from, { actions, variables: {} }] as const, ...called]) {
     if (path !== from) files.set(path, Buffer.from(JSON.stringify(travellingForm(script))));

@@ -32,7 +32,7 @@ const MAX_REMEMBERED = 20_000;
 const MAX_ARGUMENTS = { bytes: 4_096, depth: 64 };
 const MAX_TEXT = 1_000;
 
-export interface RecorderParts {
+export interface TraceWriterParts {
   /** A private folder of its own, which exists. */
   readonly folder: string;
   /** Takes a picture of the whole screen into a file. */
@@ -62,7 +62,7 @@ interface Shot {
   readonly at: number;
 }
 
-export function createRecorder({ folder, shoot, sparse }: RecorderParts) {
+export function createTraceWriter({ folder, shoot, sparse }: TraceWriterParts) {
   const started = performance.now();
   const steps: Step[] = [];
   const pictures = createPictures(folder, shoot);
@@ -159,7 +159,7 @@ export function createRecorder({ folder, shoot, sparse }: RecorderParts) {
 }
 
 /** The pictures of a trace: the newest, within {@link LIMITS}. */
-function createPictures(folder: string, shoot: RecorderParts["shoot"]) {
+function createPictures(folder: string, shoot: TraceWriterParts["shoot"]) {
   const shots: Shot[] = [];
   let shotCount = 0;
   let shotBytes = 0;

@@ -13,7 +13,7 @@ import { lookThrough } from "../../lib/look";
 import { shortage } from "../../lib/quota";
 import { openTrace, type Trace } from "./open";
 import type { TracedRun } from "./trace";
-import { createRecorder, type StepEnd, type StepStart } from "./trace-writer";
+import { createTraceWriter, type StepEnd, type StepStart } from "./trace-writer";
 
 /** How many traces that clients asked for are kept, and the most that those and the traces of jobs take, in bytes each. */
 const MAX_ASKED = 20;
@@ -95,7 +95,7 @@ export class Traces {
     mkdirSync(work, { mode: PRIVATE_FOLDER });
     const slot = { asked, share };
     this.active.add(slot);
-    const recorder = createRecorder({ folder: work, shoot, sparse: !asked });
+    const recorder = createTraceWriter({ folder: work, shoot, sparse: !asked });
     const started_at = new Date().toISOString();
     return {
       step: recorder.step,

@@ -11,7 +11,7 @@ import { findRunningServer } from "../../lib/running-server";
 import { isThere } from "../../lib/trust-files";
 import type { OpenWitness } from "../../wire/witness/witness";
 import type { ServiceOptions } from "../options";
-import type { Shared } from "../parts";
+import type { ServiceParts } from "../parts";
 
 /** The audit log, witnesses and watched logs of a process. */
 export interface AuditFeatures {
@@ -33,7 +33,7 @@ export interface AuditFeatures {
 
 /** @returns besides the features `watchLogs`, which has the logs of hosts that have joined watched from now on, once there are any. */
 export function auditFeatures(
-  shared: Shared,
+  shared: ServiceParts,
   logsAuditFailures: ServiceOptions["logsAuditFailures"],
 ): AuditFeatures & { watchLogs(): Promise<void> } {
   const { configDir, files, options, log, publish, made, phase, feature, stoppable, prepareFor, stopLast } =
@@ -103,8 +103,8 @@ export function auditFeatures(
       const watched = await shared.service.watchedLogs();
       const open = watched ? null : await shared.service.existingWitness();
       if (!watched && !open) return new Map();
-      const { recordsIn, watchedIn } = await import("../../desk/witness/states");
-      return watchedIn(watched?.records() ?? recordsIn(open?.store.records() ?? new Map()));
+      const { statusesIn, watchedIn } = await import("../../desk/witness/states");
+      return watchedIn(watched?.records() ?? statusesIn(open?.store.records() ?? new Map()));
     },
     async watchLogs() {
       if (!made.collector && !(await shared.service.addressBook()).hosts().some(({ member }) => member))

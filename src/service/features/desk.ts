@@ -20,7 +20,7 @@ import { findRunningServer } from "../../lib/running-server";
 import type { HostLink, Hub } from "../../wire/link/links";
 import type { Membership } from "../../wire/witness/messages";
 import type { DeskOverNats, NatsDeskUses } from "../nats";
-import type { Shared } from "../parts";
+import type { ServiceParts } from "../parts";
 
 /** What a process has as a desk and as a host of one. */
 export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "deskTokens"> {
@@ -60,7 +60,7 @@ export interface Desk extends DeskFeatures {
   stopLink(): Promise<void> | undefined;
 }
 
-export function deskFeatures(shared: Shared): Desk {
+export function deskFeatures(shared: ServiceParts): Desk {
   const {
     configDir,
     files,
@@ -160,7 +160,10 @@ export function deskFeatures(shared: Shared): Desk {
 }
 
 /** The NATS server of this desk, as a way to hosts. */
-async function openDeskOverNats(shared: Shared, presence: () => Promise<Presence>): Promise<DeskOverNats> {
+async function openDeskOverNats(
+  shared: ServiceParts,
+  presence: () => Promise<Presence>,
+): Promise<DeskOverNats> {
   const { service, configDir, log, made, phase } = shared;
   const { createDeskOverNats } = await import("../nats");
   const foreignPlans = await service.foreignPlans();
@@ -191,7 +194,7 @@ function reachedHosts({
   options,
   made,
   phase,
-}: Shared): Pick<Desk, "isGone" | "recordsAt" | "isExpected"> {
+}: ServiceParts): Pick<Desk, "isGone" | "recordsAt" | "isExpected"> {
   /** What knows which hosts are there that are reached like this. */
   const hostsBy = (address: string) => {
     if (address.startsWith("link:")) return made.hub ?? null;

@@ -13,7 +13,7 @@ import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails"
 import type { Tickets } from "../../host/desktop/screen/tickets";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import { forbidden } from "../../lib/errors";
-import type { Shared } from "../parts";
+import type { ServiceParts } from "../parts";
 
 /** The desktop and its live screen, as a process has them. */
 export interface DesktopFeatures {
@@ -39,7 +39,7 @@ export interface DesktopFeatures {
   keepScreenProxy: ProxyUses["keepScreenProxy"];
 }
 
-export function desktopFeatures(shared: Shared): DesktopFeatures {
+export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
   const { files, options, ice, log, publish, made, revocations, feature, stoppable, stopFirst } = shared;
   /** @throws `forbidden` with `--no-screen`. */
   const shownDesktop = async () => {
@@ -76,8 +76,8 @@ export function desktopFeatures(shared: Shared): DesktopFeatures {
     ),
     programs: stoppable(async () => (await import("../../host/desktop/programs")).createPrograms(publish)),
     trustedViewers: feature(async () => {
-      const { createTrusted } = await import("../../host/desktop/screen/trusted-viewers");
-      return createTrusted(files.trustedViewers, files.importLock, log);
+      const { createTrustedViewers } = await import("../../host/desktop/screen/trusted-viewers");
+      return createTrustedViewers(files.trustedViewers, files.importLock, log);
     }),
     async asksPerson() {
       if (!options.screen_approval) return undefined;

@@ -11,7 +11,7 @@ import type { Daemon } from "../../host/release/upgrade";
 import type { Usb } from "../../host/usb/usb";
 import type { TokenList } from "../../trust/token-list";
 import type { FileFault } from "../file-faults";
-import type { Shared } from "../parts";
+import type { ServiceParts } from "../parts";
 
 /** What a process has of its host. */
 export interface HostFeatures {
@@ -34,7 +34,7 @@ export interface HostFeatures {
   approvals(): Promise<Approvals>;
 }
 
-export function hostFeatures(shared: Shared): HostFeatures {
+export function hostFeatures(shared: ServiceParts): HostFeatures {
   const { configDir, files, options, log, publish, observed, phase, feature, stoppable } = shared;
   return {
     settings: feature(async () => {

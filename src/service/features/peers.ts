@@ -4,7 +4,7 @@
 import type { Inspector } from "../../host/inspector/inspector";
 import type { Sessions, SessionsOptions } from "../../host/peers/sessions";
 import type { Syncs } from "../../host/sync/manager";
-import type { Shared } from "../parts";
+import type { ServiceParts } from "../parts";
 
 /** The sessions of a process with other hosts. */
 export interface PeerFeatures {
@@ -16,7 +16,7 @@ export interface PeerFeatures {
 }
 
 /** @param forwardSamples whether samples also go to the server that runs on the same `{config_dir}`. */
-export function peerFeatures(shared: Shared, forwardSamples: boolean): PeerFeatures {
+export function peerFeatures(shared: ServiceParts, forwardSamples: boolean): PeerFeatures {
   const { configDir, files, options, ice, log, publish, observed, made, feature, stoppable } = shared;
   /** Made before the sessions, so that it stops after them. */
   const forwardedSamples = feature(

@@ -11,7 +11,7 @@ import type { FromDesk } from "../../host/release/from-desk";
 import { once } from "../../lib/once";
 import { isThere } from "../../lib/trust-files";
 import type { SigningKey } from "../../trust/identity";
-import type { Shared } from "../parts";
+import type { ServiceParts } from "../parts";
 import type { Desk } from "./desk";
 
 /** The plans of a process, and the jobs of plans that it takes. */
@@ -31,7 +31,7 @@ export interface PlanFeatures {
 }
 
 export function planFeatures(
-  shared: Shared,
+  shared: ServiceParts,
   { isGone, isExpected, recordsAt }: Pick<Desk, "isGone" | "isExpected" | "recordsAt">,
 ): PlanFeatures {
   const { files, log, events, publish, tokens, made, phase, feature, stoppable, prepareFor, stopLast } =

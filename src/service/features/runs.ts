@@ -11,7 +11,7 @@ import type { Job } from "../../host/scheduler/job";
 import type { Scheduler } from "../../host/scheduler/scheduler";
 import type { Traces } from "../../host/trace/traces";
 import { forbidden } from "../../lib/errors";
-import type { Shared } from "../parts";
+import type { ServiceParts } from "../parts";
 import { startJob } from "../start-job";
 
 /** What runs action lists in a process. */
@@ -32,7 +32,7 @@ export interface RunFeatures {
  * @returns besides the features `hasJobs`: whether there are jobs, or were.
  */
 export function runFeatures(
-  shared: Shared,
+  shared: ServiceParts,
   maxRows: number | undefined,
 ): RunFeatures & { hasJobs(): boolean } {
   const { files, options, log, publish, observed, tokens, made, phase, feature, stoppable, prepareFor } =

@@ -18,7 +18,7 @@ import type { RunningServer } from "../../lib/running-server";
 import { findRunningServer } from "../../lib/running-server";
 import type { Metrics } from "../../metrics/metrics";
 import type { ServiceOptions } from "../options";
-import type { Shared } from "../parts";
+import type { ServiceParts } from "../parts";
 import type { ServerReport } from "../server-report";
 import { serverReport } from "../server-report";
 
@@ -58,7 +58,7 @@ export interface SurfaceFeatures {
 type Tables = { readonly [Name in "operations" | "eventTypes"]: ServiceOptions[Name] };
 
 /** @param tables in place of svc's own. */
-export function surfaceFeatures(shared: Shared, tables: Tables): SurfaceFeatures {
+export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFeatures {
   const {
     configDir,
     files,

@@ -11,7 +11,15 @@ import { configFiles } from "../../lib/paths";
 import { addToken, changeToken, NEW_TOKEN, NEXT_LIFE, removeToken, tokenStore } from "../named-tokens";
 import { noteOwnToken, replaceOwnToken, resetOwnToken } from "../own-rotation";
 import { environmentToken, newOwnToken, ownToken, ownTokenFile, readToken } from "../owner-token";
-import { confirm, MAX_OVERLAP_S, oldUntil, type Rotating, renew, rotate, type Successor } from "../rotation";
+import {
+  confirm,
+  MAX_OVERLAP_S,
+  oldUntil,
+  renew,
+  rotate,
+  type Successor,
+  type TokenRotation,
+} from "../rotation";
 import { newToken } from "../token";
 import { createTokenList, LISTED_TOKEN } from "../token-list";
 
@@ -89,7 +97,7 @@ function replaceableFile(configDir: string, given?: string): string {
 /** `expires`: when the token ends, null for never. `old_until`: when the last of the old tokens ends; null where they have ended. */
 const ENDS = { expires: v.nullable(v.string()), old_until: v.nullable(v.string()) };
 
-const endsOf = (kept: Rotating) => ({ expires: kept.expires ?? null, old_until: oldUntil(kept) });
+const endsOf = (kept: TokenRotation) => ({ expires: kept.expires ?? null, old_until: oldUntil(kept) });
 
 export const replaceToken = operation({
   name: "token.rotate",
@@ -112,7 +120,7 @@ export const replaceToken = operation({
     const { configDir } = service;
     if (name !== null) {
       if (token_file !== undefined) throw badInput("token_file: expected without a name");
-      const succeed = (old: Rotating) => rotate(old, overlap_s);
+      const succeed = (old: TokenRotation) => rotate(old, overlap_s);
       const { token, kept } = await changeToken(storeOf(service), name, succeed, expires_s);
       await warnOfDesk(service, name, caller);
       return { name, token, token_file: null, ...endsOf(kept) };
@@ -182,7 +190,7 @@ export const renewToken = operation({
     const { name } = caller.grant;
     const sent = sentBy(caller);
     const make = name === null ? newOwnToken : newToken;
-    const succeed = (old: Rotating): Successor => renew(old, sent, overlap_s, make);
+    const succeed = (old: TokenRotation): Successor => renew(old, sent, overlap_s, make);
     const { configDir } = service;
     const { token, kept } = await (name === null
       ? replaceOwnToken(configFiles(configDir), replaceableFile(configDir), succeed)
@@ -207,7 +215,7 @@ export const confirmToken = operation({
     const { name } = caller.grant;
     const sent = sentBy(caller);
     const { configDir } = service;
-    const confirmed = (old: Rotating) => {
+    const confirmed = (old: TokenRotation) => {
       if (old.sha256 !== sent) throw conflict("this token was replaced meanwhile");
       return { kept: confirm(old) };
     };

@@ -44,7 +44,7 @@ const CONTENT = v.strictObject({
 export type Content = v.InferOutput<typeof CONTENT>;
 
 /** The files that a list refers to, by their names below one folder, and the name that the list itself would have there. */
-export interface Travelling {
+export interface TravellingFiles {
   readonly name: string;
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
@@ -56,7 +56,7 @@ export interface ContentParts {
   readonly timeout_s: number;
   readonly scope: ReadonlyArray<(typeof SCOPES)[number]> | null;
   /** Absent for a list that refers to no file which travels. */
-  readonly travelling?: Travelling | undefined;
+  readonly travelling?: TravellingFiles | undefined;
 }
 
 /**

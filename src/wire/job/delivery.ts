@@ -21,7 +21,7 @@ export const DELIVERY_STATUS = [
 export type DeliveryStatus = (typeof DELIVERY_STATUS)[number];
 
 /** What became of a broadcast at one host. */
-export const DELIVERED = v.object({
+export const DELIVERY = v.object({
   label: v.string(),
   ok: v.boolean(),
   status: v.picklist(DELIVERY_STATUS),
@@ -40,4 +40,4 @@ export const DELIVERED = v.object({
   error: v.exactOptional(v.string()),
 });
 
-export type Delivered = v.InferOutput<typeof DELIVERED>;
+export type Delivery = v.InferOutput<typeof DELIVERY>;

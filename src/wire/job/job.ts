@@ -6,7 +6,7 @@
  * is `unknown` and is not sent again.
  */
 import type { RemoteServer } from "../../client/carrier";
-import type { Delivered } from "./delivery";
+import type { Delivery } from "./delivery";
 
 export interface Job {
   /** Names it for good: a UUID. The same id is the same job, however often it is sent. */
@@ -53,7 +53,7 @@ export const INTERRUPTED =
 
 export interface JobResult {
   readonly state: JobState;
-  readonly result: Delivered;
+  readonly result: Delivery;
 }
 
 /** How a job goes to a host: as a `job`, which the host runs once; or by `/execute`, to a host with an older svc. */

@@ -8,7 +8,7 @@ import type { RunningServer } from "../../lib/running-server";
 import { ADDRESS_FORM, isAddress } from "./join-string";
 
 /** The server that runs here, as far as its address goes. */
-export type Listening = Pick<RunningServer, "url" | "host" | "asks_certificate">;
+export type LocalServer = Pick<RunningServer, "url" | "host" | "asks_certificate">;
 
 /** The port of `svc serve`, where no server runs yet. */
 const DEFAULT_PORT = "9939";
@@ -31,7 +31,7 @@ export function ownAddresses(interfaces = networkInterfaces()): string[] {
  * @throws `bad_input` when the user has to say it; `conflict` when the server cannot be reached as it runs.
  */
 export function urlOfHost(
-  server: Listening | null,
+  server: LocalServer | null,
   desk: string,
   direct: string | undefined,
   addresses: readonly string[] = ownAddresses(),
@@ -67,7 +67,7 @@ export function urlOfHost(
  * @throws as {@link urlOfHost}.
  */
 export function addressOfDesk(
-  server: Listening | null,
+  server: LocalServer | null,
   advertise: string | undefined,
   addresses: readonly string[] = ownAddresses(),
 ): string {

@@ -19,7 +19,7 @@ export interface Outlet {
 }
 
 /** A body that is sent. */
-export interface Sending {
+export interface OutgoingBody {
   /** The receiver has read so many bytes. */
   more(bytes: number): void;
   /** Nobody reads it any longer: `write` returns false. */
@@ -27,7 +27,7 @@ export interface Sending {
 }
 
 /** Sends bodies. */
-export class Sender implements Sending {
+export class Sender implements OutgoingBody {
   private window = WINDOW_BYTES;
   private wake: (() => void) | undefined;
   private isStopped = false;

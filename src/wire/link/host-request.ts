@@ -3,13 +3,13 @@
  */
 import type { Answer } from "../../client/again";
 import { type Deadline, deadlineIn, type Limits, RemoteError, type Request } from "../../client/carrier";
-import type { Taking } from "../../client/intake";
+import type { AnswerIntake } from "../../client/intake";
 import { tooLarge } from "../../client/line-request";
 import { MAX_BODY_BYTES } from "./frames";
-import type { Call } from "./link-call";
+import type { LinkCall } from "./link-call";
 
 /** What a call is besides its request. */
-export interface About {
+export interface CallHeaders {
   readonly accept: string;
   /** `Idempotency-Key`. */
   readonly key?: string | undefined;
@@ -23,7 +23,7 @@ export interface Asker {
 }
 
 /** Begins a call to a host. */
-export type Begin = (hostId: string, request: Request, about: About) => Call;
+export type Begin = (hostId: string, request: Request, about: CallHeaders) => LinkCall;
 
 /** The caller has stopped waiting. @param sent whether the request may have arrived. */
 export const cancelled = (sent: boolean) => new RemoteError("cancelled", "cancelled", sent);
@@ -42,9 +42,9 @@ export interface LinkRequest {
  * A request from its begin to its answer. One object, without an async function, a race or an abort controller: a desk asks tens of
  * thousands of hosts.
  */
-export class Exchange implements Ends {
+export class HostRequest implements Ends {
   /** Undefined once it is over. */
-  private call: Call | undefined;
+  private call: LinkCall | undefined;
   private timer: Timer | undefined;
   private isAgain = false;
 
@@ -76,7 +76,7 @@ export class Exchange implements Ends {
         (error) => isOn() && this.failed(error),
       );
     }
-    new Gathering(call, Math.min(maxBytes, MAX_BODY_BYTES), this, taking).begin();
+    new AnswerReader(call, Math.min(maxBytes, MAX_BODY_BYTES), this, taking).begin();
   }
 
   done(answer: Answer): void {
@@ -128,17 +128,17 @@ interface Ends {
 }
 
 /** Takes an answer as it comes. */
-export class Gathering {
+export class AnswerReader {
   /** Most bodies are one piece. */
   private first: Uint8Array = NOTHING;
   private all: Bun.ArrayBufferSink | undefined;
   private bytes = 0;
 
   constructor(
-    private readonly call: Call,
+    private readonly call: LinkCall,
     private readonly maxBytes: number,
     private readonly ends: Ends,
-    private readonly taking?: Taking,
+    private readonly taking?: AnswerIntake,
   ) {}
 
   begin(): void {

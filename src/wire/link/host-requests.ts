@@ -14,11 +14,18 @@ import {
   type ResponseStream,
 } from "../../client/carrier";
 import { within } from "../../client/line-request";
-import { type Asker, type Begin, cancelled, Exchange, Gathering, type LinkRequest } from "./host-request";
-import type { Call } from "./link-call";
+import {
+  AnswerReader,
+  type Asker,
+  type Begin,
+  cancelled,
+  HostRequest,
+  type LinkRequest,
+} from "./host-request";
+import type { LinkCall } from "./link-call";
 
 /** Hosts that can be asked by their id. */
-export interface Asking {
+export interface HostRequests {
   /**
    * As `ask` of a carrier, with the same errors: `unreachable`, unsent, where the host has no link.
    *
@@ -47,11 +54,11 @@ export interface Asking {
  * @param isRefusedForNow whether a request that failed so is sent again, once, as the same request with the same key.
  * @param full resolves once another request may be sent; undefined where one may now. Its time is that of the request.
  */
-export function createAsking(
+export function createHostRequests(
   begin: Begin,
   isRefusedForNow: (error: unknown) => boolean = () => false,
   full: () => Promise<void> | undefined = () => undefined,
-): Asking {
+): HostRequests {
   /** What `act` returns, once the request may be sent. */
   const inTurn = <T>(until: Deadline, signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> => {
     const waits = full();
@@ -59,7 +66,7 @@ export function createAsking(
   };
   const askOnce = (asked: LinkRequest) =>
     new Promise<Answer>((resolve, reject) => {
-      new Exchange(begin, isRefusedForNow, asked, resolve, reject).begin();
+      new HostRequest(begin, isRefusedForNow, asked, resolve, reject).begin();
     });
   const askWithKey = async (asked: LinkRequest) => {
     try {
@@ -93,7 +100,7 @@ export function createAsking(
       const opened = { status, type, pieces: piecesOf(call, silentMs, signal, end) };
       if (status === 200) return { ...opened, body: new Uint8Array() };
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-      new Gathering(call, MAX_REFUSAL_BYTES, { done: resolve, failed: reject }).begin();
+      new AnswerReader(call, MAX_REFUSAL_BYTES, { done: resolve, failed: reject }).begin();
       const whole = await within(deadline, signal, () => true, promise);
       end();
       return { ...opened, body: whole.body };
@@ -127,7 +134,7 @@ export class HostCarrier implements Carrier, Asker {
   private call: Disposable | undefined;
 
   constructor(
-    private readonly asking: Asking,
+    private readonly asking: HostRequests,
     private readonly hostId: string,
     private readonly signal: AbortSignal | undefined,
   ) {}
@@ -152,7 +159,7 @@ export class HostCarrier implements Carrier, Asker {
   }
 }
 
-async function* piecesOf(call: Call, silentMs: number, signal: AbortSignal | undefined, end: () => void) {
+async function* piecesOf(call: LinkCall, silentMs: number, signal: AbortSignal | undefined, end: () => void) {
   try {
     for (;;) {
       const piece = await within(deadlineIn(silentMs), signal, () => true, call.next());

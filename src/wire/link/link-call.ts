@@ -9,14 +9,14 @@ import type { FromHost } from "./frames";
 type Head = Extract<FromHost, { t: "head" }>;
 
 /** The link that a request is on. */
-export interface Way extends Outlet {
+export interface CallOutlet extends Outlet {
   say(frame: object): void;
   /** The request is over. */
   forget(id: number): void;
 }
 
 /** Its disposal ends it: the host learns that nobody waits any longer. */
-export class Call implements Disposable {
+export class LinkCall implements Disposable {
   /** Resolves when its body was sent; undefined where it has none. */
   readonly written: Promise<unknown> | undefined;
   /** The head of the answer, once it is here. */
@@ -30,7 +30,7 @@ export class Call implements Disposable {
 
   constructor(
     private readonly id: number,
-    private readonly way: Way,
+    private readonly way: CallOutlet,
     body: Uint8Array | undefined,
   ) {
     this.receiver = new Receiver((bytes) => way.say({ t: "more", id, bytes }));

@@ -2,7 +2,7 @@
  * What a hub offers: requests to hosts that have dialled it, and which hosts those are.
  */
 import * as v from "valibot";
-import type { Asking } from "./host-requests";
+import type { HostRequests } from "./host-requests";
 
 /** A host that is linked, or was since the server started. */
 export const LINK_STATE = v.object({
@@ -27,7 +27,7 @@ export const LINK_STATE = v.object({
 export type LinkState = Readonly<v.InferOutput<typeof LINK_STATE>>;
 
 /** The links of a server that was started with `--hub`. */
-export interface Hub extends Asking {
+export interface Hub extends HostRequests {
   /** All that are or were linked. */
   links(): readonly LinkState[];
   /** How many are linked, and how many others were. */

@@ -26,7 +26,7 @@ import { MAX_SIGNATURE_BYTES, type PublicKey, parseSignature, type Signature, ve
 import { compareVersions, MAX_BINARY_BYTES } from "./released-binary";
 
 /** What svc itself is. */
-export interface Own {
+export interface OwnProgram {
   /** The program, absolute and without links. */
   readonly binary: string;
   readonly version: string;
@@ -57,7 +57,7 @@ const SAID = v.object({
  */
 export function acceptable(
   comment: string,
-  own: Pick<Own, "version" | "target">,
+  own: Pick<OwnProgram, "version" | "target">,
   allowDowngrade: boolean,
 ): string {
   const said = parseTrustedComment(comment);
@@ -82,7 +82,7 @@ export function acceptable(
  * @throws why it is not taken, as a failure; the system error where it cannot be copied. Then nothing of it is left.
  */
 export async function admit(
-  own: Own,
+  own: OwnProgram,
   { file, signature }: Candidate,
   key: PublicKey,
   allowDowngrade: boolean,

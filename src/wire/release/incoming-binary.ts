@@ -20,10 +20,10 @@ import { join } from "node:path";
 import { conflict, rejected } from "../../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, syncFile } from "../../lib/files";
 import { lookThrough } from "../../lib/look";
-import { acceptable, type Own } from "./candidate";
+import { acceptable, type OwnProgram } from "./candidate";
 import { isCommentOf } from "./index";
 import { type PublicKey, parseSignature, SIGNATURE_EXTENSION, verify, verifyComment } from "./minisign";
-import type { Released } from "./released-binary";
+import type { ReleasedBinary } from "./released-binary";
 
 /** How long a file has to stand still before another takes its place, in milliseconds. */
 const STILL_MS = 60_000;
@@ -35,7 +35,7 @@ const OLD_MS = 7 * 86_400_000;
 const SPARE_BYTES = 64 * 1_048_576;
 
 /** How far a file has come. */
-export interface Received {
+export interface UploadState {
   readonly sha256: string;
   /** Bytes. */
   readonly received: number;
@@ -48,10 +48,10 @@ interface Disk {
   readonly free: number;
 }
 
-export interface IncomingOptions {
+export interface IncomingBinaryOptions {
   /** A folder of its own; it is made with the first piece. */
   readonly folder: string;
-  readonly own: Pick<Own, "version" | "target">;
+  readonly own: Pick<OwnProgram, "version" | "target">;
   readonly key: PublicKey;
   /** The folder of the program, where the copy of the file goes. */
   readonly programs: string;
@@ -60,9 +60,9 @@ export interface IncomingOptions {
 }
 
 /** The file that a desk sends. */
-export interface Incoming {
+export interface IncomingBinary {
   /** How far the file has come that is here; null where there is none. */
-  state(): Received | null;
+  state(): UploadState | null;
   /**
    * Takes a piece. What is here already of it is left as it is, so that a piece may come twice.
    *
@@ -71,16 +71,22 @@ export interface Incoming {
    * @throws `conflict` for a piece that does not begin where the file ends; `rejected` for a file that is not taken; then nothing
    *   of it is left where it was whole.
    */
-  receive(file: Released, offset: number, piece: Uint8Array): Promise<Received>;
+  receive(file: ReleasedBinary, offset: number, piece: Uint8Array): Promise<UploadState>;
   /** The path of the file and that of its signature, once it is complete; undefined before. */
-  complete(released: Pick<Released, "sha256">): { file: string; signature: string } | undefined;
+  complete(released: Pick<ReleasedBinary, "sha256">): { file: string; signature: string } | undefined;
   /** Removes what came no further for a week. @param used the SHA-256 of a file that goes at once where it is whole. */
   forgetOld(used?: string): void;
 }
 
 const NAME = /^([0-9a-f]{64})(\.part)?$/;
 
-export function createIncoming({ folder, own, key, programs, disk = diskOf }: IncomingOptions): Incoming {
+export function createIncomingBinary({
+  folder,
+  own,
+  key,
+  programs,
+  disk = diskOf,
+}: IncomingBinaryOptions): IncomingBinary {
   let checking: Promise<void> | undefined;
   const pathOf = (sha256: string) => join(folder, sha256);
   const partOf = (sha256: string) => `${pathOf(sha256)}.part`;
@@ -89,7 +95,7 @@ export function createIncoming({ folder, own, key, programs, disk = diskOf }: In
   const clear = () => clearFolder(folder);
 
   /** Makes room for a file that is new here. */
-  const begin = (file: Released, found: FoundFile | null): void => {
+  const begin = (file: ReleasedBinary, found: FoundFile | null): void => {
     const signature = parseSignature(file.signature);
     const comment = verifyComment(key, signature);
     acceptable(comment, own, false);
@@ -108,7 +114,7 @@ export function createIncoming({ folder, own, key, programs, disk = diskOf }: In
   };
 
   /** The whole file is there: from here on it may be used, or it is gone. */
-  const finish = async (file: Released): Promise<void> => {
+  const finish = async (file: ReleasedBinary): Promise<void> => {
     const part = partOf(file.sha256);
     try {
       syncFile(part);
@@ -171,7 +177,7 @@ export function createIncoming({ folder, own, key, programs, disk = diskOf }: In
 }
 
 /** A file that is on its way, or whole. */
-interface FoundFile extends Received {
+interface FoundFile extends UploadState {
   readonly stat: Stats;
 }
 

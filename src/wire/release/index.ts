@@ -4,7 +4,7 @@
  */
 import * as v from "valibot";
 import { rejected } from "../../lib/errors";
-import { type Released, sha256Field, sizeField, targetField, versionField } from "./released-binary";
+import { type ReleasedBinary, sha256Field, sizeField, targetField, versionField } from "./released-binary";
 
 /** The file name of the index. */
 export const INDEX_NAME = "release.json";
@@ -67,7 +67,7 @@ export function parseTrustedComment(comment: string): { version: string; target:
 }
 
 /** Whether a trusted comment is that of this file. */
-export function isCommentOf(comment: string, { version, target }: Released): boolean {
+export function isCommentOf(comment: string, { version, target }: ReleasedBinary): boolean {
   const said = parseTrustedComment(comment);
   return said?.version === version && said.target === target;
 }

@@ -29,8 +29,8 @@ export const MAX_RELEASED = 16;
 /** The longest signature that travels, in characters: minisign's own have some 300. */
 const MAX_SIGNATURE = 1_000;
 
-/** The schema of a {@link Released}. */
-export const RELEASED = v.strictObject({
+/** The schema of a {@link ReleasedBinary}. */
+export const RELEASED_BINARY = v.strictObject({
   target: targetField,
   version: versionField,
   size: sizeField,
@@ -39,14 +39,14 @@ export const RELEASED = v.strictObject({
   signature: v.pipe(v.string(), v.maxLength(MAX_SIGNATURE)),
 });
 
-export type Released = v.InferOutput<typeof RELEASED>;
+export type ReleasedBinary = v.InferOutput<typeof RELEASED_BINARY>;
 
 /** The file for a host, if there is one. */
-export const releasedFor = (files: readonly Released[], target: string): Released | undefined =>
+export const binaryFor = (files: readonly ReleasedBinary[], target: string): ReleasedBinary | undefined =>
   files.find((file) => file.target === target);
 
 /** Whether a host with `version` has the file already, or something newer. */
-export const isNoNews = ({ version }: Pick<Released, "version">, has: string): boolean =>
+export const isNoNews = ({ version }: Pick<ReleasedBinary, "version">, has: string): boolean =>
   compareVersions(version, has) <= 0;
 
 /** What became of an upgrade, as a host answers. */

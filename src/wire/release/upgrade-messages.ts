@@ -2,7 +2,7 @@
  * What a desk and a host say to one another about an upgrade.
  */
 import * as v from "valibot";
-import { LAST_UPGRADE, MAX_RELEASED, RELEASED, versionField } from "./released-binary";
+import { LAST_UPGRADE, MAX_RELEASED, RELEASED_BINARY, versionField } from "./released-binary";
 
 /** The most bytes of a piece: in base64 and beside its job, it has to fit into a request (`--max-body`, 1,000,000 bytes). */
 export const PIECE_BYTES = 600_000;
@@ -14,7 +14,7 @@ export const RECEIVE_PATH = "/upgrade/receive";
 /** The command of a plan that upgrades hosts. */
 export const INSTALL = "AC_upgrade_install";
 
-const RECEIVED = v.object({
+const UPLOAD_STATE = v.object({
   sha256: v.string(),
   /** Bytes. */
   received: v.pipe(v.number(), v.integer(), v.minValue(0)),
@@ -23,9 +23,9 @@ const RECEIVED = v.object({
 });
 
 /** How far a file has come. */
-export type Received = v.InferOutput<typeof RECEIVED>;
+export type UploadState = v.InferOutput<typeof UPLOAD_STATE>;
 
-export const RECEIVE_ANSWER = RECEIVED;
+export const RECEIVE_ANSWER = UPLOAD_STATE;
 
 /** What a host has. */
 export const HOST_STATUS = v.object({
@@ -35,7 +35,7 @@ export const HOST_STATUS = v.object({
   /** Why it cannot be upgraded from afar; null where it can. */
   refusal: v.nullable(v.string()),
   /** The file that is on its way; null where none is. */
-  incoming: v.nullable(RECEIVED),
+  incoming: v.nullable(UPLOAD_STATE),
   /** The newest upgrade that a desk has ordered; null where there was none. */
   last: v.nullable(LAST_UPGRADE),
 });
@@ -43,7 +43,7 @@ export const HOST_STATUS = v.object({
 export type HostStatus = v.InferOutput<typeof HOST_STATUS>;
 
 /** The files of a release, at most one for each target. */
-export const RELEASED_FILES = v.pipe(v.array(RELEASED), v.minLength(1), v.maxLength(MAX_RELEASED));
+export const RELEASED_FILES = v.pipe(v.array(RELEASED_BINARY), v.minLength(1), v.maxLength(MAX_RELEASED));
 
 const INSTALL_ACTION = v.tuple([v.literal(INSTALL), v.strictObject({ files: RELEASED_FILES })]);
 

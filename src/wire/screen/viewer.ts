@@ -35,7 +35,7 @@ export const VIEWER = v.object({
   stats: v.nullable(STREAM),
 });
 
-export type ViewerRecord = v.InferOutput<typeof VIEWER>;
+export type ViewerView = v.InferOutput<typeof VIEWER>;
 
 /** Why the stream of a viewer ended: codes of a WebSocket (RFC 6455 section 7.4.2 leaves these to applications). */
 export const CLOSE = {

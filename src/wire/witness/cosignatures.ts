@@ -4,7 +4,7 @@
 import type { SigningKey } from "../../lib/signing-key";
 import { handedMessage, type Membership } from "./messages";
 
-interface Handed {
+interface CosignedNote {
   /** A checkpoint with its cosignatures. */
   readonly note: string;
   /** The keys that verify these. */
@@ -12,5 +12,9 @@ interface Handed {
 }
 
 /** What the desk sends to a host, as JSON. */
-export const handedText = (deskKey: SigningKey, member: Membership, { note, witnesses }: Handed): string =>
+export const handedText = (
+  deskKey: SigningKey,
+  member: Membership,
+  { note, witnesses }: CosignedNote,
+): string =>
   JSON.stringify({ note, witnesses, signature: deskKey.sign(handedMessage(member, { note, witnesses })) });

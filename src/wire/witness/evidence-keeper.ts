@@ -5,25 +5,29 @@ import type { Publish } from "../../core/events";
 import type { Submission } from "./add-checkpoint";
 import { witnessContradicted } from "./events";
 import { contradictionOf, type Evidence, evidenceText } from "./evidence";
-import type { Signed } from "./signed-checkpoint";
+import type { SignedCheckpoint } from "./signed-checkpoint";
 import { noteOf, toBase64 } from "./signed-note";
 import type { Head, Store } from "./store";
 
 export interface EvidenceKeeper {
   /** Keeps that `signed` contradicts `head`, where both are of one size: then two roots need no proof. */
-  keepIfOther(signed: Signed, head: Head | undefined): void;
+  keepIfOther(signed: SignedCheckpoint, head: Head | undefined): void;
   /** Keeps what proves that the log of `submission` contradicts itself, if it does: anybody can send a wrong proof. */
-  keep(signed: Signed, former: Head, submission: Omit<Submission, "old">): void;
+  keep(signed: SignedCheckpoint, former: Head, submission: Omit<Submission, "old">): void;
 }
 
 /** @param now milliseconds since 1970. */
 export function createEvidenceKeeper(store: Store, publish: Publish, now: () => number): EvidenceKeeper {
-  const keepIfOther = (signed: Signed, head: Head | undefined) => {
+  const keepIfOther = (signed: SignedCheckpoint, head: Head | undefined) => {
     if (head?.size !== signed.size || head.root === toBase64(signed.root)) return;
     keep(signed, head, { proof: [], note: noteOf(signed.note.text, [signed.line]) });
   };
 
-  const keep = ({ origin, size }: Signed, former: Head, { proof, note }: Omit<Submission, "old">) => {
+  const keep = (
+    { origin, size }: SignedCheckpoint,
+    former: Head,
+    { proof, note }: Omit<Submission, "old">,
+  ) => {
     const { vkey = "" } = store.log(origin) ?? {};
     const evidence: Evidence = { vkey, notes: [former.note, note], proof };
     if (contradictionOf(evidence) === null) return;

@@ -6,7 +6,7 @@
  */
 import { failureOf } from "../../lib/errors";
 import type { Answer } from "./add-checkpoint";
-import type { Signed } from "./signed-checkpoint";
+import type { SignedCheckpoint } from "./signed-checkpoint";
 import type { Head, Store } from "./store";
 
 /** How many checkpoints share a commit: the process does nothing else meanwhile. */
@@ -14,7 +14,7 @@ const MAX_BATCH = 128;
 
 /** A checkpoint that is cosigned, but not on disk yet. */
 interface QueuedHead {
-  readonly signed: Signed;
+  readonly signed: SignedCheckpoint;
   readonly former: Head | undefined;
   readonly next: Head;
   readonly cosignatures: string;
@@ -28,7 +28,7 @@ interface QueuedHead {
  */
 export function createHeadCommits(
   store: Store,
-  keepIfOther: (signed: Signed, head: Head | undefined) => void,
+  keepIfOther: (signed: SignedCheckpoint, head: Head | undefined) => void,
 ) {
   const queue: QueuedHead[] = [];
   const flush = () => {

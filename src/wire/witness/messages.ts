@@ -73,9 +73,9 @@ export const RESTORED = v.strictObject({
 });
 
 /** What an operator accepts. */
-export type Restored = Omit<v.InferOutput<typeof RESTORED>, "signature">;
+export type RestoreStatement = Omit<v.InferOutput<typeof RESTORED>, "signature">;
 
-export const restoredMessage = ({ host_id, nonce }: Membership, restored: Restored): string => {
+export const restoredMessage = ({ host_id, nonce }: Membership, restored: RestoreStatement): string => {
   const { former_origin, former_size, origin, size, root, reason, signed } = restored;
   const kept = JSON.stringify([former_origin, former_size, origin, size, root, reason]);
   return ["svc-witness-restored-v1", host_id, nonce, signed, kept].join("\n");

@@ -6,7 +6,7 @@
 import * as v from "valibot";
 import { Failure } from "../../lib/errors";
 import { isSignedBy } from "../../lib/signing-key";
-import { type Membership, RESTORED, type Restored, restoredMessage } from "./messages";
+import { type Membership, RESTORED, type RestoreStatement, restoredMessage } from "./messages";
 
 /** The type of the row. `svc audit log` writes none that begins like this. */
 export const RESTORED_ROW = "audit_restored";
@@ -19,11 +19,11 @@ const DETAIL = v.pipe(
 );
 
 /** A host's membership, with the public key of the desk. */
-type Joined = Membership & { readonly desk_key: string };
+type DeskMembership = Membership & { readonly desk_key: string };
 
 export const restoredDetail = (
-  { host_id, nonce, desk_key }: Joined,
-  restored: Restored,
+  { host_id, nonce, desk_key }: DeskMembership,
+  restored: RestoreStatement,
   signature: string,
 ): string => JSON.stringify({ ...restored, host_id, nonce, desk_key, signature });
 
@@ -53,7 +53,7 @@ export async function newestRestore(log: RestoredLog, desk_key: string | undefin
 }
 
 /** What is wrong with the tree at the size that was accepted; null when nothing is. */
-async function rootFault(log: RestoredLog, { size, root }: Pick<Restored, "size" | "root">) {
+async function rootFault(log: RestoredLog, { size, root }: Pick<RestoreStatement, "size" | "root">) {
   try {
     if ((await log.rootAt(size)) === root) return null;
     return `the log has another root at ${size} leaves than the one that was accepted`;

@@ -17,7 +17,7 @@ import {
 } from "./signed-note";
 
 /** A checkpoint that was read, and is signed by the key of its log. */
-export interface Signed extends Checkpoint {
+export interface SignedCheckpoint extends Checkpoint {
   readonly note: SignedNote;
   /** The line of the log's own signature. */
   readonly line: string;
@@ -33,7 +33,7 @@ type Refusal = Extract<Answer, { reason: string }>;
  *
  * @param known a note that it has signed: the same checkpoint is not verified again.
  */
-export function signedBy(text: string, keyOf: KeyOf, known?: string): Signed | Refusal {
+export function signedBy(text: string, keyOf: KeyOf, known?: string): SignedCheckpoint | Refusal {
   try {
     const { read, key } = readCheckpoint(text, keyOf);
     return answerOf(read, isSameCheckpoint(read, key, known) || verifiedBy(read.note, key) !== undefined);
@@ -47,7 +47,7 @@ export async function signedSoon(
   text: string,
   keyOf: KeyOf,
   knownOf: (origin: string) => string | undefined,
-): Promise<Signed | Refusal> {
+): Promise<SignedCheckpoint | Refusal> {
   try {
     const { read, key } = readCheckpoint(text, keyOf);
     const isKnown = isSameCheckpoint(read, key, knownOf(read.origin));
@@ -58,27 +58,31 @@ export async function signedSoon(
 }
 
 /** Whether `known` is the same checkpoint, and its first line the same signature. */
-function isSameCheckpoint({ note, line }: Signed, key: VerifierKey, known: string | undefined): boolean {
+function isSameCheckpoint(
+  { note, line }: SignedCheckpoint,
+  key: VerifierKey,
+  known: string | undefined,
+): boolean {
   return linesOf(note, key).length === 1 && known?.startsWith(noteOf(note.text, [line])) === true;
 }
 
-function readCheckpoint(text: string, keyOf: KeyOf): { read: Signed; key: VerifierKey } {
+function readCheckpoint(text: string, keyOf: KeyOf): { read: SignedCheckpoint; key: VerifierKey } {
   const note = parseNote(text);
   const checkpoint = parseCheckpoint(note.text);
   const vkey = keyOf(checkpoint.origin);
-  if (vkey === undefined) throw new Unknown();
+  if (vkey === undefined) throw new UnknownLogError();
   const key = parseVerifierKey(vkey);
   return { read: { ...checkpoint, note, line: linesOf(note, key)[0] ?? "" }, key };
 }
 
 /** The log is not known. */
-class Unknown extends Error {}
+class UnknownLogError extends Error {}
 
-const answerOf = (read: Signed, isSigned: boolean): Signed | Refusal =>
+const answerOf = (read: SignedCheckpoint, isSigned: boolean): SignedCheckpoint | Refusal =>
   isSigned ? read : { status: 403, reason: "the key of the log has not signed the checkpoint" };
 
 function refusalOf(error: unknown): Refusal {
-  if (error instanceof Unknown) return { status: 404, reason: "this witness does not know the log" };
+  if (error instanceof UnknownLogError) return { status: 404, reason: "this witness does not know the log" };
   if (!(error instanceof Failure)) throw error;
   return { status: error.code === "rejected" ? 403 : 400, reason: error.message };
 }

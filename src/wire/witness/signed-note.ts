@@ -39,7 +39,7 @@ export interface SignedNote {
 }
 
 /** A verified signature. */
-export interface Verified {
+export interface VerifiedSignature {
   readonly name: string;
   /** When a witness cosigned, in seconds since 1970; null for a plain signature. */
   readonly time: number | null;
@@ -158,7 +158,7 @@ const lineOf = ({ name, id }: VerifierKey, bytes: Uint8Array) =>
   `\u2014 ${name} ${toBase64(Buffer.concat([Buffer.from(id, "hex"), bytes]))}\n`;
 
 /** A signature that is to be verified. */
-interface Claim extends Verified {
+interface Claim extends VerifiedSignature {
   readonly publicKey: string;
   readonly message: string;
   /** 86 characters of base64url. */
@@ -170,8 +170,8 @@ interface Claim extends Verified {
  *
  * @throws a `rejected` failure for a false signature in the name of this key: then refuse the whole note.
  */
-export function verifiedBy(note: SignedNote, key: VerifierKey): Verified | undefined {
-  let latest: Verified | undefined;
+export function verifiedBy(note: SignedNote, key: VerifierKey): VerifiedSignature | undefined {
+  let latest: VerifiedSignature | undefined;
   for (const claim of claimsOf(note, key)) {
     const { publicKey, message, signature } = claim;
     latest = laterOf(latest, claim, isSignedBy(publicKey, message, signature));
@@ -180,8 +180,11 @@ export function verifiedBy(note: SignedNote, key: VerifierKey): Verified | undef
 }
 
 /** As {@link verifiedBy}, with the work on another thread. */
-export async function verifiedSoon(note: SignedNote, key: VerifierKey): Promise<Verified | undefined> {
-  let latest: Verified | undefined;
+export async function verifiedSoon(
+  note: SignedNote,
+  key: VerifierKey,
+): Promise<VerifiedSignature | undefined> {
+  let latest: VerifiedSignature | undefined;
   for (const claim of claimsOf(note, key)) {
     const { publicKey, message, signature } = claim;
     latest = laterOf(latest, claim, await isSignedBySoon(publicKey, message, signature));
@@ -215,7 +218,11 @@ function claimOf(text: string, { bytes }: NoteSignature, { name, type, publicKey
   };
 }
 
-function laterOf(latest: Verified | undefined, { name, time }: Claim, isGood: boolean): Verified {
+function laterOf(
+  latest: VerifiedSignature | undefined,
+  { name, time }: Claim,
+  isGood: boolean,
+): VerifiedSignature {
   if (!isGood) throw falseSignature(name);
   return latest && (latest.time ?? 0) >= (time ?? 0) ? latest : { name, time };
 }

@@ -13,7 +13,7 @@ import type { Answer, Submission } from "./add-checkpoint";
 import { createEvidenceKeeper } from "./evidence-keeper";
 import { createHeadCommits, notKept, refused } from "./head-commits";
 import { emptyRoot, isConsistent, sameHash } from "./merkle";
-import { type Signed, signedSoon } from "./signed-checkpoint";
+import { type SignedCheckpoint, signedSoon } from "./signed-checkpoint";
 import {
   COSIGNATURE,
   cosignNote,
@@ -44,7 +44,7 @@ export interface Witness {
   /** As `add`, for one that somebody else offers. */
   offer(submission: Submission): Promise<Answer>;
   /** The head of a log that begins anew with this checkpoint. @param least the earliest time, in seconds since 1970. */
-  headOf(signed: Signed, least: number): Head;
+  headOf(signed: SignedCheckpoint, least: number): Head;
   /** The newest note of the log whose origin has this SHA-256, with the cosignature; undefined where there is none. */
   latest(hash: string): string | undefined;
 }
@@ -76,7 +76,7 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
   let offered = 0;
 
   /** @param least the earliest time of the cosignature: a clock that was set back does not make a later one look older. */
-  const sign = ({ size, root, note, line }: Signed, least: number) => {
+  const sign = ({ size, root, note, line }: SignedCheckpoint, least: number) => {
     const cosigned = Math.max(Math.floor(now() / 1_000), least);
     const cosignatures = cosignNote(note.text, name, key, cosigned);
     const next = { size, root: toBase64(root), note: noteOf(note.text, [line, cosignatures]), cosigned };
@@ -84,7 +84,7 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
   };
 
   /** Cosigns, and resolves when that is on disk. */
-  const cosign = (signed: Signed, former: Head | undefined): Promise<Answer> =>
+  const cosign = (signed: SignedCheckpoint, former: Head | undefined): Promise<Answer> =>
     commit({ signed, former, ...sign(signed, former?.cosigned ?? 0) });
 
   /** In the order and with the status codes of the specification. */
@@ -123,7 +123,7 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
   };
 
   /** The cosignature that this checkpoint got a moment ago. */
-  const repeated = ({ note }: Signed, former: Head): string | undefined => {
+  const repeated = ({ note }: SignedCheckpoint, former: Head): string | undefined => {
     if (now() / 1_000 - former.cosigned >= REPEAT_S || !former.note.startsWith(`${note.text}\n`))
       return undefined;
     const last = parseNote(former.note).signatures.at(-1);

@@ -7,7 +7,7 @@ import { serverOf } from "../../../src/desk/fleet/host";
 import { broadcastExecute } from "../../../src/desk/fleet/operations/fleet";
 import { labelsToRetry } from "../../../src/desk/fleet/results";
 import { deliver } from "../../../src/desk/plans/action-list";
-import type { Delivered } from "../../../src/wire/job/delivery";
+import type { Delivery } from "../../../src/wire/job/delivery";
 import { answering, ok, rawServer } from "../../client/support";
 import { post, testServer, testService } from "../../support";
 import { host } from "./support";
@@ -200,7 +200,7 @@ describe("AC_admin_broadcast_execute", () => {
       ["AC_admin_poll", ["lab 2"]],
     ];
     const report = (await (await server.call("/execute", post({ actions }))).json()) as {
-      outcomes: Array<{ result: Delivered[] }>;
+      outcomes: Array<{ result: Delivery[] }>;
     };
     const both = [
       { label: "a", ok: true },
@@ -217,7 +217,7 @@ describe("AC_admin_broadcast_execute", () => {
     await (await server.service.addressBook()).add(host("a", target.server.url, "lab"));
     const actions = [["AC_admin_broadcast_execute", { actions: [["AC_rest_api_status"]], on: "tag:lab" }]];
     const report = (await (await server.call("/execute", post({ actions }))).json()) as {
-      outcomes: [{ result: Delivered[] }];
+      outcomes: [{ result: Delivery[] }];
     };
     expect(report.outcomes[0].result).toMatchObject([{ label: "a", ok: true }]);
     const rows = await (await server.call("/audit/list")).text();

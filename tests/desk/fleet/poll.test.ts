@@ -4,7 +4,7 @@ import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { broadcastExecute } from "../../../src/desk/fleet/operations/fleet";
 import { pollHosts } from "../../../src/desk/fleet/poll";
-import type { Polled } from "../../../src/desk/fleet/results";
+import type { PollResult } from "../../../src/desk/fleet/results";
 import { listRuns } from "../../../src/host/runs/operations/runs";
 import { answering, IDLE_SESSIONS, ok, rawServer } from "../../client/support";
 import { testServer, testService } from "../../support";
@@ -12,7 +12,7 @@ import { host } from "./support";
 
 const poll = (hosts: Parameters<typeof pollHosts>[0], timeoutMs = 1_000) =>
   pollHosts(hosts, { concurrency: 64, timeoutMs });
-const polled = async (url: string, timeoutMs?: number): Promise<Partial<Polled>> =>
+const polled = async (url: string, timeoutMs?: number): Promise<Partial<PollResult>> =>
   (await poll([host("a", url)], timeoutMs))[0] ?? {};
 
 describe("a host is healthy", () => {
@@ -186,7 +186,7 @@ test("labels in a query are repeated, or have commas between them", async () => 
   const book = await made.service.addressBook();
   for (const label of ["a", "b", "c"]) await book.add(host(label, "http://127.0.0.1:1"));
   for (const query of ["labels=a&labels=b", "labels=a,b"]) {
-    const results = (await (await made.call(`/admin/poll?${query}`)).json()) as Polled[];
+    const results = (await (await made.call(`/admin/poll?${query}`)).json()) as PollResult[];
     expect([query, results.map(({ label }) => label)]).toEqual([query, ["a", "b"]]);
   }
 });
@@ -207,7 +207,7 @@ describe("a token that was refused", () => {
       call: made.call,
       service: made.service,
       poll: async (query = "") => {
-        const results = (await (await made.call(`/admin/poll${query}`)).json()) as Polled[];
+        const results = (await (await made.call(`/admin/poll${query}`)).json()) as PollResult[];
         return results.map(({ error }) => error);
       },
       /** How often the token was sent. */

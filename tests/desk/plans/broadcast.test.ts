@@ -4,13 +4,13 @@ import fc from "fast-check";
 import type { RemoteServer } from "../../../src/client/carrier";
 import { Broadcast } from "../../../src/desk/plans/broadcast";
 import type { PlannedHost, Spec } from "../../../src/desk/plans/plan";
-import { DELIVERY_STATUS, type Delivered, type DeliveryStatus } from "../../../src/wire/job/delivery";
+import { DELIVERY_STATUS, type Delivery, type DeliveryStatus } from "../../../src/wire/job/delivery";
 import type { DeliverJob, JobResult, JobState } from "../../../src/wire/job/job";
 import { madeUpJob } from "../../host/jobs/support";
 import { nextTurn, until } from "../../support";
 import { newPlan, plannedHosts, specOf, testLedger, testRunner } from "./support";
 
-const resultOf = (label: string, status: DeliveryStatus): Delivered => ({
+const resultOf = (label: string, status: DeliveryStatus): Delivery => ({
   label,
   ok: status === "ok",
   status,
@@ -24,7 +24,7 @@ interface Limits {
   readonly maxFailures: number;
   readonly canary: number;
   readonly signal?: AbortSignal;
-  readonly done?: (result: Delivered) => void;
+  readonly done?: (result: Delivery) => void;
 }
 
 const CONTENT = "{}";
@@ -42,7 +42,7 @@ function begun(
     hosts,
     Date.now(),
   );
-  const results: Delivered[] = [];
+  const results: Delivery[] = [];
   const over = runner.attend(ledger.plan(seq), () => ledger.apply(seq, null, Date.now()), {
     ...{ content: CONTENT, targetOf: () => undefined, client: null, signal },
     done(result) {
@@ -57,8 +57,8 @@ function begun(
 async function broadcast(
   hosts: readonly PlannedHost[],
   { maxParallel, maxFailures, canary, signal = new AbortController().signal, done }: Limits,
-  visit: (host: { readonly label: string }) => Promise<Delivered>,
-): Promise<Delivered[]> {
+  visit: (host: { readonly label: string }) => Promise<Delivery>,
+): Promise<Delivery[]> {
   using made = testLedger();
   const deliver: DeliverJob = async ({ label }, _job, { sent }) => {
     await sent("job");

@@ -6,7 +6,7 @@ import { type Ledger, openLedger } from "../../../src/desk/plans/ledger/ledger";
 import { END_STATES, jobId, type Spec } from "../../../src/desk/plans/plan";
 import { unattended } from "../../../src/desk/plans/policy";
 import { type Entry, Run } from "../../../src/desk/plans/run";
-import { createShared } from "../../../src/desk/plans/runner-parts";
+import { createRunnerParts } from "../../../src/desk/plans/runner-parts";
 import type { CancelJob, DeliverJob, DeliverOptions, JobResult } from "../../../src/wire/job/job";
 import { nextTurn, until } from "../../support";
 import { type Fate, newPlan, plannedHosts, testFleet, testLedger, testRunner, testUses } from "./support";
@@ -563,7 +563,7 @@ describe("a plan whose hosts take all places", () => {
 /** A plan that was applied, of which nothing begins by itself. */
 function runOf(made: ReturnType<typeof testLedger>, seq: number): Run {
   const { deliver } = testFleet();
-  const shared = createShared(testUses(made, { deliver }), () => {});
+  const shared = createRunnerParts(testUses(made, { deliver }), () => {});
   return new Run(shared, unattended(deliver), made.ledger.apply(seq, null, 0), "{}", [], () => {});
 }
 

@@ -6,7 +6,7 @@ import { serverOf } from "../../../src/desk/fleet/host";
 import { createCollector, pauseFor } from "../../../src/desk/witness/collector";
 import { createFormer } from "../../../src/desk/witness/former";
 import { listWitnessed, showFork } from "../../../src/desk/witness/operations";
-import { newRecord, watchedIn } from "../../../src/desk/witness/states";
+import { newLogStatus, watchedIn } from "../../../src/desk/witness/states";
 import { isSignedBy, openSigningKey } from "../../../src/lib/signing-key";
 import { checkEvidence, parseEvidence } from "../../../src/wire/witness/evidence";
 import { RESTORED, restoredMessage } from "../../../src/wire/witness/messages";
@@ -975,7 +975,7 @@ test("of hosts that have left, those of good logs are forgotten first, and of th
   using folder = temporaryFolder();
   const store = openStore(`${folder.path}/desk.db`);
   const former = createFormer(store, 3);
-  const record = { ...newRecord(), state: "ok" as const };
+  const record = { ...newLogStatus(), state: "ok" as const };
   former.leave([{ hostId: "broken", record: { ...record, state: "forked" } }]);
   for (const [day, hostId] of ["b", "a", "c"].entries()) {
     using _clock = clockAt(`2030-01-0${day + 1}T00:00:00Z`);

@@ -8,7 +8,11 @@ import { submissionText } from "../../../src/wire/witness/add-checkpoint";
 import { parseCheckpoint, parseHash } from "../../../src/wire/witness/checkpoint";
 import { handedText } from "../../../src/wire/witness/cosignatures";
 import { isConsistent } from "../../../src/wire/witness/merkle";
-import { assignmentMessage, type Restored, restoredMessage } from "../../../src/wire/witness/messages";
+import {
+  assignmentMessage,
+  type RestoreStatement,
+  restoredMessage,
+} from "../../../src/wire/witness/messages";
 import { restoredDetail } from "../../../src/wire/witness/restore-row";
 import { parseNote, parseVerifierKey, toBase64, verifiedBy } from "../../../src/wire/witness/signed-note";
 import { originHash } from "../../../src/wire/witness/store";
@@ -126,7 +130,7 @@ describe("a host", () => {
       await (await host.call("/audit/checkpoint")).json(),
     );
     const { size, root } = parseCheckpoint(parseNote(note).text);
-    const about: Restored = {
+    const about: RestoreStatement = {
       ...{ former_origin: origin, former_size: 100, origin, size, root: toBase64(root) },
       ...{ reason: "the disk was replaced", signed: new Date().toISOString() },
     };

@@ -1,6 +1,6 @@
 /** The rules and the status codes of C2SP tlog-witness. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { newRecord } from "../../../src/desk/witness/states";
+import { newLogStatus } from "../../../src/desk/witness/states";
 import { openSigningKey } from "../../../src/lib/signing-key";
 import {
   answerResponse,
@@ -212,8 +212,12 @@ describe("a witness", () => {
       now += 1_000;
     }
     const [first, second, third] = logs as [TestLog, TestLog, TestLog];
-    store.setRecord("1".repeat(32), { ...newRecord(), origin: first.origin });
-    store.setRecord("2".repeat(32), { ...newRecord(), origin: second.origin, left: "2030-01-01T00:00:00Z" });
+    store.setRecord("1".repeat(32), { ...newLogStatus(), origin: first.origin });
+    store.setRecord("2".repeat(32), {
+      ...newLogStatus(),
+      origin: second.origin,
+      left: "2030-01-01T00:00:00Z",
+    });
     await witness.add(second.forkedAt(5).submission(10, 20));
     store.register({ ...testLog(folder.path, "svc.host/5555555555555555"), epoch: 0 });
     expect([store.head(first.origin)?.size, store.log(second.origin), store.head(second.origin)]).toEqual([

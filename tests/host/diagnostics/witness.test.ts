@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { newRecord, watchedIn } from "../../../src/desk/witness/states";
+import { newLogStatus, watchedIn } from "../../../src/desk/witness/states";
 import { witness } from "../../../src/host/diagnostics/checks/witness";
 import type { State } from "../../../src/wire/witness/log-state";
 import { CALLER } from "./support";
@@ -13,7 +13,7 @@ const serviceWith = (states: Readonly<Record<string, State>>, age = 0) => ({
       new Map(
         Object.entries(states).map(([label, state]) => [
           `id of ${label}`,
-          { ...newRecord(), state, since: new Date(Date.now() - age).toISOString() },
+          { ...newLogStatus(), state, since: new Date(Date.now() - age).toISOString() },
         ]),
       ),
     ),
@@ -46,7 +46,12 @@ test("audit logs that were never seen are a warning that says what to do, once t
 });
 
 test("the broken log of a host that has left is a failure too", async () => {
-  const gone = { ...newRecord(), label: "lab-9", left: "2026-11-22T10:00:00.000Z", state: "forked" as const };
+  const gone = {
+    ...newLogStatus(),
+    label: "lab-9",
+    left: "2026-11-22T10:00:00.000Z",
+    state: "forked" as const,
+  };
   const service = { ...serviceWith({}), foundLogs: async () => watchedIn(new Map([["an id", gone]])) };
   expect(await witness.run(service, CALLER)).toMatchObject({
     ok: false,

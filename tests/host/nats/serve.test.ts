@@ -1,6 +1,6 @@
 /** What a host keeps for desks, whoever they are. */
 import { expect, test } from "bun:test";
-import { createServed } from "../../../src/host/nats/serve";
+import { createNatsRequests } from "../../../src/host/nats/serve";
 import { silentLog } from "../../../src/lib/log";
 import { newNKey } from "../../../src/wire/nats/nkeys";
 import { NO_SESSION } from "../../../src/wire/nats/wire";
@@ -9,7 +9,7 @@ import { messageOf } from "../../desk/nats/hostile";
 function served() {
   const told: string[] = [];
   const asking: Array<string | undefined> = [];
-  const made = createServed({
+  const made = createNatsRequests({
     id: newNKey("U").id,
     session: "1".repeat(16),
     hostId: () => "h",

@@ -8,7 +8,7 @@ import type { Scope } from "../../../src/core/rights";
 import { openTrace } from "../../../src/host/trace/open";
 import { getTrace, showTrace } from "../../../src/host/trace/operations";
 import { LIMITS } from "../../../src/host/trace/trace";
-import { createRecorder } from "../../../src/host/trace/trace-writer";
+import { createTraceWriter } from "../../../src/host/trace/trace-writer";
 import { Traces, type TracesParts } from "../../../src/host/trace/traces";
 import { silentLog } from "../../../src/lib/log";
 import { createZip } from "../../../src/lib/zip";
@@ -45,7 +45,7 @@ const good = { ok: true, duration_ms: 1 };
 
 function recorded(shoot: (file: string) => Promise<unknown>, sparse = false) {
   const folder = temporaryFolder();
-  const recorder = createRecorder({ folder: folder.path, shoot, sparse });
+  const recorder = createTraceWriter({ folder: folder.path, shoot, sparse });
   const file = join(folder.path, "trace.zip");
   return {
     ...recorder,

@@ -4,8 +4,8 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, utimesSync, writ
 import { join } from "node:path";
 import fc from "fast-check";
 import { signFile } from "../../../build/package/sign";
-import { createIncoming, type IncomingOptions } from "../../../src/wire/release/incoming-binary";
-import type { Released } from "../../../src/wire/release/released-binary";
+import { createIncomingBinary, type IncomingBinaryOptions } from "../../../src/wire/release/incoming-binary";
+import type { ReleasedBinary } from "../../../src/wire/release/released-binary";
 import { makeKey } from "../../host/release/support";
 import { temporaryFolder } from "../../support";
 
@@ -16,7 +16,7 @@ const keys = temporaryFolder();
 afterAll(() => keys[Symbol.dispose]());
 const { secret, text } = makeKey(keys.path);
 
-async function released(bytes: Uint8Array, version = "0.2.0", target = TARGET): Promise<Released> {
+async function released(bytes: Uint8Array, version = "0.2.0", target = TARGET): Promise<ReleasedBinary> {
   const path = join(keys.path, crypto.randomUUID());
   writeFileSync(path, bytes);
   await signFile(secret, path, `svc ${version} ${target}`);
@@ -28,11 +28,11 @@ async function released(bytes: Uint8Array, version = "0.2.0", target = TARGET): 
 const bytes = crypto.getRandomValues(new Uint8Array(1_000));
 const file = await released(bytes);
 
-function host(more: Partial<IncomingOptions> = {}) {
+function host(more: Partial<IncomingBinaryOptions> = {}) {
   const folder = temporaryFolder();
   const path = join(folder.path, "upgrade");
   const open = () =>
-    createIncoming({ folder: path, own: OWN, key: secret.publicKey, programs: folder.path, ...more });
+    createIncomingBinary({ folder: path, own: OWN, key: secret.publicKey, programs: folder.path, ...more });
   return { path, open, [Symbol.dispose]: () => folder[Symbol.dispose]() };
 }
 

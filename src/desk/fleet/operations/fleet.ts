@@ -13,11 +13,11 @@ import { readTextFile } from "../../../lib/files";
 import type { Log } from "../../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../../lib/ndjson";
 import { printable } from "../../../lib/sanitize";
-import { DELIVERED, DELIVERY_STATUS, type Delivered } from "../../../wire/job/delivery";
+import { DELIVERY, DELIVERY_STATUS, type Delivery } from "../../../wire/job/delivery";
 import type { AddressBook } from "../address-book";
 import type { Host } from "../host";
 import type { Poller } from "../poll";
-import { isBusy, labelsToRetry, openResultFile, POLLED } from "../results";
+import { isBusy, labelsToRetry, openResultFile, POLL_RESULT } from "../results";
 
 interface Uses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "select" | "reach" | "askAgain">>;
@@ -48,7 +48,7 @@ export interface BroadcastUses extends Uses {
     /** The caller stops waiting: hosts are asked to end what they run. */
     readonly signal: AbortSignal;
     /** Takes each result when it is complete. */
-    done(result: Delivered): void;
+    done(result: Delivery): void;
   }): Promise<void>;
   executor(): Promise<{
     /** @throws a `bad_input` failure that lists everything wrong with the actions. */
@@ -104,7 +104,7 @@ export const poll = operation({
     labels: LABELS,
     ask_again: ASK_AGAIN,
   }),
-  output: v.array(POLLED),
+  output: v.array(POLL_RESULT),
   async run(service: PollUses, { concurrency, timeout_s, ask_again, ...which }, { signal, progress, grant }) {
     const book = await service.addressBook();
     const hosts = namedHosts(book, which) ?? book.hosts();
@@ -162,7 +162,7 @@ export const broadcastExecute = operation({
   command: "AC_admin_broadcast_execute",
   example: { actions: [["AC_screen_size"]], on: "tag:lab,!tag:old", canary: 1 },
   input: BROADCAST,
-  output: v.array(DELIVERED),
+  output: v.array(DELIVERY),
   run: broadcastTo,
   brief: (results) => results.map(withoutResult),
 });
@@ -181,7 +181,7 @@ export const broadcastLive = operation({
     method: "POST",
     path: "/admin/broadcast",
     content: LINES_CONTENT_TYPE,
-    line: DELIVERED,
+    line: DELIVERY,
     long: "AC_admin_broadcast_execute",
   },
   input: BROADCAST,
@@ -202,7 +202,7 @@ export const broadcastLive = operation({
 });
 
 /** A result without what the host returned: its reader has it, and thousands would fill the memory. */
-const withoutResult = ({ result: _, outcomes: __, ...rest }: Delivered): Delivered => rest;
+const withoutResult = ({ result: _, outcomes: __, ...rest }: Delivery): Delivery => rest;
 
 /**
  * Sends `actions` to the hosts, once that is on record.
@@ -214,7 +214,7 @@ async function broadcastTo(
   service: BroadcastUses,
   input: Broadcast,
   caller: Caller,
-  keep = (result: Delivered) => result,
+  keep = (result: Delivery) => result,
 ) {
   const { actions, retry, output } = input;
   const { signal, grant } = caller;
@@ -232,9 +232,9 @@ async function broadcastTo(
   await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
   const file = output === undefined ? undefined : openResultFile(output);
   const places = new Map(hosts.map(({ label }, n) => [label, n]));
-  const results: Delivered[] = [];
+  const results: Delivery[] = [];
   let finished = 0;
-  const done = (item: Delivered) => {
+  const done = (item: Delivery) => {
     file?.add(item);
     // The error of a file that cannot be written has the results.
     results[places.get(item.label) ?? 0] = file ? item : keep(item);
@@ -309,4 +309,4 @@ function hostsOf(
 }
 
 export const operations = [poll, broadcastExecute, broadcastLive];
-export { DELIVERY_STATUS, type Delivered, isBusy };
+export { DELIVERY_STATUS, type Delivery, isBusy };

@@ -8,7 +8,7 @@ import { badInput, conflict } from "../../../lib/errors";
 import { certificate } from "../../../trust/operations/tls";
 import type { AddressBook } from "../address-book";
 import { HOST_CHANGES, HOST_FIELDS, type Host, linkedHost, parseHost, TRUST, trustOf } from "../host";
-import { ROTATED } from "../results";
+import { TOKEN_ROTATION } from "../results";
 import { SETTLING_FIELDS, settleTrust } from "../settle-trust";
 
 interface Uses {
@@ -136,7 +136,7 @@ export const rotateHost = operation({
       "How long the old token works, in seconds",
     ),
   }),
-  output: ROTATED,
+  output: TOKEN_ROTATION,
   async run(service: Uses, { label, overlap_s }) {
     const { rotateToken } = await import("../rotate");
     return rotateToken(await service.addressBook(), label, overlap_s);

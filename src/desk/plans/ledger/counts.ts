@@ -10,7 +10,7 @@ export type Counts = Readonly<Partial<Record<TargetState, number>>>;
 /** Other processes remove plans, too. */
 const MAX_KNOWN = 10_000;
 
-interface Known {
+interface KnownCounts {
   readonly counts: Counts;
   /** Of a plan that is over: only who repeats it changes anything, which is another revision. Null for any other. */
   readonly revision: number | null;
@@ -20,7 +20,7 @@ interface Known {
 
 /** @param db has the tables. */
 export function createCounts(db: Database) {
-  const known = new Map<number, Known>();
+  const known = new Map<number, KnownCounts>();
   const plan = db.query<{ revision: number; ended: number | null }, [number]>(
     "SELECT revision, ended FROM plan WHERE seq = ?1",
   );

@@ -6,7 +6,7 @@
 import type { Database } from "bun:sqlite";
 import { conflict } from "../../../lib/errors";
 import { FAILURES, OPEN_STATES, type PlanState, RETRIED, type TargetState } from "../plan";
-import type { Reading } from "./queries";
+import type { LedgerQueries } from "./queries";
 import type { Applicant, Plan, PlanChange } from "./rows";
 import { stepSql } from "./steps";
 import { listed } from "./tables";
@@ -14,7 +14,7 @@ import { listed } from "./tables";
 /** What decisions need of the rest of the ledger. */
 export interface DecisionParts {
   readonly db: Database;
-  readonly reading: Pick<Reading, "plan">;
+  readonly reading: Pick<LedgerQueries, "plan">;
   transaction<T>(work: () => T): T;
   /** As `update` of the ledger. */
   update(seq: number, revision: number, changes: PlanChange): boolean;

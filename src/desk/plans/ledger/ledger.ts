@@ -11,7 +11,7 @@ import { openDatabase } from "../../../lib/sqlite";
 import { type PlannedHost, STEPS, type StepName } from "../plan";
 import { createCounts } from "./counts";
 import { createDecisions } from "./decisions";
-import { createReading } from "./queries";
+import { createLedgerQueries } from "./queries";
 import type { Plan, PlanChange, Step, Target } from "./rows";
 import { stepSql } from "./steps";
 import { inserter, prepare } from "./tables";
@@ -32,7 +32,7 @@ export function openLedger(path: string) {
       db.prepare(stepSql(name, "AND n = $n AND attempt = $attempt")),
     ]),
   );
-  const reading = createReading(db);
+  const reading = createLedgerQueries(db);
   const update = (seq: number, revision: number, changes: PlanChange): boolean => {
     const fields = Object.keys(changes);
     if (fields.length === 0) return true;

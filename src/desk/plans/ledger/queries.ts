@@ -10,10 +10,10 @@ import type { Counts } from "./counts";
 import type { OpenTarget, Plan, Target } from "./rows";
 import { COLUMNS, listed, planOf, type Row } from "./tables";
 
-export type Reading = ReturnType<typeof createReading>;
+export type LedgerQueries = ReturnType<typeof createLedgerQueries>;
 
 /** @param db has the tables. */
-export function createReading(db: Database) {
+export function createLedgerQueries(db: Database) {
   return {
     /**
      * The plan of that id, or of the only one that begins so.

@@ -11,7 +11,7 @@ import { allows, beyond, requireOwnToken, SCOPES } from "../../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
 import { badInput, forbidden } from "../../../lib/errors";
 import type { Requester } from "../../../lib/slots";
-import { type Travelling, writeContent } from "../../../wire/job/content";
+import { type TravellingFiles, writeContent } from "../../../wire/job/content";
 import type { AddressBook } from "../../fleet/address-book";
 import { countOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from "../plan";
 import { identityOf } from "../plans";
@@ -37,7 +37,7 @@ interface CheckedList {
   /** Of the list, and of the scripts that travel with it. */
   readonly commands: readonly string[];
   readonly described: string;
-  readonly travelling: Travelling | undefined;
+  readonly travelling: TravellingFiles | undefined;
 }
 
 const SHARE_TEXT = v.pipe(v.string(), v.regex(SHARE, "a number, or a share such as 10%"));

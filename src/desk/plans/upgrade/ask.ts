@@ -30,13 +30,13 @@ const MAX_BYTES = 65_536;
 const PIECE_MS = 60_000;
 
 /** The host has an svc that no desk can upgrade. */
-export class TooOld extends Error {}
+export class TooOldError extends Error {}
 
-/** Why a host is not upgraded that is {@link TooOld}. */
+/** Why a host is not upgraded that is {@link TooOldError}. */
 export const TOO_OLD = "its svc cannot be upgraded by a desk yet: upgrade it by hand once";
 
 /** The host has too much to do. */
-export class Busy extends RemoteError {
+export class BusyError extends RemoteError {
   /** @param ms when it wants to be asked again, in milliseconds: whatever the host says. */
   constructor(
     status: number,
@@ -47,10 +47,10 @@ export class Busy extends RemoteError {
 }
 
 /** What a desk asks one host. No connection is held between two questions. */
-export interface Asking {
-  /** Asks again where the host has too much to do, while there is time. @throws {@link TooOld}; a {@link RemoteError}, such as {@link Busy}. */
+export interface UpgradeRequests {
+  /** Asks again where the host has too much to do, while there is time. @throws {@link TooOldError}; a {@link RemoteError}, such as {@link BusyError}. */
   status(): Promise<HostStatus>;
-  /** @param body JSON text. @throws a {@link RemoteError}, such as {@link Busy}. */
+  /** @param body JSON text. @throws a {@link RemoteError}, such as {@link BusyError}. */
   send(body: string): Promise<v.InferOutput<typeof RECEIVE_ANSWER>>;
 }
 
@@ -59,14 +59,14 @@ export function askingOf(
   { server }: Pick<Target, "server">,
   { signal, client }: Pick<DeliverOptions, "signal" | "client">,
   withinMs: number,
-): Asking {
+): UpgradeRequests {
   /** @param begin is called once there may be a connection: time counts from then on. */
   const ask = async (request: Request, begin: () => Omit<Limits, "maxBytes">) => {
     using carrier = await carrierTo(server, signal, client);
     const response = await carrier.ask(request, { ...begin(), maxBytes: MAX_BYTES });
     const { status, retryAfterS } = response;
     if ((status === 429 || status === 503) && retryAfterS !== undefined)
-      throw new Busy(status, jitter(retryAfterS * 1_000, NO_EARLIER));
+      throw new BusyError(status, jitter(retryAfterS * 1_000, NO_EARLIER));
     return response;
   };
   return {
@@ -78,10 +78,11 @@ export function askingOf(
         };
         try {
           const response = await ask({ method: "GET", path: STATUS_PATH }, begin);
-          if (NO_ROUTE.includes(response.status)) throw new TooOld(TOO_OLD);
+          if (NO_ROUTE.includes(response.status)) throw new TooOldError(TOO_OLD);
           return typed(HOST_STATUS, response);
         } catch (error) {
-          if (!(error instanceof Busy) || performance.now() + error.ms > (deadline?.at ?? 0)) throw error;
+          if (!(error instanceof BusyError) || performance.now() + error.ms > (deadline?.at ?? 0))
+            throw error;
           await sleep(error.ms, signal, () => {
             throw new RemoteError("cancelled", "cancelled", false);
           });

@@ -8,17 +8,17 @@ import { RemoteError } from "../../../client/carrier";
 import { sleep } from "../../../lib/deadline";
 import { readContent } from "../../../wire/job/content";
 import type { DeliverJob, Job, JobResult, JobState } from "../../../wire/job/job";
-import type { Released } from "../../../wire/release/released-binary";
+import type { ReleasedBinary } from "../../../wire/release/released-binary";
 import { releasedIn } from "../../../wire/release/upgrade-messages";
-import { askingOf, TooOld } from "./ask";
-import { type Bringing, createBringing } from "./upload";
+import { askingOf, TooOldError } from "./ask";
+import { createUpload, type UploadParts } from "./upload";
 
 /** How long a host may take from the begin of the upgrade until it answers what became of it, also where it goes back, in milliseconds. */
 const VERDICT_MS = 240_000;
 
 const LOOK_MS = 1_000;
 
-export interface UpgradeDelivery extends Bringing {
+export interface UpgradeDelivery extends UploadParts {
   readonly deliver: DeliverJob;
   /** The pauses, for tests. */
   readonly lookMs?: number;
@@ -34,9 +34,9 @@ export function createUpgradeDelivery({
   verdictMs = VERDICT_MS,
   ...pauses
 }: UpgradeDelivery): DeliverJob {
-  const bring = createBringing({ key, folder, ...pauses });
+  const bring = createUpload({ key, folder, ...pauses });
   /** The content that was read last: that of a plan is the same for all of its hosts. */
-  let last: { readonly content: string; readonly files: readonly Released[] | undefined } | undefined;
+  let last: { readonly content: string; readonly files: readonly ReleasedBinary[] | undefined } | undefined;
   const filesOf = ({ content }: Job) => {
     if (last?.content === content) return last.files;
     const files = content.includes("AC_upgrade_install")
@@ -91,7 +91,7 @@ export function createUpgradeDelivery({
             return end("failed", true, found.error ?? `it is ${version}`, result.run_id);
           why = `it is still ${version}`;
         } catch (error) {
-          if (!(error instanceof RemoteError || error instanceof TooOld)) throw error;
+          if (!(error instanceof RemoteError || error instanceof TooOldError)) throw error;
           why = error.message;
         }
         await sleep(lookMs, signal).catch(() => {});

@@ -8,7 +8,7 @@ import { requireOwnToken } from "../../../core/rights";
 import { conflict } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { writeContent } from "../../../wire/job/content";
-import type { Released } from "../../../wire/release/released-binary";
+import type { ReleasedBinary } from "../../../wire/release/released-binary";
 import { INSTALL } from "../../../wire/release/upgrade-messages";
 import type { AddressBook } from "../../fleet/address-book";
 import type { Host } from "../../fleet/host";
@@ -16,11 +16,11 @@ import { A_SHARE, LIMITS, specOf } from "../operations/make";
 import { identityOf, type Plans } from "../plans";
 
 /** A signed binary of a release. */
-interface Offered extends Pick<Released, "version" | "target"> {
+interface ReleaseOffer extends Pick<ReleasedBinary, "version" | "target"> {
   /** Verifies it, and keeps nothing. */
   verify(): Promise<void>;
   /** Keeps a copy that is verified, for the hosts of a plan. */
-  keep(): Promise<Released>;
+  keep(): Promise<ReleasedBinary>;
 }
 
 /** The binaries that this desk sends to hosts. */
@@ -29,7 +29,7 @@ interface Releases {
   offered(
     paths: readonly string[],
     publicKey: string | undefined,
-  ): Promise<{ readonly keyId: string; readonly files: readonly Offered[] }>;
+  ): Promise<{ readonly keyId: string; readonly files: readonly ReleaseOffer[] }>;
   /** Removes what is not needed, but for the newest. */
   removeOthers(isNeeded: (sha256: string) => boolean): void;
 }
@@ -136,7 +136,7 @@ export const upgradeHosts = operation({
       `admin.upgrade version=${version} targets=${what} on=${JSON.stringify(limits.on)} hosts=${planned.length} by the key ${keyId}`,
     );
     const plans = await service.plans();
-    const released: Released[] = [];
+    const released: ReleasedBinary[] = [];
     for (const one of needed) released.push(await one.keep());
     const content = writeContent({
       ...{ actions: [[INSTALL, { files: released }]], commands: [INSTALL] },

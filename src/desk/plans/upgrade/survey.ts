@@ -6,14 +6,14 @@ import { messageOf } from "../../../lib/errors";
 import { runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
 import type { Target } from "../../../wire/job/job";
-import { isNoNews, type Released } from "../../../wire/release/released-binary";
-import { askingOf, isOffline, TooOld } from "./ask";
+import { isNoNews, type ReleasedBinary } from "../../../wire/release/released-binary";
+import { askingOf, isOffline, TooOldError } from "./ask";
 
 /** How many hosts are asked at once. */
 const SLOTS = 64;
 
 /** A host before an upgrade. */
-export interface Surveyed<H> {
+export interface HostSurvey<H> {
   readonly host: H;
   /** Null where it did not answer. */
   readonly version: string | null;
@@ -30,12 +30,12 @@ export interface Surveyed<H> {
 export function surveyed<H>(
   hosts: readonly H[],
   targetOf: (host: H) => Pick<Target, "server">,
-  offered: ReadonlyArray<Pick<Released, "version" | "target">>,
+  offered: ReadonlyArray<Pick<ReleasedBinary, "version" | "target">>,
   { timeoutMs, signal, client }: { timeoutMs: number; signal: AbortSignal; client: string | null },
-): Promise<Array<Surveyed<H>>> {
+): Promise<Array<HostSurvey<H>>> {
   const patience = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
-  return runPool(hosts, patience, async (host): Promise<Surveyed<H>> => {
-    const unfit = (why: string, known: { version: string; target: string } | null = null): Surveyed<H> => ({
+  return runPool(hosts, patience, async (host): Promise<HostSurvey<H>> => {
+    const unfit = (why: string, known: { version: string; target: string } | null = null): HostSurvey<H> => ({
       ...{ host, version: known?.version ?? null, target: known?.target ?? null },
       ...{ state: "unfit", why: printable(why, 300) },
     });
@@ -49,8 +49,8 @@ export function surveyed<H>(
       if (refusal !== null) return unfit(refusal, known);
       return { host, ...known, state: "upgrade", why: null };
     } catch (error) {
-      if (!(error instanceof RemoteError || error instanceof TooOld)) throw error;
-      if (error instanceof TooOld || !isOffline(error)) return unfit(messageOf(error));
+      if (!(error instanceof RemoteError || error instanceof TooOldError)) throw error;
+      if (error instanceof TooOldError || !isOffline(error)) return unfit(messageOf(error));
       return { host, version: null, target: null, state: "offline", why: printable(error.message, 300) };
     }
   });

@@ -19,7 +19,7 @@ export interface Place {
 }
 
 /** @param most how many hosts have one at a time. @returns a function that makes the place of one host. */
-export function createPlaces(most: number): () => Place {
+export function createUploadPlaces(most: number): () => Place {
   const slots = createSlots({ most, what: "hosts" });
   return () => {
     let since: number | undefined;

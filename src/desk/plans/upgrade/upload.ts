@@ -14,10 +14,10 @@ import { messageOf, systemCode } from "../../../lib/errors";
 import type { SigningKey } from "../../../trust/identity";
 import { seal } from "../../../wire/job/envelope";
 import type { DeliverOptions, Job, JobResult, JobState, Target } from "../../../wire/job/job";
-import { isNoNews, type Released, releasedFor } from "../../../wire/release/released-binary";
+import { binaryFor, isNoNews, type ReleasedBinary } from "../../../wire/release/released-binary";
 import { PIECE_BYTES } from "../../../wire/release/upgrade-messages";
-import { type Asking, Busy, isOffline, TooOld } from "./ask";
-import { createPlaces } from "./upload-places";
+import { BusyError, isOffline, TooOldError, type UpgradeRequests } from "./ask";
+import { createUploadPlaces } from "./upload-places";
 
 /** How many hosts get their file at a time: each takes some megabytes of memory, and its share of the network. */
 const AT_ONCE = 16;
@@ -36,7 +36,7 @@ const OCCUPIED_MS = 240_000;
 const PLACE_MS = 10 * 60_000;
 const TRANSFER_MS = 2 * 3_600_000;
 
-export interface Bringing {
+export interface UploadParts {
   /** The desk's key for jobs. */
   key(): SigningKey;
   /** Where the files are, each under its SHA-256. */
@@ -50,17 +50,17 @@ export interface Bringing {
 }
 
 /** What one host is to get. */
-interface Wanted {
+interface UploadRequest {
   readonly target: Target;
   readonly job: Job;
-  readonly files: readonly Released[];
+  readonly files: readonly ReleasedBinary[];
   readonly options: DeliverOptions;
-  readonly asking: Asking;
+  readonly asking: UpgradeRequests;
   end(state: JobState, delivered: boolean, error?: string): JobResult;
 }
 
 /** @returns a function that sends the file until the host has it: why it does not get it; undefined once it has. */
-export function createBringing({
+export function createUpload({
   key,
   folder,
   atOnce = AT_ONCE,
@@ -68,15 +68,22 @@ export function createBringing({
   occupiedMs = OCCUPIED_MS,
   placeMs = PLACE_MS,
   transferMs = TRANSFER_MS,
-}: Bringing) {
-  const placeOf = createPlaces(atOnce);
-  return async ({ target, job, files, options, asking, end }: Wanted): Promise<JobResult | undefined> => {
+}: UploadParts) {
+  const placeOf = createUploadPlaces(atOnce);
+  return async ({
+    target,
+    job,
+    files,
+    options,
+    asking,
+    end,
+  }: UploadRequest): Promise<JobResult | undefined> => {
     const { signal, idle, maySend = () => true } = options;
     const sealed = seal(job, "execute", target.host_id, target.host_id === null ? null : key());
     const about = JSON.stringify({ ...sealed, content: job.content }).slice(0, -1);
     const place = placeOf();
     let handle: FileHandle | undefined;
-    let file: Released | undefined;
+    let file: ReleasedBinary | undefined;
     /** How far the host says that the file has come; below 0 where it has to be asked. */
     let received = -1;
     let furthest = 0;
@@ -96,7 +103,7 @@ export function createBringing({
             const { version, target: has, refusal, incoming, last: known } = await asking.status();
             // It takes time from here on.
             idle?.();
-            file = releasedFor(files, has);
+            file = binaryFor(files, has);
             if (!file)
               return end("refused", false, `the plan has no file for ${has}, the target of this host`);
             // It may have been upgraded by the job whose answer was lost, or by hand.
@@ -124,7 +131,7 @@ export function createBringing({
           if (place.heldMs() > placeMs) place.leave();
           if (received > furthest) [furthest, faults, busyUntil] = [received, 0, 0];
         } catch (error) {
-          if (error instanceof TooOld) return end("refused", false, error.message);
+          if (error instanceof TooOldError) return end("refused", false, error.message);
           if (!(error instanceof RemoteError)) return end("failed", false, unreadable(error, file));
           const isOccupied = error.refusal?.status === OCCUPIED;
           if (!isOccupied && !isOffline(error)) return end("refused", false, error.message);
@@ -135,7 +142,7 @@ export function createBringing({
           const isPatient = isOccupied && performance.now() < busyUntil;
           const ms = againMs[faults++] ?? (isPatient ? againMs.at(-1) : undefined);
           if (ms === undefined) return end(isOccupied ? "refused" : "offline", false, error.message);
-          const askedMs = error instanceof Busy ? Math.min(error.ms, LATER_MS) : 0;
+          const askedMs = error instanceof BusyError ? Math.min(error.ms, LATER_MS) : 0;
           // One that is only asked less often stays where it is.
           if (askedMs === 0 || askedMs > SOON_MS) {
             place.leave();
@@ -159,7 +166,7 @@ const occupied = (error: string) => new RemoteError("answer", error, true, { sta
 const oddly = () => new RemoteError("answer", "it does not say how far its file has come", true);
 
 /** Why no piece of the file was read. A desk that has taken over the plan of another one has none of its files. */
-function unreadable(error: unknown, file: Released | undefined): string {
+function unreadable(error: unknown, file: ReleasedBinary | undefined): string {
   if (file && systemCode(error) === "ENOENT")
     return `svc ${file.version} for ${file.target} is not on this desk: copy releases/${file.sha256} from the configuration folder of the desk that made the plan and repeat it, or make a new plan`;
   return `the file cannot be read on this desk (${systemCode(error) ?? messageOf(error)})`;

@@ -18,7 +18,7 @@ import {
   type VerifierKey,
   verifiedBy,
 } from "../../../wire/witness/signed-note";
-import type { Witnessed } from "./findings";
+import type { WitnessedRows } from "./findings";
 import type { AuditKey } from "./key";
 import { nodesOf, rowIdOf } from "./tree";
 
@@ -147,7 +147,7 @@ function unlessFalse<T>(read: () => T): T | undefined {
 const linesOf = (text: string) => text.split("\n").filter((line) => line !== "");
 
 /** The cosignatures of a stored checkpoint, verified. @throws a `rejected` failure for a wrong one. */
-export function cosignaturesOf({ note, witnesses }: StoredCheckpoint): Witnessed["by"] {
+export function cosignaturesOf({ note, witnesses }: StoredCheckpoint): WitnessedRows["by"] {
   const parsed = parseNote(note);
   return linesOf(witnesses).flatMap((vkey) => {
     const found = verifiedBy(parsed, parseVerifierKey(vkey));
@@ -156,7 +156,7 @@ export function cosignaturesOf({ note, witnesses }: StoredCheckpoint): Witnessed
 }
 
 /** How far the log is witnessed; null when it is not. Signatures that are false say nothing here: verifying the log names them. */
-export function witnessedIn(db: Database): Witnessed | null {
+export function witnessedIn(db: Database): WitnessedRows | null {
   const newest = select(db, "WHERE witnesses <> '' ORDER BY nth DESC LIMIT 1");
   const first = select(db, "WHERE witnesses <> '' ORDER BY nth LIMIT 1");
   if (!newest || !first) return null;

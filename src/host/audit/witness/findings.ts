@@ -12,7 +12,7 @@ export const WITNESSED = v.object({
   since: v.string(),
 });
 
-export type Witnessed = v.InferOutput<typeof WITNESSED>;
+export type WitnessedRows = v.InferOutput<typeof WITNESSED>;
 
 /** The newest row that says that the desk accepted a break of the log. */
 export const RESTORE = v.object({
@@ -40,7 +40,7 @@ export const TREE_SCAN = v.object({
 export type TreeScan = v.InferOutput<typeof TREE_SCAN>;
 
 /** What a proof was found to show. */
-export const PROVEN = v.object({
+export const PROOF_RESULT = v.object({
   ok: v.boolean(),
   /** Why it proves nothing, in words; null when it does. */
   reason: v.nullable(v.string()),
@@ -54,4 +54,4 @@ export const PROVEN = v.object({
   witnesses: v.array(v.object({ name: v.string(), time: v.string() })),
 });
 
-export type Proven = v.InferOutput<typeof PROVEN>;
+export type ProofResult = v.InferOutput<typeof PROOF_RESULT>;

@@ -4,7 +4,7 @@ import { operation } from "../../../core/operation";
 import { badInput, notFound } from "../../../lib/errors";
 import { configFiles } from "../../../lib/paths";
 import type { AuditLog } from "../log";
-import { PROVEN } from "./findings";
+import { PROOF_RESULT } from "./findings";
 
 /** The content type of a proof. */
 const PROOF_TYPE = "text/plain; charset=utf-8";
@@ -16,7 +16,7 @@ interface Uses {
   existingAudit(): Promise<AuditLog | null>;
 }
 
-interface Joined {
+interface MembershipUses {
   /** Undefined where this host has joined no desk. */
   membership(): Promise<{ readonly host_id: string } | undefined>;
 }
@@ -46,7 +46,7 @@ export const auditKey = operation({
     /** What the key has signed to say whose log it is; null where this host has joined no desk. */
     owner: v.nullable(v.string()),
   }),
-  async run(service: Uses & Joined) {
+  async run(service: Uses & MembershipUses) {
     const { vkey, verifier, ownedBy } = (await witnessedLog(service)).key();
     // Who only wants the key gets it whatever is wrong with the membership.
     const member = await service.membership().catch(() => undefined);
@@ -123,7 +123,7 @@ export const verifyProofFile = operation({
       "The row_hash of the row, where the proof is of a row that was pruned",
     ),
   }),
-  output: PROVEN,
+  output: PROOF_RESULT,
   async run(service: { readonly configDir: string }, { proof, key, witness, hash }) {
     const [{ verifyProof }, { readAuditKey }, { parseVerifierKey }] = await Promise.all([
       import("./proof"),

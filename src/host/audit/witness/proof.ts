@@ -16,7 +16,7 @@ import {
   verifiedBy,
 } from "../../../wire/witness/signed-note";
 import { AUDIT_ROW, type AuditRow, LISTED_ROW, rowHash } from "../row";
-import type { Proven } from "./findings";
+import type { ProofResult } from "./findings";
 import { leafOf } from "./tree";
 
 const FORMAT = "c2sp.org/tlog-proof@v1";
@@ -72,7 +72,7 @@ function rowOf(extra: Buffer): AuditRow | undefined {
   return read.success ? read.output : undefined;
 }
 
-interface Trusted {
+interface TrustedKeys {
   readonly key: VerifierKey;
   /** Each of them must have cosigned. */
   readonly witnesses: readonly VerifierKey[];
@@ -85,12 +85,12 @@ interface Trusted {
  *
  * @throws a `bad_input` failure for what is no proof, or has no row where no hash is given.
  */
-export function verifyProof(text: string, { key, witnesses, hash }: Trusted): Proven {
+export function verifyProof(text: string, { key, witnesses, hash }: TrustedKeys): ProofResult {
   const { row, index, hashes, signed } = parseProof(text);
   const { origin, size, root } = parseCheckpoint(signed.text);
   if (row === undefined && hash === undefined)
     throw badInput("hash: expected the row_hash of the row, as the proof has no row");
-  const found: Proven["witnesses"] = [];
+  const found: ProofResult["witnesses"] = [];
   const fault = (): string | null => {
     if (origin !== key.name) return `it is of the log ${origin}, not of ${key.name}`;
     if (!verifiedBy(signed, key)) return `${key.name} has not signed its checkpoint`;

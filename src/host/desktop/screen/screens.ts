@@ -6,7 +6,7 @@
  */
 import { hostname } from "node:os";
 import type * as v from "valibot";
-import type { SessionsRecord } from "../../../core/answer-schemas";
+import type { SessionList } from "../../../core/answer-schemas";
 import type { Caller } from "../../../core/caller";
 import { type Publish, unheard } from "../../../core/events";
 import { allows, beyond, type Grant, shareOf } from "../../../core/rights";
@@ -15,13 +15,13 @@ import { cancelled, conflict, Failure, forbidden, messageOf } from "../../../lib
 import type { Log } from "../../../lib/log";
 import { shortage } from "../../../lib/quota";
 import type { stateEndpoint } from "../../../wire/screen/endpoints";
-import { type CarrierKind, CLOSE, type Ending, type ViewerRecord } from "../../../wire/screen/viewer";
+import { type CarrierKind, CLOSE, type Ending, type ViewerView } from "../../../wire/screen/viewer";
 import type { Size } from "../geometry";
 import type { Door, ViewerCalls, ViewerEvents, ViewerStats } from "./calls";
 import { type Control, type ControlLock, createControl, noSuchViewer } from "./control";
 import { screenClosed, screenControl, screenOpened, screenWaiting } from "./events";
 import { aboutText, newViewer, quoted, refused, sessionOf, type Viewer } from "./viewer";
-import { type AskingParts, createAsking } from "./viewer-consent";
+import { type ConsentParts, createConsent } from "./viewer-consent";
 
 /** How many viewers there are at once; a named token alone gets three quarters. */
 const VIEWERS = { what: "viewers", most: 16, times: 3 };
@@ -39,7 +39,7 @@ export interface ScreenDesktop
 }
 
 /** What the viewers need of the service. */
-export interface ScreensParts extends Omit<AskingParts, "waits"> {
+export interface ScreensParts extends Omit<ConsentParts, "waits"> {
   readonly log: Log;
   readonly desktop: ScreenDesktop;
   /** Whether this host shows its screen. */
@@ -99,13 +99,13 @@ export interface Screens {
   /** Takes control from a viewer. @throws `not_found` without it. */
   release(id: string, why: string): Promise<void>;
   /** @throws `not_found` without it. */
-  viewer(id: string): ViewerRecord;
-  viewers(): ViewerRecord[];
+  viewer(id: string): ViewerView;
+  viewers(): ViewerView[];
   /** Who uses pointer and keyboard; null for nobody. */
   user(): v.InferOutput<typeof stateEndpoint.output>["input"];
   /** The size of the screen; null while nobody looks. */
   size(): Size | null;
-  sessions(): SessionsRecord["sessions"];
+  sessions(): SessionList["sessions"];
   stop(): Promise<void>;
 }
 
@@ -139,7 +139,7 @@ class LiveScreens implements Screens {
         if (viewer) publish(screenControl, { ...this.#dataOf(viewer), wants_control: true });
       },
     });
-    this.#approve = createAsking({
+    this.#approve = createConsent({
       ...parts,
       waits: (viewer) => publish(screenWaiting, this.#dataOf(viewer)),
     });
@@ -218,11 +218,11 @@ class LiveScreens implements Screens {
     await this.#control.release(id, why);
   }
 
-  viewer(id: string): ViewerRecord {
+  viewer(id: string): ViewerView {
     return this.#shown(this.#requireViewer(id));
   }
 
-  viewers(): ViewerRecord[] {
+  viewers(): ViewerView[] {
     return Array.from(this.#viewers.values(), (viewer) => this.#shown(viewer));
   }
 
@@ -245,7 +245,7 @@ class LiveScreens implements Screens {
     return null;
   }
 
-  sessions(): SessionsRecord["sessions"] {
+  sessions(): SessionList["sessions"] {
     return Array.from(this.#viewers.values(), sessionOf);
   }
 
@@ -389,7 +389,7 @@ class LiveScreens implements Screens {
     });
   }
 
-  #shown({ record: one, stats }: Viewer): ViewerRecord {
+  #shown({ record: one, stats }: Viewer): ViewerView {
     return {
       ...one,
       control: this.#control.holder()?.id === one.id,
@@ -404,7 +404,7 @@ class LiveScreens implements Screens {
     };
   }
 
-  #dataOf(viewer: Viewer): Omit<ViewerRecord, "stats"> {
+  #dataOf(viewer: Viewer): Omit<ViewerView, "stats"> {
     const { stats: _, ...data } = this.#shown(viewer);
     return data;
   }

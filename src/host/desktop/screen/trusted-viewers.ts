@@ -32,7 +32,7 @@ export const trustedStore = (file: string, lock: string, log: Log) =>
   createJsonStore({ ...FORMAT, file, lock }, log);
 
 /** @returns whether a grant needs no approval now. While the file is broken, all need one. */
-export function createTrusted(file: string, lock: string, log: Log): (grant: Grant) => boolean {
+export function createTrustedViewers(file: string, lock: string, log: Log): (grant: Grant) => boolean {
   const store = trustedStore(file, lock, log);
   /** What was logged last: it is asked for each request. */
   let fault = "";

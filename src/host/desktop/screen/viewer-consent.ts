@@ -10,7 +10,7 @@ interface PendingApproval {
   readonly ended: Promise<"allowed" | "denied" | "expired" | "withdrawn">;
 }
 
-export interface AskingParts {
+export interface ConsentParts {
   /** Whether viewers that are not trusted need an approval. */
   readonly asksFirst: boolean;
   isTrusted(grant: Grant): boolean;
@@ -23,7 +23,7 @@ export interface AskingParts {
 }
 
 /** @returns what waits for the yes of a person, where one is needed, and throws a `Failure` for anything else. */
-export function createAsking({ asksFirst, isTrusted, approvals, waits }: AskingParts) {
+export function createConsent({ asksFirst, isTrusted, approvals, waits }: ConsentParts) {
   return async (viewer: Viewer, wantsControl: boolean): Promise<void> => {
     const { record: about, grant, ending } = viewer;
     if (!asksFirst || isTrusted(grant)) {

@@ -1,13 +1,13 @@
 /** A viewer of the live screen as the server keeps it, and how it is shown. */
-import type { SessionsRecord } from "../../../core/answer-schemas";
+import type { SessionList } from "../../../core/answer-schemas";
 import type { Grant } from "../../../core/rights";
 import { Failure, type FailureCode } from "../../../lib/errors";
-import type { CarrierKind, Ending, ViewerRecord } from "../../../wire/screen/viewer";
+import type { CarrierKind, Ending, ViewerView } from "../../../wire/screen/viewer";
 import type { ViewerStats } from "./calls";
 
 /** A viewer. */
 export interface Viewer {
-  readonly record: ViewerRecord;
+  readonly record: ViewerView;
   readonly grant: Grant;
   /** When it came, by `performance.now()`. */
   readonly began: number;
@@ -78,7 +78,7 @@ export const aboutText = ({ record: { id, token } }: Viewer) =>
 export const quoted = (text: string) => JSON.stringify(text.slice(0, 200));
 
 /** As one of the sessions of this process. */
-export const sessionOf = ({ record: one, stats }: Viewer): SessionsRecord["sessions"][number] => ({
+export const sessionOf = ({ record: one, stats }: Viewer): SessionList["sessions"][number] => ({
   id: one.id,
   role: "host",
   kind: "screen",

@@ -9,7 +9,7 @@ import { carryOut } from "../../../../src/host/release/order";
 import type { Daemon } from "../../../../src/host/release/upgrade";
 import { operations } from "../../../../src/operations";
 import type { Service } from "../../../../src/service/service";
-import type { Released } from "../../../../src/wire/release/released-binary";
+import type { ReleasedBinary } from "../../../../src/wire/release/released-binary";
 import { INSTALL } from "../../../../src/wire/release/upgrade-messages";
 import { madeUpJob } from "../../../host/jobs/support";
 import { makeKey } from "../../../host/release/support";
@@ -34,7 +34,7 @@ export async function release(version: string, target = TARGET, size = 1_500_000
   const path = join(store, sha256);
   writeFileSync(path, bytes);
   const signature = readFileSync(await signFile(secret, path, `svc ${version} ${target}`), "utf8");
-  const file: Released = { target, version, size: bytes.length, sha256, signature };
+  const file: ReleasedBinary = { target, version, size: bytes.length, sha256, signature };
   return {
     ...{ file, store, key: secret.publicKey },
     job: (more: Parameters<typeof madeUpJob>[1] = {}, parts: Parameters<typeof madeUpJob>[0] = {}) =>

@@ -1,11 +1,11 @@
 /** Who gets a place, and when. */
 import { expect, test } from "bun:test";
-import { createPlaces } from "../../../../src/desk/plans/upgrade/upload-places";
+import { createUploadPlaces } from "../../../../src/desk/plans/upgrade/upload-places";
 
 const SIGNAL = new AbortController().signal;
 
 test("places go to those who wait, in the order in which they came", async () => {
-  const placeOf = createPlaces(1);
+  const placeOf = createUploadPlaces(1);
   const [a, b, c] = [placeOf(), placeOf(), placeOf()];
   const order: string[] = [];
   expect(await a.take(SIGNAL)).toBe(true);
@@ -22,7 +22,7 @@ test("places go to those who wait, in the order in which they came", async () =>
 });
 
 test("the time in all places counts together", async () => {
-  const place = createPlaces(1)();
+  const place = createUploadPlaces(1)();
   await place.take(SIGNAL);
   await Bun.sleep(1);
   place.leave();
@@ -33,7 +33,7 @@ test("the time in all places counts together", async () => {
 });
 
 test("who does not wait any longer leaves the queue, and has no place", async () => {
-  const placeOf = createPlaces(1);
+  const placeOf = createUploadPlaces(1);
   const [a, b, c] = [placeOf(), placeOf(), placeOf()];
   await a.take(SIGNAL);
   const gone = new AbortController();

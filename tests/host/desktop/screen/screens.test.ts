@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Grant, Scope } from "../../../../src/core/rights";
 import { createApprovals } from "../../../../src/host/approvals/approvals";
 import { createScreens, type ScreensParts } from "../../../../src/host/desktop/screen/screens";
-import { createTrusted } from "../../../../src/host/desktop/screen/trusted-viewers";
+import { createTrustedViewers } from "../../../../src/host/desktop/screen/trusted-viewers";
 import { conflict, notFound } from "../../../../src/lib/errors";
 import { silentLog } from "../../../../src/lib/log";
 import { Requester } from "../../../../src/lib/slots";
@@ -189,7 +189,7 @@ describe("with --screen-approval", () => {
   test("trusted_viewers.json names who is let in at once, as it is now", async () => {
     using folder = temporaryFolder();
     const file = join(folder.path, "trusted_viewers.json");
-    const isTrusted = createTrusted(file, join(folder.path, "lock"), silentLog);
+    const isTrusted = createTrustedViewers(file, join(folder.path, "lock"), silentLog);
     expect(isTrusted(EVE)).toBe(false);
     const viewers = [
       { viewer_id: "eve", label: "Eve", added_at: "2026-01-01T00:00:00.000Z" },

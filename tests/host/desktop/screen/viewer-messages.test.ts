@@ -3,15 +3,15 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   cutMessage,
-  type Incoming,
   MAX_MESSAGE,
   ProtocolError,
   ReceiveBuffer,
+  type ViewerMessage,
 } from "../../../../src/host/desktop/screen/child/viewer-messages";
 
 /** The messages in `bytes`, and how many bytes are left; undefined when they are not those of a viewer. */
-function messagesIn(bytes: Buffer): { messages: Incoming[]; left: number } | undefined {
-  const messages: Incoming[] = [];
+function messagesIn(bytes: Buffer): { messages: ViewerMessage[]; left: number } | undefined {
+  const messages: ViewerMessage[] = [];
   let rest = bytes;
   try {
     for (;;) {
@@ -64,7 +64,7 @@ describe("messages", () => {
       fc.property(sent, fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }), (all, sizes) => {
         const stream = Buffer.from(all.flatMap(({ bytes }) => bytes));
         const unread = new ReceiveBuffer();
-        const found: Incoming[] = [];
+        const found: ViewerMessage[] = [];
         for (let at = 0, nth = 0; at < stream.length; nth++) {
           const size = sizes[nth % sizes.length] ?? 1;
           unread.add(stream.subarray(at, at + size));

@@ -2,7 +2,7 @@
  * What a viewer does with keys and pointer, in its order, and only while it controls: view-only is enforced here.
  */
 import type { Point } from "../../geometry";
-import type { Incoming } from "./viewer-messages";
+import type { ViewerMessage } from "./viewer-messages";
 import type { KeyStroke } from "./watch";
 
 /** The devices of the host. */
@@ -18,9 +18,9 @@ export interface Devices {
   point(at: Point, buttons: number, before: number): Promise<void>;
 }
 
-type Stroke = Extract<Incoming, { kind: "key" | "pointer" }>;
+type Stroke = Extract<ViewerMessage, { kind: "key" | "pointer" }>;
 /** A stroke with the place where the pointer goes. */
-type DeviceStroke = Extract<Incoming, { kind: "key" }> | { kind: "pointer"; buttons: number; at: Point };
+type DeviceStroke = Extract<ViewerMessage, { kind: "key" }> | { kind: "pointer"; buttons: number; at: Point };
 
 /** How many strokes are made together: a key that is not on the layout costs less in company. */
 const MAX_AT_ONCE = 64;

@@ -15,7 +15,7 @@ import { OWN_FORMAT } from "./plain";
 import type { Screen } from "./screen";
 import { END_OF_CONTINUOUS_UPDATES, FENCE_REQUEST, fence, PSEUDO, serverInit } from "./server-messages";
 import { Updates } from "./updates";
-import { cutMessage, type Incoming, ProtocolError, ReceiveBuffer } from "./viewer-messages";
+import { cutMessage, ProtocolError, ReceiveBuffer, type ViewerMessage } from "./viewer-messages";
 import { formFor, type Wishes } from "./wishes";
 
 /** With so many bytes on their way to the viewer, nothing is encoded for it, and nothing more read from it. */
@@ -27,7 +27,7 @@ const HANDSHAKE_MS = 60_000;
 const TURN_MS = 5;
 
 /** What a person does. */
-const ACTS: ReadonlySet<Incoming["kind"]> = new Set(["key", "pointer", "cut"]);
+const ACTS: ReadonlySet<ViewerMessage["kind"]> = new Set(["key", "pointer", "cut"]);
 
 /** What a session needs. */
 export interface SessionOptions {
@@ -201,7 +201,7 @@ export class Session {
     this.#updates.begin();
   }
 
-  #act(message: Incoming) {
+  #act(message: ViewerMessage) {
     const { screen, input, clipboard } = this.options;
     if (this.#wishes.hasControl && ACTS.has(message.kind)) this.#lastAct = performance.now();
     switch (message.kind) {

@@ -14,7 +14,7 @@ export interface PixelFormat {
   readonly shift: readonly [red: number, green: number, blue: number];
 }
 
-export type Incoming =
+export type ViewerMessage =
   | { readonly kind: "format"; readonly format: PixelFormat }
   | { readonly kind: "encodings"; readonly encodings: readonly number[] }
   | { readonly kind: "request"; readonly incremental: boolean }
@@ -29,7 +29,9 @@ export type Incoming =
   | { readonly kind: "too long" };
 
 /** A message and how many bytes it has; with `more`, how many bytes it needs at least. */
-export type CutMessage = { readonly message: Incoming; readonly length: number } | { readonly more: number };
+export type CutMessage =
+  | { readonly message: ViewerMessage; readonly length: number }
+  | { readonly more: number };
 
 /** A viewer sent what the protocol does not have; its message is for the log. */
 export class ProtocolError extends Error {}
