@@ -7,6 +7,7 @@
  * A change whose answer was lost is sent again only to a server that does it once all the same (`again.ts`).
  */
 import { isLoopback } from "../lib/loopback";
+import { ownTurn } from "../lib/turn";
 import { type Answer, askAgain } from "./again";
 import {
   type Carrier,
@@ -29,6 +30,9 @@ import { takeTurn } from "./pace";
 
 /** It says what the server answered, which monitors look for. */
 const NOT_ASKED = "HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)";
+
+/** From this size on, an answer is handed over in a turn of its own: to read it takes the event loop some 10 ms for a mebibyte. */
+const LARGE_BYTES = 262_144;
 
 /** The memory is the process's, so no service owns it. */
 const takingOf = createIntake();
@@ -58,7 +62,9 @@ export async function carrierTo(
     return {
       async ask(request, limits) {
         using taking = takingOf(client);
-        return await carrier.ask(request, { ...limits, taking });
+        const response = await carrier.ask(request, { ...limits, taking });
+        if (response.body.length >= LARGE_BYTES) await ownTurn();
+        return response;
       },
       open: (path, until, silentMs) => carrier.open(path, until, silentMs),
       pin: () => carrier.pin(),

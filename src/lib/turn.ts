@@ -12,6 +12,14 @@ const SLICE_MS = 5;
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 // The event loop is the process's, so no service owns this.
+let lastOwn: Promise<void> = Promise.resolve();
+
+/** Resolves in a turn that nobody else has who waits for one so: for work that cannot be done in slices. The first one comes first. */
+export function ownTurn(): Promise<void> {
+  lastOwn = lastOwn.then(nextTurn);
+  return lastOwn;
+}
+
 /** Those that wait for a slice, the first one first. */
 const waiting: Array<() => void> = [];
 /** When the slice of this turn ends; undefined before it has begun. */

@@ -24,6 +24,32 @@ async function ask(opened: Promise<Carrier>, request: Parameters<Carrier["ask"]>
   }
 }
 
+test("large answers that come at once are handed over one in a turn, so that each is read between what others ask", async () => {
+  let turns = 0;
+  let isOver = false;
+  const count = () => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const via = async (url: string): Promise<Carrier> => ({
+    ask: async () => ({ status: 200, body: new Uint8Array(url === "fake:small" ? 10 : 1_048_576) }),
+    open: () => Promise.reject(new Error("not asked")),
+    pin: () => undefined,
+    [Symbol.dispose]() {},
+  });
+  const turnOf = async (url: string) => {
+    using carrier = await carrierTo({ url, token: undefined, trust: { kind: "any" }, via });
+    await carrier.ask(GET, limits());
+    return turns;
+  };
+  const large = await Promise.all(Array.from({ length: 8 }, () => turnOf("fake:large")));
+  const small = await Promise.all(Array.from({ length: 8 }, () => turnOf("fake:small")));
+  isOver = true;
+  expect(new Set(large).size).toBe(8);
+  expect(new Set(small).size).toBe(1);
+});
+
 describe("a change whose answer was lost", () => {
   const POST = { method: "POST", path: "/execute", body: "{}" } as const;
   const knowing = (body: string) => ok(body).replace("\r\n", "\r\nsvc-repeats: idempotency-key\r\n");
