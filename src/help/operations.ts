@@ -54,7 +54,7 @@ export const readHelp = operation({
     const { findTopic, searchPages, titleOf } = await import("./sections");
     const { PAGE_NAMES, readPage } = await import("./pages");
     if (search !== undefined) {
-      const found = searchPages(search).slice(0, MAX_FOUND);
+      const found = await searchPages(search, MAX_FOUND);
       return {
         found: found.map(({ section: { page, heading, anchor, entry = null }, line }) => {
           return { page, heading, anchor, entry, line };

@@ -2,6 +2,7 @@
  * The pages of `docs/` taken apart by their headings, and looking for words in them.
  */
 import { notFound } from "../lib/errors";
+import { inSlices } from "../lib/turn";
 import { PAGE_NAMES, type PageName, pageNamed, readPage } from "./pages";
 
 /** What stands below one heading, up to the next one. */
@@ -85,15 +86,29 @@ export interface SearchHit {
   readonly line: string;
 }
 
-/** The sections that hold all words of `words`, in any case, the best first. */
-export function searchPages(words: string): SearchHit[] {
+/** The sections that hold all words of `words`, in any case, the best first, and no more than `most`. It looks in slices: others have their turns. */
+export async function searchPages(words: string, most: number): Promise<SearchHit[]> {
   const phrase = words.toLowerCase().trim().replaceAll(/\s+/g, " ");
-  const each = phrase.split(" ").filter(Boolean);
-  const scored = PAGE_NAMES.flatMap(sectionsOf).flatMap((section) => {
-    const score = scoreOf(section, phrase, each);
-    return score > 0 ? [{ section, line: lineOf(section, phrase, each), score }] : [];
+  const each = [...new Set(phrase.split(" ").filter(Boolean))];
+  const scored: Array<{ readonly section: Section; readonly score: number }> = [];
+  const pages = PAGE_NAMES.values();
+  await inSlices(() => {
+    const { value: page, done = false } = pages.next();
+    if (done || page === undefined) return true;
+    for (const section of sectionsOf(page)) {
+      const score = scoreOf(section, phrase, each);
+      if (score > 0) scored.push({ section, score });
+    }
+    return false;
   });
-  return scored.toSorted((a, b) => b.score - a.score).map(({ section, line }) => ({ section, line }));
+  const best = scored.toSorted((a, b) => b.score - a.score).slice(0, most);
+  const hits: SearchHit[] = [];
+  await inSlices(() => {
+    const next = best[hits.length];
+    if (next) hits.push({ section: next.section, line: lineOf(next.section, phrase, each) });
+    return next === undefined;
+  });
+  return hits;
 }
 
 /** 0 where a word is missing; words in a heading count more than in the text, and the phrase as a whole most. */
@@ -116,7 +131,11 @@ function lineOf({ text, heading }: Section, phrase: string, each: readonly strin
     const lower = line.toLowerCase();
     return (lower.includes(phrase) ? 100 : 0) + each.filter((word) => lower.includes(word)).length;
   };
-  const [best = heading] = lines.toSorted((a, b) => count(b) - count(a));
+  let [best, most] = [heading, -1];
+  for (const line of lines) {
+    const found = count(line);
+    if (found > most) [best, most] = [line, found];
+  }
   const plain = best.replaceAll(/\]\([^)]*\)|[`*[]|^[>#\s-]+|^\||\|$/g, "").trim();
   return plain.length > MAX_LINE ? `${plain.slice(0, MAX_LINE).toWellFormed()}…` : plain;
 }

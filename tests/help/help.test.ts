@@ -7,7 +7,7 @@ import { elementsOf } from "../../src/help/elements";
 import { createEntries, quotesIn } from "../../src/help/entries";
 import { readHelp } from "../../src/help/operations";
 import { PAGE_NAMES } from "../../src/help/pages";
-import { ENTRIES, sectionsOf } from "../../src/help/sections";
+import { ENTRIES, searchPages, sectionsOf } from "../../src/help/sections";
 import { anchorsOf, ROOT, readPage } from "../docs/pages";
 import { testServer } from "../support";
 
@@ -86,6 +86,22 @@ describe("a search", () => {
 
   test("finds nothing where a word is on no page", async () => {
     expect(await read({ search: "port zzzyx" })).toEqual({ found: [] });
+  });
+
+  test("leaves others their turns, however many words it has", async () => {
+    const words = "e a o t i n s r h l d c";
+    await read({ search: words });
+    let turns = 0;
+    let isOver = false;
+    const count = () => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const found = await searchPages(words, 30);
+    isOver = true;
+    expect(found.length).toBe(30);
+    expect(turns).toBeGreaterThan(0);
   });
 
   test("does not go with a topic", async () => {

@@ -100,9 +100,23 @@ function* messages(size: number): Generator<StallRequest> {
   }
 }
 
+function* pages(): Generator<StallRequest> {
+  const letters = "e a o t i n s r h l d c u m f p g w y b v k".repeat(5).slice(0, 200);
+  const search = (what: string, words: string) => ({
+    what: `search: ${what}`,
+    path: `/help?search=${encodeURIComponent(words)}`,
+  });
+  yield search("a letter", "e");
+  yield search("many letters", letters);
+  yield search("many words that are on no page", "qq ".repeat(66));
+  for (const topic of ["actions", "troubleshooting"])
+    yield { what: `elements of ${topic}`, path: `/help?topic=${topic}&elements=true` };
+}
+
 /** Every special request, for bodies of `size` bytes. */
 export function* specialOf(size: number): Generator<StallRequest> {
   yield* scripts(size);
   yield* selections(size);
   yield* messages(size);
+  yield* pages();
 }

@@ -113,15 +113,17 @@ test(
     const factor = Math.max(1, (await ask("baseline")) / BASELINE_MS);
     const limit = LONGEST_MS * factor;
     const rows: Row[] = [];
-    const named = new Map(ROUTES.map((one) => [one.http.path, one]));
+    const named = new Map(ROUTES.map((one) => [`${one.http.method} ${one.http.path}`, one]));
     for (const operation of ROUTES) {
       const { method, path } = operation.http;
       rows.push(
         await worst(`${method} ${path}`, operation, worstOf(operation, BODY_BYTES, IS_WRITTEN), limit),
       );
     }
-    for (const [path, requests] of Map.groupBy(specialOf(BODY_BYTES), (one) => one.path)) {
-      const row = await worst(`POST ${path}`, named.get(path), requests, limit);
+    const routeOf = ({ path, body }: StallRequest) =>
+      `${body === undefined ? "GET" : "POST"} ${path.replace(/\?.*/, "")}`;
+    for (const [special, requests] of Map.groupBy(specialOf(BODY_BYTES), routeOf)) {
+      const row = await worst(special, named.get(special), requests, limit);
       const before = rows.findIndex(({ route }) => route === row.route);
       expect({ route: row.route, before }).not.toMatchObject({ before: -1 });
       if (row.ms > (rows[before]?.ms ?? 0)) rows[before] = row;
