@@ -48,7 +48,11 @@ export async function listed(desktop: Pick<Desktop, "windows">, requester: Reque
 }
 
 /** The first window that matches. @throws a `not_found` failure when there is none. */
-export async function findWindow(desktop: Desktop, query: WindowQuery, requester: Requester) {
+export async function findWindow(
+  desktop: Pick<Desktop, "windows">,
+  query: WindowQuery,
+  requester: Requester,
+) {
   const found = await first(desktop, query, requester);
   if (found) return found;
   throw notFound(`there is no window ${described(query)}`);
@@ -111,7 +115,7 @@ async function waitFor<T>(
   }
 }
 
-async function first(desktop: Desktop, query: WindowQuery, requester: Requester) {
+async function first(desktop: Pick<Desktop, "windows">, query: WindowQuery, requester: Requester) {
   return (await listed(desktop, requester)).find((window) => matches(window, query));
 }
 

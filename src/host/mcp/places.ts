@@ -62,6 +62,8 @@ export function onDesktop(
   const fields = (entries: InputSchema, given: Fields): Fields => {
     if (typeof given.monitor === "number" && Object.hasOwn(given, "screen_region"))
       throw badInput("picture: expected without monitor, as places in a picture are on the whole desktop");
+    if (given.relative_to !== undefined && given.relative_to !== null)
+      throw badInput("picture: expected without relative_to, as a place in a picture counts from its corner");
     const changed = Object.entries(given).map(([name, value]) => [name, changedValue(entries, name, value)]);
     return Object.fromEntries(changed);
   };
@@ -80,6 +82,8 @@ export function onDesktop(
     const names = Object.keys(called.input.entries);
     if (isWholeList(called.input, given))
       return [name, changedValue(called.input, names[0] ?? "", given), ...others];
+    const last = names.indexOf("relative_to");
+    fields(called.input, last < 0 ? {} : { relative_to: given[last] });
     const values = given.map((value, at) => changedValue(called.input, names[at] ?? "", value));
     return [name, values, ...others];
   };

@@ -67,14 +67,16 @@ export const extrasOf = (operation: Operation, hasHosts: boolean): ReadonlyArray
 /** @param hasHosts whether the hosts of an address book can be asked too. */
 export function listed(operation: Operation, hasHosts: boolean): ListedTool {
   const { name, summary, input } = operation;
-  const schema = compact(jsonSchema(input, "input")) as { properties?: object };
+  const schema = compact(jsonSchema(input, "input")) as { properties?: Record<string, unknown> };
+  // An agent has `picture`, and the list is to be short.
+  const { relative_to: _, ...properties } = schema.properties ?? {};
   const extras = Object.fromEntries(extrasOf(operation, hasHosts).map((extra) => [extra, SCHEMAS[extra]]));
   const isWrite = isProposed(operation);
   return {
     name: toolName(name),
     title: name.replaceAll(/[._]/g, " "),
     description: isWrite ? `${summary}. Proposes only: \`${CONFIRM}\` does it` : summary,
-    inputSchema: { ...schema, type: "object", properties: { ...schema.properties, ...extras } },
+    inputSchema: { ...schema, type: "object", properties: { ...properties, ...extras } },
     annotations: {
       readOnlyHint: isReadOnly(operation),
       ...(isWrite && { destructiveHint: true }),

@@ -1,8 +1,13 @@
 /** Finding a picture in a larger one. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Picture } from "../../../src/host/desktop/backend";
+import { decodePng } from "../../../src/host/desktop/images/decode";
+import { searchRedrawn } from "../../../src/host/desktop/images/redrawn";
 import { resize } from "../../../src/host/desktop/images/resize";
 import { isPlain, search } from "../../../src/host/desktop/images/search";
+import { cut } from "../../../src/host/desktop/record/scenes";
 import { blank, fill, makeScene, put } from "./scenes";
 
 const look = (screen: Picture, image: Picture, options = {}) =>
@@ -86,6 +91,39 @@ test("an image at twice its size is found when it is enlarged", () => {
   expect(look(large, resize(image, 2)).matches).toHaveLength(1);
   const [match] = look(resize(screen, 0.5), resize(image, 0.5), { threshold: 0.6 }).matches;
   expect(match).toBeDefined();
+});
+
+describe("what was drawn anew at twice the size", () => {
+  const read = (name: string) => decodePng(readFileSync(join(import.meta.dir, `${name}.png`)), 1e6, "image");
+  const [once, twice] = [read("drawn-once"), read("drawn-twice")];
+  const all = { threshold: 0.8, all: true, near: true, end: Number.POSITIVE_INFINITY };
+  const find = (x1: number, y1: number, x2: number, y2: number, options = {}) =>
+    searchRedrawn(twice, resize(cut(once, { x1, y1, x2, y2 }), 2), { ...all, ...options });
+
+  // What TM_CCOEFF_NORMED of OpenCV 4.6 finds, of these pictures and with INTER_LINEAR.
+  test.each([
+    ["a headline", [5, 6, 85, 26], [19, 29], 0.913],
+    ["a label", [10, 41, 90, 67], [29, 99], 0.891],
+    ["a list", [80, 117, 247, 151], [169, 252], 0.969],
+    ["a button", [168, 160, 254, 194], [345, 338], 0.832],
+  ] as const)("is found as OpenCV finds it: %s", (_what, [x1, y1, x2, y2], [x, y], score) => {
+    const [best] = find(x1, y1, x2, y2).matches;
+    expect(best).toMatchObject({ x, y, width: 2 * (x2 - x1), height: 2 * (y2 - y1) });
+    expect(best?.score).toBeCloseTo(score, 2);
+  });
+
+  test("is not found by comparing pixels, and names the nearest place below the threshold", () => {
+    const label = resize(cut(once, { x1: 10, y1: 41, x2: 90, y2: 67 }), 2);
+    expect(look(twice, label, { threshold: 0.5 }).matches).toEqual([]);
+    const { matches, nearest } = find(168, 160, 254, 194, { threshold: 0.9 });
+    expect([matches, nearest?.score.toFixed(2)]).toEqual([[], "0.83"]);
+  });
+
+  test("is not found where it is not, and a picture that is too large is not looked for", () => {
+    expect(find(10, 41, 90, 67, { threshold: 0.95 }).matches).toEqual([]);
+    const small = cut(twice, { x1: 0, y1: 0, x2: 60, y2: 40 });
+    expect(searchRedrawn(small, resize(once, 2), all)).toEqual({ matches: [], nearest: null });
+  });
 });
 
 test("the order of the colours in memory does not matter, the colours do", () => {

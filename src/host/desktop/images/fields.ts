@@ -25,12 +25,12 @@ export const WANTED = {
   ),
   detect_threshold: field(
     v.optional(between(0.5, 1), 0.9),
-    "The lowest score that counts: 1 is a perfect copy; a part that differs lowers it more than noise does",
+    "The lowest score that counts: 1 is a perfect copy; a part that differs lowers it more than noise does, but at another size than its own",
   ),
   region: CORNERS,
   scales: field(
     v.optional(v.pipe(v.array(between(0.25, 4)), v.minLength(1), v.maxLength(8)), [1]),
-    "The sizes at which it may be shown: 1 is its own, 2 is twice as wide and high",
+    "The sizes at which it may be shown: 1 is its own, 2 is twice as wide and high. What was drawn anew at such a size has a score of 0.8 or more",
   ),
 };
 /** How long to look, and how often. @param timeout and `poll`: the defaults, in seconds. */

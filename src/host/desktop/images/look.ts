@@ -13,6 +13,7 @@ import { encodePng } from "../png";
 import { partOf } from "../screenshot";
 import type { Difference, Hit, ImageMatches } from "./answers";
 import { decodePng } from "./decode";
+import { searchRedrawn } from "./redrawn";
 import { resize } from "./resize";
 import { isPlain, type Match, type SearchOptions, search, withoutOverlaps } from "./search";
 import { createStillness, type StillCalls } from "./still";
@@ -71,7 +72,10 @@ export function createLook(use: () => Promise<Screen>): SeeingCalls {
         throw badInput("image: expected a picture of something but found one plain colour");
       const { place, picture, scale } = await capture(region);
       const end = performance.now() + SEARCH_MS;
-      const found = scales.map((one) => search(picture, resize(wanted, one), { threshold, all, near, end }));
+      const options = { threshold, all, near, end };
+      const found = scales.map((one) =>
+        one === 1 ? search(picture, wanted, options) : searchRedrawn(picture, resize(wanted, one), options),
+      );
       const best = withoutOverlaps(found.flatMap(({ matches }) => matches));
       const matches = all ? best : best.slice(0, 1);
       const others = found.flatMap(({ nearest }) => nearest ?? []).sort((a, b) => b.score - a.score);

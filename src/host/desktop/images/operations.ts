@@ -10,6 +10,7 @@ import { failed, INSIDE, insideOf, runOf } from "../../../core/nested-lists";
 import { operation } from "../../../core/operation";
 import { rejected, timedOut } from "../../../lib/errors";
 import { BUTTON, BUTTONS, COORDINATE, inputOperation, type Uses } from "../operations/input-operation";
+import { cornersOn, RELATIVE_TO } from "../relative";
 import { HIT, LOCATED } from "./answers";
 import { patience, SEES, WANTED } from "./fields";
 import { bestOf, nameOf, nearestOf, queryOf, until, waitForImage } from "./wait";
@@ -34,10 +35,12 @@ export const locate = operation({
     ...WANTED,
     all: flag("Return all matches, and not only the best one"),
     marked: flag("Return a picture of the region too, with a line around each match"),
+    ...RELATIVE_TO,
   }),
   output: v.object({ found: v.boolean(), ...LOCATED.entries }),
-  async run(service: Uses, { all, marked, ...wanted }, caller) {
+  async run(service: Uses, { all, marked, ...given }, caller) {
     const desktop = await service.desktop();
+    const wanted = await cornersOn(desktop, given, requesterOf(caller));
     const query = { ...queryOf(wanted, desktop, caller), all, marked, near: true };
     const located = await desktop.locate(query, requesterOf(caller));
     return { found: located.matches.length > 0, ...located };
@@ -50,7 +53,7 @@ const locateCenter = operation({
   summary: "Find an image on the screen; returns where the best match is",
   command: "AC_locate_image_center",
   example: EXAMPLE,
-  input: v.strictObject(WANTED),
+  input: v.strictObject({ ...WANTED, ...RELATIVE_TO }),
   output: HIT,
   run: async (service: Uses, wanted, caller) => waitForImage(await service.desktop(), wanted, ONCE, caller),
 });
@@ -61,10 +64,11 @@ const locateAll = operation({
   summary: "Find an image on the screen wherever it is; returns the matches, the best first",
   command: "AC_locate_all_image",
   example: EXAMPLE,
-  input: v.strictObject(WANTED),
+  input: v.strictObject({ ...WANTED, ...RELATIVE_TO }),
   output: v.array(HIT),
-  async run(service: Uses, wanted, caller) {
+  async run(service: Uses, given, caller) {
     const desktop = await service.desktop();
+    const wanted = await cornersOn(desktop, given, requesterOf(caller));
     const query = { ...queryOf(wanted, desktop, caller), all: true };
     const { matches } = await desktop.locate(query, requesterOf(caller));
     // The search for the nearest one takes longer.
@@ -85,6 +89,7 @@ export const locateAndClick = inputOperation("locate_and_click", {
     offset_y: field(v.optional(rows(COORDINATE), 0), "Rows below its center; a negative number is above"),
     clicks: field(v.optional(whole(1, 3), 1), "How often to click"),
     ...patience(0, 0.5),
+    ...RELATIVE_TO,
   }),
   output: HIT,
   async perform(
@@ -108,7 +113,7 @@ const waitImage = operation({
   summary: "Wait for an image on the screen; returns where it is",
   command: "AC_wait_image",
   example: { image: "ready.png", timeout: 30 },
-  input: v.strictObject({ ...WANTED, ...WAITING }),
+  input: v.strictObject({ ...WANTED, ...WAITING, ...RELATIVE_TO }),
   output: HIT,
   run: async (service: Uses, { timeout, poll, ...wanted }, caller) =>
     waitForImage(await service.desktop(), wanted, { timeout, poll }, caller),
@@ -120,10 +125,11 @@ export const waitImageGone = operation({
   summary: "Wait until an image is not on the screen",
   command: "AC_wait_image_gone",
   example: { image: "loading.png", timeout: 30 },
-  input: v.strictObject({ ...WANTED, ...WAITING }),
+  input: v.strictObject({ ...WANTED, ...WAITING, ...RELATIVE_TO }),
   output: v.null(),
-  async run(service: Uses, { timeout, poll, ...wanted }, caller) {
+  async run(service: Uses, { timeout, poll, ...given }, caller) {
     const desktop = await service.desktop();
+    const wanted = await cornersOn(desktop, given, requesterOf(caller));
     const query = queryOf(wanted, desktop, caller);
     await until({ timeout, poll }, caller.signal, async (isLast) => {
       const [match] = (await desktop.locate(query, requesterOf(caller))).matches;
@@ -149,11 +155,13 @@ const ifImageFound = operation({
     ...WANTED,
     then: field(v.optional(ACTION_LIST, []), "Actions that run when it is there"),
     else: field(v.optional(ACTION_LIST, []), "Actions that run when it is not"),
+    ...RELATIVE_TO,
   }),
   output: v.object({ match: v.nullable(HIT), ...INSIDE }),
-  async run(service: Uses, wanted, caller) {
+  async run(service: Uses, given, caller) {
     const run = runOf(caller);
     const desktop = await service.desktop();
+    const wanted = await cornersOn(desktop, given, requesterOf(caller));
     const { matches } = await desktop.locate(queryOf(wanted, desktop, caller), requesterOf(caller));
     const [match = null] = matches;
     const report = await run.list(match ? "then" : "else");
@@ -171,10 +179,12 @@ const assertImage = operation({
   input: v.strictObject({
     ...WANTED,
     message: field(v.optional(v.pipe(v.string(), v.maxLength(1_000)), ""), "What the failure says first"),
+    ...RELATIVE_TO,
   }),
   output: HIT,
-  async run(service: Uses, { message, ...wanted }, caller) {
+  async run(service: Uses, { message, ...given }, caller) {
     const desktop = await service.desktop();
+    const wanted = await cornersOn(desktop, given, requesterOf(caller));
     const query = { ...queryOf(wanted, desktop, caller), near: true };
     const located = await desktop.locate(query, requesterOf(caller));
     const [match] = located.matches;

@@ -10,6 +10,7 @@ import { ensurePrivateFolder } from "../../../lib/files";
 import { namesInside } from "../../../lib/inside";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Desktop } from "../desktop";
+import { cornersOn, type RelativeTo } from "../relative";
 import type { Hit, ImageMatches } from "./answers";
 import type { ImageQuery, ImageSource } from "./look";
 
@@ -118,10 +119,11 @@ export const bestOf = ({ score, x, y }: Hit) =>
  */
 export async function waitForImage(
   desktop: Desktop,
-  wanted: WantedImage,
+  given: WantedImage & { readonly relative_to?: RelativeTo },
   patience: Patience,
   caller: Caller,
 ): Promise<Hit> {
+  const wanted = await cornersOn(desktop, given, requesterOf(caller));
   const query = queryOf(wanted, desktop, caller);
   return until(patience, caller.signal, async (isLast) => {
     const located = await desktop.locate({ ...query, near: isLast }, requesterOf(caller));

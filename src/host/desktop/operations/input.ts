@@ -12,6 +12,7 @@ import type { Desktop } from "../desktop";
 import { drag } from "../drag";
 import { takeInput } from "../input-place";
 import { isKey, isTypable, KEY_NAMES, keysNamed } from "../keys";
+import { placeOn, pointOn, RELATIVE_TO } from "../relative";
 import {
   BUTTON,
   BUTTONS,
@@ -182,9 +183,10 @@ const mousePosition = operation({
 export const setMousePosition = inputOperation("set_mouse_position", {
   summary: "Move the pointer; returns its new position",
   example: { x: 640, y: 400 },
-  input: v.strictObject({ x: field(COLUMN, "Column"), y: field(ROW, "Row") }),
+  input: v.strictObject({ x: field(COLUMN, "Column"), y: field(ROW, "Row"), ...RELATIVE_TO }),
   output: PAIR,
-  perform: (desktop, place, requester) => desktop.move(place, requester).then(pair),
+  perform: async (desktop, place, requester) =>
+    pair(await desktop.move(await pointOn(desktop, place, requester), requester)),
 });
 
 const BUTTON_AT = { mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"), ...target };
@@ -192,10 +194,12 @@ const BUTTON_AT = { mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The 
 function buttonOperation(verb: string, what: string, stroke: Stroke) {
   return inputOperation(verb, {
     summary: `${what}; returns the position of the pointer`,
-    input: v.strictObject(BUTTON_AT),
+    input: v.strictObject({ ...BUTTON_AT, ...RELATIVE_TO }),
     output: PAIR,
-    perform: (desktop, { mouse_keycode, ...place }, requester) =>
-      desktop.click(place, BUTTONS[mouse_keycode], stroke, requester).then(pair),
+    async perform(desktop, { mouse_keycode, ...place }, requester) {
+      const at = await placeOn(desktop, place, requester);
+      return pair(await desktop.click(at, BUTTONS[mouse_keycode], stroke, requester));
+    },
   });
 }
 
@@ -204,10 +208,12 @@ export const clickMouse = inputOperation("click_mouse", {
   input: v.strictObject({
     ...BUTTON_AT,
     clicks: field(v.optional(whole(1, 3), 1), "How often to click: 2 is a double click"),
+    ...RELATIVE_TO,
   }),
   output: PAIR,
   async perform(desktop, { mouse_keycode, clicks, ...place }, requester) {
-    let at = await desktop.click(place, BUTTONS[mouse_keycode], "tap", requester);
+    const there = await placeOn(desktop, place, requester);
+    let at = await desktop.click(there, BUTTONS[mouse_keycode], "tap", requester);
     for (let nth = 1; nth < clicks; nth++) {
       at = await desktop.click({}, BUTTONS[mouse_keycode], "tap", requester);
     }
@@ -227,10 +233,13 @@ export const scrollMouse = inputOperation("mouse_scroll", {
     ),
     ...target,
     scroll_direction: field(v.optional(DIRECTION, "scroll_down"), "The direction"),
+    ...RELATIVE_TO,
   }),
   output: PAIR,
-  perform: (desktop, { scroll_value, scroll_direction, ...place }, requester) =>
-    desktop.scroll(place, DIRECTIONS[scroll_direction], scroll_value, requester).then(pair),
+  async perform(desktop, { scroll_value, scroll_direction, ...place }, requester) {
+    const at = await placeOn(desktop, place, requester);
+    return pair(await desktop.scroll(at, DIRECTIONS[scroll_direction], scroll_value, requester));
+  },
 });
 
 const PLACE = point(v.strictTuple([COORDINATE, COORDINATE]));
@@ -243,12 +252,15 @@ export const dragMouse = inputOperation("drag", {
     to: field(PLACE, "Where it goes up: x, y"),
     duration: field(v.optional(seconds(between(0, 60)), 0.5), "Seconds that the way takes"),
     mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
+    ...RELATIVE_TO,
   }),
   output: PAIR,
-  perform: (desktop, { from, to, duration, mouse_keycode }, requester) => {
-    const at = ([x, y]: readonly [number, number]) => ({ x, y });
+  async perform(desktop, { from, to, duration, mouse_keycode, relative_to }, requester) {
+    // Both from one look: the window may be what is dragged.
+    const { x, y } = await pointOn(desktop, { x: 0, y: 0, relative_to }, requester);
+    const at = ([column, row]: readonly [number, number]) => ({ x: x + column, y: y + row });
     const way = { from: at(from), to: at(to), duration_s: duration, button: BUTTONS[mouse_keycode] };
-    return drag(desktop, way, requester).then(pair);
+    return pair(await drag(desktop, way, requester));
   },
 });
 

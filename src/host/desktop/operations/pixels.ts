@@ -9,6 +9,7 @@ import { timedOut } from "../../../lib/errors";
 import { DIFFERENCE } from "../images/answers";
 import { CORNERS, PNG, patience, SEES } from "../images/fields";
 import { regionOf, sourceOf, until } from "../images/wait";
+import { cornersOn, pointOn, RELATIVE_TO } from "../relative";
 import { COLUMN, REGION, ROW, type Uses } from "./input-operation";
 
 const PLACE = { x: field(COLUMN, "Column"), y: field(ROW, "Row") };
@@ -41,10 +42,13 @@ export const getPixel = operation({
   summary: "Get the color of a pixel of the screen",
   command: "AC_get_pixel",
   example: { x: 640, y: 400 },
-  input: v.strictObject(PLACE),
+  input: v.strictObject({ ...PLACE, ...RELATIVE_TO }),
   output: PIXEL,
-  run: async (service: Uses, { x, y }, caller) =>
-    pixelAt(x, y, await (await service.desktop()).pixel({ x, y }, requesterOf(caller))),
+  async run(service: Uses, place, caller) {
+    const desktop = await service.desktop();
+    const at = await pointOn(desktop, place, requesterOf(caller));
+    return pixelAt(at.x, at.y, await desktop.pixel(at, requesterOf(caller)));
+  },
 });
 
 export const waitPixel = operation({
@@ -58,11 +62,13 @@ export const waitPixel = operation({
     color: field(COLOR, "The color, such as #ff8800"),
     tolerance: field(v.optional(TOLERANCE, 10), "By how much red, green and blue may differ, of 255"),
     ...patience(10, 0.1),
+    ...RELATIVE_TO,
   }),
   output: PIXEL,
-  async run(service: Uses, { x, y, color, tolerance, timeout, poll }, caller) {
+  async run(service: Uses, { color, tolerance, timeout, poll, ...place }, caller) {
     const desktop = await service.desktop();
     const requester = requesterOf(caller);
+    const { x, y } = await pointOn(desktop, place, requester);
     const expected = partsOf(color);
     return until({ timeout, poll }, requester.signal, async (isLast) => {
       const found = await desktop.pixel({ x, y }, requester);
@@ -95,11 +101,13 @@ export const waitStill = operation({
       "How many pixels may differ; a caret that blinks has fewer than the default",
     ),
     ...patience(10, 0.1),
+    ...RELATIVE_TO,
   }),
   output: v.null(),
-  async run(service: Uses, { still, region, tolerance, max_changed, timeout, poll }, caller) {
+  async run(service: Uses, { still, tolerance, max_changed, timeout, poll, ...where }, caller) {
     const desktop = await service.desktop();
     const requester = requesterOf(caller);
+    const { region } = await cornersOn(desktop, where, requester);
     const stillness = { region: regionOf(region), tolerance, max_changed };
     const wait = crypto.randomUUID();
     let since = 0;

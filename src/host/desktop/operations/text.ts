@@ -9,6 +9,7 @@ import { notFound, timedOut } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Desktop } from "../desktop";
 import { type Patience, regionOf, until } from "../images/wait";
+import { cornersOn, RELATIVE_TO, type RelativeTo } from "../relative";
 import { around, findText, nearestText, TEXT_MATCHES, type TextPlace } from "../text/find";
 import { LANGUAGE } from "../text/language";
 import type { Word } from "../text/tesseract";
@@ -51,14 +52,16 @@ const PLACE = {
 const FOUND = v.object({ text: v.string(), ...PLACE, center_x: v.number(), center_y: v.number() });
 
 type TextQuery = v.InferOutput<v.StrictObjectSchema<typeof WANTED, undefined>>;
+type RelativeQuery = TextQuery & { readonly relative_to?: RelativeTo };
 
 /**
  * The place of a text that is read with the confidence that is wanted, once there are so many.
  *
  * @throws a failure with the most certain of the others: `not_found` when there is no time to wait, else `timeout`.
  */
-async function waitForText(desktop: Desktop, wanted: TextQuery, patience: Patience, caller: Caller) {
+async function waitForText(desktop: Desktop, given: RelativeQuery, patience: Patience, caller: Caller) {
   const { signal } = caller;
+  const wanted = await cornersOn(desktop, given, requesterOf(caller));
   const { text, language, min_confidence, case_sensitive, match, nth } = wanted;
   const region = regionOf(wanted.region);
   const { timeout } = patience;
@@ -117,7 +120,7 @@ export const locateText = operation({
   summary: "Find a text on the screen, by default as whole words; returns where it is",
   command: "AC_locate_text",
   example: { text: "Save changes" },
-  input: v.strictObject(WANTED),
+  input: v.strictObject({ ...WANTED, ...RELATIVE_TO }),
   output: FOUND,
   run: async (service: Uses, wanted, caller) =>
     waitForText(await service.desktop(), wanted, { timeout: 0, poll: 0 }, caller),
@@ -133,6 +136,7 @@ export const waitText = operation({
     ...WANTED,
     timeout: field(v.optional(seconds(between(0, 3_600)), 10), "Seconds to wait"),
     poll: field(v.optional(seconds(between(0.1, 60)), 1), "Seconds between two looks"),
+    ...RELATIVE_TO,
   }),
   output: FOUND,
   run: async (service: Uses, { timeout, poll, ...wanted }, caller) =>
@@ -151,13 +155,16 @@ const readText = operation({
       v.optional(between(0, 100), 50),
       "The lowest confidence of a word, from 0 to 100; words below it are left out",
     ),
+    ...RELATIVE_TO,
   }),
   output: v.object({
     text: secret(v.string()),
     lines: v.array(v.object({ text: secret(v.string()), ...PLACE })),
   }),
-  async run(service: Uses, { region, language, min_confidence }, caller) {
-    const read = await (await service.desktop()).readLines(regionOf(region), language, requesterOf(caller));
+  async run(service: Uses, { language, min_confidence, ...where }, caller) {
+    const desktop = await service.desktop();
+    const { region } = await cornersOn(desktop, where, requesterOf(caller));
+    const read = await desktop.readLines(regionOf(region), language, requesterOf(caller));
     const lines = read.flatMap((words) => {
       const sure = words.filter(({ confidence }) => confidence >= min_confidence);
       if (sure.length === 0) return [];
