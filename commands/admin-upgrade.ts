@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
+import { shownTable } from "../src/cli/shown-table";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { applyText, hostsOf, hostsText } from "../src/desk/plans/operations/text";
 import { upgradeHosts } from "../src/desk/plans/upgrade/operations";
 import { printable } from "../src/lib/sanitize";
-import { table } from "../src/lib/table";
 
 /** The most hosts that are listed for a person. */
 const MAX_LISTED = 50;
@@ -35,7 +35,7 @@ export const upgradeVerb = view(upgradeHosts, {
           ];
     print(globals, made, () =>
       [
-        table(COLUMNS, rows.slice(0, MAX_LISTED)),
+        shownTable(COLUMNS, rows.slice(0, MAX_LISTED)),
         ...(more > 0 ? [`and ${more} more: --json lists all`] : []),
         "",
         ...(hosts.length > 0

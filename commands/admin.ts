@@ -1,5 +1,6 @@
 import type * as v from "valibot";
 import { forHosts, SCRIPT, withActions } from "../src/cli/script";
+import { shownTable } from "../src/cli/shown-table";
 import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import {
@@ -21,7 +22,7 @@ import { listTargets } from "../src/desk/fleet/operations/prometheus";
 import { exportBook, importBook } from "../src/desk/fleet/operations/transfer";
 import { badInput, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
-import { table } from "../src/lib/table";
+import { timeText } from "../src/lib/time-text";
 import { upgradeVerb } from "./admin-upgrade";
 import { verbs as witnessVerbs } from "./admin-witness";
 
@@ -49,7 +50,7 @@ const rowOf = ({ label, base_url, tags, trust, next_pin }: Host) => [
   tags.join(","),
   `${TRUST_WORDS[trust]}${next_pin === null ? "" : "; another announced"}`,
 ];
-const oneHost = (host: Host) => table(HOST_COLUMNS, [rowOf(host)]);
+const oneHost = (host: Host) => shownTable(HOST_COLUMNS, [rowOf(host)]);
 
 /** With the pin that was found, which nobody has compared yet. */
 const settledHost = (host: Host, { trust_first }: { readonly trust_first?: boolean | undefined }) =>
@@ -133,7 +134,7 @@ export default {
       positionals: ["label"],
       text: ({ label, name, old_until }) => {
         const which = name === null ? "the host's own token" : `the token ${printable(name)}`;
-        return `${label}: ${which} is replaced; old ones work until ${old_until}`;
+        return `${label}: ${which} is replaced; old ones work until ${timeText(`${old_until}`)}`;
       },
       warnings: ({ problem }) =>
         problem === null
@@ -185,7 +186,7 @@ export default {
           error ?? "",
         ]);
         const healthy = results.filter((result) => result.healthy).length;
-        return `${table(POLL_COLUMNS, rows)}\n${healthy} of ${results.length} healthy`;
+        return `${shownTable(POLL_COLUMNS, rows)}\n${healthy} of ${results.length} healthy`;
       },
       // The table has no room for what to type.
       warnings(results) {

@@ -1,9 +1,9 @@
 import type * as v from "valibot";
+import { shownTable } from "../src/cli/shown-table";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { allowApproval, denyApproval, listApprovals } from "../src/host/approvals/operations";
 import { printable } from "../src/lib/sanitize";
-import { table } from "../src/lib/table";
 
 const COLUMNS = ["ID", "STATE", "ASKED BY", "FROM", "UNTIL", "WHAT", "DIGEST", "DETAIL"];
 
@@ -28,7 +28,7 @@ export default {
         const lines = approvals.flatMap(({ id, state, detail }) =>
           state === "waiting" ? [`${id}: ${printable(detail, MAX_DETAIL)}`] : [],
         );
-        const summary = table(
+        const summary = shownTable(
           COLUMNS.slice(0, -1),
           approvals.map((one) => rowOf(one).slice(0, -1)),
           NONE,

@@ -16,6 +16,7 @@ import { auditCheckpoint, auditKey, auditProof, verifyProofFile } from "../src/h
 import { badInput } from "../src/lib/errors";
 import { writeNamedFile } from "../src/lib/files";
 import { printable } from "../src/lib/sanitize";
+import { timeText } from "../src/lib/time-text";
 
 type Row = v.InferOutput<typeof listAudit.output>["rows"][number];
 
@@ -34,7 +35,6 @@ export default {
           row.viewer_id ?? "",
           row.detail ?? "",
         ]),
-      text: ({ rows }) => rows.map(rowLine).join("\n") || "no rows",
       none: "no rows",
       examples: [
         ["$0 audit list --event-type rest_api --limit 20", "The latest requests"],
@@ -195,7 +195,7 @@ function restoredText({
   const who = by_own_desk
     ? "the desk of this host"
     : "the desk whose key it names, which is not that of this host,";
-  return `restored: row ${id} of ${ts} says that ${who} accepted ${size} leaves in place of ${former_size}: ${printable(reason ?? "", 500)}`;
+  return `restored: row ${id} of ${timeText(ts)} says that ${who} accepted ${size} leaves in place of ${former_size}: ${printable(reason ?? "", 500)}`;
 }
 
 function witnessedText({
@@ -203,8 +203,8 @@ function witnessedText({
   by,
   since,
 }: NonNullable<v.InferOutput<typeof auditStatus.output>["witnessed"]>) {
-  const names = by.map(({ name, time }) => `${printable(name, 100)} at ${time}`).join(", ");
-  return `witnessed up to row ${row_id ?? "none"} by ${names}; first at ${since}`;
+  const names = by.map(({ name, time }) => `${printable(name, 100)} at ${timeText(time)}`).join(", ");
+  return `witnessed up to row ${row_id ?? "none"} by ${names}; first at ${timeText(since)}`;
 }
 
 function provenLines({
@@ -219,7 +219,7 @@ function provenLines({
   if (!ok) return `Proves nothing: ${printable(reason ?? "")}`;
   return [
     `Proven: leaf ${index} of ${size} of ${printable(origin)}`,
-    ...witnesses.map(({ name, time }) => `Cosigned at ${time} by ${printable(name, 100)}`),
+    ...witnesses.map(({ name, time }) => `Cosigned at ${timeText(time)} by ${printable(name, 100)}`),
     ...(row
       ? [rowLine(row), "The id, which comes first, is in no hash: it only says where the row was found."]
       : []),
@@ -228,5 +228,5 @@ function provenLines({
 
 function rowLine({ id, ts, event_type, host_id, viewer_id, detail }: Row): string {
   const who = [host_id, viewer_id].map((text) => printable(text ?? "-", 60)).join(" ");
-  return `${id}  ${printable(ts, 40)}  ${printable(event_type, 40)}  ${who}  ${printable(detail ?? "-", 500)}`;
+  return `${id}  ${timeText(printable(ts, 40))}  ${printable(event_type, 40)}  ${who}  ${printable(detail ?? "-", 500)}`;
 }

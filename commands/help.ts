@@ -1,3 +1,4 @@
+import { shownTable } from "../src/cli/shown-table";
 import { view } from "../src/cli/view";
 import { readHelp } from "../src/help/operations";
 
@@ -15,7 +16,12 @@ export default view(readHelp, {
       const where = `svc help ${entry ?? `${page}.md`}`;
       return `${heading}  (${where})\n    ${line}`;
     });
-    return (hits ?? pages.map(({ page, title }) => `${page.padEnd(18)}${title}`)).join("\n");
+    const list = () =>
+      shownTable(
+        ["PAGE", "TITLE"],
+        pages.map(({ page, title }) => [page, title]),
+      );
+    return hits?.join("\n") ?? list();
   },
   good: ({ found }) => found?.length !== 0,
   examples: [

@@ -1,10 +1,10 @@
 import type * as v from "valibot";
+import { shownTable } from "../src/cli/shown-table";
 import { print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { LINK_METRICS, type LinkMetric } from "../src/core/answer-schemas";
 import { inspectorRecent, inspectorSummary } from "../src/host/inspector/operations";
 import { sparkline } from "../src/lib/sparkline";
-import { table } from "../src/lib/table";
 
 /** Samples in a sparkline, a character each. */
 const SPARKS = 20;
@@ -47,5 +47,5 @@ function textOf(summary: Summary, samples: Samples): string {
     sparkline(samples.map((one) => one[metric] ?? null)),
   ]);
   const window = `${summary.sample_count} samples over ${Math.round(summary.window_seconds)} s`;
-  return `${table(["METRIC", "LAST", "MIN", "AVG", "P95", "MAX", `LATEST ${SPARKS}`], rows)}\n${window}`;
+  return `${shownTable(["METRIC", "LAST", "MIN", "AVG", "P95", "MAX", `LATEST ${SPARKS}`], rows)}\n${window}`;
 }

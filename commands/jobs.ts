@@ -11,6 +11,7 @@ import {
   resumeJob,
   runJob,
 } from "../src/host/scheduler/operations";
+import { timeText } from "../src/lib/time-text";
 
 const one = { positionals: ["job_id"], names: { job_id: "id" }, on: false } as const;
 
@@ -30,7 +31,7 @@ export default {
       names: { script_path: "script", job_id: "id", interval_seconds: "every", cron_expression: "cron" },
       extra: VARIABLE_FIELDS,
       complete: withVariables,
-      text: (job) => `${job.job_id} runs next at ${job.next_run_at}`,
+      text: (job) => `${job.job_id} runs next at ${timeText(`${job.next_run_at}`)}`,
       warnings: ({ problem }) =>
         problem === null ? [] : [`its script cannot be run as it is now: ${problem}`],
       examples: [
@@ -52,7 +53,7 @@ export default {
     }),
     resume: view(resumeJob, {
       ...one,
-      text: ({ job_id, next_run_at }) => `${job_id} runs next at ${next_run_at}`,
+      text: (job) => `${job.job_id} runs next at ${timeText(`${job.next_run_at}`)}`,
       examples: [["$0 jobs resume nightly", "The interval counts from now"]],
     }),
     run: view(runJob, {

@@ -1,6 +1,7 @@
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { addJoinString, listJoinStrings, removeJoinString } from "../src/desk/join/operations";
+import { timeText } from "../src/lib/time-text";
 
 export default {
   own: view(addJoinString, {
@@ -11,14 +12,14 @@ export default {
       print(globals, body, () => body.join_string);
       if (body.key_until !== null) {
         service.log.warn(
-          `this desk has another TLS key from ${body.key_until} on: the string works until then only`,
+          `this desk has another TLS key from ${timeText(body.key_until)} on: the string works until then only`,
         );
       }
       if (!globals.json) {
         const { id, uses, expires, address } = body;
         const hosts = uses === 1 ? "one host joins" : `${uses} hosts join`;
         service.log.info(
-          `${hosts} the desk at ${address} with it, until ${expires}: run \`svc join\` there; this string (${id}) is not shown again`,
+          `${hosts} the desk at ${address} with it, until ${timeText(expires)}: run \`svc join\` there; this string (${id}) is not shown again`,
         );
       }
       return 0;

@@ -2,6 +2,7 @@ import type * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { listLinks, showLink } from "../src/desk/link/operations";
+import { timeText } from "../src/lib/time-text";
 
 type LinkView = v.InferOutput<typeof showLink.output>;
 
@@ -10,9 +11,9 @@ function textOf({ served, host, hub }: LinkView): string {
   if (host) {
     const { desk, label, state, since, next, problem, rtt_ms, twin } = host;
     const parts = [
-      since === null ? state : `${state} since ${since}`,
+      since === null ? state : `${state} since ${timeText(since)}`,
       rtt_ms === null ? undefined : `${rtt_ms} ms`,
-      next === null ? undefined : `dials again at ${next}`,
+      next === null ? undefined : `dials again at ${timeText(next)}`,
       problem === null || state === "linked" ? undefined : problem,
     ].filter((part) => part !== undefined);
     lines.push(`desk ${desk}, as ${label}: ${parts.join("; ")}`);

@@ -6,6 +6,7 @@ import {
   readSealable,
   writeSealable,
 } from "../src/cli/sealed-file";
+import { shownTable } from "../src/cli/shown-table";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
@@ -13,7 +14,7 @@ import { grantNats } from "../src/desk/join/operations";
 import { showNats } from "../src/desk/nats/operations/fleet";
 import { addNatsDesk, makeNatsBundle, testNats, useNats } from "../src/desk/nats/operations/server";
 import { printable } from "../src/lib/sanitize";
-import { table } from "../src/lib/table";
+import { timeText } from "../src/lib/time-text";
 
 const FILE = field(v.string(), "The part of a desk; - for standard input or output");
 
@@ -106,7 +107,7 @@ function connectionText(
   twins: readonly string[] = [],
 ): string {
   const parts = [
-    since === null ? state : `${state} since ${since}`,
+    since === null ? state : `${state} since ${timeText(since)}`,
     next === null ? undefined : `tried again at ${next}`,
     problem === null || state === "connected" ? undefined : problem,
     hosts && `hosts connected: ${hosts.up}; that were: ${hosts.gone}`,
@@ -124,5 +125,5 @@ function bundleText({ folder, files, urls, pin, desk }: v.InferInput<typeof make
 
 function reportText({ checks }: v.InferInput<typeof testNats.output>): string {
   const rows = checks.map(({ name, ok, detail }) => [ok ? "ok" : "FAILED", name, detail]);
-  return table(["RESULT", "CHECK", "DETAIL"], rows);
+  return shownTable(["RESULT", "CHECK", "DETAIL"], rows);
 }

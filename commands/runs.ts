@@ -1,9 +1,10 @@
 import type * as v from "valibot";
+import { shownTable } from "../src/cli/shown-table";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { cancelRun, listRuns, showRun } from "../src/host/runs/operations/runs";
 import { jsonLine, printable } from "../src/lib/sanitize";
-import { table } from "../src/lib/table";
+import { timeText } from "../src/lib/time-text";
 
 const COLUMNS = ["RUN", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"];
 
@@ -45,7 +46,7 @@ function noOutcomes({ outcomes_kept, source_type, status }: RunDetail): string {
 const logText = ({ log = [] }: RunDetail) =>
   log.length === 0
     ? ""
-    : `\n\n${log.map(({ at, message }) => `${at}  ${printable(message, 1_000)}`).join("\n")}`;
+    : `\n\n${log.map(({ at, message }) => `${timeText(at)}  ${printable(message, 1_000)}`).join("\n")}`;
 
 export default {
   verbs: {
@@ -60,7 +61,7 @@ export default {
       names: { run_id: "id" },
       columns: OUTCOMES,
       rows: outcomeRows,
-      text: (run) => table(OUTCOMES, outcomeRows(run), noOutcomes(run)) + logText(run),
+      text: (run) => shownTable(OUTCOMES, outcomeRows(run), noOutcomes(run)) + logText(run),
       none: "no outcomes",
       warnings: ({ status, error_text }) => (error_text === null ? [] : [`${status}: ${error_text}`]),
       examples: [["$0 runs show 9f1c2e4a", "The outcome of each action, and what it logged"]],

@@ -1,5 +1,6 @@
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { timeText } from "../src/lib/time-text";
 import { listTokens, makeToken, replaceToken, revokeToken, showToken } from "../src/trust/operations/tokens";
 
 export default {
@@ -13,8 +14,8 @@ export default {
       async run({ input, call, globals, service }) {
         const body = await call(input);
         print(globals, body, () => body.token);
-        if (body.expires !== null) service.log.info(`the new token works until ${body.expires}`);
-        if (body.old_until !== null) service.log.info(`old tokens work until ${body.old_until}`);
+        if (body.expires !== null) service.log.info(`the new token works until ${timeText(body.expires)}`);
+        if (body.old_until !== null) service.log.info(`old tokens work until ${timeText(body.old_until)}`);
         return 0;
       },
       examples: [
@@ -32,7 +33,9 @@ export default {
         print(globals, body, () => (input.token ? `${body.name} added` : body.token));
         if (!input.token && process.stdout.isTTY) service.log.info("this token cannot be shown again");
         service.log.info(
-          body.expires === null ? "the token never expires" : `the token works until ${body.expires}`,
+          body.expires === null
+            ? "the token never expires"
+            : `the token works until ${timeText(body.expires)}`,
         );
         return 0;
       },
@@ -66,12 +69,9 @@ export default {
   },
 } satisfies Group;
 
-const DAY_MS = 86_400_000;
-
-/** When a token ends: to the minute where that is within a day. */
+/** When a token ends, or when it ended. */
 function endOf(expires: string | null, now = Date.now()): string {
   if (expires === null) return "never";
   const left = Date.parse(expires) - now;
-  if (left <= 0) return `ended ${expires.slice(0, 10)}`;
-  return left < DAY_MS ? `${expires.slice(0, 16)}Z` : expires.slice(0, 10);
+  return left <= 0 ? `ended ${timeText(expires)}` : timeText(expires);
 }

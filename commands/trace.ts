@@ -6,6 +6,7 @@ import { field, path } from "../src/core/fields";
 import { getTrace, listTraces, showTrace } from "../src/host/trace/operations";
 import { writeNamedFile } from "../src/lib/files";
 import { jsonLine, printable } from "../src/lib/sanitize";
+import { timeText } from "../src/lib/time-text";
 
 type TraceView = v.InferOutput<typeof showTrace.output>;
 
@@ -80,7 +81,7 @@ function heading({ run, written }: TraceView): string[] {
       : [];
   const end = run.error_text === null ? "" : `: ${run.error_text}`;
   return [
-    `run ${run.run_id}  ${run.started_at}  ${from}  ${run.script_path}`,
+    `run ${run.run_id}  ${timeText(run.started_at)}  ${from}  ${run.script_path}`,
     `${run.status}${end}`,
     ...omitted,
     ...(written === undefined ? [] : [`pictures are in ${written}`]),

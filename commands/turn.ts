@@ -1,9 +1,10 @@
 import type * as v from "valibot";
+import { shownTable } from "../src/cli/shown-table";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { makeTurnBundle, makeTurnCredentials, testTurn } from "../src/host/turn/operations";
 import { printable } from "../src/lib/sanitize";
-import { table } from "../src/lib/table";
+import { timeText } from "../src/lib/time-text";
 
 const secrets = { inlineSecrets: ["secret"], variables: { secret: "SVC_TURN_SECRET" } } as const;
 
@@ -18,7 +19,7 @@ export default {
     credentials: view(makeTurnCredentials, {
       ...secrets,
       text: ({ username, password, expires_at }) =>
-        [`username  ${username}`, `password  ${password}`, `expires   ${expires_at}`].join("\n"),
+        [`username  ${username}`, `password  ${password}`, `expires   ${timeText(expires_at)}`].join("\n"),
       examples: [["$0 turn credentials --ttl 1h", "Credentials for a client, for an hour"]],
     }),
     test: view(testTurn, {
@@ -45,7 +46,7 @@ function bundleText({ folder, files, user, secret, urls }: Bundle, asked: Bundle
 
 function reportText(report: v.InferInput<typeof testTurn.output>): string {
   const rows = report.checks.map(({ name, ok, detail }) => [ok ? "ok" : "FAILED", name, detail]);
-  const lines = [table(["RESULT", "CHECK", "DETAIL"], rows)];
+  const lines = [shownTable(["RESULT", "CHECK", "DETAIL"], rows)];
   if (report.relayed_address !== null) lines.push(`relayed address ${report.relayed_address}`);
   if (report.round_trip_ms !== null) lines.push(`round trip ${report.round_trip_ms} ms`);
   return lines.join("\n");

@@ -4,6 +4,7 @@ import { view } from "../src/cli/view";
 import { listUsbDevices, recentUsbEvents, startUsbWatch } from "../src/host/usb/operations";
 import { printable } from "../src/lib/sanitize";
 import { terminated } from "../src/lib/signals";
+import { timeText } from "../src/lib/time-text";
 
 type Event = v.InferOutput<typeof recentUsbEvents.output>["events"][number];
 type Device = Event["device"];
@@ -39,9 +40,17 @@ export default {
       examples: [["$0 usb list", "The devices of this host"]],
     }),
     events: view(recentUsbEvents, {
-      columns: ["EVENT"],
-      rows: ({ events }) => events.map((event) => [lineOf(event)]),
-      text: ({ events }) => events.map(lineOf).join("\n") || "no events",
+      columns: ["TIME", "EVENT", "ID", "WHERE", "SERIAL", "NAME"],
+      rows: ({ events }) =>
+        events.map(({ at, kind, device }) => [
+          at,
+          kind,
+          idOf(device),
+          device.bus_location ?? "",
+          device.serial ?? "",
+          nameOf(device),
+        ]),
+      none: "no events",
       warnings: ({ watcher_running }) =>
         watcher_running ? [] : ["the server does not watch USB: start it with --usb-watch"],
       good: ({ watcher_running }) => watcher_running,
@@ -60,10 +69,14 @@ const rowOf = (device: Device) => [
 ];
 
 function lineOf({ at, kind, device }: Event): string {
-  const name = [device.manufacturer, device.product].filter(Boolean).join(" ");
   const serial = device.serial && `serial ${device.serial}`;
   const where = device.bus_location && `at ${device.bus_location}`;
-  return printable([at, kind.padEnd(7), idOf(device), name, serial, where].filter(Boolean).join("  "), 300);
+  return printable(
+    [timeText(at), kind.padEnd(7), idOf(device), nameOf(device), serial, where].filter(Boolean).join("  "),
+    300,
+  );
 }
+
+const nameOf = ({ manufacturer, product }: Device) => [manufacturer, product].filter(Boolean).join(" ");
 
 const idOf = ({ vendor_id, product_id }: Device) => `${vendor_id ?? "????"}:${product_id ?? "????"}`;

@@ -4,6 +4,7 @@
  * The promise: whoever completes a line waits no longer than a moment, and sees no error: where nothing can be read, nothing is offered.
  */
 import type { InputSchema, Operation } from "../core/operation";
+import { deadline } from "../lib/deadline";
 import { silentLog } from "../lib/log";
 import { resolveConfigDir } from "../lib/paths";
 import type { Flag } from "./flags";
@@ -73,7 +74,7 @@ interface Source {
 export function namesHere(registry: Registry, configDir: string | undefined): NamesOf {
   return async (kind) => {
     const found = read(registry, configDir, kind).catch(() => []);
-    return Promise.race([found, Bun.sleep(PATIENCE_MS).then(() => [])]);
+    return deadline(found, { ms: PATIENCE_MS, late: () => [] });
   };
 }
 

@@ -2,10 +2,12 @@
  * Events of this host, or of many, as lines: the streams of all hosts are one output. Events that are kept are sorted by their time;
  * those that happen are printed as they come.
  */
+
 import { badInput } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { terminated } from "../lib/signals";
+import { timeText } from "../lib/time-text";
 import type { Service } from "../service/service";
 import { followHosts, type HostsToFollow, type StreamItem } from "./follow";
 import { type GlobalFlags, print, read, unread } from "./subcommand";
@@ -128,7 +130,7 @@ function show(globals: GlobalFlags, line: EventLine): boolean {
     // First, as the end of a long line is cut.
     const { status, error_text, ...others } = data;
     const facts = factsOf({ status, error_text, ...others });
-    const words = [at, line.label, line.type.padEnd(16), ...facts];
+    const words = [typeof at === "string" ? timeText(at) : at, line.label, line.type.padEnd(16), ...facts];
     return printable(words.filter((word) => word !== undefined).join("  "), MAX_LINE);
   });
 }

@@ -5,8 +5,8 @@ import * as v from "valibot";
 import { field, seconds } from "../core/fields";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
-import { table } from "../lib/table";
 import type { Service } from "../service/service";
+import { shownTable } from "./shown-table";
 import { type GlobalFlags, print } from "./subcommand";
 import type { AnswerView, Body } from "./view";
 
@@ -58,7 +58,7 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
     );
     // Where no host answered, it is unknown whether there are none.
     if (answers.some(({ ok }) => ok))
-      print(globals, lines, () => table(["HOST", ...columns], lines, view.none));
+      print(globals, lines, () => shownTable(["HOST", ...columns], lines, view.none));
   }
   for (const answer of answers) {
     const lines = answer.ok ? (view.warnings?.(answer.result) ?? []) : [answer.error];

@@ -9,10 +9,10 @@ import { type InputSchema, isAskable, type Operation, type OutputSchema } from "
 import { badInput, messageOf, unavailable } from "../lib/errors";
 import { createProgress } from "../lib/progress";
 import { terminated } from "../lib/signals";
-import { table } from "../lib/table";
 import type { Service, ServiceOptions } from "../service/service";
 import { askHosts, ON } from "./fan-out";
 import { followChanges } from "./follow";
+import { shownTable } from "./shown-table";
 import {
   type GlobalFlags,
   print,
@@ -282,7 +282,7 @@ function textOf<B, E, I>(
   input: I,
 ): string {
   if (text) return text(body, input);
-  return columns && rows ? table(columns, rows(body, undefined, extra), none) : plainText(body);
+  return columns && rows ? shownTable(columns, rows(body, undefined, extra), none) : plainText(body);
 }
 
 /** An answer that no view describes: plain fields as a table, anything deeper as JSON. */
@@ -292,12 +292,12 @@ function plainText(body: unknown): string {
   const [first] = items;
   if (!items.every(isFlat)) return JSON.stringify(body, null, 2);
   if (!Array.isArray(body))
-    return table(
+    return shownTable(
       ["FIELD", "VALUE"],
       Object.entries(first).map(([name, value]) => [name, cell(value)]),
     );
   const names = Object.keys(first ?? {});
-  return table(
+  return shownTable(
     names.map((name) => name.toUpperCase()),
     items.map((item) => names.map((name) => cell(item[name]))),
     "none",

@@ -2,30 +2,64 @@
  * Tables on a terminal.
  */
 import { printable } from "./sanitize";
+import { timeText } from "./time-text";
+
+/** The most of a cell, in characters; nothing follows the last column, which has the errors. */
+const MAX_CELL = 60;
+const MAX_LAST = 500;
+
+/** No column becomes narrower than this, in columns of the terminal: a line that is longer then is broken by the terminal. */
+const LEAST = 12;
 
 /**
  * `rows` as lines of aligned columns, two spaces apart; `-` for an empty cell. Control characters in a cell are shown as
- * escapes.
+ * escapes, a time to the second.
  *
  * @param none in place of a table without rows.
+ * @param width of the terminal: the widest columns are cut until a line fits (default: none are).
  */
 export function table(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
   none?: string,
+  width: number = Number.POSITIVE_INFINITY,
 ): string {
   if (rows.length === 0 && none !== undefined) return none;
-  // Nothing follows the last column, which has the errors.
-  const room = (column: number) => (column === headings.length - 1 ? 120 : 60);
+  const most = (column: number) => (column === headings.length - 1 ? MAX_LAST : MAX_CELL);
   const lines = [
     headings,
-    ...rows.map((row) => row.map((cell, column) => printable(cell, room(column)) || "-")),
+    ...rows.map((row) => row.map((cell, column) => printable(timeText(cell), most(column)) || "-")),
   ];
-  const widths = headings.map((_, column) =>
-    Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))),
+  const widths = fitted(
+    headings.map((_, column) => Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? "")))),
+    width - 2 * (headings.length - 1),
   );
-  const padded = (cell: string, column: number) => pad(cell, widths[column] ?? 0);
-  return lines.map((line) => line.map(padded).join("  ").trimEnd()).join("\n");
+  const shown = (cell: string, column: number) => pad(cut(cell, widths[column] ?? 0), widths[column] ?? 0);
+  return lines.map((line) => line.map(shown).join("  ").trimEnd()).join("\n");
+}
+
+/** `widths` of which the widest are less, so that all together have `room`. */
+function fitted(widths: readonly number[], room: number): number[] {
+  const less = [...widths];
+  let over = less.reduce((sum, one) => sum + one, 0) - room;
+  while (over > 0) {
+    const widest = Math.max(...less);
+    if (widest <= LEAST) break;
+    less[less.lastIndexOf(widest)] = widest - 1;
+    over--;
+  }
+  return less;
+}
+
+/** The beginning of a cell that is as wide, with `…` where something is missing. */
+function cut(cell: string, width: number): string {
+  if (Bun.stringWidth(cell) <= width) return cell;
+  let kept = "";
+  for (const { segment } of new Intl.Segmenter().segment(cell)) {
+    if (Bun.stringWidth(kept + segment) >= width) break;
+    kept += segment;
+  }
+  return `${kept}…`;
 }
 
 const pad = (cell: string, width: number) => cell + " ".repeat(Math.max(0, width - Bun.stringWidth(cell)));

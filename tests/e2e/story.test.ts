@@ -113,7 +113,7 @@ testStory(
     machine.plug(7, 4);
     await until("the device", async () => (await svc("kiosk-1", "usb", "events")).includes("added"));
     expect(await svc("kiosk-1", "usb", "events")).toMatch(
-      /added {4}046d:c52b {2}Logitech USB Receiver {2}at 1-7\n/,
+      /Z {2}added {2}046d:c52b {2}1-7 +\S+ +Logitech USB Receiver\n/,
     );
     expect(await svc("console", "usb", "list", "--on", "kiosk-1")).toContain("1-7");
 

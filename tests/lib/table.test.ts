@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { jsonLine } from "../../src/lib/sanitize";
 import { table } from "../../src/lib/table";
+import { timeText } from "../../src/lib/time-text";
 
 test("columns are aligned by what a terminal shows", () => {
   expect(
@@ -14,10 +15,37 @@ test("columns are aligned by what a terminal shows", () => {
   ).toBe("A     B\n日本  x\n-     y");
 });
 
-test("a long cell is cut, the last one of a row at twice the length", () => {
-  const long = "x".repeat(200);
+test("a long cell is cut, the last one of a row much later", () => {
+  const long = "x".repeat(600);
   const [, row = ""] = table(["A", "B"], [[long, long]]).split("\n");
-  expect(row).toBe(`${"x".repeat(60)}…  ${"x".repeat(120)}…`);
+  expect(row).toBe(`${"x".repeat(60)}…  ${"x".repeat(500)}…`);
+});
+
+test("no line is wider than the terminal: the widest columns give way", () => {
+  const rows = [["lab-01", "a reason of many words ".repeat(10).trim(), "x".repeat(30)]];
+  const lines = table(["LABEL", "REASON", "FILE"], rows, undefined, 60).split("\n");
+  expect(lines[1]).toBe(`lab-01  a reason of many words a…  ${"x".repeat(24)}…`);
+  expect(Math.max(...lines.map((line) => Bun.stringWidth(line)))).toBeLessThanOrEqual(60);
+  for (let width = 42; width < 300; width++)
+    for (const line of table(["LABEL", "REASON", "FILE"], rows, undefined, width).split("\n"))
+      expect(Bun.stringWidth(line)).toBeLessThanOrEqual(width);
+  expect(table(["A"], [["日本語の長い名前です".repeat(3)]], undefined, 21)).toBe("A\n日本語の長い名前です…");
+});
+
+test("a terminal that is too narrow for any table gets one that it breaks", () => {
+  expect(table(["A", "B"], [["x".repeat(20), "y".repeat(20)]], undefined, 10)).toBe(
+    `A             B\n${"x".repeat(11)}…  ${"y".repeat(11)}…`,
+  );
+});
+
+test("a time is shown to the second, whoever wrote it", () => {
+  const times = ["2026-04-27T10:30:00.123456+00:00", "2026-04-27T10:30:00.123Z", "2026-04-27T10:30:00Z"];
+  const [, ...shown] = table(
+    ["AT"],
+    times.map((time) => [time]),
+  ).split("\n");
+  expect(shown).toEqual(Array(3).fill("2026-04-27T10:30:00Z"));
+  expect(timeText("at 2026-04-27T10:30:00.123Z")).toBe("at 2026-04-27T10:30:00.123Z");
 });
 
 test("escape sequences are shown, not sent", () => {

@@ -1,0 +1,9 @@
+/** Tables as wide as the terminal; in full where they go to a file or another program. */
+import { table } from "../lib/table";
+
+/** As `table`, for standard output. */
+export const shownTable = (
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  none?: string,
+): string => table(headings, rows, none, process.stdout.isTTY ? process.stdout.columns : undefined);
