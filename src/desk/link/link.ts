@@ -24,6 +24,9 @@ import type { LinkState } from "../../wire/link/links";
 const MAX_IDLE = 20_000;
 const LARGE_BYTES = 1_024;
 
+/** A text frame counts once more for each of so many characters: those of svc have about a hundred, and JSON takes time by its length. */
+const TEXT_CHARACTERS = 128;
+
 const NOT_JOINED = "this host has not joined this desk";
 
 /** How long a host may be silent, in milliseconds: it pings every 36 s at least. */
@@ -105,7 +108,8 @@ export class Link implements SocketHandlers {
       this.takePiece(message);
       return;
     }
-    this.countIdle();
+    this.countIdle(1 + Math.floor(message.length / TEXT_CHARACTERS));
+    if (this.idle > MAX_IDLE) return;
     const frame = parseFrame(FROM_HOST, message);
     if (this.nonce !== undefined) {
       if (frame?.t === "host") this.prove(frame, this.nonce);
@@ -295,8 +299,8 @@ export class Link implements SocketHandlers {
     if (call && !call.push(piece.bytes)) this.end(CODE.protocol, "more of a body than asked for");
   }
 
-  private countIdle(): void {
-    this.idle += 1;
+  private countIdle(frames = 1): void {
+    this.idle += frames;
     if (this.idle > MAX_IDLE) this.end(CODE.protocol, "too many frames that carry little");
   }
 

@@ -132,6 +132,16 @@ describe("a hub", () => {
     expect(await read).toMatchObject({ fault: "unreachable", message: "the link was lost" });
   });
 
+  test("ends a link whose host says a thousand long frames", async () => {
+    await using desk = await plainHub();
+    const { host_id, key } = desk;
+    const link = await rawLink(desk);
+    await link.prove(key, host_id);
+    const frame = JSON.stringify({ t: "more", id: 9, bytes: 0, x: Array.from({ length: 1_900 }, () => 1) });
+    for (let nth = 0; nth < 1_000; nth++) link.socket.send(frame);
+    expect(await link.closed).toEqual({ code: 1_002, reason: "too many frames that carry little" });
+  });
+
   test("takes any bytes from a host, before and after it has proved who it is", async () => {
     await using desk = await plainHub();
     const { host_id, key, hub } = desk;
