@@ -120,7 +120,8 @@ export async function run(
         // An idle connection may end as a request is put on it (RFC 9112 section 9.5). Of a GET, fetch sees to it itself.
         if (systemCode(error) !== "ECONNRESET") throw error;
         again++;
-        return call(path, init);
+        // On a connection of its own: those that a burst has opened end their idle time together.
+        return call(path, { ...init, keepalive: false });
       });
       const body = await response.text();
       tally.set(response.status, (tally.get(response.status) ?? 0) + 1);
