@@ -71,7 +71,10 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
   const ended = RUN_SOURCES.flatMap((source) => RUN_ENDINGS.map((status) => ({ source, status, count: 0 })));
   const metrics = createMetrics({
     rest: async () => ({ server: { uptimeSeconds: () => 1 } }),
-    audit: async () => ({ rowCount: () => 1 }),
+    audit: async () => ({
+      rowCount: () => 1,
+      patrolled: () => ({ verified_at: new Date().toISOString(), altered: [] }),
+    }),
     sessions: async () => ({ list: () => [{ state: "open" }] }),
     viewersNow: () => 1,
     scheduler: async () => ({ count: () => 1 }),

@@ -14,7 +14,7 @@ const stateOf = (host: Host) => (isGood(host) ? host.state : host.state.toUpperC
 export const verbs = {
   witness: view(listWitnessed, {
     on: false,
-    columns: ["LABEL", "STATE", "SINCE", "LEAVES", "SEEN", "PEERS", "REASON"],
+    columns: ["LABEL", "STATE", "SINCE", "LEAVES", "SEEN", "VERIFIED", "PEERS", "REASON"],
     rows: ({ hosts }) =>
       hosts.map((host) => [
         printable(host.label, 130),
@@ -22,6 +22,7 @@ export const verbs = {
         host.since,
         `${host.size}`,
         host.seen ?? "never",
+        host.verified ?? "never",
         host.peers.map((peer) => printable(peer, 130)).join(","),
         printable(host.reason, 300),
       ]),

@@ -45,8 +45,12 @@ export default {
     status: view(auditStatus, {
       // As for clear, below.
       service: () => ({ allow_audit_clear: true }),
-      text: ({ rows, event_types }) =>
-        `${rowsText(rows)}${rows > 0 ? ` of ${event_types.map((type) => printable(type, 200)).join(", ")}` : ""}`,
+      text: ({ rows, event_types, patrolled }) =>
+        [
+          `${rowsText(rows)}${rows > 0 ? ` of ${event_types.map((type) => printable(type, 200)).join(", ")}` : ""}`,
+          ...(patrolled ? patrolLines(patrolled) : []),
+        ].join("\n"),
+      good: ({ patrolled }) => !patrolled?.altered.length,
       examples: [["$0 audit status", "How many rows there are, and of which types"]],
     }),
     verify: view(verifyAudit, {
@@ -205,6 +209,21 @@ function witnessedText({
 }: NonNullable<v.InferOutput<typeof auditStatus.output>["witnessed"]>) {
   const names = by.map(({ name, time }) => `${printable(name, 100)} at ${timeText(time)}`).join(", ");
   return `witnessed up to row ${row_id ?? "none"} by ${names}; first at ${timeText(since)}`;
+}
+
+function patrolLines({
+  verified_at,
+  altered,
+}: NonNullable<v.InferOutput<typeof auditStatus.output>["patrolled"]>): string[] {
+  if (altered.length > 0)
+    return altered.map(
+      ({ id, reason }) => `ALTERED: ${id === null ? "" : `row ${id}: `}${printable(reason, 500)}`,
+    );
+  return [
+    verified_at === null
+      ? "the server is verifying all rows for the first time"
+      : `all rows were verified until ${verified_at}`,
+  ];
 }
 
 function provenLines({

@@ -8,7 +8,7 @@ import { button, el, labelled, setText } from "../dom.js";
 import { count, counted } from "../format.js";
 import { icon } from "../icons.js";
 import { paging } from "../paging.js";
-import { actionButton, nothing, notice, offer, panel, prose, time } from "../parts.js";
+import { actionButton, badge, nothing, notice, offer, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
 
 /** Rows of a page. */
@@ -87,6 +87,28 @@ function matches({ event_type, host_id, ts }, filter) {
   );
 }
 
+/**
+ * What the server has found that verifies all rows in turn.
+ *
+ * @param {import("../wire").Answer<"audit/status">["patrolled"]} patrolled
+ */
+function patrolLines(patrolled) {
+  if (!patrolled) return [];
+  const { verified_at, altered } = patrolled;
+  if (altered.length > 0)
+    return altered.map(({ id, reason }) =>
+      el(
+        "p",
+        {},
+        badge("error", "altered"),
+        ` ${id === null ? "" : `Row ${count(id)}: `}${reason}. Keep a copy of audit.db as it is, and find out who wrote to it.`,
+      ),
+    );
+  if (verified_at === null)
+    return [el("p", { class: "hint" }, "The server is verifying all rows for the first time.")];
+  return [el("p", { class: "hint" }, "The server verifies all rows in turn; last ", time(verified_at))];
+}
+
 /** @param {import("../view.js").View} view */
 export function open(view) {
   const { root, api, signal } = view;
@@ -96,7 +118,8 @@ export function open(view) {
     tools: [actionButton([icon("ok"), "Verify chain"], verify, (error) => chain.tell(error))],
   });
   const witnesses = witnessedLine(signal);
-  chain.body.append(verdict, witnesses.root);
+  const patrol = el("div", { role: "status" });
+  chain.body.append(verdict, patrol, witnesses.root);
 
   /** The row at which the chain is broken; null while none is known. @type {number | null} */
   let broken = null;
@@ -166,10 +189,18 @@ export function open(view) {
   });
   const state = view.poll({
     path: "audit/status",
-    on: ["audit.witnessed"],
+    on: ["audit.witnessed", "audit.altered"],
     every: 60,
-    apply: (answer, { data }) => ({ ...answer, witnessed: /** @type {typeof answer.witnessed} */ (data) }),
-    show({ event_types, may_clear, witnessed }) {
+    apply(answer, { type, data }) {
+      if (type !== "audit.altered")
+        return { ...answer, witnessed: /** @type {typeof answer.witnessed} */ (data) };
+      const row = /** @type {NonNullable<typeof answer.patrolled>["altered"][number]} */ (data);
+      const { verified_at = null, altered = [] } = answer.patrolled ?? {};
+      const others = altered.filter(({ id }) => id !== row.id);
+      return { ...answer, patrolled: { verified_at, altered: [...others, row] } };
+    },
+    show({ event_types, may_clear, witnessed, patrolled }) {
+      patrol.replaceChildren(...patrolLines(patrolled));
       witnesses.show(witnessed);
       offerTypes(event_types);
       clearing.hidden = !may_clear;

@@ -11,7 +11,10 @@ import { processReadings } from "./process";
 /** The slice of the service that is read. No reading may cost a query over a whole log. */
 export interface MetricSources {
   rest(): Promise<{ readonly server: { uptimeSeconds(): number } | null }>;
-  audit(): Promise<{ rowCount(): number } | null>;
+  audit(): Promise<{
+    rowCount(): number;
+    patrolled(): { readonly verified_at: string | null; readonly altered: readonly unknown[] } | null;
+  } | null>;
   sessions(): Promise<{ list(): ReadonlyArray<{ readonly state: string }> }>;
   viewersNow(): number;
   scheduler(): Promise<{ count(): number | Promise<number> }>;
@@ -82,6 +85,19 @@ const SERVICE: readonly Reading[] = [
     name: "service_rest_audit_rows",
     help: "Rows in the audit log, archives excluded; 0 without a log",
     read: async (service) => (await service.audit())?.rowCount() ?? 0,
+  },
+  {
+    name: "service_audit_altered_rows",
+    help: "Rows of the audit log that are not as they were written, or are gone; 16 for more; NaN where no server verifies them",
+    read: async (service) => (await service.audit())?.patrolled()?.altered.length ?? Number.NaN,
+  },
+  {
+    name: "service_audit_verified_timestamp_seconds",
+    help: "When all rows of the audit log had last been verified in turn, in Unix time; NaN before that",
+    async read(service) {
+      const at = (await service.audit())?.patrolled()?.verified_at;
+      return at ? Date.parse(at) / 1_000 : Number.NaN;
+    },
   },
   {
     name: "service_active_sessions",

@@ -6,7 +6,7 @@ import { testServer, testWith } from "../support";
 const ENDED = [{ source: "scheduler", status: "ok", count: 5 }];
 const SOURCES: MetricSources = {
   rest: async () => ({ server: { uptimeSeconds: () => 5 } }),
-  audit: async () => ({ rowCount: () => 7 }),
+  audit: async () => ({ rowCount: () => 7, patrolled: () => null }),
   sessions: async () => ({ list: () => [{ state: "open" }, { state: "open" }, { state: "closed" }] }),
   viewersNow: () => 2,
   scheduler: async () => ({ count: () => 3 }),

@@ -33,6 +33,7 @@ export function createAcceptance<E>({ store, witness, keep }: AcceptanceParts<E>
       size: checkpoint.size,
       peers: [],
       claims: [],
+      accepted: [...new Set([...watch.record.accepted, ...watch.record.altered])],
     };
     store.commit(() => {
       const head = witness.headOf(checkpoint, store.head(key.origin)?.cosigned ?? 0);

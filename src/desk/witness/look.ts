@@ -37,6 +37,16 @@ const CHECKPOINT = v.object({
   size: v.number(),
   old: v.number(),
   proof: v.nullable(v.pipe(v.array(v.string()), v.maxLength(MAX_PROOF))),
+  /** What the host has found of its rows, all of which it verifies in turn; an earlier svc does not. */
+  rows: v.optional(
+    v.object({
+      verified_at: v.nullable(v.pipe(v.string(), v.isoTimestamp())),
+      altered: v.pipe(
+        v.array(v.object({ id: v.nullable(v.number()), reason: v.pipe(v.string(), v.maxLength(1_000)) })),
+        v.maxLength(64),
+      ),
+    }),
+  ),
 });
 
 /** The key of a log. */
@@ -98,7 +108,7 @@ export async function lookAt(
   witness = "this desk",
 ): Promise<Finding> {
   const old = head?.size ?? 0;
-  const { note, proof } = await newestOf(carrier, old);
+  const { note, proof, rows } = await newestOf(carrier, old);
   const signed = signedBy(note, (origin) => (origin === key.origin ? key.vkey : undefined), head?.note);
   if ("status" in signed) {
     if (signed.status === 400) throw new RemoteError("answer", signed.reason, true);
@@ -114,7 +124,7 @@ export async function lookAt(
   const submission = { old, proof: proof ?? [], note };
   const hashes = submission.proof.map((line) => parseHash(line) ?? new Uint8Array());
   const isSame = head === undefined || isConsistent(old, parseHash(head.root) ?? root, size, root, hashes);
-  if (isSame) return { kind: "good", size, submission };
+  if (isSame) return { kind: "good", size, submission, rows };
   const evidence = await evidenceOf(carrier, key, head, submission);
   const proven = evidence && contradictionOf(evidence) !== null;
   const reason = `the log does not go on from the ${old} leaves that ${witness} has cosigned`;

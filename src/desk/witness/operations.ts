@@ -25,7 +25,7 @@ interface Uses {
 const WATCHED = v.object({
   label: v.string(),
   host_id: v.string(),
-  ...v.omit(LOG_STATUS, ["label", "left", "vkey", "former", "epoch", "peers"]).entries,
+  ...v.omit(LOG_STATUS, ["label", "left", "vkey", "former", "epoch", "peers", "accepted"]).entries,
   /** What the state asks for: nothing, finding out who did it, seeing whether the host runs, or why it was never reached. */
   standing: v.picklist(STANDINGS),
   /** The hosts that have cosigned the checkpoint which was handed back last. */
@@ -67,7 +67,7 @@ export const listWitnessed = operation({
     const hosts = members.flatMap(({ label, host_id }) => {
       // One that has joined just now is looked at soon, where a server runs.
       const record = records.get(host_id) ?? { ...newLogStatus(), standing: watching ? "good" : "unseen" };
-      const { vkey, former, epoch, left, peers, ...shown } = record;
+      const { vkey, former, epoch, left, peers, accepted, ...shown } = record;
       const known = peers.flatMap((id) => labels.get(id) ?? []);
       return { ...shown, label, host_id, peers: known, evidence: piecesOf(record) };
     });

@@ -5,6 +5,7 @@
  * by the monotonic clock. (Two that outlive this process go by its clock: how long a log counts as restored, and as just joined.) What says that a log was tampered with stays until an operator has restored the log (`restore.ts`).
  */
 import * as v from "valibot";
+import { printable } from "../../lib/sanitize";
 import { STATES, type State } from "../../wire/witness/log-state";
 
 /** The states that say that a log is not what it was. */
@@ -49,6 +50,11 @@ export const LOG_STATUS = v.object({
   peers: v.array(v.string()),
   /** What the others said then against the log, and did not prove. */
   claims: v.array(v.string()),
+  /** When the host had last verified all its rows, ISO 8601; null where it has not said so. */
+  verified: v.nullable(v.string()),
+  /** The rows that the host has found altered, by their ids, and those of them that an operator has accepted. */
+  altered: v.array(v.nullable(v.number())),
+  accepted: v.array(v.nullable(v.number())),
 });
 
 export type LogStatus = v.InferOutput<typeof LOG_STATUS>;
@@ -100,10 +106,21 @@ export const newLogStatus = (): LogStatus => ({
   restored: null,
   peers: [],
   claims: [],
+  verified: null,
+  altered: [],
+  accepted: [],
 });
 
+/** What a host has found of its own rows, all of which it verifies in turn. */
+export interface OwnRows {
+  readonly verified_at: string | null;
+  readonly altered: ReadonlyArray<{ readonly id: number | null; readonly reason: string }>;
+}
+
 /** What one look at a log has found. */
-export type Look =
+export type Look = CheckpointLook & { readonly rows?: OwnRows | undefined };
+
+type CheckpointLook =
   | { readonly kind: "good"; readonly size: number }
   | { readonly kind: "broken"; readonly state: State; readonly reason: string }
   | { readonly kind: "none"; readonly reason: string };
@@ -121,8 +138,29 @@ export interface AnswerTimes {
   readonly unanswered: number;
 }
 
+/** `look`, as one at a broken log where the host itself has found rows altered that nobody has accepted. */
+export function withOwnRows<L extends Look>({ accepted }: Pick<LogStatus, "accepted">, look: L): L | Look {
+  const row = look.rows?.altered.find(({ id }) => !accepted.includes(id));
+  if (look.kind !== "good" || !row) return look;
+  const what =
+    row.id === null ? "the host has found its log altered" : `the host has found row ${row.id} altered`;
+  return {
+    kind: "broken",
+    state: "forked",
+    reason: `${what}: ${printable(row.reason, 300)}`,
+    rows: look.rows,
+  };
+}
+
 /** `record` after a look: what is broken stays broken. */
-export function afterLook(
+export function afterLook(known: LogStatus, look: Look, answering: AnswerTimes): LogStatus {
+  const { rows } = look;
+  if (!rows) return afterCheckpoint(known, look, answering);
+  const altered = rows.altered.map(({ id }) => id);
+  return afterCheckpoint({ ...known, verified: rows.verified_at, altered }, look, answering);
+}
+
+function afterCheckpoint(
   record: LogStatus,
   look: Look,
   { unheard, owing, unanswered }: AnswerTimes,

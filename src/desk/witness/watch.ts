@@ -16,12 +16,12 @@ import type { createAnswerClock } from "./answer-times";
 import { createCollecting } from "./collect";
 import { createFindings, type FindingParts } from "./findings";
 import { type HandedBack, isDue } from "./hand-back";
-import { keyOf, type LogKey, lookAt } from "./look";
+import { type Finding, keyOf, type LogKey, lookAt } from "./look";
 import type { Member } from "./peer-opinion";
 import type { Peers } from "./peers";
 import { reasonOf } from "./reasons";
 import { type Restore, restore } from "./restore";
-import { BROKEN, type LogStatus, logOf } from "./states";
+import { BROKEN, type LogStatus, logOf, withOwnRows } from "./states";
 
 /** How often the log of a host is looked at, in milliseconds. */
 export const EVERY_MS = 12_000;
@@ -108,7 +108,7 @@ export function createWatcher<E>({
     if (!key) return;
     // It may have been forgotten while the host was away.
     store.register(key);
-    const found = await lookAt(carrier, key, store.head(key.origin));
+    const found: Finding = withOwnRows(watch.record, await lookAt(carrier, key, store.head(key.origin)));
     if (found.kind === "good" && store.hasEvidence(key.origin)) return note(watch, TWO_FACES);
     if (found.kind !== "good" || !found.submission || BROKEN.includes(watch.record.state))
       return note(watch, found);

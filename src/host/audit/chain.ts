@@ -35,8 +35,11 @@ export interface KnownRow {
   readonly what: string;
 }
 
+/** A row that another one follows. */
+export type LinkedRow = Pick<AuditRow, "id" | "row_hash">;
+
 export class Chain {
-  private previous: AuditRow | undefined;
+  private previous: LinkedRow | undefined;
 
   /**
    * @param known rows that must have these hashes, if the chain has them.
@@ -48,8 +51,13 @@ export class Chain {
     private readonly follower: (id: number) => number | undefined = () => undefined,
   ) {}
 
-  get last(): AuditRow | undefined {
+  get last(): LinkedRow | undefined {
     return this.previous;
+  }
+
+  /** Goes on behind this row, whatever is wrong with it. */
+  goOn(row: LinkedRow): void {
+    this.previous = row;
   }
 
   /** The id that the next row must have; null when any is good. */
@@ -102,7 +110,7 @@ export function broken(total: number, id: number | null, reason: string): Verdic
 }
 
 /** The verdict on a chain in which nothing is wrong. */
-export function whole(total: number, last: AuditRow | undefined): Verdict {
+export function whole(total: number, last: LinkedRow | undefined): Verdict {
   return {
     ok: true,
     broken_at_id: null,

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { eventType } from "../../core/events";
 import { LISTED_ROW } from "./row";
-import { WITNESSED } from "./witness/findings";
+import { ALTERED_ROW, WITNESSED } from "./witness/findings";
 
 export const auditAppended = eventType({
   name: "audit.appended",
@@ -34,4 +34,11 @@ export const auditWitnessed = eventType({
   data: WITNESSED,
 });
 
-export const eventTypes = [auditAppended, auditRemoved, auditWitnessed];
+export const auditAltered = eventType({
+  name: "audit.altered",
+  summary: "A row of the audit log is not as it was written, or is gone: the server verifies all in turn",
+  scope: "audit",
+  data: ALTERED_ROW,
+});
+
+export const eventTypes = [auditAppended, auditRemoved, auditWitnessed, auditAltered];

@@ -24,7 +24,7 @@ import { createLimit, type PruneResult } from "./retention";
 import type { AuditEvent, ListedRow } from "./row";
 import { createScans, type LogScan, type VerifyCall } from "./scans";
 import { verdictFor } from "./verify";
-import type { WitnessedRows } from "./witness/findings";
+import type { PatrolReport, WitnessedRows } from "./witness/findings";
 import type { WitnessedLog } from "./witness/witnessed-log";
 
 export interface AuditLogOptions {
@@ -74,13 +74,15 @@ export interface AuditLog {
   witness(): Promise<WitnessedLog>;
   /** How far witnesses have seen it; null when none has. */
   witnessed(): Promise<WitnessedRows | null>;
+  /** What the rows that this process verifies in turn were found to be; null where it verifies none. */
+  patrolled(): PatrolReport | null;
   /** The whole log as it is now, as JSON lines. */
   exported(): AsyncGenerator<ExportStep>;
   /** Removes every row; a new first row records that. @returns how many. */
   clear(by: string): Promise<number>;
   /** Moves the oldest rows to an archive, in another process. @throws what `pruneRows` throws. */
   prune(options: PruneOptions): Promise<PruneResult>;
-  /** From now on, signs checkpoints by itself. */
+  /** From now on, signs checkpoints by itself, and verifies all rows in turn. */
   keepCheckpoints(): Promise<void>;
   /** From now on, moves the oldest rows to `audit-archive` when there are more than `maxRows`; 0: never. */
   limitRows(maxRows: number): void;
@@ -159,6 +161,7 @@ export async function openAuditLog({
       const { witnessedIn } = await import("./witness/checkpoints");
       return file.read(witnessedIn);
     },
+    patrolled: () => madeWitness?.patrolled() ?? null,
     exported: () => exportFrom(file),
     async clear(by) {
       const { clearRows } = await import("./prune");

@@ -14,7 +14,7 @@ import { LIST_QUERY, TIME, timeBound } from "./list";
 import type { AuditLog } from "./log";
 import { PRUNED } from "./retention";
 import { LISTED_ROW } from "./row";
-import { RESTORE, type Restore, WITNESSED } from "./witness/findings";
+import { PATROL_REPORT, RESTORE, type Restore, WITNESSED } from "./witness/findings";
 import { operations as witnessOperations } from "./witness/operations";
 
 /** What the operations use of the service. */
@@ -63,6 +63,8 @@ export const auditStatus = operation({
     may_clear: v.boolean(),
     /** How far witnesses have cosigned the log; null where none has. */
     witnessed: v.nullable(WITNESSED),
+    /** What the server has found that verifies all rows in turn; null where none does. */
+    patrolled: v.nullable(PATROL_REPORT),
   }),
   async run(service: Uses, _input, { grant }) {
     const log = await openLog(service);
@@ -71,6 +73,7 @@ export const auditStatus = operation({
       event_types: await log.types(),
       may_clear: service.permits("audit_clear") && allows(grant, "admin"),
       witnessed: await log.witnessed(),
+      patrolled: log.patrolled(),
     };
   },
 });

@@ -127,9 +127,8 @@ function verifyRows(
   }
   // The count may have come from an index, which can be edited too.
   total = taken;
-  const next = chain.expectedId() ?? 1;
-  const highest = Math.max(highestId(highWater), note?.id ?? 0);
-  if (next <= highest) return broken(total, next, `the newest rows are gone: ${rowNames(next, highest)}`);
+  const gone = newestGone(chain, highWater, note);
+  if (gone) return broken(total, gone.id, gone.reason);
   const found = whole(total, chain.last);
   return rowsOnly ? found : withDamage(found, damageOf(db));
 }
@@ -170,7 +169,7 @@ function damageOf(db: Database): string | null {
 }
 
 /** Bytes that are not UTF-8 read as U+FFFD, and would hash like it: says whether the row really has U+FFFD. */
-function textFault(
+export function textFault(
   db: Database,
   { id, ts, event_type, host_id, viewer_id, detail }: AuditRow,
 ): string | null {
@@ -194,6 +193,13 @@ function countRows(db: Database): number {
   }
 }
 
+/** The first of the newest rows that are gone, and what to say of them; null where none is. @param chain at its end. */
+export function newestGone(chain: Chain, highWater: HighWater, note?: Head) {
+  const id = chain.expectedId() ?? 1;
+  const highest = Math.max(highestId(highWater), note?.id ?? 0);
+  return id <= highest ? { id, reason: `the newest rows are gone: ${rowNames(id, highest)}` } : null;
+}
+
 /** The highest id that was ever given to a row. */
 const highestId = ({ highest_id, issued_id }: HighWater) => Math.max(highest_id, issued_id ?? 0);
 
@@ -206,12 +212,13 @@ function missingNoted(id: number, highWater: HighWater): string {
   return "the row that was noted elsewhere is gone";
 }
 
-function followers(db: Database): (id: number) => number | undefined {
+/** The id after another one, where there was a gap when svc first opened the log. */
+export function followers(db: Database): (id: number) => number | undefined {
   const gap = db.query<{ next_id: number }, [number]>("SELECT next_id FROM svc_gaps WHERE after_id = ?");
   return (id) => gap.get(id)?.next_id;
 }
 
 /** Whether the structure of the file itself is damaged. */
-function isDamage(error: unknown): boolean {
+export function isDamage(error: unknown): boolean {
   return error instanceof SQLiteError && /^SQLITE_(CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(error.code ?? "");
 }

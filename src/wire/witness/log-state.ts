@@ -4,7 +4,8 @@
 
 /**
  * `unknown`: the desk has no checkpoint yet; `ok`: each goes on from the one before; `late` and `silent`: none came for a while;
- * `shrank`: the log has fewer rows than before; `forked`: it has other rows in the place of some before; `key_changed`: another
+ * `shrank`: the log has fewer rows than before; `forked`: it has other rows in the place of some before, as the desk or the
+ * host itself has found; `key_changed`: another
  * key signs; `restored`: an operator has accepted a break within the last day.
  */
 export const STATES = [

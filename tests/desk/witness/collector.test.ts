@@ -632,6 +632,48 @@ describe("while a peer does not answer", () => {
   });
 });
 
+describe("a host that has found rows of its log altered", () => {
+  const rows = (...ids: Array<number | null>) => ({
+    verified_at: "2030-01-01T00:00:00.000Z",
+    altered: ids.map((id) => ({ id, reason: "it was edited" })),
+  });
+
+  test("says so with its checkpoint: its log is forked until an operator accepts those rows", async () => {
+    using desk = testDesk(1);
+    const show = (...ids: Array<number | null>) => {
+      desk.host.shows = (answer) => ({ ...answer, rows: rows(...ids) });
+    };
+    show();
+    expect(await desk.look()).toMatchObject({
+      state: "ok",
+      verified: "2030-01-01T00:00:00.000Z",
+      altered: [],
+    });
+    show(5);
+    const reason = "the host has found row 5 altered: it was edited";
+    expect(await desk.look()).toMatchObject({ state: "forked", reason, altered: [5] });
+    // Whoever puts the row back has altered it all the same.
+    show();
+    expect(await desk.look()).toMatchObject({ state: "forked", reason });
+    show(5, 7);
+    await desk.look();
+    await desk.restore("we have edited them");
+    expect(await desk.look()).toMatchObject({ state: "restored", accepted: [5, 7] });
+    show(5, 7, null);
+    expect(await desk.look()).toMatchObject({
+      state: "forked",
+      reason: "the host has found its log altered: it was edited",
+    });
+  });
+
+  test("and says nonsense about them, shows no checkpoint", async () => {
+    using desk = testDesk(1);
+    await desk.look();
+    desk.host.shows = (answer) => ({ ...answer, rows: { verified_at: "yesterday", altered: [] } });
+    expect(await desk.look(70)).toMatchObject({ state: "silent" });
+  });
+});
+
 describe("a restored log", () => {
   test("is accepted with a row that the desk has signed, and is watched from there on, by peers too", async () => {
     using desk = testDesk(4);

@@ -81,6 +81,7 @@ interface Shown {
   readonly size: number;
   readonly old: number;
   readonly proof: readonly string[] | null;
+  readonly rows?: object;
 }
 
 /** What `POST /audit/restored` answers. */

@@ -39,6 +39,21 @@ export const TREE_SCAN = v.object({
 
 export type TreeScan = v.InferOutput<typeof TREE_SCAN>;
 
+/** A row that is not as it was written, or the first of some that are gone; the id is null where no row can be named. */
+export const ALTERED_ROW = v.object({ id: v.nullable(v.number()), reason: v.string() });
+
+export type AlteredRow = v.InferOutput<typeof ALTERED_ROW>;
+
+/** What a server has found that verifies its own log in turn. */
+export const PATROL_REPORT = v.object({
+  /** When the last pass over all rows was over, ISO 8601; null before the first one. */
+  verified_at: v.nullable(v.string()),
+  /** At most 16. */
+  altered: v.array(ALTERED_ROW),
+});
+
+export type PatrolReport = v.InferOutput<typeof PATROL_REPORT>;
+
 /** What a proof was found to show. */
 export const PROOF_RESULT = v.object({
   ok: v.boolean(),

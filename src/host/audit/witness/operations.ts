@@ -4,7 +4,7 @@ import { operation } from "../../../core/operation";
 import { badInput, notFound } from "../../../lib/errors";
 import { configFiles } from "../../../lib/paths";
 import type { AuditLog } from "../log";
-import { PROOF_RESULT } from "./findings";
+import { PATROL_REPORT, PROOF_RESULT } from "./findings";
 
 /** The content type of a proof. */
 const PROOF_TYPE = "text/plain; charset=utf-8";
@@ -77,6 +77,8 @@ export const auditCheckpoint = operation({
     proof: v.nullable(v.array(v.string())),
     /** When it was signed. */
     made: v.string(),
+    /** What the server here has found of the rows, all of which it verifies in turn. */
+    rows: v.optional(PATROL_REPORT),
   }),
   run: async (service: Uses, { old }) => (await witnessedLog(service)).checkpoint(old),
 });

@@ -7,12 +7,13 @@
 import type { Database } from "bun:sqlite";
 import { Failure } from "../../../lib/errors";
 import { parseCheckpoint } from "../../../wire/witness/checkpoint";
-import { emptyRoot, type Hash, rootOf, sameHash } from "../../../wire/witness/merkle";
+import { type Hash, rootOf, sameHash } from "../../../wire/witness/merkle";
 import { parseNote, parseVerifierKey, type VerifierKey, verifiedBy } from "../../../wire/witness/signed-note";
 import { asFailure, readLog } from "../file";
 import { cosignaturesOf, keptCheckpoints, type StoredCheckpoint, witnessedIn } from "./checkpoints";
 import type { TreeScan } from "./findings";
-import { hasTree, leafOf, nodesOf, put, type Run, readTile, readTree, type Tree, WIDTH } from "./tree";
+import { type LeafRow, leafCheck } from "./leaves";
+import { hasTree, nodesOf, put, readTile, readTree, type Tree, WIDTH } from "./tree";
 
 type TreeFault = NonNullable<TreeScan["fault"]>;
 
@@ -73,26 +74,12 @@ const isSame = (hashes: readonly Hash[], others: readonly Hash[]) =>
 /** Compares each row with its leaf. */
 function rowsFault(db: Database, { size, lastId }: Tree): TreeFault | null {
   const rows = db
-    .query<{ id: number; hash: unknown }, [number]>(
-      "SELECT id, row_hash AS hash FROM events WHERE id <= ? ORDER BY id",
-    )
+    .query<LeafRow, [number]>("SELECT id, row_hash AS hash FROM events WHERE id <= ? ORDER BY id")
     .iterate(lastId);
-  const runs = db
-    .query<Run, [number]>(
-      `SELECT first_id AS firstId, first_leaf AS firstLeaf,
-         lead(first_leaf, 1, ?) OVER (ORDER BY first_leaf) - first_leaf AS rows FROM svc_runs`,
-    )
-    .iterate(size);
-  let run = runs.next().value;
-  let tile: { readonly at: number; readonly hashes: readonly Hash[] } | undefined;
-  for (const { id, hash } of rows) {
-    while (run && id >= run.firstId + run.rows) run = runs.next().value;
-    if (!run || id < run.firstId) return { id, reason: "it is not in the tree: it was put there later" };
-    const leaf = run.firstLeaf + id - run.firstId;
-    const at = Math.floor(leaf / WIDTH);
-    if (tile?.at !== at) tile = { at, hashes: readTile(db, 0, at) };
-    if (!sameHash(tile.hashes[leaf % WIDTH] ?? emptyRoot(), leafOf(hash)))
-      return { id, reason: "it is not the row that is in the tree: it was made anew" };
+  const fault = leafCheck(db, size);
+  for (const row of rows) {
+    const reason = fault(row);
+    if (reason !== null) return { id: row.id, reason };
   }
   return null;
 }

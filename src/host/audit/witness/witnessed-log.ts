@@ -15,6 +15,7 @@ import type { AuditRow } from "../row";
 import { createCheckpointer } from "./checkpointer";
 import { addCosignatures, checkpointWith, witnessedIn } from "./checkpoints";
 import { type AuditKey, openAuditKey } from "./key";
+import { createPatrol } from "./patrol";
 import { proofText } from "./proof";
 import { leafIndex, nodesOf, readTree } from "./tree";
 
@@ -52,12 +53,30 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
     { write: (work) => file.write(work), read: (work) => file.read(work), key, joinAll },
     log,
   );
+  const patrol = createPatrol({ read: (work) => file.read(work), log, publish });
   return {
     ...checkpointer,
+    /** From now on, signs checkpoints by itself, and verifies all rows in turn. */
+    keep(): void {
+      checkpointer.keep();
+      patrol.start();
+    },
+    /** Called after `added` rows were appended here. */
+    noticed(added: number): void {
+      checkpointer.noticed(added);
+      patrol.noticed();
+    },
+    /** What the rows that are verified in turn were found to be; null where that has not begun. */
+    patrolled: patrol.found,
+    async end(): Promise<void> {
+      patrol.end();
+      await checkpointer.end();
+    },
     /** The key that verifies checkpoints. @throws an `unavailable` failure when it cannot be read or written. */
     key,
     /**
-     * The newest checkpoint, and the proof that it goes on from the tree of `old` leaves; null where it does not.
+     * The newest checkpoint, and the proof that it goes on from the tree of `old` leaves; null where it does not. With what was found
+     * of the rows.
      *
      * @throws as `current` does.
      */
@@ -65,7 +84,8 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
       const { note, size, made } = await checkpointer.current();
       const hashes = await file.read((db) => (old > size ? null : consistencyProof(old, size, nodesOf(db))));
       const proof = hashes?.map(toBase64) ?? null;
-      return { note, size, old, proof, made: new Date(made).toISOString() };
+      const rows = patrol.found();
+      return { note, size, old, proof, made: new Date(made).toISOString(), ...(rows && { rows }) };
     },
     /**
      * The proof that the row with this id is in the log (`proof.ts`), in the newest checkpoint that is cosigned and has it, else
