@@ -3,6 +3,7 @@ import { forHosts, SCRIPT, withActions } from "../src/cli/script";
 import { shownTable } from "../src/cli/shown-table";
 import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { scopesText } from "../src/core/rights";
 import {
   broadcastExecute,
   DELIVERY_STATUS,
@@ -29,7 +30,7 @@ import { verbs as witnessVerbs } from "./admin-witness";
 type Host = v.InferOutput<typeof listHosts.output>[number];
 
 const NO_HOSTS = "no hosts: `svc admin add` adds one";
-const HOST_COLUMNS = ["LABEL", "ADDRESS", "TAGS", "TRUST"];
+const HOST_COLUMNS = ["LABEL", "ADDRESS", "TAGS", "TRUST", "ALLOWS"];
 const POLL_COLUMNS = ["LABEL", "STATE", "LATENCY", "CLIENTS", "JOBS", "ADDRESS", "ERROR"];
 
 /** What makes sure that it is the host which answers. */
@@ -44,11 +45,12 @@ const TRUST_WORDS: Readonly<Record<Host["trust"], string>> = {
   nothing: "NONE: not encrypted",
 };
 
-const rowOf = ({ label, base_url, tags, trust, next_pin }: Host) => [
+const rowOf = ({ label, base_url, tags, trust, next_pin, allows }: Host) => [
   label,
   base_url,
   tags.join(","),
   `${TRUST_WORDS[trust]}${next_pin === null ? "" : "; another announced"}`,
+  allows === null ? "" : printable(scopesText(allows), 100),
 ];
 const oneHost = (host: Host) => shownTable(HOST_COLUMNS, [rowOf(host)]);
 

@@ -9,17 +9,35 @@ import {
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
+import { scopesText } from "../src/core/rights";
 import { exportDesk, importDesk } from "../src/desk/join/operations";
-import { showDesk } from "../src/host/join/operations";
+import { setDesk, showDesk } from "../src/host/join/operations";
 import { printable } from "../src/lib/sanitize";
 
 export default {
   verbs: {
     show: view(showDesk, {
-      columns: ["DESK", "LABEL", "HOST ID", "JOINED"],
-      rows: ({ desk }) => (desk ? [[desk.address, printable(desk.label), desk.host_id, desk.joined]] : []),
+      columns: ["DESK", "LABEL", "HOST ID", "JOINED", "ALLOWS"],
+      rows: ({ desk }) =>
+        desk
+          ? [
+              [
+                ...[desk.address, printable(desk.label), desk.host_id, desk.joined],
+                desk.allows ? scopesText(desk.allows) : "its token is gone: `svc join` again",
+              ],
+            ]
+          : [],
       none: "this host has joined no desk",
       examples: [["$0 desk show", "The desk that looks after this host"]],
+    }),
+    set: view(setDesk, {
+      on: false,
+      text: ({ desk, allows }) => `the desk at ${desk} may use here: ${scopesText(allows)}`,
+      examples: [
+        ["$0 desk set --allow admin", "Also what needs admin: programs, where svc runs with --allow-shell"],
+        ["$0 desk set --allow desk", "All but that, as by default"],
+        ["$0 desk set --allow read,audit", "Only look"],
+      ],
     }),
     export: view(exportDesk, {
       extra: { file: field(v.string(), "The bundle; - for stdout"), passphrase_file: PASSPHRASE_FIELD },

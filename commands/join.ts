@@ -1,5 +1,6 @@
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { scopesText } from "../src/core/rights";
 import { join } from "../src/host/join/operations";
 import { printable } from "../src/lib/sanitize";
 
@@ -11,6 +12,8 @@ export default view(join, {
     const name = printable(label);
     const [way, toDo] = wayOf(url, dials);
     print(globals, body, () => `joined the desk at ${desk} as ${name}; ${way}`);
+    const rights = scopesText(body.allows);
+    if (rights !== "desk") process.stderr.write(`the desk may use here: ${rights}\n`);
     if (!served) {
       service.log.warn(`no server runs here yet: ${toDo}`);
     }
@@ -24,6 +27,7 @@ export default view(join, {
   examples: [
     ["$0 join", "Asks for the string that `svc join-token` printed on the desk"],
     ["$0 join --label lab-01 < string", "The string on standard input"],
+    ["$0 join --allow admin", "The desk may also run programs here, where svc runs with --allow-shell"],
     ["$0 join --direct https://10.0.0.5:9939", "Where this host has several addresses"],
   ],
 });

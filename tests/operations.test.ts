@@ -389,6 +389,7 @@ const SCOPE_OF = {
     "data.remove",
     "desk.export",
     "desk.import",
+    "desk.set",
     "desktop.launch",
     "desktop.record",
     "input.take",

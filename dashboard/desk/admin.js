@@ -119,7 +119,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       {
         label: "Host",
         kind: "wide",
-        cell: ({ label, base_url, trust, next_pin, link }) =>
+        cell: ({ label, base_url, trust, next_pin, link, allows }) =>
           el(
             "div",
             {},
@@ -132,6 +132,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
                   { class: "hint" },
                   `${wayTo(base_url)}, ${TRUST[trust]}${next_pin === null ? "" : "; another announced"}`,
                 ),
+            allows && el("div", { class: "hint" }, `this desk may use there: ${rightsOf(allows)}`),
             link && linkOf(link),
           ),
       },
@@ -402,6 +403,13 @@ const number = (value) => (value === null || value === undefined ? "–" : count
 
 /** How a host is reached. @param {string} url */
 const wayTo = (url) => ({ link: "link", nats: "NATS", http: "HTTP" })[url.split(":")[0] ?? ""] ?? "HTTPS";
+
+/** The scopes of a desk, in the words of `svc desk set --allow`. @param {string[]} allows */
+function rightsOf(allows) {
+  if (allows.includes("admin")) return "everything";
+  const all = ["metrics", "read", "screen", "audit", "sync", "operate"];
+  return all.every((one) => allows.includes(one)) ? "all but admin" : allows.join(", ");
+}
 
 /** How the link of a host is. @param {Link} link */
 function linkOf({ linked, since, last_seen, rtt_ms, address, twin }) {

@@ -225,9 +225,10 @@ export function planPanel({ api, poll }) {
  * Shows all that a plan will do, and applies it if that is wanted.
  *
  * @param {import("../api.js").Api} api
- * @param {{ id: string, digest: string }} made
+ * @param {{ id: string, digest: string, refusing?: ReadonlyArray<{ label: string, why: string }> }} made `refusing`: the hosts
+ *   that will refuse it as they are now.
  */
-export async function askToApply(api, { id, digest }) {
+export async function askToApply(api, { id, digest, refusing = [] }) {
   const { body: plan } = await api.get(pathOf(id, /** @type {""} */ (`?limit=${LISTED}`)), { maxAge: 0 });
   const { commands, waves, total, targets } = plan;
   const hosts = targets.map(({ label }) => label);
@@ -243,6 +244,9 @@ export async function askToApply(api, { id, digest }) {
     ),
     el("p", {}, `Waves: ${waves.map((end) => count(end)).join(", ")}`),
     el("p", {}, "Commands: ", el("code", {}, commands.join(", "))),
+    ...refusing.map(({ label, why }) =>
+      el("p", { class: "prose" }, badge("warn", `${label} will refuse it`), ` ${why}`),
+    ),
     ...reviewOf(plan),
     el("p", { class: "hint" }, "Digest ", el("code", {}, digest)),
   );

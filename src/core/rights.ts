@@ -7,6 +7,9 @@ import { type Failure, forbidden } from "../lib/errors";
 /** What a token can allow, and an operation ask for. Each scope includes only itself; `admin` includes all. */
 export const SCOPES = ["metrics", "read", "screen", "audit", "sync", "operate", "admin"] as const;
 
+/** What a desk needs to look after a host; short for these scopes when a token is made, and when a host joins. */
+export const DESK_SCOPES = SCOPES.filter((scope) => scope !== "admin");
+
 /** A name of a token or of a stored script. */
 const NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}";
 
@@ -127,6 +130,13 @@ export function requireOwnToken({ limited }: Grant, what: string): void {
   throw forbidden(
     `${what} starts what goes on after this run, which has a "scope": use a token of this host`,
   );
+}
+
+/** Scopes as a person gives them: `desk` for all that a desk needs, and `admin`, which includes all. */
+export function scopesText(scopes: readonly string[]): string {
+  if (scopes.includes("admin")) return "admin";
+  const isDesk = scopes.length === DESK_SCOPES.length && DESK_SCOPES.every((one) => scopes.includes(one));
+  return isDesk ? "desk" : scopes.join(", ") || "nothing";
 }
 
 /** Why a grant is not enough. @param needs what is asked for and its scope: `this needs admin`. */

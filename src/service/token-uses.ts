@@ -2,6 +2,7 @@
  * The named tokens as the other features see them: how one ended, and those that this host makes for desks.
  */
 import * as v from "valibot";
+import { allows, SCOPES } from "../core/rights";
 import type { DeskTokens } from "../host/join/enter";
 import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -58,20 +59,29 @@ export function createTokenUses(files: ConfigFiles, log: Log, endWorkOf: (name: 
       await prolongToken(store, name);
     },
     async forDesks(): Promise<DeskTokens> {
-      const [{ store }, { addToken, NEW_TOKEN, removeToken }] = await Promise.all([
+      const [{ store }, { addToken, changeScopes, NEW_TOKEN, removeToken }] = await Promise.all([
         namedTokens(),
         import("../trust/named-tokens"),
       ]);
-      const isTaken = (name: string) => store.entries().some((token) => token.name === name);
+      const find = (name: string) => store.entries().find((token) => token.name === name);
       return {
-        async add() {
+        async add(scopes) {
           let name = "desk";
-          for (let nth = 2; isTaken(name); nth++) name = `desk-${nth}`;
-          const token = await addToken(store, v.parse(NEW_TOKEN, { name, scope: ["desk"] }));
-          return { name, token, expires: store.entries().find((one) => one.name === name)?.expires };
+          for (let nth = 2; find(name); nth++) name = `desk-${nth}`;
+          const token = await addToken(store, v.parse(NEW_TOKEN, { name, scope: [...scopes] }));
+          return { name, token, expires: find(name)?.expires };
+        },
+        scopes(name) {
+          const allowed = find(name)?.allows;
+          return allowed ? SCOPES.filter((scope) => allowed.includes(scope)) : null;
+        },
+        async limit(name, scopes) {
+          const former = find(name)?.allows ?? [];
+          await changeScopes(store, name, scopes);
+          if (former.some((one) => !allows({ name, scopes }, one))) await endWorkOf(name);
         },
         async remove(name) {
-          if (!isTaken(name)) return;
+          if (!find(name)) return;
           await removeToken(store, name);
           await endWorkOf(name);
         },

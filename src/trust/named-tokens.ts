@@ -7,7 +7,7 @@
 import * as v from "valibot";
 import { unheard } from "../core/events";
 import { between, field, seconds, secret } from "../core/fields";
-import { type Grant, NAME_TEXT, SCOPE, SCOPES, type Scope, scopeOr } from "../core/rights";
+import { DESK_SCOPES, type Grant, NAME_TEXT, SCOPE, SCOPES, type Scope, scopeOr } from "../core/rights";
 import { busy, conflict, messageOf, notFound } from "../lib/errors";
 import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
@@ -19,9 +19,6 @@ import { checkToken } from "./owner-token";
 import { inSeconds, MAX_LIFETIME_S, ROTATES, recordOf, type TokenRotation } from "./rotation";
 import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
 import { idOf, newToken } from "./token";
-
-/** What a desk needs to look after a host; short for these scopes when a token is made. */
-const DESK: readonly Scope[] = ["metrics", "read", "screen", "audit", "sync", "operate"];
 
 /** What 0.1.0 called `read`. */
 const READ_OF_0_1: readonly Scope[] = ["read", "screen", "audit"];
@@ -61,7 +58,7 @@ const GIVEN_SCOPE = scopeOr([...SCOPES, "desk"]);
 
 /** The scopes in the order of the table, and then the scripts; each once. */
 function scopesOf(given: Array<v.InferOutput<typeof GIVEN_SCOPE>>): Scope[] {
-  const wanted = new Set<Scope>(given.flatMap((one) => (one === "desk" ? DESK : [one])));
+  const wanted = new Set<Scope>(given.flatMap((one) => (one === "desk" ? DESK_SCOPES : [one])));
   const plain = SCOPES.filter((scope) => wanted.delete(scope));
   return [...plain, ...[...wanted].sort()];
 }
@@ -173,6 +170,18 @@ export async function changeToken<T extends { readonly kept: TokenRotation }>(
   });
   await noteEnded(store.ended, "replaced", old, changed.kept);
   return changed;
+}
+
+/** Sets what a token allows from now on. @throws `not_found` when no token has the name; `unavailable` as {@link changeToken}. */
+export function changeScopes(
+  store: JsonStore<NamedToken>,
+  name: string,
+  scopes: readonly Scope[],
+): Promise<void> {
+  return store.change((list) => {
+    if (!list.entries.some((known) => known.name === name)) throw noSuchToken(name);
+    list.update(name, { allows: [...scopes] });
+  });
 }
 
 /** A token is prolonged when it has less than this left, in milliseconds: 30 days, of 90 that it has by default. */

@@ -23,7 +23,7 @@ const LEDGER = join(import.meta.dir, "..", "..", "src", "desk", "plans", "ledger
 /** What makes or changes each file: the way that operations go. */
 const CHANGES: Readonly<Record<TrustFile, (service: Service, files: Files, nth: number) => unknown>> = {
   rest_token: (_service, { token }) => openToken(undefined, token, silentLog),
-  "tokens.json": async (service) => (await service.deskTokens()).add(),
+  "tokens.json": async (service) => (await service.deskTokens()).add(["read"]),
   "scripts.json": async (service, _files, nth) =>
     (await service.storedScripts()).add(
       { name: `script-${nth}`, actions: [], parameters: [], stop_on_error: true, timeout_s: 1 } as never,

@@ -15,7 +15,7 @@ import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { createAdmission, refuseTakenKey } from "./admission";
 import { hostAdded, hostChanged, hostRemoved } from "./events";
-import type { KeyChange } from "./follow";
+import type { KeyChange, RightsChange } from "./follow";
 import { type Host, parseHost, serverOf, trustOf, type Ways } from "./host";
 import { selectHosts } from "./selection";
 
@@ -153,6 +153,16 @@ export function createAddressBook(
         const made = changes.filter(isSame);
         for (const { host, pin, next_pin } of made) list.update(host.label, { pin, next_pin });
         return made;
+      }),
+    /** Stores what hosts let this desk do, of those that are still at the same address with the same token. */
+    learn: (changes: readonly RightsChange[]) =>
+      store.change((list) => {
+        const hosts = new Map(list.entries.map((host) => [host.label, host]));
+        for (const { host, rights } of changes) {
+          const now = hosts.get(host.label);
+          if (now?.base_url === host.base_url && now.token === host.token)
+            list.update(host.label, { rights });
+        }
       }),
     /** @returns whether there was such a host. */
     remove: (label: string) => store.change((list) => list.remove(label)),

@@ -13,7 +13,7 @@ import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { parsePin } from "../../lib/spki";
 import type { AddressBook } from "./address-book";
-import type { Host } from "./host";
+import type { Host, HostRights } from "./host";
 
 /** The largest answer to `GET /status`. */
 const MAX_BYTES = 65_536;
@@ -24,6 +24,15 @@ export interface KeyChange {
   readonly pin: string;
   readonly next_pin: string | undefined;
 }
+
+/** A host as it was asked, and what it lets this desk do now. */
+export interface RightsChange {
+  readonly host: Host;
+  readonly rights: HostRights;
+}
+
+/** Stores what hosts have said. Never throws. */
+export type Follow = (keys: readonly KeyChange[], rights: readonly RightsChange[]) => Promise<void>;
 
 const STATUS = v.object({ next_spki: v.optional(v.nullable(v.string()), null) });
 
@@ -62,17 +71,17 @@ async function nextPin(carrier: Carrier, deadline: Deadline): Promise<string | n
 
 interface Uses extends CallerService {
   readonly log: Log;
-  addressBook(): Promise<Pick<AddressBook, "follow">>;
+  addressBook(): Promise<Pick<AddressBook, "follow" | "learn">>;
 }
 
-/** How often a host may announce another key: each one is a row of the log and a write of the address book. */
+/** How often a host may announce another key, or say otherwise what may be done there: each time is a write of the address book. */
 const ANNOUNCING: Rate = { ratePerMinute: 1 / 15, burst: 6 };
 
 /**
  * What puts changes on record and into the address book. Never throws: the next poll finds them again. A host that announces
  * other keys all the time is followed a few times an hour; to a key that it announced before and uses now, always.
  */
-export function createFollower(service: Uses): (changes: readonly KeyChange[]) => Promise<void> {
+export function createFollower(service: Uses): Follow {
   const spend = createBuckets(ANNOUNCING);
   const mayFollow = ({ host, pin }: KeyChange) =>
     pin !== host.pin || spend(`${host.label} ${host.base_url}`, performance.now()) === 0;
@@ -86,7 +95,7 @@ export function createFollower(service: Uses): (changes: readonly KeyChange[]) =
     missed.set(key, host.next_pin);
     return false;
   };
-  return async (found) => {
+  const followKeys = async (found: readonly KeyChange[]) => {
     const changes = found.filter(isSettled).filter(mayFollow);
     if (changes.length === 0) return;
     try {
@@ -99,6 +108,18 @@ export function createFollower(service: Uses): (changes: readonly KeyChange[]) =
       for (const change of stored) service.log.info(`the key of a host changes: ${wordsOf(change)}`);
     } catch (error) {
       service.log.warn(`the new keys of ${changes.length} hosts could not be stored: ${messageOf(error)}`);
+    }
+  };
+  return async (keys, found) => {
+    await followKeys(keys);
+    const mayLearn = ({ host }: RightsChange) =>
+      spend(`rights ${host.label} ${host.base_url}`, performance.now()) === 0;
+    const changes = found.filter(mayLearn);
+    if (changes.length === 0) return;
+    try {
+      await (await service.addressBook()).learn(changes);
+    } catch (error) {
+      service.log.warn(`what ${changes.length} hosts allow could not be stored: ${messageOf(error)}`);
     }
   };
 }

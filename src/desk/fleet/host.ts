@@ -103,6 +103,21 @@ const MEMBER = v.object({
   time: v.optional(v.number()),
 });
 
+const WORDS = v.pipe(v.array(v.pipe(v.string(), v.regex(/^[a-z0-9][\w:.-]{0,79}$/i))), v.maxLength(100));
+
+/** What the host lets this desk do, as it has said last. Both may have words that this desk does not know. */
+const RIGHTS = v.object({
+  /** The scopes of the token. */
+  allows: WORDS,
+  /** What its server permits scripts; absent where it has not said. */
+  permits: v.optional(WORDS),
+});
+
+export type HostRights = v.InferOutput<typeof RIGHTS>;
+
+/** Absent where svc does not know, or the host says it in another way. */
+export const KNOWN_RIGHTS = v.fallback(v.optional(RIGHTS), undefined);
+
 /** An entry of `admin_hosts.json`. */
 const HOST = v.object({
   ...HOST_FIELDS,
@@ -111,6 +126,7 @@ const HOST = v.object({
   /** The pin of the key that the host will have next: it announced that with the key that `pin` names (`follow.ts`). */
   next_pin: v.optional(PIN),
   member: v.optional(MEMBER),
+  rights: KNOWN_RIGHTS,
   /** When its token ends, ISO 8601; absent where svc does not know. */
   token_expires: v.optional(v.pipe(v.string(), v.isoTimestamp())),
 });

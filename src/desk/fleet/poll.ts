@@ -1,6 +1,7 @@
 /**
  * Polling: asks many hosts for their state. Dead hosts cost the timeout once, not once each.
  */
+import { isDeepStrictEqual } from "node:util";
 import type * as v from "valibot";
 import { deadlineIn, RemoteError } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
@@ -11,10 +12,10 @@ import { patienceFor, runPool } from "../../lib/pool";
 import { printable } from "../../lib/sanitize";
 import { createSharing } from "../../lib/share";
 import type { AddressBook } from "./address-book";
-import { type KeyChange, keyChange } from "./follow";
+import { type Follow, type KeyChange, keyChange, type RightsChange } from "./follow";
 import { type Host, serverOf } from "./host";
 import { createPresence } from "./presence";
-import { isBusy, POLLED_JOBS, POLLED_SESSIONS, type PollResult } from "./results";
+import { isBusy, POLLED_JOBS, type POLLED_SESSIONS, type PollResult, SESSIONS_ANSWER } from "./results";
 
 /** How many requests a poll makes: sessions, jobs and, of a host with a pinned key, its status. */
 const REQUESTS = 3;
@@ -39,6 +40,8 @@ export interface PollOptions {
   readonly reach?: AddressBook["reach"];
   /** Receives what hosts with a pinned key announce about it. */
   readonly changed?: (change: KeyChange) => void;
+  /** Receives what hosts let this desk do, where that is something else than the address book has. */
+  readonly allowed?: (change: RightsChange) => void;
 }
 
 /** The results of `hosts`, in their order. Never throws: an error is that host's result. */
@@ -68,13 +71,10 @@ export interface Poller {
  * {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way. The next
  * poll finds the connections of this one.
  *
- * @param follow stores what hosts announced about their keys, all of a poll at once; never throws.
+ * @param follow stores what hosts have said of their keys, and of what this desk may do there, all of a poll at once; never throws.
  * @param presence learns which hosts are up or down.
  */
-export function createPoller(
-  follow: (changes: readonly KeyChange[]) => Promise<void>,
-  presence = createPresence(),
-): Poller {
+export function createPoller(follow: Follow, presence = createPresence()): Poller {
   const shared = createSharing<PollResult[]>();
   const kept = createConnectionPool();
   /** @returns whether only the whole poll tells if the host is down. */
@@ -93,12 +93,14 @@ export function createPoller(
       if (note(result, options)) refused.push(result);
       options.polled?.(result);
     };
+    const rights: RightsChange[] = [];
     const changed = (change: KeyChange) => changes.push(change);
-    const results = await pollHosts(hosts, { ...options, polled, changed });
+    const allowed = (change: RightsChange) => rights.push(change);
+    const results = await pollHosts(hosts, { ...options, polled, changed, allowed });
     // Where this process could open no more for a moment, nobody knows which of the others have refused it.
     const isOwn = refused.some(({ error }) => error === NO_DESCRIPTOR);
     if (!isOwn) for (const host of refused) presence.gone(host, host.error ?? "");
-    await follow(changes);
+    await follow(changes, rights);
     return results;
   };
   return {
@@ -116,7 +118,7 @@ export function createPoller(
 
 async function pollHost(
   host: Host,
-  { timeoutMs, signal, client, reach = serverOf, changed }: PollOptions,
+  { timeoutMs, signal, client, reach = serverOf, changed, allowed }: PollOptions,
 ): Promise<PollResult> {
   const { label, base_url } = host;
   let started = performance.now();
@@ -128,7 +130,8 @@ async function pollHost(
     started = performance.now();
     const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
     const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);
-    const sessions = typed(POLLED_SESSIONS, answer);
+    const { rights, ...sessions } = typed(SESSIONS_ANSWER, answer);
+    if (rights && !isDeepStrictEqual(rights, host.rights)) allowed?.({ host, rights });
     latency_ms = since();
     const jobs = await carrier.ask({ method: "GET", path: "/jobs" }, limits);
     const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, jobs).jobs.length;

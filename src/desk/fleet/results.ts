@@ -9,6 +9,7 @@ import { PRIVATE_FILE } from "../../lib/files";
 import { holdPlace } from "../../lib/held-place";
 import { jsonLine } from "../../lib/sanitize";
 import { DELIVERY, type Delivery, type DeliveryStatus } from "../../wire/job/delivery";
+import { KNOWN_RIGHTS } from "./host";
 
 const COUNT = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const HOST_ID = v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256))), null);
@@ -23,6 +24,9 @@ export const POLLED_SESSIONS = v.object({
   }),
   viewer: v.object({ connected: v.boolean(), host_id: HOST_ID }),
 });
+
+/** The same with what this desk may do there, which hosts of before, and of other makers, do not say. */
+export const SESSIONS_ANSWER = v.object({ ...POLLED_SESSIONS.entries, rights: KNOWN_RIGHTS });
 
 /** The answer of deployed hosts to `GET /jobs`. */
 export const POLLED_JOBS = v.object({ jobs: v.array(v.unknown()) });

@@ -6,6 +6,7 @@
  * one of the same host: whoever records one can do nothing with it.
  */
 import type { Caller } from "../../core/caller";
+import { DESK_SCOPES } from "../../core/rights";
 import { badInput, conflict, forbidden, notFound } from "../../lib/errors";
 import { isLoopback, isUnspecified } from "../../lib/loopback";
 import { configFiles } from "../../lib/paths";
@@ -24,7 +25,10 @@ import type { Host } from "../fleet/host";
 import type { JoinStrings } from "./join-strings";
 
 /** A host in the address book, as far as joining goes. */
-type Entry = Pick<Host, "label" | "base_url" | "token" | "tags" | "pin" | "token_expires" | "member">;
+type Entry = Pick<
+  Host,
+  "label" | "base_url" | "token" | "tags" | "pin" | "token_expires" | "member" | "rights"
+>;
 
 /** A way from the desk to the host, as the host keeps it. */
 export interface Carrier {
@@ -92,6 +96,7 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
     ...way,
     tags: string.tags,
     member,
+    rights: { allows: [...(request.allow ?? DESK_SCOPES)] },
   };
   const desk = openSigningKey(configFiles(service.configDir).deskKey);
   /** Whether the host is taken in now; false where it is in the book as it asks. @throws why it may not join. */

@@ -11,7 +11,7 @@ import {
 } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
 import { typed } from "../../client/remote-call";
-import type { Scope } from "../../core/rights";
+import { NEEDS, PERMISSIONS, type Scope } from "../../core/rights";
 import { printable } from "../../lib/sanitize";
 import type { Delivery, DeliveryStatus } from "../../wire/job/delivery";
 import type { Broadcast } from "../fleet/operations/fleet";
@@ -84,8 +84,10 @@ export async function deliver(
     const deadline = deadlineIn(delivery.delivery_timeout_s * 1_000);
     const offered = new Set(await offeredBy(carrier, deadline));
     const missing = delivery.commands.filter((name) => !offered.has(name));
-    const lacks = `the host has no ${missing.join(", ")}`;
-    if (missing.length > 0) return result("failed", false, { error: lacks });
+    if (missing.length > 0) {
+      const error = await whyMissing(carrier, missing, deadline);
+      return result("failed", false, { error });
+    }
     await delivery.sent?.();
     sending = true;
     const report = await run(carrier, delivery, deadline);
@@ -106,6 +108,27 @@ async function offeredBy(carrier: Carrier, deadline: Deadline): Promise<string[]
   const limits = { deadline, maxBytes: MAX_COMMANDS_BYTES };
   const answer = await carrier.ask({ method: "GET", path: "/commands" }, limits);
   return typed(COMMANDS, answer).commands;
+}
+
+/** An entry of the reference of a host, as far as it says why a command is not offered; older hosts have none. */
+const REFERENCE = v.object({ needs: v.array(v.string()), allowed: v.literal(false) });
+
+/** Why a host does not offer these commands: it has none of that name, or was started without the flag for one. */
+async function whyMissing(carrier: Carrier, missing: readonly string[], deadline: Deadline): Promise<string> {
+  const lacks = `the host has no ${missing.join(", ")}`;
+  const [first = ""] = missing;
+  const limits = { deadline, maxBytes: MAX_COMMANDS_BYTES };
+  try {
+    const { needs } = typed(
+      REFERENCE,
+      await carrier.ask({ method: "GET", path: `/commands/${first}` }, limits),
+    );
+    const need = NEEDS.find((one) => needs.includes(one));
+    return need ? `${first} ${PERMISSIONS[need]}` : lacks;
+  } catch (error) {
+    if (error instanceof RemoteError) return lacks;
+    throw error;
+  }
 }
 
 async function run(carrier: Carrier, delivery: ActionListJob, deadline: Deadline): Promise<Report> {

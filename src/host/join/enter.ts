@@ -8,6 +8,7 @@ import { hostname } from "node:os";
 import { RemoteError } from "../../client/carrier";
 import { NOT_PINNED } from "../../client/dial";
 import { callRemote } from "../../client/remote-call";
+import { DESK_SCOPES, scopesText } from "../../core/rights";
 import { type Backoff, pauseBefore } from "../../lib/backoff";
 import { conflict, type Failure, notFound, unavailable } from "../../lib/errors";
 import { withLock } from "../../lib/lock";
@@ -25,6 +26,7 @@ import {
 import { type JoinRequest, joinMessage, leaveMessage, natsKeyMessage } from "../../wire/join/messages";
 import { type NatsKey, provedBy } from "../../wire/join/nats-key";
 import { type LocalServer, urlOfHost } from "../../wire/join/reach";
+import { type DeskRight, type DeskScopes, scopesOf } from "./rights";
 
 /** What a host uses of its service. */
 export interface HostUses {
@@ -40,7 +42,13 @@ export interface HostUses {
 
 export interface DeskTokens {
   /** `expires`: when it ends, ISO 8601. */
-  add(): Promise<{ readonly name: string; readonly token: string; readonly expires?: string | undefined }>;
+  add(
+    scopes: DeskScopes,
+  ): Promise<{ readonly name: string; readonly token: string; readonly expires?: string | undefined }>;
+  /** What the token allows; null where it is not there. */
+  scopes(name: string): DeskScopes | null;
+  /** Sets what the token allows; what it has begun ends where it may do less than before. @throws `not_found`. */
+  limit(name: string, scopes: DeskScopes): Promise<void>;
   /** Ends the token, where it is there. */
   remove(name: string): Promise<void>;
 }
@@ -53,6 +61,8 @@ export interface JoinOptions {
   readonly join_string: string;
   readonly label?: string | undefined;
   readonly direct?: string | undefined;
+  /** What the desk may do here (default: as before, else all but `admin`). */
+  readonly allow?: readonly DeskRight[] | undefined;
 }
 
 /**
@@ -61,7 +71,7 @@ export interface JoinOptions {
  * @throws `bad_input` for a string that is none; `conflict` when this host has joined another desk, or the desk refuses;
  *   `unavailable` when the desk does not answer. Then nothing has changed here.
  */
-export async function joinDesk(service: HostUses, { join_string, label, direct }: JoinOptions) {
+export async function joinDesk(service: HostUses, { join_string, label, direct, allow }: JoinOptions) {
   const string = parseJoinString(join_string);
   const files = configFiles(service.configDir);
   return withLock(files.joinLock, async () => {
@@ -74,34 +84,35 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
     const identity = openSigningKey(files.hostKey);
     const pin = /^https:/i.test(way.url ?? "") ? await service.ownPin() : undefined;
     const tokens = await service.deskTokens();
-    const { name: tokenName, token, expires: token_expires } = await tokens.add();
+    const scopes = allow ? scopesOf(allow) : ((former && tokens.scopes(former.token)) ?? DESK_SCOPES);
+    const { name: tokenName, token, expires: token_expires } = await tokens.add(scopes);
     const host = { host_key: identity.publicKey, name: hostname(), label, url: way.url, pin };
     // Later than its last request, also where the clock was set back since.
     const time = Math.max(Date.now(), Date.parse(former?.joined ?? "") + 1 || 0);
     const known = { id: string.id, ...host, token, token_expires, time };
-    const nats_key = way.dials && (await service.natsKey());
-    const askAs = (dials: true | undefined, key?: NatsKey) => {
-      const about = { ...known, ...(dials && { dials }), ...(key && { nats_key: key.id }) };
+    const nats = way.dials && (await service.natsKey());
+    const askWith = ({ nats: key, ...more }: Extras) => {
+      const about = { ...known, ...more, ...(key && { nats_key: key.id }) };
       const signature = identity.sign(joinMessage(string.pin, about));
       const proof = natsKeyMessage(string.pin, hostIdOf(identity.publicKey), String(time));
-      const nats = key && { nats_proof: provedBy(key, proof) };
-      return ask(string, { ...about, ...nats, secret: string.secret, signature });
+      const proved = key && { nats_proof: provedBy(key, proof) };
+      return ask(string, { ...about, ...proved, secret: string.secret, signature });
     };
+    // Only what is not usual: a desk that does not know the field takes the others.
+    const rights: readonly Extras[] = scopesText(scopes) === "desk" ? [{}] : [{ allow: [...scopes] }, {}];
+    const ways: readonly Extras[] = way.dials
+      ? [{ dials: true, ...(nats && { nats }) }, { dials: true }]
+      : [{}];
     try {
-      const asOlder = (error: unknown) => {
-        if (nats_key === undefined || Object(error).refusal?.status !== 400) throw error;
-        return askAs(way.dials);
-      };
-      const answer = await askAs(way.dials, nats_key)
-        .catch(asOlder)
-        .catch((error) => {
-          if (!(error instanceof RemoteError)) throw error;
-          if (!way.dials || !hasToReach(error)) throw refusedBy(string.address, error);
-          if (way.url === undefined) throw way.problem;
-          return askAs(undefined).catch((again) => {
-            throw again instanceof RemoteError ? refusedBy(string.address, again) : again;
-          });
+      const attempts = ways.flatMap((one) => rights.map((right) => ({ ...one, ...right })));
+      const answer = await askInTurn(attempts, askWith).catch((error) => {
+        if (!(error instanceof RemoteError)) throw error;
+        if (!way.dials || !hasToReach(error)) throw refusedBy(string.address, error);
+        if (way.url === undefined) throw way.problem;
+        return askInTurn(rights, askWith).catch((again) => {
+          throw again instanceof RemoteError ? refusedBy(string.address, again) : again;
         });
+      });
       const membership: Membership = {
         desk: string.address,
         desk_pin: string.pin,
@@ -120,6 +131,7 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
         dials,
         served: server !== null,
         asks_certificate: server?.asks_certificate ?? false,
+        allows: [...scopes],
       };
     } catch (error) {
       await tokens.remove(tokenName);
@@ -157,6 +169,26 @@ function wayFrom(server: LocalServer | null, desk: string, direct: string | unde
 /** Whether the desk knows nothing of links, as those of before, or takes none: then it has to reach this host. */
 const hasToReach = ({ refusal }: RemoteError) =>
   refusal?.status === 400 || (refusal?.status === 409 && refusal.error.startsWith("url:"));
+
+/** What a request may have that older desks do not know. */
+interface Extras {
+  readonly dials?: true;
+  readonly nats?: NatsKey;
+  readonly allow?: JoinRequest["allow"];
+}
+
+/** Asks with the first of `attempts`, and a desk that knows less with those after it. @throws a {@link RemoteError}. */
+async function askInTurn<T>(
+  [first = {}, ...others]: readonly Extras[],
+  askWith: (extras: Extras) => Promise<T>,
+): Promise<T> {
+  try {
+    return await askWith(first);
+  } catch (error) {
+    if (others.length === 0 || Object(error).refusal?.status !== 400) throw error;
+    return askInTurn(others, askWith);
+  }
+}
 
 /** How often a desk is asked that is busy, and the pauses between. */
 const ATTEMPTS = 8;
@@ -230,6 +262,26 @@ async function tellDesk(membership: Membership, sign: (message: string) => strin
     // It has removed the host already.
     return error.refusal?.status === 404 ? null : error.message;
   }
+}
+
+/**
+ * Sets what the desk may do here; what it has begun ends where that is less than before.
+ *
+ * @returns the desk, and what it may do.
+ * @throws `not_found` when this host has joined no desk, or has no token for it any more.
+ */
+export async function limitDesk(
+  service: Pick<HostUses, "configDir" | "deskTokens">,
+  words: readonly DeskRight[],
+) {
+  const files = configFiles(service.configDir);
+  return withLock(files.joinLock, async () => {
+    const membership = readMembership(files.desk);
+    if (!membership) throw notFound("this host has joined no desk");
+    const scopes = scopesOf(words);
+    await (await service.deskTokens()).limit(membership.token, scopes);
+    return { desk: membership.desk, allows: [...scopes] };
+  });
 }
 
 /**

@@ -9,11 +9,14 @@ import { configFiles } from "../../lib/paths";
 import { deskPinsEndpoint, natsGrantEndpoint } from "../../wire/join/endpoints";
 import { readMembership } from "../../wire/join/membership";
 import type { HostUses } from "./enter";
+import { DESK_RIGHTS } from "./rights";
 
 const ON_THE_HOST = {
   http: "who may use the token of a host is decided on the host itself",
   script: "who may use the token of a host is decided by a person",
 };
+
+const RIGHTS = v.pipe(v.array(v.picklist(DESK_RIGHTS)), v.minLength(1), v.maxLength(20));
 
 export const join = operation({
   name: "join.enter",
@@ -41,6 +44,10 @@ export const join = operation({
       ),
       "URL at which the desk reaches this host (default: this host dials a desk that takes links, else where its server listens)",
     ),
+    allow: field(
+      v.optional(RIGHTS),
+      "What the desk may do here: desk, which is all but `admin`; admin, also run programs; or scopes (default: as before, else desk)",
+    ),
   }),
   output: v.object({
     desk: v.string(),
@@ -52,6 +59,8 @@ export const join = operation({
     served: v.boolean(),
     /** Whether it takes clients with a certificate only (`--client-ca`): then the desk cannot reach it. */
     asks_certificate: v.boolean(),
+    /** What the desk may do here: scopes. */
+    allows: v.array(v.string()),
   }),
   async run(service: HostUses, wanted) {
     const { joinDesk } = await import("./enter");
@@ -92,14 +101,40 @@ export const showDesk = operation({
   /** Null where it has joined none. */
   output: v.object({
     desk: v.nullable(
-      v.object({ address: v.string(), host_id: v.string(), label: v.string(), joined: v.string() }),
+      v.object({
+        ...{ address: v.string(), host_id: v.string(), label: v.string(), joined: v.string() },
+        /** The scopes that its token has here; null where that token is gone. */
+        allows: v.nullable(v.array(v.string())),
+      }),
     ),
   }),
-  run({ configDir }: Pick<HostUses, "configDir">) {
+  async run({ configDir, deskTokens }: Pick<HostUses, "configDir" | "deskTokens">) {
     const membership = readMembership(configFiles(configDir).desk);
     if (!membership) return { desk: null };
-    const { desk, host_id, label, joined } = membership;
-    return { desk: { address: desk, host_id, label, joined } };
+    const { desk, host_id, label, joined, token } = membership;
+    const scopes = (await deskTokens()).scopes(token);
+    return { desk: { address: desk, host_id, label, joined, allows: scopes && [...scopes] } };
+  },
+});
+
+export const setDesk = operation({
+  name: "desk.set",
+  summary: "Set what the desk of this host may do here",
+  answeredBy: "owner",
+  scope: "admin",
+  changes: true,
+  leftOut: ON_THE_HOST,
+  example: { allow: ["admin"] },
+  input: v.strictObject({
+    allow: field(RIGHTS, "desk: all but `admin`; admin: also run programs; or scopes"),
+  }),
+  output: v.object({ desk: v.string(), allows: v.array(v.string()) }),
+  requires({ configDir }: Pick<HostUses, "configDir">) {
+    if (!readMembership(configFiles(configDir).desk)) throw notFound("this host has joined no desk");
+  },
+  async run(service: Pick<HostUses, "configDir" | "deskTokens">, { allow }) {
+    const { limitDesk } = await import("./enter");
+    return limitDesk(service, allow);
   },
 });
 
@@ -152,4 +187,4 @@ export const takeNats = operation({
   },
 });
 
-export const operations = [join, leave, showDesk, forget, deskPins, takeNats];
+export const operations = [join, leave, showDesk, setDesk, forget, deskPins, takeNats];

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { SESSIONS } from "../../core/answer-schemas";
 import { field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
+import { NEEDS, type Permission } from "../../core/rights";
 import { withMade } from "../../lib/once";
 import { PEER_ID } from "./identity";
 import type { Sessions } from "./sessions";
@@ -9,6 +10,9 @@ import type { Sessions } from "./sessions";
 interface Uses {
   sessions(): Promise<Sessions>;
 }
+
+/** What the caller may do on this host: the scopes of its token, and what this process permits scripts. */
+const RIGHTS = v.object({ allows: v.array(v.string()), permits: v.array(v.string()) });
 
 /** A session description with all its candidates has some 2 kB. */
 const SDP = v.pipe(v.string(), v.maxLength(65_536));
@@ -50,8 +54,13 @@ export const getSessions = operation({
   command: "AC_sessions_list",
   http: { method: "GET", path: "/sessions" },
   input: NO_INPUT,
-  output: SESSIONS,
-  run: (service: Uses) => withMade(service.sessions(), (sessions) => sessions.report()),
+  // A desk asks each host for its sessions, and learns so what it may do there.
+  output: v.object({ ...SESSIONS.entries, rights: v.optional(RIGHTS) }),
+  run: (service: Uses & { permits(need: Permission): boolean }, _input, { grant }) =>
+    withMade(service.sessions(), (sessions) => ({
+      ...sessions.report(),
+      rights: { allows: [...grant.scopes], permits: NEEDS.filter(service.permits) },
+    })),
 });
 
 const BETWEEN_SERVERS = "only the server of a peer sends offers";

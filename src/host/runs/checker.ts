@@ -96,13 +96,26 @@ export class Checker {
     return this.check(list, false).actions.map(shownAction);
   }
 
-  /** @throws a `forbidden` failure that names the commands that a caller with this grant may not use. */
-  permit(names: readonly string[], grant: Grant, who?: string): void {
-    const refused = names.flatMap((name) => {
+  /** What these commands need that a caller with this grant may not use. */
+  protected missing(names: readonly string[], grant: Grant): string[] {
+    return names.flatMap((name) => {
       const operation = this.commands.get(name);
       return (operation && missingFor(grant, operation, name)) ?? [];
     });
+  }
+
+  /** @throws a `forbidden` failure that names the commands that a caller with this grant may not use. */
+  permit(names: readonly string[], grant: Grant, who?: string): void {
+    const refused = this.missing(names, grant);
     if (refused.length > 0) throw forbidden(beyond(grant, refused.join(", "), who));
+  }
+
+  /** What these commands need of the host on which they run. */
+  needsOf(names: readonly string[]) {
+    return names.flatMap((command) => {
+      const operation = this.commands.get(command);
+      return operation ? [{ command, scope: operation.scope, permission: operation.needs }] : [];
+    });
   }
 
   /**

@@ -52,6 +52,8 @@ export interface ExecutorParts extends CheckerParts {
    * is not traced. @throws a failure when it cannot be.
    */
   trace?(start: TracedStart, asked: boolean): Promise<RunTrace | undefined>;
+  /** What whoever has this token can do where it is not enough; begins the end of a message, empty for nothing. */
+  adviceFor?(grant: Grant): Promise<string>;
 }
 
 /** Who waits for pointer and keyboard, in words too. */
@@ -94,7 +96,7 @@ export class Executor extends Checker {
     } = list.called ? list : await this.link(list, path, requesterOf({ ...others, grant: given }));
     const grant = scope === undefined ? given : limitedTo(given, scope);
     const caller: Caller = { ...others, grant };
-    this.permit(commands, grant, "this run");
+    await this.permitRun(commands, grant, given);
     if (tellBegun) requireOwnToken(grant, "wait=0");
     if (asked && !allows(grant, "screen")) throw forbidden(beyond(grant, "trace needs screen", "this run"));
     const variables = variablesOf(options.variables ?? {});
@@ -229,13 +231,22 @@ export class Executor extends Checker {
     const known: CalledScripts = new Map(called);
     const script = await link(this.linking(requesterOf(caller, active.signal), false), unknown, known);
     const names = [...new Set([...known.values()].flatMap((one) => one.commands))];
-    this.permit(names, caller.grant, "this run");
+    await this.permitRun(names, caller.grant, caller.grant);
     active.adds(names);
     // The clicks and keys of a run have no rows of their own.
     await caller.announce(`run=${id} calls ${unknown} ${script.described}`);
     // Only now: one that was refused is refused the next time too.
     for (const [path, one] of known) called.set(path, one);
     return script;
+  }
+
+  /** As `permit`. @param given what the token allows: where that is not enough, a desk learns where it gets more. */
+  private async permitRun(names: readonly string[], grant: Grant, given: Grant): Promise<void> {
+    const refused = this.missing(names, grant);
+    if (refused.length === 0) return;
+    const isOfToken = this.missing(names, given).length > 0;
+    const advice = (isOfToken && (await this.parts.adviceFor?.(given))) || "";
+    throw forbidden(`${beyond(grant, refused.join(", "), "this run")}${advice}`);
   }
 
   /** Begins to trace a run that its caller or its job wants traced. A job runs also where that is not possible. */

@@ -7,6 +7,7 @@ import type { Via } from "../../client/carrier";
 import type { AddressBook } from "../../desk/fleet/address-book";
 import type { Poller } from "../../desk/fleet/poll";
 import type { Presence } from "../../desk/fleet/presence";
+import type { RefusalsOf } from "../../desk/fleet/rights";
 import type { DeskUses } from "../../desk/join/accept";
 import type { JoinStrings } from "../../desk/join/join-strings";
 import type { LinkHub } from "../../desk/link/hub";
@@ -26,6 +27,8 @@ import type { ServiceParts } from "../parts";
 export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "deskTokens"> {
   addressBook(): Promise<AddressBook>;
   poller(): Promise<Poller>;
+  /** The hosts that will refuse a list, of which the caller is warned. */
+  refusals: RefusalsOf;
   joinStrings(): Promise<JoinStrings>;
   /** The links to hosts; null where this process runs no server with `--hub`. */
   hub(): Hub | null;
@@ -97,6 +100,7 @@ export function deskFeatures(shared: ServiceParts): Desk {
   return {
     membership,
     ...reachedHosts(shared),
+    refusals: (...asked) => refusals(shared, ...asked),
     async lookAtDesk() {
       const joined = existsSync(files.desk);
       if (joined || hasJoined) await (await keeper()).look();
@@ -158,6 +162,9 @@ export function deskFeatures(shared: ServiceParts): Desk {
     ownPin: () => ownPin(configDir),
   };
 }
+
+const refusals = async ({ service }: ServiceParts, ...asked: Parameters<RefusalsOf>) =>
+  (await import("../../desk/fleet/rights")).refusalsOf(service, ...asked);
 
 /** The NATS server of this desk, as a way to hosts. */
 async function openDeskOverNats(

@@ -64,6 +64,10 @@ export function runFeatures(
         stored: async (name) => (await service.storedScripts()).get(name),
         inputLock: async () => (await service.desktop()).inputLock,
         trace: async (start, asked) => (await service.traces()).begin(start, asked),
+        async adviceFor({ name }) {
+          const desk = name === null ? null : await service.deskWith(name).catch(() => null);
+          return desk === null ? "" : ": `svc desk set --allow` on this host lets its desk do more";
+        },
       });
     }),
     traces: feature(async () => {

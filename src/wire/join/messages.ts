@@ -5,6 +5,7 @@
  */
 import * as v from "valibot";
 import { field, secret, whole } from "../../core/fields";
+import { SCOPES } from "../../core/rights";
 
 const base64url = (length: number) =>
   v.pipe(v.string(), v.regex(new RegExp(`^[A-Za-z0-9_-]{${length}}$`), `${length} characters of base64url`));
@@ -36,6 +37,10 @@ export const JOIN_REQUEST = v.strictObject({
   pin: field(v.optional(text(100)), "Pin of the host's TLS key"),
   token: field(secret(text(512)), "Token of the host for the desk"),
   token_expires: field(v.optional(v.pipe(v.string(), v.isoTimestamp())), "When that token ends"),
+  allow: field(
+    v.optional(v.pipe(v.array(v.picklist(SCOPES)), v.minLength(1), v.maxLength(SCOPES.length))),
+    "What that token allows, where it is something else than what every desk gets",
+  ),
   time: field(
     whole(1, Number.MAX_SAFE_INTEGER),
     "When the host signs, milliseconds since 1970; later than in its requests before",
@@ -78,7 +83,7 @@ export const natsKeyMessage = (desk: string, host_id: string, occasion: string):
   ["svc-nats-key-v1", desk, host_id, occasion].join("\n");
 
 /** What a host asks for, in one text, but for its token: that is another when it has to ask once more. */
-export const wishesOf = ({ name, label, url, pin, dials, nats_key: key }: JoinStatement) =>
+export const wishesOf = ({ name, label, url, pin, dials, nats_key: key, allow }: JoinStatement) =>
   JSON.stringify([
     name,
     label ?? null,
@@ -86,6 +91,7 @@ export const wishesOf = ({ name, label, url, pin, dials, nats_key: key }: JoinSt
     pin ?? null,
     ...(dials ? ["dials"] : []),
     ...(key ? [key] : []),
+    ...(allow ? [allow] : []),
   ]);
 
 /** The SHA-256 of a text, as 43 characters of base64url. */

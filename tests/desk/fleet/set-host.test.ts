@@ -23,7 +23,10 @@ test("the token of a host is replaced in one step, and all else stays", async ()
   await using made = await desk();
   const answer = await made.ask("set", { label: "a", token: "new-token" });
   const { token, ...listed } = ENTRY;
-  expect(answer).toEqual({ status: 200, body: { ...listed, trust: "certificate", next_pin: null } });
+  expect(answer).toEqual({
+    status: 200,
+    body: { ...listed, trust: "certificate", next_pin: null, allows: null },
+  });
   expect(made.kept()).toEqual({ ...ENTRY, token: "new-token" });
 });
 

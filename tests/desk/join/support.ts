@@ -38,7 +38,7 @@ export async function joinString(
 export const joinWith = async (
   { service }: { readonly service: Service },
   join_string: string,
-  more: { label?: string; direct?: string } = {},
+  more: { label?: string; direct?: string; allow?: readonly string[] } = {},
 ) => callOperation(service, join, { join_string, ...more }, localCaller(service, "cli"));
 
 /** Counts up where requests come within a millisecond. */

@@ -100,7 +100,12 @@ describe("a plan", () => {
     await using made = await desk(["a", "b", "dead"]);
     const { owner, there, here } = made;
     const { id, digest, ...plan } = await owner.make({ waves: [1, "100%"] });
-    expect(plan).toEqual({ hosts: ["a", "b", "dead"], waves: [1, 3], commands: ["AC_rest_api_status"] });
+    expect(plan).toEqual({
+      hosts: ["a", "b", "dead"],
+      waves: [1, 3],
+      commands: ["AC_rest_api_status"],
+      refusing: [],
+    });
     expect((await there.service.runs()).list()).toEqual([]);
     expect(await owner.show(id)).toMatchObject({ state: "new", counts: { planned: 3 }, applied: null });
     const other = "0".repeat(64);

@@ -18,6 +18,7 @@ import type { AddressBook } from "../address-book";
 import type { Host } from "../host";
 import type { Poller } from "../poll";
 import { isBusy, labelsToRetry, openResultFile, POLL_RESULT } from "../results";
+import type { CommandNeed, RefusalsOf } from "../rights";
 
 interface Uses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "select" | "reach" | "askAgain">>;
@@ -29,6 +30,8 @@ interface PollUses extends Uses {
 
 export interface BroadcastUses extends Uses {
   readonly log: Log;
+  /** The hosts that will refuse one of these commands as they are now; the caller is warned of them. */
+  refusals: RefusalsOf;
   /**
    * Runs a broadcast, as a plan that ends with this process.
    *
@@ -55,6 +58,8 @@ export interface BroadcastUses extends Uses {
     check(actions: unknown): { readonly commands: readonly string[]; readonly described: string };
     /** @throws a `forbidden` failure when the caller may not use all of the commands. */
     permit(commands: readonly string[], grant: Grant): void;
+    /** What these commands need of the host on which they run. */
+    needsOf(commands: readonly string[]): CommandNeed[];
     /** The same for what those commands run, as it was written. */
     permitElsewhere(actions: unknown, grant: Grant): void;
   }>;
@@ -228,6 +233,8 @@ async function broadcastTo(
   const { commands, described } = executor.check(actions);
   executor.permit(commands, grant);
   executor.permitElsewhere(actions, grant);
+  if (input.ask_again) await book.askAgain(hosts);
+  await service.refusals(hosts, executor.needsOf(commands), caller);
   const which = `on=${JSON.stringify(on)}${retry === undefined ? "" : ` retry=${JSON.stringify(retry)}`}`;
   await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
   const file = output === undefined ? undefined : openResultFile(output);
@@ -246,7 +253,6 @@ async function broadcastTo(
   };
   // The token of a host may allow more than that of the caller.
   const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
-  if (input.ask_again) await book.askAgain(hosts);
   try {
     const about = { input, on, hosts, commands, scope, ...limits, grant, signal, done };
     if (hosts.length > 0) await service.runBroadcast(about);

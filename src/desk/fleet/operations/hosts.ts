@@ -25,11 +25,13 @@ const LISTED_HOST = v.object({
   pin: v.nullable(v.string()),
   /** The pin of the key that the host has announced as its next one. */
   next_pin: v.nullable(v.string()),
+  /** The scopes that this desk has there, as the host has said last; null where it has not. */
+  allows: v.nullable(v.array(v.string())),
 });
 
 function toListed(host: Host): v.InferInput<typeof LISTED_HOST> {
-  const { label, base_url, tags, pin = null, next_pin = null } = host;
-  return { label, base_url, tags, trust: trustOf(host), pin, next_pin };
+  const { label, base_url, tags, pin = null, next_pin = null, rights } = host;
+  return { label, base_url, tags, trust: trustOf(host), pin, next_pin, allows: rights?.allows ?? null };
 }
 
 const label = field(
@@ -100,8 +102,8 @@ export const setHost = operation({
       ...fields,
       ...(isLinked && { token: fields.token }),
       ...(isOther && { ca, pin, next_pin: undefined }),
-      // Nobody says when a given token ends.
-      ...((isLinked || fields.token !== undefined) && { token_expires: undefined }),
+      // Nobody says when a given token ends, nor what it allows.
+      ...((isLinked || fields.token !== undefined) && { token_expires: undefined, rights: undefined }),
     };
     const old = book.host(label);
     const parsed = parseHost({ ...old, ...changed });

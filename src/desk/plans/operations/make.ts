@@ -13,6 +13,7 @@ import { badInput, forbidden } from "../../../lib/errors";
 import type { Requester } from "../../../lib/slots";
 import { type TravellingFiles, writeContent } from "../../../wire/job/content";
 import type { AddressBook } from "../../fleet/address-book";
+import type { CommandNeed, RefusalsOf } from "../../fleet/rights";
 import { countOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from "../plan";
 import { identityOf } from "../plans";
 import { adoptPlan, cancelPlan, pausePlan, removePlan } from "./change";
@@ -22,10 +23,14 @@ import { applyPlan, resumePlan, retryPlan } from "./run";
 
 interface NewUses extends Uses {
   addressBook(): Promise<Pick<AddressBook, "select">>;
+  /** The hosts that will refuse one of these commands as they are now. */
+  refusals: RefusalsOf;
   executor(): Promise<NewExecutor>;
 }
 
 interface NewExecutor extends Permits {
+  /** What these commands need of the host on which they run. */
+  needsOf(commands: readonly string[]): CommandNeed[];
   /**
    * @param from the path of the list: the files that it refers to from there travel with it.
    * @throws a `bad_input` failure that lists everything wrong with the actions.
@@ -106,6 +111,8 @@ export const newPlan = operation({
     hosts: v.array(v.string()),
     waves: v.array(v.number()),
     commands: v.array(v.string()),
+    /** The hosts that will refuse it as they are now, and why. */
+    refusing: v.array(v.object({ label: v.string(), why: v.string() })),
   }),
   async run(service: NewUses, input, caller) {
     const { grant } = caller;
@@ -122,6 +129,7 @@ export const newPlan = operation({
     executor.permit(commands, grant);
     executor.permitElsewhere(actions, grant);
     const total = hosts.length;
+    const refusing = await service.refusals(hosts, executor.needsOf(commands), caller);
     const spec = specOf(input, commands, total, timeout_s);
     // The token of a host may allow more than that of the caller.
     const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
@@ -138,7 +146,7 @@ export const newPlan = operation({
     const planned = hosts.map((host) => ({ label: host.label, identity: identityOf(host) }));
     const { id, digest } = (await service.plans()).create(content, content_digest, spec, planned, grant.name);
     const labels = planned.map(({ label }) => label);
-    return { id, digest, hosts: labels, waves: [...spec.waves], commands: [...spec.commands] };
+    return { id, digest, hosts: labels, waves: [...spec.waves], commands: [...spec.commands], refusing };
   },
 });
 
