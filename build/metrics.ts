@@ -61,10 +61,10 @@ or \`unmatched\`. The routes of svc therefore limit the number of series; a host
 }
 
 function everythingOnce(metrics: Metrics): void {
-  metrics.recordRequest("GET", "/metrics", 200, 0.001);
-  metrics.recordFailedAuth();
-  metrics.recordAuditFailure();
-  metrics.recordLink({ rtt_ms: 1, fps: 1, bitrate_kbps: 1, packet_loss_pct: 1, jitter_ms: 1 }, true);
+  metrics.record_request("GET", "/metrics", 200, 0.001);
+  metrics.countFailedAuth();
+  metrics.countAuditFailure();
+  metrics.addLinkSample({ rtt_ms: 1, fps: 1, bitrate_kbps: 1, packet_loss_pct: 1, jitter_ms: 1 }, true);
 }
 
 async function scrape(before: (metrics: Metrics) => void): Promise<string> {

@@ -63,7 +63,7 @@
  * const service = createService({ configDir: "/tmp/svc-example" });
  * const caller = localCaller(service, "api");
  * const metrics = await service.metrics();
- * metrics.recordRequest("GET", "/health", 200, 0.001);
+ * metrics.record_request("GET", "/health", 200);
  * console.log((await metrics.requestTotals()).total); // 1
  * const { manifest } = await callOperation(service, exportConfig, {}, caller);
  * console.log(manifest.version); // 1

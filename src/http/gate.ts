@@ -30,7 +30,7 @@ export const passGate =
       exchange.grant = verdict.grant;
       return isRelay ? passOn(gate, key, exchange, verdict.grant, next) : next(exchange);
     }
-    if (verdict.guess) metrics.recordFailedAuth();
+    if (verdict.guess) metrics.countFailedAuth();
     exchange.refusal = verdict.kind;
     return verdict.kind === "unauthorized" ? unauthorized(verdict.reason) : tooManyResponse(verdict);
   };

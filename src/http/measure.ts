@@ -10,9 +10,9 @@ export interface RequestMetrics {
    * @param method `GET`, `POST` or `other`.
    * @param path the path template of its route.
    */
-  recordRequest(method: string, path: string, status: number, seconds: number): void;
+  record_request(method: string, path: string, status: number, seconds: number): void;
   /** Counts a request with a wrong or malformed token. */
-  recordFailedAuth(): void;
+  countFailedAuth(): void;
 }
 
 export const measure =
@@ -22,6 +22,6 @@ export const measure =
     after(next(exchange), (response) => {
       const { request, route, started } = exchange;
       const method = request.method === "GET" || request.method === "POST" ? request.method : "other";
-      metrics.recordRequest(method, route.path, response.status, (performance.now() - started) / 1_000);
+      metrics.record_request(method, route.path, response.status, (performance.now() - started) / 1_000);
       return response;
     });

@@ -27,7 +27,7 @@ import type { SERVER_OPTIONS } from "./options";
 import { certificateNames, machineNames } from "./own-names";
 import type { Repeats } from "./repeats";
 import { type AuditLog, createRequestAudit, type RequestAudit } from "./request-audit";
-import type { ServerUses } from "./server";
+import type { ServerUses } from "./server-uses";
 import { createSockets, type OpenSockets } from "./sockets";
 import { type KeyFiles, openTls, type ServerTls } from "./tls";
 import type { TokenUses } from "./token-use";
@@ -79,12 +79,12 @@ export async function openServerParts(
   const uses = noteTokenUse(files.tokenUse, log);
   const metrics = await service.metrics();
   const auditLog = options.audit ? await openAuditLog(service, options.audit_max_rows) : null;
-  const audit = createRequestAudit(auditLog, () => metrics.recordAuditFailure());
+  const audit = createRequestAudit(auditLog, () => metrics.countAuditFailure());
   const connections = createConnections({
     limits: { total: withinDescriptors(options.max_connections), client: options.max_client_connections },
     clients,
     log,
-    refused: metrics.recordRefusedConnection,
+    refused: metrics.countRefusedConnection,
   });
   const names = createAnsweredNames([options.host, ...machineNames(), ...options.allow_host], tls);
   const asksPerson = await service.asksPerson();

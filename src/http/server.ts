@@ -3,10 +3,8 @@
  */
 import { resolve } from "node:path";
 import { parseInput } from "../core/input";
-import type { Operation } from "../core/operation";
-import { type Grant, NEEDS, type Permission } from "../core/rights";
+import { NEEDS } from "../core/rights";
 import { conflict, messageOf } from "../lib/errors";
-import type { Release } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
@@ -15,15 +13,12 @@ import { spkiPin } from "../lib/spki";
 import type { TokenSource } from "../trust/owner-token";
 import { version } from "../version";
 import { createClientResolver } from "./client-address";
-import type { ConnectionLimit } from "./connections";
 import type { LinkEntry } from "./exchange";
 import { type Listener, listen, urlHost } from "./listen";
-import type { RequestMetrics } from "./measure";
-import type { RunOne } from "./operation-handler";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { createRepeats, type Repeats } from "./repeats";
-import type { AuditLog } from "./request-audit";
 import { enterOver, openServerParts, type ServerParts } from "./server-parts";
+import type { ServerUses } from "./server-uses";
 import { keyFiles, type ServerTls } from "./tls";
 import { limitTurn } from "./turn";
 
@@ -66,37 +61,6 @@ export interface RestServer {
   refresh(): Promise<void>;
   /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
   stop(): Promise<void>;
-}
-
-/** What the server needs of the service that it belongs to. */
-export interface ServerUses {
-  readonly configDir: string;
-  readonly log: Log;
-  /** Gives the folder the format of this svc, and claims it; undefined where another server has it. */
-  claimFolder(): Promise<Release | undefined>;
-  /** What its scripts may do, decided when the service is made. */
-  permits(need: Permission): boolean;
-  operations(): Promise<readonly Operation[]>;
-  executor(): Promise<{ readonly runOne: RunOne }>;
-  /** The entry of the documentation that quotes a message (`T42`); undefined where none does. */
-  entryOf(message: string): Promise<string | undefined>;
-  /** Aborted once the token of that name is revoked. */
-  untilRevoked(token: string): AbortSignal;
-  /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */
-  asksPerson(): Promise<((grant: Grant) => boolean) | undefined>;
-  /** Answers the other processes of the folder, once it is claimed. @throws an `unavailable` failure where that cannot be. */
-  answerAsOwner(): Promise<{ stop(): Promise<void> }>;
-  audit(): Promise<
-    | (AuditLog & {
-        limitRows(max: number): void;
-        keepCheckpoints(): Promise<void>;
-        problem(): Promise<string | null>;
-      })
-    | null
-  >;
-  metrics(): Promise<
-    RequestMetrics & { recordAuditFailure(): void; recordRefusedConnection(limit: ConnectionLimit): void }
-  >;
 }
 
 /** Starts and stops the server of a service. */

@@ -62,22 +62,22 @@ const EVENT_MS = 1_000;
 /** Counts requests and samples of links, and gives the text of a scrape. */
 export interface Metrics {
   /** Takes a sample of a peer link. @param isNewest whether none was taken later. */
-  recordLink(sample: LinkSample, isNewest: boolean): void;
+  addLinkSample(sample: LinkSample, isNewest: boolean): void;
   /**
    * Counts a request that was answered. Callers must not pass what the client sent.
    *
    * @param method a method of the table, or `other`.
    * @param path the route's template, or `unmatched`.
    * @param status of the answer.
-   * @param seconds that it took.
+   * @param seconds that it took; a request without is counted, and not among the durations.
    */
-  recordRequest(method: string, path: string, status: number, seconds: number): void;
+  record_request(method: string, path: string, status: number, seconds?: number): void;
   /** Counts a request with a wrong or malformed token. */
-  recordFailedAuth(): void;
+  countFailedAuth(): void;
   /** Counts an audit row that could not be written. */
-  recordAuditFailure(): void;
+  countAuditFailure(): void;
   /** Counts a connection that was ended. @param limit which limit it was over: `total` or `client`. */
-  recordRefusedConnection(limit: string): void;
+  countRefusedConnection(limit: string): void;
   /** Requests since the service was made. */
   requestTotals(): Promise<RequestTotals>;
   /** Requests over the last hour. */
@@ -112,7 +112,7 @@ export function createMetrics(service: MetricSources, publish: Publish = unheard
     registers,
   });
   for (const limit of ["total", "client"]) refusedConnections.inc({ limit }, 0);
-  const { requests, record } = countRequests(registry);
+  const { requests, count } = countRequests(registry);
 
   const links = LINK_METRICS.map(({ field, name, what, factor, buckets }) => {
     const newest = new Gauge({
@@ -144,21 +144,21 @@ export function createMetrics(service: MetricSources, publish: Publish = unheard
   const publishTotals = atMost(EVENT_MS, async () => publish(requestsCounted, await requestTotals()));
 
   return {
-    recordLink(sample, isNewest) {
+    addLinkSample(sample, isNewest) {
       for (const { field, factor, newest, all } of links) {
         const value = sample[field];
         if (isNewest) newest.set(value === null ? Number.NaN : value * factor);
         if (value !== null) all.observe(value * factor);
       }
     },
-    recordRequest(method, path, status, seconds) {
-      record(method, path, status, seconds);
-      timeline.record(status);
+    record_request(method, path, status, seconds) {
+      count(method, path, status, seconds);
+      timeline.add(status);
       publishTotals.call();
     },
-    recordFailedAuth: () => failedAuth.inc(),
-    recordAuditFailure: () => auditFailures.inc(),
-    recordRefusedConnection: (limit) => refusedConnections.inc({ limit }),
+    countFailedAuth: () => failedAuth.inc(),
+    countAuditFailure: () => auditFailures.inc(),
+    countRefusedConnection: (limit) => refusedConnections.inc({ limit }),
     requestTotals,
     requestTimeline: () => timeline.report(),
     auditFailures: async () => sum((await auditFailures.get()).values),

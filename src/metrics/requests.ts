@@ -60,7 +60,8 @@ export function countRequests(registry: Registry) {
 
   return {
     requests,
-    record(method: string, path: string, status: number, seconds: number): void {
+    /** @param seconds that it took; undefined, and what is no duration, is left out of the histogram. */
+    count(method: string, path: string, status: number, seconds: number | undefined): void {
       let tally = tallies.get(path)?.get(method);
       if (!tally) {
         const buckets = new Array<number>(DURATION_BUCKETS.length + 1).fill(0);
@@ -68,6 +69,8 @@ export function countRequests(registry: Registry) {
         tallies.set(path, (tallies.get(path) ?? new Map()).set(method, tally));
       }
       tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
+      // One that is no number would make the sum NaN for good.
+      if (seconds === undefined || !Number.isFinite(seconds) || seconds < 0) return;
       let at = 0;
       while (seconds > (DURATION_BUCKETS[at] ?? Number.POSITIVE_INFINITY)) at++;
       tally.buckets[at] = (tally.buckets[at] ?? 0) + 1;

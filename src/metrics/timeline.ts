@@ -42,7 +42,7 @@ export function createTimeline(now = steadyClock()) {
 
   return {
     /** Counts a request by the HTTP status of its answer. */
-    record(status: number): void {
+    add(status: number): void {
       const nth = nthNow();
       if (nth !== newest.nth) {
         newest = slotOf(nth);

@@ -2,7 +2,7 @@
  * The service: every feature of one process by its name. `./service.ts` makes it, and each file of `features/` declares and makes a part.
  */
 import type { HandedOver } from "../events/hand-over";
-import type { ServerUses } from "../http/server";
+import type { ServerUses } from "../http/server-uses";
 import type { Release } from "../lib/lock";
 import type { AuditFeatures } from "./features/audit";
 import type { DeskFeatures } from "./features/desk";

@@ -36,8 +36,8 @@ async function testApp(parts: Partial<AppParts> = {}) {
     connections: { accept() {} },
     answersTo: () => true,
     metrics: {
-      recordRequest: (...[method, path]) => counted.push(`${method} ${path}`),
-      recordFailedAuth() {},
+      record_request: (...[method, path]) => counted.push(`${method} ${path}`),
+      countFailedAuth() {},
     },
     audit: createRequestAudit(null, () => {}),
     uses: { note() {} },
@@ -91,10 +91,10 @@ test.each(["/health", "/runs/1"])(
   "a bug in a step is logged, and %s answered with a plain 500",
   async (path) => {
     const error = mock();
-    const recordRequest = () => {
+    const record_request = () => {
       throw new Error("a bug");
     };
-    const metrics = { recordRequest, recordFailedAuth() {} };
+    const metrics = { record_request, countFailedAuth() {} };
     await using app = await testApp({ metrics, log: { ...silentLog, error } });
     const answer = await app.ask(path);
     expect([answer.status, await answer.json()]).toEqual([500, { error: "internal error" }]);

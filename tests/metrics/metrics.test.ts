@@ -104,9 +104,23 @@ describe("a scrape", () => {
     expect(lines).toContain('service_runs_total{source="scheduler",status="ok"} 5');
   });
 
+  test.each([[undefined], [Number.NaN], [-1]])(
+    "a request that took %p is counted, and no duration",
+    async (seconds) => {
+      const metrics = createMetrics(SOURCES);
+      metrics.record_request("GET", "/commands", 200, 0.25);
+      metrics.record_request("GET", "/commands", 200, seconds);
+      const lines = (await metrics.render()).split("\n");
+      const of = 'method="GET",path="/commands"';
+      expect(lines).toContain(`service_rest_requests_total{${of},status="200"} 2`);
+      expect(lines).toContain(`service_rest_request_duration_seconds_sum{${of}} 0.25`);
+      expect(lines).toContain(`service_rest_request_duration_seconds_count{${of}} 1`);
+    },
+  );
+
   test("counts nothing twice when it is asked again", async () => {
     const metrics = createMetrics(SOURCES);
-    metrics.recordRequest("GET", "/commands", 200, 0.001);
+    metrics.record_request("GET", "/commands", 200, 0.001);
     const first = await metrics.render();
     const counted = (text: string) =>
       text.split("\n").filter((line) => /^service_(runs|rest_requests)_total/.test(line));
@@ -125,10 +139,13 @@ describe("a scrape", () => {
 
   testWith("promtool")("is what promtool expects, whatever was recorded", async () => {
     const metrics = createMetrics(SOURCES);
-    metrics.recordRequest("other", "unmatched", 405, 0.001);
-    metrics.recordFailedAuth();
-    metrics.recordAuditFailure();
-    metrics.recordLink({ rtt_ms: 20, fps: null, bitrate_kbps: 900, packet_loss_pct: 0, jitter_ms: 1 }, true);
+    metrics.record_request("other", "unmatched", 405, 0.001);
+    metrics.countFailedAuth();
+    metrics.countAuditFailure();
+    metrics.addLinkSample(
+      { rtt_ms: 20, fps: null, bitrate_kbps: 900, packet_loss_pct: 0, jitter_ms: 1 },
+      true,
+    );
     const check = Bun.spawn(["promtool", "check", "metrics"], {
       stdin: new Blob([await metrics.render()]),
       stdout: "pipe",

@@ -7,9 +7,9 @@ const START = Date.UTC(2026, 3, 27, 10, 30);
 test("requests are counted in the slot they were answered in, by how they were answered", () => {
   let now = START;
   const timeline = createTimeline(() => now);
-  for (const status of [200, 304, 404, 429]) timeline.record(status);
+  for (const status of [200, 304, 404, 429]) timeline.add(status);
   now += SLOT_S * 1_000;
-  timeline.record(500);
+  timeline.add(500);
   now += SLOT_S * 1_000;
   expect(timeline.report()).toEqual({
     slot_seconds: SLOT_S,
@@ -23,12 +23,12 @@ test("requests are counted in the slot they were answered in, by how they were a
 test("keeps an hour and drops what is older, also after a long silence", () => {
   let now = START;
   const timeline = createTimeline(() => now);
-  timeline.record(200);
+  timeline.add(200);
   now += 3_600_000 - 1;
   expect(timeline.report().ok).toEqual([1, ...Array(119).fill(0)]);
   now += 1;
   expect(timeline.report()).toMatchObject({ since: "2026-04-27T10:30:30.000Z", ok: Array(120).fill(0) });
   now += 86_400_000;
-  timeline.record(200);
+  timeline.add(200);
   expect(timeline.report().ok).toEqual([...Array(119).fill(0), 1]);
 });

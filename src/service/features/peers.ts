@@ -69,7 +69,7 @@ export function peerFeatures(shared: ServiceParts, forwardSamples: boolean): Pee
     ),
     inspector: feature(async () => {
       const { createInspector } = await import("../../host/inspector/inspector");
-      const recorded = (await shared.service.metrics()).recordLink;
+      const recorded = (await shared.service.metrics()).addLinkSample;
       return createInspector({ recorded, publish: observed });
     }),
     probeWebRtc: async () => (await import("../../host/peers/session")).probeWebRtc(log),
