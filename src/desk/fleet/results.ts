@@ -7,6 +7,7 @@ import * as v from "valibot";
 import { badInput, messageOf, systemCode, unavailable } from "../../lib/errors";
 import { PRIVATE_FILE } from "../../lib/files";
 import { holdPlace } from "../../lib/held-place";
+import { sizeWithin } from "../../lib/json-size";
 import { jsonLine } from "../../lib/sanitize";
 import { DELIVERY, type Delivery, type DeliveryStatus } from "../../wire/job/delivery";
 import { KNOWN_RIGHTS } from "./host";
@@ -82,6 +83,36 @@ export function labelsToRetry(results: string, statuses: readonly DeliveryStatus
   }
   const last = new Map(entries.map(({ label, status }) => [label, status]));
   return [...last].filter(([, status]) => statuses.includes(status)).map(([label]) => label);
+}
+
+/** A result without what the host returned: its reader has it, or thousands would fill the memory. */
+export const withoutResult = ({ result: _, outcomes: __, ...rest }: Delivery): Delivery => rest;
+
+/** As deep as what a run reports. */
+const MAX_DEPTH = 1_000;
+
+/**
+ * The results of a broadcast, each at its place. Once they are larger than so many bytes together, none has what its host returned: the
+ * answer would not have it either.
+ */
+export function createKeptResults(mostBytes: number) {
+  const all: Delivery[] = [];
+  let left = mostBytes;
+  return {
+    all,
+    put(place: number, result: Delivery): void {
+      const wasTooMuch = left < 0;
+      if (!wasTooMuch && Number.isFinite(left))
+        left -= sizeWithin(result, { bytes: left, depth: MAX_DEPTH }) ?? left + 1;
+      all[place] = left < 0 ? withoutResult(result) : result;
+      if (left >= 0 || wasTooMuch) return;
+      // Some places may have none yet.
+      for (const at of Object.keys(all).map(Number)) {
+        const one = all[at];
+        if (one) all[at] = withoutResult(one);
+      }
+    },
+  };
 }
 
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;

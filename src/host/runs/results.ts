@@ -9,8 +9,8 @@ import { errorOf } from "./report";
 /** The most outcomes of nested actions that a run reports, and as many again of those that failed. */
 const MAX_NESTED_OUTCOMES = 2_000;
 
-/** The most that the results of a run may take. */
-const MAX_RESULTS = { bytes: 64 * 1024 * 1024, depth: 1_000 };
+/** The most that the results of a run may take. Its report has each twice: by its action, and with its outcome. */
+const MAX_RESULTS = { bytes: 32 * 1024 * 1024, depth: 1_000 };
 
 /** @param hold counts bytes for all runs; false, where there is no room for them. */
 export function createResults(hold: (bytes: number) => boolean) {

@@ -17,7 +17,14 @@ import { DELIVERY, DELIVERY_STATUS, type Delivery } from "../../../wire/job/deli
 import type { AddressBook } from "../address-book";
 import type { Host } from "../host";
 import type { Poller } from "../poll";
-import { isBusy, labelsToRetry, openResultFile, POLL_RESULT } from "../results";
+import {
+  createKeptResults,
+  isBusy,
+  labelsToRetry,
+  openResultFile,
+  POLL_RESULT,
+  withoutResult,
+} from "../results";
 import type { CommandNeed, RefusalsOf } from "../rights";
 
 interface Uses {
@@ -74,6 +81,10 @@ const LABELS = field(
 );
 
 const DEFAULT_CONCURRENCY = 64;
+
+/** The most of what hosts returned that is kept for an answer or a run, in bytes: a run reports no more. */
+const MAX_KEPT_BYTES = 32 * 1_048_576;
+
 const HOST_COUNT = whole(0, 100_000);
 const PERCENT = /^(\d{1,2}|100)%$/;
 
@@ -206,9 +217,6 @@ export const broadcastLive = operation({
   },
 });
 
-/** A result without what the host returned: its reader has it, and thousands would fill the memory. */
-const withoutResult = ({ result: _, outcomes: __, ...rest }: Delivery): Delivery => rest;
-
 /**
  * Sends `actions` to the hosts, once that is on record.
  *
@@ -239,12 +247,14 @@ async function broadcastTo(
   await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
   const file = output === undefined ? undefined : openResultFile(output);
   const places = new Map(hosts.map(({ label }, n) => [label, n]));
-  const results: Delivery[] = [];
+  // Whoever waits at a terminal has all of them, as the file has.
+  const isBounded = !file && (caller.run !== undefined || caller.kind === "rest" || caller.kind === "link");
+  const results = createKeptResults(isBounded ? MAX_KEPT_BYTES : Number.POSITIVE_INFINITY);
   let finished = 0;
   const done = (item: Delivery) => {
     file?.add(item);
     // The error of a file that cannot be written has the results.
-    results[places.get(item.label) ?? 0] = file ? item : keep(item);
+    results.put(places.get(item.label) ?? 0, file ? item : keep(item));
     caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
   };
   const limits = {
@@ -257,9 +267,9 @@ async function broadcastTo(
     const about = { input, on, hosts, commands, scope, ...limits, grant, signal, done };
     if (hosts.length > 0) await service.runBroadcast(about);
   } finally {
-    file?.close(results);
+    file?.close(results.all);
   }
-  return results;
+  return results.all;
 }
 
 /**
