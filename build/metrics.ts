@@ -159,9 +159,10 @@ The folder of this page has files for Prometheus 2.42 or later and for Grafana:
   ([security.md](security.md#tokens-that-allow-less)). Put it into a file that only Prometheus may read. With
   \`--token-file\` every host accepts the same token, so that one job can scrape all of them. It works for 90 days on each
   (\`--expires\`); \`SvcTokenExpires\` warns in the last week.
-- **Which hosts**: \`GET /admin/targets\` of a console gives its address book to HTTP service discovery
+- **Which hosts**: \`GET /admin/targets\` of a desk gives the desk itself and its address book to HTTP service discovery
   ([fleet.md](fleet.md)); \`svc admin targets\` prints the same for file discovery. Each target has \`svc_host\`, its
-  label in the address book, and \`svc_tag_<tag>="true"\` for each of its tags.
+  label in the address book, and \`svc_tag_<tag>="true"\` for each of its tags. The desk, which alone has the metrics of links, plans and
+  audit logs of its hosts, has \`svc_desk="true"\`.
 - **Job names**: the alerts expect jobs named \`svc\` or \`svc-…\`.
 - **TLS**: use \`ca_file\`; Prometheus cannot pin a key. For the certificates that svc makes, \`svc tls cert --on all > svc-ca.pem\` on the
   desk writes those of all hosts into one file: what each one shows on a connection that the address book trusts, so add hosts with a

@@ -714,7 +714,7 @@ testWith("prometheus")(
     );
     try {
       const up = async () => {
-        const query = encodeURIComponent('up{job="svc"}');
+        const query = encodeURIComponent('up{job="svc", svc_desk=""}');
         const response = await fetch(`http://${address}/api/v1/query?query=${query}`).catch(() => null);
         if (!response?.ok) return [];
         const { data } = (await response.json()) as {

@@ -110,9 +110,9 @@ describe.each(CARRIERS)("over %s", (carrier) => {
           everyMs: 100,
         });
       try {
-        await sees("up", ["lab one floor=true 1"]);
+        await sees('up{svc_desk=""}', ["lab one floor=true 1"]);
         process.kill(pair.host.pid, "SIGKILL");
-        await sees("up", ["lab one floor=true 0"]);
+        await sees('up{svc_desk=""}', ["lab one floor=true 0"]);
       } finally {
         prometheus.kill();
         await prometheus.exited;

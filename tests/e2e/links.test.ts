@@ -143,7 +143,7 @@ describe.each(["link", "nats"])("over %s", (carrier) => {
         await get("/admin/targets"),
       );
       expect(groups.map(({ labels }) => labels.__metrics_path__).sort()).toEqual(
-        LABELS.map((label) => `/admin/hosts/${label}/metrics`).sort(),
+        ["/metrics", ...LABELS.map((label) => `/admin/hosts/${label}/metrics`)].sort(),
       );
       expect(new Set(groups.flatMap(({ targets }) => targets))).toEqual(new Set([`${DESK}:9939`]));
       expect(await get("/admin/hosts/south-1/metrics")).toMatch(/^service_rest_uptime_seconds /m);

@@ -1,10 +1,14 @@
 /** The compiled binary and a real Prometheus, set up as docs/prometheus says. */
 import { expect } from "bun:test";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
+import { newLogStatus } from "../../src/desk/witness/states";
+import { configFiles } from "../../src/lib/paths";
+import { openStore } from "../../src/wire/witness/store";
 import { grafanaPanels, ungrafana } from "../docs/dashboard";
-import { post, serveBinary, temporaryFolder, testWith, until } from "../support";
+import { post, serveBinary, TOKEN, temporaryFolder, testServer, testWith, until } from "../support";
 import { freePort } from "./binary";
 
 type Server = Awaited<ReturnType<typeof serveBinary>>;
@@ -30,8 +34,8 @@ testWith("prometheus")(
     using _traffic = every(200, () => someOfEverything(server));
 
     const up = await prometheus.first('up{job="svc"}');
-    expect(up).toEqual({ job: "svc", instance: "lab-01", svc_host: "lab-01", svc_tag_lab: "true" });
-    expect(await prometheus.first('up{job="svc-static"}')).toMatchObject({ instance: "console" });
+    const labels = { svc_host: "lab-01", svc_tag_lab: "true", svc_desk: "true" };
+    expect(up).toEqual({ job: "svc", instance: "lab-01", ...labels });
     expect(await prometheus.first("service_build_info")).toMatchObject({ platform: process.platform });
     const alert = 'ALERTS{alertname="SvcFailedAuth", alertstate="firing", instance="lab-01"}';
     expect(await prometheus.first(alert)).toMatchObject({ severity: "warning", svc_tag_lab: "true" });
@@ -50,6 +54,26 @@ testWith("prometheus")(
     };
     await until("something in every panel", allShown, { everyMs: 100 }).catch(() => {});
     expect(empty).toEqual(new Set());
+  },
+  180_000,
+);
+
+testWith("prometheus", "promtool")(
+  "Prometheus scrapes the desk itself, and says so when the log of one of its hosts is broken",
+  async () => {
+    await using desk = await testServer();
+    await using prometheus = startPrometheus({ url: desk.server.url, token: TOKEN });
+    const itself = { instance: hostname(), svc_host: hostname(), svc_desk: "true" };
+    expect(await prometheus.first('up{svc_desk="true"} == 1')).toEqual({ job: "svc", ...itself });
+    const firing = 'ALERTS{alertname="SvcAuditLogBroken", alertstate="firing"}';
+    expect(await prometheus.ask(firing)).toEqual([]);
+    const broken = { label: "lab-01", left: new Date().toISOString(), state: "forked" } as const;
+    const store = openStore(configFiles(desk.configDir).witness);
+    store.setRecord("a".repeat(32), { ...newLogStatus(), ...broken });
+    store.close();
+    expect(await prometheus.first(firing)).toMatchObject({ severity: "critical", ...itself });
+    const asked = Bun.spawn(["promtool", "query", "instant", prometheus.url, firing], { stderr: "inherit" });
+    expect(await asked.stdout.text()).toContain(`instance="${hostname()}"`);
   },
   180_000,
 );
@@ -88,7 +112,7 @@ function every(ms: number, work: () => Promise<void>): Disposable {
 }
 
 /** Prometheus with the configuration and the alerts of the docs, only faster. */
-function startPrometheus({ url, token }: Server) {
+function startPrometheus({ url, token }: Pick<Server, "url" | "token">) {
   const folder = temporaryFolder();
   cpSync(SETUP, folder.path, { recursive: true });
   writeFileSync(join(folder.path, "svc-token"), token);
@@ -124,6 +148,7 @@ function startPrometheus({ url, token }: Server) {
   };
   return {
     ask,
+    url: `http://127.0.0.1:${port}`,
     /** The labels of a series, once there is one. */
     first: (query: string) =>
       until(`a series of ${query}`, async () => (await ask(query))[0], { everyMs: 100 }),

@@ -203,7 +203,9 @@ testStory(
       "--log.level=error",
     );
     await until("Prometheus to see the three hosts", async () => {
-      const answer = await get(`http://${PROMETHEUS}/api/v1/query?query=up`).catch(() => undefined);
+      const answer = await get(
+        `http://${PROMETHEUS}/api/v1/query?query=${encodeURIComponent('up{svc_desk=""}')}`,
+      ).catch(() => undefined);
       const up = answer?.data.result.map(
         ({ metric, value }: { metric: { svc_host: string }; value: [number, string] }) =>
           `${metric.svc_host} ${value[1]}`,

@@ -1,6 +1,7 @@
 /** Hosts that are reached over their links, in the address book. */
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { type Host, parseHost } from "../../../src/desk/fleet/host";
 import { exportHosts, importHosts } from "../../../src/desk/fleet/transfer";
 import { post } from "../../support";
@@ -155,6 +156,10 @@ describe("Prometheus", () => {
     expect(targets).toEqual([
       {
         targets: [where],
+        labels: { __scheme__: "http", __metrics_path__: "/metrics", svc_host: hostname(), svc_desk: "true" },
+      },
+      {
+        targets: [where],
         labels: {
           __scheme__: "http",
           __metrics_path__: "/admin/hosts/lab 1/metrics",
@@ -169,13 +174,17 @@ describe("Prometheus", () => {
       },
     ]);
     const proxied = await made.desk.call("/admin/targets", { headers: { "x-forwarded-proto": "https" } });
-    expect(await proxied.json()).toMatchObject([{ labels: { __scheme__: "https" } }, {}]);
+    expect(await proxied.json()).toMatchObject([{}, { labels: { __scheme__: "https" } }, {}]);
   });
 
   test("svc admin targets leaves them out, and says so, where no server runs", async () => {
     await using made = await linkedDesk();
     const own = await made.svc("admin", "targets");
-    expect(JSON.parse(own.stdout)).toMatchObject([{ targets: [new URL(made.desk.server.url).host] }, {}]);
+    expect(JSON.parse(own.stdout)).toMatchObject([
+      { labels: { svc_desk: "true" } },
+      { targets: [new URL(made.desk.server.url).host] },
+      {},
+    ]);
     await (await made.desk.service.rest()).stop();
     const { stdout, stderr } = await made.svc("admin", "targets");
     expect([JSON.parse(stdout), stderr]).toEqual([

@@ -1,4 +1,5 @@
 import { describe, expect, setSystemTime, test } from "bun:test";
+import { hostname } from "node:os";
 import { askServers } from "../../../src/client/fan-out";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
@@ -162,7 +163,12 @@ test("Prometheus finds label, tags, scheme and path of each host, and no token",
   await book.add(host("lab 2", "http://10.0.0.5:9939/a%20b"));
   const response = await server.call("/admin/targets");
   expect(response.headers.get("content-type")).toStartWith("application/json");
+  const own = new URL(server.server.url).host;
   expect(await response.json()).toEqual([
+    {
+      targets: [own],
+      labels: { __scheme__: "http", __metrics_path__: "/metrics", svc_host: hostname(), svc_desk: "true" },
+    },
     {
       targets: ["[2001:db8::1]:443"],
       labels: {

@@ -1,6 +1,7 @@
 /**
- * The hosts of the address book for Prometheus: where their metrics are, and those of hosts that it cannot reach.
+ * This desk and the hosts of its address book for Prometheus: where their metrics are, and those of hosts that it cannot reach.
  */
+import { hostname } from "node:os";
 import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
 import { field, NO_INPUT } from "../../../core/fields";
@@ -9,7 +10,7 @@ import { notFound } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import type { AddressBook } from "../address-book";
 import { linkedHost } from "../host";
-import { targetOf } from "../targets";
+import { targetOf, withDesk } from "../targets";
 
 interface Uses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "reach">>;
@@ -31,7 +32,7 @@ const MAX_BYTES = 8 * 1_048_576;
 
 export const listTargets = operation({
   name: "admin.targets",
-  summary: "List the hosts as targets for Prometheus (HTTP service discovery)",
+  summary: "List this desk and the hosts as targets for Prometheus (HTTP service discovery)",
   scope: "metrics",
   leftOut: { script: "Prometheus reads it over HTTP" },
   http: { method: "GET", path: "/admin/targets" },
@@ -44,7 +45,8 @@ export const listTargets = operation({
     const left = hosts.length - known.length;
     if (left > 0)
       caller.warn?.(`${left} hosts that are reached over their links are left out: no server runs here`);
-    return known.map((host) => targetOf(host, desk ?? new URL(host.base_url)));
+    const targets = known.map((host) => targetOf(host, desk ?? new URL(host.base_url)));
+    return desk ? withDesk(targets, desk, hostname()) : targets;
   },
 });
 
