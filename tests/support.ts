@@ -207,6 +207,15 @@ export async function until<T>(
   }
 }
 
+/**
+ * Processor time that this process has used so far, in milliseconds: what work costs, whatever else the machine does. Take the
+ * difference of two.
+ */
+export function usedMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
 /** Lets everything happen that is due in this turn of the event loop. */
 export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

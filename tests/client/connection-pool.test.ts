@@ -5,7 +5,7 @@ import { createConnectionPool } from "../../src/client/connection-pool";
 import { ok, rawServer } from "./support";
 
 const GET = { method: "GET", path: "/" } as const;
-const limits = () => ({ deadline: deadlineIn(5_000), maxBytes: 1_024 });
+const limits = () => ({ deadline: deadlineIn(60_000), maxBytes: 1_024 });
 
 /** A server that counts its connections. */
 async function counting() {

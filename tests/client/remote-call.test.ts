@@ -12,7 +12,7 @@ const call = <I extends InputSchema, O extends OutputSchema>(
   called: Operation<I, O>,
   input: v.InferInput<I>,
 ): Promise<v.InferOutput<O>> =>
-  callRemote({ url, token: TOKEN, trust: { kind: "system" } }, called, input, 5_000);
+  callRemote({ url, token: TOKEN, trust: { kind: "system" } }, called, input, 60_000);
 
 const INPUT = v.strictObject({
   text: field(v.optional(v.string()), "Text"),

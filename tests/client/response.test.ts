@@ -5,6 +5,7 @@ import { deadlineIn, type RemoteError } from "../../src/client/carrier";
 import type { Line, Receiver } from "../../src/client/line";
 import { openRequest, sendRequest } from "../../src/client/line-request";
 import { createReader } from "../../src/client/response";
+import { usedMs } from "../support";
 
 /** A line on which exactly what is fed arrives; what was fed is overwritten at once, as a socket may do with its buffer. */
 function fedLine() {
@@ -49,7 +50,7 @@ function fedLine() {
 /** What an exchange makes of `bytes` that arrive in pieces of these sizes, again and again: an answer, or why there is none. */
 async function answerTo(bytes: Uint8Array, sizes: readonly number[], maxBytes = 1_048_576) {
   const { line, feed, end } = fedLine();
-  const { response } = sendRequest(line, "", { deadline: deadlineIn(5_000), maxBytes }, undefined);
+  const { response } = sendRequest(line, "", { deadline: deadlineIn(60_000), maxBytes }, undefined);
   let isOver = false;
   for (let at = 0, nth = 0; at < bytes.length && !isOver; nth++) {
     const size = sizes[nth % sizes.length] ?? bytes.length;
@@ -187,17 +188,17 @@ describe("a response", () => {
 
   test("with a header of blanks alone, and one of them no character, is refused in no time", async () => {
     const bytes = Buffer.from(`HTTP/1.1 200 OK\r\na:${" ".repeat(16_000)}\0\r\n\r\n`);
-    const started = performance.now();
+    const started = usedMs();
     for (let nth = 0; nth < 10; nth++) expect(await answerTo(bytes, [bytes.length])).toEqual(REFUSED);
     // Where a blank may be read in two ways, each takes 100 milliseconds or more.
-    expect(performance.now() - started).toBeLessThan(500);
+    expect(usedMs() - started).toBeLessThan(500);
   });
 });
 
 describe("a response that goes on", () => {
   test("waits while more than a mebibyte of it is not taken; its pieces are copies", async () => {
     const { line, feed, isPaused } = fedLine();
-    const opening = openRequest(line, "", deadlineIn(5_000), undefined);
+    const opening = openRequest(line, "", deadlineIn(60_000), undefined);
     feed(Buffer.from("HTTP/1.1 200 OK\r\n\r\n"));
     const { pieces } = await opening;
     const block = Buffer.alloc(65_536, "a");
@@ -216,7 +217,7 @@ describe("a response that goes on", () => {
 
   test("is refused once many tiny chunks come at once", async () => {
     const { line, feed } = fedLine();
-    const opening = openRequest(line, "", deadlineIn(5_000), undefined);
+    const opening = openRequest(line, "", deadlineIn(60_000), undefined);
     feed(Buffer.from(CHUNKED));
     const { pieces } = await opening;
     for (let nth = 0; nth < 100; nth++) feed(Buffer.from("1\r\nX\r\n".repeat(1_000)));

@@ -7,7 +7,7 @@ import { makeCertificate, makeKey, parseKey } from "../../src/trust/certificate"
 async function errorAt(url: string) {
   const server = { url, token: "test-token-0123456789", trust: { kind: "system" } } as const;
   using carrier = await carrierTo(server);
-  const limits = { deadline: deadlineIn(5_000), maxBytes: 1_024 };
+  const limits = { deadline: deadlineIn(60_000), maxBytes: 1_024 };
   const asked = carrier.ask({ method: "GET", path: "/sessions" }, limits);
   return asked.then(String, (error) => (error instanceof RemoteError ? error.message : `${error}`));
 }

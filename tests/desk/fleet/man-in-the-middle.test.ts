@@ -79,7 +79,7 @@ const WAYS: Readonly<Record<string, (desk: Desk) => Promise<unknown>>> = {
   "a subcommand with --on": async ({ service }) => {
     const { askServers } = await import("../../../src/client/fan-out");
     const { poll } = await import("../../../src/desk/fleet/operations/fleet");
-    const limits = { timeoutMs: 5_000, signal: new AbortController().signal };
+    const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
     return askServers((await service.addressBook()).servers("all"), poll, {}, limits);
   },
   "a session": async ({ service }) => {

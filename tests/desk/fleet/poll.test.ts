@@ -11,7 +11,7 @@ import { answering, IDLE_SESSIONS, ok, rawServer } from "../../client/support";
 import { testServer, testService } from "../../support";
 import { host } from "./support";
 
-const poll = (hosts: Parameters<typeof pollHosts>[0], timeoutMs = 1_000) =>
+const poll = (hosts: Parameters<typeof pollHosts>[0], timeoutMs = 60_000) =>
   pollHosts(hosts, { concurrency: 64, timeoutMs });
 const polled = async (url: string, timeoutMs?: number): Promise<Partial<PollResult>> =>
   (await poll([host("a", url)], timeoutMs))[0] ?? {};
@@ -19,10 +19,12 @@ const polled = async (url: string, timeoutMs?: number): Promise<Partial<PollResu
 describe("a host is healthy", () => {
   test("when it answers as svc does", async () => {
     await using server = await testServer();
+    const began = performance.now();
     const result = await polled(server.server.url);
+    const took = performance.now() - began;
     expect(result).toMatchObject({ label: "a", base_url: server.server.url, healthy: true, error: null });
     expect(result.sessions).toEqual(JSON.parse(IDLE_SESSIONS));
-    expect(result.latency_ms).toBeWithin(0, 1_000);
+    expect(result.latency_ms).toBeWithin(0, took + 1);
   });
 
   test("when it lists no jobs; otherwise they are counted", async () => {
@@ -262,7 +264,7 @@ describe("a token that was refused", () => {
     const broadcast = await callOperation(service, broadcastExecute, list, localCaller(service, "cli"));
     expect(broadcast).toMatchObject([{ status: "unauthorized", delivered: false, error: NOT_ASKED }]);
     const servers = (await service.addressBook()).servers("wrong");
-    const limits = { timeoutMs: 5_000, signal: new AbortController().signal };
+    const limits = { timeoutMs: 60_000, signal: new AbortController().signal };
     expect(await askServers(servers, listRuns, {}, limits)).toMatchObject([{ ok: false, error: NOT_ASKED }]);
     expect(await made.guesses()).toBe(1);
     const again = { ...list, ask_again: true };
