@@ -4,19 +4,11 @@ import { view } from "../src/cli/view";
 import { CHECK_NAMES, diagnose } from "../src/host/diagnostics/operations";
 import { printable } from "../src/lib/sanitize";
 
-/** How long a check that was given up, and hangs in the system or in a request, may keep the process. */
-const LEFT_BEHIND_MS = 500;
-
 export default view(diagnose, {
   columns: ["CHECK", "VERDICT", "DETAIL"],
   rows: ({ checks }) => checks.map(({ name, ok, severity, detail }) => [name, word(ok, severity), detail]),
   text: report,
   good: ({ ok }) => ok,
-  async run({ call, input, show }) {
-    const exitCode = show(await call(input));
-    setTimeout(() => process.exit(exitCode), LEFT_BEHIND_MS).unref();
-    return exitCode;
-  },
   examples: [
     ["$0 diagnose", "Exit code 1 when a check fails"],
     ["$0 diagnose --skip screenshot,mouse", "On a host without a display"],

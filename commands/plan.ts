@@ -135,7 +135,9 @@ export default {
             "Nothing has run yet. To run exactly this:",
             `  ${applyText(made, globals.configDir)}`,
           ];
-          print(globals, made, () => [reviewText(plan), ...last].join("\n"));
+          // Who cannot scroll back, or hands it to a program, needs all of them.
+          const most = process.stdout.isTTY ? undefined : Number.POSITIVE_INFINITY;
+          print(globals, made, () => [reviewText(plan, most), ...last].join("\n"));
           return 0;
         }),
       examples: [

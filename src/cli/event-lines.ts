@@ -12,6 +12,9 @@ import type { Service } from "../service/service";
 import { followHosts, type HostsToFollow, type StreamItem } from "./follow";
 import { type GlobalFlags, print, read, unread } from "./subcommand";
 
+/** What reading events, and every other request, makes happen by itself: shown only where it is asked for by its type. */
+const OF_READING = ["requests.counted", "audit.appended"];
+
 /** An event as a line of JSON has it. */
 interface EventLine {
   readonly label?: string;
@@ -53,7 +56,9 @@ export async function printEvents(
   const lines: EventLine[] = [];
   const room = createRoom();
   let isRead = true;
+  const isNamed = types !== undefined && types.length > 0;
   const report = createReport(globals, service.log, (line) => {
+    if (!isNamed && OF_READING.includes(line.type)) return;
     if (isFollowed) isRead = show(globals, line);
     else lines.push(line);
   });

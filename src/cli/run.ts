@@ -16,7 +16,16 @@ import { startOver, takeOver } from "./reexec";
 import { findNoun, type Registry } from "./registry";
 import type { Description, Example, Subcommand } from "./subcommand";
 
-/** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
+/** How long what a command has given up, such as a look-up of a name that no server answers, may keep the process, in milliseconds. */
+const LEFT_BEHIND_MS = 500;
+
+/** Ends the process soon, also where something hangs in the system. What was printed is read first, however slow its reader is. */
+function endSoon(): void {
+  const end = () => void process.stdout.write("", () => process.exit());
+  setTimeout(end, LEFT_BEHIND_MS).unref();
+}
+
+/** Parses `args`, runs the subcommand, sets the exit code, and ends the process. Never throws. */
 export async function runCommandLine(registry: Registry, args: readonly string[]): Promise<void> {
   const json = ownWords(args).some((word) => word === "--json" || word === "-j");
   process.stdout.on("error", (error) => {
@@ -30,6 +39,7 @@ export async function runCommandLine(registry: Registry, args: readonly string[]
   } catch (error) {
     process.exitCode = report(error, json, await adviceOn(error));
   }
+  endSoon();
 }
 
 /** Runs the subcommand that this process has started over for; undefined when it has not. */

@@ -1,5 +1,6 @@
 /**
- * Selections of hosts: `lab-01`, `tag:lab`, `tag:lab,!tag:old`, `all`.
+ * Selections of hosts: `lab-01`, `lab-*`, `tag:lab`, `tag:lab,!tag:old`, `all`. In labels and tags, `*` stands for any characters, and
+ * `?` for one, unless a host has that very label or tag.
  *
  * The result is the union of the terms, without what the terms after a `!` match, wherever they stand.
  */
@@ -10,7 +11,7 @@ import type { Host } from "./host";
 /**
  * The hosts that `selection` matches, in the order of the address book.
  *
- * @throws a `bad_input` failure for a label or tag that no host has (except a tag after `!`), and when nothing matches.
+ * @throws a `bad_input` failure for a label or tag that no host has (except a tag or a pattern after `!`), and when nothing matches.
  */
 export function selectHosts(hosts: readonly Host[], selection: string): Host[] {
   const terms = [...new Set(selection.split(",").map((term) => term.trim().normalize("NFC")))];
@@ -25,6 +26,15 @@ export function selectHosts(hosts: readonly Host[], selection: string): Host[] {
   for (const term of excluding) for (const host of find(term.slice(1), false)) selected.delete(host);
   if (selected.size === 0) throw badInput(`on: ${printable(selection, 200)} selects no host`);
   return hosts.filter((host) => selected.has(host));
+}
+
+/** What matches a pattern; undefined for a text without `*` and `?`. Nothing else in it is special. */
+function patternOf(text: string): { match(name: string): boolean } | undefined {
+  if (!/[*?]/.test(text)) return undefined;
+  // A slash is a sign like any other here.
+  const plain = (name: string) => name.replaceAll("/", "\u0000");
+  const glob = new Bun.Glob(plain(text.replaceAll(/[\\[\]{}!]/g, "\\$&")));
+  return { match: (name) => glob.match(plain(name)) };
 }
 
 /** Finds the hosts that a term matches. There may be as many terms as hosts: it does not look at every host for each. */
@@ -43,6 +53,13 @@ function finderIn(hosts: readonly Host[]) {
     const tag = term.startsWith("tag:") ? term.slice(4) : undefined;
     const found = tag === undefined ? labelled.get(term) : tagged.get(tag);
     if (found) return found;
+    const like = patternOf(tag ?? term);
+    if (like) {
+      const matched = hosts.filter(({ label, tags }) =>
+        tag === undefined ? like.match(label) : tags.some((one) => like.match(one)),
+      );
+      if (matched.length > 0 || !mustExist) return matched;
+    }
     if (tag === undefined) throw badInput(`on: no host is labelled ${printable(term, 130)}`);
     if (mustExist) throw badInput(`on: no host is tagged ${printable(tag, 130)}`);
     return [];

@@ -35,7 +35,22 @@ describe("a selection", () => {
     expect(selected("all,!tag:nobody")).toEqual(["lab-01", "lab-02", "shop"]);
   });
 
+  test("takes * for any characters and ? for one, in labels and in tags", () => {
+    expect(selected("lab-*")).toEqual(["lab-01", "lab-02"]);
+    expect(selected("lab-?1,s*p")).toEqual(["lab-01", "shop"]);
+    expect(selected("tag:*,!lab-*")).toEqual(["shop"]);
+    expect(selected("tag:o*")).toEqual(["lab-02"]);
+    expect(selected("all,!x*")).toEqual(["lab-01", "lab-02", "shop"]);
+    const odd = [host("a*"), host("ab"), host(".a/[b]{c}!d\\e")];
+    const among = (selection: string) => selectHosts(odd, selection).map(({ label }) => label);
+    expect(among("a*")).toEqual(["a*"]);
+    expect(among("?b")).toEqual(["ab"]);
+    expect(among("*/[b]{c}!d\\?")).toEqual([".a/[b]{c}!d\\e"]);
+    expect(among("*")).toHaveLength(3);
+  });
+
   test.each([
+    ["shop-*", "no host is labelled shop-*"],
     ["lab-03", "no host is labelled lab-03"],
     ["all,!lab-03", "no host is labelled lab-03"],
     ["tag:nobody", "no host is tagged nobody"],

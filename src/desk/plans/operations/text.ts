@@ -93,17 +93,27 @@ export const whyOf = ({ error, waits_for }: Pick<Plan["targets"][number], "error
 const tookText = (sent: string | null, ended: string | null) =>
   sent === null || ended === null ? "" : `${((Date.parse(ended) - Date.parse(sent)) / 1_000).toFixed(1)} s`;
 
-/** All that the digest of a plan stands for. */
-export function reviewText(plan: Review): string {
+/** The longest list of labels that a table shows whole, in characters. */
+const MAX_CELL = 400;
+
+/** The waves as a table; as lines where the labels of one would be cut off. */
+function wavesText(rows: readonly string[][]): string {
+  if (rows.every(([, , labels = ""]) => labels.length <= MAX_CELL))
+    return table(["WAVE", "HOSTS", "LABELS"], rows);
+  return rows.map(([wave, hosts, labels]) => `wave ${wave} (${hosts}): ${labels}`).join("\n");
+}
+
+/** All that the digest of a plan stands for. @param most how many hosts of a wave are named. */
+export function reviewText(plan: Review, most = MAX_LISTED): string {
   const { waves, targets, total, on, digest, files } = plan;
   const rows = waves.map((end, at) => {
     const labels = targets.filter(({ wave }) => wave === at + 1).map(({ label }) => printable(label, 130));
-    const more = labels.length - MAX_LISTED;
-    const named = `${labels.slice(0, MAX_LISTED).join(", ")}${more > 0 ? `, and ${more} more` : ""}`;
+    const more = labels.length - most;
+    const named = `${labels.slice(0, most).join(", ")}${more > 0 ? `, … and ${more} more` : ""}`;
     return [`${at + 1}`, `${hostsOf(waves, at + 1)}`, end === 0 ? "" : named];
   });
   return [
-    ...(targets.length === total ? [table(["WAVE", "HOSTS", "LABELS"], rows), ""] : []),
+    ...(targets.length === total ? [wavesText(rows), ""] : []),
     `${hostsText(total)} (${printable(on, 200)}), each of which runs:`,
     ...(plan.actions ? listText(plan.actions) : [`  ${plan.commands.join(", ")}`]),
     ...files.flatMap(({ name, sha256, bytes, actions }) => [
