@@ -2,7 +2,15 @@
  * Checking action lists against the table: whether they can run, with which rights, and which scripts they call.
  */
 import { type Operation, redact } from "../../core/operation";
-import { beyond, type Grant, missingFor, notPermitted, type Permission, type Scope } from "../../core/rights";
+import {
+  beyond,
+  type Grant,
+  missingFor,
+  notPermitted,
+  PERMISSIONS,
+  type Permission,
+  type Scope,
+} from "../../core/rights";
 import { readScript, withPlaces } from "../../core/script";
 import type { RunDefaults } from "../../core/script-head";
 import { forbidden } from "../../lib/errors";
@@ -43,8 +51,12 @@ export interface CheckerParts {
 export class Checker {
   /** The operations scripts may call, by name, sorted. */
   readonly commands: CommandTable;
-  /** The names of the commands that this process may run, sorted, and how many they are. */
-  readonly listed: { readonly commands: string[]; readonly count: number };
+  /** The names of the commands that this process may run, sorted, how many they are, and which it may not run. */
+  readonly listed: {
+    readonly commands: string[];
+    readonly count: number;
+    readonly not_permitted: Array<{ readonly command: string; readonly reason: string }>;
+  };
   private readonly sorted: readonly Command[];
   /** Reads scripts that are written in YAML. */
   readonly yaml = createYamlReader();
@@ -54,7 +66,11 @@ export class Checker {
     this.sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
     this.commands = new Map(this.sorted.map((operation) => [operation.command, operation]));
     const commands = this.allowed();
-    this.listed = { commands, count: commands.length };
+    const not_permitted = this.sorted.flatMap((operation) => {
+      const { command, needs } = operation;
+      return needs === undefined || this.allows(operation) ? [] : [{ command, reason: PERMISSIONS[needs] }];
+    });
+    this.listed = { commands, count: commands.length, not_permitted };
   }
 
   /** Whether this process may run the command. */

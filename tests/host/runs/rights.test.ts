@@ -185,3 +185,18 @@ test("what a run relays of other runs and hosts is shown to its caller alone", a
     { result: [{ label: "self", status: "ok", result: "***", outcomes: "***" }] },
   ]);
 });
+
+test("the list of commands names those that a server does not permit, with what would permit them", async () => {
+  await using host = await testServer();
+  const { commands, not_permitted } = (await (await host.call("/commands")).json()) as {
+    commands: string[];
+    not_permitted: Array<{ command: string; reason: string }>;
+  };
+  const reasons = new Map(not_permitted.map(({ command, reason }) => [command, reason]));
+  expect(reasons.get("AC_shell_command")).toContain("--allow-shell");
+  expect(reasons.get("AC_audit_log_clear")).toContain("--allow-audit-clear");
+  expect(commands.filter((name) => reasons.has(name))).toEqual([]);
+  await using open = await testServer({ service: { allow_shell: true } });
+  const body = (await (await open.call("/commands")).json()) as { not_permitted: typeof not_permitted };
+  expect(body.not_permitted.map(({ command }) => command)).not.toContain("AC_shell_command");
+});

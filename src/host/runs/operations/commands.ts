@@ -25,7 +25,12 @@ export const listCommands = operation({
   http: { method: "GET", path: "/commands", settled: true },
   leftOut: { script: FOR_AUTHORS },
   input: NO_INPUT,
-  output: v.object({ commands: v.array(v.string()), count: v.number() }),
+  output: v.object({
+    commands: v.array(v.string()),
+    count: v.number(),
+    /** Those that this process does not permit, and what would permit them; absent from hosts with an earlier svc. */
+    not_permitted: v.optional(v.array(v.object({ command: v.string(), reason: v.string() }))),
+  }),
   run: (service: Uses) => withMade(service.executor(), ({ listed }) => listed),
 });
 
