@@ -6,7 +6,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { recordOf } from "../src/trust/rotation";
+import { entryOf } from "../src/trust/rotation";
 import { newToken } from "../src/trust/token";
 import {
   compileProgram,
@@ -56,7 +56,7 @@ function configWith(configDir: string, tokens: readonly string[]): string {
   mkdirSync(configDir, { mode: 0o700 });
   const created = new Date().toISOString();
   const records = tokens.map((token, nth) => {
-    return { name: `t${nth}`, allows: ["read"], created, ...recordOf(token, 90 * 86_400), generated: true };
+    return { name: `t${nth}`, allows: ["read"], created, ...entryOf(token, 90 * 86_400), generated: true };
   });
   writeFileSync(join(configDir, "tokens.json"), JSON.stringify({ tokens: records }), { mode: 0o600 });
   return configDir;

@@ -168,7 +168,7 @@ async function looked(): Promise<Figure> {
         (await fetch(`${base_url}/audit/checkpoint?old=${ROWS}`, { keepalive: false })).text(),
       ),
   );
-  const states = [...collector.records().values()].map(({ state }) => state);
+  const states = [...collector.statuses().values()].map(({ state }) => state);
   collector.stop();
   store.close();
   if (states.some((state) => state !== "ok")) throw new Error(`expected ok, but found ${states.join(", ")}`);

@@ -1,13 +1,13 @@
 /**
  * Has the server on a `{config_dir}` keep a run of this process, and cancels the run when the server says so.
  *
- * The promise: the run goes on when the server ends. This process then keeps its record, until the next server does.
+ * The promise: the run goes on when the server ends. This process then keeps its state, until the next server does.
  */
 import { existsSync } from "node:fs";
 import { streamOfOwner } from "../client/owner";
 import { type AttachedReport, attachRun } from "../host/runs/attached-run";
 import type { AttachRun, RunKeeper } from "../host/runs/runs";
-import type { RunRecord } from "../host/runs/types";
+import type { RunState } from "../host/runs/types";
 import { resolvesWithin } from "../lib/deadline";
 import { messageOf } from "../lib/errors";
 import { isLocked } from "../lib/lock";
@@ -19,10 +19,10 @@ const AGAIN_MS = 1_000;
 /** How long a run that has ended waits for the server to have it, in milliseconds: longer than for the greeting of one that hangs. */
 const SETTLE_MS = 3_000;
 
-/** @param note keeps the record of a run here. */
+/** @param note keeps the state of a run here. */
 export function createAttachRun(
   { configDir, files, log }: Pick<ServiceParts, "configDir" | "files" | "log">,
-  note: (run: RunRecord) => void,
+  note: (run: RunState) => void,
 ): AttachRun {
   return (run, isRead, cancel): RunKeeper | undefined => {
     // Without the lock of a server, the file is of one that died.
@@ -31,8 +31,8 @@ export function createAttachRun(
     let latest = run;
     let isTold = true;
     const keepHere = () => {
-      const { waiting_for: _, ...record } = latest;
-      if (!isRead) note(record);
+      const { waiting_for: _, ...state } = latest;
+      if (!isRead) note(state);
     };
     const over = new AbortController();
     /** @returns whether the server has the run to its end. */

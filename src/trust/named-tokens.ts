@@ -16,7 +16,7 @@ import { printable } from "../lib/sanitize";
 import { type EndedPlace, endedTokenStore, noteEnded, watchEndedTokens } from "./ended-tokens";
 import { tokenAdded, tokenChanged, tokenRemoved } from "./events";
 import { checkToken } from "./owner-token";
-import { inSeconds, MAX_LIFETIME_S, ROTATES, recordOf, type TokenRotation } from "./rotation";
+import { entryOf, inSeconds, MAX_LIFETIME_S, ROTATES, type TokenRotation } from "./rotation";
 import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
 import { idOf, newToken } from "./token";
 
@@ -37,21 +37,21 @@ const COMMON = {
 };
 
 /** A named token as the file has it. The field is not `scopes`, so that 0.1.0 does not take `read` for what it was there. */
-const TOKEN_RECORD = v.object({ ...COMMON, allows: v.pipe(v.array(SCOPE), v.minLength(1)) });
+const TOKEN = v.object({ ...COMMON, allows: v.pipe(v.array(SCOPE), v.minLength(1)) });
 
 /** As 0.1.0 wrote it. */
-const RECORD_OF_0_1 = v.pipe(
+const TOKEN_OF_0_1 = v.pipe(
   v.object({ ...COMMON, scopes: v.pipe(v.array(v.picklist(["read", "metrics"])), v.minLength(1)) }),
   v.transform(({ scopes, ...token }): NamedToken => {
     return { ...token, allows: scopes.flatMap((scope) => (scope === "read" ? READ_OF_0_1 : [scope])) };
   }),
 );
 
-export type NamedToken = v.InferOutput<typeof TOKEN_RECORD>;
+export type NamedToken = v.InferOutput<typeof TOKEN>;
 
 /** Reads an entry of the file. */
-const parseRecord = (value: unknown) =>
-  parseBy(Object.hasOwn(Object(value), "allows") ? TOKEN_RECORD : RECORD_OF_0_1)(value);
+const parseToken = (value: unknown) =>
+  parseBy(Object.hasOwn(Object(value), "allows") ? TOKEN : TOKEN_OF_0_1)(value);
 
 /** The words of `--scope`. */
 const GIVEN_SCOPE = scopeOr([...SCOPES, "desk"]);
@@ -99,7 +99,7 @@ export function tokenStore(place: Place, log: Log, publish = unheard): TokenStor
     what: "a list of tokens",
     list: "tokens",
     key: "name",
-    parse: parseRecord,
+    parse: parseToken,
     changed(what: "added" | "changed" | "removed", { name, allows: scopes, expires }: NamedToken) {
       if (what === "removed") publish(tokenRemoved, { name });
       else publish(what === "added" ? tokenAdded : tokenChanged, { name, scopes, expires: expires ?? null });
@@ -130,17 +130,17 @@ export async function addToken(
   // Nobody chose a token that has an id: this svc made it, or another.
   const generated = idOf(token) !== undefined;
   if (token === own) throw conflict("token: this is the host's own token, which allows everything");
-  const record = recordOf(token, lifeOf(expires_s ?? (generated ? LIFETIME_S : "never")));
+  const entry = entryOf(token, lifeOf(expires_s ?? (generated ? LIFETIME_S : "never")));
   return store.change((list) => {
     if (list.has(name)) throw conflict(`name: ${name} is already taken`);
     const same = list.entries.find(
       ({ sha256, previous }) =>
-        sha256 === record.sha256 || previous.some((one) => one.sha256 === record.sha256),
+        sha256 === entry.sha256 || previous.some((one) => one.sha256 === entry.sha256),
     );
     if (same) throw conflict(`token: ${same.name} already has this token`);
     if (list.entries.length >= MAX_TOKENS) throw busy(`there are already ${MAX_TOKENS} tokens`, "conflict");
     const created = new Date().toISOString();
-    list.add({ name, allows: scope, created, ...record, generated, previous: [] });
+    list.add({ name, allows: scope, created, ...entry, generated, previous: [] });
     return token;
   });
 }

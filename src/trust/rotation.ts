@@ -134,11 +134,11 @@ function successor(old: TokenRotation, previous: TokenRotation["previous"], make
     );
   }
   const token = make();
-  return { token, kept: { ...recordOf(token, old.lifetime_s), generated: true, previous } };
+  return { token, kept: { ...entryOf(token, old.lifetime_s), generated: true, previous } };
 }
 
 /** What is kept of a token. @param lifetimeS how long it works from now on, in seconds; undefined: for ever. */
-export function recordOf(token: string, lifetimeS: number | undefined) {
+export function entryOf(token: string, lifetimeS: number | undefined) {
   return {
     sha256: hexOf(digestToken(token)),
     id: idOf(token),

@@ -69,7 +69,7 @@ testWith("prometheus", "promtool")(
     expect(await prometheus.ask(firing)).toEqual([]);
     const broken = { label: "lab-01", left: new Date().toISOString(), state: "forked" } as const;
     const store = openStore(configFiles(desk.configDir).witness);
-    store.setRecord("a".repeat(32), { ...newLogStatus(), ...broken });
+    store.setStatus("a".repeat(32), { ...newLogStatus(), ...broken });
     store.close();
     expect(await prometheus.first(firing)).toMatchObject({ severity: "critical", ...itself });
     const asked = Bun.spawn(["promtool", "query", "instant", prometheus.url, firing], { stderr: "inherit" });

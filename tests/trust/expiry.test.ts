@@ -12,7 +12,7 @@ import { configFiles } from "../../src/lib/paths";
 import { noteEnded } from "../../src/trust/ended-tokens";
 import { addToken, NEW_TOKEN, type NewToken, tokenStore, watchTokens } from "../../src/trust/named-tokens";
 import { listTokens, makeToken, replaceToken, revokeToken } from "../../src/trust/operations/tokens";
-import { recordOf } from "../../src/trust/rotation";
+import { entryOf } from "../../src/trust/rotation";
 import { digestToken, hexOf } from "../../src/trust/scopes";
 import { newToken } from "../../src/trust/token";
 import { noteTokenUse, readTokenUse } from "../../src/trust/token-use";
@@ -211,7 +211,7 @@ test("each of 10,000 tokens is found, and nobody else", () => {
   const made = Array.from({ length: 10_000 }, newToken);
   const created = new Date().toISOString();
   const tokens = made.map((token, nth) => {
-    return { name: `t${nth}`, allows: ["read"], created, ...recordOf(token, DAY_S), generated: true };
+    return { name: `t${nth}`, allows: ["read"], created, ...entryOf(token, DAY_S), generated: true };
   });
   writeFileSync(files.tokens, JSON.stringify({ tokens }));
   const { generated } = watchTokens(files, silentLog);

@@ -12,19 +12,19 @@ import type { Watch } from "./watch";
 interface AcceptanceParts<E> {
   readonly store: Store;
   readonly witness: Pick<Witness, "headOf">;
-  keep(watch: Watch<E>, record: LogStatus): void;
+  keep(watch: Watch<E>, status: LogStatus): void;
 }
 
 /** What accepts the log of a host, in one commit: there is no moment in which it could be another one. */
 export function createAcceptance<E>({ store, witness, keep }: AcceptanceParts<E>) {
   return (watch: Watch<E>, key: LogKey, { checkpoint, restored }: Acceptance, reason: string): LogStatus => {
     // Later than each before, also where this desk has lost count with its witness.db. Peers remember.
-    const known = Math.max(watch.record.epoch, store.log(key.origin)?.epoch ?? 0);
+    const known = Math.max(watch.status.epoch, store.log(key.origin)?.epoch ?? 0);
     const epoch = Math.max(known + 1, Date.now());
-    const record: LogStatus = {
-      ...watch.record,
+    const status: LogStatus = {
+      ...watch.status,
       ...key,
-      former: formerOrigins(watch.record, key.origin),
+      former: formerOrigins(watch.status, key.origin),
       epoch,
       state: "restored",
       since: restored,
@@ -33,19 +33,19 @@ export function createAcceptance<E>({ store, witness, keep }: AcceptanceParts<E>
       size: checkpoint.size,
       peers: [],
       claims: [],
-      accepted: [...new Set([...watch.record.accepted, ...watch.record.altered])],
+      accepted: [...new Set([...watch.status.accepted, ...watch.status.altered])],
     };
     store.commit(() => {
       const head = witness.headOf(checkpoint, store.head(key.origin)?.cosigned ?? 0);
       store.register({ ...key, epoch });
       store.advance(key.origin, undefined, head);
-      store.setRecord(watch.hostId, record);
+      store.setStatus(watch.hostId, status);
     });
     watch.handed = undefined;
     watch.answering = createAnswerClock();
-    keep(watch, record);
+    keep(watch, status);
     watch.due = 0;
-    return record;
+    return status;
   };
 }
 

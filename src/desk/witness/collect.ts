@@ -22,7 +22,7 @@ interface Uses<E> {
   readonly deskKey: SigningKey;
   readonly peers: Peers<E & Member>;
   readonly watches: ReadonlyMap<string, Watch<E>>;
-  keep(watch: Watch<E>, record: LogStatus): void;
+  keep(watch: Watch<E>, status: LogStatus): void;
   note(watch: Watch<E>, found: Finding): void;
 }
 
@@ -30,14 +30,14 @@ interface Uses<E> {
 export function createCollecting<E>({ witness, deskKey, peers, watches, keep, note }: Uses<E>) {
   /** The cosignatures of peers. An objection that is true breaks the log. */
   const askPeers = async (watch: Watch<E>, submission: Submission, carrier: Carrier, signal: AbortSignal) => {
-    const log = logOf(watch.record);
+    const log = logOf(watch.status);
     if (!log) return [];
     const members = Array.from(watches.values(), ({ entry }) => entry);
     const asked = peers.of(watch.hostId, members);
     const about = { carrier, log, submission, own: witness.vkey, signal };
     const { cosigned, claims, broken } = await opinionsOf(peers, asked, about);
     if (broken) note(watch, broken);
-    keep(watch, { ...watch.record, peers: cosigned.map(({ host_id }) => host_id), claims: [...claims] });
+    keep(watch, { ...watch.status, peers: cosigned.map(({ host_id }) => host_id), claims: [...claims] });
     return cosigned;
   };
 
@@ -48,7 +48,7 @@ export function createCollecting<E>({ witness, deskKey, peers, watches, keep, no
     signal: AbortSignal,
   ) => {
     const others = await askPeers(watch, submission, carrier, signal);
-    if (BROKEN.includes(watch.record.state)) return;
+    if (BROKEN.includes(watch.status.state)) return;
     watch.handed = { at: performance.now(), size, looks: 0 };
     watch.answering.asked();
     const desk = { deskKey, member: watch.entry.member };
@@ -60,8 +60,8 @@ export function createCollecting<E>({ witness, deskKey, peers, watches, keep, no
     } catch (error) {
       // The look itself was good.
       if (signal.aborted || !(error instanceof RemoteError)) throw error;
-      const claims = [...watch.record.claims, `the host keeps no cosignatures: ${error.message}`];
-      keep(watch, { ...watch.record, claims });
+      const claims = [...watch.status.claims, `the host keeps no cosignatures: ${error.message}`];
+      keep(watch, { ...watch.status, claims });
     }
   };
 }

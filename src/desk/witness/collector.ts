@@ -48,7 +48,7 @@ export interface Collector {
   /** Begins to look at the logs, if it has not begun. */
   start(): void;
   /** What it knows of each host, by its id; also of those that have left with a broken log. */
-  records(): ReadonlyMap<string, LogStatus>;
+  statuses(): ReadonlyMap<string, LogStatus>;
   /** Forgets the broken log of a host that has left. @throws `not_found` where there is none of that label. */
   forget(label: string): void;
   /** Looks at the log of a host now. Resolves when that is over. */
@@ -76,7 +76,7 @@ export function createCollector<E extends Entry>({ book, ...uses }: CollectorOpt
     ...{ peers, reach, watches, former, ending: ending.signal },
   });
   const followBook = () => follow(book, watches, { former, peers, keep: watcher.keep });
-  const storeRecords = () => storeChanged(store, watches);
+  const storeStatuses = () => storeChanged(store, watches);
   let timer: Timer | undefined;
   let kept = 0;
   let isFailing = false;
@@ -87,7 +87,7 @@ export function createCollector<E extends Entry>({ book, ...uses }: CollectorOpt
       if (now - kept >= UPKEEP_MS) {
         kept = now;
         followBook();
-        storeRecords();
+        storeStatuses();
         isFailing = false;
       }
     } catch (error) {
@@ -112,10 +112,10 @@ export function createCollector<E extends Entry>({ book, ...uses }: CollectorOpt
     start() {
       if (!timer && !ending.signal.aborted) tick();
     },
-    records: () =>
+    statuses: () =>
       new Map([
         ...former.broken(),
-        ...Array.from(watches.values(), ({ hostId, record }) => [hostId, record] as const),
+        ...Array.from(watches.values(), ({ hostId, status }) => [hostId, status] as const),
       ]),
     forget(label) {
       followBook();
@@ -126,20 +126,20 @@ export function createCollector<E extends Entry>({ book, ...uses }: CollectorOpt
       followBook();
       const watch = watchOf(label);
       if (!watch.busy) await watcher.run(watch);
-      return watch.record;
+      return watch.status;
     },
     async restore(label, reason, signal) {
       followBook();
       const watch = watchOf(label);
-      const record = await watcher.restore(watch, reason, signal);
-      storeRecords();
-      return record;
+      const status = await watcher.restore(watch, reason, signal);
+      storeStatuses();
+      return status;
     },
     stop() {
       clearTimeout(timer);
       ending.abort();
       try {
-        storeRecords();
+        storeStatuses();
       } catch (error) {
         log.warn(NOT_STORED + messageOf(error));
       }
@@ -152,7 +152,7 @@ const isMember = <E extends Entry>(entry: E): entry is E & Member => entry.membe
 interface FollowUses<E> {
   readonly former: ReturnType<typeof createFormer>;
   readonly peers: { forget(hostId: string): void };
-  keep(watch: Watch<E>, record: LogStatus): void;
+  keep(watch: Watch<E>, status: LogStatus): void;
 }
 
 /** Follows the address book: hosts join and leave. */
@@ -171,7 +171,7 @@ function follow<E extends Entry>(
       continue;
     }
     watch.entry = entry;
-    if (entry.label !== watch.record.label) keep(watch, { ...watch.record, label: entry.label });
+    if (entry.label !== watch.status.label) keep(watch, { ...watch.status, label: entry.label });
   }
   const leaving = [...watches.values()].filter(({ hostId }) => !members.has(hostId));
   for (const { hostId } of leaving) {
@@ -181,7 +181,7 @@ function follow<E extends Entry>(
   former.leave(leaving);
 }
 
-/** @param known its record from before. @param count how many hosts are watched. */
+/** @param known its status from before. @param count how many hosts are watched. */
 function begin<E>(entry: E & Member, known: LogStatus | undefined, count: number): Watch<E> {
   return {
     hostId: entry.member.host_id,
@@ -189,18 +189,18 @@ function begin<E>(entry: E & Member, known: LogStatus | undefined, count: number
     busy: undefined,
     answering: createAnswerClock(),
     handed: undefined,
-    record: { ...(known ?? newLogStatus()), label: entry.label, left: null },
+    status: { ...(known ?? newLogStatus()), label: entry.label, left: null },
     isStored: known?.left === null && known.label === entry.label,
     due: performance.now() + jitter(Math.min(EVERY_MS, 1_000 + PACE_MS * count), ANY_PART),
   };
 }
 
-/** Stores the records that are not stored yet, in one commit. @throws where the store cannot be written. */
+/** Stores the statuses that are not stored yet, in one commit. @throws where the store cannot be written. */
 function storeChanged(store: Store, watches: ReadonlyMap<string, Watch<unknown>>): void {
   const changed = [...watches.values()].filter(({ isStored }) => !isStored);
   if (changed.length === 0) return;
   store.commit(() => {
-    for (const { hostId, record } of changed) store.setRecord(hostId, record);
+    for (const { hostId, status } of changed) store.setStatus(hostId, status);
   });
   for (const watch of changed) watch.isStored = true;
 }

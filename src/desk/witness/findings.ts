@@ -1,5 +1,5 @@
 /**
- * What a desk finds out about the logs of its hosts: it goes into their records, and what changes is published.
+ * What a desk finds out about the logs of its hosts: it goes into their statuses, and what changes is published.
  */
 import type { Publish } from "../../core/events";
 import { witnessChanged } from "../../wire/witness/events";
@@ -16,13 +16,13 @@ export interface FindingParts<E> {
   readonly publish: Publish;
   /** All hosts that are watched, by their ids. */
   readonly watches: ReadonlyMap<string, Watch<E>>;
-  /** Keeps the record of a host that has left. */
+  /** Keeps the status of a host that has left. */
   readonly former: { leave(leaving: ReadonlyArray<Watch<E>>): void };
 }
 
 export interface Findings<E> {
-  /** Replaces the record of a host. */
-  keep(watch: Watch<E>, record: LogStatus): void;
+  /** Replaces the status of a host. */
+  keep(watch: Watch<E>, status: LogStatus): void;
   /** Takes note of what a look has found. @throws where evidence cannot be stored. */
   note(watch: Watch<E>, found: Finding): void;
   /** Whether other hosts answer, where this one has been late for a while: else the fault may be here. */
@@ -33,11 +33,11 @@ export function createFindings<E>({ store, log, publish, watches, former }: Find
   /** When a good checkpoint of any host came last, on the monotonic clock. */
   let lastGood = Number.NEGATIVE_INFINITY;
 
-  const keep = (watch: Watch<E>, record: LogStatus) => {
-    const before = watch.record.state;
-    watch.isStored &&= record === watch.record;
-    watch.record = record;
-    const { state, size, reason } = record;
+  const keep = (watch: Watch<E>, status: LogStatus) => {
+    const before = watch.status.state;
+    watch.isStored &&= status === watch.status;
+    watch.status = status;
+    const { state, size, reason } = status;
     if (state === before) return;
     const { entry, hostId } = watch;
     // It may have left meanwhile.
@@ -51,13 +51,13 @@ export function createFindings<E>({ store, log, publish, watches, former }: Find
       answering.heard(found.size);
       lastGood = performance.now();
     } else answering.missed();
-    const { origin } = watch.record;
+    const { origin } = watch.status;
     try {
       // Whoever hears of the state may ask for it.
       if (found.evidence && origin !== null)
         store.addEvidence(origin, Math.floor(Date.now() / 1_000), evidenceText(found.evidence));
     } finally {
-      keep(watch, afterLook(watch.record, found, answering.spans()));
+      keep(watch, afterLook(watch.status, found, answering.spans()));
     }
   };
 

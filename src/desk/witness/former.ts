@@ -11,63 +11,63 @@ const MAX_FORMER = 10_000;
 
 interface LeavingHost {
   readonly hostId: string;
-  readonly record: LogStatus;
+  readonly status: LogStatus;
 }
 
 /** @param most how many are remembered. */
 export function createFormer(
-  store: Pick<Store, "records" | "setRecord" | "removeRecord" | "commit">,
+  store: Pick<Store, "statuses" | "setStatus" | "removeStatus" | "commit">,
   most = MAX_FORMER,
 ) {
   /** At first, also those of hosts that have not left. */
-  const records = statusesIn(store.records());
+  const statuses = statusesIn(store.statuses());
   let isFirst = true;
 
   const surplus = (): string[] => {
-    const count = records.size - most;
+    const count = statuses.size - most;
     if (count <= 0) return [];
     const rankOf = ({ state, left }: LogStatus) => `${BROKEN.includes(state) ? 1 : 0} ${left}`;
-    return [...records]
+    return [...statuses]
       .toSorted(([, a], [, b]) => (rankOf(a) < rankOf(b) ? -1 : 1))
       .slice(0, count)
       .map(([id]) => id);
   };
 
   return {
-    /** What is known of a host that has joined; from now on its record is kept elsewhere. */
+    /** What is known of a host that has joined; from now on its status is kept elsewhere. */
     take(hostId: string): LogStatus | undefined {
-      const known = records.get(hostId);
-      records.delete(hostId);
+      const known = statuses.get(hostId);
+      statuses.delete(hostId);
       return known;
     },
     /** Those of broken logs, by the id of the host. */
     broken: (): Map<string, LogStatus> =>
-      new Map([...records].filter(([, { state, left }]) => left !== null && BROKEN.includes(state))),
+      new Map([...statuses].filter(([, { state, left }]) => left !== null && BROKEN.includes(state))),
     /** Forgets the broken logs of hosts that had this label. @returns how many there were. */
     forget(label: string): number {
-      const ids = [...this.broken()].flatMap(([id, record]) => (record.label === label ? [id] : []));
+      const ids = [...this.broken()].flatMap(([id, status]) => (status.label === label ? [id] : []));
       store.commit(() => {
-        for (const id of ids) store.removeRecord(id);
+        for (const id of ids) store.removeStatus(id);
       });
-      for (const id of ids) records.delete(id);
+      for (const id of ids) statuses.delete(id);
       return ids.length;
     },
-    /** Keeps the records of hosts that leave; the first time, also those of all that nobody took. */
+    /** Keeps the statuses of hosts that leave; the first time, also those of all that nobody took. */
     leave(leaving: readonly LeavingHost[]): void {
-      const gone = new Map(leaving.map(({ hostId, record }) => [hostId, record]));
-      if (isFirst) for (const [id, record] of records) if (record.left === null) gone.set(id, record);
+      const gone = new Map(leaving.map(({ hostId, status }) => [hostId, status]));
+      if (isFirst) for (const [id, status] of statuses) if (status.left === null) gone.set(id, status);
       isFirst = false;
       if (gone.size === 0) return;
       const left = new Date().toISOString();
-      for (const [id, record] of gone) {
-        gone.set(id, { ...record, left });
-        records.set(id, { ...record, left });
+      for (const [id, status] of gone) {
+        gone.set(id, { ...status, left });
+        statuses.set(id, { ...status, left });
       }
       const removed = surplus();
-      for (const id of removed) records.delete(id);
+      for (const id of removed) statuses.delete(id);
       store.commit(() => {
-        for (const [id, record] of gone) store.setRecord(id, record);
-        for (const id of removed) store.removeRecord(id);
+        for (const [id, status] of gone) store.setStatus(id, status);
+        for (const id of removed) store.removeStatus(id);
       });
     },
   };

@@ -57,24 +57,24 @@ export const listWitnessed = operation({
   }),
   async run(service: Uses) {
     const watching = (await service.watchedLogs()) !== null;
-    const records = await service.foundLogs();
+    const statuses = await service.foundLogs();
     const store = (await service.existingWitness())?.store;
     const members = (await service.addressBook())
       .hosts()
       .flatMap(({ label, member }) => (member ? [{ label, host_id: member.host_id }] : []));
-    const piecesOf = (record: LogStatus) => evidenceOf(store, record).length;
+    const piecesOf = (status: LogStatus) => evidenceOf(store, status).length;
     const labels = new Map(members.map(({ label, host_id }) => [host_id, label]));
     const hosts = members.flatMap(({ label, host_id }) => {
       // One that has joined just now is looked at soon, where a server runs.
-      const record = records.get(host_id) ?? { ...newLogStatus(), standing: watching ? "good" : "unseen" };
-      const { vkey, former, epoch, left, peers, accepted, ...shown } = record;
+      const status = statuses.get(host_id) ?? { ...newLogStatus(), standing: watching ? "good" : "unseen" };
+      const { vkey, former, epoch, left, peers, accepted, ...shown } = status;
       const known = peers.flatMap((id) => labels.get(id) ?? []);
-      return { ...shown, label, host_id, peers: known, evidence: piecesOf(record) };
+      return { ...shown, label, host_id, peers: known, evidence: piecesOf(status) };
     });
-    const left = [...records].flatMap(([host_id, record]) => {
-      const { label, origin, state, since, reason, left } = record;
+    const left = [...statuses].flatMap(([host_id, status]) => {
+      const { label, origin, state, since, reason, left } = status;
       if (left === null || labels.has(host_id)) return [];
-      return { label, host_id, origin, state, since, reason, left, evidence: piecesOf(record) };
+      return { label, host_id, origin, state, since, reason, left, evidence: piecesOf(status) };
     });
     return { watching, hosts, left };
   },
@@ -108,15 +108,16 @@ export const showFork = operation({
       .find(({ label, member }) => isWanted(label, member?.host_id));
     const found = (await service.foundLogs()).get(entry?.member?.host_id ?? "");
     // Another host may have got its label since.
-    const left = [...statusesIn(store?.records() ?? new Map())].filter(
-      ([id, record]) => record.left !== null && isWanted(record.label, id),
+    const left = [...statusesIn(store?.statuses() ?? new Map())].filter(
+      ([id, status]) => status.left !== null && isWanted(status.label, id),
     );
-    const records = [...left.map(([, record]) => record), ...(found ? [found] : [])];
+    const statuses = [...left.map(([, status]) => status), ...(found ? [found] : [])];
     // The newest: those before may be of a break that was accepted since.
     // A peer knows a log by its name alone.
-    const file = [...(store?.evidence(wanted) ?? []), ...records.flatMap((one) => evidenceOf(store, one))].at(
-      -1,
-    );
+    const file = [
+      ...(store?.evidence(wanted) ?? []),
+      ...statuses.flatMap((one) => evidenceOf(store, one)),
+    ].at(-1);
     if (file === undefined) throw notFound("there is no file that proves a fork of the log of this host");
     return { file };
   },

@@ -32,7 +32,7 @@ export interface Restore {
   readonly member: Membership;
   /** That of the log as it is now. */
   readonly key: LogKey;
-  readonly record: LogStatus;
+  readonly status: LogStatus;
   readonly reason: string;
   /** Verifies the proof of a row, by the key of the log. */
   verifyRow(proof: string, vkey: string): Promise<ProvenRow>;
@@ -54,15 +54,15 @@ export interface Acceptance {
 /** @throws a {@link RemoteError}; `conflict` where the host does not prove that the row is in its log. */
 export async function restore(
   carrier: Carrier,
-  { deskKey, member, key, record, reason, verifyRow }: Restore,
+  { deskKey, member, key, status, reason, verifyRow }: Restore,
 ): Promise<Acceptance> {
   const keyOf = (origin: string) => (origin === key.origin ? key.vkey : undefined);
   const accepted = signedBy((await checkpointOf(carrier, key, 0)).note, keyOf);
   if ("status" in accepted) throw conflict(`the host shows no checkpoint of its key: ${accepted.reason}`);
   const { size, root } = accepted;
   const about: RestoreStatement = {
-    former_origin: record.origin ?? key.origin,
-    former_size: record.size,
+    former_origin: status.origin ?? key.origin,
+    former_size: status.size,
     ...{ origin: key.origin, size, root: toBase64(root), reason, signed: new Date().toISOString() },
   };
   const signature = deskKey.sign(restoredMessage(member, about));

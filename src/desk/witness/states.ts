@@ -59,7 +59,7 @@ export const LOG_STATUS = v.object({
 
 export type LogStatus = v.InferOutput<typeof LOG_STATUS>;
 
-/** The records among `stored`, which may be those of another version. */
+/** The statuses among `stored`, which may be those of another version. */
 export const statusesIn = (stored: ReadonlyMap<string, unknown>): Map<string, LogStatus> =>
   new Map(
     [...stored].flatMap(([id, value]) => {
@@ -71,15 +71,15 @@ export const statusesIn = (stored: ReadonlyMap<string, unknown>): Map<string, Lo
 /** What a state asks of an operator: to find out who did it; to see whether the host runs; to see why it was never reached. */
 export const STANDINGS = ["good", "broken", "quiet", "unseen"] as const;
 
-/** A record, and where its log stands. */
+/** A status, and where its log stands. */
 export type WatchedLog = LogStatus & { readonly standing: (typeof STANDINGS)[number] };
 
 /** Those of hosts that have joined, or have left with a broken log. */
-export const watchedIn = (records: ReadonlyMap<string, LogStatus>): Map<string, WatchedLog> =>
+export const watchedIn = (statuses: ReadonlyMap<string, LogStatus>): Map<string, WatchedLog> =>
   new Map(
-    [...records].flatMap(([id, record]) =>
-      record.left === null || BROKEN.includes(record.state)
-        ? [[id, { ...record, standing: standingOf(record) }] as const]
+    [...statuses].flatMap(([id, status]) =>
+      status.left === null || BROKEN.includes(status.state)
+        ? [[id, { ...status, standing: standingOf(status) }] as const]
         : [],
     ),
   );
@@ -152,7 +152,7 @@ export function withOwnRows<L extends Look>({ accepted }: Pick<LogStatus, "accep
   };
 }
 
-/** `record` after a look: what is broken stays broken. */
+/** `status` after a look: what is broken stays broken. */
 export function afterLook(known: LogStatus, look: Look, answering: AnswerTimes): LogStatus {
   const { rows } = look;
   if (!rows) return afterCheckpoint(known, look, answering);
@@ -161,41 +161,41 @@ export function afterLook(known: LogStatus, look: Look, answering: AnswerTimes):
 }
 
 function afterCheckpoint(
-  record: LogStatus,
+  status: LogStatus,
   look: Look,
   { unheard, owing, unanswered }: AnswerTimes,
 ): LogStatus {
-  const isBroken = BROKEN.includes(record.state);
+  const isBroken = BROKEN.includes(status.state);
   if (look.kind === "broken") {
     // The first finding is the most precise.
-    return isBroken ? record : become(record, look.state, look.reason);
+    return isBroken ? status : become(status, look.state, look.reason);
   }
   if (look.kind === "none") {
-    if (isBroken) return record;
+    if (isBroken) return status;
     const reason = look.reason;
-    if (record.seen === null) return become(record, "unknown", reason);
-    if (unheard >= SILENT_MS) return become(record, "silent", reason);
-    return unheard >= LATE_MS ? become(record, "late", reason) : record;
+    if (status.seen === null) return become(status, "unknown", reason);
+    if (unheard >= SILENT_MS) return become(status, "silent", reason);
+    return unheard >= LATE_MS ? become(status, "late", reason) : status;
   }
   const seen = new Date().toISOString();
-  const heard = { ...record, seen, size: look.size };
-  if (isBroken) return { ...record, seen };
+  const heard = { ...status, seen, size: look.size };
+  if (isBroken) return { ...status, seen };
   // A desk that was restarted meanwhile does not know what the log lacks, but knows its size.
-  const wasStuck = record.state === "silent" && record.reason === STUCK;
-  if (owing >= OWING_MS || (wasStuck && look.size <= record.size)) return become(heard, "silent", STUCK);
+  const wasStuck = status.state === "silent" && status.reason === STUCK;
+  if (owing >= OWING_MS || (wasStuck && look.size <= status.size)) return become(heard, "silent", STUCK);
   if (unanswered > MAX_UNANSWERED) return become(heard, "silent", UNANSWERED);
-  const isRestored = record.restored !== null && Date.now() - Date.parse(record.restored) < RESTORED_MS;
-  return become(heard, isRestored ? "restored" : "ok", isRestored ? record.reason : "");
+  const isRestored = status.restored !== null && Date.now() - Date.parse(status.restored) < RESTORED_MS;
+  return become(heard, isRestored ? "restored" : "ok", isRestored ? status.reason : "");
 }
 
 const STUCK = "the host answers, but its log has no row of what this desk has changed there";
 const UNANSWERED = "the host shows its log, but does not answer when cosignatures are handed back";
 
-function become(record: LogStatus, state: State, reason: string): LogStatus {
-  if (record.state === state) return record.reason === reason ? record : { ...record, reason };
-  return { ...record, state, reason, since: new Date().toISOString() };
+function become(status: LogStatus, state: State, reason: string): LogStatus {
+  if (status.state === state) return status.reason === reason ? status : { ...status, reason };
+  return { ...status, state, reason, since: new Date().toISOString() };
 }
 
-/** The log of a record, once its host has named it. */
+/** The log of a status, once its host has named it. */
 export const logOf = ({ origin, vkey, epoch }: LogStatus) =>
   origin === null || vkey === null ? undefined : { origin, vkey, epoch };

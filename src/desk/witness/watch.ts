@@ -39,7 +39,7 @@ interface WatchWork {
 export interface Watch<E> {
   readonly hostId: string;
   entry: E & Member;
-  record: LogStatus;
+  status: LogStatus;
   isStored: boolean;
   /** What is done there now: a look can be stopped, a restore cannot. */
   busy: WatchWork | undefined;
@@ -66,8 +66,8 @@ export interface WatcherUses<E> extends FindingParts<E> {
 
 /** What is done at each host. */
 export interface Watcher<E> {
-  /** Replaces the record of a host. */
-  keep(watch: Watch<E>, record: LogStatus): void;
+  /** Replaces the status of a host. */
+  keep(watch: Watch<E>, status: LogStatus): void;
   /** Looks at the log. Callers must not call it while the host is busy. @throws what is no fault of the host. */
   run(watch: Watch<E>): Promise<void>;
   /** As `restore` of the collector. */
@@ -99,18 +99,18 @@ export function createWatcher<E>({
 
   const look = async (watch: Watch<E>, signal: AbortSignal) => {
     using carrier = await carrierTo(reach(watch.entry), signal);
-    if (watch.record.origin === null) {
+    if (watch.status.origin === null) {
       const key = await ownKeyOf(watch, carrier);
-      store.register({ ...key, epoch: watch.record.epoch });
-      keep(watch, { ...watch.record, ...key });
+      store.register({ ...key, epoch: watch.status.epoch });
+      keep(watch, { ...watch.status, ...key });
     }
-    const key = logOf(watch.record);
+    const key = logOf(watch.status);
     if (!key) return;
     // It may have been forgotten while the host was away.
     store.register(key);
-    const found: Finding = withOwnRows(watch.record, await lookAt(carrier, key, store.head(key.origin)));
+    const found: Finding = withOwnRows(watch.status, await lookAt(carrier, key, store.head(key.origin)));
     if (found.kind === "good" && store.hasEvidence(key.origin)) return note(watch, TWO_FACES);
-    if (found.kind !== "good" || !found.submission || BROKEN.includes(watch.record.state))
+    if (found.kind !== "good" || !found.submission || BROKEN.includes(watch.status.state))
       return note(watch, found);
     const { size, submission } = found;
     if (watch.handed) watch.handed.looks++;
@@ -141,7 +141,7 @@ export function createWatcher<E>({
       resolve();
     }
   };
-  /** Looks at a log, whose record says afterwards what came of it. @throws what is no fault of the host. */
+  /** Looks at a log, whose status says afterwards what came of it. @throws what is no fault of the host. */
   const lookOnce = async (watch: Watch<E>, signal: AbortSignal) => {
     try {
       await look(watch, signal);
@@ -173,12 +173,12 @@ export function createWatcher<E>({
       while (watch.busy) await endLook(watch.busy, watch.entry.label);
       return occupy(watch, undefined, async () => {
         const ends = AbortSignal.any([signal, ending]);
-        if (!BROKEN.includes(watch.record.state)) await lookOnce(watch, ends);
+        if (!BROKEN.includes(watch.status.state)) await lookOnce(watch, ends);
         const { label } = watch.entry;
-        if (!ends.aborted) requireBroken(label, watch.record);
+        if (!ends.aborted) requireBroken(label, watch.status);
         using carrier = await carrierTo(reach(watch.entry), ends);
         const key = await ownKeyOf(watch, carrier);
-        const about = { deskKey, ...watch.entry, record: watch.record, key, reason, verifyRow };
+        const about = { deskKey, ...watch.entry, status: watch.status, key, reason, verifyRow };
         const accepted = await restore(carrier, about);
         if (watches.get(watch.hostId) !== watch) throw conflict(`${label} has left this desk meanwhile`);
         return accept(watch, key, accepted, reason);
@@ -208,7 +208,7 @@ async function requireOwnKey<E>(
   watches: Iterable<Watch<E>>,
 ): Promise<LogKey> {
   const key = await keyOf(carrier, hostId);
-  const other = [...watches].find((one) => one.hostId !== hostId && one.record.origin === key.origin);
+  const other = [...watches].find((one) => one.hostId !== hostId && one.status.origin === key.origin);
   if (other) throw conflict(`the host shows the same log as ${other.entry.label}: ${key.origin}`);
   return key;
 }

@@ -68,7 +68,7 @@ export function clearRows(db: Database, by: string, verdict: Verdict | null): nu
   // The last row may have been another writer's, and only the table had it.
   moveHead(db, head);
   const ids = rows === 0 ? "" : ` (ids ${found?.firstId} to ${head.id})`;
-  appendRecord(
+  appendRow(
     db,
     CLEARED,
     `cleared ${rows} rows${ids} by ${by}; the hash of the last was ${head.hash}; ${stateWords(verdict)}`,
@@ -97,7 +97,7 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
       if (!db.query("SELECT 1 FROM events WHERE id = ?").get(range.firstId)) throw gone();
       const { rows, firstId, lastId, lastHash } = range;
       const removed = `pruned ${rows} rows (ids ${firstId} to ${lastId}) by ${by}`;
-      appendRecord(db, PRUNED, `${removed}; the hash of the last was ${lastHash}; archive ${path}; ${state}`);
+      appendRow(db, PRUNED, `${removed}; the hash of the last was ${lastHash}; archive ${path}; ${state}`);
     });
     let deleted = 0;
     for (let step = -1; step !== 0; deleted += step) {
@@ -145,7 +145,7 @@ function deleteOldest(db: Database, lastId: number): number {
   return doomed.length;
 }
 
-function appendRecord(db: Database, event_type: string, detail: string): void {
+function appendRow(db: Database, event_type: string, detail: string): void {
   const event = storable({ event_type, host_id: null, viewer_id: null, detail });
   appendRows(db, headOf(readHighWater(db)), [{ ts: rowTime(new Date()), event }]);
 }

@@ -13,7 +13,7 @@ interface Uses {
 const MAX_SAMPLES = 10_000;
 
 /** A sample and when it was taken: one call may bring several. */
-const RECORDED = v.strictObject({
+const SAMPLE = v.strictObject({
   ...LINK_SAMPLE.entries,
   age_seconds: field(v.optional(seconds(between(0, 3_600)), 0), "Time since it was taken, seconds"),
 });
@@ -78,7 +78,7 @@ export const inspectorRecord = operation({
   http: { method: "POST", path: "/inspector/samples" },
   input: v.strictObject({
     samples: field(
-      v.pipe(v.array(RECORDED), v.maxLength(DEFAULT_CAPACITY)),
+      v.pipe(v.array(SAMPLE), v.maxLength(DEFAULT_CAPACITY)),
       "The samples, oldest first; a metric that was not measured is null or left out",
     ),
     session: field(v.optional(SESSION), "The session they belong to"),

@@ -106,12 +106,12 @@ export async function probeWebRtc(log: Log): Promise<string> {
   return missing === null ? version : `${version}, not confined: ${missing}`;
 }
 
-type SessionRecord = v.InferInput<typeof SESSION>;
-type Role = SessionRecord["role"];
+type SessionView = v.InferInput<typeof SESSION>;
+type Role = SessionView["role"];
 
 export class PeerSession {
   /** Its state, as reports have it. */
-  readonly record: SessionRecord;
+  readonly record: SessionView;
   /** The id of its process. */
   readonly pid: number;
   readonly #child: Child<SessionCalls>;

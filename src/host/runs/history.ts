@@ -13,7 +13,7 @@ import { messageOf, unavailable } from "../../lib/errors";
 import { isMissing } from "../../lib/files";
 import type { Log } from "../../lib/log";
 import { isBusy, isUnwritable, openDatabase, openReadOnly } from "../../lib/sqlite";
-import type { HistoryQuery, HistoryRow, RunRecord } from "./types";
+import type { HistoryQuery, HistoryRow, RunState } from "./types";
 
 /** How many rows are kept by default. */
 const DEFAULT_MAX_ROWS = 10_000;
@@ -72,7 +72,7 @@ export interface HistoryOptions {
 /** The runs of this host, on disk. */
 export interface History {
   /** Records the run when it begins, and again when it ends. Never throws. */
-  note(run: RunRecord): void;
+  note(run: RunState): void;
   /** Newest first. @throws an `unavailable` failure when the file cannot be read. */
   list(query: HistoryQuery): Promise<HistoryRow[]>;
   /** The row of a run; undefined when there is none. As {@link list}. */
@@ -85,7 +85,7 @@ export interface History {
 
 export function createHistory({ path, maxRows, log, interrupted = () => {} }: HistoryOptions): History {
   let db: Database | undefined;
-  const waiting = new Map<string, RunRecord>();
+  const waiting = new Map<string, RunState>();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failing = false;
 
@@ -218,7 +218,7 @@ function prepareTables(db: Database): void {
 }
 
 /** Inserts new runs, and completes those that have ended. */
-function write(db: Database, runs: Iterable<RunRecord>): void {
+function write(db: Database, runs: Iterable<RunState>): void {
   // No upsert: it would use up an id also when it updates.
   const complete = db.query(
     `UPDATE runs SET finished_at = $finished_at, status = $status, error_text = $error_text,
@@ -227,8 +227,8 @@ function write(db: Database, runs: Iterable<RunRecord>): void {
   const insert = db.query(
     `INSERT INTO runs (${NAMES.join(", ")}) VALUES (${NAMES.map((name) => `$${name}`).join(", ")})`,
   );
-  for (const { commands: _, ...record } of runs) {
-    const run = { ...record, pid: process.pid };
+  for (const { commands: _, ...state } of runs) {
+    const run = { ...state, pid: process.pid };
     if (complete.run(run).changes === 0) insert.run(run);
   }
 }

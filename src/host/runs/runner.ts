@@ -99,7 +99,7 @@ export class Runner {
       if (signal.aborted || this.departure) break;
       const missedBefore = this.missed;
       const place = `${around}[${index}]`;
-      const ended = await this.recordStep(action, place);
+      const ended = await this.traceStep(action, place);
       const outcome = await this.action(action, signal, place);
       this.operations.set(outcome, action.operation);
       await ended?.(outcome);
@@ -114,7 +114,7 @@ export class Runner {
   }
 
   /** Begins a step of the trace. @returns what ends it; undefined for a run that is not traced. */
-  private async recordStep({ operation, source, lists }: Action, place: string) {
+  private async traceStep({ operation, source, lists }: Action, place: string) {
     const { trace } = this.parts;
     if (!trace) return undefined;
     const { uses, aims, scope, command } = operation;

@@ -13,7 +13,7 @@ import { sizeWithin } from "../../lib/json-size";
 import { firstToGo, isWithinShare, shortage } from "../../lib/quota";
 import type { AttachedReport } from "./attached-run";
 import { runEnded, runLog, runStarted, runStep } from "./events";
-import { type LOG_LINE, RUN_SOURCES, type RunRecord, type RunView } from "./types";
+import { type LOG_LINE, RUN_SOURCES, type RunState, type RunView } from "./types";
 
 /** How many runs are active at once; those of a named token leave some to others. */
 const ACTIVE = { what: "active runs", most: 256, times: 1 };
@@ -42,7 +42,7 @@ const STEP_MS = 100;
 type StartField = "run_id" | "source_type" | "source_id" | "token" | "script_path" | "commands";
 
 /** A run that is about to begin. */
-export interface RunStart extends Pick<RunRecord, StartField> {
+export interface RunStart extends Pick<RunState, StartField> {
   readonly timeout_s: number;
   /** In whose share it counts (default: that of its token). */
   readonly share?: string | null;
@@ -59,7 +59,7 @@ export type ActiveRun = ReturnType<Runs["begin"]>;
 export interface RunKeeper {
   /** Says how the run stands, what an action became or what it logs. */
   report(reported: AttachedReport): void;
-  /** Resolves when the other has all, or this process has kept the record itself. */
+  /** Resolves when the other has all, or this process has kept the state itself. */
   settled(): Promise<void>;
 }
 
@@ -86,7 +86,7 @@ export interface AttachedRun {
 }
 
 interface Entry {
-  record: RunRecord;
+  state: RunState;
   /** Where another process keeps it. */
   keeper?: RunKeeper | undefined;
   /** Whether another process runs it: its limits, its events and its end are there. */
@@ -102,8 +102,8 @@ interface Entry {
   readonly done: Promise<void>;
 }
 
-/** The record of a run that begins now. */
-const newRecord = (begun: Pick<RunRecord, StartField>): RunRecord => ({
+/** The state of a run that begins now. */
+const newState = (begun: Pick<RunState, StartField>): RunState => ({
   ...begun,
   status: "running",
   started_at: new Date().toISOString(),
@@ -120,7 +120,7 @@ export class Runs {
   /** Ended runs, oldest first. */
   private readonly ended: Entry[] = [];
   /** By what started them: the last run that failed before it began, and how often in a row. */
-  private readonly refused = new Map<string, { record: RunRecord; times: number }>();
+  private readonly refused = new Map<string, { state: RunState; times: number }>();
   /** The bytes of results of active runs, by share. */
   private readonly held = new Map<string | null, number>();
   private stopping = false;
@@ -131,7 +131,7 @@ export class Runs {
    * @param attach has the owner of the folder keep them, where that is another process.
    */
   constructor(
-    private readonly note: (run: RunRecord) => void,
+    private readonly note: (run: RunState) => void,
     private readonly publish: Publish = () => {},
     private readonly attachTo: AttachRun = () => undefined,
   ) {}
@@ -148,9 +148,9 @@ export class Runs {
     const started = performance.now();
     const control = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
-    const record = newRecord(begun);
+    const state = newState(begun);
     const entry: Entry = {
-      record,
+      state,
       share,
       isRead,
       bytesLeft: keptBytes,
@@ -179,7 +179,7 @@ export class Runs {
       abort: (reason: unknown): void => control.abort(reason),
       /** It waits for pointer and keyboard. @param holder who uses them now. */
       waits(holder: () => string): void {
-        entry.record = { ...entry.record, status: "waiting" };
+        entry.state = { ...entry.state, status: "waiting" };
         entry.holder = holder;
         tell();
         step.changed();
@@ -196,11 +196,11 @@ export class Runs {
       },
       /** It runs these commands too. */
       adds(commands: readonly string[]): void {
-        entry.record = { ...entry.record, commands: [...new Set([...entry.record.commands, ...commands])] };
+        entry.state = { ...entry.state, commands: [...new Set([...entry.state.commands, ...commands])] };
         tell();
       },
       goesOn(): void {
-        entry.record = { ...entry.record, status: "running" };
+        entry.state = { ...entry.state, status: "running" };
         entry.holder = undefined;
         tell();
         step.changed();
@@ -225,7 +225,7 @@ export class Runs {
         entry.holder = undefined;
         const finished_at = new Date().toISOString();
         const duration_seconds = Math.round(performance.now() - started) / 1_000;
-        entry.record = { ...entry.record, status, error_text, finished_at, duration_seconds };
+        entry.state = { ...entry.state, status, error_text, finished_at, duration_seconds };
         this.ended.push(entry);
         this.noteEnd(entry);
         resolve();
@@ -233,10 +233,10 @@ export class Runs {
     };
   }
 
-  /** Keeps the record of a run as it stands, here or where another process keeps it. */
+  /** Keeps the state of a run as it stands, here or where another process keeps it. */
   private keep(entry: Entry): void {
     if (entry.keeper) entry.keeper.report({ run: toView(entry) });
-    else if (!entry.isRead) this.note(entry.record);
+    else if (!entry.isRead) this.note(entry.state);
   }
 
   /**
@@ -245,17 +245,17 @@ export class Runs {
    * @throws a `conflict` failure for one that is known.
    */
   attach(run: RunView, isRead: boolean): AttachedRun {
-    const { waiting_for: holder, ...record } = run;
-    const { run_id } = record;
+    const { waiting_for: holder, ...state } = run;
+    const { run_id } = state;
     if (this.entries.has(run_id)) throw conflict(`run ${run_id} is known`);
     const control = new AbortController();
     const entry: Entry = {
-      ...{ record, share: record.token, isRead, isElsewhere: true, bytesLeft: MAX_KEPT_BYTES },
+      ...{ state, share: state.token, isRead, isElsewhere: true, bytesLeft: MAX_KEPT_BYTES },
       ...{ holder: holderOf(holder), outcomes: [], log: [], control, done: Promise.resolve() },
     };
     this.entries.set(run_id, entry);
     this.keep(entry);
-    const hasEnded = () => entry.record.finished_at !== null;
+    const hasEnded = () => entry.state.finished_at !== null;
     const end = () => {
       this.ended.push(entry);
       this.keep(entry);
@@ -268,7 +268,7 @@ export class Runs {
         else if ("log" in reported) entry.log.push(...[reported.log].slice(0, MAX_LOG - entry.log.length));
         else {
           const { waiting_for, ...now } = reported.run;
-          entry.record = { ...now, run_id };
+          entry.state = { ...now, run_id };
           entry.holder = holderOf(waiting_for);
           if (hasEnded()) end();
         }
@@ -278,7 +278,7 @@ export class Runs {
         if (hasEnded()) return;
         const finished_at = new Date().toISOString();
         const error_text = "the process that ran it has ended";
-        entry.record = { ...entry.record, status: "interrupted", error_text, finished_at };
+        entry.state = { ...entry.state, status: "interrupted", error_text, finished_at };
         entry.holder = undefined;
         end();
         this.publish(runEnded, toView(entry));
@@ -301,29 +301,29 @@ export class Runs {
    *
    * @returns that run.
    */
-  refuse(begun: Pick<RunRecord, StartField>, error: string): RunRecord {
+  refuse(begun: Pick<RunState, StartField>, error: string): RunState {
     const source = sourceOf(begun);
     const at = new Date().toISOString();
     const before = this.refused.get(source);
     const times = (before?.times ?? 0) + 1;
     const error_text = times === 1 ? error : `${error} (${times} starts in a row failed)`;
     const end = { status: "error", error_text, finished_at: at, duration_seconds: 0 } as const;
-    const record: RunRecord = { ...(before?.record ?? { ...begun, started_at: at }), ...end };
+    const state: RunState = { ...(before?.state ?? { ...begun, started_at: at }), ...end };
     this.refused.delete(source);
-    this.refused.set(source, { record, times });
+    this.refused.set(source, { state, times });
     const [oldest] = this.refused.keys();
     if (this.refused.size > MAX_REFUSED && oldest !== undefined) this.refused.delete(oldest);
-    const entry: Entry = this.entries.get(record.run_id) ?? {
-      ...{ record, share: begun.token, isRead: false, bytesLeft: 0, outcomes: [], log: [] },
+    const entry: Entry = this.entries.get(state.run_id) ?? {
+      ...{ state, share: begun.token, isRead: false, bytesLeft: 0, outcomes: [], log: [] },
       ...{ control: new AbortController(), done: Promise.resolve() },
     };
-    entry.record = record;
+    entry.state = state;
     if (!before) {
       this.ended.push(entry);
-      this.entries.set(record.run_id, entry);
+      this.entries.set(state.run_id, entry);
     }
     this.noteEnd(entry);
-    return record;
+    return state;
   }
 
   /** Publishes how far a run is, every {@link STEP_MS} at most. */
@@ -346,11 +346,11 @@ export class Runs {
   }
 
   private noteEnd(entry: Entry): void {
-    const { record } = entry;
+    const { state } = entry;
     this.keep(entry);
     this.publish(runEnded, toView(entry));
     this.giveUp(entry.isRead);
-    const { source_type, status } = record;
+    const { source_type, status } = state;
     const counted = this.counts.find((one) => one.source === source_type && one.status === status);
     if (counted) counted.count++;
   }
@@ -362,7 +362,7 @@ export class Runs {
     const old = kept[firstToGo(kept.map(({ share }) => share))];
     if (!old) return;
     this.ended.splice(this.ended.indexOf(old), 1);
-    this.entries.delete(old.record.run_id);
+    this.entries.delete(old.state.run_id);
   }
 
   /** How many are active, and how many have ended since the process started, by source and status; 0 counts too. */
@@ -387,16 +387,16 @@ export class Runs {
   /** Asks a run to end: at once when its action obeys the signal, else at the next action. As {@link show}. */
   cancel(id: string, why: string): RunView {
     const entry = this.find(id);
-    const { record, control } = entry;
-    if (record.finished_at !== null) throw conflict(`run ${record.run_id} has ended: ${record.status}`);
+    const { state, control } = entry;
+    if (state.finished_at !== null) throw conflict(`run ${state.run_id} has ended: ${state.status}`);
     control.abort(cancelled(why));
     return toView(entry);
   }
 
   /** Cancels the active runs of tokens that have ended. @param howEnded `was revoked`; null for a token in force. */
   endRevoked(howEnded: (token: string) => string | null): void {
-    for (const { record, control } of this.active()) {
-      const { token } = record;
+    for (const { state, control } of this.active()) {
+      const { token } = state;
       const how = token === null ? null : howEnded(token);
       if (how !== null) control.abort(cancelled(`its token ${token} ${how}`));
     }
@@ -420,7 +420,7 @@ export class Runs {
 
   private active(): Entry[] {
     return [...this.entries.values()].filter(
-      ({ record, isElsewhere }) => record.finished_at === null && !isElsewhere,
+      ({ state, isElsewhere }) => state.finished_at === null && !isElsewhere,
     );
   }
 
@@ -448,7 +448,7 @@ function keepOutcome(entry: Entry, outcome: Outcome): boolean {
 const holderOf = (name: string | null) => (name === null ? undefined : () => name);
 
 /** What started a run. */
-const sourceOf = ({ source_type, source_id, token }: Pick<RunRecord, StartField>) =>
+const sourceOf = ({ source_type, source_id, token }: Pick<RunState, StartField>) =>
   JSON.stringify([source_type, source_id, token]);
 
-const toView = ({ record, holder }: Entry): RunView => ({ ...record, waiting_for: holder?.() ?? null });
+const toView = ({ state, holder }: Entry): RunView => ({ ...state, waiting_for: holder?.() ?? null });

@@ -119,7 +119,7 @@ export const withoutResults = ({ log: _, ...report }: RunReport): RunReport => (
 });
 
 /** A run in a list. Times are ISO 8601. */
-const RUN_RECORD = v.object({
+const RUN_STATE = v.object({
   run_id: v.string(),
   /** One of {@link RUN_SOURCES}. */
   source_type: v.string(),
@@ -137,11 +137,11 @@ const RUN_RECORD = v.object({
   duration_seconds: v.nullable(v.number()),
 });
 
-export type RunRecord = v.InferOutput<typeof RUN_RECORD>;
+export type RunState = v.InferOutput<typeof RUN_STATE>;
 
 /** A run as it stands now. */
 export const RUN_VIEW = v.object({
-  ...RUN_RECORD.entries,
+  ...RUN_STATE.entries,
   /** While it is `waiting`, who uses pointer and keyboard, in words. Hosts of before it do not send it. */
   waiting_for: v.optional(v.nullable(v.string()), null),
 });
@@ -151,7 +151,7 @@ export type RunView = v.InferOutput<typeof RUN_VIEW>;
 /** A row of the history. Rows of another tool may have no id, and a status of its own. */
 export const HISTORY_ROW = v.object({
   id: v.number(),
-  ...v.omit(RUN_RECORD, ["commands"]).entries,
+  ...v.omit(RUN_STATE, ["commands"]).entries,
   run_id: v.nullable(v.string()),
   status: v.string(),
 });

@@ -104,7 +104,7 @@ export function auditFeatures(
       const open = watched ? null : await shared.service.existingWitness();
       if (!watched && !open) return new Map();
       const { statusesIn, watchedIn } = await import("../../desk/witness/states");
-      return watchedIn(watched?.records() ?? statusesIn(open?.store.records() ?? new Map()));
+      return watchedIn(watched?.statuses() ?? statusesIn(open?.store.statuses() ?? new Map()));
     },
     async watchLogs() {
       if (!made.collector && !(await shared.service.addressBook()).hosts().some(({ member }) => member))

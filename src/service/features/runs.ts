@@ -6,7 +6,7 @@ import type { Executor } from "../../host/runs/executor";
 import type { History } from "../../host/runs/history";
 import type { Runs } from "../../host/runs/runs";
 import type { StoredScripts } from "../../host/runs/stored-scripts";
-import type { RunRecord } from "../../host/runs/types";
+import type { RunState } from "../../host/runs/types";
 import type { Job } from "../../host/scheduler/job";
 import type { Scheduler } from "../../host/scheduler/scheduler";
 import type { Traces } from "../../host/trace/traces";
@@ -88,7 +88,7 @@ export function runFeatures(
     runs: stoppable(async () => {
       const { Runs } = await import("../../host/runs/runs");
       const history = await shared.service.history();
-      const note = (run: RunRecord) => history.note(run);
+      const note = (run: RunState) => history.note(run);
       const attach = shared.isBeside
         ? (await import("../attach-run")).createAttachRun(shared, note)
         : undefined;

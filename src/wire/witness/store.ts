@@ -157,7 +157,7 @@ export function openStore(file: string, maxLogs = MAX_LOGS) {
           db.query("SELECT file FROM evidence WHERE origin = ? ORDER BY id").all(origin),
         )
         .map(({ file }) => file),
-    ...createRecords(db),
+    ...createStatuses(db),
     /** Does all of `work` in one commit, which is on disk when this returns. @throws what `work` throws; then nothing has changed. */
     commit: <T>(work: () => T): T => db.transaction(work).immediate(),
     close: () => db.close(),
@@ -166,12 +166,12 @@ export function openStore(file: string, maxLogs = MAX_LOGS) {
 }
 
 /** What a desk keeps of its hosts, and the settings of this process. */
-function createRecords(db: Database) {
-  const setRecord = db.query("INSERT OR REPLACE INTO hosts VALUES (?, ?)");
+function createStatuses(db: Database) {
+  const setStatus = db.query("INSERT OR REPLACE INTO hosts VALUES (?, ?)");
   const setSetting = db.query("INSERT OR REPLACE INTO settings VALUES (?, ?)");
   return {
     /** What a desk knows of its hosts, by their ids. */
-    records: (): Map<string, unknown> =>
+    statuses: (): Map<string, unknown> =>
       new Map(
         v
           .parse(
@@ -180,8 +180,8 @@ function createRecords(db: Database) {
           )
           .map(({ host_id, record }) => [host_id, record]),
       ),
-    setRecord: (hostId: string, record: unknown): void => void setRecord.run(hostId, JSON.stringify(record)),
-    removeRecord: (hostId: string): void => void db.query("DELETE FROM hosts WHERE host_id = ?").run(hostId),
+    setStatus: (hostId: string, status: unknown): void => void setStatus.run(hostId, JSON.stringify(status)),
+    removeStatus: (hostId: string): void => void db.query("DELETE FROM hosts WHERE host_id = ?").run(hostId),
     setting: (name: string): string | undefined =>
       one(v.object({ value: v.string() }), db.query("SELECT value FROM settings WHERE name = ?").get(name))
         ?.value,

@@ -82,7 +82,7 @@ function testDesk(count: number, mostCollecting = 100) {
     /** Lets the desk look by itself. */
     start: () => now.collector.start(),
     restore: (reason: string) => now.collector.restore("host-0", reason, new AbortController().signal),
-    records: () => now.collector.records(),
+    statuses: () => now.collector.statuses(),
     forget: (label: string) => now.collector.forget(label),
     /** The first host leaves. */
     async leave() {
@@ -100,7 +100,7 @@ function testDesk(count: number, mostCollecting = 100) {
     service: {
       addressBook: async () => ({ hosts: () => hosts.map(({ entry }) => entry) }),
       watchedLogs: async () => now.collector,
-      foundLogs: async () => watchedIn(now.collector.records()),
+      foundLogs: async () => watchedIn(now.collector.statuses()),
       existingWitness: async () => now,
     },
     /** Another process of the desk, perhaps one that has lost what it knew. */
@@ -996,7 +996,7 @@ describe("a host that leaves while its log is broken", () => {
   test("counts as broken until an operator has it forgotten, which keeps the proof", async () => {
     using desk = await broken();
     await desk.leave();
-    const states = () => [...watchedIn(desk.records()).values()].map(({ standing }) => standing);
+    const states = () => [...watchedIn(desk.statuses()).values()].map(({ standing }) => standing);
     expect(states().toSorted()).toEqual(["broken", "good"]);
     expect(() => desk.forget("host-1")).toThrow("no host has left with a broken log");
     desk.forget("host-0");
@@ -1017,13 +1017,13 @@ test("of hosts that have left, those of good logs are forgotten first, and of th
   using folder = temporaryFolder();
   const store = openStore(`${folder.path}/desk.db`);
   const former = createFormer(store, 3);
-  const record = { ...newLogStatus(), state: "ok" as const };
-  former.leave([{ hostId: "broken", record: { ...record, state: "forked" } }]);
+  const status = { ...newLogStatus(), state: "ok" as const };
+  former.leave([{ hostId: "broken", status: { ...status, state: "forked" } }]);
   for (const [day, hostId] of ["b", "a", "c"].entries()) {
     using _clock = clockAt(`2030-01-0${day + 1}T00:00:00Z`);
-    former.leave([{ hostId, record }]);
+    former.leave([{ hostId, status }]);
   }
-  expect([...store.records().keys()].sort()).toEqual(["a", "broken", "c"]);
+  expect([...store.statuses().keys()].sort()).toEqual(["a", "broken", "c"]);
   expect([former.take("b"), former.take("a")?.state]).toEqual([undefined, "ok"]);
   store.close();
 });

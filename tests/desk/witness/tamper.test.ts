@@ -73,7 +73,7 @@ async function fleet() {
       ...own,
       /** What it has cosigned of the host. */
       head() {
-        const origin = [...own.collector.records().values()].find(({ size }) => size >= 20)?.origin ?? "";
+        const origin = [...own.collector.statuses().values()].find(({ size }) => size >= 20)?.origin ?? "";
         const head = own.store.head(origin);
         if (!head) throw new Error("nothing was cosigned");
         return head;

@@ -212,8 +212,8 @@ describe("a witness", () => {
       now += 1_000;
     }
     const [first, second, third] = logs as [TestLog, TestLog, TestLog];
-    store.setRecord("1".repeat(32), { ...newLogStatus(), origin: first.origin });
-    store.setRecord("2".repeat(32), {
+    store.setStatus("1".repeat(32), { ...newLogStatus(), origin: first.origin });
+    store.setStatus("2".repeat(32), {
       ...newLogStatus(),
       origin: second.origin,
       left: "2030-01-01T00:00:00Z",

@@ -6,13 +6,13 @@ import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseInput } from "../../../src/core/input";
 import { createHistory, type History } from "../../../src/host/runs/history";
-import type { RunRecord } from "../../../src/host/runs/types";
+import type { RunState } from "../../../src/host/runs/types";
 import { HISTORY_QUERY } from "../../../src/host/runs/types";
 import { silentLog } from "../../../src/lib/log";
 import { createService } from "../../../src/service/service";
 import { post, runActions, temporaryFolder, testServer, testService } from "../../support";
 
-const run = (id: string, more: Partial<RunRecord> = {}): RunRecord => ({
+const run = (id: string, more: Partial<RunState> = {}): RunState => ({
   run_id: id,
   source_type: "manual",
   source_id: "",

@@ -8,7 +8,7 @@ import { field, secret } from "../../../src/core/fields";
 import { type Operation, operation } from "../../../src/core/operation";
 import { OWNER } from "../../../src/core/rights";
 import { Runs } from "../../../src/host/runs/runs";
-import type { RunRecord } from "../../../src/host/runs/types";
+import type { RunState } from "../../../src/host/runs/types";
 import { Failure, notFound } from "../../../src/lib/errors";
 import { silentLog } from "../../../src/lib/log";
 import { Requester } from "../../../src/lib/slots";
@@ -435,7 +435,7 @@ test("one token pushes out the runs of others only as long as they have more", (
 });
 
 test("a run that changes nothing is not noted, and pushes out none that does", () => {
-  const noted: RunRecord[] = [];
+  const noted: RunState[] = [];
   const runs = new Runs((one) => noted.push(one));
   runs.begin({ ...START, run_id: "change" }).end("ok", null);
   for (let nth = 0; nth < 150; nth++)
@@ -503,7 +503,7 @@ test("the results of the runs of one token leave room for those of others, and c
 });
 
 test("what fails again and again before it begins is one run, which says how often", () => {
-  const noted: RunRecord[] = [];
+  const noted: RunState[] = [];
   const runs = new Runs((run) => noted.push(run));
   const { timeout_s, ...start } = { ...START, source_type: "scheduler", source_id: "nightly", token: "anna" };
   const refuse = (run_id: string, source_id = "nightly") =>

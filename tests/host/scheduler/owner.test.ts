@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
-import type { RunRecord } from "../../../src/host/runs/types";
+import type { RunState } from "../../../src/host/runs/types";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { addToken, tokenStore } from "../../../src/trust/named-tokens";
@@ -32,7 +32,7 @@ async function hostOfAnna(actions: unknown[]) {
 
 const lastRun = async ({ host }: Awaited<ReturnType<typeof hostOfAnna>>, status: string) => {
   const runs = await host.service.runs();
-  return until(`a run that is ${status}`, () => runs.list().find((run: RunRecord) => run.status === status));
+  return until(`a run that is ${status}`, () => runs.list().find((run: RunState) => run.status === status));
 };
 
 test("a job runs with the name and the scopes of who added it, whoever starts it", async () => {

@@ -4,7 +4,7 @@ import { readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { createFilm } from "../../../../src/host/desktop/screen/record/film";
-import { type RecordedScreen, record } from "../../../../src/host/desktop/screen/record/recorder";
+import { type FilmedScreen, record } from "../../../../src/host/desktop/screen/record/recorder";
 import { keyFrameOf } from "../../../../src/host/desktop/screen/record/webm";
 import { browserTest, useBrowser } from "../../../browser";
 import { temporaryFolder, until } from "../../../support";
@@ -17,14 +17,14 @@ const MINUTE = { maxMs: 60_000, maxBytes: 1_000_000, fps: 50 };
 
 /** A screen of one colour, which the test changes. */
 function screenOf(colour: number, size = SIZE) {
-  type Looker = Parameters<RecordedScreen["add"]>[0];
+  type Looker = Parameters<FilmedScreen["add"]>[0];
   const lookers = new Set<Looker>();
   const frameOf = ({ width, height }: typeof SIZE, colour: number) => {
     const pixels = new Int32Array(width * height).fill(colour);
     return { width, height, bytes: new Uint8Array(pixels.buffer) };
   };
   let frame = frameOf(size, colour);
-  const screen: RecordedScreen = {
+  const screen: FilmedScreen = {
     get frame() {
       return frame;
     },

@@ -12,7 +12,7 @@ import { createFilm, type Film } from "./film";
 import { keyFrameOf } from "./webm";
 
 /** What it needs of the screen that viewers share. */
-export type RecordedScreen = Pick<Screen, "add" | "remove" | "look"> & {
+export type FilmedScreen = Pick<Screen, "add" | "remove" | "look"> & {
   /** The pixels of now. Another one when the size has changed. */
   readonly frame: Pick<Frame, "width" | "height" | "bytes">;
 };
@@ -27,7 +27,7 @@ const QUALITY = 60;
  * @throws what the system says of the file.
  */
 export async function record(
-  screen: RecordedScreen,
+  screen: FilmedScreen,
   { file, fps, ...limits }: RecordingOptions,
   stop: AbortSignal,
 ): Promise<RecordingResult> {
@@ -116,7 +116,7 @@ const BITMAP_HEADER = 54;
 /** Makes pictures of the film of frames of any size: its own does not change. */
 function createEncoder({ width, height }: Size) {
   let bitmap: Buffer | undefined;
-  return async (frame: RecordedScreen["frame"]): Promise<Uint8Array> => {
+  return async (frame: FilmedScreen["frame"]): Promise<Uint8Array> => {
     if (bitmap?.length !== BITMAP_HEADER + frame.bytes.length) bitmap = emptyBitmap(frame);
     bitmap.set(frame.bytes, BITMAP_HEADER);
     const image = new Bun.Image(bitmap);
@@ -127,7 +127,7 @@ function createEncoder({ width, height }: Size) {
 }
 
 /** A bitmap (BITMAPINFOHEADER), the form without compression that `Bun.Image` reads; its rows go from the top down. */
-function emptyBitmap({ width, height, bytes }: RecordedScreen["frame"]): Buffer {
+function emptyBitmap({ width, height, bytes }: FilmedScreen["frame"]): Buffer {
   const bitmap = Buffer.alloc(BITMAP_HEADER + bytes.length);
   bitmap.write("BM");
   bitmap.writeUInt32LE(bitmap.length, 2);
