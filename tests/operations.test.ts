@@ -325,6 +325,7 @@ const SCOPE_OF = {
     "flow.continue",
     "flow.fail",
     "flow.for_each",
+    "flow.if",
     "flow.if_var",
     "flow.log",
     "flow.loop",

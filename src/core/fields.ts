@@ -52,6 +52,9 @@ export const pathOrContent = mark<string>({ content: true });
 /** `NAME=VALUE`, several times; a value may be secret. On the command line no comma parts them. */
 export const assignments = mark<readonly string[]>({ secret: true, text: "assignment" });
 
+/** An expression in CEL over the variables of a run. */
+export const expression = mark<string>({ expression: true });
+
 /** A text; a list of them in its place among positional arguments of a script is the field `labels`. */
 export const orLabels = mark<string>({ listedAs: "labels" });
 

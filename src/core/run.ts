@@ -96,6 +96,8 @@ export interface RunContext {
   written(field: string): unknown;
   /** The action's field `field` with its variables as they are now; unchecked. */
   fill(field: string): unknown;
+  /** The value of an expression in CEL. @throws a `bad_input` failure where it has none, or takes too long. */
+  evaluate(source: string): unknown;
   /** The action's result is no secret, whatever its operation says: it may be kept and logged. */
   show(): void;
   /** Whether nothing that `value`, as it was written, refers to is a secret. */

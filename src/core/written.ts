@@ -14,18 +14,70 @@ export const REFERENCE = new RegExp(String.raw`(\$?)${REFERENCE_PATTERN}`, "g");
 /** A variable or a part of one, as it is between the braces. */
 export const REFERENCE_TEXT = new RegExp(`^${NAME}${PATH}$`);
 
-/** Whether `value` contains a `${name}` or `$${name}` anywhere. */
+/** What a text has that is filled in when the action runs: a {@link REFERENCE_PATTERN}, or an expression. */
+export const FILLED_PATTERN = String.raw`${REFERENCE_PATTERN}|\$\{=`;
+
+const EXPRESSION_START = "${=";
+
+/** A part of a text: an expression, `${= … }`, or what is between two. */
+export interface TextPart {
+  readonly text: string;
+  /** What is in the braces; undefined for a part that is no expression, and for one behind another `$`, which stands for itself. */
+  readonly expression?: string;
+}
+
+/**
+ * The parts of a text, in their order. Braces within an expression are in pairs, or in quotes.
+ *
+ * @returns undefined where an expression has no end.
+ */
+export function partsOfText(text: string): TextPart[] | undefined {
+  const parts: TextPart[] = [];
+  let from = 0;
+  for (let at = text.indexOf(EXPRESSION_START); at >= 0; at = text.indexOf(EXPRESSION_START, from)) {
+    const end = endOfExpression(text, at + EXPRESSION_START.length);
+    if (end === undefined) return undefined;
+    const isEscaped = text[at - 1] === "$";
+    parts.push({ text: text.slice(from, isEscaped ? at - 1 : at) });
+    const whole = text.slice(at, end + 1);
+    const expression = text.slice(at + EXPRESSION_START.length, end).trim();
+    parts.push(isEscaped ? { text: whole } : { text: whole, expression });
+    from = end + 1;
+  }
+  parts.push({ text: text.slice(from) });
+  return parts;
+}
+
+/** Where the brace is that closes the one before `from`. */
+function endOfExpression(text: string, from: number): number | undefined {
+  let depth = 0;
+  let quote = "";
+  for (let at = from; at < text.length; at++) {
+    const one = text[at] as string;
+    if (quote !== "") {
+      if (one === "\\") at++;
+      else if (one === quote) quote = "";
+    } else if (one === '"' || one === "'") quote = one;
+    else if (one === "{") depth++;
+    else if (one === "}" && depth-- === 0) return at;
+  }
+  return undefined;
+}
+
+/** Whether `value` contains a `${name}`, a `$${name}` or a `${= … }` anywhere. */
 export function hasReference(value: unknown): boolean {
-  if (typeof value === "string") return value.search(REFERENCE) >= 0;
+  if (typeof value === "string") return value.includes(EXPRESSION_START) || value.search(REFERENCE) >= 0;
   return typeof value === "object" && value !== null && Object.values(value).some(hasReference);
 }
 
-/** How many references are in `value`, at most `most`: no more are counted. */
+const ANY_REFERENCE = new RegExp(FILLED_PATTERN, "g");
+
+/** How many references and expressions are in `value`, at most `most`: no more are counted. */
 export function countReferences(value: unknown, most: number): number {
   if (most <= 0) return 0;
   let count = 0;
   if (typeof value === "string") {
-    for (const _ of value.matchAll(REFERENCE)) if (++count >= most) break;
+    for (const _ of value.matchAll(ANY_REFERENCE)) if (++count >= most) break;
   } else if (typeof value === "object" && value !== null)
     for (const inner of Object.values(value)) count += countReferences(inner, most - count);
   return count;

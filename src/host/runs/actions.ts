@@ -15,7 +15,7 @@ import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
 import { VARIABLE_NAME } from "./types";
-import { isReference } from "./variables";
+import { expressionFault, isReference } from "./variables";
 
 /** The most actions in one list, nested ones included. */
 export const MAX_ACTIONS = 1_000;
@@ -156,6 +156,14 @@ class ListChecker {
     const lists = this.lists(operation, given, place);
     this.remoteLists(operation, given, place);
     const deferred = deferredFields(operation.input, keywords);
+    const faults = deferred.flatMap((field) => {
+      const fault = expressionFault(keywords[field]);
+      return fault === undefined
+        ? []
+        : { field: `${at}.${field}`, path: given.pathTo(field), message: fault };
+    });
+    this.offences.push(...faults);
+    if (faults.length > 0) return [];
     if (this.hasManyReferences(deferred.map((field) => keywords[field])))
       return this.refuse(
         place,

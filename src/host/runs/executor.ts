@@ -45,6 +45,8 @@ export interface ExecutorParts extends CheckerParts {
   readonly service: object;
   readonly log: Log;
   runs(): Promise<Pick<Runs, "begin" | "refuse">>;
+  /** What this host is called. */
+  hostLabel(): string;
   /** The lock on pointer and keyboard. */
   inputLock(): Promise<Pick<InputLock, "holder" | "take">>;
   /**
@@ -134,6 +136,7 @@ export class Executor extends Checker {
       active: logging,
       caller,
       variables,
+      hostLabel: () => this.parts.hostLabel(),
       trace,
       called,
       call,

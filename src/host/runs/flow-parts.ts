@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { ACTION_LIST, field } from "../../core/fields";
 import type { RunContext } from "../../core/run";
 import { VARIABLE_NAME } from "./types";
-import { isReference } from "./variables";
+import { isExpressionAlone, isReference } from "./variables";
 
 /** The name of a variable. */
 export const NAME = v.pipe(
@@ -20,8 +20,8 @@ const IN_LISTS = "it has a meaning inside a list of actions only";
 /** What the definitions of all of them say. */
 export const FLOW = { scope: "operate", leftOut: { http: IN_LISTS, cli: IN_LISTS } } as const;
 
-/** Whether the action's field `field` is one `${…}` and nothing else, and that is no secret. */
+/** Whether the action's field `field` is one `${…}` or `${= …}` and nothing else, and that is no secret. */
 export function isShownAlone(run: RunContext, field: string): boolean {
   const written = run.written(field);
-  return isReference(written) && run.isShown(written);
+  return (isReference(written) || isExpressionAlone(written)) && run.isShown(written);
 }

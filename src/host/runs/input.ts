@@ -7,7 +7,14 @@ import { entryOf, metadataOf } from "../../core/schema";
 import { badInput } from "../../lib/errors";
 import type { Action, Command } from "./actions";
 import { holdsSecret, type Secrets } from "./redact";
-import { fillIn, referenceOf, referencesIn, type Variables } from "./variables";
+import {
+  expressionsIn,
+  fillIn,
+  namesOfExpression,
+  referenceOf,
+  referencesIn,
+  type Variables,
+} from "./variables";
 
 /** @param secrets takes what is secret. */
 export function createInputs(secrets: Secrets) {
@@ -18,8 +25,17 @@ export function createInputs(secrets: Secrets) {
     if ([...errors.values()].some((error) => error === value)) secrets.quote();
     else secrets.add(value);
   };
+  /** The value of an expression; remembers the secrets that it reads, which an error may quote, and what became of them. */
+  const evaluate = (source: string, variables: Variables): unknown => {
+    const hidden = namesOfExpression(source).filter((name) => !variables.isShown({ name, path: [] }));
+    for (const name of hidden) if (variables.has(name)) conceal(variables.get(name));
+    const value = variables.evaluate(source);
+    if (hidden.length > 0) conceal(value);
+    return value;
+  };
   /** `value` of the field `field`, filled in; remembers the secrets in it. */
   const fill = (operation: Command, field: string, value: unknown, variables: Variables): unknown => {
+    for (const source of expressionsIn(value)) evaluate(source, variables);
     const filled = fillIn(value, variables);
     const isPassed = metadataOf(entryOf(operation.input, field) ?? v.unknown()).passed === true;
     for (const reference of referencesIn(value)) {
@@ -46,6 +62,7 @@ export function createInputs(secrets: Secrets) {
 
   return {
     fill,
+    evaluate,
     /** The input with variables filled in; remembers the secrets in it. @throws `bad_input` where it does not fit the operation so. */
     of(action: Action, variables: Variables): Readonly<Record<string, unknown>> {
       const input = filledIn(action, variables);

@@ -47,6 +47,8 @@ export interface RunParts {
   readonly active: Pick<ActiveRun, "signal" | "abort" | "hold" | "log">;
   readonly caller: Caller;
   readonly variables: Variables;
+  /** What this host is called where it has joined; else its name. */
+  hostLabel(): string;
   /** Records the actions, without secrets; absent for a run that is not traced. None of it throws. */
   readonly trace?: Pick<RunTrace, "step"> | undefined;
 }
@@ -78,7 +80,14 @@ export class Runner {
     const { path, variables, active } = parts;
     this.results = createResults(active.hold);
     this.shielded = createShield(active.signal);
+    variables.surroundings = this.surroundings();
     this.script = { path, variables, depth: 0 };
+  }
+
+  /** What expressions know besides variables. */
+  private surroundings(): Variables["surroundings"] {
+    const { id, hostLabel } = this.parts;
+    return { run: () => ({ id }), host: () => ({ label: hostLabel() }), now: () => new Date() };
   }
 
   /**
@@ -216,6 +225,7 @@ export class Runner {
       set: (name, value, shown) => void variables.set(name, value, shown),
       written: (field) => input[field],
       fill: (field) => this.inputs.fill(operation, field, input[field], variables),
+      evaluate: (source) => this.inputs.evaluate(source, variables),
       show,
       isShown: (value) => referencesIn(value).every((reference) => variables.isShown(reference)),
       blame: (name, error) => this.inputs.blame(name, error, variables),
@@ -261,6 +271,7 @@ export class Runner {
       return isReference(value) && referencesIn(value).every((one) => around.variables.isShown(one));
     };
     const variables = variablesOf({ ...called.variables, ...given }, isShown);
+    variables.surroundings = this.surroundings();
     await this.step(signal);
     this.script = { path, variables, depth: around.depth + 1 };
     try {

@@ -7,7 +7,7 @@
 import { jsonSchema } from "../../core/json-schema";
 import { entryOf, metadataOf } from "../../core/schema";
 import { HEAD } from "../../core/script-head";
-import { REFERENCE_PATTERN } from "../../core/written";
+import { FILLED_PATTERN } from "../../core/written";
 import { type Command, type CommandTable, isNullLeftOut, listFields, MAX_ACTIONS } from "./actions";
 import { VARIABLE_NAME } from "./types";
 
@@ -53,9 +53,10 @@ function makeSchema(commands: CommandTable): JsonObject {
         ],
       },
       filled: {
-        description: "A value with a `${name}` in it: its type shows when the action runs",
+        description:
+          "A value with a `${name}` or a `${= expression}` in it: its type shows when the action runs",
         anyOf: [
-          { type: "string", pattern: REFERENCE_PATTERN },
+          { type: "string", pattern: FILLED_PATTERN },
           { type: "array", contains: FILLED },
           { type: "object", not: { additionalProperties: { not: FILLED } } },
         ],

@@ -2,13 +2,15 @@
  * Commands about variables: setting one, choosing by one, and insisting on one.
  */
 import * as v from "valibot";
-import { ACTION_LIST, field, passed, secret, setsVariable } from "../../core/fields";
+import { ACTION_LIST, expression, field, passed, secret, setsVariable } from "../../core/fields";
+import { kindOf } from "../../core/input";
 import { failed, INSIDE, insideOf, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
-import { rejected } from "../../lib/errors";
+import { badInput, rejected } from "../../lib/errors";
 import { ALONE, type Computation, compute, WITH_VALUE } from "./compute";
 import { CONDITION, holds, whyNot } from "./condition";
 import { FLOW, isShownAlone, NAME } from "./flow-parts";
+import { faultOf } from "./variables";
 
 const namesOf = (functions: object) => Object.keys(functions) as Computation[];
 
@@ -69,6 +71,44 @@ export const operations = [
     async run(_service, condition, caller) {
       const run = runOf(caller);
       const matched = holds(run, condition);
+      const report = await run.list(matched ? "then" : "else");
+      if (!report.ok) throw failed(report, report.error ?? "", insideOf([report]));
+      return { matched, ...insideOf([report]) };
+    },
+  }),
+  operation({
+    ...FLOW,
+    name: "flow.if",
+    summary: "Run actions depending on an expression",
+    command: "AC_if",
+    example: {
+      when: "order.total > 0 && order.customer.matches('^A')",
+      then: [["AC_log", { message: "${order.customer}" }]],
+    },
+    input: v.strictObject({
+      when: field(
+        expression(
+          v.pipe(
+            v.string(),
+            v.nonEmpty(),
+            v.maxLength(2_000),
+            v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
+              const fault = typed ? faultOf(value) : undefined;
+              if (fault !== undefined) addIssue({ message: `an expression in CEL: ${fault}` });
+            }),
+          ),
+        ),
+        "The condition, in CEL: `total > 0 && name.matches('^A')`, with the names of variables",
+      ),
+      then: field(v.optional(ACTION_LIST, []), "Actions that run when it is true"),
+      else: field(v.optional(ACTION_LIST, []), "Actions that run when it is false"),
+    }),
+    output: v.object({ matched: v.boolean(), ...INSIDE }),
+    async run(_service, { when }, caller) {
+      const run = runOf(caller);
+      const matched = run.evaluate(when);
+      if (typeof matched !== "boolean")
+        throw badInput(`when: expected true or false but found ${kindOf(matched)}`);
       const report = await run.list(matched ? "then" : "else");
       if (!report.ok) throw failed(report, report.error ?? "", insideOf([report]));
       return { matched, ...insideOf([report]) };

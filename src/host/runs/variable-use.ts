@@ -5,7 +5,7 @@ import { metadataOf } from "../../core/schema";
 import { hasReference } from "../../core/written";
 import { meant } from "../../lib/nearest";
 import { type Action, flatten } from "./actions";
-import { namesIn, referenceOf } from "./variables";
+import { namesIn, namesOfExpression, referenceOf, SURROUNDINGS } from "./variables";
 
 /** The variables of a list, each name once, sorted. */
 export interface VariableUse {
@@ -27,17 +27,29 @@ export function variableUse(actions: readonly Action[]): VariableUse {
     );
   const set = [...named("sets"), ...all.flatMap(({ as }) => as ?? [])];
   const referred = all.flatMap(({ input, deferred }) => deferred.flatMap((field) => namesIn(input[field])));
+  const inExpressions = all.flatMap(({ operation, input }) =>
+    Object.entries(operation.input.entries).flatMap(([field, schema]) => {
+      const source = metadataOf(schema).expression ? input[field] : undefined;
+      return typeof source === "string" && !hasReference(source) ? namesOfExpression(source) : [];
+    }),
+  );
   // A name that has a `${…}` itself is known when it runs.
   const isName = (name: string) => !hasReference(name);
   const used = [
     ...new Set([
       ...referred,
+      ...inExpressions,
       ...named("reads")
         .filter(isName)
         .map((text) => referenceOf(text).name),
     ]),
   ].sort();
-  return { used, unset: set.every(isName) ? used.filter((name) => !set.includes(name)) : [] };
+  return {
+    used,
+    unset: set.every(isName)
+      ? used.filter((name) => !set.includes(name) && !SURROUNDINGS.includes(name))
+      : [],
+  };
 }
 
 /**

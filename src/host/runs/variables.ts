@@ -3,11 +3,11 @@
  *
  * `${name.field[0]['other field']}` is a part of the variable. A text that consists of one reference alone becomes its value,
  * of any type. Within other text, a value that is no text is written as JSON. `$${name}` stands for a literal `${name}`.
- * Nothing is ever evaluated.
+ * `${= … }` is the value of an expression (`expressions.ts`), which reads variables and nothing else.
  */
 import { kindOf } from "../../core/input";
-import { REFERENCE, REFERENCE_TEXT } from "../../core/written";
-import { badInput } from "../../lib/errors";
+import { partsOfText, REFERENCE, REFERENCE_TEXT, type TextPart } from "../../core/written";
+import { badInput, messageOf } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
 import { VARIABLE_NAME } from "./types";
@@ -23,6 +23,8 @@ export class Variables extends Map<string, unknown> {
   private total = 0;
   /** Which turn of the innermost loop this is, from 1 on: `${loop.index}`. */
   turn: number | undefined;
+  /** What is there unless a variable has its name: `run`, `host`, `now`. None of it is secret. */
+  surroundings: Readonly<Record<string, () => unknown>> = {};
 
   /**
    * @param shown whether its value is no secret, which the run may keep and log.
@@ -46,7 +48,8 @@ export class Variables extends Map<string, unknown> {
 
   /** Whether what `reference` stands for is no secret. */
   isShown(reference: Reference): boolean {
-    return this.isTurn(reference) || this.open.has(reference.name);
+    const { name } = reference;
+    return this.isTurn(reference) || this.open.has(name) || (!this.has(name) && this.isAround(name));
   }
 
   /** What `reference` stands for. @throws a `bad_input` failure that names what is missing; it quotes no value. */
@@ -57,14 +60,37 @@ export class Variables extends Map<string, unknown> {
       if (this.turn !== undefined) throw badInput("loop has only index, the turn: ${loop.index}");
       if (isTurn(name, path)) throw badInput("${loop.index}: expected inside a loop");
     }
-    if (!this.has(name)) throw badInput(`unknown variable: ${name}${meant(name, this.keys())}`);
+    const isAround = !this.has(name) && this.isAround(name);
+    if (!isAround && !this.has(name)) throw badInput(`unknown variable: ${name}${meant(name, this.keys())}`);
     let at = name;
-    let value = this.get(name);
+    let value = isAround ? this.around(name) : this.get(name);
     for (const key of path) {
       value = part(value, key, at);
       at += typeof key === "number" ? `[${key}]` : /^[\w-]+$/.test(key) ? `.${key}` : `['${key}']`;
     }
     return value;
+  }
+
+  /**
+   * The value of an expression, as JSON has it.
+   *
+   * @throws a `bad_input` failure where it has none, or takes too long.
+   */
+  evaluate(source: string): unknown {
+    return readExpression(source).compute((name) => {
+      if (!this.has(name) && this.isAround(name)) return this.surroundings[name]?.();
+      if (name === TURN && !this.has(name)) return this.turn ?? null;
+      return this.resolve({ name, path: [] });
+    });
+  }
+
+  private around(name: string): unknown {
+    const value = this.surroundings[name]?.();
+    return value instanceof Date ? value.toISOString() : value;
+  }
+
+  private isAround(name: string): boolean {
+    return Object.hasOwn(this.surroundings, name);
   }
 
   /** A variable that somebody called `loop` stays what it is, but for the index. */
@@ -135,12 +161,72 @@ export const isReference = (value: unknown): value is string =>
   value.endsWith("}") &&
   REFERENCE_TEXT.test(value.slice(2, -1));
 
-/** What `value` refers to; `$${name}` refers to nothing. */
+/** Expressions are an own module, which is loaded with the first of them: few scripts have any. */
+function readExpression(source: string) {
+  const { readExpression: read }: typeof import("./expressions") = require("./expressions");
+  return read(source);
+}
+
+/** The turn of a loop in expressions, which know no `loop`: the word is reserved there. */
+const TURN = "turn";
+
+/** What is around a run, and the turn of a loop: no action has to set these. */
+export const SURROUNDINGS: readonly string[] = ["run", "host", "now"];
+
+/** The parts of a text. @throws a `bad_input` failure where an expression has no end. */
+function parts(text: string): TextPart[] {
+  const found = partsOfText(text);
+  if (found) return found;
+  throw badInput("expected } at the end of the expression that begins with ${=");
+}
+
+/** Whether it is in the form of an expression, also one that stands for itself. */
+const isExpression = ({ text }: TextPart) => text.startsWith("${=");
+
+/** Whether `value` is one expression and nothing else. */
+export const isExpressionAlone = (value: unknown): boolean => {
+  const all = typeof value === "string" ? partsOfText(value)?.filter(({ text }) => text !== "") : undefined;
+  return all?.length === 1 && all[0]?.expression !== undefined;
+};
+
+/** What is wrong with the expressions in `value`, whatever their variables are; undefined where nothing is. */
+export function expressionFault(value: unknown): string | undefined {
+  return faultIn(() => expressionsIn(value).forEach(readExpression));
+}
+
+/** What is wrong with an expression. */
+export const faultOf = (source: string): string | undefined => faultIn(() => void readExpression(source));
+
+function faultIn(read: () => void): string | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+/** The expressions in `value`. */
+export function expressionsIn(value: unknown): string[] {
+  if (typeof value === "string") return parts(value).flatMap(({ expression }) => expression ?? []);
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(expressionsIn) : [];
+}
+
+/** What an expression refers to, but for the turn of a loop. */
+export const namesOfExpression = (source: string): string[] =>
+  readExpression(source).names.filter((name) => name !== TURN);
+
+/** What `value` refers to, also in its expressions; `$${name}` refers to nothing. */
 export function referencesIn(value: unknown): Reference[] {
   if (typeof value === "string") {
-    return [...value.matchAll(REFERENCE)].flatMap(([, escaped, name = "", path = ""]) =>
-      escaped ? [] : { name, path: keysOf(path) },
-    );
+    return parts(value).flatMap((part) => {
+      const { text, expression } = part;
+      if (isExpression(part) && expression === undefined) return [];
+      if (expression !== undefined) return namesOfExpression(expression).map((name) => ({ name, path: [] }));
+      return [...text.matchAll(REFERENCE)].flatMap(([, escaped, name = "", path = ""]) =>
+        escaped ? [] : { name, path: keysOf(path) },
+      );
+    });
   }
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(referencesIn) : [];
 }
@@ -154,14 +240,33 @@ export const namesIn = (value: unknown): string[] =>
  *
  * @throws a `bad_input` failure that names an unknown variable, or when the result is over {@link MAX_FILLED}.
  */
-export function fillIn(value: unknown, variables: Pick<Variables, "resolve">): unknown {
+export function fillIn(value: unknown, variables: Pick<Variables, "resolve" | "evaluate">): unknown {
   let left = MAX_FILLED.bytes;
   /** Before anything that large is made: hundreds of references to a large variable are a short text. */
   const take = (bytes: number) => {
     left -= bytes;
     if (left < 0) throw tooLarge();
   };
+  const measured = (found: unknown) => {
+    take(sizeWithin(found, { ...MAX_FILLED, bytes: left }) ?? MAX_FILLED.bytes + 1);
+    return found;
+  };
   const fillText = (text: string): unknown => {
+    const all = parts(text).filter((part) => part.text !== "");
+    const [only, ...others] = all;
+    if (only?.expression !== undefined && others.length === 0)
+      return measured(variables.evaluate(only.expression));
+    if (only && others.length === 0 && isExpression(only)) return only.text;
+    // Without an expression there is one part, which may be a reference alone.
+    if (others.length === 0) return fillReferences(text);
+    return all
+      .map((part) => {
+        if (part.expression !== undefined) return measured(written(variables.evaluate(part.expression)));
+        return isExpression(part) ? part.text : written(fillReferences(part.text));
+      })
+      .join("");
+  };
+  const fillReferences = (text: string): unknown => {
     let filled = "";
     let from = 0;
     const add = (more: string) => {
@@ -171,8 +276,7 @@ export function fillIn(value: unknown, variables: Pick<Variables, "resolve">): u
     for (const { 0: reference, 1: escaped, 2: name = "", 3: path = "", index } of text.matchAll(REFERENCE)) {
       const found = escaped ? reference.slice(1) : variables.resolve({ name, path: keysOf(path) });
       if (reference === text && !escaped) {
-        take(sizeWithin(found, { ...MAX_FILLED, bytes: left }) ?? MAX_FILLED.bytes + 1);
-        return found;
+        return measured(found);
       }
       add(text.slice(from, index));
       add(written(found));

@@ -1,7 +1,9 @@
 /**
  * What runs action lists: the executor, what is kept of runs, stored scripts and jobs.
  */
+
 import { existsSync } from "node:fs";
+import { hostname } from "node:os";
 import type { Executor } from "../../host/runs/executor";
 import type { History } from "../../host/runs/history";
 import type { Runs } from "../../host/runs/runs";
@@ -54,7 +56,10 @@ export function runFeatures(
     hasJobs,
     executor: feature(async () => {
       const { service } = shared;
-      const { Executor } = await import("../../host/runs/executor");
+      const [{ Executor }, { readMembership }] = await Promise.all([
+        import("../../host/runs/executor"),
+        import("../../wire/join/membership"),
+      ]);
       return new Executor({
         service,
         operations: await service.operations(),
@@ -62,6 +67,7 @@ export function runFeatures(
         permits: service.permits,
         runs: service.runs,
         stored: async (name) => (await service.storedScripts()).get(name),
+        hostLabel: () => labelOf(() => readMembership(files.desk)),
         inputLock: async () => (await service.desktop()).inputLock,
         trace: async (start, asked) => (await service.traces()).begin(start, asked),
         async adviceFor({ name }) {
@@ -131,4 +137,13 @@ export function runFeatures(
     endJobsOfScript: async (name) =>
       hasJobs() ? (await shared.service.scheduler()).disown("script", name) : 0,
   };
+}
+
+/** What this host is called by its desk; else by itself, also while the file of its membership cannot be read. */
+function labelOf(membership: () => { readonly label: string } | undefined): string {
+  try {
+    return membership()?.label ?? hostname();
+  } catch {
+    return hostname();
+  }
 }

@@ -1,0 +1,268 @@
+/**
+ * Expressions in CEL, the Common Expression Language (https://cel.dev): `order.total > 0 && row.name.matches('^A')`.
+ *
+ * Promises. An expression reads variables and nothing else; it ends within {@link MAX_STEPS}, each of which is bounded, as the language has
+ * no loop but over lists that are there. Patterns are those of RE2, which take time in proportion to the text.
+ */
+import { Environment } from "@marcbachmann/cel-js";
+import { RE2JS } from "re2js";
+import { badInput } from "../../lib/errors";
+import { sizeWithin } from "../../lib/json-size";
+import { printable } from "../../lib/sanitize";
+
+/** The longest expression, in characters. */
+export const MAX_EXPRESSION = 2_000;
+
+/** The most steps: values that are computed, and 64 bytes of a value that is looked at. */
+const MAX_STEPS = 100_000;
+const STEP_BYTES = 64;
+/** The largest value that an expression looks at: that of all variables. */
+const MAX_VALUE = { bytes: 4 * 1024 * 1024, depth: 64 };
+/** Instructions of a pattern times characters that take as long as one step. */
+const STEP_MATCHES = 32;
+const MAX_PATTERN = 500;
+
+const LIMITS = {
+  maxAstNodes: 300,
+  maxDepth: 32,
+  maxListElements: 100,
+  maxMapEntries: 100,
+  maxCallArguments: 8,
+};
+
+/** What goes over a list: its first argument names the item. */
+const MACROS = new Set(["all", "exists", "exists_one", "map", "filter"]);
+
+/** A node of an expression, as the library has it. */
+interface Node {
+  readonly op: string;
+  readonly args: unknown;
+  readonly meta: object;
+  evaluate: Evaluate;
+}
+
+type Evaluate = (evaluator: Evaluator, node: Node, context: unknown) => unknown;
+
+interface Evaluator {
+  run(node: Node, context: unknown): unknown;
+}
+
+/** Numbers of JSON are doubles, and those in an expression whole: they compute with each other. */
+const MIXED = {
+  "+": (a: number, b: number) => a + b,
+  "-": (a: number, b: number) => a - b,
+  "*": (a: number, b: number) => a * b,
+  "/": (a: number, b: number) => a / b,
+  "%": (a: number, b: number) => a % b,
+} as const;
+
+let environment: Environment | undefined;
+
+/** What the language has, without any variable: it takes a while to make. */
+function theEnvironment(): Environment {
+  environment ??= createEnvironment();
+  return environment;
+}
+
+function createEnvironment(): Environment {
+  const made = new Environment({
+    unlistedVariablesAreDyn: true,
+    homogeneousAggregateLiterals: false,
+    limits: LIMITS,
+  });
+  for (const [operator, compute] of Object.entries(MIXED)) {
+    const both = (a: number | bigint, b: number | bigint) => compute(Number(a), Number(b));
+    for (const types of [
+      ["double", "int"],
+      ["int", "double"],
+      ...(operator === "%" ? [["double", "double"]] : []),
+    ])
+      made.registerOperator(types.join(` ${operator} `), both);
+  }
+  return made;
+}
+
+/** An expression that can be computed. */
+export interface Expression {
+  /** The variables that it reads, each once. */
+  readonly names: readonly string[];
+  /**
+   * Its value, as JSON has it; a point in time as ISO 8601, a duration in seconds.
+   *
+   * @param read the value of each of its variables.
+   * @throws a `bad_input` failure where it has none, or takes too long.
+   */
+  compute(read: (name: string) => unknown): unknown;
+}
+
+/** @throws a `bad_input` failure that says what is wrong with `source`, whatever its variables are. */
+export function readExpression(source: string): Expression {
+  if (source.length > MAX_EXPRESSION)
+    throw badInput(`expected an expression of at most ${MAX_EXPRESSION} characters`);
+  const parse = () => theEnvironment().parse(source);
+  const parsed = inWords(parse);
+  const names = freeNames(parsed.ast as unknown as Node);
+  if (names.includes("cel")) throw badInput("the expression: cel.bind is not there");
+  const { valid, error } = parsed.check();
+  if (!valid) throw fault(error);
+  return {
+    names,
+    compute(read) {
+      const context = Object.fromEntries(names.map((name) => [name, read(name)]));
+      return inWords(() => {
+        const program = parse();
+        const { valid: fits, error: why } = program.check();
+        if (!fits) throw why;
+        count(program.ast as unknown as Node, createBudget());
+        return plain(program(context), MAX_VALUE.depth);
+      });
+    },
+  };
+}
+
+function inWords<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw fault(error);
+  }
+}
+
+/** The library's message has the source on further lines. */
+function fault(error: unknown): Error {
+  if (error instanceof Bounds) return badInput(error.message);
+  const [message = ""] = (error instanceof Error ? error.message : `${error}`).split("\n");
+  return badInput(`the expression: ${printable(message, 200)}`);
+}
+
+class Bounds extends Error {}
+
+/** What an expression may take. */
+function createBudget() {
+  let left = MAX_STEPS;
+  const sizes = new WeakMap<object, number>();
+  const take = (steps: number) => {
+    left -= steps;
+    if (left < 0) throw new Bounds("the expression takes too long: it has to be shorter, or its lists");
+  };
+  const sizeOf = (value: object): number => {
+    const known = sizes.get(value);
+    if (known !== undefined) return known;
+    const size =
+      Array.isArray(value) || isPlainObject(value) ? (sizeWithin(value, MAX_VALUE) ?? Infinity) : 0;
+    sizes.set(value, size);
+    return size;
+  };
+  return {
+    take,
+    /** A value that was computed. */
+    look(value: unknown): void {
+      const size =
+        typeof value === "string" ? value.length : typeof value === "object" && value ? sizeOf(value) : 0;
+      take(1 + Math.ceil(size / STEP_BYTES));
+    },
+  };
+}
+
+type Budget = ReturnType<typeof createBudget>;
+
+const isPlainObject = (value: object) => Object.getPrototypeOf(value) === Object.prototype;
+
+/** Has every node of a checked expression counted as it is computed, and patterns matched in bounded time. */
+function count(root: Node, budget: Budget): void {
+  const seen = new Set<object>();
+  const visit = (value: unknown): void => {
+    if (typeof value !== "object" || value === null || seen.has(value)) return;
+    const isNode = value.constructor === root.constructor;
+    if (!isNode && !Array.isArray(value) && !isPlainObject(value)) return;
+    seen.add(value);
+    for (const inner of Object.values(value)) visit(inner);
+    if (!isNode) return;
+    const node = value as Node;
+    for (const inner of Object.values(node.meta)) visit(inner);
+    wrap(node, budget);
+  };
+  visit(root);
+}
+
+function wrap(node: Node, budget: Budget): void {
+  // The library replaces it the first time.
+  let inner: Evaluate = isMatch(node) ? matcher(budget) : node.evaluate;
+  const isFixed = isMatch(node);
+  const counted: Evaluate = (evaluator, one, context) => {
+    const value = inner.call(node, evaluator, one, context);
+    // The accumulator of a loop grows with each turn, of which each counts by itself.
+    if (/^accu/.test(node.op)) budget.take(1);
+    else budget.look(value);
+    return value;
+  };
+  Object.defineProperty(node, "evaluate", {
+    get: () => counted,
+    set(next: Evaluate) {
+      if (!isFixed) inner = next;
+    },
+  });
+}
+
+const isMatch = ({ op, args }: Node) => op === "rcall" && Array.isArray(args) && args[0] === "matches";
+
+const matcher =
+  (budget: Budget): Evaluate =>
+  (evaluator, node, context) => {
+    const [, receiver, [pattern]] = node.args as [string, Node, Node[]];
+    const text = evaluator.run(receiver, context);
+    const wanted = pattern && evaluator.run(pattern, context);
+    if (typeof text !== "string" || typeof wanted !== "string")
+      throw new Bounds("the expression: matches expects two texts");
+    return matchesIn(text, wanted, budget.take);
+  };
+
+/** @param take is called with what it takes, in steps. */
+function matchesIn(text: string, pattern: string, take: (steps: number) => void): boolean {
+  if (pattern.length > MAX_PATTERN)
+    throw new Bounds(`the expression: expected a pattern of at most ${MAX_PATTERN} characters`);
+  let compiled: RE2JS;
+  try {
+    compiled = RE2JS.compile(pattern);
+  } catch {
+    throw new Bounds("the expression: matches expects a pattern as RE2 has them");
+  }
+  const instructions = compiled.programSize();
+  take(instructions + Math.ceil((text.length * instructions) / STEP_MATCHES));
+  return compiled.matcher(text).find();
+}
+
+/** The variables that a node reads, but for the items of lists that it goes over. */
+function freeNames(root: Node): string[] {
+  const names = new Set<string>();
+  const visit = (value: unknown, bound: ReadonlySet<string>): void => {
+    if (Array.isArray(value)) for (const inner of value) visit(inner, bound);
+    if (typeof value !== "object" || value === null || value.constructor !== root.constructor) return;
+    const { op, args } = value as Node;
+    if (op === "id" && !bound.has(`${args}`)) names.add(`${args}`);
+    if (op !== "rcall" || !MACROS.has(`${(args as unknown[])[0]}`)) {
+      visit(args, bound);
+      return;
+    }
+    const [, receiver, [item, ...others]] = args as [string, Node, Node[]];
+    visit(receiver, bound);
+    visit(others, new Set([...bound, `${item?.args}`]));
+  };
+  visit(root, new Set());
+  return [...names];
+}
+
+/** A value as JSON has it. */
+function plain(value: unknown, depth: number): unknown {
+  if (depth === 0) throw new Bounds("the expression: its value is too deep");
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  if (typeof value === "bigint" && Number.isSafeInteger(Number(value))) return Number(value);
+  if (value instanceof Date) return value.toISOString();
+  if (Array.isArray(value)) return value.map((item) => plain(item, depth - 1));
+  if (typeof value === "object" && value !== null && isPlainObject(value))
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item, depth - 1)]));
+  if (typeof value === "object" && value !== null && "nanos" in value && "seconds" in value)
+    return Number(value.seconds) + Number(value.nanos) / 1e9;
+  throw new Bounds("the expression: its value is none that JSON has");
+}
