@@ -17,13 +17,15 @@ export interface LeafRow {
  * @param after the id of a row, after which the first of them comes.
  */
 export function leafCheck(db: Database, size: number, after = Number.MIN_SAFE_INTEGER) {
+  // All at once: a statement that is not read to its end keeps this state of the file, and nothing could be written from here.
   const runs = db
     .query<Run, [number, number]>(
       `SELECT first_id AS firstId, first_leaf AS firstLeaf,
          lead(first_leaf, 1, ?) OVER (ORDER BY first_leaf) - first_leaf AS rows FROM svc_runs
        WHERE first_leaf >= coalesce((SELECT max(first_leaf) FROM svc_runs WHERE first_id <= ?), 0)`,
     )
-    .iterate(size, after);
+    .all(size, after)
+    .values();
   let run = runs.next().value;
   let tile: { readonly at: number; readonly hashes: readonly Hash[] } | undefined;
   return ({ id, hash }: LeafRow): string | null => {

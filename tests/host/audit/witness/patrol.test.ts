@@ -1,4 +1,5 @@
 /** The patrol of a server over its own log: what it finds without being asked, and what it uses. */
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { createPatrol, MAX_ALTERED } from "../../../../src/host/audit/witness/patrol";
 import { walk } from "../../../../src/host/audit/witness/walk";
@@ -161,4 +162,14 @@ test("a server finds crude tampering with its log, and says so as an event, a me
   expect(scrape).toContain('service_events_total{type="audit.altered"} 1');
   const checkpoint = await (await fetch(`${host.server.url}/audit/checkpoint`)).json();
   expect(checkpoint).toMatchObject({ rows: { altered: [altered] } });
+});
+
+test("a step leaves its connection free to write, after rows of another process too", async () => {
+  await using made = await testLog();
+  await made.log.append(event({}));
+  await (await made.log.witness()).current();
+  using db = new Database(made.path);
+  walk(db, undefined, 512);
+  await made.log.append(event({}));
+  expect(() => db.run("BEGIN IMMEDIATE")).not.toThrow();
 });
