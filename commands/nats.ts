@@ -9,11 +9,12 @@ import {
 import { shownTable } from "../src/cli/shown-table";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { field, flag } from "../src/core/fields";
+import { field, flag, path } from "../src/core/fields";
 import { grantNats } from "../src/desk/join/operations";
 import { showNats } from "../src/desk/nats/operations/fleet";
 import { addNatsDesk, makeNatsBundle, testNats, useNats } from "../src/desk/nats/operations/server";
 import { printable } from "../src/lib/sanitize";
+import { checkBundleFolder, writeBundle } from "../src/lib/server-bundle";
 import { timeText } from "../src/lib/time-text";
 
 const FILE = field(v.string(), "The part of a desk; - for standard input or output");
@@ -21,7 +22,21 @@ const FILE = field(v.string(), "The part of a desk; - for standard input or outp
 export default {
   own: view(makeNatsBundle, {
     describe: "Write the files that set up a NATS server, and make this desk one of its users",
-    text: bundleText,
+    extra: {
+      output_dir: field(
+        v.optional(path(v.pipe(v.string(), v.maxLength(1_000))), "./nats-bundle"),
+        "Folder for the files",
+      ),
+      force: flag("Overwrite files in a folder that is not empty"),
+    },
+    async run({ call, input, extra: { output_dir, force }, globals }) {
+      checkBundleFolder(output_dir, force);
+      const { files, ...made } = await call(input);
+      const folder = writeBundle(files, output_dir, force);
+      const body = { folder, files: files.map(({ name }) => name), ...made };
+      print(globals, body, () => bundleText(body));
+      return 0;
+    },
     examples: [["$0 nats --operator lab --url tls://nats.example.org", "Write ./nats-bundle"]],
   }),
   verbs: {
@@ -116,7 +131,12 @@ function connectionText(
   return `${who}, ${urls.map((url) => printable(url)).join(" ")}: ${parts.join("; ")}`;
 }
 
-function bundleText({ folder, files, urls, pin, desk }: v.InferInput<typeof makeNatsBundle.output>): string {
+type Bundle = Pick<v.InferInput<typeof makeNatsBundle.output>, "urls" | "pin" | "desk"> & {
+  readonly folder: string;
+  readonly files: readonly string[];
+};
+
+function bundleText({ folder, files, urls, pin, desk }: Bundle): string {
   const lines = [printable(folder), ...files.map((name) => `  ${name}`), ...urls];
   if (pin !== null) lines.push(`pin   ${pin}`);
   lines.push(`desk  ${desk.name} ${desk.id}`);

@@ -231,6 +231,7 @@ export const exportDesk = operation({
   name: "desk.export",
   summary:
     "Export the keys, the address book and the NATS identity of this desk, for another machine to take its place",
+  answeredBy: "owner",
   scope: "admin",
   reveals: true,
   leftOut: { http: KEYS_IN_FILE, script: KEYS_IN_FILE },
@@ -246,6 +247,7 @@ interface ImportUses extends Pick<Uses, "configDir" | "runningServer"> {
 export const importDesk = operation({
   name: "desk.import",
   summary: "Take the place of the desk that a bundle was made on",
+  answeredBy: "owner",
   scope: "admin",
   changes: "announces",
   leftOut: { http: KEYS_IN_FILE, script: KEYS_IN_FILE },

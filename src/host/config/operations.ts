@@ -79,6 +79,7 @@ export const importConfig = operation({
 export const setAside = operation({
   name: "config.set_aside",
   summary: "Give up a file of the configuration folder that cannot be used: it is kept under another name",
+  answeredBy: "owner",
   scope: "admin",
   changes: true,
   leftOut: {

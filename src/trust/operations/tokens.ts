@@ -69,6 +69,7 @@ const OWN_TOKEN = v.object({ token: secret(v.string()), token_file: v.nullable(v
 export const showToken = operation({
   name: "token.show",
   summary: "Print the host's own token, which allows everything",
+  answeredBy: "owner",
   scope: "admin",
   reveals: true,
   leftOut,
@@ -102,6 +103,7 @@ const endsOf = (kept: TokenRotation) => ({ expires: kept.expires ?? null, old_un
 export const replaceToken = operation({
   name: "token.rotate",
   summary: "Replace the host's own token, or a named one",
+  answeredBy: "owner",
   scope: "admin",
   changes: true,
   leftOut,

@@ -49,7 +49,7 @@ test("a desk is replaced only where that is asked for, and its files are kept", 
 async function natsDesk() {
   const desk = await tlsServer();
   await joinString(desk);
-  const made = { operator: "lab", url: ["tls://nats.example"], output_dir: `${desk.configDir}/bundle` };
+  const made = { operator: "lab", url: ["tls://nats.example"] };
   await callOperation(desk.service, makeNatsBundle, made, own(desk.service));
   return desk;
 }

@@ -2,25 +2,24 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { callOperation } from "../../../src/core/call";
-import { localCaller } from "../../../src/core/caller";
-import { makeNatsBundle } from "../../../src/desk/nats/operations/server";
-import { testService } from "../../support";
+import { SOURCE, temporaryFolder } from "../../support";
 
 test("svc nats can be run again after a folder that cannot be written", async () => {
-  await using made = testService();
-  const write = (output_dir: string) =>
-    callOperation(
-      made.service,
-      makeNatsBundle,
-      { operator: "lab", url: ["tls://nats.example.org"], output_dir },
-      localCaller(made.service, "cli"),
-    );
-  const file = join(made.configDir, "file");
+  using folder = temporaryFolder();
+  const write = async (to: string) => {
+    const words = ["nats", "--operator", "lab", "--url", "tls://nats.example.org", "--output-dir", to];
+    const child = Bun.spawn([...SOURCE, ...words, "--json", "--config-dir", join(folder.path, "config")], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return stdout + stderr;
+  };
+  const file = join(folder.path, "file");
   writeFileSync(file, "");
-  await expect(write(join(file, "bundle"))).rejects.toThrow("cannot be written to");
-  expect(await write(join(made.configDir, "bundle"))).toMatchObject({
-    desk: { name: "desk" },
-    new_keys: false,
+  expect(await write(join(file, "bundle"))).toContain("cannot be written to");
+  const to = join(folder.path, "bundle");
+  expect(JSON.parse(await write(to))).toMatchObject({
+    ...{ desk: { name: "desk" }, folder: to, new_keys: false },
+    files: expect.arrayContaining(["nats-server.conf"]),
   });
 });

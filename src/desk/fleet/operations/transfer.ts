@@ -48,6 +48,7 @@ export const exportBook = operation({
 export const importBook = operation({
   name: "admin.import",
   summary: "Add the hosts of a file to the address book: all of them, or none",
+  answeredBy: "owner",
   scope: "admin",
   changes: "announces",
   leftOut: { http: TOKENS_IN_FILES, script: TOKENS_IN_FILES },

@@ -3,17 +3,7 @@
  */
 import { existsSync, renameSync } from "node:fs";
 import * as v from "valibot";
-import {
-  between,
-  field,
-  fileContent,
-  flag,
-  inForm,
-  path,
-  seconds,
-  secret,
-  whole,
-} from "../../../core/fields";
+import { between, field, fileContent, flag, inForm, seconds, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, conflict, rejected, unavailable } from "../../../lib/errors";
 import { ensurePrivateFolder } from "../../../lib/files";
@@ -55,6 +45,7 @@ export type GivenSettings = v.InferOutput<typeof SERVER>;
 export const makeNatsBundle = operation({
   name: "nats.bundle",
   summary: "Write the files that set up a NATS server, and make this desk one of its users",
+  answeredBy: "owner",
   scope: "admin",
   changes: true,
   subcommand: "nats",
@@ -67,12 +58,10 @@ export const makeNatsBundle = operation({
       "Desks, by name, and hosts, by public key (U…), that the server refuses from now on",
     ),
     new_keys: flag("Make new keys: every host and desk needs new credentials then"),
-    output_dir: field(v.optional(path(TEXT), "./nats-bundle"), "Folder for the files"),
-    force: flag("Overwrite files in a folder that is not empty"),
   }),
   output: v.object({
-    folder: v.string(),
-    files: v.array(v.string()),
+    /** To be written to a folder for the server: the process that asks may see other folders than the one that answers. */
+    files: v.array(v.object({ name: v.string(), text: secret(v.string()), mode: v.number() })),
     urls: v.array(v.string()),
     /** Of the server's key; null where an authority has signed its certificate. */
     pin: v.nullable(v.string()),
@@ -80,19 +69,16 @@ export const makeNatsBundle = operation({
     new_keys: v.boolean(),
     desk: v.object({ name: v.string(), id: v.string() }),
   }),
-  async run(service: Uses, { desk, revoke: revoked, new_keys, output_dir, force, ...given }) {
-    const [settingsOf, operators, { renderBundle }, bundles, parts, { spkiPin }, certificates] =
-      await Promise.all([
-        import("../settings"),
-        import("../operator"),
-        import("../bundle"),
-        import("../../../lib/server-bundle"),
-        import("../../../wire/nats/desk-part"),
-        import("../../../lib/spki"),
-        import("../../../trust/certificate"),
-      ]);
+  async run(service: Uses, { desk, revoke: revoked, new_keys, ...given }) {
+    const [settingsOf, operators, { renderBundle }, parts, { spkiPin }, certificates] = await Promise.all([
+      import("../settings"),
+      import("../operator"),
+      import("../bundle"),
+      import("../../../wire/nats/desk-part"),
+      import("../../../lib/spki"),
+      import("../../../trust/certificate"),
+    ]);
     const settings = settingsOf.checkSettings(given);
-    bundles.checkBundleFolder(output_dir, force);
     const files = configFiles(service.configDir);
     ensurePrivateFolder(service.configDir);
     return withLock(files.natsLock, async () => {
@@ -124,11 +110,8 @@ export const makeNatsBundle = operation({
       parts.writeDeskPart(files.nats, added.part);
       const tokens = operators.serverTokens(settings.operator, added.keys);
       const own = settings.tls ? null : { cert, key: added.keys.tls_key };
-      const rendered = renderBundle(settings, tokens, own);
-      const folder = bundles.writeBundle(rendered, output_dir, force);
       return {
-        folder,
-        files: rendered.map(({ name }) => name),
+        files: renderBundle(settings, tokens, own),
         urls: [...settings.urls],
         pin: pin ?? null,
         new_keys: known === undefined,
@@ -141,6 +124,7 @@ export const makeNatsBundle = operation({
 export const addNatsDesk = operation({
   name: "nats.desk",
   summary: "Make the part of another desk: with it, that desk reaches the same hosts over the server",
+  answeredBy: "owner",
   scope: "admin",
   reveals: true,
   leftOut,
@@ -165,6 +149,7 @@ export const addNatsDesk = operation({
 export const useNats = operation({
   name: "nats.use",
   summary: "Use a NATS server with the part that `svc nats desk` wrote for this desk",
+  answeredBy: "owner",
   scope: "admin",
   changes: true,
   leftOut,
