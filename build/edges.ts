@@ -4,6 +4,8 @@
  *
  * What runs on a managed machine (`host`) and what runs on the machine that manages (`desk`) never import each other: both know what
  * they say to each other (`wire`), and `service` puts them together.
+ *
+ * It also names each file that opens a store and is not listed here with a reason: one process owns a folder, and makes its stores.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -105,10 +107,61 @@ export function circlesOf(imports: readonly Import[]): string[][] {
   return circles;
 }
 
+/** The files that open a database or a JSON store, by what keeps two processes apart. */
+const STORES: ReadonlyArray<{ readonly why: string; readonly files: readonly string[] }> = [
+  {
+    why: "the owner of the folder makes it; a command without a server does for the time of a change, or to read",
+    files: [
+      "src/desk/fleet/address-book.ts",
+      "src/desk/join/join-strings.ts",
+      "src/desk/plans/ledger/ledger.ts",
+      "src/host/audit/open-file.ts",
+      "src/host/desktop/screen/trusted.ts",
+      "src/host/runs/history.ts",
+      "src/host/runs/stored-scripts.ts",
+      "src/host/scheduler/jobs.ts",
+      "src/host/webhooks/hooks.ts",
+      "src/trust/named-tokens.ts",
+      "src/wire/witness/store.ts",
+    ],
+  },
+  {
+    why: "only a server has it open",
+    files: ["src/host/jobs/seen.ts", "src/host/webhooks/queue.ts", "src/http/idempotency.ts"],
+  },
+  {
+    why: "sessions in processes of their own write it too, and wait for each other",
+    files: ["src/host/peers/inbox-index.ts"],
+  },
+  { why: "it is of one synced folder, which has a lock", files: ["src/host/sync/index-db.ts"] },
+  { why: "an agent has what it may still do counted where it runs", files: ["src/host/mcp/budget.ts"] },
+  { why: "it has no file", files: ["src/host/audit/file.ts"] },
+  {
+    why: "it copies a file of an earlier svc, before anything else opens it",
+    files: ["src/service/prepare-folder.ts"],
+  },
+];
+
+const OPENS = /\b(?:openDatabase|createJsonStore|new Database)(?:<\w+>)?\(/;
+
+/** Each file that opens a store and is not listed, and each that is and does not. @param texts of files outside of `src/lib`, by path. */
+export function storeFaults(texts: ReadonlyMap<string, string>): string[] {
+  const listed = new Set(STORES.flatMap(({ files }) => files));
+  return [...texts].flatMap(([file, text]) => {
+    const opens = OPENS.test(text);
+    if (opens === listed.has(file)) return [];
+    return opens
+      ? [`${file} opens a store: the owner of the folder makes stores, each listed in build/edges.ts`]
+      : [`${file} opens no store any more, and is listed in build/edges.ts`];
+  });
+}
+
 if (import.meta.main) {
   const files = await Array.fromAsync(new Bun.Glob("{src,commands}/**/*.ts").scan(ROOT));
-  const imports = files.flatMap((file) => importsIn(file, readFileSync(join(ROOT, file), "utf8")));
+  const texts = new Map(files.map((file) => [file, readFileSync(join(ROOT, file), "utf8")]));
+  const imports = [...texts].flatMap(([file, text]) => importsIn(file, text));
   const faults = [
+    ...storeFaults(new Map([...texts].filter(([file]) => !file.startsWith("src/lib/")))),
     ...imports.filter((edge) => !isAllowed(edge)).map(({ from, to }) => `${from} imports ${to}`),
     ...circlesOf(imports).map((circle) => `a circle of imports: ${circle.join(" -> ")}`),
     ...files

@@ -1,6 +1,6 @@
 /** Which folder may import which. */
 import { expect, test } from "bun:test";
-import { circlesOf, importsIn, isAllowed } from "../../build/edges";
+import { circlesOf, importsIn, isAllowed, storeFaults } from "../../build/edges";
 
 const refused = (from: string, text: string) =>
   importsIn(from, text)
@@ -64,4 +64,16 @@ test("a subcommand knows the operations of a feature, and nothing behind them", 
 
 test("the service knows every feature", () => {
   expect(refused("src/service/service.ts", 'import { x } from "../host/usb/usb";')).toEqual([]);
+});
+
+test("a file that opens a store is listed with a reason, and one that opens none is not", () => {
+  const opens = "const db = openDatabase(path, { prepare });";
+  expect(storeFaults(new Map([["src/host/usb/usb.ts", opens]]))).toEqual([
+    "src/host/usb/usb.ts opens a store: the owner of the folder makes stores, each listed in build/edges.ts",
+  ]);
+  expect(storeFaults(new Map([["src/host/usb/usb.ts", "createJsonStore<Row>(paths, log)"]]))).toHaveLength(1);
+  expect(storeFaults(new Map([["src/host/jobs/seen.ts", opens]]))).toEqual([]);
+  expect(storeFaults(new Map([["src/host/jobs/seen.ts", "/** As `openDatabase`. */"]]))).toEqual([
+    "src/host/jobs/seen.ts opens no store any more, and is listed in build/edges.ts",
+  ]);
 });
