@@ -1,13 +1,16 @@
 /** The stream of a viewer over HTTP: the ticket, the WebSocket, and what ends it. */
 import { expect, test } from "bun:test";
+import * as v from "valibot";
+import { NO_INPUT } from "../../../../src/core/fields";
+import { operation } from "../../../../src/core/operation";
 import type { Scope } from "../../../../src/core/rights";
 import { PROTOCOL } from "../../../../src/host/desktop/screen/operations/viewers";
 import type { RestServerOptions } from "../../../../src/http/options";
 import { silentLog } from "../../../../src/lib/log";
 import { configFiles } from "../../../../src/lib/paths";
-import type { ServiceOptions } from "../../../../src/service/service";
+import { createService, type ServiceOptions } from "../../../../src/service/service";
 import { addToken, removeToken, tokenStore } from "../../../../src/trust/named-tokens";
-import { caller as callerOf, post, testServer, until } from "../../../support";
+import { caller as callerOf, post, runActions, testServer, until } from "../../../support";
 import { GREETING, standIn } from "./stand-in";
 
 interface Made {
@@ -153,6 +156,37 @@ test("a viewer takes control and leaves it, over HTTP", async () => {
   expect(await (await host.call("/screen/control", of("release"))).json()).toEqual({ control: false });
   expect(await (await host.call("/screen/state")).json()).toMatchObject({ input: null });
   expect((await host.call("/screen/control", post({ viewer: "nobody", action: "take" }))).status).toBe(404);
+  viewer.socket.close();
+});
+
+test("a viewer takes pointer and keyboard from a run of another process of this host, which ends", async () => {
+  await using made = await served();
+  const { ticketOf, host } = made;
+  const held = Promise.withResolvers<void>();
+  const hold = operation({
+    ...{ name: "test.hold", summary: "Test", scope: "operate", uses: "input", command: "AC_test_hold" },
+    ...{ input: NO_INPUT, output: v.null() },
+    async run(_service, _input, { signal }) {
+      held.resolve();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      throw signal.reason;
+    },
+  });
+  const other = createService({
+    ...{ configDir: host.configDir, audit: false, handsOver: true, log: silentLog, operations: [hold] },
+  });
+  const running = runActions(other, [["AC_test_hold"]]);
+  await held.promise;
+  const ticket = await ticketOf();
+  const viewer = open(ticket);
+  await until("the greeting", () => viewer.text() === GREETING);
+  const take = { viewer: ticket.viewer_id, action: "take", run: "cancel" };
+  expect(await (await host.call("/screen/control", post(take))).json()).toEqual({ control: true });
+  expect(await running).toMatchObject({
+    status: "cancelled",
+    error_text: expect.stringContaining("took pointer and keyboard"),
+  });
+  await other.stop();
   viewer.socket.close();
 });
 
