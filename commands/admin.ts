@@ -10,6 +10,7 @@ import {
   type Delivery,
   isBusy,
   poll,
+  withFilesHere,
 } from "../src/desk/fleet/operations/fleet";
 import {
   addHost,
@@ -208,7 +209,7 @@ export default {
       extra: { script: SCRIPT },
       positionals: ["script"],
       cancellable: true,
-      async run({ globals, input, extra, call }) {
+      async run({ service, globals, input, extra, call }) {
         const results: Delivery[] = [];
         const progress = ({ item }: { readonly item?: unknown }) => {
           const result = item as Delivery;
@@ -217,7 +218,14 @@ export default {
         };
         try {
           const all = await withActions(extra.script, (actions, defaults) =>
-            call({ ...forHosts(defaults), ...input, actions }, { progress }),
+            withFilesHere(service, { ...forHosts(defaults), ...input, actions }, (asked, done) =>
+              call(asked, {
+                progress(step) {
+                  done(step.item as Delivery);
+                  progress(step);
+                },
+              }),
+            ),
           );
           if (globals.json) print(globals, all, String);
         } finally {

@@ -5,10 +5,11 @@ import * as v from "valibot";
 import { field, seconds } from "../core/fields";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import type { Body } from "../service/answer";
 import type { Service } from "../service/service";
 import { shownTable } from "./shown-table";
 import { type GlobalFlags, print } from "./subcommand";
-import type { AnswerView, Body } from "./view";
+import type { AnswerView } from "./view";
 
 /** The fields of `--on`. */
 export const ON = {

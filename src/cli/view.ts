@@ -3,12 +3,13 @@
  * cannot know, such as how a person sees the answer.
  */
 import * as v from "valibot";
-import { callOperation, parseCall } from "../core/call";
+import { callOperation } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
 import { type InputSchema, isAskable, type Operation, type OutputSchema } from "../core/operation";
-import { badInput, messageOf, unavailable } from "../lib/errors";
+import { badInput } from "../lib/errors";
 import { createProgress } from "../lib/progress";
 import { terminated } from "../lib/signals";
+import { answerOf, type Body } from "../service/answer";
 import type { Service, ServiceOptions } from "../service/service";
 import { askHosts, ON } from "./fan-out";
 import { followChanges } from "./follow";
@@ -22,9 +23,6 @@ import {
   withService,
 } from "./subcommand";
 import { type ChangedHosts, repeat, watchFields } from "./watch";
-
-/** An answer, as this process gives it or as it was read from another. */
-export type Body<O extends OutputSchema> = v.InferInput<O> | v.InferOutput<O>;
 
 /** How a person sees an answer. */
 export interface AnswerView<B, E, I = unknown> {
@@ -193,19 +191,6 @@ interface AnswerOptions extends CallerParts {
   readonly cancellable?: true | undefined;
 }
 
-/** The answer to what was done in this process, once a server that runs here uses what has changed. */
-async function inForce<T>(service: Service, { changes, uses }: Operation, answer: T): Promise<T> {
-  if (changes && !uses) await service.notifyServer();
-  return answer;
-}
-
-/** How long a server may own the folder while nothing answers at its socket, and the pause between two looks, in milliseconds. */
-const OWNER_MS = 10_000;
-const AGAIN_MS = 50;
-
-const UNREACHABLE_OWNER =
-  "a server owns this folder, and nothing answers at its socket: its temporary folder may be gone, or it runs in another container; restart it";
-
 /** The answer of this process, or of the server that runs here (`Operation.answeredBy`). */
 export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   service: Service,
@@ -213,7 +198,6 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   input: v.InferInput<I>,
   { kind = "cli", cancellable, signal, progress }: AnswerOptions = {},
 ): Promise<Body<O>> {
-  const { answeredBy } = operation;
   const bar = createProgress();
   const cancel = new AbortController();
   if (cancellable) void terminated().then(() => cancel.abort());
@@ -225,53 +209,9 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
     };
     const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn, logged };
     const here = async () => callOperation(service, operation, input, localCaller(service, kind, options));
-    if (answeredBy === "display") return await withDisplay(service, operation, input, options, here);
-    if (!answeredBy) return await inForce(service, operation, await here());
-    const { askServer } = await import("../client/owner");
-    // A server that is just ending is no owner a moment later.
-    const until = performance.now() + OWNER_MS;
-    for (;;) {
-      const asked = await askServer(service.configDir, operation, input, options);
-      if (asked) return asked.answer;
-      // A dry run changes nothing: a folder that cannot be written, or is not there, will do.
-      const isDryRun = Object(input).dry_run === true;
-      if (answeredBy !== "owner" || isDryRun) return await inForce(service, operation, await here());
-      // What cannot be done leaves no folder behind.
-      operation.requires?.(service, parseCall(operation, input));
-      const { ownForChange } = await import("../lib/ownership");
-      const done = await ownForChange(service.configDir, operation.name, here);
-      if (done) return await inForce(service, operation, done.value);
-      if (performance.now() > until) throw unavailable(UNREACHABLE_OWNER);
-      await Bun.sleep(AGAIN_MS);
-    }
+    return await answerOf(service, operation, input, options, here);
   } finally {
     bar.end();
-  }
-}
-
-/** How a failure begins of a process that reaches no display. */
-const NO_DISPLAY = "no display: ";
-
-/** The answer of this process; where it reaches no display, that of the server that runs here, and a warning that says so. */
-async function withDisplay<I extends InputSchema, O extends OutputSchema>(
-  { configDir }: Service,
-  operation: Operation<I, O, Service>,
-  input: v.InferInput<I>,
-  options: Pick<Caller, "signal" | "warn">,
-  here: () => Promise<v.InferOutput<O>>,
-): Promise<Body<O>> {
-  try {
-    return await here();
-  } catch (error) {
-    const why = messageOf(error);
-    if (!why.startsWith(NO_DISPLAY)) throw error;
-    const { askOwner } = await import("../client/owner");
-    const asked = await askOwner(configDir, operation, input, options).catch((other) => {
-      throw unavailable(`${why}; and the server that runs here says: ${messageOf(other)}`);
-    });
-    if (!asked) throw error;
-    options.warn?.(`${why}: it was the server that runs here which answered, on its own display`);
-    return asked.answer;
   }
 }
 

@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { parseCall } from "../core/call";
 import type { Caller, Progress } from "../core/caller";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import type { Grant } from "../core/rights";
 import { cancelled, Failure, type FailureCode, HTTP_STATUS, unavailable } from "../lib/errors";
 import { isLocked } from "../lib/lock";
 import { connectToOwner, type OwnerConnection, otherBuild, parsed } from "../lib/owner-socket";
@@ -47,9 +48,11 @@ const MESSAGE = v.union([
 
 type Message = v.InferOutput<typeof MESSAGE>;
 
-/** What takes what the owner says before it answers, and ends the wait. A change that was begun goes on. */
+/** What takes what the owner says before it answers, and ends the wait. A change that was begun goes on, unless it is `attended`. */
 export type Listener = Partial<Pick<Caller, "signal" | "warn" | "logged">> & {
   readonly progress?: ((step: Progress) => void) | undefined;
+  /** What whoever asks may do (default: all, as the owner of the host). */
+  readonly grant?: Grant | undefined;
 };
 
 /**
@@ -63,11 +66,11 @@ export async function askOwner<I extends InputSchema, O extends OutputSchema>(
   configDir: string,
   operation: Operation<I, O>,
   input: v.InferInput<I>,
-  { signal, progress, warn, logged }: Listener = {},
+  { signal, progress, warn, logged, grant }: Listener = {},
 ): Promise<{ readonly answer: v.InferOutput<O> } | undefined> {
   const connection = await connectFor(configDir, operation, input);
   if (!connection) return undefined;
-  for await (const message of messagesOf(connection, operation, input, signal)) {
+  for await (const message of messagesOf(connection, operation, input, { signal, grant })) {
     if ("progress" in message) progress?.(message.progress);
     if ("warn" in message) warn?.(message.warn);
     if ("logged" in message) logged?.(message.logged);
@@ -95,7 +98,10 @@ export async function askServer<I extends InputSchema, O extends OutputSchema>(
   const asked = await askOwner(configDir, operation, input, listener);
   const { answeredBy } = operation;
   if (asked || answeredBy === "owner") return asked;
-  if (answeredBy !== "server" && !findRunningServer(configDir)) return undefined;
+  const running = findRunningServer(configDir);
+  if (answeredBy !== "server" && !(operation.http && running)) return undefined;
+  // It would do it with all rights.
+  if (running && listener.grant) throw unavailable("the server is of an earlier svc: restart it");
   const { callLocalServer } = await import("./local-server");
   return { answer: await callLocalServer(configDir, operation, input, listener.signal) };
 }
@@ -115,7 +121,7 @@ export async function* streamOfOwner<I extends InputSchema>(
 ): AsyncGenerator<string, unknown> {
   const connection = await connectFor(configDir, operation, input);
   if (!connection) throw noServer(configDir);
-  const messages = messagesOf(connection, operation, input, signal, more);
+  const messages = messagesOf(connection, operation, input, { signal, more });
   for await (const message of messages) {
     if ("piece" in message) yield message.piece;
     if ("answer" in message) return message.answer;
@@ -144,19 +150,27 @@ function connectFor<I extends InputSchema>(configDir: string, operation: Operati
 const lost = ({ name, changes }: Operation) =>
   `the server ended before it had answered ${name}${changes ? ": whether it was done is unknown, see `svc audit list`" : ""}`;
 
+/** What a call has besides its input. */
+interface CallParts {
+  readonly signal: AbortSignal | undefined;
+  readonly grant?: Grant | undefined;
+  /** What the owner is told after it. */
+  readonly more?: AsyncIterable<unknown> | undefined;
+}
+
 /** Calls, and gives what the owner says, the answer last. Ends without one where the owner ends. */
 async function* messagesOf(
   connection: OwnerConnection,
-  { name }: Operation,
+  { name, attended }: Operation,
   input: unknown,
-  signal: AbortSignal | undefined,
-  more?: AsyncIterable<unknown>,
+  { signal, grant, more }: CallParts,
 ): AsyncGenerator<Message, void> {
   const { owner, cut } = connection;
-  signal?.addEventListener("abort", cut, { once: true });
+  const leave = attended ? () => void connection.send(JSON.stringify({ end: true })) : cut;
+  signal?.addEventListener("abort", leave, { once: true });
   try {
     if (signal?.aborted) throw cancelled("cancelled");
-    void connection.send(JSON.stringify({ call: name, input }));
+    void connection.send(JSON.stringify(grant ? { limited: name, input, grant } : { call: name, input }));
     if (more) void tell(connection, more);
     for (
       let line = await connection.next(MAX_ANSWER);
@@ -171,7 +185,7 @@ async function* messagesOf(
     }
     if (signal?.aborted) throw cancelled("cancelled");
   } finally {
-    signal?.removeEventListener("abort", cut);
+    signal?.removeEventListener("abort", leave);
     cut();
   }
 }

@@ -116,6 +116,11 @@ export interface Operation<
    * for the time of the change. `"display"`: this process, or that server where this process reaches no display.
    */
   readonly answeredBy?: "server" | "server or here" | "owner" | "display";
+  /**
+   * Set when it ends with who waits for it, though it changes something. A command that is to end says so to the server, and waits for
+   * its answer.
+   */
+  readonly attended?: true;
   /** The name scripts call it by (`AC_…`). */
   readonly command?: `AC_${string}`;
   /** The commands of which one must enclose it, at any depth of action lists. */

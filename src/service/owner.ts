@@ -2,12 +2,13 @@
  * The owner of a `{config_dir}` answers its other processes: operations, called as the command line calls them. Each connection carries
  * one call.
  *
- * The promise: a change goes on to its end when who asked for it has gone; what only reads ends with it.
+ * The promise: a change goes on to its end when who asked for it has gone; what only reads ends with it, and so does what is `attended`.
  */
 import * as v from "valibot";
 import { callOperation } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
 import type { Operation } from "../core/operation";
+import { SCOPE } from "../core/rights";
 import { resolvesWithin } from "../lib/deadline";
 import { failureOf, messageOf, unavailable } from "../lib/errors";
 import type { LineConnection } from "../lib/lines";
@@ -21,7 +22,22 @@ const MAX_CALL = 64 * 1_048_576;
 /** How long calls under way may take when the server stops, in milliseconds. */
 const GRACE_MS = 10_000;
 
-const CALL = v.object({ call: v.string(), input: v.unknown() });
+/** What whoever asks may do, where that is less than the owner of the host may. */
+const GRANT = v.strictObject({
+  name: v.null(),
+  scopes: v.array(SCOPE),
+  owner: v.exactOptional(v.literal(true)),
+  without: v.exactOptional(v.array(v.string())),
+});
+
+/** `limited` has a name of its own, as a server of before does not look at the grant. */
+const CALL = v.union([
+  v.object({ call: v.string(), input: v.optional(v.unknown()) }),
+  v.pipe(
+    v.object({ limited: v.string(), input: v.optional(v.unknown()), grant: GRANT }),
+    v.transform(({ limited: call, ...rest }) => ({ call, ...rest })),
+  ),
+]);
 
 /** What a process says after its call. */
 const MORE = v.object({ more: v.unknown() });
@@ -71,22 +87,27 @@ async function answer(
   closing.removeEventListener("abort", connection.cut);
   if (!asked.success) return connection.cut();
   const send = (message: object) => connection.send(JSON.stringify(message));
-  const operation = known.get(asked.output.call);
+  const { call, input } = asked.output;
+  const operation = known.get(call);
   const gone = new AbortController();
   void connection.closed.then(() => gone.abort());
   try {
     if (!operation) await send({ unknown: true });
     else {
-      const signal = operation.changes ? stopping : AbortSignal.any([gone.signal, closing]);
+      // Whoever waits for it says nothing else: any word, or none any more, is that it is to end.
+      const leave = () => gone.abort();
+      if (operation.attended) void connection.next(MAX_CALL).then(leave, leave);
+      const goesOn = operation.changes && !operation.attended;
+      const signal = goesOn ? stopping : AbortSignal.any([gone.signal, closing]);
       const local = localCaller(service, "cli", {
-        ...{ signal, lasts: true },
+        ...{ signal, lasts: true, ...("grant" in asked.output && { grant: asked.output.grant }) },
         progress: (progress) => void send({ progress }),
         warn: (warn) => void send({ warn }),
         logged: (logged) => void send({ logged }),
       });
       const more = () => saidAfter(connection, closing);
       const caller: Caller = { ...local, request: { gone: gone.signal, more } };
-      const result = await callOperation(service, operation, asked.output.input, caller);
+      const result = await callOperation(service, operation, input, caller);
       // The change is in force when the process has its answer.
       if (operation.answeredBy === "owner" && operation.changes)
         await service
@@ -96,7 +117,7 @@ async function answer(
       else await send({ answer: result ?? null });
     }
   } catch (error) {
-    await send({ error: errorBody(service, asked.output.call, error) });
+    await send({ error: errorBody(service, call, error) });
   }
   connection.end();
 }

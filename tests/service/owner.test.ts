@@ -48,6 +48,18 @@ describe("the owner of a folder answers", () => {
     expect(rows.map(({ event_type, detail }) => [event_type, detail])).toEqual([["cli", "inspector.reset"]]);
   });
 
+  test("with the rights of who asks, where those are less", async () => {
+    const rights = tested("rights", (_service, _input, { grant }) => grant);
+    const reads = { ...rights, name: "test.reads", scope: "read" } as const;
+    await using host = await serverWith(rights, reads);
+    const grant = { name: null, scopes: ["read" as const], owner: true as const, without: ["jobs.list"] };
+    await expect(askOwner(host.configDir, rights, {}, { grant })).rejects.toMatchObject({
+      code: "forbidden",
+    });
+    expect(await askOwner(host.configDir, reads, {}, { grant })).toEqual({ answer: grant });
+    expect(await askOwner(host.configDir, rights, {})).toEqual({ answer: { name: null, scopes: ["admin"] } });
+  });
+
   test("with its failures as if they had happened here", async () => {
     const fails = tested("fails", () => {
       throw Object.assign(conflict("it runs", { run: 7 }), { cause: new Error("/its/path") });
@@ -164,6 +176,32 @@ describe("when a process has gone that asked the owner,", () => {
     goOn();
     expect(await over).toBe("done");
     await host[Symbol.asyncDispose]();
+  });
+
+  test("what is attended is told to end, and answers how it did; it ends with the server too", async () => {
+    let begun = Promise.withResolvers<void>();
+    const attends = tested(
+      "attends",
+      async (_service, _input, { signal }) => {
+        const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        begun.resolve();
+        await aborted;
+        return "left";
+      },
+      true,
+    );
+    const attended = { ...attends, attended: true } as const;
+    await using host = await serverWith(attended);
+    const gone = new AbortController();
+    const asked = askOwner(host.configDir, attended, {}, { signal: gone.signal });
+    await begun.promise;
+    gone.abort();
+    expect(await asked).toEqual({ answer: "left" });
+    begun = Promise.withResolvers();
+    const another = askOwner(host.configDir, attended, {});
+    await begun.promise;
+    await host.server.stop();
+    expect(await another).toEqual({ answer: "left" });
   });
 
   test("a server that stops ends what reads, and waits for a change", async () => {

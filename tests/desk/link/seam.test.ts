@@ -97,11 +97,9 @@ describe("in another process of the desk", () => {
       { label: "lab", status: "ok" },
       { label: "gone", status: "unreachable", delivered: false, error: NOT_LINKED },
     ]);
-    // That host has joined no desk: it takes a list, and no job.
-    expect(made.rows().filter((row) => row.includes(ID))).toEqual([
-      `link.ask host_id=${ID} path="/plans/jobs"`,
-      `link.ask host_id=${ID} path="/execute"`,
-    ]);
+    // The server that has the links runs it.
+    expect(made.rows()).toContainEqual(expect.stringMatching(/^admin\.broadcast_execute on="all" hosts=2 /));
+    expect(made.rows().filter((row) => row.includes(ID))).toEqual([]);
   });
 
   test("a list that fails there has its error, as over https", async () => {
@@ -137,25 +135,6 @@ describe("in another process of the desk", () => {
   ] as const)("a %s that the server fails itself, with %o, may have run: %p", (method, more, sent) => {
     const expected = { fault: "unreachable", message: "the server of this desk: x", sent };
     expect(faultOf(unavailable("x", more), method)).toMatchObject(expected);
-  });
-
-  test("a list after which the server failed is said to be one that may have run", async () => {
-    await using made = await linkedDesk();
-    const real = made.desk.service.hub();
-    let hasList = false;
-    const ask: Hub["ask"] = async (id, request, ...rest) => {
-      const answer = await real?.ask(id, request, ...rest);
-      hasList ||= `${request.body}`.includes("AC_set_var");
-      if (!answer || hasList) throw new Error("a bug");
-      return answer;
-    };
-    Object.assign(made.desk.service, { hub: () => ({ ask }) });
-    const list = `${made.desk.configDir}/list.json`;
-    await Bun.write(list, '[["AC_set_var", {"name": "a", "value": 7}]]');
-    const { stdout } = await made.svc("admin", "broadcast", list, "--on", "lab", "--json");
-    expect(JSON.parse(stdout)).toMatchObject([
-      { status: "failed", delivered: true, error: expect.stringMatching(/may have run$/) },
-    ]);
   });
 
   test.each([

@@ -172,6 +172,8 @@ export const broadcastExecute = operation({
   name: "admin.broadcast_execute",
   subcommand: "admin broadcast",
   summary: "Run a list of actions on hosts of the address book",
+  answeredBy: "server or here",
+  attended: true,
   scope: "operate",
   changes: "announces",
   leftOut: { http: "admin.broadcast_live answers there, with each result as soon as it is known" },
@@ -273,6 +275,38 @@ async function broadcastTo(
 }
 
 /**
+ * A broadcast whose files this process reads and writes, whichever process runs it: that may see other files under their paths.
+ *
+ * @param run runs it; `done` takes each result when it is complete.
+ * @throws as {@link broadcastExecute} does.
+ */
+export async function withFilesHere(
+  service: BroadcastUses,
+  input: v.InferInput<typeof BROADCAST>,
+  run: (input: v.InferInput<typeof BROADCAST>, done: (result: Delivery) => void) => Promise<Delivery[]>,
+): Promise<Delivery[]> {
+  const { retry, only, output, ...rest } = input;
+  if (retry === undefined && output === undefined) return run(input, () => {});
+  const hosts = hostsOf(service, await service.addressBook(), input);
+  const executor = await service.executor();
+  // What is refused touches no file.
+  executor.check(input.actions);
+  const file = output === undefined ? undefined : openResultFile(output);
+  const results: Delivery[] = [];
+  const done = (result: Delivery) => {
+    file?.add(result);
+    results.push(result);
+  };
+  const labels = hosts.map(({ label }) => label);
+  try {
+    if (hosts.length === 0) return [];
+    return await run(retry === undefined ? rest : { ...rest, on: undefined, labels }, done);
+  } finally {
+    file?.close(results);
+  }
+}
+
+/**
  * The hosts that `on` or `labels` names; undefined when neither is given.
  *
  * @throws a `bad_input` failure for both, and for what no host has.
@@ -298,9 +332,9 @@ function namedHosts(
 
 /** The hosts of a broadcast; none when `retry` has none in a state of `only`. */
 function hostsOf(
-  service: BroadcastUses,
+  service: Pick<BroadcastUses, "log">,
   book: Pick<AddressBook, "hosts" | "select">,
-  { retry, only, output, ...which }: Broadcast,
+  { retry, only, output, ...which }: Pick<Broadcast, "retry" | "only" | "output" | "on" | "labels">,
 ): readonly Host[] {
   const named = namedHosts(book, which);
   if (retry === undefined) {

@@ -30,7 +30,7 @@ const WAIT = flag(
 );
 
 /** A plan that the caller may have run. @throws `forbidden`, `not_found`. */
-export async function permitted(service: RunUses, id: string, { grant }: Caller) {
+async function permitted(service: RunUses, id: string, { grant }: Caller) {
   requireOwnToken(grant, "a plan");
   const plans = await service.plans();
   const plan = plans.find(id, grant);
@@ -147,6 +147,3 @@ export const retryPlan = operation({
     return goOn(plans, await plans.retry(plan, state, caller.grant), wait, caller);
   },
 });
-
-/** The names of these operations. */
-export const RUNNING: readonly string[] = [applyPlan.name, resumePlan.name, retryPlan.name];

@@ -1,0 +1,87 @@
+/**
+ * Who answers what a process asks for (`Operation.answeredBy`): itself, or the server that runs on its folder. Without a server, the
+ * process owns the folder for the time of a change.
+ */
+import type * as v from "valibot";
+import type { Listener } from "../client/owner";
+import { parseCall } from "../core/call";
+import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { messageOf, unavailable } from "../lib/errors";
+import type { Service } from "./interface";
+
+/** An answer, as this process gives it or as it was read from another. */
+export type Body<O extends OutputSchema> = v.InferInput<O> | v.InferOutput<O>;
+
+/** How long a server may own the folder while nothing answers at its socket, and the pause between two looks, in milliseconds. */
+const OWNER_MS = 10_000;
+const AGAIN_MS = 50;
+
+const UNREACHABLE_OWNER =
+  "a server owns this folder, and nothing answers at its socket: its temporary folder may be gone, or it runs in another container; restart it";
+
+/**
+ * The answer of this process, or of the server that runs here.
+ *
+ * @param here answers in this process.
+ * @throws as `here` and `askServer` do; `unavailable` where a server owns the folder and cannot be reached.
+ */
+export async function answerOf<I extends InputSchema, O extends OutputSchema>(
+  service: Service,
+  operation: Operation<I, O, Service>,
+  input: v.InferInput<I>,
+  listener: Listener,
+  here: () => Promise<Body<O>>,
+): Promise<Body<O>> {
+  const { answeredBy } = operation;
+  if (answeredBy === "display") return withDisplay(service, operation, input, listener, here);
+  if (!answeredBy) return inForce(service, operation, await here());
+  const { askServer } = await import("../client/owner");
+  // A server that is just ending is no owner a moment later.
+  const until = performance.now() + OWNER_MS;
+  for (;;) {
+    const asked = await askServer(service.configDir, operation, input, listener);
+    if (asked) return asked.answer;
+    // A dry run changes nothing: a folder that cannot be written, or is not there, will do.
+    const isDryRun = Object(input).dry_run === true;
+    if (answeredBy !== "owner" || isDryRun) return inForce(service, operation, await here());
+    // What cannot be done leaves no folder behind.
+    operation.requires?.(service, parseCall(operation, input));
+    const { ownForChange } = await import("../lib/ownership");
+    const done = await ownForChange(service.configDir, operation.name, here);
+    if (done) return inForce(service, operation, done.value);
+    if (performance.now() > until) throw unavailable(UNREACHABLE_OWNER);
+    await Bun.sleep(AGAIN_MS);
+  }
+}
+
+/** The answer to what was done in this process, once a server that runs here uses what has changed. */
+async function inForce<T>(service: Service, { changes, uses }: Operation, answer: T): Promise<T> {
+  if (changes && !uses) await service.notifyServer();
+  return answer;
+}
+
+/** How a failure begins of a process that reaches no display. */
+const NO_DISPLAY = "no display: ";
+
+/** The answer of this process; where it reaches no display, that of the server that runs here, and a warning that says so. */
+async function withDisplay<I extends InputSchema, O extends OutputSchema>(
+  { configDir }: Service,
+  operation: Operation<I, O, Service>,
+  input: v.InferInput<I>,
+  listener: Listener,
+  here: () => Promise<Body<O>>,
+): Promise<Body<O>> {
+  try {
+    return await here();
+  } catch (error) {
+    const why = messageOf(error);
+    if (!why.startsWith(NO_DISPLAY)) throw error;
+    const { askOwner } = await import("../client/owner");
+    const asked = await askOwner(configDir, operation, input, listener).catch((other) => {
+      throw unavailable(`${why}; and the server that runs here says: ${messageOf(other)}`);
+    });
+    if (!asked) throw error;
+    listener.warn?.(`${why}: it was the server that runs here which answered, on its own display`);
+    return asked.answer;
+  }
+}
