@@ -73,7 +73,8 @@ test("three hosts are added, given the right token, rotated, asked, missed, comm
   expect(refused).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: "[warn] lab-3: HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)\n",
+    stderr:
+      "[warn] lab-3: HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks) (svc help T15)\n",
   });
   await good("desk", ["admin", "set", "lab-3", "--tag", "lab", "--token-file", "-"], tokenOf("lab-3"));
   expect(await good("desk", ["admin", "tag", "lab-3"])).toMatch(/^lab-3 .* lab +this machine$/m);
