@@ -61,6 +61,7 @@ function withKeywords<J extends object>(
     passed: _passed,
     judged: _judged,
     remote: _remote,
+    listedAs: _listedAs,
     variable: _variable,
     place: _place,
     content: _content,

@@ -75,7 +75,7 @@ describe("an entry", () => {
     const [listed] = (await (await made.desk.call("/admin/hosts")).json()) as unknown[];
     expect(listed).toEqual({
       ...{ label: "lab", base_url: `link:${ID}`, tags: ["floor"] },
-      ...{ trust: "identity", pin: null, next_pin: null },
+      ...{ trust: "identity", pin: null, next_pin: null, allows: null },
     });
   });
 
