@@ -62,6 +62,8 @@ const groups: Registry["groups"] = [
         load: () => import("./commands"),
       },
       desktop: { describe: "Control pointer, keyboard and windows", load: () => import("./desktop") },
+      elements: { describe: "Find and use what programs show, by name", load: () => import("./elements") },
+      tree: { describe: "Show what programs show, as an outline", load: () => import("./tree") },
       locate: { describe: "Look for an image on the screen", load: () => import("./locate") },
       record: { describe: "Record a script from what a person does", load: () => import("./record") },
       recording: { describe: "Record the screen to a file that browsers play; list recordings" },

@@ -11,6 +11,7 @@ type ChildModule = { readonly default: (args: readonly string[]) => Promise<void
 const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
   "audit-child": () => import("./host/audit/worker"),
   "desktop-child": () => import("./host/desktop/worker-child"),
+  "elements-child": () => import("./host/desktop/elements/worker-child"),
   "session-child": () => import("./host/peers/worker"),
   "upgrade-by-root": () => import("./service/upgrade-by-root"),
   "upgrade-child": () => import("./service/upgrade-child"),

@@ -29,6 +29,7 @@ import { eventTypes as auditEvents } from "./host/audit/events";
 import { operations as audit } from "./host/audit/operations";
 import { operations as config } from "./host/config/operations";
 import { operations as daemon } from "./host/daemon/operations";
+import { operations as elements } from "./host/desktop/elements/operations";
 import { eventTypes as programEvents } from "./host/desktop/events";
 import { operations as seeing } from "./host/desktop/images/operations";
 import { operations as clipboard } from "./host/desktop/operations/clipboard";
@@ -104,6 +105,7 @@ const all = [
   ...recordings,
   ...thumbnails,
   ...windows,
+  ...elements,
   ...seeing,
   ...pixels,
   ...clipboard,

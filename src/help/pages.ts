@@ -12,6 +12,7 @@ import configBundle from "../../docs/config-bundle.md" with { type: "file" };
 import dashboard from "../../docs/dashboard.md" with { type: "file" };
 import desktop from "../../docs/desktop.md" with { type: "file" };
 import diagnostics from "../../docs/diagnostics.md" with { type: "file" };
+import elements from "../../docs/elements.md" with { type: "file" };
 import events from "../../docs/events.md" with { type: "file" };
 import firstFleet from "../../docs/first-fleet.md" with { type: "file" };
 import fleet from "../../docs/fleet.md" with { type: "file" };
@@ -48,6 +49,7 @@ const FILES = {
   dashboard,
   desktop,
   diagnostics,
+  elements,
   events,
   "first-fleet": firstFleet,
   fleet,

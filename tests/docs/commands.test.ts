@@ -43,7 +43,8 @@ describe("every subcommand and flag of svc that is mentioned is there, in the te
 });
 
 test("every flag that is mentioned alone is a flag of svc, or listed here as another program's", async () => {
-  const others = /^--(user|now|target|cacert|pinnedpubkey|storage|web|config\.file|shm)\b/;
+  const others =
+    /^--(user|now|target|cacert|pinnedpubkey|storage|web|config\.file|shm|force-renderer-accessibility)\b/;
   const known = await everyFlag();
   const strange = pages.flatMap((page) =>
     inlineCodeOf(readPage(page))

@@ -10,6 +10,7 @@ import { cancelled } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { Requester } from "../../lib/slots";
 import type { DesktopCalls } from "./backend";
+import { createElements, type Elements } from "./elements/elements";
 import type { Region } from "./geometry";
 import { type AskPlace, createInputLock, type InputLock } from "./input-lock";
 import { PressedKeys } from "./pressed-keys";
@@ -51,6 +52,8 @@ export interface Desktop extends Calls {
   readonly imagesFolder: string;
   /** The lines of text in a region (default: all monitors together), each its words. `unavailable` without tesseract. */
   readLines(region: Region | undefined, language: string, requester: Requester): Promise<Word[][]>;
+  /** What programs show, by name. */
+  readonly elements: Elements;
   /** Each gets what is reported of viewers of the live screen. */
   readonly viewerListeners: Set<ViewerEvents>;
   /** The process id of the child; null while there is none. */
@@ -70,6 +73,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
     return (isAside ? looker : worker).call(method, args);
   };
   const calls = remote<Calls>(call);
+  const elements = createElements({ log: options.log, ...(options.env && { env: options.env }) });
   const releaseAll = async () => {
     await pressed.releaseAll(calls);
     await worker.lift();
@@ -113,13 +117,18 @@ export function createDesktop(options: DesktopOptions): Desktop {
       return read(await calls.page(region, requester), language, requester);
     },
     inputLock,
+    elements,
     viewerListeners,
     imagesFolder: options.imagesFolder,
     get childPid() {
       return worker.pid();
     },
     async stop() {
-      await Promise.all([worker.stop(inputLock.taken() ? undefined : "keepPressed"), looker.stop()]);
+      await Promise.all([
+        worker.stop(inputLock.taken() ? undefined : "keepPressed"),
+        looker.stop(),
+        elements.stop(),
+      ]);
     },
   });
 }

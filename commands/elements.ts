@@ -1,0 +1,58 @@
+import type { Group } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import {
+  check,
+  type Element,
+  findAll,
+  focus,
+  list,
+  locate,
+  press,
+  read,
+  setText,
+  wait,
+  waitGone,
+} from "../src/host/desktop/elements/operations";
+
+const COLUMNS = ["ROLE", "NAME", "WINDOW", "PROGRAM", "PLACE"];
+
+const rowOf = ({ role, name, window_title, app_name, bounds }: Element) => [
+  role,
+  name,
+  window_title,
+  app_name,
+  bounds ? `${bounds[2]}x${bounds[3]} at ${bounds[0]},${bounds[1]}` : "-",
+];
+
+const table = { columns: COLUMNS, rows: (all: readonly Element[]) => all.map(rowOf), none: "no elements" };
+const byLine = { positionals: ["element"] } as const;
+const row = { ...byLine, columns: COLUMNS, rows: (element: Element) => [rowOf(element)] };
+
+export default {
+  verbs: {
+    locate: view(locate, {
+      ...row,
+      examples: [
+        [`$0 elements locate 'button "Save"'`, "Where a button is; fails where there is none, or several"],
+      ],
+    }),
+    "a11y-find-all": view(findAll, table),
+    "a11y-list": view(list, table),
+    press: view(press, {
+      ...row,
+      examples: [[`$0 elements press 'button "Save" window "Order"'`, "Press a button without the pointer"]],
+    }),
+    focus: view(focus, row),
+    check: view(check, {
+      ...row,
+      examples: [[`$0 elements check 'checkbox "Paid"'`, "Check a box that is not checked"]],
+    }),
+    "set-text": view(setText, { ...row, positionals: ["element"] }),
+    read: view(read, { ...byLine, text: ({ text, number }) => text ?? (number === null ? "" : `${number}`) }),
+    wait: view(wait, {
+      ...row,
+      examples: [[`$0 elements wait 'dialog "Saved"' --timeout 30s`, "Wait until it is there"]],
+    }),
+    "wait-gone": view(waitGone, { ...byLine, text: () => "no such element is there" }),
+  },
+} satisfies Group;

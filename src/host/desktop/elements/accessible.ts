@@ -1,0 +1,157 @@
+/**
+ * What elements say of themselves: one call of AT-SPI2 for each question, and plain values for answers that are not as they should be.
+ */
+import * as v from "valibot";
+import { ACCESSIBLE, type Bus, NoSuchThing, type Ref } from "./bus";
+import { MAX_NAME } from "./locator";
+
+export const REGISTRY: Ref = { bus: "org.a11y.atspi.Registry", path: "/org/a11y/atspi/accessible/root" };
+
+/** The faces (interfaces) of elements. */
+export const FACES = {
+  accessible: ACCESSIBLE,
+  action: "org.a11y.atspi.Action",
+  cell: "org.a11y.atspi.TableCell",
+  collection: "org.a11y.atspi.Collection",
+  component: "org.a11y.atspi.Component",
+  editable: "org.a11y.atspi.EditableText",
+  selection: "org.a11y.atspi.Selection",
+  table: "org.a11y.atspi.Table",
+  text: "org.a11y.atspi.Text",
+  value: "org.a11y.atspi.Value",
+} as const;
+
+/** The numbers of states (`AtspiStateType`). */
+export const STATE = {
+  checked: 4,
+  editable: 7,
+  enabled: 8,
+  expandable: 9,
+  expanded: 10,
+  focusable: 11,
+  focused: 12,
+  pressed: 20,
+  selectable: 22,
+  selected: 23,
+  sensitive: 24,
+  showing: 25,
+  visible: 30,
+  checkable: 41,
+} as const;
+
+/** More children than these are not listed: the sheet of LibreOffice Calc says that it has 2,147,483,647. */
+export const MAX_CHILDREN = 3_000;
+
+const REF = v.pipe(
+  v.tuple([v.string(), v.string()]),
+  v.transform(([bus, path]): Ref => ({ bus, path })),
+);
+const REFS = v.array(REF);
+const NUMBER = v.fallback(v.number(), 0);
+const TEXT = v.fallback(v.string(), "");
+
+/** White space at the ends and in rows says nothing: many programs pad their names. */
+export const normalized = (text: string): string =>
+  text
+    .slice(0, MAX_NAME * 2)
+    .replaceAll(/\s+/g, " ")
+    .trim();
+
+const isNothing = ({ path }: Ref) => path.endsWith("/null");
+
+/** Where something is on the screen. */
+export interface Bounds {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Questions to elements. What a program does not have is undefined, or empty. @throws as the calls of {@link Bus}, but for `NoSuchThing`. */
+export interface Accessibles {
+  role(ref: Ref): Promise<number>;
+  name(ref: Ref): Promise<string>;
+  /** Its name as the program has it, with blanks. */
+  rawName(ref: Ref): Promise<string>;
+  childCount(ref: Ref): Promise<number>;
+  /** None where it says that it has more than {@link MAX_CHILDREN}. */
+  children(ref: Ref): Promise<Ref[]>;
+  parent(ref: Ref): Promise<Ref | undefined>;
+  /** Whether it has each of the states, by their numbers. */
+  states(ref: Ref): Promise<(state: number) => boolean>;
+  bounds(ref: Ref): Promise<Bounds | undefined>;
+  /** What is said to be its label. */
+  labels(ref: Ref): Promise<Ref[]>;
+  /** Those below it that have one of the roles; undefined where the program does not search. */
+  matches(ref: Ref, roles: readonly number[], most: number): Promise<Ref[] | undefined>;
+  indexInParent(ref: Ref): Promise<number>;
+}
+
+const LABELLED_BY = 2;
+const ANY = 2;
+const ALL = 1;
+const CANONICAL = 1;
+
+export function accessibles(bus: Bus): Accessibles {
+  const gently = async <T>(question: Promise<T>, otherwise: T): Promise<T> => {
+    try {
+      return await question;
+    } catch (error) {
+      if (error instanceof NoSuchThing) return otherwise;
+      throw error;
+    }
+  };
+  const get = (ref: Ref, name: string) => gently(bus.get(ref, ACCESSIBLE, name), undefined);
+  const ask = (ref: Ref, member: string) => gently(bus.call(ref, ACCESSIBLE, member), []);
+  const rawName = async (ref: Ref) => v.parse(TEXT, await get(ref, "Name"));
+  const childCount = async (ref: Ref) => v.parse(NUMBER, await get(ref, "ChildCount"));
+  return {
+    role: async (ref) => v.parse(NUMBER, (await ask(ref, "GetRole"))[0]),
+    rawName,
+    name: async (ref) => normalized(await rawName(ref)),
+    childCount,
+    async children(ref) {
+      const count = await childCount(ref);
+      if (count < 1 || count > MAX_CHILDREN) return [];
+      const [children] = await ask(ref, "GetChildren");
+      const read = v.safeParse(REFS, children);
+      return read.success ? read.output.slice(0, MAX_CHILDREN).filter((child) => !isNothing(child)) : [];
+    },
+    async parent(ref) {
+      const read = v.safeParse(REF, await get(ref, "Parent"));
+      return read.success && !isNothing(read.output) ? read.output : undefined;
+    },
+    async states(ref) {
+      const read = v.safeParse(v.array(v.number()), (await ask(ref, "GetState"))[0]);
+      const words = read.success ? read.output : [];
+      return (state) => (((words[state >> 5] ?? 0) >>> (state & 31)) & 1) === 1;
+    },
+    async bounds(ref) {
+      const [extents] = await gently(bus.call(ref, FACES.component, "GetExtents", "u", [0]), []);
+      const read = v.safeParse(v.tuple([v.number(), v.number(), v.number(), v.number()]), extents);
+      if (!read.success) return undefined;
+      const [x, y, width, height] = read.output;
+      return width > 0 && height > 0 ? { x, y, width, height } : undefined;
+    },
+    async labels(ref) {
+      const [relations] = await ask(ref, "GetRelationSet");
+      const read = v.safeParse(v.array(v.tuple([v.number(), REFS])), relations);
+      return read.success
+        ? read.output.flatMap(([kind, refs]) => (kind === LABELLED_BY ? refs.slice(0, 5) : []))
+        : [];
+    },
+    async matches(ref, roles, most) {
+      const words = [0, 0, 0, 0, 0];
+      for (const role of roles) words[role >> 5] = (words[role >> 5] ?? 0) | (1 << (role & 31));
+      const rule = [[0, 0], ALL, {}, ALL, words, ANY, [], ALL, false];
+      const body = [rule, CANONICAL, most, true];
+      const [found] = await gently(
+        bus.call(ref, FACES.collection, "GetMatches", "(aiia{ss}iaiiasib)uib", body),
+        [],
+      );
+      const read = v.safeParse(REFS, found);
+      return read.success ? read.output.filter((one) => !isNothing(one)) : undefined;
+    },
+    indexInParent: async (ref) => v.parse(NUMBER, (await ask(ref, "GetIndexInParent"))[0]),
+  };
+}

@@ -1,0 +1,225 @@
+/**
+ * The accessibility bus of the session (AT-SPI2 over D-Bus): where it is, and calls on it, each with a limit of time.
+ *
+ * A program that does not answer costs its own calls only: after the first that is late, further calls to it fail at once for a while.
+ */
+import * as dbus from "@jellybrick/dbus-next";
+import { deadline } from "../../../lib/deadline";
+import { messageOf, timedOut, unavailable } from "../../../lib/errors";
+import { printable } from "../../../lib/sanitize";
+import { connect } from "../x11/connection";
+
+const ACCESSIBLE = "org.a11y.atspi.Accessible";
+const PROPERTIES = "org.freedesktop.DBus.Properties";
+/** Programs that draw a large window for the first time take some tenths of a second. */
+const CALL_MS = 1_500;
+/** How long a program that was late is left alone. */
+const DEAF_MS = 3_000;
+const CONNECT_MS = 3_000;
+/** How many calls may be under way: more only wait in the queues of programs. */
+const AT_ONCE = 48;
+
+/** An element: the name of its program on the bus, and its path there. */
+export interface Ref {
+  readonly bus: string;
+  readonly path: string;
+}
+
+/** An answer that says that the program does not have such a thing. */
+export class NoSuchThing extends Error {}
+
+/** Calls on the accessibility bus. */
+export interface Bus {
+  /** What the method answers. @throws {@link NoSuchThing}; a `timeout` or `unavailable` failure. */
+  call(
+    ref: Ref,
+    face: string,
+    member: string,
+    signature?: string,
+    body?: readonly unknown[],
+  ): Promise<unknown[]>;
+  /** A property of an interface. @throws as `call`. */
+  get(ref: Ref, face: string, name: string): Promise<unknown>;
+  /** Sets a property of an interface. @throws as `call`. */
+  set(ref: Ref, face: string, name: string, signature: string, value: unknown): Promise<void>;
+  /** Whether the program was late for a call just now. */
+  isDeaf(bus: string): boolean;
+  readonly isOpen: boolean;
+  close(): void;
+}
+
+/** What this file uses of a connection of the library. */
+type Connection = ReturnType<typeof dbus.sessionBus>;
+
+/**
+ * Connects to the accessibility bus, and switches accessibility on.
+ *
+ * @throws an `unavailable` failure that says what is missing.
+ */
+export async function openBus(env: NodeJS.ProcessEnv): Promise<Bus> {
+  const session = await trySession(env);
+  try {
+    const address =
+      env.AT_SPI_BUS_ADDRESS || (session && (await askAddress(session))) || (await rootProperty(env));
+    if (!address) throw unavailable(noBus(session !== undefined));
+    if (session) await switchOn(session);
+    await keepAddress(env, address).catch(() => {});
+    return wrap(await connected(address));
+  } finally {
+    session?.disconnect();
+  }
+}
+
+const noBus = (hasSession: boolean) =>
+  hasSession
+    ? "no accessibility bus: the session bus has no org.a11y.Bus (Debian: at-spi2-core)"
+    : "no accessibility bus: svc reaches no session bus (DBUS_SESSION_BUS_ADDRESS is not set, and $XDG_RUNTIME_DIR/bus is not there)";
+
+async function trySession(env: NodeJS.ProcessEnv): Promise<Connection | undefined> {
+  const runtime = env.XDG_RUNTIME_DIR || `/run/user/${process.getuid?.()}`;
+  return connected(env.DBUS_SESSION_BUS_ADDRESS || `unix:path=${runtime}/bus`).catch(() => undefined);
+}
+
+async function connected(busAddress: string): Promise<Connection> {
+  const connection = dbus.sessionBus({ busAddress });
+  const ready = Promise.withResolvers<void>();
+  connection.once("connect", () => ready.resolve());
+  // A connection that breaks later fails the calls that wait for it by their limits.
+  connection.on("error", (error: unknown) =>
+    ready.reject(unavailable(`the bus cannot be used: ${messageOf(error)}`)),
+  );
+  try {
+    await deadline(ready.promise, { ms: CONNECT_MS });
+    return connection;
+  } catch (error) {
+    connection.disconnect();
+    throw error;
+  }
+}
+
+async function asked(
+  connection: Connection,
+  message: ConstructorParameters<typeof dbus.Message>[0],
+  ms = CALL_MS,
+) {
+  const reply = await deadline(connection.call(new dbus.Message(message)), { ms });
+  return reply?.body ?? [];
+}
+
+const A11Y = { destination: "org.a11y.Bus", path: "/org/a11y/bus" } as const;
+
+async function askAddress(session: Connection): Promise<string | undefined> {
+  const message = { ...A11Y, interface: "org.a11y.Bus", member: "GetAddress" };
+  // It starts the bus where it does not run yet.
+  const [address] = await asked(session, message, CONNECT_MS).catch(() => []);
+  return typeof address === "string" && address !== "" ? address : undefined;
+}
+
+/** Programs that wait for somebody who listens give their tree then. */
+async function switchOn(session: Connection): Promise<void> {
+  const body = ["org.a11y.Status", "IsEnabled", new dbus.Variant("b", true)];
+  await asked(session, { ...A11Y, interface: PROPERTIES, member: "Set", signature: "ssv", body }).catch(
+    () => {},
+  );
+}
+
+const PROPERTY = "AT_SPI_BUS";
+const REPLACE = 0;
+const STRING = 31;
+
+/** What the X server says where the bus is. */
+async function rootProperty(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  if (!env.DISPLAY) return undefined;
+  return onRoot(env, async ({ ask, need, screen }) => {
+    const atom = await need.InternAtom(false, PROPERTY);
+    const found = await ask.GetProperty(0, screen.root, atom, 0, 0, 1_024);
+    return found?.type ? found.data.toString("latin1") : undefined;
+  }).catch(() => undefined);
+}
+
+/** Qt 5 registers only where the root window names the bus: it is written there where nobody has. */
+async function keepAddress(env: NodeJS.ProcessEnv, address: string): Promise<void> {
+  if (!env.DISPLAY || (await rootProperty(env))) return;
+  await onRoot(env, async ({ client, need, screen, settled }) => {
+    const atom = await need.InternAtom(false, PROPERTY);
+    client.ChangeProperty(REPLACE, screen.root, atom, STRING, 8, Buffer.from(address, "latin1"));
+    await settled();
+  });
+}
+
+async function onRoot<T>(
+  env: NodeJS.ProcessEnv,
+  use: (x: Awaited<ReturnType<typeof connect>>) => Promise<T>,
+) {
+  const opened = await deadline(
+    connect(env, () => {}),
+    { ms: CONNECT_MS },
+  );
+  try {
+    return await use(opened);
+  } finally {
+    opened.close();
+  }
+}
+
+function wrap(connection: Connection): Bus {
+  let isOpen = true;
+  const close = () => {
+    isOpen = false;
+    connection.disconnect();
+  };
+  connection.on("error", close);
+  connection.on("disconnect", close);
+  const deafUntil = new Map<string, number>();
+  const isDeaf = (bus: string) => (deafUntil.get(bus) ?? 0) > performance.now();
+  const turns = limited(AT_ONCE);
+  const call: Bus["call"] = ({ bus, path }, face, member, signature = "", body = []) =>
+    turns(async () => {
+      if (isDeaf(bus)) throw timedOut("the program does not answer");
+      const message = { destination: bus, path, interface: face, member, signature, body: [...body] };
+      try {
+        return await asked(connection, message);
+      } catch (error) {
+        if (error instanceof dbus.DBusError) throw refusal(error);
+        deafUntil.set(bus, performance.now() + DEAF_MS);
+        throw error;
+      }
+    });
+  return {
+    call,
+    async get(ref, face, name) {
+      const [value] = await call(ref, PROPERTIES, "Get", "ss", [face, name]);
+      return value instanceof dbus.Variant ? value.value : value;
+    },
+    async set(ref, face, name, signature, value) {
+      await call(ref, PROPERTIES, "Set", "ssv", [face, name, new dbus.Variant(signature, value)]);
+    },
+    isDeaf,
+    get isOpen() {
+      return isOpen;
+    },
+    close,
+  };
+}
+
+/** A program that has gone, or an element that has, is one that lacks what it is asked for. */
+const refusal = (error: dbus.DBusError) => new NoSuchThing(printable(`${error.type}: ${error.message}`, 300));
+
+/** Runs so many at once, the others in the order in which they came. */
+function limited(most: number) {
+  let free = most;
+  const waiting: Array<() => void> = [];
+  return async <T>(work: () => Promise<T>): Promise<T> => {
+    if (free > 0) free--;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else free++;
+    }
+  };
+}
+
+export { ACCESSIBLE };

@@ -1,0 +1,86 @@
+/**
+ * What the child process answers that speaks to the accessibility bus, and the form of its answers.
+ */
+import * as v from "valibot";
+import type { Protocol } from "../../../lib/child";
+import type { Locator } from "./locator";
+
+const BOUNDS = v.tuple([v.number(), v.number(), v.number(), v.number()]);
+
+/** An element, as scripts get it. Names and titles are those of programs: untrusted text. */
+export const ELEMENT = v.object({
+  /** The role of ARIA. */
+  role: v.string(),
+  native_role: v.string(),
+  name: v.string(),
+  app_name: v.string(),
+  window_title: v.string(),
+  process_id: v.nullable(v.number()),
+  /** Left, top, width, height in the coordinates of the pointer; null where the program does not say. */
+  bounds: v.nullable(BOUNDS),
+  center: v.nullable(v.tuple([v.number(), v.number()])),
+  enabled: v.boolean(),
+  /** Whether it is meant to be seen, also where it is scrolled away or in a closed menu. */
+  visible: v.boolean(),
+  /** Whether it is on the screen. */
+  showing: v.boolean(),
+  checked: v.boolean(),
+  focused: v.boolean(),
+  selected: v.boolean(),
+  expanded: v.boolean(),
+  /** A field whose text is never shown. */
+  secret: v.boolean(),
+  /** Its name on the accessibility bus, as long as it is there. */
+  native_id: v.string(),
+});
+export type Element = v.InferOutput<typeof ELEMENT>;
+
+/** An element of a tree. */
+export interface Branch {
+  readonly element: Element;
+  readonly children: readonly Branch[];
+}
+
+export const BRANCH: v.GenericSchema<Branch> = v.object({
+  element: ELEMENT,
+  children: v.array(v.lazy(() => BRANCH)),
+});
+
+const DEAF = v.array(v.string());
+
+const FOUND = v.object({ elements: v.array(ELEMENT), more: v.boolean(), deaf: DEAF });
+/** What a search found. */
+export type Findings = v.InferOutput<typeof FOUND>;
+
+const TREE = v.object({ windows: v.array(BRANCH), more: v.boolean(), deaf: DEAF });
+export type Tree = v.InferOutput<typeof TREE>;
+
+const CONTENT = v.object({ text: v.nullable(v.string()), number: v.nullable(v.number()) });
+/** What an element holds. */
+export type Content = v.InferOutput<typeof CONTENT>;
+
+/** The calls of the child. */
+export interface ElementCalls {
+  /** @param most how many are described. */
+  find(locator: Locator, most: number): Promise<Findings>;
+  /** What is at `id` (`native_id`) now. @throws `not_found` where it has gone. */
+  look(id: string): Promise<Element>;
+  /** The windows of programs, and what is in them, `most` elements in all. */
+  tree(scope: Pick<Locator, "app" | "window">, most: number): Promise<Tree>;
+  /** Does what the program says that the element does. @throws `unavailable` where it does nothing. */
+  press(id: string): Promise<void>;
+  focus(id: string): Promise<void>;
+  /** Puts `text` in place of what it holds. @throws `unavailable` where the program does not take it. */
+  setText(id: string, text: string): Promise<void>;
+  read(id: string): Promise<Content>;
+}
+
+const NONE = v.pipe(
+  v.unknown(),
+  v.transform((): void => {}),
+);
+
+export const PROTOCOL: Protocol<ElementCalls> = {
+  answers: { find: FOUND, look: ELEMENT, tree: TREE, press: NONE, focus: NONE, setText: NONE, read: CONTENT },
+  events: {},
+};

@@ -1,0 +1,211 @@
+/**
+ * What programs show, by name: found strictly, awaited, and used, by a child process that ends when nobody has asked for a while.
+ */
+import { type Child, type Remote, remote, startChild } from "../../../lib/child";
+import { deadline, sleep } from "../../../lib/deadline";
+import { cancelled, type Failure, notFound, rejected, timedOut } from "../../../lib/errors";
+import { nearest } from "../../../lib/nearest";
+import { jsonLine } from "../../../lib/sanitize";
+import { selfCommand } from "../../../lib/self-command";
+import type { WorkerOptions } from "../worker";
+import { type Element, type ElementCalls, type Findings, PROTOCOL } from "./calls";
+import { type Locator, printLocator } from "./locator";
+
+const DEADLINE_MS = 15_000;
+const IDLE_MS = 60_000;
+/** How long an element must have stayed where it is before it is used. */
+const STILL_MS = 100;
+/** How many of those that match, or nearly, a failure names. */
+const MAX_NAMED = 5;
+/** How many of those that match are looked at. */
+const MAX_FOUND = 50;
+/** How many elements a failure compares names with. */
+const MAX_COMPARED = 500;
+
+/** The elements of the programs on this desktop. Each call throws `unavailable` where there is no accessibility bus. */
+export interface Elements extends Remote<ElementCalls> {
+  stop(): Promise<void>;
+}
+
+export function createElements({
+  log,
+  env,
+  command = selfCommand(["elements-child"]),
+}: WorkerOptions): Elements {
+  let child: Child<ElementCalls> | undefined;
+  let running = 0;
+  let idle: Timer | undefined;
+  const start = () => {
+    const started = startChild<ElementCalls>({
+      command,
+      ...(env && { env }),
+      log,
+      what: "the helper for elements",
+      protocol: PROTOCOL,
+      exit() {
+        if (child === started) child = undefined;
+      },
+    });
+    child = started;
+    return started;
+  };
+  const leave = async () => {
+    clearTimeout(idle);
+    const leaving = child;
+    child = undefined;
+    await leaving?.leave();
+  };
+  const call = async (method: string, args: readonly unknown[]) => {
+    clearTimeout(idle);
+    running++;
+    try {
+      return await (child ?? start()).call(method, args, DEADLINE_MS);
+    } finally {
+      running--;
+      if (running === 0) {
+        idle = setTimeout(leave, IDLE_MS);
+        idle.unref();
+      }
+    }
+  };
+  return remote<Elements>(call, { stop: leave });
+}
+
+/** How long to wait for an element, and what ends the wait. */
+export interface Waiting {
+  /** In seconds. */
+  readonly timeout: number;
+  readonly signal: AbortSignal;
+}
+
+const POLL_MS = 100;
+
+/** What `look` answers, asked again until it answers something. @throws what `late` returns, after the time; `cancelled`. */
+async function until<T>(
+  { timeout, signal }: Waiting,
+  look: () => Promise<T | undefined>,
+  late: () => Promise<Failure>,
+): Promise<T> {
+  const end = performance.now() + timeout * 1_000;
+  for (;;) {
+    const found = await deadline(look(), { signal, aborted: gone });
+    if (found !== undefined) return found;
+    const left = end - performance.now();
+    if (left <= 0) throw await late();
+    await sleep(Math.min(POLL_MS, left), signal, gone);
+  }
+}
+
+const gone = (): never => {
+  throw cancelled("cancelled while looking for an element");
+};
+
+/**
+ * The one element that the locator names, once it is there.
+ *
+ * @throws `rejected` where it names several; `timeout` (`not_found` without time to wait) with the nearest where it names none.
+ */
+export async function waitForOne(elements: Elements, locator: Locator, waiting: Waiting): Promise<Element> {
+  let last: Findings | undefined;
+  return until(
+    waiting,
+    async () => {
+      last = await elements.find(locator, MAX_FOUND);
+      return only(last, locator);
+    },
+    async () => missing(elements, locator, waiting.timeout, last),
+  );
+}
+
+/** As {@link waitForOne}; and it is visible, enabled, and has not moved for {@link STILL_MS}. */
+export async function waitForUsable(
+  elements: Elements,
+  locator: Locator,
+  waiting: Waiting,
+): Promise<Element> {
+  let last: Findings | undefined;
+  let before: { readonly place: string; readonly since: number } | undefined;
+  return until(
+    waiting,
+    async () => {
+      last = await elements.find(locator, MAX_FOUND);
+      const element = only(last, locator);
+      if (!element?.visible || !element.enabled) {
+        before = undefined;
+        return undefined;
+      }
+      const place = `${element.native_id} ${element.bounds}`;
+      if (before?.place !== place) before = { place, since: performance.now() };
+      return performance.now() - before.since >= STILL_MS - 5 ? element : undefined;
+    },
+    async () => {
+      const [element] = last?.elements ?? [];
+      if (!element) return missing(elements, locator, waiting.timeout, last);
+      const why = element.enabled ? (element.visible ? "moves" : "is not visible") : "is not enabled";
+      return timedOut(`${printLocator(locator)} ${why} after ${waiting.timeout} s`);
+    },
+  );
+}
+
+/** Waits until nothing matches. @throws `timeout`. */
+export async function waitUntilGone(elements: Elements, locator: Locator, waiting: Waiting): Promise<null> {
+  return until(
+    waiting,
+    async () => ((await elements.find(locator, 1)).elements.length === 0 ? null : undefined),
+    async () => timedOut(`${printLocator(locator)} is still there after ${waiting.timeout} s`),
+  );
+}
+
+/** @throws `rejected` with what tells them apart where there are several. */
+function only({ elements, more }: Findings, locator: Locator): Element | undefined {
+  // What is hidden is no rival of what can be seen.
+  const seen = elements.filter(({ visible }) => visible);
+  const [element, ...others] = seen.length > 0 ? seen : elements;
+  if (others.length === 0) return element;
+  const all = [element, ...others].filter((one) => one !== undefined);
+  const count = more ? `more than ${all.length}` : `${all.length}`;
+  throw rejected(
+    `${printLocator(locator)} names ${count} elements: ${all.slice(0, MAX_NAMED).map(toldApart).join("; ")}`,
+  );
+}
+
+const toldApart = (element: Element, at: number) => {
+  const { bounds, app_name } = element;
+  const place = bounds ? ` at ${bounds[0]}, ${bounds[1]}` : "";
+  return `nth ${at + 1} is ${named(element)} of ${jsonLine(app_name)}${place}`;
+};
+
+const named = ({ role, name, window_title }: Element) =>
+  `${role} ${jsonLine(name)}${window_title === "" ? "" : ` in window ${jsonLine(window_title)}`}`;
+
+/** Why there is none: what is nearest to it. */
+async function missing(
+  elements: Elements,
+  locator: Locator,
+  timeout: number,
+  last: Findings | undefined,
+): Promise<Failure> {
+  const what = `there is no ${printLocator(locator)}`;
+  const words = await nearestTo(elements, locator).catch(() => "");
+  const deaf =
+    last && last.deaf.length > 0
+      ? `; ${last.deaf.map((name) => jsonLine(name)).join(", ")} did not answer`
+      : "";
+  const message = `${what}${timeout > 0 ? ` after ${timeout} s` : ""}${words}${deaf}`;
+  return timeout > 0 ? timedOut(message) : notFound(message);
+}
+
+async function nearestTo(elements: Elements, locator: Locator): Promise<string> {
+  const { role, name, window, app } = locator;
+  if (name === undefined) return "";
+  const sameRole =
+    role === undefined ? [] : (await elements.find({ role, window, app }, MAX_COMPARED)).elements;
+  const sameName = (await elements.find({ name, exact: false }, MAX_NAMED)).elements;
+  const close = nearest(name, new Set(sameRole.map((one) => one.name)));
+  const folded = name.toLowerCase();
+  const found =
+    sameRole.find((one) => one.name === close) ??
+    sameRole.find((one) => one.name.toLowerCase().includes(folded)) ??
+    sameName.find(({ visible }) => visible);
+  return found ? `; there is ${named(found)}` : "";
+}

@@ -1,0 +1,92 @@
+/**
+ * The fields that name an element, and what the operations of elements share.
+ */
+import * as v from "valibot";
+import { between, field, seconds, whole } from "../../../core/fields";
+import { messageOf } from "../../../lib/errors";
+import { NO_ROUTE } from "../operations/input-operation";
+import { type Locator, MAX_LINE, MAX_NAME, MAX_NTH, parseLocator, STATES, type State } from "./locator";
+import { knownRole } from "./roles";
+
+export const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
+export const ACTS = { scope: "operate", changes: true, leftOut: NO_ROUTE } as const;
+
+/** @param read throws what is wrong with a text. */
+const readable = (text: v.GenericSchema<string, string>, read: (text: string) => unknown) =>
+  v.pipe(
+    text,
+    v.rawCheck<string>(({ dataset, addIssue }) => {
+      if (!dataset.typed) return;
+      try {
+        read(dataset.value);
+      } catch (error) {
+        addIssue({ message: messageOf(error).replace(/^(?:locator|role): (?:expected )?/, "") });
+      }
+    }),
+  );
+
+const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
+const LINE = readable(v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_LINE)), parseLocator);
+
+export const ROLE = field(
+  v.optional(readable(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100)), knownRole)),
+  "Its role, of WAI-ARIA (button, textbox, checkbox, menuitem, …) or as AT-SPI names it (push button)",
+);
+
+const state = (what: string) => field(v.optional(v.boolean()), what);
+
+/** Which element: a line, or field by field. */
+export const LOCATOR = {
+  element: field(
+    v.optional(LINE),
+    'The element in one line: button "Save" window "Order", textbox contains "Cust" within group "Billing", checkbox "Paid" not checked',
+  ),
+  role: ROLE,
+  name: field(v.optional(TEXT), "Its name, or that of the label beside it"),
+  exact: field(
+    v.optional(v.boolean()),
+    "Whether the name is the whole name (default), or a part of it in any case",
+  ),
+  window: field(v.optional(TEXT), "Part of the title of its window, in any case"),
+  app: field(v.optional(TEXT), "The name of its program"),
+  within: field(v.optional(LINE), "What it is in, at any depth, in one line"),
+  nth: field(v.optional(whole(1, MAX_NTH)), "Which of those that match"),
+  enabled: state("Whether it can be used"),
+  checked: state("Whether it is checked, or pressed"),
+  focused: state("Whether it has the focus"),
+  selected: state("Whether it is selected"),
+  expanded: state("Whether it is open"),
+};
+
+type Fields = v.InferOutput<v.StrictObjectSchema<typeof LOCATOR, undefined>>;
+
+/** The locator that the fields are; those beside `element` add to it. */
+export function locatorOf(input: Fields): Locator {
+  const { element, within, role, name, exact, window, app, nth } = input;
+  const line = element === undefined ? {} : parseLocator(element);
+  const states: Partial<Record<State, boolean | undefined>> = Object.fromEntries(
+    STATES.map((one) => [one, input[one]]),
+  );
+  const own = {
+    role,
+    name,
+    exact,
+    window,
+    app,
+    nth,
+    within: within === undefined ? undefined : parseLocator(within),
+  };
+  const given = Object.entries({ ...own, ...states }).filter(([, value]) => value !== undefined);
+  return { ...line, ...Object.fromEntries(given) };
+}
+
+/** @returns what is wrong where nothing names an element. */
+export function unnamed({ element, role, name }: Fields) {
+  if (element !== undefined || role !== undefined || name !== undefined) return undefined;
+  return { field: "element", message: "element, role or name" };
+}
+
+/** @param timeout the default, in seconds. */
+export const patience = (timeout: number) => ({
+  timeout: field(v.optional(seconds(between(0, 3_600)), timeout), "Seconds to wait"),
+});

@@ -1,0 +1,70 @@
+/**
+ * Whether an element is one that a locator names, and the label that names a field which has no name of its own.
+ */
+import { type Bounds, normalized, STATE } from "./accessible";
+import type { Locator, State } from "./locator";
+
+/** The numbers of labels and plain texts. */
+export const LABEL_ROLES: readonly number[] = [29, 116];
+
+/** The numbers of what labels stand beside: fields to type into, to choose from, and to move. */
+export const LABELLED: ReadonlySet<number> = new Set([11, 40, 51, 52, 61, 76, 77, 79]);
+
+/** How far a label may stand before its field, in pixels. */
+const MAX_GAP = 300;
+
+export const folded = (text: string): string => text.toLowerCase();
+
+/** A label without the colon or star at its end. */
+export const labelText = (text: string): string => normalized(text).replace(/\s*[:*]+$/, "");
+
+/** Whether a name is the one that the locator wants: white space counts once, and not at the ends. */
+export function isNamed(name: string, { name: wanted, exact = true }: Locator): boolean {
+  if (wanted === undefined) return true;
+  const sought = normalized(wanted);
+  return exact ? name === sought || name === labelText(sought) : folded(name).includes(folded(sought));
+}
+
+interface Placed {
+  readonly bounds: Bounds | undefined;
+}
+
+/** The text of the nearest label in the row of a field, to the left of it; empty where there is none. */
+export function besideOf(
+  { bounds }: Placed,
+  labels: ReadonlyArray<Placed & { readonly name: string }>,
+  fields: readonly Placed[],
+): string {
+  if (!bounds) return "";
+  const middle = (one: Bounds) => one.y + one.height / 2;
+  const gap = (one: Bounds) => bounds.x - (one.x + one.width);
+  const isBefore = (one: Bounds | undefined): one is Bounds =>
+    one !== undefined &&
+    gap(one) > -2 &&
+    gap(one) < MAX_GAP &&
+    middle(one) > bounds.y &&
+    middle(one) < bounds.y + bounds.height;
+  const [nearest] = labels
+    .flatMap(({ name, bounds: at }) => (name !== "" && isBefore(at) ? [{ name, gap: gap(at) }] : []))
+    .toSorted((a, b) => a.gap - b.gap);
+  if (!nearest) return "";
+  // A label before another field is that field's.
+  const isOfOther = fields.some(({ bounds: at }) => isBefore(at) && gap(at) < nearest.gap);
+  return isOfOther ? "" : nearest.name;
+}
+
+/** What an element says of each state that a locator may ask for. */
+export const stateOf: Readonly<Record<State, (has: (state: number) => boolean) => boolean>> = {
+  enabled: (has) => has(STATE.enabled) || has(STATE.sensitive),
+  checked: (has) => has(STATE.checked) || has(STATE.pressed),
+  focused: (has) => has(STATE.focused),
+  selected: (has) => has(STATE.selected),
+  expanded: (has) => has(STATE.expanded),
+};
+
+/** Whether the element is in every state that the locator wants. */
+export const hasStates = ({ has }: { has(state: number): boolean }, locator: Locator): boolean =>
+  Object.entries(stateOf).every(([state, of]) => {
+    const wanted = Reflect.get(locator, state);
+    return wanted === undefined || of(has) === wanted;
+  });

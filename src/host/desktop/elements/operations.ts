@@ -1,0 +1,265 @@
+/**
+ * The operations of what programs show: finding it by name, using it, waiting for it.
+ */
+import * as v from "valibot";
+import type { Caller } from "../../../core/caller";
+import { field, flag, judged, secret, whole } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { rejected, unavailable } from "../../../lib/errors";
+import { inputOperation, type Uses } from "../operations/input-operation";
+import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
+import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
+import { ACTS, LOCATOR, locatorOf, patience, ROLE, SEES, unnamed } from "./fields";
+import { type Locator, MAX_NAME, printLocator } from "./locator";
+
+export { outlineOf } from "./outline";
+export type { Element };
+
+const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
+const MOST = 5_000;
+
+/** The parameters that AutoControl has. */
+const SCOPE = {
+  app_name: field(v.optional(TEXT), "The name of its program"),
+  window_title: field(v.optional(TEXT), "Part of the title of its window, in any case"),
+};
+const SOUGHT = {
+  name: field(v.optional(TEXT), "Its name, or that of the label beside it"),
+  role: ROLE,
+  ...SCOPE,
+  contains: flag("Take a part of the name, in any case"),
+};
+const most = (count: number) => field(v.optional(whole(1, MOST), count), "How many at most");
+
+type Sought = v.InferOutput<v.StrictObjectSchema<typeof SOUGHT, undefined>>;
+
+const soughtOf = ({ name, role, app_name: app, window_title: window, contains }: Sought): Locator => ({
+  ...{ name, role, app, window },
+  exact: !contains,
+});
+
+const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
+
+/** Those that match, the exact name first. */
+async function matching(service: Uses, sought: Sought, count: number): Promise<Element[]> {
+  const { elements } = await (await service.desktop()).elements.find(soughtOf(sought), count);
+  const isExact = ({ name }: Element) => name.toLowerCase() === sought.name?.trim().toLowerCase();
+  return [...elements.filter(isExact), ...elements.filter((one) => !isExact(one))];
+}
+
+export const find = operation({
+  ...SEES,
+  name: "elements.a11y_find",
+  summary: "Find the first element that matches; returns null where there is none",
+  command: "AC_a11y_find",
+  example: { name: "Save", role: "button" },
+  input: v.strictObject(SOUGHT),
+  output: v.nullable(ELEMENT),
+  run: async (service: Uses, sought) => (await matching(service, sought, MOST))[0] ?? null,
+});
+
+export const findAll = operation({
+  ...SEES,
+  name: "elements.a11y_find_all",
+  summary: "Find every element that matches, the exact name first",
+  command: "AC_a11y_find_all",
+  example: { role: "button", window_title: "Order" },
+  input: v.strictObject({ ...SOUGHT, max_results: most(50) }),
+  output: v.array(ELEMENT),
+  run: async (service: Uses, { max_results, ...sought }) =>
+    (await matching(service, sought, MOST)).slice(0, max_results),
+});
+
+export const list = operation({
+  ...SEES,
+  name: "elements.a11y_list",
+  summary: "List the elements of programs",
+  command: "AC_a11y_list",
+  example: { app_name: "zenity" },
+  input: v.strictObject({ ...SCOPE, max_results: most(200) }),
+  output: v.array(ELEMENT),
+  async run(service: Uses, { app_name: app, window_title: window, max_results }) {
+    const { windows } = await (await service.desktop()).elements.tree({ app, window }, max_results);
+    const flat = ({ element, children }: Branch): Element[] => [element, ...children.flatMap(flat)];
+    return windows.flatMap(flat);
+  },
+});
+
+export const dump = operation({
+  ...SEES,
+  name: "elements.a11y_dump",
+  subcommand: "tree",
+  summary: "Show what programs show, as a tree of elements",
+  command: "AC_a11y_dump",
+  example: { app_name: "zenity" },
+  input: v.strictObject({ ...SCOPE, max_results: most(500) }),
+  output: v.object({ windows: v.array(BRANCH), more: v.boolean(), deaf: v.array(v.string()) }),
+  run: async (service: Uses, { app_name: app, window_title: window, max_results }) =>
+    (await service.desktop()).elements.tree({ app, window }, max_results),
+});
+
+const click = inputOperation("a11y_click", {
+  summary: "Click with the pointer on the first element that matches; returns whether there is one",
+  example: { name: "Save", role: "button" },
+  input: v.strictObject(SOUGHT),
+  output: v.boolean(),
+  async perform(desktop, sought, requester) {
+    const { elements } = await desktop.elements.find(soughtOf(sought), MOST);
+    const element = elements.find(({ showing }) => showing) ?? elements[0];
+    if (!element) return false;
+    if (!element.center) throw unavailable("its program does not say where it is");
+    const [x, y] = element.center;
+    await desktop.click({ x, y }, "left", "tap", requester);
+    return true;
+  },
+});
+
+/** The fields of an operation that names one element. */
+const one = <const E extends v.ObjectEntries>(own: E, timeout = 5) =>
+  v.strictObject({ ...LOCATOR, ...own, ...patience(timeout) });
+
+const EXAMPLE = { element: 'button "Save" window "Order"' };
+
+export const press = operation({
+  ...ACTS,
+  name: "elements.press",
+  summary: "Press an element as its program offers it, without the pointer; returns it",
+  command: "AC_press_element",
+  example: EXAMPLE,
+  input: one({}),
+  output: ELEMENT,
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
+    await elements.press(element.native_id);
+    return element;
+  },
+});
+
+export const focus = operation({
+  ...ACTS,
+  name: "elements.focus",
+  summary: "Give an element the focus; returns it",
+  command: "AC_focus_element",
+  example: { element: 'textbox "Customer"' },
+  input: one({}),
+  output: ELEMENT,
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
+    await elements.focus(element.native_id);
+    return element;
+  },
+});
+
+export const setText = operation({
+  ...ACTS,
+  name: "elements.set_text",
+  summary: "Put a text, or the number of a slider, in place of what a field holds; returns the field",
+  command: "AC_set_element_text",
+  example: { element: 'textbox "Customer"', text: "ACME" },
+  input: one({ text: field(judged(v.pipe(v.string(), v.maxLength(100_000))), "What it is to hold") }),
+  output: ELEMENT,
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, text, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
+    await elements.setText(element.native_id, text);
+    return element;
+  },
+});
+
+export const check = operation({
+  ...ACTS,
+  name: "elements.check",
+  summary: "Check a box, switch or radio button, or uncheck it; returns it as it is then",
+  command: "AC_check_element",
+  example: { element: 'checkbox "Paid"' },
+  input: one({ on: field(v.optional(v.boolean(), true), "Whether it is to be checked") }),
+  output: ELEMENT,
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, on, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const locator = locatorOf(input);
+    const element = await waitForUsable(elements, locator, waitingOf(caller, timeout));
+    if (element.checked === on) return element;
+    await elements.press(element.native_id);
+    const now = await elements.look(element.native_id);
+    if (now.checked !== on)
+      throw rejected(`${printLocator(locator)} was pressed, and is not ${on ? "" : "un"}checked`);
+    return { ...element, checked: on };
+  },
+});
+
+export const read = operation({
+  ...SEES,
+  name: "elements.read",
+  summary: "Read what an element holds: its text, or its number; nothing of a field that is secret",
+  command: "AC_read_element",
+  example: { element: 'textbox "Customer"' },
+  input: one({}),
+  output: v.object({ text: secret(v.nullable(v.string())), number: v.nullable(v.number()) }),
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const element = await waitForOne(elements, locatorOf(input), waitingOf(caller, timeout));
+    return elements.read(element.native_id);
+  },
+});
+
+export const wait = operation({
+  ...SEES,
+  name: "elements.wait",
+  summary: "Wait for the one element that matches; returns it",
+  command: "AC_wait_element",
+  example: { element: 'dialog "Saved"', timeout: 30 },
+  input: one({}, 10),
+  output: ELEMENT,
+  mismatch: unnamed,
+  run: async (service: Uses, { timeout, ...input }, caller) =>
+    waitForOne((await service.desktop()).elements, locatorOf(input), waitingOf(caller, timeout)),
+});
+
+export const waitGone = operation({
+  ...SEES,
+  name: "elements.wait_gone",
+  summary: "Wait until no element matches",
+  command: "AC_wait_element_gone",
+  example: { element: 'progressbar window "Copying"', timeout: 30 },
+  input: one({}, 10),
+  output: v.null(),
+  mismatch: unnamed,
+  run: async (service: Uses, { timeout, ...input }, caller) =>
+    waitUntilGone((await service.desktop()).elements, locatorOf(input), waitingOf(caller, timeout)),
+});
+
+export const locate = operation({
+  ...SEES,
+  name: "elements.locate",
+  summary: "Find the one element that matches; fails where there is none, or several",
+  command: "AC_locate_element",
+  example: EXAMPLE,
+  input: one({}, 0),
+  output: ELEMENT,
+  mismatch: unnamed,
+  run: async (service: Uses, { timeout, ...input }, caller) =>
+    waitForOne((await service.desktop()).elements, locatorOf(input), waitingOf(caller, timeout)),
+});
+
+export const operations = [
+  find,
+  findAll,
+  list,
+  dump,
+  click,
+  locate,
+  press,
+  focus,
+  setText,
+  check,
+  read,
+  wait,
+  waitGone,
+];

@@ -1,0 +1,38 @@
+/**
+ * A tree of elements as an indented outline, a line for each that says something: role, name, states.
+ */
+import { jsonLine } from "../../../lib/sanitize";
+import type { Branch, Element, Tree } from "./calls";
+import { STATES } from "./locator";
+import { GENERIC } from "./roles";
+
+/** What is there only to arrange others. */
+const ARRANGING: ReadonlySet<string> = new Set([GENERIC, "group", "separator"]);
+
+/** The lines; no text of a secret field is among them. */
+export function outlineOf({ windows, more, deaf }: Tree): string[] {
+  const lines = windows.flatMap((window) => linesOf(window, 0));
+  if (lines.length === 0) lines.push("no program shows anything by name");
+  if (more) lines.push("# there is more: name a window, or a larger number");
+  for (const program of deaf) lines.push(`# ${jsonLine(program)} did not answer`);
+  return lines;
+}
+
+function linesOf({ element, children }: Branch, depth: number): string[] {
+  const isShown = element.name !== "" || !ARRANGING.has(element.role);
+  const inside = children.flatMap((child) => linesOf(child, isShown ? depth + 1 : depth));
+  return isShown ? [`${"  ".repeat(depth)}- ${lineOf(element)}`, ...inside] : inside;
+}
+
+function lineOf(element: Element): string {
+  const { role, name, native_role, secret, enabled, visible } = element;
+  const states = STATES.filter((state) => state !== "enabled" && element[state]);
+  return [
+    role === GENERIC ? native_role : role,
+    ...(name === "" ? [] : [jsonLine(name)]),
+    ...states.map((state) => `[${state}]`),
+    ...(enabled ? [] : ["[disabled]"]),
+    ...(visible ? [] : ["[hidden]"]),
+    ...(secret ? ["[secret]"] : []),
+  ].join(" ");
+}

@@ -1,0 +1,220 @@
+/**
+ * Looking for elements in what programs show: the programs side by side, each by its own search where it has one, else step by step.
+ *
+ * Bounded in elements; one that does not answer is left out, and named.
+ */
+import * as v from "valibot";
+import { failureOf } from "../../../lib/errors";
+import { type Accessibles, type Bounds, normalized, REGISTRY } from "./accessible";
+import { type Bus, NoSuchThing, type Ref } from "./bus";
+import type { Locator } from "./locator";
+import { besideOf, folded, hasStates, isNamed, LABEL_ROLES, LABELLED, labelText } from "./names";
+import { numbersOf } from "./roles";
+
+/** How many elements of a program are looked at. */
+const MAX_NODES = 20_000;
+/** How many programs, and windows of each. */
+const MAX_PROGRAMS = 200;
+const MAX_WINDOWS = 200;
+/** How many fields without a name, and labels, are compared. */
+const MAX_LABELLED = 200;
+
+/** A program on the bus. */
+export interface Program {
+  readonly ref: Ref;
+  readonly name: string;
+  /** Null where the bus does not say. */
+  readonly pid: number | null;
+}
+
+/** A window of a program, or another place to look in. */
+export interface Place {
+  readonly ref: Ref;
+  readonly program: Program;
+  /** The title of the window. */
+  readonly window: string;
+}
+
+/** An element that was found, with what it says of itself. */
+export interface Seen extends Place {
+  readonly role: number;
+  /** Its name, or that of the label beside it. */
+  readonly name: string;
+  readonly bounds: Bounds | undefined;
+  readonly has: (state: number) => boolean;
+}
+
+/** What a search found, in the order of the programs. */
+export interface Hits {
+  readonly hits: readonly Seen[];
+  /** The programs that did not answer. */
+  readonly deaf: readonly string[];
+}
+
+const REFS = v.array(v.tuple([v.string(), v.string()]));
+
+/** Searches. Each throws an `unavailable` failure where the bus has gone. */
+export interface Search {
+  programs(): Promise<{ programs: Program[]; deaf: string[] }>;
+  windows(program: Program): Promise<Place[]>;
+  find(locator: Locator): Promise<Hits>;
+  /** The windows that a locator looks in; with `within`, what it names. */
+  places(locator: Locator): Promise<{ readonly places: Place[]; readonly deaf: string[] }>;
+  /** What is at `ref` now. */
+  look(place: Place): Promise<Seen>;
+  /** The elements with one of the roles below a place, at most `most`. Without roles all of them. */
+  below(ref: Ref, roles: readonly number[] | undefined, most: number): Promise<Ref[]>;
+}
+
+/** The elements below one, by the search of the program, else step by step. */
+function lister(ask: Accessibles): Search["below"] {
+  const walk = async (from: Ref, wanted: ReadonlySet<number> | undefined, most: number): Promise<Ref[]> => {
+    const found: Ref[] = [];
+    let seen = 0;
+    let level = [from];
+    while (level.length > 0 && seen < MAX_NODES && found.length < most) {
+      seen += level.length;
+      const looked = await Promise.all(
+        level.map(async (ref) => {
+          const [role, children] = await Promise.all([wanted ? ask.role(ref) : 0, ask.children(ref)]);
+          return { ref, role, children };
+        }),
+      );
+      for (const { ref, role } of looked) if (ref !== from && (!wanted || wanted.has(role))) found.push(ref);
+      level = looked.flatMap(({ children }) => children);
+    }
+    return found.slice(0, most);
+  };
+  return async (ref, roles, most) => {
+    const found = roles && (await ask.matches(ref, roles, most));
+    return found ?? walk(ref, roles && new Set(roles), most);
+  };
+}
+
+/** What of one place a locator names. */
+function matcher(ask: Accessibles, below: Search["below"], look: Search["look"]) {
+  const inPlace = async (place: Place, locator: Locator): Promise<Seen[]> => {
+    const { role, name } = locator;
+    const roles = role === undefined ? undefined : numbersOf(role);
+    const own = roles === undefined || roles.includes(await ask.role(place.ref)) ? [place.ref] : [];
+    const refs = uniqueOf(
+      [...own, ...(await below(place.ref, roles, MAX_NODES))].map((ref) => ({ ref })),
+    ).map(({ ref }) => ref);
+    if (name === undefined) return Promise.all(refs.map((ref) => look({ ...place, ref })));
+    const names = await Promise.all(refs.map((ref) => ask.name(ref)));
+    const hits = refs.filter((_, nth) => isNamed(names[nth] ?? "", locator));
+    if (hits.length > 0) return Promise.all(hits.map((ref) => look({ ...place, ref })));
+    const nameless = refs.filter((_, nth) => names[nth] === "").slice(0, MAX_LABELLED);
+    return labelled(place, nameless, locator);
+  };
+  /** Fields that have no name are those of the label that says so, or that stands before them. */
+  const labelled = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<Seen[]> => {
+    const seen = await Promise.all(refs.map((ref) => look({ ...place, ref })));
+    const fields = seen.filter(({ role }) => LABELLED.has(role));
+    if (fields.length === 0) return [];
+    const labels = (await below(place.ref, LABEL_ROLES, MAX_LABELLED)).map((ref) => look({ ...place, ref }));
+    const texts = await Promise.all(labels);
+    const named = await Promise.all(
+      fields.map(async (field) => {
+        const said = await Promise.all((await ask.labels(field.ref)).map((ref) => ask.name(ref)));
+        return { ...field, name: labelText(said.join(" ") || besideOf(field, texts, fields)) };
+      }),
+    );
+    return named.filter(({ name }) => isNamed(name, locator));
+  };
+  return inPlace;
+}
+
+export function search(bus: Bus, ask: Accessibles): Search {
+  const programs = async () => {
+    const [listed] = await bus.call(REGISTRY, "org.a11y.atspi.Accessible", "GetChildren");
+    const read = v.safeParse(REFS, listed);
+    const refs = (read.success ? read.output : []).slice(0, MAX_PROGRAMS);
+    const deaf: string[] = [];
+    const all = await Promise.all(
+      refs.map(async ([name, path]): Promise<Program[]> => {
+        const ref = { bus: name, path };
+        const pid = await pidOf(bus, name);
+        try {
+          return [{ ref, name: await ask.name(ref), pid }];
+        } catch (error) {
+          if (!failureOf(error)) throw error;
+          deaf.push(pid === null ? name : `process ${pid}`);
+          return [];
+        }
+      }),
+    );
+    return { programs: all.flat(), deaf };
+  };
+  const windows = async (program: Program): Promise<Place[]> => {
+    const refs = (await ask.children(program.ref)).slice(0, MAX_WINDOWS);
+    return Promise.all(refs.map(async (ref) => ({ ref, program, window: await ask.name(ref) })));
+  };
+  const below = lister(ask);
+  const look = async (place: Place): Promise<Seen> => {
+    const { ref } = place;
+    const [role, name, bounds, has] = await Promise.all([
+      ask.role(ref),
+      ask.name(ref),
+      ask.bounds(ref),
+      ask.states(ref),
+    ]);
+    return { ...place, role, name, bounds, has };
+  };
+  const inPlace = matcher(ask, below, look);
+  const find = async (locator: Locator): Promise<Hits> => {
+    const places = await placesOf(locator);
+    const found = await Promise.all(
+      places.places.map(async (place) => {
+        try {
+          return { hits: await inPlace(place, locator), deaf: [] };
+        } catch (error) {
+          if (!(error instanceof NoSuchThing) && !failureOf(error)) throw error;
+          return { hits: [], deaf: [place.program.name] };
+        }
+      }),
+    );
+    const hits = uniqueOf(found.flatMap((one) => one.hits)).filter((one) => hasStates(one, locator));
+    const { nth } = locator;
+    return {
+      hits: nth === undefined ? hits : hits.slice(nth - 1, nth),
+      deaf: [...new Set([...places.deaf, ...found.flatMap((one) => one.deaf)])],
+    };
+  };
+  /** Where to look: in windows, or in what the element is within. */
+  const placesOf = async ({ app, window, within }: Locator): Promise<{ places: Place[]; deaf: string[] }> => {
+    if (within) {
+      const { hits, deaf } = await find({ app, window, ...within });
+      return { places: [...hits], deaf: [...deaf] };
+    }
+    const { programs: all, deaf } = await programs();
+    const fitting = all.filter(({ name }) => app === undefined || folded(name) === folded(app));
+    const places = await Promise.all(
+      fitting.map((program) =>
+        windows(program).catch((error) => {
+          if (!failureOf(error)) throw error;
+          deaf.push(program.name);
+          return [];
+        }),
+      ),
+    );
+    const inTitle = (place: Place) =>
+      window === undefined || folded(place.window).includes(folded(normalized(window)));
+    return { places: places.flat().filter(inTitle), deaf };
+  };
+  return { programs, windows, find, look, below, places: placesOf };
+}
+
+/** Each element once: what is within two places is found twice. */
+function uniqueOf<T extends { readonly ref: Ref }>(all: readonly T[]): T[] {
+  return [...new Map(all.map((one) => [`${one.ref.bus}${one.ref.path}`, one])).values()];
+}
+
+/** The process of a name on the bus. */
+async function pidOf(bus: Bus, name: string): Promise<number | null> {
+  const daemon = { bus: "org.freedesktop.DBus", path: "/org/freedesktop/DBus" };
+  const [pid] = await bus
+    .call(daemon, "org.freedesktop.DBus", "GetConnectionUnixProcessID", "s", [name])
+    .catch(() => []);
+  return typeof pid === "number" ? pid : null;
+}

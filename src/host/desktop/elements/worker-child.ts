@@ -1,0 +1,200 @@
+/**
+ * The child process that speaks to the accessibility bus: what programs send is read there and nowhere else.
+ */
+import { serveParent } from "../../../lib/child";
+import { confineLightly } from "../../../lib/confine";
+import { notFound, unavailable } from "../../../lib/errors";
+import { lowerPriority } from "../../../lib/priority";
+import { desktopVariables } from "../session";
+import { type Accessibles, accessibles, FACES, STATE } from "./accessible";
+import { type Bus, NoSuchThing, openBus, type Ref } from "./bus";
+import type { Branch, Content, Element, ElementCalls } from "./calls";
+import { stateOf } from "./names";
+import { nativeRoleOf, PASSWORD, roleOf } from "./roles";
+import { type Place, type Search, type Seen, search } from "./search";
+
+/** The longest text that is read, in characters. */
+const MAX_TEXT = 100_000;
+/** Names of actions that are what a press does. */
+const PRESSES = /^(?:click|press|activate|jump|open|toggle|do ?default)$/i;
+
+interface Session {
+  readonly bus: Bus;
+  readonly ask: Accessibles;
+  readonly look: Search;
+}
+
+export default async function elementsChild(): Promise<void> {
+  const given = { ...process.env };
+  let opened: Promise<Session> | undefined;
+  const open = async (): Promise<Session> => {
+    if (process.platform !== "linux") throw unavailable("elements by name: not on this platform");
+    const bus = await openBus({ ...given, ...(await desktopVariables(given)) });
+    const ask = accessibles(bus);
+    return { bus, ask, look: search(bus, ask) };
+  };
+  const use = async (): Promise<Session> => {
+    if (opened && (await opened.catch(() => undefined))?.bus.isOpen !== true) opened = undefined;
+    opened ??= open();
+    return opened;
+  };
+  lowerPriority();
+  await confineLightly();
+  await serveParent<ElementCalls, object>(
+    () => calls(use),
+    async () => (await opened?.catch(() => undefined))?.bus.close(),
+  );
+}
+
+function calls(use: () => Promise<Session>): ElementCalls {
+  return {
+    async find(locator, most) {
+      const { hits, deaf } = await (await use()).look.find(locator);
+      return { elements: hits.slice(0, most).map(described), more: hits.length > most, deaf: [...deaf] };
+    },
+    async look(id) {
+      const { ask, look } = await use();
+      const ref = refOf(id);
+      const seen = await look.look({ ref, program: { ref, name: "", pid: null }, window: "" });
+      if (seen.role === 0 && (await ask.parent(ref)) === undefined) throw gone();
+      return described(seen);
+    },
+    tree: async ({ app, window }, most) => treeOf(await use(), { app, window }, most),
+    press: async (id) => press(await use(), refOf(id)),
+    async focus(id) {
+      const { bus } = await use();
+      const [done] = await bus
+        .call(refOf(id), FACES.component, "GrabFocus")
+        .catch(orLacking("cannot be focused"));
+      if (done !== true) throw unavailable("the program did not focus it");
+    },
+    setText: async (id, text) => setText(await use(), refOf(id), text),
+    read: async (id) => read(await use(), refOf(id)),
+  };
+}
+
+const gone = () => notFound("the element has gone");
+
+function refOf(id: string): Ref {
+  const at = id.indexOf("/");
+  return { bus: id.slice(0, at), path: id.slice(at) };
+}
+
+const orLacking = (what: string) => (error: unknown) => {
+  throw error instanceof NoSuchThing ? unavailable(`by its program it ${what}`) : error;
+};
+
+/** An element in plain words. */
+function described({ ref, program, window, role, name, bounds, has }: Seen): Element {
+  const { enabled, checked, focused, selected, expanded } = stateOf;
+  return {
+    role: roleOf(role),
+    native_role: nativeRoleOf(role),
+    name,
+    app_name: program.name,
+    window_title: window,
+    process_id: program.pid,
+    bounds: bounds ? [bounds.x, bounds.y, bounds.width, bounds.height] : null,
+    center: bounds
+      ? [bounds.x + Math.floor(bounds.width / 2), bounds.y + Math.floor(bounds.height / 2)]
+      : null,
+    enabled: enabled(has),
+    visible: has(STATE.visible) || has(STATE.showing),
+    showing: has(STATE.showing),
+    checked: checked(has),
+    focused: focused(has),
+    selected: selected(has),
+    expanded: expanded(has),
+    secret: role === PASSWORD,
+    native_id: `${ref.bus}${ref.path}`,
+  };
+}
+
+async function treeOf(
+  { ask, look }: Session,
+  scope: { app?: string | undefined; window?: string | undefined },
+  most: number,
+) {
+  const { places, deaf } = await look.places(scope);
+  let left = most;
+  const branch = async (place: Place): Promise<Branch | undefined> => {
+    if (left <= 0) return undefined;
+    left--;
+    const [seen, refs] = await Promise.all([look.look(place), ask.children(place.ref)]);
+    // What is inside of a secret field may be its text.
+    const inside = seen.role === PASSWORD ? [] : refs;
+    const children = await Promise.all(inside.map((ref) => branch({ ...place, ref })));
+    return { element: described(seen), children: children.filter((one) => one !== undefined) };
+  };
+  const windows = await Promise.all(places.map((place) => branch(place)));
+  return { windows: windows.filter((one) => one !== undefined), more: left <= 0, deaf };
+}
+
+async function press({ bus, ask }: Session, ref: Ref): Promise<void> {
+  const lacking = orLacking("cannot be pressed");
+  const [actions] = await bus.call(ref, FACES.action, "GetActions").catch(lacking);
+  const names = Array.isArray(actions) ? actions.map((action) => String(action?.[0])) : [];
+  if (names.length === 0) throw unavailable("by its program it cannot be pressed");
+  const at = Math.max(
+    0,
+    names.findIndex((name) => PRESSES.test(name)),
+  );
+  const [done] = await bus.call(ref, FACES.action, "DoAction", "i", [at]).catch(lacking);
+  if (done !== true) throw unavailable("the program did not do it");
+  // A press that opens a dialog can keep a program from answering until that is closed.
+  const program = { bus: ref.bus, path: "/org/a11y/atspi/accessible/root" };
+  await ask.name(program).catch(() => undefined);
+  if (bus.isDeaf(ref.bus))
+    throw unavailable(
+      "it was pressed, and its program answers no more: a dialog that it opened may have to be closed by hand",
+    );
+}
+
+async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<void> {
+  if ((await ask.role(ref)) === SPIN || (await holdsNumber(bus, ref))) return setNumber(bus, ref, text);
+  const [done] = await bus
+    .call(ref, FACES.editable, "SetTextContents", "s", [text])
+    .catch(orLacking("takes no text"));
+  if (done !== true) throw unavailable("the program did not take the text");
+  // Some answer that they did, and did not. A secret is read back as dots.
+  const isSecret = (await ask.role(ref)) === PASSWORD;
+  const now = await textOf(bus, ref);
+  const isThere = isSecret ? [...(now ?? "")].length === [...text].length : now === text;
+  if (!isThere) throw unavailable("the program says that it took the text, and does not hold it");
+}
+
+const SPIN = 52;
+
+const holdsNumber = async (bus: Bus, ref: Ref) =>
+  (await numberOf(bus, ref)) !== null && (await textOf(bus, ref)) === null;
+
+async function setNumber(bus: Bus, ref: Ref, text: string): Promise<void> {
+  const wanted = Number(text);
+  if (text.trim() === "" || !Number.isFinite(wanted))
+    throw unavailable("it holds a number, and the text is none");
+  await bus.set(ref, FACES.value, "CurrentValue", "d", wanted).catch(orLacking("takes no number"));
+  const now = await numberOf(bus, ref);
+  if (now === null || Math.abs(now - wanted) > 1e-6) throw unavailable(`it holds ${now} then`);
+}
+
+/** What it holds; nothing of what is secret. */
+async function read({ bus, ask }: Session, ref: Ref): Promise<Content> {
+  if ((await ask.role(ref)) === PASSWORD) return { text: null, number: null };
+  const [text, number] = await Promise.all([textOf(bus, ref), numberOf(bus, ref)]);
+  return { text: text ?? (number === null ? await ask.rawName(ref) : null), number };
+}
+
+async function textOf(bus: Bus, ref: Ref): Promise<string | null> {
+  const [text] = await bus.call(ref, FACES.text, "GetText", "ii", [0, -1]).catch(orNone);
+  return typeof text === "string" ? text.slice(0, MAX_TEXT) : null;
+}
+
+async function numberOf(bus: Bus, ref: Ref): Promise<number | null> {
+  const number = await bus.get(ref, FACES.value, "CurrentValue").catch(orNone);
+  return typeof number === "number" && Number.isFinite(number) ? number : null;
+}
+
+function orNone(error: unknown): [] {
+  if (error instanceof NoSuchThing) return [];
+  throw error;
+}
