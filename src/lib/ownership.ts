@@ -5,7 +5,7 @@
  * Callers must take no other lock of the folder before this one: all others are taken inside it.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { conflict } from "./errors";
+import { conflict, systemCode } from "./errors";
 import { PRIVATE_FILE } from "./files";
 import { isLocked, lockWithin, type Release } from "./lock";
 import { configFiles } from "./paths";
@@ -43,7 +43,10 @@ export async function ownForChange<T>(
   const { ownerLock, ownerFile, serveLock } = configFiles(configDir);
   // Without the lock of a server, the file is of one that died.
   const hasServer = () => existsSync(ownerFile) && isLocked(serveLock);
-  const release = await lockWithin(ownerLock, waitMs, hasServer);
+  const release = await lockWithin(ownerLock, waitMs, hasServer).catch((error) => {
+    if (NOT_WRITABLE.has(systemCode(error) ?? "")) return NOTHING_HELD;
+    throw error;
+  });
   if (!release) {
     if (hasServer()) return undefined;
     throw isOwned(configDir, waitMs);
@@ -55,6 +58,10 @@ export async function ownForChange<T>(
     release();
   }
 }
+
+/** In a folder where nothing can be written nobody changes anything: `work` itself says best what it lacks there. */
+const NOT_WRITABLE = new Set(["EROFS", "EACCES", "EPERM"]);
+const NOTHING_HELD: Release = () => {};
 
 /** For those who wait. Without it, they only know that somebody owns the folder. */
 function leaveName(configDir: string, what: string): void {
