@@ -56,7 +56,7 @@ export const localServer = (configDir: string): RemoteServer => remote(configDir
 
 /**
  * The server on this host. The run file is private to its owner and only counts while the server holds its lock, so its pin is
- * that of the server; 0.1.0 wrote none.
+ * that of the server; the first builds of 0.1.0 wrote none.
  */
 function remote(configDir: string, running: RunningServer): RemoteServer {
   const { url, pin, asks_certificate } = running;

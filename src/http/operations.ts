@@ -37,9 +37,9 @@ const mayKnow = (caller: Caller) =>
 const OVERVIEW = v.object({
   server: v.object({
     url: v.string(),
-    /** The address that it listens on. 0.1.0 does not send it. */
+    /** The address that it listens on. The first builds of 0.1.0 do not send it. */
     listens: v.nullable(v.object({ host: v.string(), port: v.number(), tls: v.boolean() })),
-    /** Whether it speaks plain http beyond loopback. 0.1.0 does not say. */
+    /** Whether it speaks plain http beyond loopback. The first builds of 0.1.0 do not say. */
     insecure: v.nullable(v.boolean()),
     host_name: v.string(),
     version: v.string(),

@@ -23,7 +23,8 @@ const MAX_BYTES = 65_536;
 const RENEWED = v.object({
   name: v.nullable(v.pipe(v.string(), v.maxLength(64))),
   token: HOST_FIELDS.token,
-  expires: v.nullable(v.pipe(v.string(), v.isoTimestamp())),
+  /** Hosts of the first builds of 0.1.0 do not send it. */
+  expires: v.nullish(v.pipe(v.string(), v.isoTimestamp())),
   old_until: v.pipe(v.string(), v.isoTimestamp()),
 });
 

@@ -46,7 +46,8 @@ const ANSWER_MS = 30_000;
 const SAID = v.object({
   version: v.string(),
   target: v.string(),
-  format: v.pipe(v.number(), v.integer()),
+  /** The first builds of 0.1.0 do not say it. */
+  format: v.optional(v.pipe(v.number(), v.integer()), 1),
 });
 
 /**
