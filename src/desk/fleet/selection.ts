@@ -28,6 +28,9 @@ export function selectHosts(hosts: readonly Host[], selection: string): Host[] {
   return hosts.filter((host) => selected.has(host));
 }
 
+/** The most patterns of a selection: each is compared with every label, or tag, of the address book. */
+const MAX_PATTERNS = 16;
+
 /** What matches a pattern; undefined for a text without `*` and `?`. Nothing else in it is special. */
 function patternOf(text: string): { match(name: string): boolean } | undefined {
   if (!/[*?]/.test(text)) return undefined;
@@ -48,6 +51,7 @@ function finderIn(hosts: readonly Host[]) {
       else tagged.set(tag, [host]);
     }
   }
+  let patterns = 0;
   return (term: string, mustExist: boolean): readonly Host[] => {
     if (term === "all") return hosts;
     const tag = term.startsWith("tag:") ? term.slice(4) : undefined;
@@ -55,9 +59,9 @@ function finderIn(hosts: readonly Host[]) {
     if (found) return found;
     const like = patternOf(tag ?? term);
     if (like) {
-      const matched = hosts.filter(({ label, tags }) =>
-        tag === undefined ? like.match(label) : tags.some((one) => like.match(one)),
-      );
+      if (++patterns > MAX_PATTERNS) throw badInput(`on: expected at most ${MAX_PATTERNS} terms with * or ?`);
+      const names = tag === undefined ? labelled : tagged;
+      const matched = [...names].flatMap(([name, those]) => (like.match(name) ? those : []));
       if (matched.length > 0 || !mustExist) return matched;
     }
     if (tag === undefined) throw badInput(`on: no host is labelled ${printable(term, 130)}`);

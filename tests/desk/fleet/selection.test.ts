@@ -35,6 +35,12 @@ describe("a selection", () => {
     expect(selected("all,!tag:nobody")).toEqual(["lab-01", "lab-02", "shop"]);
   });
 
+  test("takes 16 patterns at most, since each is compared with every host", () => {
+    const patterns = (count: number) => Array.from({ length: count }, (_, nth) => `!x${nth}*`).join(",");
+    expect(selected(`all,${patterns(16)}`)).toEqual(["lab-01", "lab-02", "shop"]);
+    expect(() => selected(`all,${patterns(17)}`)).toThrow("on: expected at most 16 terms with * or ?");
+  });
+
   test("takes * for any characters and ? for one, in labels and in tags", () => {
     expect(selected("lab-*")).toEqual(["lab-01", "lab-02"]);
     expect(selected("lab-?1,s*p")).toEqual(["lab-01", "shop"]);
