@@ -184,6 +184,7 @@ testWith("prlimit")(
       const refused = await untilStatus(() => server.call("/audit/verify"), 503);
       expect(await refused.json()).toEqual({
         error: "svc has reached its limit of open files and connections (EMFILE)",
+        help: "T30",
       });
       await server.log.says("audit.verify: EMFILE");
       expect(await server.check("audit_chain")).toMatchObject({
