@@ -20,9 +20,26 @@ import type { Description, Example, Subcommand } from "./subcommand";
 const LEFT_BEHIND_MS = 500;
 
 /** Ends the process soon, also where something hangs in the system. What was printed is read first, however slow its reader is. */
-function endSoon(): void {
-  const end = () => void process.stdout.write("", () => process.exit());
-  setTimeout(end, LEFT_BEHIND_MS).unref();
+function endSoon(unread: () => number): void {
+  setInterval(() => unread() === 0 && process.exit(), LEFT_BEHIND_MS).unref();
+}
+
+/** From now on, how many writes to stdout nobody has taken yet. Bun says neither that nor waits for them in a later write. */
+function countWrites(): () => number {
+  const { stdout } = process;
+  const write = stdout.write.bind(stdout);
+  let open = 0;
+  type Done = (error?: Error | null) => void;
+  const counted = (chunk: string | Uint8Array, encoding?: BufferEncoding | Done, done?: Done): boolean => {
+    const after = typeof encoding === "function" ? encoding : done;
+    open++;
+    return write(chunk, typeof encoding === "string" ? encoding : "utf8", (error) => {
+      open--;
+      after?.(error);
+    });
+  };
+  stdout.write = counted;
+  return () => open;
 }
 
 /** Parses `args`, runs the subcommand, sets the exit code, and ends the process. Never throws. */
@@ -32,6 +49,7 @@ export async function runCommandLine(registry: Registry, args: readonly string[]
     // A reader that has gone is no error of ours; a full disk is.
     if (!hasNoReader(error)) process.exit(report(unavailable(`stdout: ${messageOf(error)}`), false));
   });
+  const unread = countWrites();
   // What cannot be logged (a full disk, a reader that has gone) is lost, and the work goes on.
   process.stderr.on("error", () => {});
   try {
@@ -39,7 +57,7 @@ export async function runCommandLine(registry: Registry, args: readonly string[]
   } catch (error) {
     process.exitCode = report(error, json, await adviceOn(error));
   }
-  endSoon();
+  endSoon(unread);
 }
 
 /** Runs the subcommand that this process has started over for; undefined when it has not. */

@@ -221,7 +221,7 @@ describe("the address book", () => {
       cwd: machine.path,
       env: { ...process.env, SVC_CONFIG_DIR: "config" },
     });
-    expect(added.stdout.toString()).toContain("lab-01  http://127.0.0.1:1  lab   this machine\n");
+    expect(added.stdout.toString()).toMatch(/^lab-01 +http:\/\/127\.0\.0\.1:1 +lab +this machine +-$/m);
     const file = join(machine.configDir, "admin_hosts.json");
     const add = ["admin", "add", "lab-02", "http://127.0.0.1:2"];
     expect(await machine.run([...add, "--token-file"])).toMatchObject({
