@@ -24,7 +24,10 @@ function endSoon(unread: () => number): void {
   setInterval(() => unread() === 0 && process.exit(), LEFT_BEHIND_MS).unref();
 }
 
-/** From now on, how many writes to stdout nobody has taken yet. Bun says neither that nor waits for them in a later write. */
+/**
+ * Counts, from now on, the writes to stdout that its reader has not taken yet: in Bun, `writableLength` stays 0, and an empty write
+ * does not wait for those before it.
+ */
 function countWrites(): () => number {
   const { stdout } = process;
   const write = stdout.write.bind(stdout);

@@ -14,7 +14,7 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmedia
 // The event loop is the process's, so no service owns this.
 let lastOwn: Promise<void> = Promise.resolve();
 
-/** Resolves in a turn that nobody else has who waits for one so: for work that cannot be done in slices. The first one comes first. */
+/** Resolves in a turn of its own: for work that cannot be done in slices. Two callers never get the same turn; the first one comes first. */
 export function ownTurn(): Promise<void> {
   lastOwn = lastOwn.then(nextTurn);
   return lastOwn;

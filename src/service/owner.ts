@@ -94,7 +94,7 @@ async function answer(
   try {
     if (!operation) await send({ unknown: true });
     else {
-      // Whoever waits for it says nothing else: any word, or none any more, is that it is to end.
+      // The caller sends nothing else while it waits: a message, or the end of its connection, ends the work.
       const leave = () => gone.abort();
       if (operation.attended) void connection.next(MAX_CALL).then(leave, leave);
       const goesOn = operation.changes && !operation.attended;
