@@ -45,7 +45,9 @@ test("the runs of one token leave room for those of others", async () => {
   client.abort();
   const refused = (await Promise.all(runs)).filter((text) => text !== undefined);
   expect(new Set(refused)).toEqual(
-    new Set(['{"error":"the token greedy has 128 active runs already, and leaves the rest to others","help":"T31"}']),
+    new Set([
+      '{"error":"the token greedy has 128 active runs already, and leaves the rest to others","help":"T31"}',
+    ]),
   );
 });
 
