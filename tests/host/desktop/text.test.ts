@@ -8,8 +8,9 @@ import type { Picture } from "../../../src/host/desktop/backend";
 import { decodePng } from "../../../src/host/desktop/images/decode";
 import { encodePng } from "../../../src/host/desktop/png";
 import { cleaned, enlarged } from "../../../src/host/desktop/text/clean";
-import { findText, nearestText } from "../../../src/host/desktop/text/find";
+import { findPattern, findText, nearestText } from "../../../src/host/desktop/text/find";
 import { addLanguage, faultOf, listLanguages, removeLanguage } from "../../../src/host/desktop/text/language";
+import { createPattern } from "../../../src/host/desktop/text/pattern";
 import { createReader } from "../../../src/host/desktop/text/tesseract";
 import { focusByTitle } from "../../../src/host/desktop/windows";
 import { Requester } from "../../../src/lib/slots";
@@ -86,6 +87,13 @@ describe("reading:", () => {
     const region = [100, 80, 600, 200];
     expect(await screen.run("AC_locate_text", { text: "numbers", region })).toMatchObject({
       error: 'the text "numbers" was not read on the screen: "number" was',
+    });
+    expect(await screen.run("AC_locate_text", { text: "4[0-9]{4}", match: "regex", region })).toMatchObject({
+      error: 'a text that fits "4[0-9]{4}" was not read on the screen: 3 other words were',
+    });
+    expect(await screen.run("AC_locate_text", { text: "4[0-9]{3}", match: "regex", region })).toMatchObject({
+      ok: true,
+      result: { text: "4711" },
     });
     expect(await screen.run("AC_locate_text", { text: "number", region, nth: 2 })).toMatchObject({
       error: 'the text "number" was not read on the screen, number 2 of it: it is there once',
@@ -208,6 +216,34 @@ describe("finding:", () => {
   });
 });
 
+describe("patterns:", () => {
+  const word = (text: string, x: number) => ({ text, x, y: 10, width: 10, height: 12, confidence: 90 });
+  const lines = [
+    [word("Order", 0), word("4711", 50), word("of", 90)],
+    [word("Total:", 0), word("12.50", 50)],
+  ];
+  const found = (pattern: string, caseSensitive = false) =>
+    findPattern(lines, createPattern(pattern, caseSensitive)).map(({ text }) => text);
+
+  test("a pattern is found within a line, as the words that hold it, without regard to capitals unless they matter", () => {
+    expect(found("order [0-9]{4}")).toEqual(["Order 4711"]);
+    expect(found("order", true)).toEqual([]);
+    expect(found("[0-9]+")).toEqual(["4711", "12.50", "12.50"]);
+    expect(found("^.*$")).toEqual(["Order 4711 of", "Total: 12.50"]);
+    expect(found("x*")).toEqual([]);
+    expect(found("of Total")).toEqual([]);
+  });
+
+  test("what is no pattern of RE2, or one that repeats too much, is refused with what is wrong with it", () => {
+    expect(() => createPattern("(a", false)).toThrow(
+      "text: with match regex, expected a pattern as RE2 has them: missing closing )",
+    );
+    expect(() => createPattern("(?=a)", false)).toThrow("text: with match regex, expected a pattern as RE2");
+    expect(() => createPattern("((x{10}){10}){10}y{1000}z{1000}", false)).toThrow("repeats too much");
+    expect(() => createPattern("x".repeat(501), false)).toThrow("at most 500 characters");
+  });
+});
+
 describe("missing:", () => {
   const line = ["Suomit", "orcer", "Booking"].map((text) => ({
     ...{ text, x: 0, y: 0, width: 9, height: 9, confidence: 90 },
@@ -236,6 +272,26 @@ testWith("tesseract")(
     const read = (await readOf(picture)).join("\n");
     for (const text of ["Customer", "City", "Berlin", "Quantity", "Gift wrap", "Submit order"]) {
       expect(read).toContain(text);
+    }
+  },
+);
+
+/** A part of a picture in the colours of a photographic negative. */
+function negative({ pixels, width, ...rest }: Picture, right: number): Picture {
+  const inverted = pixels.slice();
+  for (let at = 0; at < pixels.length; at++) {
+    if (at % 4 !== 3 && (at >> 2) % width < right) inverted[at] = 255 - (pixels[at] as number);
+  }
+  return { ...rest, width, pixels: inverted };
+}
+
+testWith("tesseract")(
+  "a bold headline is read, dark on a light page and light on a dark panel of it",
+  async () => {
+    const picture = decodePng(readFileSync(join(import.meta.dir, "headline.png")), 1_000_000, "picture");
+    for (const one of [picture, negative(picture, 440)]) {
+      const read = (await readOf(one)).join("\n");
+      for (const text of ["Order form", "Customer", "City"]) expect(read).toContain(text);
     }
   },
 );

@@ -10,7 +10,7 @@ import { jsonLine } from "../../../lib/sanitize";
 import type { Desktop } from "../desktop";
 import { type Patience, regionOf, until } from "../images/wait";
 import { cornersOn, RELATIVE_TO, type RelativeTo } from "../relative";
-import { around, findText, nearestText, TEXT_MATCHES, type TextPlace } from "../text/find";
+import { around, findPattern, findText, nearestText, TEXT_MATCHES, type TextPlace } from "../text/find";
 import { LANGUAGE } from "../text/language";
 import type { Word } from "../text/tesseract";
 import { NO_ROUTE, REGION, type Uses } from "./input-operation";
@@ -27,7 +27,7 @@ const WHERE = {
 const WANTED = {
   text: field(
     v.pipe(v.string(), v.regex(/\S/, "a text to look for"), v.maxLength(1_000)),
-    "The text, within one line; any white space is one blank",
+    "The text, within one line; any white space is one blank. With match regex, a pattern as RE2 has them",
   ),
   ...WHERE,
   min_confidence: field(
@@ -37,7 +37,7 @@ const WANTED = {
   case_sensitive: flag("Match upper and lower case exactly"),
   match: field(
     v.optional(v.picklist(TEXT_MATCHES), "word"),
-    "What the text has to be: whole words, a whole line, or any part of a line (OK is a part of Booking)",
+    "What the text has to be: whole words, a whole line, any part of a line (OK is a part of Booking), or a pattern that a part of a line fits (regex)",
   ),
   nth: field(v.optional(whole(1, 1_000), 1), "Which of the places, from top to bottom"),
 };
@@ -62,7 +62,8 @@ type RelativeQuery = TextQuery & { readonly relative_to?: RelativeTo };
 async function waitForText(desktop: Desktop, given: RelativeQuery, patience: Patience, caller: Caller) {
   const { signal } = caller;
   const wanted = await cornersOn(desktop, given, requesterOf(caller));
-  const { text, language, min_confidence, case_sensitive, match, nth } = wanted;
+  const { text, language, min_confidence, match, nth } = wanted;
+  const find = await finder(wanted);
   const region = regionOf(wanted.region);
   const { timeout } = patience;
   // A page may take longer to read than there is time.
@@ -75,15 +76,24 @@ async function waitForText(desktop: Desktop, given: RelativeQuery, patience: Pat
     } catch (error) {
       if (signal.aborted || !late?.aborted) throw error;
     }
-    const places = findText(lines ?? [], text, case_sensitive, match);
+    const places = find(lines ?? []);
     const sure = places.filter(({ confidence }) => confidence >= min_confidence);
     const found = sure[nth - 1];
     if (found || !(isLast || late?.aborted)) return found;
-    const what = `the text ${jsonLine(text)}`;
+    const what = `${match === "regex" ? "a text that fits" : "the text"} ${jsonLine(text)}`;
     const words = missing(lines, places, wanted);
     if (timeout === 0) throw notFound(`${what} was not read on the screen${words}`);
     throw timedOut(`${what} was not read within ${timeout} s${words}`);
   });
+}
+
+/** @returns what finds the text in the lines of a page. @throws a `bad_input` failure where its pattern is none. */
+async function finder({ text, case_sensitive, match }: TextQuery) {
+  if (match !== "regex") {
+    return (lines: ReadonlyArray<readonly Word[]>) => findText(lines, text, case_sensitive, match);
+  }
+  const rangesIn = (await import("../text/pattern")).createPattern(text, case_sensitive);
+  return (lines: ReadonlyArray<readonly Word[]>) => findPattern(lines, rangesIn);
 }
 
 /**
@@ -95,7 +105,7 @@ async function waitForText(desktop: Desktop, given: RelativeQuery, patience: Pat
 function missing(
   lines: ReadonlyArray<readonly Word[]> | undefined,
   places: readonly TextPlace[],
-  { text, min_confidence, region, nth }: TextQuery,
+  { text, match, min_confidence, region, nth }: TextQuery,
 ): string {
   const help = region ? "" : "; name a region, which is read better and faster";
   if (!lines) return `: reading the screen takes longer${help}`;
@@ -104,7 +114,7 @@ function missing(
   if (sure > 0) return `, number ${nth} of it: it is there ${sure === 1 ? "once" : `${sure} times`}${help}`;
   const [best] = unsure.toSorted((a, b) => b.confidence - a.confidence);
   if (!best) {
-    const near = nearestText(lines, text);
+    const near = match === "regex" ? undefined : nearestText(lines, text);
     if (near !== undefined) return `: ${jsonLine(near)} was${help}`;
     const count = lines.flat().length;
     const read = count === 0 ? "no word was" : `${count} other ${count === 1 ? "word was" : "words were"}`;

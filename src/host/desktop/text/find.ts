@@ -4,8 +4,8 @@
 import { nearest } from "../../../lib/nearest";
 import type { Word } from "./tesseract";
 
-/** What has to be the text: whole words, a whole line, or any part of a line. */
-export const TEXT_MATCHES = ["word", "line", "part"] as const;
+/** What has to be the text: whole words, a whole line, or any part of a line; or a line has a part that fits a pattern. */
+export const TEXT_MATCHES = ["word", "line", "part", "regex"] as const;
 export type TextMatch = (typeof TEXT_MATCHES)[number];
 
 /** Where a text is, and how sure the reader is of the least sure word of it. */
@@ -13,6 +13,9 @@ export interface TextPlace extends Word {
   readonly center_x: number;
   readonly center_y: number;
 }
+
+/** Where a text begins and ends in a line, in characters. */
+export type Range = readonly [from: number, until: number];
 
 /**
  * The places of `wanted`, from top to bottom, within one line each: the words that hold it.
@@ -23,28 +26,56 @@ export function findText(
   lines: ReadonlyArray<readonly Word[]>,
   wanted: string,
   caseSensitive: boolean,
-  match: TextMatch = "word",
+  match: Exclude<TextMatch, "regex"> = "word",
 ): TextPlace[] {
   const folded = (text: string) => (caseSensitive ? text : text.toLowerCase());
   const sought = folded(singleSpaced(wanted));
-  return lines.flatMap((line) => {
-    const words = line.map(({ text }) => folded(text));
-    const all = words.join(" ");
-    const found: TextPlace[] = [];
-    for (let at = all.indexOf(sought); at >= 0; at = all.indexOf(sought, at + sought.length)) {
-      const until = at + sought.length;
-      if (match === "line" && all !== sought) break;
-      if (match === "word" && (isInside(all, at) || isInside(all, until))) continue;
+  return findRanges(
+    lines.map((line) => line.map((word) => ({ word, text: folded(word.text) }))),
+    (line) => {
+      if (match === "line") return line === sought ? [[0, line.length]] : [];
+      const found: Range[] = [];
+      for (let at = line.indexOf(sought); at >= 0; at = line.indexOf(sought, at + sought.length)) {
+        const until = at + sought.length;
+        if (match === "part" || !(isInside(line, at) || isInside(line, until))) found.push([at, until]);
+      }
+      return found;
+    },
+  );
+}
+
+/** The places of what a pattern finds in a line, whose words have one blank between them, from top to bottom: the words that hold it. */
+export const findPattern = (
+  lines: ReadonlyArray<readonly Word[]>,
+  rangesIn: (line: string) => readonly Range[],
+): TextPlace[] =>
+  findRanges(
+    lines.map((line) => line.map((word) => ({ word, text: word.text }))),
+    rangesIn,
+  );
+
+/** A word, and its text as it is looked at. */
+interface Folded {
+  readonly word: Word;
+  readonly text: string;
+}
+
+function findRanges(
+  lines: ReadonlyArray<readonly Folded[]>,
+  rangesIn: (line: string) => readonly Range[],
+): TextPlace[] {
+  return lines.flatMap((line) =>
+    rangesIn(line.map(({ text }) => text).join(" ")).flatMap(([from, until]) => {
       let start = 0;
-      const hit = line.filter((_, nth) => {
-        const from = start;
-        start += (words[nth]?.length ?? 0) + 1;
-        return from < until && start - 1 > at;
+      const hit = line.flatMap(({ word, text }) => {
+        const first = start;
+        start += text.length + 1;
+        return first < until && start - 1 > from ? [word] : [];
       });
-      found.push(around(hit));
-    }
-    return found;
-  });
+      // A blank, or nothing, fits some patterns.
+      return hit.length === 0 ? [] : [around(hit)];
+    }),
+  );
 }
 
 const singleSpaced = (text: string) => text.trim().replaceAll(/\s+/g, " ");
