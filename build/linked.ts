@@ -4,7 +4,7 @@
  */
 import type { Component } from "../src/licenses/operations";
 
-interface Library {
+export interface Library {
   readonly name: string;
   /** Finds it in an addon. */
   readonly trace: RegExp;
@@ -14,7 +14,7 @@ interface Library {
   readonly source: string;
 }
 
-const LIBRARIES: readonly Library[] = [
+export const LIBRARIES: readonly Library[] = [
   {
     name: "libdatachannel",
     trace: /libdatachannel/,
@@ -66,8 +66,8 @@ const LIBRARIES: readonly Library[] = [
 
 const RUST = "Apache-2.0 OR MIT";
 
-/** By crate, as crates.io says; a test fails for one that is linked and is not here. */
-const CRATE_LICENCES: Readonly<Record<string, string>> = {
+/** By crate, as crates.io says; a test fails for one that is linked and is not here. Their texts are in `licences`. */
+export const CRATE_LICENCES: Readonly<Record<string, string>> = {
   "core-foundation": RUST,
   fdeflate: RUST,
   flate2: RUST,

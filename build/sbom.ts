@@ -7,6 +7,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import type { Bom, Component } from "../src/licenses/operations";
 import { addons } from "./addons";
+import { requireTexts, storedText, withText } from "./licences";
 import { licenceOf, linkedInto } from "./linked";
 
 const PACKAGE = v.object({
@@ -17,13 +18,17 @@ const PACKAGE = v.object({
   licenses: v.optional(v.array(v.object({ type: v.string() }))),
 });
 
-/** @param files what a binary was made of, as paths; those of packages are under some `node_modules`. */
+/**
+ * @param files what a binary was made of, as paths; those of packages are under some `node_modules`.
+ * @throws where a part has no text of its licence.
+ */
 export function billOfMaterials(files: readonly string[], svc: { name: string; version: string }): Bom {
   const byFolder = Map.groupBy(files, packageFolder);
   const found = [...byFolder].flatMap(([folder, own]) => (folder ? [componentIn(folder, own)] : []));
   // A package may be there more than once, at several places.
   const byPurl = new Map(found.map((component) => [component.purl, component]));
   const components = [...byPurl.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1));
+  requireTexts(components);
   return {
     bomFormat: "CycloneDX",
     specVersion: "1.6",
@@ -59,25 +64,32 @@ function componentIn(folder: string, files: readonly string[]): Component {
   const linked = files
     .filter((file) => file.endsWith(".node"))
     .flatMap((file) => linkedInto(readFileSync(file, "latin1") + recipeOf(file), purl));
-  return {
+  const component: Component = {
     type: "library",
     "bom-ref": purl,
     name,
     version,
     purl,
-    licenses: withText(licenceOf(NOT_SPDX[declared] ?? declared), licenceText(folder)),
-    ...(linked.length > 0 && { components: linked }),
+    licenses: licenceOf(NOT_SPDX[declared] ?? declared),
+    ...(linked.length > 0 && {
+      components: linked.map((part) => withText(part, storedText(part.name, part.version) ?? "")),
+    }),
   };
+  const brings = licenceText(folder) || licenceText(packageOfAddon(folder, name));
+  return withText(component, brings || (storedText(name) ?? ""));
 }
 
 /** As package.json has them, and the SPDX ids that are meant. */
 const NOT_SPDX: Readonly<Record<string, string>> = { "MPL 2.0": "MPL-2.0" };
 
-function withText(licenses: Component["licenses"], text: string): Component["licenses"] {
-  if (text === "") return licenses;
-  return licenses.map((choice) =>
-    "license" in choice ? { license: { ...choice.license, text: { content: text } } } : choice,
-  );
+/** The folder of the package that an addon's own package is a part of. */
+function packageOfAddon(folder: string, name: string): string {
+  for (const [owner, { files }] of Object.entries(addons)) {
+    if (Object.values(files).some((file) => file?.startsWith(`${name}/`))) {
+      return join(folder.slice(0, -name.length), owner);
+    }
+  }
+  return folder;
 }
 
 /** What the addon `file` was built by. */
@@ -98,7 +110,7 @@ function licenceText(folder: string): string {
   const text = ownLicenceText(folder);
   const named = new Set([...text.matchAll(/\bvendor\/[\w./-]*LICEN[CS]E[\w.-]*/g)].map(([path]) => path));
   const found = [...named].map((path) => join(folder, path)).filter((path) => existsSync(path));
-  return [text, ...found.map((path) => readFileSync(path, "utf8").trim())].join("\n\n");
+  return [text, ...found.map((path) => readFileSync(path, "utf8").trim())].join("\n\n").trim();
 }
 
 function ownLicenceText(folder: string): string {

@@ -35,11 +35,11 @@ const licencesOf = ({ licenses }: Component) =>
     .join(", ");
 
 function inFull(component: Component): string {
-  const { name, version = "", licenses, externalReferences = [] } = component;
+  const { name, version = "", licenses, evidence, externalReferences = [] } = component;
   const title = `${`${name} ${version}`.trimEnd()}: ${licencesOf(component)}`;
   const sources = externalReferences.map(({ url }) => `Source: ${url}`);
-  const texts = licenses.map(
-    (choice) => ("license" in choice && choice.license.text?.content) || "(it brings no text)",
+  const texts = [...licenses, ...(evidence?.licenses ?? [])].flatMap((choice) =>
+    "license" in choice && choice.license.text ? [choice.license.text.content] : [],
   );
   return [title, "=".repeat(title.length), ...sources, ...texts].join("\n");
 }

@@ -17,6 +17,8 @@ const PACKAGE = v.object({
   version: v.exactOptional(v.string()),
   purl: v.string(),
   licenses: v.array(v.union([v.object({ license: LICENCE }), v.object({ expression: v.string() })])),
+  /** The text, where the licence is an expression. */
+  evidence: v.exactOptional(v.object({ licenses: v.array(v.object({ license: LICENCE })) })),
   externalReferences: v.exactOptional(v.array(v.object({ type: v.literal("vcs"), url: v.string() }))),
 });
 

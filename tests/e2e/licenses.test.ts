@@ -74,6 +74,18 @@ test("everything embedded has a licence", async () => {
   expect(unknown.map(({ name }) => name)).toEqual([]);
 });
 
+test("everything embedded brings the text of its licence", async () => {
+  const without = everything((await bom()).components).filter(
+    ({ licenses, evidence }) =>
+      !evidence && !licenses.every((choice) => "license" in choice && choice.license.text),
+  );
+  expect(without.map(({ name }) => name)).toEqual([]);
+  const { stdout: text } = await svc.run(["licenses", "--text"]);
+  expect(text).toContain("Copyright (c) 1998-2019 The OpenSSL Project.  All rights reserved.");
+  expect(text).toContain("Randall Stewart and Michael Tuexen");
+  expect(text).toMatch(/^nusb \d.*\n=+\nSource: https:\/\/github.com\/kevinmehall\/nusb/m);
+});
+
 test("a package that has others in it brings the licences of those", async () => {
   const noVnc = (await bom()).components.find(({ name }) => name === "@novnc/novnc");
   const texts = JSON.stringify(noVnc?.licenses);
