@@ -7,6 +7,7 @@ import { createConnectionSlots } from "../src/client/connection-slots";
 import { createDesktop } from "../src/host/desktop/desktop";
 import { createInputLock } from "../src/host/desktop/input-lock";
 import { createReader } from "../src/host/desktop/text/tesseract";
+import { createWorkTurns } from "../src/http/work-turns";
 import { silentLog } from "../src/lib/log";
 import { Requester } from "../src/lib/slots";
 import { createYamlReader } from "../src/lib/yaml";
@@ -84,6 +85,19 @@ const QUEUES: readonly Queue[] = [
     create() {
       const { read } = createReader(folder.path, () => "true");
       return (requester) => read({ base64: "", x: 0, y: 0, scale: 1 }, "eng", requester);
+    },
+  },
+  {
+    what: "requests",
+    file: "src/http/work-turns.ts",
+    most: 1_024,
+    create() {
+      const turns = createWorkTurns(0);
+      turns.begun(performance.now(), true);
+      return async (requester) => {
+        await turns.wait(performance.now(), () => requester);
+        turns.begun(performance.now(), true);
+      };
     },
   },
   {

@@ -19,6 +19,15 @@ const LARGE_BODY = 64 * 1024;
 const BYTES_OF_A_CHUNK = 64;
 const FREE_CHUNKS = 1_024;
 
+/** How a body is read. */
+interface BodyOptions {
+  readonly maxBytes: number;
+  /** Default: {@link BODY_DEADLINE_MS}. */
+  readonly deadlineMs?: number;
+  /** Does the work of a large one, once it may begin (default: at once). */
+  readonly large?: <T>(parse: () => T) => T | Promise<T>;
+}
+
 /**
  * The JSON value in the body; `{}` for an empty one.
  *
@@ -26,15 +35,16 @@ const FREE_CHUNKS = 1_024;
  */
 export async function readJson(
   request: Request,
-  maxBytes: number,
-  deadlineMs = BODY_DEADLINE_MS,
+  { maxBytes, deadlineMs = BODY_DEADLINE_MS, large = (parse) => parse() }: BodyOptions,
 ): Promise<unknown> {
   const bytes = await readBytes(request, maxBytes, deadlineMs);
   if (bytes.length === 0) return {};
   try {
-    const value = parseBoundedJson(bytes, "body", maxBytes);
+    const parse = () => parseBoundedJson(bytes, "body", maxBytes);
+    if (bytes.length <= LARGE_BODY) return parse();
+    const value = await large(parse);
     // What is large takes long to check too.
-    if (bytes.length > LARGE_BODY) await nextTurn();
+    await nextTurn();
     return value;
   } catch (error) {
     throw error instanceof Failure ? error : badInput("body: expected JSON in UTF-8");
@@ -42,7 +52,7 @@ export async function readJson(
 }
 
 /** The text of the body. @throws `too_large`; `slow_client`; `bad_input` when it ends early or is not UTF-8. */
-export async function readText(request: Request, maxBytes: number): Promise<string> {
+export async function readText(request: Request, { maxBytes }: BodyOptions): Promise<string> {
   const bytes = await readBytes(request, maxBytes, BODY_DEADLINE_MS);
   try {
     return textOf(bytes);

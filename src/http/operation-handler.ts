@@ -6,11 +6,12 @@ import type { Caller, RequestContext } from "../core/caller";
 import { parseInput } from "../core/input";
 import { type HttpRoute, takesText } from "../core/operation";
 import { PacedAnswer } from "../core/paced-answer";
-import { ANYBODY } from "../core/rights";
+import { ANYBODY, shareOf } from "../core/rights";
 import { SocketAnswer } from "../core/socket";
 import { fromQuery } from "../core/text";
 import { badInput, Failure, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
+import { Requester } from "../lib/slots";
 import { readJson, readText } from "./body";
 import type { Connections } from "./connections";
 import { type Answer, after, type Exchange, type Handler } from "./exchange";
@@ -22,6 +23,7 @@ import { accepted, content, errorResponse, failureResponse, isEventStream } from
 import type { RoutedOperation } from "./route";
 import type { OpenSockets } from "./sockets";
 import type { Reader, UnreadAnswers } from "./unread";
+import type { WorkTurns } from "./work-turns";
 
 /** Seconds of silence after which a connection is closed; this also ends a client that drips its headers. */
 export const IDLE_TIMEOUT_S = 10;
@@ -39,6 +41,7 @@ export interface HandlerParts {
   /** Aborted once the token of that name is revoked. */
   readonly untilRevoked: (token: string) => AbortSignal;
   readonly unread: UnreadAnswers;
+  readonly turns: WorkTurns;
   readonly openAnswers: OpenAnswers;
   readonly gate: Pick<Gate, "now">;
   readonly sockets: OpenSockets;
@@ -56,10 +59,11 @@ export function call(operation: RoutedOperation, parts: HandlerParts): Handler {
   const { service, maxBodyBytes, unread, gate, runOne, repeats } = parts;
   const { long, stream, public: entry } = operation.http;
   const takesKey = takesIdempotencyKey(operation);
-  const inputOf = createReader(
-    operation,
-    entry === "signed" ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes,
-  );
+  const inTurn = createTurnTaker(parts, entry === undefined);
+  const inputOf = createReader(operation, {
+    maxBytes: entry === "signed" ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes,
+    inTurn,
+  });
   const staysOpen = stream !== undefined;
   const { respond, fail } = createResponder(operation, parts);
   const callerOf = createCallers(staysOpen, parts);
@@ -125,14 +129,43 @@ export function call(operation: RoutedOperation, parts: HandlerParts): Handler {
     if (refusal) return refusal;
     try {
       const input = inputOf(exchange);
+      const perform = (read: unknown, isLate: boolean) =>
+        (isLate ? passAgain(gate, exchange) : undefined) ?? performOnce(exchange, reader, read);
       const answered =
         input instanceof Promise
-          ? input.then((read) => passAgain(gate, exchange) ?? performOnce(exchange, reader, read))
-          : performOnce(exchange, reader, input);
+          ? input.then((read) => inTurn(exchange, performance.now(), () => perform(read, true)))
+          : inTurn(exchange, exchange.started, (hasWaited) => perform(input, hasWaited));
       return answered instanceof Promise ? answered.catch(fail) : answered;
     } catch (thrown) {
       return fail(thrown);
     }
+  };
+}
+
+/** Does work of a request, once it may begin. @param since when it could have, as of `performance.now()`. */
+type InTurn = <T>(
+  exchange: Exchange,
+  since: number,
+  work: (hasWaited: boolean) => T | Promise<T>,
+) => T | Promise<T>;
+
+/** @param isShared whether the work waits for a turn; else it is done at once, as is that of requests without a token. */
+function createTurnTaker({ turns }: Pick<HandlerParts, "turns">, isShared: boolean): InTurn {
+  if (!isShared) return (_exchange, _since, work) => work(false);
+  return (exchange, since, work) => {
+    const { request, server, grant } = exchange;
+    const doNow = (since: number, hasWaited: boolean) => {
+      const done = work(hasWaited);
+      turns.begun(since, done instanceof Promise);
+      return done;
+    };
+    const waits = turns.wait(since, () => new Requester(shareOf(grant ?? ANYBODY), request.raw.signal));
+    if (!waits) return doNow(since, false);
+    // Who waits here is no silent client.
+    server.timeout(request.raw, 0);
+    return waits
+      .finally(() => server.timeout(request.raw, IDLE_TIMEOUT_S))
+      .then(() => doNow(performance.now(), true));
   };
 }
 
@@ -276,18 +309,26 @@ function queryIn(url: string, { long }: HttpRoute): URLSearchParams {
 const QUERY = /^[^?#]*\?([^#]*)/;
 
 /** Reads the input of an operation: from the query of a GET, the body of a POST, and the parameters of the path. */
-function createReader(operation: RoutedOperation, maxBytes: number): (exchange: Exchange) => unknown {
+function createReader(
+  operation: RoutedOperation,
+  { maxBytes, inTurn }: { readonly maxBytes: number; readonly inTurn: InTurn },
+): (exchange: Exchange) => unknown {
   const { http, input } = operation;
   const { method, path, body } = http;
   const inPath = path.includes("{");
+  const largeOf =
+    (exchange: Exchange) =>
+    <T>(parse: () => T) =>
+      inTurn(exchange, performance.now(), parse);
   if (method === "POST" && body === undefined) {
     const ofPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
-    return ({ request }) => {
+    return (exchange) => {
+      const { request } = exchange;
       if (request.url.includes("?") && !(http.long && queryIn(request.url, http).size === 0))
         throw badInput("query: expected none, the fields go in the body");
       // Nobody can hold back a body that is empty.
       const isEmpty = request.raw.headers.get("content-length") === "0";
-      const read = isEmpty ? {} : readJson(request.raw, maxBytes);
+      const read = isEmpty ? {} : readJson(request.raw, { maxBytes, large: largeOf(exchange) });
       return inPath ? after(read, (fields) => withPath(fields, ofPath, request.param())) : read;
     };
   }
@@ -302,7 +343,10 @@ function createReader(operation: RoutedOperation, maxBytes: number): (exchange: 
       const query = queryOf(exchange);
       if (Object.hasOwn(query, body)) throw badInput(`${body}: expected in the body, not in the query`);
       const fields = { ...query, ...(inPath && exchange.request.param()) };
-      return { ...fields, [body]: await readBody(exchange.request.raw, maxBytes) };
+      return {
+        ...fields,
+        [body]: await readBody(exchange.request.raw, { maxBytes, large: largeOf(exchange) }),
+      };
     };
   }
   if (inPath) return (exchange) => ({ ...queryOf(exchange), ...exchange.request.param() });

@@ -32,6 +32,7 @@ import { createSockets, type OpenSockets } from "./sockets";
 import { type KeyFiles, openTls, type ServerTls } from "./tls";
 import type { TokenUses } from "./token-use";
 import { createUnreadAnswers } from "./unread";
+import { createWorkTurns } from "./work-turns";
 
 type Options = v.InferOutput<typeof SERVER_OPTIONS>;
 
@@ -114,6 +115,7 @@ export async function openServerParts(
     stopping: stopping.signal,
     untilRevoked: service.untilRevoked,
     unread: createUnreadAnswers(),
+    turns: createWorkTurns(),
     repeats,
     runOne: async (...call) => (await service.executor()).runOne(...call),
   });

@@ -58,3 +58,16 @@ export async function inSlices(piece: () => boolean): Promise<void> {
     if (waits) await waits;
   } while (!piece());
 }
+
+/** How many items are looked at in one piece: some milliseconds of the work that a list of hosts needs. */
+const PIECE = 500;
+
+/** What `make` makes of each item, in slices where there are many. */
+export async function mapInSlices<T, R>(items: readonly T[], make: (item: T) => R): Promise<R[]> {
+  const made: R[] = [];
+  await inSlices(() => {
+    for (const item of items.slice(made.length, made.length + PIECE)) made.push(make(item));
+    return made.length === items.length;
+  });
+  return made;
+}

@@ -22,9 +22,10 @@ export interface FileFault {
 }
 
 type Files = ConfigFiles;
+type Name = TrustFile | RecordFile;
 
 /** What reads each file. It throws where that fails. */
-const READERS: Readonly<Record<TrustFile | RecordFile, (files: Files) => Promise<unknown>>> = {
+const READERS: Readonly<Record<Exclude<Name, "admin_hosts.json">, (files: Files) => Promise<unknown>>> = {
   rest_token: async ({ token }) => (await import("../trust/owner-token")).readToken(token),
   "tokens.json": async (files) =>
     (await import("../trust/named-tokens")).tokenStore(files, silentLog).entries(),
@@ -34,8 +35,6 @@ const READERS: Readonly<Record<TrustFile | RecordFile, (files: Files) => Promise
     (await import("../host/desktop/screen/trusted-viewers")).trustedStore(file, lock, silentLog).entries(),
   "webhooks.json": async ({ webhooks: file, webhooksLock: lock }) =>
     (await import("../host/webhooks/hooks")).createHooks({ file, lock }, silentLog).list(),
-  "admin_hosts.json": async ({ adminHosts: file, adminLock: lock }) =>
-    (await import("../desk/fleet/address-book")).createAddressBook({ file, lock }, silentLog).hosts(),
   "join.db": database("joinStrings"),
   "plans.db": database("plans"),
   "desk.json": async ({ desk }) => (await import("../wire/join/membership")).readMembership(desk),
@@ -69,14 +68,22 @@ function database(name: keyof Files) {
   };
 }
 
-/** Each file that is missing, empty or broken, in the order of the lists. Changes nothing. */
-export async function fileFaults(configDir: string): Promise<FileFault[]> {
+/**
+ * Each file that is missing, empty or broken, in the order of the lists. Changes nothing.
+ *
+ * @param hosts reads the address book, which is large: whoever has read it keeps it. It throws where that fails.
+ */
+export async function fileFaults(configDir: string, hosts: () => Promise<unknown>): Promise<FileFault[]> {
   const files = configFiles(configDir);
+  const readers: Readonly<Record<Name, (files: Files) => Promise<unknown>>> = {
+    ...READERS,
+    "admin_hosts.json": hosts,
+  };
   const faults: FileFault[] = [];
   for (const file of [...TRUST_FILES, ...RECORD_FILES]) {
     try {
       requireNotLost(pathOf(configDir, file));
-      await READERS[file](files);
+      await readers[file](files);
     } catch (error) {
       faults.push({ file, problem: messageOf(error) });
     }

@@ -12,6 +12,7 @@ import { createRepeats } from "../../src/http/repeats";
 import { createRequestAudit } from "../../src/http/request-audit";
 import { createSockets } from "../../src/http/sockets";
 import { createUnreadAnswers } from "../../src/http/unread";
+import { createWorkTurns } from "../../src/http/work-turns";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
 import { digestToken, ownerToken } from "../../src/trust/scopes";
@@ -47,6 +48,7 @@ async function testApp(parts: Partial<AppParts> = {}) {
     stopping: new AbortController().signal,
     untilRevoked: () => new AbortController().signal,
     unread: createUnreadAnswers(),
+    turns: createWorkTurns(),
     runOne: async () => null,
     repeats: createRepeats(() => "", silentLog),
     ...parts,

@@ -17,6 +17,7 @@ import { createRepeats } from "../../src/http/repeats";
 import { createRequestAudit } from "../../src/http/request-audit";
 import { createSockets } from "../../src/http/sockets";
 import { createUnreadAnswers } from "../../src/http/unread";
+import { createWorkTurns } from "../../src/http/work-turns";
 import { silentLog } from "../../src/lib/log";
 import { eventTypes, operations } from "../../src/operations";
 import type { Service } from "../../src/service/service";
@@ -254,6 +255,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     stopping: new AbortController().signal,
     untilRevoked: () => new AbortController().signal,
     unread: createUnreadAnswers(),
+    turns: createWorkTurns(),
     runOne: async () => null,
     repeats: createRepeats(() => "", silentLog),
   });

@@ -340,13 +340,13 @@ describe("a body", () => {
       headers: { "content-length": "3" },
     });
     Object.defineProperty(request, "body", { get: () => expect.unreachable() });
-    expect(await readJson(request, 1_000)).toEqual([1]);
+    expect(await readJson(request, { maxBytes: 1_000 })).toEqual([1]);
   });
 
   for (const [kind, head] of UNENDING) {
     test(`${kind} that does not come to an end is cut off at the deadline`, async () => {
       expect(BODY_DEADLINE_MS).toBeLessThanOrEqual(10_000);
-      using server = readingServer((request) => readJson(request, 1_000, 5));
+      using server = readingServer((request) => readJson(request, { maxBytes: 1_000, deadlineMs: 5 }));
       const answer = await rawExchange(server.port, `POST / HTTP/1.1\r\nHost: localhost\r\n${head}`);
       expect(answer).toStartWith("HTTP/1.1 408");
     });
@@ -355,7 +355,7 @@ describe("a body", () => {
       const begun = Promise.withResolvers<void>();
       const read = Promise.withResolvers<unknown>();
       using server = readingServer((request) => {
-        const reading = readJson(request, 1_000);
+        const reading = readJson(request, { maxBytes: 1_000 });
         reading.then(read.resolve, read.resolve);
         begun.resolve();
         return reading;

@@ -18,7 +18,7 @@ async function read(text: string, size: number) {
     { highWaterMark: 0 },
   );
   const request = new Request("http://localhost/", { method: "POST", body });
-  const value = await readJson(request, 1_000_000).catch((error: Error) => error.message);
+  const value = await readJson(request, { maxBytes: 1_000_000 }).catch((error: Error) => error.message);
   return { value, taken };
 }
 

@@ -4,18 +4,24 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import * as v from "valibot";
+import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
+import { addToken, NEW_TOKEN, tokenStore } from "../../src/trust/named-tokens";
 import { temporaryFolder, testServer } from "../support";
 
 /** What the test asks for: the longest stall since it last asked; or how long a piece of work takes that is always the same. */
 export type StallQuestion = "longest" | "baseline";
 
-/** The first message has the address of the server, the others answer a {@link StallQuestion}. */
+/** The first message has the address of the server and two tokens of little scope, the others answer a {@link StallQuestion}. */
 export interface StallMessage {
   readonly url?: string;
+  readonly tokens?: readonly string[];
   readonly ms?: number;
 }
 
-const HOSTS = 200;
+/** How many hosts the address book has: the argument. */
+const HOSTS = Number(process.argv[2] ?? 200);
 
 const threadMs = () => {
   const { user, system } = process.threadCpuUsage();
@@ -51,6 +57,10 @@ async function watch(): Promise<void> {
   }));
   writeFileSync(join(folder.path, "admin_hosts.json"), JSON.stringify({ hosts }), { mode: 0o600 });
   const { server } = await testServer({ service: { configDir: folder.path } });
+  const store = tokenStore(configFiles(folder.path), silentLog);
+  const tokens: string[] = [];
+  for (const name of ["anna", "bert"])
+    tokens.push(await addToken(store, v.parse(NEW_TOKEN, { name, scope: ["read", "metrics"] })));
   setInterval(turn, 1);
   process.on("message", (question: StallQuestion) => {
     turn();
@@ -60,7 +70,7 @@ async function watch(): Promise<void> {
   });
   await new Promise((resolve) => {
     process.on("disconnect", resolve);
-    send({ url: server.url });
+    send({ url: server.url, tokens });
   });
 }
 

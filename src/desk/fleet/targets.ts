@@ -66,6 +66,7 @@ const nameOf = (label: string, id: string) => (/^\.\.?$|[/\\]/.test(label) ? id 
 
 function pathOf(pathname: string): string {
   const path = `${pathname.replace(/\/+$/, "")}/metrics`;
+  if (!path.includes("%")) return path;
   try {
     return decodeURIComponent(path);
   } catch {

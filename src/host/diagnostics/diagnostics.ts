@@ -3,7 +3,7 @@
  *
  * The promise: a report comes, with a result for each check, in the time of the slowest deadline, whatever a check does
  * short of blocking the event loop. A check runs once at a time: reports that ask for it meanwhile share its result, and
- * it is cut off when none of them is waited for any longer.
+ * it is cut off when none of them is waited for any longer. Those who ask for the same report in the same second share that.
  */
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
@@ -91,12 +91,19 @@ export function createDiagnostics<S extends { readonly log: Log }>(
   const runShared = (check: Check<S>, caller: Caller) =>
     shared(check.name, (signal) => runCheck(check, { ...caller, signal }), caller.signal);
 
+  const reports = createSharing<Report>();
+  const report = async (chosen: ReadonlyArray<Check<S>>, caller: Caller): Promise<Report> => {
+    const results = await Promise.all(chosen.map((check) => runShared(check, caller)));
+    const bad = results.filter(({ ok }) => !ok).length;
+    return { ok: bad === 0, checks: results, count: results.length, failed: bad };
+  };
   return {
-    async run(names, caller) {
+    run(names, caller) {
       const chosen = checks.filter(({ name }) => names.includes(name));
-      const results = await Promise.all(chosen.map((check) => runShared(check, caller)));
-      const bad = results.filter(({ ok }) => !ok).length;
-      return { ok: bad === 0, checks: results, count: results.length, failed: bad };
+      // Nobody gets what is older, however long a check hangs.
+      const second = Math.floor(performance.now() / 1_000);
+      const key = [second, ...chosen.map(({ name }) => name)].join();
+      return reports(key, (signal) => report(chosen, { ...caller, signal }), caller.signal);
     },
   };
 }

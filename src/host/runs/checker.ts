@@ -14,6 +14,7 @@ import {
 import { readScript, withPlaces } from "../../core/script";
 import type { RunDefaults } from "../../core/script-head";
 import { forbidden } from "../../lib/errors";
+import { once } from "../../lib/once";
 import type { Requester } from "../../lib/slots";
 import { createYamlReader } from "../../lib/yaml";
 import {
@@ -27,6 +28,7 @@ import {
   remoteFields,
 } from "./actions";
 import { CALLS, type CalledScripts, linkCalled } from "./called-scripts";
+import { describeCommand } from "./reference";
 import type { StoredScript } from "./stored-scripts";
 import { variableUse } from "./variable-use";
 
@@ -57,6 +59,11 @@ export class Checker {
     readonly count: number;
     readonly not_permitted: Array<{ readonly command: string; readonly reason: string }>;
   };
+  /** The entries of all commands in the reference, which is the same as long as this process runs. */
+  readonly reference = once(async () => {
+    const all = this.sorted.map((command) => describeCommand(command, this.allows(command)));
+    return { commands: await Promise.all(all), count: all.length };
+  });
   private readonly sorted: readonly Command[];
   /** Reads scripts that are written in YAML. */
   readonly yaml = createYamlReader();

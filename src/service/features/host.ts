@@ -83,7 +83,10 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
       ]);
       return createDiagnostics(shared.service, await loadChecks(), observed);
     }),
-    fileFaults: async () => (await import("../file-faults")).fileFaults(configDir),
+    async fileFaults() {
+      const { fileFaults } = await import("../file-faults");
+      return fileFaults(configDir, async () => (await shared.service.addressBook()).hosts());
+    },
     usb: stoppable(async () => {
       const { createUsb } = await import("../../host/usb/usb");
       return createUsb({ log, mask_serials: options.mask_serials, publish: observed });

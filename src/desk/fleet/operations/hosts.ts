@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { between, field, flag, NO_INPUT, seconds } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, conflict } from "../../../lib/errors";
+import { mapInSlices } from "../../../lib/turn";
 import { certificate } from "../../../trust/operations/tls";
 import type { AddressBook } from "../address-book";
 import { HOST_CHANGES, HOST_FIELDS, type Host, linkedHost, parseHost, TRUST, trustOf } from "../host";
@@ -207,7 +208,7 @@ export const listHosts = operation({
   http: { method: "GET", path: "/admin/hosts" },
   input: NO_INPUT,
   output: v.array(LISTED_HOST),
-  run: async (service: Uses) => (await service.addressBook()).hosts().map(toListed),
+  run: async (service: Uses) => mapInSlices((await service.addressBook()).hosts(), toListed),
 });
 
 const FOR_A_FILE = "it makes a file for a program on this machine";

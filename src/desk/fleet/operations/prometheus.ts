@@ -8,6 +8,7 @@ import { field, NO_INPUT } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { notFound } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
+import { mapInSlices } from "../../../lib/turn";
 import type { AddressBook } from "../address-book";
 import { linkedHost } from "../host";
 import { targetOf, withDesk } from "../targets";
@@ -45,7 +46,7 @@ export const listTargets = operation({
     const left = hosts.length - known.length;
     if (left > 0)
       caller.warn?.(`${left} hosts that are reached over their links are left out: no server runs here`);
-    const targets = known.map((host) => targetOf(host, desk ?? new URL(host.base_url)));
+    const targets = await mapInSlices(known, (host) => targetOf(host, desk ?? new URL(host.base_url)));
     return desk ? withDesk(targets, desk, hostname()) : targets;
   },
 });

@@ -38,17 +38,11 @@ export const describeCommands = operation({
   name: "commands.reference",
   summary: "Describe the parameters and the result of every command",
   scope: "read",
-  http: { method: "GET", path: "/commands/reference" },
+  http: { method: "GET", path: "/commands/reference", settled: true },
   leftOut: { script: FOR_AUTHORS, cli: "`svc commands NAME` shows one entry, docs/actions.md has them all" },
   input: NO_INPUT,
   output: v.object({ commands: v.array(COMMAND_REFERENCE), count: v.number() }),
-  async run(service: Uses) {
-    const executor = await service.executor();
-    const all = [...executor.commands.values()].map((command) =>
-      describeCommand(command, executor.allows(command)),
-    );
-    return { commands: await Promise.all(all), count: all.length };
-  },
+  run: async (service: Uses) => (await service.executor()).reference(),
 });
 
 export const showCommand = operation({
