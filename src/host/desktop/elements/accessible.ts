@@ -87,6 +87,7 @@ export interface Accessibles {
   indexInParent(ref: Ref): Promise<number>;
 }
 
+const NOWHERE = -(2 ** 31);
 const LABELLED_BY = 2;
 const ANY = 2;
 const ALL = 1;
@@ -131,7 +132,8 @@ export function accessibles(bus: Bus): Accessibles {
       const read = v.safeParse(v.tuple([v.number(), v.number(), v.number(), v.number()]), extents);
       if (!read.success) return undefined;
       const [x, y, width, height] = read.output;
-      return width > 0 && height > 0 ? { x, y, width, height } : undefined;
+      // GTK says the least whole number of what is on no screen.
+      return width > 0 && height > 0 && x > NOWHERE && y > NOWHERE ? { x, y, width, height } : undefined;
     },
     async labels(ref) {
       const [relations] = await ask(ref, "GetRelationSet");

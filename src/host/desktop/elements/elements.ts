@@ -10,6 +10,7 @@ import { selfCommand } from "../../../lib/self-command";
 import type { WorkerOptions } from "../worker";
 import { type Element, type ElementCalls, type Findings, PROTOCOL } from "./calls";
 import { type Locator, printLocator } from "./locator";
+import { mostVisible } from "./names";
 
 const DEADLINE_MS = 15_000;
 const IDLE_MS = 60_000;
@@ -117,7 +118,10 @@ export async function waitForOne(elements: Elements, locator: Locator, waiting: 
   );
 }
 
-/** As {@link waitForOne}; and it is visible, enabled, and has not moved for {@link STILL_MS}. */
+/** Qt hides the items of a menu that is closed, and does what they say all the same. */
+const isReachable = ({ visible, role }: Element) => visible || role.startsWith("menuitem");
+
+/** As {@link waitForOne}; and it is visible or in a menu, enabled, and has not moved for {@link STILL_MS}. */
 export async function waitForUsable(
   elements: Elements,
   locator: Locator,
@@ -130,7 +134,7 @@ export async function waitForUsable(
     async () => {
       last = await elements.find(locator, MAX_FOUND);
       const element = only(last, locator);
-      if (!element?.visible || !element.enabled) {
+      if (!element || !isReachable(element) || !element.enabled) {
         before = undefined;
         return undefined;
       }
@@ -158,9 +162,7 @@ export async function waitUntilGone(elements: Elements, locator: Locator, waitin
 
 /** @throws `rejected` with what tells them apart where there are several. */
 function only({ elements, more }: Findings, locator: Locator): Element | undefined {
-  // What is hidden is no rival of what can be seen.
-  const seen = elements.filter(({ visible }) => visible);
-  const [element, ...others] = seen.length > 0 ? seen : elements;
+  const [element, ...others] = mostVisible(elements, ({ visible }) => visible);
   if (others.length === 0) return element;
   const all = [element, ...others].filter((one) => one !== undefined);
   const count = more ? `more than ${all.length}` : `${all.length}`;

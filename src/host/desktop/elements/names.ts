@@ -10,6 +10,9 @@ export const LABEL_ROLES: readonly number[] = [29, 116];
 /** The numbers of what labels stand beside: fields to type into, to choose from, and to move. */
 export const LABELLED: ReadonlySet<number> = new Set([11, 40, 51, 52, 61, 76, 77, 79]);
 
+/** The numbers of what is named by its content where it has no name: list items, rows and tree items. */
+export const NAMED_BY_CONTENT: ReadonlySet<number> = new Set([32, 90, 91]);
+
 /** How far a label may stand before its field, in pixels. */
 const MAX_GAP = 300;
 
@@ -68,3 +71,16 @@ export const hasStates = ({ has }: { has(state: number): boolean }, locator: Loc
     const wanted = Reflect.get(locator, state);
     return wanted === undefined || of(has) === wanted;
   });
+
+/**
+ * What of those that match is meant: what is hidden, or on no screen (a bar of GTK for the full screen), is no rival of what can be
+ * seen.
+ */
+export function mostVisible<T extends { readonly bounds: unknown }>(
+  all: readonly T[],
+  isVisible: (one: T) => boolean,
+): readonly T[] {
+  const visible = all.filter(isVisible);
+  const placed = visible.filter(({ bounds }) => bounds !== undefined && bounds !== null);
+  return [placed, visible].find((some) => some.length > 0) ?? all;
+}

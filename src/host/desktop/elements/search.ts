@@ -5,10 +5,19 @@
  */
 import * as v from "valibot";
 import { failureOf } from "../../../lib/errors";
-import { type Accessibles, type Bounds, normalized, REGISTRY } from "./accessible";
+import { type Accessibles, type Bounds, normalized, REGISTRY, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { Locator } from "./locator";
-import { besideOf, folded, hasStates, isNamed, LABEL_ROLES, LABELLED, labelText } from "./names";
+import {
+  besideOf,
+  folded,
+  hasStates,
+  isNamed,
+  LABEL_ROLES,
+  LABELLED,
+  labelText,
+  NAMED_BY_CONTENT,
+} from "./names";
 import { numbersOf } from "./roles";
 
 /** How many elements of a program are looked at. */
@@ -18,6 +27,8 @@ const MAX_PROGRAMS = 200;
 const MAX_WINDOWS = 200;
 /** How many fields without a name, and labels, are compared. */
 const MAX_LABELLED = 200;
+/** How much of a row is its name, in elements. */
+const MAX_CONTENT = 60;
 
 /** A program on the bus. */
 export interface Program {
@@ -105,7 +116,22 @@ function matcher(ask: Accessibles, below: Search["below"], look: Search["look"])
     const hits = refs.filter((_, nth) => isNamed(names[nth] ?? "", locator));
     if (hits.length > 0) return Promise.all(hits.map((ref) => look({ ...place, ref })));
     const nameless = refs.filter((_, nth) => names[nth] === "").slice(0, MAX_LABELLED);
+    if (roles?.some((one) => NAMED_BY_CONTENT.has(one))) return byContent(place, nameless, locator);
     return labelled(place, nameless, locator);
+  };
+  /** Rows that have no name are named by what is in them, as WAI-ARIA has it. */
+  const byContent = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<Seen[]> => {
+    const seen = await Promise.all(
+      refs.map(async (ref) => {
+        const inside = await Promise.all(
+          (await below(ref, undefined, MAX_CONTENT)).map((part) => ask.name(part)),
+        );
+        // A cell and the text in it say the same.
+        const words = inside.filter((word, nth) => word !== "" && word !== inside[nth - 1]);
+        return { ...(await look({ ...place, ref })), name: words.join(" ") };
+      }),
+    );
+    return seen.filter((one) => NAMED_BY_CONTENT.has(one.role) && isNamed(one.name, locator));
   };
   /** Fields that have no name are those of the label that says so, or that stands before them. */
   const labelled = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<Seen[]> => {
@@ -177,7 +203,7 @@ export function search(bus: Bus, ask: Accessibles): Search {
     const hits = uniqueOf(found.flatMap((one) => one.hits)).filter((one) => hasStates(one, locator));
     const { nth } = locator;
     return {
-      hits: nth === undefined ? hits : hits.slice(nth - 1, nth),
+      hits: nth === undefined ? hits : seenOf(hits).slice(nth - 1, nth),
       deaf: [...new Set([...places.deaf, ...found.flatMap((one) => one.deaf)])],
     };
   };
@@ -203,6 +229,12 @@ export function search(bus: Bus, ask: Accessibles): Search {
     return { places: places.flat().filter(inTitle), deaf };
   };
   return { programs, windows, find, look, below, places: placesOf };
+}
+
+/** Those that can be seen, also by scrolling; all where none can: what `nth` counts. */
+function seenOf(all: readonly Seen[]): readonly Seen[] {
+  const visible = all.filter(({ has }) => has(STATE.visible) || has(STATE.showing));
+  return visible.length > 0 ? visible : all;
 }
 
 /** Each element once: what is within two places is found twice. */

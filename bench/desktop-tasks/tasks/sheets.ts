@@ -1,0 +1,2 @@
+import type { Task } from "../task";
+export const sheets: readonly Task[] = [];
