@@ -117,6 +117,11 @@ export interface Operation<
    */
   readonly answeredBy?: "server" | "server or here" | "owner" | "display";
   /**
+   * Set where an action of a run in another process acts on the server that runs on this `{config_dir}`, if one does: what it is about
+   * ends with that process, or is only there.
+   */
+  readonly serverInRuns?: true;
+  /**
    * Set when it ends with who waits for it, though it changes something. A command that is to end says so to the server, and waits for
    * its answer.
    */

@@ -32,7 +32,7 @@ async function statusFor(service: Uses, caller: Caller): Promise<v.InferInput<ty
 
 /** Whether the caller may know the token: only the owner, and only in this process. */
 const mayKnow = (caller: Caller) =>
-  !isRemote(caller) && caller.grant.name === null && allows(caller.grant, "admin");
+  !isRemote(caller) && !caller.request && caller.grant.name === null && allows(caller.grant, "admin");
 
 const OVERVIEW = v.object({
   server: v.object({
@@ -257,11 +257,12 @@ export const operations = [
   }),
   operation({
     name: "rest.status",
-    summary: "Show whether the REST server of this process runs, and where",
+    summary: "Show whether the REST server runs, and where: that of this process, or the one beside it",
     scope: "read",
+    serverInRuns: true,
     command: "AC_rest_api_status",
     leftOut: {
-      cli: "it shows the server of the same process, which a subcommand does not have",
+      cli: "a server prints its address when it starts",
       http: "a server that answers is running; `GET /overview` has its address",
     },
     input: NO_INPUT,

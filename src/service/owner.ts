@@ -52,7 +52,9 @@ export interface OwnerDoor {
 export async function answerAsOwner(service: Service): Promise<OwnerDoor> {
   // What a terminal does itself is not done here in its place.
   const known = new Map(
-    (await service.operations()).flatMap((one) => (one.answeredBy ? [[one.name, one] as const] : [])),
+    (await service.operations()).flatMap((one) =>
+      one.answeredBy || one.serverInRuns ? [[one.name, one] as const] : [],
+    ),
   );
   const closing = new AbortController();
   const stopping = new AbortController();

@@ -8,14 +8,14 @@ import { NO_INPUT } from "../../src/core/fields";
 import { type Operation, operation } from "../../src/core/operation";
 import { listEvents } from "../../src/events/operations";
 import { listAudit } from "../../src/host/audit/operations";
-import { inspectorReset } from "../../src/host/inspector/operations";
+import { inspectorRecord, inspectorReset } from "../../src/host/inspector/operations";
 import { showRun } from "../../src/host/runs/operations/runs";
 import { overview } from "../../src/http/operations";
 import { conflict } from "../../src/lib/errors";
 import { tryLock } from "../../src/lib/lock";
 import { connectToOwner, listenAsOwner } from "../../src/lib/owner-socket";
 import { configFiles } from "../../src/lib/paths";
-import { temporaryFolder, testServer, testService } from "../support";
+import { runActions, temporaryFolder, testServer, testService } from "../support";
 
 /** An operation of a test, which the owner answers. */
 const tested = (name: string, run: Operation["run"], changes?: true) =>
@@ -254,5 +254,48 @@ describe("without an answer", () => {
     await using made = testService();
     expect(await askOwner(made.configDir, overview, {})).toBeUndefined();
     expect(existsSync(configFiles(made.configDir).runFolder)).toBe(false);
+  });
+});
+
+describe("an action of a run in a process beside a server", () => {
+  test("acts on that server where it is about its watcher, its statistics and its address", async () => {
+    await using host = await testServer();
+    await callOperation(
+      host.service,
+      inspectorRecord,
+      { samples: [{ rtt_ms: 7 }] },
+      localCaller(host.service, "api"),
+    );
+    await using beside = testService({ configDir: host.configDir, handsOver: true });
+    const { outcomes } = await runActions(beside.service, [
+      ["AC_usb_watch_start", { poll_interval_s: 60 }],
+      ["AC_inspector_summary"],
+      ["AC_rest_api_status"],
+      ["AC_usb_recent_events"],
+    ]);
+    expect(outcomes.map(({ ok, error }) => [ok, error])).toEqual(outcomes.map(() => [true, undefined]));
+    expect((await host.service.usb()).watcher.running).toBe(true);
+    expect(outcomes[1]?.result).toMatchObject({ sample_count: 1 });
+    expect(outcomes[2]?.result).toMatchObject({ running: true, url: host.server.url, token: null });
+    expect(outcomes[3]?.result).toMatchObject({ watcher_running: true });
+    (await host.service.usb()).watcher.stop();
+  });
+
+  test("is limited to what the run may do, on that server too", async () => {
+    await using host = await testServer();
+    await using beside = testService({ configDir: host.configDir, handsOver: true });
+    const executor = await beside.service.executor();
+    const caller = localCaller(beside.service, "script", {
+      grant: { name: null, scopes: ["read"], owner: true },
+    });
+    const list = executor.prepare([["AC_usb_watch_start"]]);
+    await expect(executor.run(list, caller)).rejects.toThrow("AC_usb_watch_start needs operate");
+    expect((await host.service.usb()).watcher.running).toBe(false);
+  });
+
+  test("is done by the process itself where no server runs", async () => {
+    await using alone = testService({ handsOver: true });
+    const { outcomes } = await runActions(alone.service, [["AC_rest_api_status"]]);
+    expect(outcomes).toMatchObject([{ ok: true, result: { running: false } }]);
   });
 });

@@ -26,6 +26,7 @@ export const inspectorRecent = operation({
   summary: "List the newest link statistics, oldest first",
   scope: "read",
   answeredBy: "server",
+  serverInRuns: true,
   command: "AC_inspector_recent",
   http: { method: "GET", path: "/inspector/recent" },
   input: v.strictObject({
@@ -59,6 +60,7 @@ export const inspectorSummary = operation({
   scope: "read",
   subcommand: "inspect",
   answeredBy: "server",
+  serverInRuns: true,
   command: "AC_inspector_summary",
   http: { method: "GET", path: "/inspector/summary" },
   input: v.strictObject({ session }),
@@ -74,6 +76,7 @@ export const inspectorRecord = operation({
   // Where people look: also for `svc sync` beside a server.
   answeredBy: "server",
   leftOut: { cli: "programs that measure a link send its samples" },
+  serverInRuns: true,
   command: "AC_inspector_record",
   http: { method: "POST", path: "/inspector/samples" },
   input: v.strictObject({
@@ -97,6 +100,7 @@ export const inspectorReset = operation({
   scope: "operate",
   changes: true,
   answeredBy: "server",
+  serverInRuns: true,
   command: "AC_inspector_reset",
   http: { method: "POST", path: "/inspector/reset" },
   input: NO_INPUT,

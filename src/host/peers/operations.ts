@@ -51,6 +51,7 @@ export const getSessions = operation({
   summary: "List the peer sessions",
   scope: "read",
   answeredBy: "server",
+  serverInRuns: true,
   command: "AC_sessions_list",
   http: { method: "GET", path: "/sessions" },
   input: NO_INPUT,
@@ -84,6 +85,7 @@ export const closeSession = operation({
   scope: "operate",
   changes: true,
   answeredBy: "server",
+  serverInRuns: true,
   command: "AC_sessions_close",
   http: { method: "POST", path: "/sessions/close" },
   input: v.strictObject({

@@ -1,7 +1,7 @@
 /**
  * The executor: puts a run of a checked list on record, then runs it.
  */
-import { parseCall } from "../../core/call";
+import { parseCall, type performOperation } from "../../core/call";
 import { type Caller, isRemote, requesterOf } from "../../core/caller";
 import {
   allows,
@@ -47,6 +47,8 @@ export interface ExecutorParts extends CheckerParts {
   runs(): Promise<Pick<Runs, "begin" | "refuse">>;
   /** What this host is called. */
   hostLabel(): string;
+  /** Does an action (default: this process). */
+  readonly perform?: typeof performOperation | undefined;
   /** The lock on pointer and keyboard. */
   inputLock(): Promise<Pick<InputLock, "holder" | "take">>;
   /**
@@ -120,7 +122,7 @@ export class Executor extends Checker {
     });
     tellBegun?.(id);
     using _ends = endWith(caller, active);
-    const { service, log } = this.parts;
+    const { service, log, perform } = this.parts;
     const call = (unknown: string) => this.callLate(unknown, id, called, caller, active);
     const logs = (message: string) => {
       caller.logged?.(message);
@@ -128,8 +130,7 @@ export class Executor extends Checker {
     };
     const logging = { ...active, log: logs };
     const runner = new Runner({
-      service,
-      log,
+      ...{ service, log, perform },
       id,
       path,
       pace,

@@ -34,6 +34,8 @@ const MAX_ACTION_ROWS = 500;
 export interface RunParts {
   /** What operations run on. */
   readonly service: object;
+  /** Does an action (default: this process). */
+  readonly perform?: typeof performOperation | undefined;
   readonly log: Log;
   readonly id: string;
   /** The path of the script; empty for a list that was sent. */
@@ -146,6 +148,7 @@ export class Runner {
   private async action(action: Action, signal: AbortSignal, place: string): Promise<Outcome> {
     const { operation } = action;
     const { command } = operation;
+    const { perform = performOperation } = this.parts;
     const started = performance.now();
     const took = () => Math.round((performance.now() - started) * 1_000) / 1_000;
     try {
@@ -159,7 +162,7 @@ export class Runner {
         isResultShown = isOpen(action, this.script.variables);
         const input = this.inputs.of(action, this.script.variables);
         const caller = this.callerOf(action, signal, place, show);
-        const answer = await performOperation(this.parts.service, operation, input, caller);
+        const answer = await perform(this.parts.service, operation, input, caller);
         return operation.plain ? operation.plain.of(answer) : answer;
       };
       const leaf = Object.keys(action.lists).length === 0;

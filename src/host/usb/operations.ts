@@ -38,6 +38,7 @@ export const recentUsbEvents = operation({
   summary: "List the USB devices that were added or removed while the watcher ran, oldest first",
   scope: "read",
   answeredBy: "server",
+  serverInRuns: true,
   command: "AC_usb_recent_events",
   http: { method: "GET", path: "/usb/events" },
   input: v.strictObject({
@@ -67,6 +68,7 @@ export const startUsbWatch = operation({
   summary: "Start the USB watcher, or change its interval",
   scope: "operate",
   changes: true,
+  serverInRuns: true,
   command: "AC_usb_watch_start",
   subcommand: "usb watch",
   leftOut,
@@ -93,6 +95,7 @@ export const operations = [
     summary: "Stop the USB watcher; its events are kept",
     scope: "operate",
     changes: true,
+    serverInRuns: true,
     command: "AC_usb_watch_stop",
     leftOut: { ...leftOut, cli: "`svc usb watch` ends with Ctrl-C" },
     input: NO_INPUT,

@@ -14,6 +14,7 @@ import type { Scheduler } from "../../host/scheduler/scheduler";
 import type { Traces } from "../../host/trace/traces";
 import { forbidden } from "../../lib/errors";
 import type { ServiceParts } from "../parts";
+import { createPerform } from "../run-action";
 import { startJob } from "../start-job";
 
 /** What runs action lists in a process. */
@@ -64,9 +65,9 @@ export function runFeatures(
         service,
         operations: await service.operations(),
         log,
-        permits: service.permits,
-        runs: service.runs,
+        ...{ permits: service.permits, runs: service.runs },
         stored: async (name) => (await service.storedScripts()).get(name),
+        perform: createPerform(shared),
         hostLabel: () => labelOf(() => readMembership(files.desk)),
         inputLock: async () => (await service.desktop()).inputLock,
         trace: async (start, asked) => (await service.traces()).begin(start, asked),

@@ -27,6 +27,7 @@ export const listRuns = operation({
   name: "runs.list",
   summary: "List active and recently ended runs of the server, newest first",
   scope: "read",
+  serverInRuns: true,
   command: "AC_runs_list",
   http: { method: "GET", path: "/runs" },
   answeredBy: "server",
@@ -56,6 +57,7 @@ export const showRun = operation({
   // A token that may start one sees how it ended; runs of others need `operate`.
   scope: "any",
   reveals: true,
+  serverInRuns: true,
   command: "AC_runs_show",
   example: { run_id: "9f1c2e4a" },
   http: { method: "GET", path: "/runs/{run_id}" },
@@ -115,6 +117,7 @@ export const cancelRun = operation({
   summary: "Cancel an active run",
   scope: "operate",
   changes: "announces",
+  serverInRuns: true,
   command: "AC_runs_cancel",
   example: { run_id: "9f1c2e4a" },
   http: { method: "POST", path: "/runs/cancel" },
