@@ -15,21 +15,18 @@ const RATES = {
   all: { ratePerMinute: 60, burst: 16 },
 } as const satisfies Record<string, Rate>;
 
-export function createPace(rates: Record<keyof typeof RATES, Rate> = RATES) {
+/**
+ * Waits until `client` may ask the server at `origin`.
+ *
+ * @param requests how many it is about to make there.
+ * @throws a `cancelled` {@link RemoteError} once `signal` is aborted.
+ */
+export type Pace = (client: string, origin: string, requests: number, signal?: AbortSignal) => Promise<void>;
+
+export function createPace(rates: Record<keyof typeof RATES, Rate> = RATES): Pace {
   const own = createBuckets(rates.own);
   const all = createBuckets(rates.all);
-  /**
-   * Waits until `client` may ask the server at `origin`.
-   *
-   * @param requests how many it is about to make there.
-   * @throws a `cancelled` {@link RemoteError} once `signal` is aborted.
-   */
-  return async (
-    client: string,
-    origin: string,
-    requests: number,
-    signal = new AbortController().signal,
-  ): Promise<void> => {
+  return async (client, origin, requests, signal = new AbortController().signal) => {
     const turn = async (spend: typeof own, key: string) => {
       for (let wait = spend(key, now(), requests); wait > 0; wait = spend(key, now(), requests)) {
         await sleep(wait, signal, () => {
@@ -44,7 +41,7 @@ export function createPace(rates: Record<keyof typeof RATES, Rate> = RATES) {
 
 const now = () => performance.now();
 
-let pace: ReturnType<typeof createPace> | undefined;
+let pace: Pace | undefined;
 
 /** Waits for a turn of this process ({@link createPace}). A host counts what the process asks, so no service owns it. */
 export function takeTurn(

@@ -8,16 +8,15 @@ const EVERY_MS = 600_000;
 /** How many callers are remembered; beyond that, some leave a row more. */
 const MAX_REMEMBERED = 1_000;
 
-/**
- * @returns a function that resolves when what `subject` says is on record for this caller: with a row of now, or of before.
- *   It throws as `announce` does.
- */
-export function createThrottledAudit(everyMs = EVERY_MS) {
+/** Resolves when what `subject` says is on record for this caller: with a row of now, or of before. @throws as `announce` does. */
+export type ThrottledAudit = (
+  caller: Pick<Caller, "client" | "grant" | "announce">,
+  subject: string,
+) => Promise<void>;
+
+export function createThrottledAudit(everyMs = EVERY_MS): ThrottledAudit {
   const rows = new Map<string, number>();
-  return async (
-    { client, grant, announce }: Pick<Caller, "client" | "grant" | "announce">,
-    subject: string,
-  ) => {
+  return async ({ client, grant, announce }, subject) => {
     const key = JSON.stringify([grant.name, client, subject]);
     const before = rows.get(key);
     if (before !== undefined && performance.now() - before < everyMs) return;

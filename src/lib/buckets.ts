@@ -17,15 +17,13 @@ export interface Rate {
 const MAX_BUCKETS = 32_768;
 
 /**
- * Token buckets: `burst` deep, refilled at `ratePerMinute`. A client without a bucket has a full one.
- *
- * @returns a function that takes a token from a client's bucket, and returns 0 or the milliseconds until the bucket has one. Where it
- *   costs more than one, the bucket may owe the rest.
+ * Takes a token from a client's bucket. @returns 0, or the milliseconds until the bucket has one. Where it costs more than one, the
+ * bucket may owe the rest.
  */
-export function createBuckets({
-  ratePerMinute,
-  burst,
-}: Rate): (client: string, now: number, cost?: number) => number {
+export type Buckets = (client: string, now: number, cost?: number) => number;
+
+/** Token buckets: `burst` deep, refilled at `ratePerMinute`. A client without a bucket has a full one. */
+export function createBuckets({ ratePerMinute, burst }: Rate): Buckets {
   if (ratePerMinute === 0) return () => 0;
   const perMs = ratePerMinute / 60_000;
   // Of each: its level, and when that was.

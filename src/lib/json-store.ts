@@ -60,9 +60,29 @@ interface Snapshot<E> {
   readonly faults: readonly string[];
 }
 
-export type JsonStore<E extends object> = ReturnType<typeof createJsonStore<E>>;
+export interface JsonStore<E extends object> {
+  /** The valid entries, as the file is now; the same array while it is the same. @throws `unavailable` when the file is broken or cannot be read. */
+  entries(): readonly E[];
+  /**
+   * Whether there is no entry of that name: not even one that is not valid, which nobody has removed.
+   *
+   * @throws as `entries`.
+   */
+  isGone(wanted: string): boolean;
+  /** The valid entries. A broken file is set aside where that is so, and then there are none. @throws `unavailable`. */
+  load(): Promise<readonly E[]>;
+  /**
+   * Changes the file, alone among all processes. A broken file is set aside first where that is so.
+   *
+   * @returns what `edit` returns, once its changes are on disk.
+   * @throws `unavailable` when the file cannot be read or is broken; what `edit` throws, and then nothing has changed.
+   */
+  change<T>(edit: (entries: EntryList<E>) => T | Promise<T>): Promise<T>;
+  /** What is wrong with entries of the file, and which broken files were set aside; names no folder. */
+  problems(): string[];
+}
 
-export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, log: Log) {
+export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, log: Log): JsonStore<E> {
   const { file, lock, what, list, changed, setsAside = false } = options;
   const name = basename(file);
   const schema = schemaOf(list);
@@ -107,29 +127,16 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
   };
 
   return {
-    /** The valid entries, as the file is now; the same array while it is the same. @throws `unavailable` when the file is broken or cannot be read. */
     entries: (): readonly E[] => readOrRefuse().entries,
-    /**
-     * Whether there is no entry of that name: not even one that is not valid, which nobody has removed.
-     *
-     * @throws as `entries`.
-     */
     isGone(wanted: string): boolean {
       const { items } = readOrRefuse();
       return items.every(
         (item) => item.name !== nameIn(wanted) && (item.name !== undefined || "entry" in item),
       );
     },
-    /** The valid entries. A broken file is set aside where that is so, and then there are none. @throws `unavailable`. */
     async load(): Promise<readonly E[]> {
       return (read() ?? (await withLock(lock, readToChange))).entries;
     },
-    /**
-     * Changes the file, alone among all processes. A broken file is set aside first where that is so.
-     *
-     * @returns what `edit` returns, once its changes are on disk.
-     * @throws `unavailable` when the file cannot be read or is broken; what `edit` throws, and then nothing has changed.
-     */
     change: <T>(edit: (entries: EntryList<E>) => T | Promise<T>): Promise<T> =>
       withLock(lock, async () => {
         const { content, items } = await readToChange();
@@ -142,7 +149,6 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
         }
         return result;
       }),
-    /** What is wrong with entries of the file, and which broken files were set aside; names no folder. */
     problems(): string[] {
       const beside = existsSync(dirname(file)) ? readdirSync(dirname(file)) : [];
       const aside = beside.filter((found) => found.startsWith(`${name}.broken-`));

@@ -16,11 +16,11 @@ import type { Scheduler } from "../host/scheduler/scheduler";
 import type { Syncs } from "../host/sync/manager";
 import type { Log } from "../lib/log";
 import type { ConfigFiles } from "../lib/paths";
-import type { createRevocations } from "../trust/revocations";
+import type { Revocations } from "../trust/revocations";
 import type { Service } from "./interface";
 import type { DeskOverNats } from "./nats";
 import type { SERVICE_OPTIONS } from "./options";
-import type { createTokenUses } from "./token-uses";
+import type { TokenUses } from "./token-uses";
 
 /** What has been made so far, for those that look and do not make it. */
 export interface Instances {
@@ -68,8 +68,8 @@ export interface ServiceParts {
   readonly publish: Publish;
   /** `publish` for what a process sees and does not do: where a server runs beside it, that sees the same. */
   readonly observed: Publish;
-  readonly tokens: ReturnType<typeof createTokenUses>;
-  readonly revocations: ReturnType<typeof createRevocations>;
+  readonly tokens: TokenUses;
+  readonly revocations: Revocations;
   readonly made: Instances;
   readonly phase: Phase;
   readonly feature: MakeFeature;

@@ -17,14 +17,27 @@ import type { NamedToken } from "../trust/named-tokens";
  */
 export type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
 
+export interface TokenUses {
+  /** As the file is now. While it is missing or broken, no token is known to have ended, nor is one whose entry is broken. */
+  endings(): Promise<HowEnded>;
+  /** @throws `unavailable` while the file, or the entry of that token, cannot be read: then nothing begins on its behalf. */
+  requireKnown(name: string): Promise<void>;
+  /** Lets a token that its desk uses over a link, and does not replace, work as long again. @throws as `prolongToken`. */
+  prolong(name: string): Promise<void>;
+  forDesks(): Promise<DeskTokens>;
+}
+
 /** @param endWorkOf stops what a token that was removed has started. */
-export function createTokenUses(files: ConfigFiles, log: Log, endWorkOf: (name: string) => Promise<unknown>) {
+export function createTokenUses(
+  files: ConfigFiles,
+  log: Log,
+  endWorkOf: (name: string) => Promise<unknown>,
+): TokenUses {
   const namedTokens = once(async () => {
     const { tokenStore, worksNow } = await import("../trust/named-tokens");
     return { store: tokenStore(files, log), worksNow };
   });
   return {
-    /** As the file is now. While it is missing or broken, no token is known to have ended, nor is one whose entry is broken. */
     async endings(): Promise<HowEnded> {
       const { store, worksNow } = await namedTokens();
       let known: ReadonlyMap<string, NamedToken> | undefined;
@@ -42,7 +55,6 @@ export function createTokenUses(files: ConfigFiles, log: Log, endWorkOf: (name: 
         return worksNow(found) ? null : "has expired";
       };
     },
-    /** @throws `unavailable` while the file, or the entry of that token, cannot be read: then nothing begins on its behalf. */
     async requireKnown(name: string): Promise<void> {
       const { store } = await namedTokens();
       if (store.entries().some((token) => token.name === name) || store.isGone(name)) return;
@@ -50,7 +62,6 @@ export function createTokenUses(files: ConfigFiles, log: Log, endWorkOf: (name: 
         `the entry of the token ${name} in tokens.json cannot be used: \`svc token list\` says why`,
       );
     },
-    /** Lets a token that its desk uses over a link, and does not replace, work as long again. @throws as `prolongToken`. */
     async prolong(name: string): Promise<void> {
       const [{ store }, { prolongToken }] = await Promise.all([
         namedTokens(),

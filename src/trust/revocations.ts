@@ -3,18 +3,24 @@
  */
 import { cancelled } from "../lib/errors";
 
-export function createRevocations() {
+export interface Revocations {
+  /** Aborted once the token of that name is revoked. */
+  until(token: string): AbortSignal;
+  /** Whether anybody waits for the end of a token. */
+  awaited(): boolean;
+  /** Aborts the signals of the tokens that have ended. @param howEnded `was revoked`; null for a token in force. */
+  end(howEnded: (token: string) => string | null): void;
+}
+
+export function createRevocations(): Revocations {
   const controls = new Map<string, AbortController>();
   return {
-    /** Aborted once the token of that name is revoked. */
     until(token: string): AbortSignal {
       const control = controls.get(token) ?? new AbortController();
       controls.set(token, control);
       return control.signal;
     },
-    /** Whether anybody waits for the end of a token. */
     awaited: () => controls.size > 0,
-    /** Aborts the signals of the tokens that have ended. @param howEnded `was revoked`; null for a token in force. */
     end(howEnded: (token: string) => string | null): void {
       for (const [token, control] of controls) {
         const how = howEnded(token);

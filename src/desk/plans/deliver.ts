@@ -13,7 +13,7 @@ import type { JobAnswer } from "../../wire/job/answer";
 import { MAX_CONTENT_BYTES } from "../../wire/job/content";
 import type { CancelJob, DeliverJob, DeliverOptions, Job, JobResult, Target } from "../../wire/job/job";
 import { executeJob, hasDoneNothing, isRefusal, UnsentError } from "./execute";
-import { createJobRequests, NoJobs, type SentJob } from "./job-requests";
+import { createJobRequests, type JobRequests, NoJobs, type SentJob } from "./job-requests";
 import { createJobResults, type JobResults } from "./job-result";
 import {
   afterFault,
@@ -57,7 +57,7 @@ export interface Delivery {
 
 /** What all deliveries of a desk share. */
 interface Desk {
-  readonly requests: ReturnType<typeof createJobRequests>;
+  readonly requests: JobRequests;
   readonly patience: Patience;
   /** The records that hosts have named in their last answers, by their addresses. */
   readonly answered: Map<string, string>;

@@ -58,9 +58,22 @@ export const announced = (plans: Plans): AnnouncedPlan[] =>
 /** How long ago that was, in milliseconds. In the future where the clock was set back: a desk that is there has said something since. */
 const agoOf = (heard: string, now: number) => Math.abs(now - Date.parse(heard));
 
-export type ForeignPlans = ReturnType<typeof createForeignPlans>;
+export interface ForeignPlans {
+  /** What a desk has said of its plans. Only the server of this desk calls it. @returns when it took over each. */
+  heard(desk: Pick<Desk, "desk" | "name"> & { readonly plans: readonly unknown[] }): Map<string, number>;
+  /** Those that the caller may see, the newest first: only `admin` sees plans that others have made. */
+  list(grant: Grant): ForeignPlan[];
+  /** The first whose id begins so. */
+  find(id: string, grant: Grant): ForeignPlan | undefined;
+  /** That somebody else's plan is not changed here; undefined where no other desk has it. */
+  refusal(id: string, grant: Grant): Failure | undefined;
+  /** Whether another desk has said within {@link SILENT_MS} that it has the plan. */
+  isHeard(id: string): boolean;
+  /** @throws `conflict` where the desk that owns the plan was heard within {@link SILENT_MS}. */
+  requireSilent(id: string): void;
+}
 
-export function createForeignPlans(file: string, now = Date.now) {
+export function createForeignPlans(file: string, now = Date.now): ForeignPlans {
   let known: { readonly stamp: string; readonly desks: readonly Desk[] } | undefined;
   const read = (): readonly Desk[] => {
     const stamp = fileStamp(file);
@@ -69,7 +82,6 @@ export function createForeignPlans(file: string, now = Date.now) {
     return known.desks;
   };
   const foreign = {
-    /** What a desk has said of its plans. Only the server of this desk calls it. @returns when it took over each. */
     heard({
       desk,
       name,
@@ -93,7 +105,6 @@ export function createForeignPlans(file: string, now = Date.now) {
       writeFileAtomic(file, `${JSON.stringify({ v: 1, desks: [...own, ...rest] })}\n`);
       return adopted;
     },
-    /** Those that the caller may see, the newest first: only `admin` sees plans that others have made. */
     list(grant: Grant): ForeignPlan[] {
       if (!allows(grant, "admin")) return [];
       const kept = read().filter(({ heard }) => now() - heard < KEPT_MS);
@@ -103,10 +114,8 @@ export function createForeignPlans(file: string, now = Date.now) {
       });
       return all.sort((a, b) => b.created.localeCompare(a.created));
     },
-    /** The first whose id begins so. */
     find: (id: string, grant: Grant): ForeignPlan | undefined =>
       foreign.list(grant).find((plan) => id !== "" && plan.id.startsWith(id)),
-    /** That somebody else's plan is not changed here; undefined where no other desk has it. */
     refusal(id: string, grant: Grant): Failure | undefined {
       const plan = foreign.find(id, grant);
       if (!plan?.owner) return undefined;
@@ -115,12 +124,10 @@ export function createForeignPlans(file: string, now = Date.now) {
         `the plan ${plan.id} is of the desk ${desk}, heard at ${heard}: change it there; where that desk is gone, \`svc plan adopt\` takes it over`,
       );
     },
-    /** Whether another desk has said within {@link SILENT_MS} that it has the plan. */
     isHeard(id: string): boolean {
       const heard = foreign.find(id, OWNER)?.owner?.heard;
       return heard !== undefined && agoOf(heard, now()) < SILENT_MS;
     },
-    /** @throws `conflict` where the desk that owns the plan was heard within {@link SILENT_MS}. */
     requireSilent(id: string): void {
       const plan = foreign.find(id, OWNER);
       if (!plan?.owner) return;

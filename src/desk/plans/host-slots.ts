@@ -6,15 +6,18 @@ const SLOTS = 512;
 const MAX_SLOW = 4_000;
 const PATIENCE_MS = 250;
 
-export type HostSlots = ReturnType<typeof createHostSlots>;
+export interface HostSlots {
+  isFree(): boolean;
+  /** @returns a function that frees the slot; a second call does nothing. */
+  take(): () => void;
+}
 
 /** @param freed is called when there is a slot again. */
-export function createHostSlots(freed: () => void) {
+export function createHostSlots(freed: () => void): HostSlots {
   let busy = 0;
   let slow = 0;
   return {
     isFree: (): boolean => busy < SLOTS && slow < MAX_SLOW,
-    /** @returns a function that frees the slot; a second call does nothing. */
     take(): () => void {
       busy++;
       let held: "busy" | "slow" | undefined = "busy";

@@ -28,8 +28,24 @@ export interface SentJob {
 /** For whom a request is made, and until when. */
 type Caller = Pick<DeliverOptions, "signal" | "client">;
 
+export interface JobRequests {
+  sealed(job: Job, operation: "execute" | "cancel", target: Target): SignedEnvelope;
+  /** How large the content is in a request, in bytes. */
+  contentBytes(job: Job): number;
+  /** Asks about a job, or sends it. @param asking with how long its end is waited for, in seconds. */
+  ask(
+    target: Target,
+    asking: SignedEnvelope & { readonly wait_s: number },
+    job: Job,
+    caller: Caller,
+    sent?: Partial<SentJob>,
+  ): Promise<JobAnswer>;
+  /** Has the host end a job, or never begin it. */
+  cancel(target: Target, job: Job, caller: Caller): Promise<JobAnswer>;
+}
+
 /** @param key the desk's key for jobs, called with each job that is signed. */
-export function createJobRequests(key: () => SigningKey) {
+export function createJobRequests(key: () => SigningKey): JobRequests {
   /** The content that was sent last, as JSON: that of a plan is the same for all of its hosts. */
   let quoted = { content: "", text: '""' };
   const quotedText = (content: string) => {
@@ -85,9 +101,7 @@ export function createJobRequests(key: () => SigningKey) {
   /** What it returns throws a {@link RemoteError}, and {@link NoJobs}. */
   return {
     sealed,
-    /** How large the content is in a request, in bytes. */
     contentBytes: ({ content }: Job): number => Buffer.byteLength(quotedText(content)),
-    /** Asks about a job, or sends it. @param asking with how long its end is waited for, in seconds. */
     ask: (
       target: Target,
       asking: SignedEnvelope & { readonly wait_s: number },
@@ -95,7 +109,6 @@ export function createJobRequests(key: () => SigningKey) {
       caller: Caller,
       { content, ...sent }: Partial<SentJob> = {},
     ) => post(target, "/plans/jobs", { ...asking, ...sent }, job, caller, asking.wait_s, content),
-    /** Has the host end a job, or never begin it. */
     cancel: (target: Target, job: Job, caller: Caller) =>
       post(target, "/plans/jobs/cancel", sealed(job, "cancel", target), job, caller),
   };

@@ -9,10 +9,26 @@ import { errorOf, runIdIn, statusOf } from "./action-list";
 import { isRefusal } from "./execute";
 import type { Verdict } from "./protocol";
 
-export type JobResults = ReturnType<typeof createJobResults>;
+export interface JobResults {
+  refused(error: string): JobResult;
+  unknown(error: string): JobResult;
+  expired(): JobResult;
+  /** The host has not ended it long after its time limit. */
+  overtime(): JobResult;
+  /** Whether it ran is not known yet. */
+  lost(error: RemoteError): JobResult;
+  /** The caller has stopped waiting. */
+  left(): JobResult;
+  /** Its plan does not run any more. @param mayHave whether it may have reached the host before. */
+  notSent(mayHave: boolean): JobResult;
+  /** The host has done nothing. */
+  unsent(error: RemoteError): JobResult;
+  /** How it ended. */
+  ended(verdict: Exclude<Verdict, "unseen" | "running">, answer: JobAnswer): JobResult;
+}
 
 /** @returns what makes the result of `job` at the host `label`; how long it took counts from now on. */
-export function createJobResults(label: string, job: Pick<Job, "expires" | "timeout_s">) {
+export function createJobResults(label: string, job: Pick<Job, "expires" | "timeout_s">): JobResults {
   const started = performance.now();
   const end = (
     state: JobState,
@@ -27,25 +43,19 @@ export function createJobResults(label: string, job: Pick<Job, "expires" | "time
     refused: (error: string) => end("refused", "failed", false, { error }),
     unknown: (error: string) => end("unknown", "failed", true, { error }),
     expired: () => end("expired", "cancelled", false, { error: `expired at ${job.expires}` }),
-    /** The host has not ended it long after its time limit. */
     overtime: () =>
       end("timeout", "timeout", true, { error: `timeout after ${job.timeout_s} s: it may still run` }),
-    /** Whether it ran is not known yet. */
     lost: (error: RemoteError) =>
       end("lost", statusOf(error, true), true, {
         error: `${error.message}: it may ${error.fault === "cancelled" ? "still run" : "have run"}`,
       }),
-    /** The caller has stopped waiting. */
     left: () => results.lost(new RemoteError("cancelled", "cancelled", true)),
-    /** Its plan does not run any more. @param mayHave whether it may have reached the host before. */
     notSent: (mayHave: boolean) => end("unseen", "failed", mayHave, { error: "not sent" }),
-    /** The host has done nothing. */
     unsent(error: RemoteError): JobResult {
       const isRefused = error.fault === "unauthorized" || isRefusal(error);
       const status = isRefused && error.fault === "answer" ? "failed" : statusOf(error, false);
       return end(isRefused ? "refused" : "offline", status, false, { error: error.message });
     },
-    /** How it ended. */
     ended(verdict: Exclude<Verdict, "unseen" | "running">, { state, outcome }: JobAnswer): JobResult {
       if (verdict === "expired") return results.expired();
       if (verdict === "unknown")

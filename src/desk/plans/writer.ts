@@ -16,10 +16,16 @@ interface PendingStep {
   resolve(made: boolean): void;
 }
 
-export type Writer = ReturnType<typeof createWriter>;
+export interface Writer {
+  /** Resolves when the step is on disk: with false where the host is not in a state for it. */
+  write(step: Step): Promise<boolean>;
+  /** Writes what waits at once; nothing is written afterwards, and whoever waits for a step gets false. */
+  close(): void;
+  readonly isClosed: boolean;
+}
 
 /** @param written is called after each commit, once those who wait for a step have gone on. */
-export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: () => void) {
+export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: () => void): Writer {
   let pending: PendingStep[] = [];
   let timer: Timer | NodeJS.Immediate | undefined;
   let last = Number.NEGATIVE_INFINITY;
@@ -51,7 +57,6 @@ export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: 
   };
 
   return {
-    /** Resolves when the step is on disk: with false where the host is not in a state for it. */
     write(step: Step): Promise<boolean> {
       if (isClosed) return Promise.resolve(false);
       const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -60,7 +65,6 @@ export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: 
       timer ??= wait <= 0 ? setImmediate(flush) : setTimeout(flush, wait);
       return promise;
     },
-    /** Writes what waits at once; nothing is written afterwards, and whoever waits for a step gets false. */
     close(): void {
       flush();
       isClosed = true;

@@ -11,7 +11,7 @@ import { messageOf, notFound } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { Store } from "../../wire/witness/store";
 import { createAnswerClock } from "./answer-times";
-import { createFormer } from "./former";
+import { createFormer, type FormerLogs } from "./former";
 import { PACE_MS } from "./hand-back";
 import type { Member } from "./peer-opinion";
 import { createPeers } from "./peers";
@@ -150,7 +150,7 @@ export function createCollector<E extends Entry>({ book, ...uses }: CollectorOpt
 const isMember = <E extends Entry>(entry: E): entry is E & Member => entry.member !== undefined;
 
 interface FollowUses<E> {
-  readonly former: ReturnType<typeof createFormer>;
+  readonly former: FormerLogs;
   readonly peers: { forget(hostId: string): void };
   keep(watch: Watch<E>, status: LogStatus): void;
 }

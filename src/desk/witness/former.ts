@@ -14,11 +14,22 @@ interface LeavingHost {
   readonly status: LogStatus;
 }
 
+export interface FormerLogs {
+  /** What is known of a host that has joined; from now on its status is kept elsewhere. */
+  take(hostId: string): LogStatus | undefined;
+  /** Those of broken logs, by the id of the host. */
+  broken(): Map<string, LogStatus>;
+  /** Forgets the broken logs of hosts that had this label. @returns how many there were. */
+  forget(label: string): number;
+  /** Keeps the statuses of hosts that leave; the first time, also those of all that nobody took. */
+  leave(leaving: readonly LeavingHost[]): void;
+}
+
 /** @param most how many are remembered. */
 export function createFormer(
   store: Pick<Store, "statuses" | "setStatus" | "removeStatus" | "commit">,
   most = MAX_FORMER,
-) {
+): FormerLogs {
   /** At first, also those of hosts that have not left. */
   const statuses = statusesIn(store.statuses());
   let isFirst = true;
@@ -34,16 +45,13 @@ export function createFormer(
   };
 
   return {
-    /** What is known of a host that has joined; from now on its status is kept elsewhere. */
     take(hostId: string): LogStatus | undefined {
       const known = statuses.get(hostId);
       statuses.delete(hostId);
       return known;
     },
-    /** Those of broken logs, by the id of the host. */
     broken: (): Map<string, LogStatus> =>
       new Map([...statuses].filter(([, { state, left }]) => left !== null && BROKEN.includes(state))),
-    /** Forgets the broken logs of hosts that had this label. @returns how many there were. */
     forget(label: string): number {
       const ids = [...this.broken()].flatMap(([id, status]) => (status.label === label ? [id] : []));
       store.commit(() => {
@@ -52,7 +60,6 @@ export function createFormer(
       for (const id of ids) statuses.delete(id);
       return ids.length;
     },
-    /** Keeps the statuses of hosts that leave; the first time, also those of all that nobody took. */
     leave(leaving: readonly LeavingHost[]): void {
       const gone = new Map(leaving.map(({ hostId, status }) => [hostId, status]));
       if (isFirst) for (const [id, status] of statuses) if (status.left === null) gone.set(id, status);

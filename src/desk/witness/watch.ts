@@ -12,7 +12,7 @@ import type { SigningKey } from "../../lib/signing-key";
 import type { Store } from "../../wire/witness/store";
 import type { Witness } from "../../wire/witness/witness";
 import { createAcceptance } from "./acceptance";
-import type { createAnswerClock } from "./answer-times";
+import type { AnswerClock } from "./answer-times";
 import { createCollecting } from "./collect";
 import { createFindings, type FindingParts } from "./findings";
 import { type HandedBack, isDue } from "./hand-back";
@@ -45,7 +45,7 @@ export interface Watch<E> {
   busy: WatchWork | undefined;
   /** When the next look is due, on the monotonic clock. */
   due: number;
-  answering: ReturnType<typeof createAnswerClock>;
+  answering: AnswerClock;
   handed: HandedBack | undefined;
 }
 

@@ -7,7 +7,7 @@
  */
 
 import { type Backoff, pauseBefore, type Random } from "../../lib/backoff";
-import { createBuckets } from "../../lib/buckets";
+import { type Buckets, createBuckets } from "../../lib/buckets";
 import { resolvesWithin, sleep } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
@@ -89,7 +89,7 @@ interface Dialler {
   yields: boolean;
   readonly stopping: AbortSignal;
   /** Bounds what the log says of other hosts: a hub may say it without end. */
-  readonly mayWarn: ReturnType<typeof createBuckets>;
+  readonly mayWarn: Buckets;
   set(change: Partial<DialState>): void;
 }
 

@@ -39,12 +39,21 @@ export interface McpOptions {
   readonly origins?: readonly string[] | undefined;
 }
 
-/** The tools of this process. @param perform runs an operation (default: in this process). */
+/** The tools of this process. */
+export interface Tools {
+  readonly operations: readonly Operation[];
+  serverFor(peer: Peer): ReturnType<typeof createToolServer>;
+  /** Forgets what was proposed. Resolves when no person is asked about it any longer. */
+  withdraw(): Promise<void>;
+  close(): void;
+}
+
+/** @param perform runs an operation (default: in this process). */
 export async function createTools(
   service: McpUses,
   { ask, on, rate }: Pick<McpOptions, "ask" | "on" | "rate">,
   perform?: CallsParts["perform"],
-) {
+): Promise<Tools> {
   const operations = await service.operations();
   const budget = createBudget(configFiles(service.configDir).agentChanges, { rate });
   const proposals = createProposals();
@@ -60,14 +69,19 @@ export async function createTools(
   return {
     operations,
     serverFor: (peer: Peer) => createToolServer(calls, peer, instructions),
-    /** Forgets what was proposed. Resolves when no person is asked about it any longer. */
     withdraw: () => proposals.close(),
     close: () => budget.close(),
   };
 }
 
 /** Agents over HTTP. */
-export async function createMcp(service: McpUses, options: McpOptions) {
+export interface Mcp {
+  /** Answers a message. @throws `forbidden` for a page of another origin; `bad_input` for what is no message, or no tool. */
+  answer(message: unknown, choice: Omit<Choice, "write">, caller: Caller): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+export async function createMcp(service: McpUses, options: McpOptions): Promise<Mcp> {
   const { write, exclude = [], origins = [] } = options;
   const { operations, serverFor, close } = await createTools(service, options);
   const endpoint = createEndpoint<Omit<Peer, "agent" | "cancelled">>(
@@ -85,7 +99,6 @@ export async function createMcp(service: McpUses, options: McpOptions) {
     return last;
   };
   return {
-    /** Answers a message. @throws `forbidden` for a page of another origin; `bad_input` for what is no message, or no tool. */
     async answer(message: unknown, choice: Omit<Choice, "write">, caller: Caller): Promise<Response> {
       let isOver = false;
       const ended = () => {

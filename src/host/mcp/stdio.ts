@@ -4,17 +4,13 @@ import { type Caller, type CallerService, localCaller } from "../../core/caller"
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
-import type { createTools } from "./open";
+import type { Tools } from "./open";
 import type { Offer } from "./toolsets";
 
 /** Serves the client until it closes stdin, or `signal` is aborted. */
 export async function serveClient(
   service: CallerService & { readonly log: Log },
-  {
-    serverFor,
-    withdraw,
-    close,
-  }: Pick<Awaited<ReturnType<typeof createTools>>, "serverFor" | "withdraw" | "close">,
+  { serverFor, withdraw, close }: Pick<Tools, "serverFor" | "withdraw" | "close">,
   offer: Offer,
   signal: AbortSignal,
 ): Promise<void> {

@@ -137,8 +137,14 @@ function fault(error: unknown): Error {
 
 class Bounds extends Error {}
 
-/** What an expression may take. */
-function createBudget() {
+/** What an expression may take. Both throw a {@link Bounds} once nothing is left. */
+interface Budget {
+  take(steps: number): void;
+  /** Takes what a value that was computed costs. */
+  look(value: unknown): void;
+}
+
+function createBudget(): Budget {
   let left = MAX_STEPS;
   const sizes = new WeakMap<object, number>();
   const take = (steps: number) => {
@@ -155,7 +161,6 @@ function createBudget() {
   };
   return {
     take,
-    /** A value that was computed. */
     look(value: unknown): void {
       const size =
         typeof value === "string" ? value.length : typeof value === "object" && value ? sizeOf(value) : 0;
@@ -163,8 +168,6 @@ function createBudget() {
     },
   };
 }
-
-type Budget = ReturnType<typeof createBudget>;
 
 const isPlainObject = (value: object) => Object.getPrototypeOf(value) === Object.prototype;
 

@@ -9,7 +9,7 @@ import { OWNER } from "../../core/rights";
 import type { Bus } from "../../events/bus";
 import type { Streams } from "../../events/stream";
 import type { AskPerson } from "../../host/mcp/calls";
-import type { createMcp, McpOptions } from "../../host/mcp/open";
+import type { Mcp, McpOptions } from "../../host/mcp/open";
 import type { Choice } from "../../host/mcp/toolsets";
 import type { Webhooks } from "../../host/webhooks/webhooks";
 import type { PageAssets } from "../../http/assets";
@@ -39,7 +39,7 @@ export interface SurfaceFeatures {
   dashboard(): Promise<PageAssets>;
   explorer(): Promise<PageAssets>;
   /** Agents at `POST /mcp`. */
-  mcp(): ReturnType<typeof createMcp>;
+  mcp(): Promise<Mcp>;
   /** The agent that has started this process. @throws `bad_input` for a tool that there is not. */
   agentsOverStdio(how: Pick<McpOptions, "on" | "rate"> & { readonly approve: boolean }): Promise<{
     /** Resolves when the agent has gone, or `signal` is aborted. */

@@ -10,16 +10,35 @@ import type { Counts } from "./counts";
 import type { OpenTarget, Plan, Target } from "./rows";
 import { COLUMNS, listed, planOf, type Row } from "./tables";
 
-export type LedgerQueries = ReturnType<typeof createLedgerQueries>;
+export interface LedgerQueries {
+  /**
+   * The plan of that id, or of the only one that begins so.
+   *
+   * @throws `not_found` where there is none, `bad_input` where there are several.
+   */
+  find(id: string, maySee?: (plan: Plan) => boolean): Plan;
+  /** The plan of that number. @throws `not_found` where it was removed. */
+  plan(seq: number): Plan;
+  /** What each host of a plan runs. */
+  content(seq: number): string;
+  /** The newest first. @param options.open those that are applied and not over alone. */
+  plans(options?: { open?: boolean; limit?: number }): Plan[];
+  /** How many hosts of each wave are in each state, as far as it has hosts. */
+  countsByWave(seq: number): Counts[];
+  /**
+   * Which plan each of these hosts works on, or waits for, before it can begin this one; those without such a plan are left out.
+   * Broadcasts hold up no plan, but for what one has left at a host whose process has ended.
+   */
+  plansBefore(plan: Plan, labels: readonly string[]): Map<string, Origin & { readonly id: string }>;
+  /** In their order. */
+  targets(seq: number, states?: readonly TargetState[], limit?: number): Target[];
+  /** Those that have not ended, in their order, one after the other; nothing is written meanwhile. */
+  open(seq: number): Iterable<OpenTarget>;
+}
 
 /** @param db has the tables. */
-export function createLedgerQueries(db: Database) {
+export function createLedgerQueries(db: Database): LedgerQueries {
   return {
-    /**
-     * The plan of that id, or of the only one that begins so.
-     *
-     * @throws `not_found` where there is none, `bad_input` where there are several.
-     */
     find(id: string, maySee: (plan: Plan) => boolean = () => true): Plan {
       const found = db
         .query<Row, [string]>(`SELECT ${COLUMNS} FROM plan WHERE substr(id, 1, length(?1)) = ?1`)
@@ -31,17 +50,14 @@ export function createLedgerQueries(db: Database) {
       if (second) throw badInput(`id: several plans begin with ${printable(id, 64)}`);
       return first;
     },
-    /** The plan of that number. @throws `not_found` where it was removed. */
     plan(seq: number): Plan {
       const row = db.query<Row, [number]>(`SELECT ${COLUMNS} FROM plan WHERE seq = ?1`).get(seq);
       if (!row) throw notFound("the plan is no longer kept");
       return planOf(row);
     },
-    /** What each host of a plan runs. */
     content: (seq: number): string =>
       db.query<{ content: string }, [number]>("SELECT content FROM plan WHERE seq = ?1").get(seq)?.content ??
       "",
-    /** The newest first. @param options.open those that are applied and not over alone. */
     plans: ({ open = false, limit = -1 }: { open?: boolean; limit?: number } = {}): Plan[] =>
       db
         .query<Row, [number]>(
@@ -49,7 +65,6 @@ export function createLedgerQueries(db: Database) {
         )
         .all(limit)
         .map(planOf),
-    /** How many hosts of each wave are in each state, as far as it has hosts. */
     countsByWave(seq: number): Counts[] {
       const found = db
         .query<{ wave: number; state: TargetState; count: number }, [number]>(
@@ -62,10 +77,6 @@ export function createLedgerQueries(db: Database) {
       }
       return waves;
     },
-    /**
-     * Which plan each of these hosts works on, or waits for, before it can begin this one; those without such a plan are left out.
-     * Broadcasts hold up no plan, but for what one has left at a host whose process has ended.
-     */
     plansBefore: (
       { seq, applied }: Plan,
       labels: readonly string[],
@@ -82,7 +93,6 @@ export function createLedgerQueries(db: Database) {
         .all(seq, applied ?? 0, JSON.stringify(labels));
       return new Map(found.map(({ label, ...plan }) => [label, plan]));
     },
-    /** In their order. */
     targets: (seq: number, states?: readonly TargetState[], limit = -1): Target[] =>
       db
         .query<Target, [number, number]>(
@@ -90,7 +100,6 @@ export function createLedgerQueries(db: Database) {
            WHERE plan = ?1 ${states ? `AND state IN (${listed(states)})` : ""} ORDER BY n LIMIT ?2`,
         )
         .all(seq, limit),
-    /** Those that have not ended, in their order, one after the other; nothing is written meanwhile. */
     open: (seq: number): Iterable<OpenTarget> =>
       db
         .query<OpenTarget, [number]>(

@@ -13,7 +13,8 @@ import { auditWitnessed } from "../events";
 import type { AuditFile } from "../file";
 import type { AuditRow } from "../row";
 import { createCheckpointer } from "./checkpointer";
-import { addCosignatures, checkpointWith, witnessedIn } from "./checkpoints";
+import { addCosignatures, checkpointWith, type StoredCheckpoint, witnessedIn } from "./checkpoints";
+import type { PatrolReport } from "./findings";
 import { type AuditKey, openAuditKey } from "./key";
 import { createPatrol } from "./patrol";
 import { proofText } from "./proof";
@@ -40,9 +41,74 @@ function proofOf(db: Database, { id, index, size, note }: Leaf): string {
   return proofText({ row, index, hashes: inclusionProof(index, size, nodesOf(db)), note });
 }
 
-export type WitnessedLog = ReturnType<typeof createWitnessedLog>;
+/** A checkpoint as a desk is told of it. */
+interface CheckpointAnswer {
+  readonly note: string;
+  readonly size: number;
+  readonly old: number;
+  /** Hashes in base64; null where the log does not go on from `old` leaves. */
+  readonly proof: string[] | null;
+  /** When it was signed, ISO 8601. */
+  readonly made: string;
+  readonly rows?: PatrolReport;
+}
 
-export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLogUses) {
+export interface WitnessedLog {
+  /** From now on, signs checkpoints by itself, and verifies all rows in turn. */
+  keep(): void;
+  /** Called after `added` rows were appended here. */
+  noticed(added: number): void;
+  /** What the rows that are verified in turn were found to be; null where that has not begun. */
+  patrolled(): PatrolReport | null;
+  end(): Promise<void>;
+  /** The key that verifies checkpoints. @throws an `unavailable` failure when it cannot be read or written. */
+  key(): AuditKey;
+  /**
+   * The newest checkpoint, and the proof that it goes on from the tree of `old` leaves; null where it does not. With what was found
+   * of the rows.
+   *
+   * @throws as `current` does.
+   */
+  checkpoint(old: number): Promise<CheckpointAnswer>;
+  /**
+   * The proof that the row with this id is in the log (`proof.ts`), in the newest checkpoint that is cosigned and has it, else
+   * in the newest.
+   *
+   * @throws `not_found` when no such row ever joined; as `current` does.
+   */
+  proof(id: number): Promise<string>;
+  /**
+   * The proof that a row which was just appended is in the log, and that its checkpoint goes on from `old` leaves.
+   *
+   * @throws `conflict` when the log has fewer; as `current` does.
+   */
+  proofSince(id: number, old: number): Promise<{ proof: string; consistency: string[] }>;
+  /** The newest row of a type; null where there is none. */
+  newestOf(type: string): Promise<Pick<AuditRow, "id" | "ts" | "detail"> | null>;
+  /** The id of the first row of a type with this detail; undefined where there is none. */
+  rowWith(type: string, detail: string): Promise<number | undefined>;
+  /** The root of the first `size` leaves, in base64; undefined where there are fewer. */
+  rootAt(size: number): Promise<string | undefined>;
+  /** Keeps the cosignatures of `note`. @returns how many are new. @throws as `addCosignatures` does. */
+  cosigned(note: string, witnesses: readonly string[]): Promise<number>;
+  /**
+   * Lets every row join, once the checkpoint that is being signed is there.
+   *
+   * @throws an `unavailable` failure when the log cannot be written.
+   */
+  join(): Promise<void>;
+  /** Lets all rows join and signs the tree. @throws as `current` does. */
+  sign(): Promise<StoredCheckpoint>;
+  /**
+   * The newest checkpoint, signed now unless that is less than {@link ROW_MS} old.
+   *
+   * @param index of a leaf that it must have.
+   * @throws an `unavailable` failure when the log cannot be written, or its key not be read.
+   */
+  current(index?: number): Promise<StoredCheckpoint>;
+}
+
+export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLogUses): WitnessedLog {
   const keyFile = configFiles(dirname(file.path)).auditKey;
   let opened: AuditKey | undefined;
   const key = () => {
@@ -56,30 +122,20 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
   const patrol = createPatrol({ read: (work) => file.read(work), log, publish });
   return {
     ...checkpointer,
-    /** From now on, signs checkpoints by itself, and verifies all rows in turn. */
     keep(): void {
       checkpointer.keep();
       patrol.start();
     },
-    /** Called after `added` rows were appended here. */
     noticed(added: number): void {
       checkpointer.noticed(added);
       patrol.noticed();
     },
-    /** What the rows that are verified in turn were found to be; null where that has not begun. */
     patrolled: patrol.found,
     async end(): Promise<void> {
       patrol.end();
       await checkpointer.end();
     },
-    /** The key that verifies checkpoints. @throws an `unavailable` failure when it cannot be read or written. */
     key,
-    /**
-     * The newest checkpoint, and the proof that it goes on from the tree of `old` leaves; null where it does not. With what was found
-     * of the rows.
-     *
-     * @throws as `current` does.
-     */
     async checkpoint(old: number) {
       const { note, size, made } = await checkpointer.current();
       const hashes = await file.read((db) => (old > size ? null : consistencyProof(old, size, nodesOf(db))));
@@ -87,12 +143,6 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
       const rows = patrol.found();
       return { note, size, old, proof, made: new Date(made).toISOString(), ...(rows && { rows }) };
     },
-    /**
-     * The proof that the row with this id is in the log (`proof.ts`), in the newest checkpoint that is cosigned and has it, else
-     * in the newest.
-     *
-     * @throws `not_found` when no such row ever joined; as `current` does.
-     */
     async proof(id: number): Promise<string> {
       // It may be of another program, or newer than the last checkpoint.
       if ((await file.read((db) => leafIndex(db, id))) === undefined) await checkpointer.sign();
@@ -102,11 +152,6 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
       const { size, note } = found ?? (await checkpointer.current(index));
       return file.read((db) => proofOf(db, { id, index, size, note }));
     },
-    /**
-     * The proof that a row which was just appended is in the log, and that its checkpoint goes on from `old` leaves.
-     *
-     * @throws `conflict` when the log has fewer; as `current` does.
-     */
     async proofSince(id: number, old: number) {
       // Other rows may have to join before.
       if ((await file.read((db) => leafIndex(db, id))) === undefined) await checkpointer.join();
@@ -119,7 +164,6 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
         consistency: consistencyProof(old, size, nodesOf(db)).map(toBase64),
       }));
     },
-    /** The newest row of a type; null where there is none. */
     newestOf: (type: string) =>
       file.read((db) =>
         db
@@ -128,7 +172,6 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
           )
           .get(type),
       ),
-    /** The id of the first row of a type with this detail; undefined where there is none. */
     rowWith: (type: string, detail: string) =>
       file.read(
         (db) =>
@@ -138,10 +181,8 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
             )
             .get(type, detail)?.id,
       ),
-    /** The root of the first `size` leaves, in base64; undefined where there are fewer. */
     rootAt: (size: number) =>
       file.read((db) => (size > readTree(db).size ? undefined : toBase64(rootOf(size, nodesOf(db))))),
-    /** Keeps the cosignatures of `note`. @returns how many are new. @throws as `addCosignatures` does. */
     async cosigned(note: string, witnesses: readonly string[]): Promise<number> {
       const added = await file.write((db) =>
         addCosignatures(

@@ -2,7 +2,7 @@
  * Small pictures of the screen for a wall of many hosts: asked for again and again, and cheap. Those who ask at about the same
  * time get the same one.
  */
-import { createThrottledAudit } from "../../../../core/throttled-audit";
+import { createThrottledAudit, type ThrottledAudit } from "../../../../core/throttled-audit";
 import { digestText } from "../../../../lib/etag";
 
 /** How old a picture may be for another one who asks, in milliseconds. */
@@ -18,7 +18,7 @@ export interface Thumbnail {
 /** The small pictures of this host. */
 export interface Thumbnails {
   /** Puts on record that a caller looks at thumbnails. */
-  readonly onRecord: ReturnType<typeof createThrottledAudit>;
+  readonly onRecord: ThrottledAudit;
   /** @param width in pixels; a smaller screen has fewer. @throws what the desktop says. */
   get(width: number): Promise<Thumbnail>;
 }
