@@ -261,6 +261,7 @@ const SCOPE_OF = {
   screen: [
     "admin.host_thumbnail",
     "admin.screen_offer",
+    "admin.screen_relay",
     "admin.screen_state",
     "desktop.assert_image",
     "desktop.get_clipboard",
@@ -454,6 +455,7 @@ const SCOPE_OF = {
     "webhook.test",
   ],
   any: [
+    "admin.screen_stream",
     "audit.verify_fork",
     "desk.forget",
     "desk.nats",

@@ -123,7 +123,13 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
           el(
             "div",
             {},
-            el("strong", {}, label),
+            el(
+              "strong",
+              {},
+              may("screen")
+                ? el("a", { href: `#live:${encodeURIComponent(label)}`, title: "Show its screen" }, label)
+                : label,
+            ),
             el("div", { class: "hint" }, el("code", {}, base_url)),
             trust === "nothing"
               ? badge("error", "not encrypted")

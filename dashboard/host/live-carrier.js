@@ -1,5 +1,6 @@
 /**
- * What carries the stream of a screen to the browser: a WebSocket to this server, or a data channel to the host itself.
+ * What carries the stream of a screen to the browser: a WebSocket to this server, or a data channel to the host itself; where none
+ * comes up, a WebSocket to the desk, which has the stream from the host.
  */
 
 /**
@@ -8,6 +9,7 @@
  * @property {Promise<string>} viewer the id of the viewer, once the host has let it in; rejects with an ApiError
  * @property {() => Promise<number | null>} roundTrip in milliseconds; null where the browser does not measure it
  * @property {() => boolean} isCut whether the network ended it, rather than the host
+ * @property {string} way how the stream travels, and why so, for a person
  * @property {() => string} reason why the host ended it, as far as it says
  * @property {() => void} close
  */
@@ -20,8 +22,23 @@ const OWN_CODES = 4_000;
  * @returns {Promise<Carrier>}
  */
 export async function openSocket(api) {
-  const { ticket, viewer_id } = await api.post("screen/ticket", { control: false });
-  const address = new URL("screen/rfb", api.base);
+  return overSocket(
+    api,
+    "screen/rfb",
+    await api.post("screen/ticket", { control: false }),
+    "straight from this host",
+  );
+}
+
+/**
+ * @param {import("../api.js").Api} api
+ * @param {string} path of the WebSocket
+ * @param {{ ticket: string, viewer_id: string }} admitted
+ * @param {string} way
+ * @returns {Carrier}
+ */
+function overSocket(api, path, { ticket, viewer_id }, way) {
+  const address = new URL(path, api.base);
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
   const channel = new WebSocket(address, ["svc.rfb", `ticket.${ticket}`]);
   let code = 0;
@@ -31,6 +48,7 @@ export async function openSocket(api) {
   });
   return {
     channel,
+    way,
     viewer: Promise.resolve(viewer_id),
     roundTrip: async () => null,
     isCut: () => code < OWN_CODES,
@@ -45,9 +63,9 @@ export async function openSocket(api) {
  * @param {import("../api.js").Api} api
  * @param {"screen/offer"} offered the path that takes the offer of this screen
  * @param {AbortSignal} signal
- * @returns {Promise<Carrier>}
+ * @returns {Promise<Carrier & { isNear: boolean }>} `isNear`: without the help of STUN and TURN servers
  */
-export async function openChannel(api, offered, signal) {
+async function openChannel(api, offered, signal) {
   const { ice_servers, ice_transport_policy } = await api.ask("screen/ice");
   const peer = new RTCPeerConnection({ iceServers: ice_servers, iceTransportPolicy: ice_transport_policy });
   signal.addEventListener("abort", () => peer.close());
@@ -81,12 +99,87 @@ export async function openChannel(api, offered, signal) {
   viewer.catch(() => peer.close());
   return {
     channel,
+    isNear: ice_servers.length === 0,
+    way: "straight from the host, over a data channel",
     viewer,
     roundTrip: () => roundTripOf(peer),
     isCut: () => isCut,
     reason: () => "",
     close: () => peer.close(),
   };
+}
+
+/**
+ * How long a data channel has to open, from the answer on, before the desk opens the stream, too, in milliseconds. `near`: without
+ * STUN and TURN servers it comes up at once, inside one network, or never. `far`: a host uses the addresses of those servers 750 ms
+ * after its answer. `asked`: a person had to allow the viewer, which takes seconds, and is asked once more for the second stream: then
+ * the channel gets all the time that a picture may take.
+ */
+const CHANNEL_MS = { near: 400, far: 2_500, asked: 3_500 };
+const ASKED_MS = 3_000;
+
+/** The paths of a screen at a desk. @typedef {{ offer: "screen/offer", relay: "admin/hosts/{label}/screen/relay" }} Paths */
+
+/**
+ * The screen of a host of the desk: over a data channel, or, where none is open in time, over the desk. What comes first is used.
+ *
+ * @param {import("../api.js").Api} api
+ * @param {Paths} paths
+ * @param {AbortSignal} signal
+ * @returns {Promise<Carrier>}
+ */
+export async function openEither(api, paths, signal) {
+  if (!("RTCPeerConnection" in globalThis))
+    return openRelay(api, paths.relay, signal, "this browser has no data channels");
+  const direct = await openChannel(api, paths.offer, signal);
+  const offered = performance.now();
+  // Why the host refuses is thrown here.
+  await direct.viewer;
+  const kind = direct.isNear ? "near" : "far";
+  const wait = CHANNEL_MS[performance.now() - offered > ASKED_MS ? "asked" : kind];
+  /** @type {Promise<Carrier | null>} */
+  const opened = new Promise((resolve) => {
+    direct.channel.addEventListener("open", () => resolve(direct), { once: true });
+    direct.channel.addEventListener("close", () => resolve(null), { once: true });
+    if (direct.channel.readyState === "open") resolve(direct);
+  });
+  const late = new Promise((resolve) => setTimeout(resolve, wait, null));
+  const inTime = await Promise.race([opened, late]);
+  if (inTime) return direct;
+  const relayed = openRelay(api, paths.relay, signal, NO_CHANNEL);
+  const first = await Promise.race([
+    opened.then((carrier) => carrier ?? relayed),
+    relayed.catch(async (error) => {
+      const carrier = await opened;
+      if (carrier) return carrier;
+      if (error instanceof Error) error.message = `${BOTH_FAILED} ${error.message}.`;
+      throw error;
+    }),
+  ]);
+  if (first !== direct) direct.close();
+  // Nobody needs it any more.
+  else
+    relayed.then(
+      (carrier) => carrier.close(),
+      () => {},
+    );
+  return first;
+}
+
+const BOTH_FAILED =
+  "No data channel from this browser to the host came up, and this desk has no way to the screen either:";
+
+const NO_CHANNEL = "no data channel from this browser to the host came up";
+
+/**
+ * @param {import("../api.js").Api} api
+ * @param {Paths["relay"]} path
+ * @param {AbortSignal} signal
+ * @param {string} why it is not a data channel
+ */
+export async function openRelay(api, path, signal, why = NO_CHANNEL) {
+  const admitted = await api.post(path, { control: false }, signal);
+  return overSocket(api, "admin/screen/rfb", admitted, `over this desk, as ${why}`);
 }
 
 /** Resolves when all candidates are in the offer: there is one request for all. @param {RTCPeerConnection} peer @param {AbortSignal} signal */

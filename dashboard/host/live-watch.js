@@ -28,6 +28,8 @@ export class Watch extends EventTarget {
   reason = "";
   /** The id of the viewer, once the host has let it in. @type {string | null} */
   viewer = null;
+  /** How the stream travels, and why so, for a person; empty before it does. */
+  way = "";
   /** Updates of the picture and bytes since the page was opened. */
   frames = 0;
   bytes = 0;
@@ -117,6 +119,7 @@ export class Watch extends EventTarget {
       const carrier = await this.#open(signal, () => cut());
       if (signal.aborted) return carrier.close();
       this.#carrier = carrier;
+      this.way = carrier.way;
       const { channel } = carrier;
       channel.binaryType = "arraybuffer";
       const greeted = (/** @type {Event} */ event) =>
@@ -254,6 +257,7 @@ export class Watch extends EventTarget {
     this.#rfb = null;
     this.#control = false;
     this.viewer = null;
+    this.way = "";
     rfb?.disconnect();
     this.#carrier?.close();
     this.#carrier = null;

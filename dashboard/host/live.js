@@ -6,7 +6,7 @@ import { ask, fill } from "../dialog.js";
 import { button, el, labelled, setText } from "../dom.js";
 import { icon } from "../icons.js";
 import { actionButton, asError, badge, download, notice, panel } from "../parts.js";
-import { openChannel, openSocket } from "./live-carrier.js";
+import { openEither, openRelay, openSocket } from "./live-carrier.js";
 import { keyButtons, keyboardField, typeText } from "./live-keys.js";
 import { aboutPanel, clipboardPart, recordButton } from "./live-parts.js";
 import { Watch } from "./live-watch.js";
@@ -42,9 +42,20 @@ export function open(view) {
       label === null ? `screen/${rest}` : `admin/hosts/${encodeURIComponent(label)}/screen/${rest}`
     );
   const stage = el("div", { class: "live-stage" });
+  /** Whether the last stream came over the desk: then no other way is tried after a cut. */
+  let isRelayed = false;
   const watch = new Watch(
     stage,
-    (attempt) => (label === null ? openSocket(api) : openChannel(api, at("offer"), attempt)),
+    async (attempt) => {
+      if (label === null) return openSocket(api);
+      const relay = /** @type {"admin/hosts/{label}/screen/relay"} */ (at("relay"));
+      const paths = { offer: /** @type {"screen/offer"} */ (at("offer")), relay };
+      const carrier = isRelayed
+        ? await openRelay(api, relay, attempt)
+        : await openEither(api, paths, attempt);
+      isRelayed = carrier.channel instanceof WebSocket;
+      return carrier;
+    },
     signal,
   );
   /** @type {ScreenState | null} */
@@ -96,8 +107,10 @@ export function open(view) {
     again,
   );
   const frame = el("div", { class: "live-frame" }, bar, keys.root, clipboard.root, notes, stage);
+  const way = el("p", { class: "hint live-way", role: "status" });
   made.body.append(
     frame,
+    way,
     el(
       "p",
       { class: "hint" },
@@ -227,6 +240,8 @@ export function open(view) {
     for (const one of forControl) one.disabled = !may;
     again.hidden = watch.state !== "ended";
     notes.replaceChildren(...notesOf(own).map(([kind, words]) => notice(kind, ...words)));
+    setText(way, watch.state === "live" ? `The pictures come ${watch.way}.` : "");
+    way.hidden = watch.state !== "live";
     about.show(state, watch.viewer);
   }
 

@@ -37,8 +37,21 @@ export function callHost<I extends InputSchema, O extends OutputSchema>(
   caller: RequestCaller,
   ms: number,
 ): Promise<v.InferOutput<O>> {
-  const ask = (signal: AbortSignal, client: string | null) =>
-    callRemote(server, endpoint, input, ms, signal, client, MAX_ANSWER_BYTES);
+  return askHostFor(label, caller, (signal, client) =>
+    callRemote(server, endpoint, input, ms, signal, client, MAX_ANSWER_BYTES),
+  );
+}
+
+/**
+ * What `ask` resolves with, which calls the host with that label.
+ *
+ * @throws the failure that the host answers with; `timeout`, or `unavailable` where it cannot be reached; what else `ask` throws.
+ */
+export function askHostFor<T>(
+  label: string,
+  caller: RequestCaller,
+  ask: (signal: AbortSignal, client: string | null) => Promise<T>,
+): Promise<T> {
   return answered(caller, ask, (error) => {
     const refused = failureIn(error);
     return refused ? new Failure(refused.code, said(label, refused.message)) : noAnswer(label, error);

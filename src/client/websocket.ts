@@ -76,6 +76,8 @@ export interface WebSocketOptions {
   readonly timeoutMs: number;
   /** What answers, for messages: `the NATS server`. */
   readonly what: string;
+  /** Called with what the other side has closed it with. */
+  readonly closed?: (code: number, reason: string) => void;
 }
 
 /**
@@ -87,7 +89,7 @@ export interface WebSocketOptions {
 export function openWebSocket(
   url: URL,
   server: Pick<RemoteServer, "trust" | "identity">,
-  { protocols = [], timeoutMs, what }: WebSocketOptions,
+  { protocols = [], timeoutMs, what, closed }: WebSocketOptions,
 ): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
   let reason = CLOSED;
@@ -154,8 +156,9 @@ export function openWebSocket(
       const refused = refusal();
       reason = refused ? `${what} opens no WebSocket: ${refused}` : error.message;
     })
-    .on("close", (end: { reason?: string } | undefined) => {
+    .on("close", (end: { code?: number; reason?: string } | undefined) => {
       if (isOpen && end?.reason) reason = printable(end.reason, 200);
+      if (isOpen && end?.code !== undefined) closed?.(end.code, reason);
       hasEnded = true;
       if (pieces.isEmpty()) socket.destroy();
     });

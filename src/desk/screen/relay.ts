@@ -1,12 +1,15 @@
 /**
  * The live screen of a host of the address book, through this desk: a page of the desk shows it wherever the host is. The desk hands
- * on offer and answer; the pictures go over the data channel, past the desk where the networks allow it.
+ * on offer and answer; the pictures go over the data channel, past the desk where the networks allow it. Where they do not, the desk
+ * opens the stream itself, and a WebSocket carries it on to the browser.
  */
 import * as v from "valibot";
+import type { RemoteServer } from "../../client/carrier";
 import type { Caller } from "../../core/caller";
-import { field } from "../../core/fields";
+import { field, flag, NO_INPUT, secret } from "../../core/fields";
 import { type Endpoint, type InputSchema, type OutputSchema, operation } from "../../core/operation";
 import { allows, beyond } from "../../core/rights";
+import { SocketAnswer } from "../../core/socket";
 import { forbidden } from "../../lib/errors";
 import {
   ADMIT_MS,
@@ -15,7 +18,9 @@ import {
   offerEndpoint,
   stateEndpoint,
 } from "../../wire/screen/endpoints";
+import { type ScreenStream, STREAM_PROTOCOL, ticketIn } from "../../wire/screen/stream";
 import type { AddressBook } from "../fleet/address-book";
+import type { ScreenRelays } from "./relays";
 import type { RelayedViewers } from "./viewers";
 
 interface Uses {
@@ -24,6 +29,15 @@ interface Uses {
 
 interface ViewerUses extends Uses {
   relayedViewers(): Promise<RelayedViewers>;
+}
+
+interface JoinUses {
+  screenRelays(): Promise<ScreenRelays>;
+}
+
+interface RelayUses extends ViewerUses, JoinUses {
+  /** Opens the stream of a viewer at another host. @throws why the host lets it not in; a `RemoteError`. */
+  openHostScreen(server: RemoteServer, control: boolean, signal: AbortSignal): Promise<ScreenStream>;
 }
 
 /** The viewers let in at other hosts, and the label of one as the address book has it. */
@@ -61,6 +75,11 @@ async function askHost<I extends InputSchema, O extends OutputSchema>(
   return callHost({ label, server }, endpoint, input, caller, ms);
 }
 
+/** @throws `forbidden` where `caller` may not control: the host sees the token that this desk has there, which may allow more. */
+function requireControl(control: boolean, { grant }: Caller): void {
+  if (control && !allows(grant, "operate")) throw forbidden(beyond(grant, "control needs operate"));
+}
+
 export const offerOfHost = operation({
   name: "admin.screen_offer",
   summary: "Hand the offer of a viewer on to a host of the address book",
@@ -72,9 +91,7 @@ export const offerOfHost = operation({
   input: v.strictObject({ label: LABEL, ...OFFER_FIELDS }),
   output: offerEndpoint.output,
   async run(service: ViewerUses, { label, ...offer }, caller) {
-    // The host sees the token that this desk has there, which may allow more.
-    if (offer.control && !allows(caller.grant, "operate"))
-      throw forbidden(beyond(caller.grant, "control needs operate"));
+    requireControl(offer.control, caller);
     const { relayed, known } = await relayedOf(service, label);
     const answer = await askHost(service, label, offerEndpoint, offer, caller, ADMIT_MS);
     relayed.add(known, answer.viewer_id, caller);
@@ -120,4 +137,56 @@ export const controlOfHost = operation({
   },
 });
 
-export const operations = [offerOfHost, stateOfHost, controlOfHost];
+export const relayOfHost = operation({
+  name: "admin.screen_relay",
+  summary: "Open the screen of a host of the address book for a viewer that gets it over this desk",
+  scope: "screen",
+  asksFirst: true,
+  changes: true,
+  leftOut: BY_PAGES,
+  http: { method: "POST", path: "/admin/hosts/{label}/screen/relay", relays: true },
+  input: v.strictObject({
+    label: LABEL,
+    control: flag("Whether the viewer wants to use pointer and keyboard"),
+  }),
+  output: v.object({
+    /** Good once, for 15 seconds, from the address of this request: for `GET /admin/screen/rfb`. */
+    ticket: secret(v.string()),
+    viewer_id: v.string(),
+  }),
+  async run(service: RelayUses, { label, control }, caller) {
+    requireControl(control, caller);
+    const [{ relayed, known }, relays, book] = await Promise.all([
+      relayedOf(service, label),
+      service.screenRelays(),
+      service.addressBook(),
+    ]);
+    caller.request?.relay?.to(label);
+    const { askHostFor } = await import("../../client/for-caller");
+    const { ticket, viewer } = await relays.open(caller, () =>
+      askHostFor(label, caller, (signal) => service.openHostScreen(book.server(label), control, signal)),
+    );
+    relayed.add(known, viewer, caller);
+    return { ticket, viewer_id: viewer };
+  },
+});
+
+export const joinRelay = operation({
+  name: "admin.screen_stream",
+  summary:
+    "Open the stream of a viewer at a host (RFC 6143) as a WebSocket, with a ticket among its subprotocols",
+  scope: "any",
+  leftOut: BY_PAGES,
+  http: { method: "GET", path: "/admin/screen/rfb", public: "signed", socket: STREAM_PROTOCOL },
+  input: NO_INPUT,
+  output: v.instance(SocketAnswer),
+  async run(service: JoinUses, _input, { client, request }) {
+    const joined = (await service.screenRelays()).join(ticketIn(request?.headers) ?? "", client);
+    if (joined) return joined;
+    throw forbidden(
+      "expected a ticket of POST /admin/hosts/LABEL/screen/relay that is good, from the same address",
+    );
+  },
+});
+
+export const operations = [offerOfHost, stateOfHost, controlOfHost, relayOfHost, joinRelay];

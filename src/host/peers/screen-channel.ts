@@ -8,6 +8,7 @@
 import { connect, type Socket } from "node:net";
 import type { DataChannel } from "node-datachannel";
 import { messageOf } from "../../lib/errors";
+import { CHANNEL_CLOSED } from "../../wire/screen/stream";
 
 /** The label of the channel. */
 export const RFB_LABEL = "rfb";
@@ -110,7 +111,7 @@ export function joinScreen(
     socket.write(typeof message === "string" ? message : new Uint8Array(message));
     if (socket.writableLength > maxUnread) end("the peer sends faster than its input is taken");
   });
-  channel.onClosed(() => end("the viewer has left"));
+  channel.onClosed(() => end(CHANNEL_CLOSED));
   socket.on("data", (bytes: Buffer) => {
     if (isOver) return;
     try {

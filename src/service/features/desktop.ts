@@ -1,8 +1,11 @@
 /**
  * The desktop of this host, its live screen and who looks at it.
  */
+
+import type { RemoteServer } from "../../client/carrier";
 import type { Grant } from "../../core/rights";
 import { allows } from "../../core/rights";
+import type { ScreenRelays } from "../../desk/screen/relays";
 import type { RelayedViewers } from "../../desk/screen/viewers";
 import type { Desktop } from "../../host/desktop/desktop";
 import type { Programs } from "../../host/desktop/programs";
@@ -13,6 +16,7 @@ import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails"
 import type { Tickets } from "../../host/desktop/screen/tickets";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import { forbidden } from "../../lib/errors";
+import type { ScreenStream } from "../../wire/screen/stream";
 import type { ServiceParts } from "../parts";
 
 /** The desktop and its live screen, as a process has them. */
@@ -32,6 +36,9 @@ export interface DesktopFeatures {
   screenTickets(): Promise<Tickets>;
   /** The viewers that this desk has let in at other hosts. */
   relayedViewers(): Promise<RelayedViewers>;
+  /** The streams of such viewers that go over this desk. */
+  screenRelays(): Promise<ScreenRelays>;
+  openHostScreen(server: RemoteServer, control: boolean, signal: AbortSignal): Promise<ScreenStream>;
   /** How many viewers there are: asking loads nothing. */
   viewersNow(): number;
   /** The data channels of the live screen. */
@@ -111,6 +118,11 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
       const { createRelayedViewers } = await import("../../desk/screen/viewers");
       return createRelayedViewers(log, async (label) => (await shared.service.addressBook()).server(label));
     }),
+    screenRelays: stoppable(async () => (await import("../../desk/screen/relays")).createScreenRelays()),
+    async openHostScreen(server, control, signal) {
+      const { openScreen } = await import("../../host/desktop/screen/carry/open");
+      return openScreen(server, control, shared.service.screenPeers, signal);
+    },
     viewersNow: () => made.screens?.count() ?? 0,
     screenPeers: stoppable(async () => {
       const [{ createScreenPeers }, { readIceConfig }] = await Promise.all([

@@ -8,6 +8,7 @@ import { connect, type Socket as LocalSocket } from "node:net";
 import type { Grant } from "../../../core/rights";
 import { MAX_UNSENT_BYTES, type Socket, SocketAnswer } from "../../../core/socket";
 import { failureOf, messageOf } from "../../../lib/errors";
+import { closeReason } from "../../../wire/screen/stream";
 import { CLOSE } from "../../../wire/screen/viewer";
 import type { AdmittedViewer } from "./screens";
 
@@ -19,9 +20,6 @@ const MAX_EARLY_BYTES = 4_096;
 
 /** How long a client may take to end a connection that is closed, in milliseconds. */
 const LAST_MS = 3_000;
-
-/** The longest reason of a close frame, in bytes (RFC 6455 section 5.5). */
-const MAX_REASON = 120;
 
 interface Parts {
   /** Admits the viewer. Its stream does not exist yet. */
@@ -43,7 +41,7 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
   const close = (code: number, reason: string) => {
     if (hasClosed) return;
     hasClosed = true;
-    socket?.close(code, cutTo(reason, MAX_REASON));
+    socket?.close(code, closeReason(reason));
     local?.destroy();
     // One that does not answer the close frame.
     setTimeout(() => socket?.terminate(), LAST_MS).unref();
@@ -123,13 +121,4 @@ export function viewerSocket({ admit, end, grant }: Parts): SocketAnswer {
     },
   };
   return new SocketAnswer(handlers, grant);
-}
-
-/** `text` cut to so many bytes of UTF-8. */
-function cutTo(text: string, bytes: number): string {
-  if (Buffer.byteLength(text) <= bytes) return text;
-  return Buffer.from(text)
-    .subarray(0, bytes)
-    .toString("utf8")
-    .replace(/\ufffd+$/, "");
 }

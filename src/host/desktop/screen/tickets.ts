@@ -26,9 +26,6 @@ export interface Ticket {
   readonly expires: number;
 }
 
-/** How a client offers it (RFC 6455 section 1.9). */
-const TICKET_PREFIX = "ticket.";
-
 const digestOf = (ticket: string) => new Bun.CryptoHasher("sha256").update(ticket).digest("hex");
 
 interface MadeTicket {
@@ -77,10 +74,4 @@ export function createTickets(now = () => performance.now()): Tickets {
       return found;
     },
   };
-}
-
-/** The ticket among the subprotocols that a client offers; undefined where there is none. */
-export function ticketIn(headers: Headers | undefined): string | undefined {
-  const offered = (headers?.get("sec-websocket-protocol") ?? "").split(",").map((one) => one.trim());
-  return offered.find((one) => one.startsWith(TICKET_PREFIX))?.slice(TICKET_PREFIX.length);
 }

@@ -4,12 +4,12 @@ import * as v from "valibot";
 import { NO_INPUT } from "../../../../src/core/fields";
 import { operation } from "../../../../src/core/operation";
 import type { Scope } from "../../../../src/core/rights";
-import { PROTOCOL } from "../../../../src/host/desktop/screen/operations/viewers";
 import type { RestServerOptions } from "../../../../src/http/options";
 import { silentLog } from "../../../../src/lib/log";
 import { configFiles } from "../../../../src/lib/paths";
 import { createService, type ServiceOptions } from "../../../../src/service/service";
 import { addToken, removeToken, tokenStore } from "../../../../src/trust/named-tokens";
+import { STREAM_PROTOCOL as PROTOCOL } from "../../../../src/wire/screen/stream";
 import { caller as callerOf, post, runActions, testServer, until } from "../../../support";
 import { GREETING, standIn } from "./stand-in";
 

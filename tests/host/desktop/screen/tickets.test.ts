@@ -1,7 +1,8 @@
 /** Tickets of the live screen. */
 import { expect, setSystemTime, test } from "bun:test";
 import type { Grant } from "../../../../src/core/rights";
-import { createTickets, LIFETIME_MS, ticketIn } from "../../../../src/host/desktop/screen/tickets";
+import { createTickets, LIFETIME_MS } from "../../../../src/host/desktop/screen/tickets";
+import { ticketIn } from "../../../../src/wire/screen/stream";
 
 const ANN: Grant = { name: "ann", scopes: ["screen"] };
 const asked = { control: false, carrier: "websocket" as const };

@@ -2,11 +2,12 @@
  * The stream of a viewer of another host's screen: over a WebSocket where the host has an address, else over a data channel, for
  * which the link or NATS carries only offer and answer.
  */
-import type { Duplex } from "node:stream";
 import type { RemoteServer } from "../../../../client/carrier";
 import { callRemote } from "../../../../client/remote-call";
 import { openWebSocket } from "../../../../client/websocket";
 import { ADMIT_MS, offerEndpoint } from "../../../../wire/screen/endpoints";
+import { CHANNEL_CLOSED, offeredWith, type ScreenStream } from "../../../../wire/screen/stream";
+import { CLOSE, type Ending } from "../../../../wire/screen/viewer";
 import type { ScreenPeers } from "../../../peers/screen-peers";
 import { makeTicket } from "../operations/viewers";
 import { openLocalEnd } from "./local-end";
@@ -17,23 +18,38 @@ const TICKET_MS = 15_000;
 /** How long a WebSocket may take to open, in milliseconds. */
 const OPEN_MS = 15_000;
 
+/** How much later than its bytes the reason of an end may come, in milliseconds. */
+const REASON_MS = 500;
+
 /** @throws why the host lets the viewer not in; `unavailable` or a `RemoteError` where it cannot be reached. */
 export async function openScreen(
   server: RemoteServer,
   control: boolean,
   peers: () => Promise<ScreenPeers>,
   signal: AbortSignal,
-): Promise<Duplex> {
+): Promise<ScreenStream> {
   return /^https?:/i.test(server.url)
     ? overWebSocket(server, control, signal)
     : overChannel(server, control, await peers(), signal);
 }
 
-async function overWebSocket(server: RemoteServer, control: boolean, signal: AbortSignal): Promise<Duplex> {
-  const { ticket } = await callRemote(server, makeTicket, { control, carrier: "proxy" }, TICKET_MS, signal);
+async function overWebSocket(
+  server: RemoteServer,
+  control: boolean,
+  signal: AbortSignal,
+): Promise<ScreenStream> {
+  const asked = { control, carrier: "proxy" } as const;
+  const { ticket, viewer_id } = await callRemote(server, makeTicket, asked, TICKET_MS, signal);
   const url = new URL(`${server.url.replace(/\/+$/, "")}/screen/rfb`);
-  const protocols = ["svc.rfb", `ticket.${ticket}`];
-  return openWebSocket(url, server, { protocols, timeoutMs: OPEN_MS, what: "the host" });
+  const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
+  const bytes = await openWebSocket(url, server, {
+    protocols: offeredWith(ticket),
+    timeoutMs: OPEN_MS,
+    what: "the host",
+    closed: (code, reason) => end({ code, reason }),
+  });
+  bytes.once("close", () => end({ code: CLOSE.broken, reason: "the connection to the host was lost" }));
+  return { viewer: viewer_id, bytes, ended };
 }
 
 async function overChannel(
@@ -41,15 +57,29 @@ async function overChannel(
   control: boolean,
   peers: ScreenPeers,
   signal: AbortSignal,
-): Promise<Duplex> {
+): Promise<ScreenStream> {
   using local = await openLocalEnd();
-  const deliver = (offer: { sdp: string; features: string[] }) =>
-    callRemote(server, offerEndpoint, { type: "offer", ...offer, control }, ADMIT_MS, signal);
+  let viewer = "";
+  const deliver = async (offer: { sdp: string; features: string[] }) => {
+    const asked = { type: "offer", ...offer, control } as const;
+    const answer = await callRemote(server, offerEndpoint, asked, ADMIT_MS, signal);
+    viewer = answer.viewer_id;
+    return answer;
+  };
   const session = await peers.connect(deliver, local.end);
   try {
-    const stream = await local.stream;
-    stream.once("close", () => void session.close("the viewer has left"));
-    return stream;
+    const bytes = await local.stream;
+    // The session has the reason, a moment later.
+    bytes.once("close", () =>
+      setTimeout(() => void session.close("it is not watched any longer"), REASON_MS),
+    );
+    const ended = session.closed.then((reason) =>
+      // A host that ends a viewer closes its channel; where the network ends it, the connection is gone.
+      reason === CHANNEL_CLOSED
+        ? { code: CLOSE.ended, reason: "the host ended this view" }
+        : { code: CLOSE.broken, reason },
+    );
+    return { viewer, bytes, ended };
   } catch (error) {
     await session.close("it could not be set up");
     throw error;

@@ -74,7 +74,7 @@ export const proxyScreen = operation({
     const proxy = await startProxy(
       listen,
       host ?? "this host",
-      (signal) => openScreen(server(), control, service.screenPeers, signal),
+      async (signal) => (await openScreen(server(), control, service.screenPeers, signal)).bytes,
       service.log,
     );
     service.keepScreenProxy(proxy);

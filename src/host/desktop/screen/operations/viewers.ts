@@ -8,11 +8,9 @@ import { allows, beyond } from "../../../../core/rights";
 import { SocketAnswer } from "../../../../core/socket";
 import { forbidden } from "../../../../lib/errors";
 import { controlEndpoint, stateEndpoint } from "../../../../wire/screen/endpoints";
+import { STREAM_PROTOCOL, ticketIn } from "../../../../wire/screen/stream";
 import type { Screens } from "../screens";
-import { type Tickets, ticketIn } from "../tickets";
-
-/** The subprotocol of the stream. */
-export const PROTOCOL = "svc.rfb";
+import type { Tickets } from "../tickets";
 
 interface Uses {
   screens(): Promise<Screens>;
@@ -64,7 +62,7 @@ export const openStream = operation({
   name: "screen.rfb",
   summary: "Open the stream of a viewer (RFC 6143) as a WebSocket, with a ticket among its subprotocols",
   scope: "any",
-  http: { method: "GET", path: "/screen/rfb", public: "signed", socket: PROTOCOL },
+  http: { method: "GET", path: "/screen/rfb", public: "signed", socket: STREAM_PROTOCOL },
   leftOut: { cli: BY_A_PAGE, script: FOR_PEOPLE },
   input: NO_INPUT,
   output: v.instance(SocketAnswer),
