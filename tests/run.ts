@@ -57,6 +57,7 @@ export async function runTests(
 ): Promise<Tally> {
   // A fresh global for each file would load every module again. The slowest files come first, as far as they are listed.
   const beside = [`--parallel=${PROCESSES}`, "--no-isolate", `--timings=${import.meta.dir}/timings.json`];
+  if (process.env.SVC_TEST_TIMINGS === "update") beside.push("--update-timings");
   const first = await testOnce(...beside, ...args);
   const failed = first.outcomes.filter(({ kind }) => kind === "failed");
   const files = [...new Set(failed.map(({ file }) => file))];
