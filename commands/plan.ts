@@ -7,7 +7,7 @@ import type { InputSchema, OutputSchema } from "../src/core/operation";
 import { adoptPlan, cancelPlan, pausePlan, removePlan } from "../src/desk/plans/operations/change";
 import { listPlans, showPlan } from "../src/desk/plans/operations/look";
 import { newPlan } from "../src/desk/plans/operations/make";
-import { applyPlan, progressOf, resumePlan, retryPlan } from "../src/desk/plans/operations/run";
+import { applyPlan, followPlan, progressOf, resumePlan, retryPlan } from "../src/desk/plans/operations/run";
 import {
   applyText,
   countsText,
@@ -22,17 +22,16 @@ import {
   stateText,
   whyOf,
 } from "../src/desk/plans/operations/text";
-import { cancelled, unavailable } from "../src/lib/errors";
+import { sleep } from "../src/lib/deadline";
+import { Failure, unavailable } from "../src/lib/errors";
 import { createProgress } from "../src/lib/progress";
 import { findRunningServer } from "../src/lib/running-server";
 import { printable } from "../src/lib/sanitize";
 import { terminated } from "../src/lib/signals";
 import type { Service } from "../src/service/service";
 
-/** How often a plan that a server runs is looked at, in milliseconds. */
+/** How often a server that has ended is looked for again, in milliseconds, and how often in a row. */
 const LOOK_MS = 1_000;
-
-/** How often in a row no server may be there that runs it. */
 const MAX_MISSED = 10;
 
 const one = { positionals: ["id"], on: false } as const;
@@ -76,28 +75,12 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
   void terminated().then(() => ending.abort());
   const { signal } = ending;
   const inServer = findRunningServer(service.configDir) !== null;
-  let missed = 0;
+  const progress = (step: Progress) => watcher.show(step);
   try {
-    let plan = (await call(input, { signal, progress: (step) => watcher.show(step) })) as Plan;
-    while (inServer && !isOver(plan) && !signal.aborted) {
-      watcher.show(progressOf(plan));
-      await Promise.race([
-        Bun.sleep(LOOK_MS),
-        new Promise((resolve) => signal.addEventListener("abort", resolve)),
-      ]);
-      plan = await look(service, plan.id, ["none"]);
-      // One that is restarted goes on with the plan.
-      missed = findRunningServer(service.configDir) ? 0 : missed + 1;
-      if (missed > MAX_MISSED) {
-        throw unavailable(
-          `the server that ran the plan has ended: \`svc serve\` goes on with the plan ${plan.id}`,
-        );
-      }
-    }
+    let plan = (await call(input, { signal, progress })) as Plan;
+    if (inServer && !isOver(plan)) plan = await follow(service, plan.id, { signal, progress });
     watcher.show(progressOf(plan));
     watcher.end();
-    if (signal.aborted) throw cancelled("cancelled");
-    if (inServer) plan = await look(service, plan.id);
     print(globals, plan, () => planText(plan));
     if (plan.state === "paused")
       service.log.warn(`the plan is paused: \`svc plan resume ${plan.id}\` goes on with it`);
@@ -112,6 +95,32 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
     );
     return 1;
   }
+}
+
+const isEnd = (error: unknown) =>
+  error instanceof Failure && (error.code === "cancelled" || error.code === "unavailable");
+
+/** The plan as the server that runs it has it, once it is over or paused. A server that is restarted goes on with it. */
+async function follow(
+  service: Service,
+  id: string,
+  { signal, progress }: { readonly signal: AbortSignal; readonly progress: (step: Progress) => void },
+): Promise<Plan> {
+  let missed = 0;
+  const heard = (step: Progress) => {
+    missed = 0;
+    progress(step);
+  };
+  for (; missed <= MAX_MISSED; missed++) {
+    try {
+      return (await answerHere(service, followPlan, { id }, { signal, progress: heard })) as Plan;
+    } catch (error) {
+      // What ends tells who waits that it does, or nothing any more.
+      if (signal.aborted || !isEnd(error)) throw error;
+    }
+    await sleep(LOOK_MS, signal);
+  }
+  throw unavailable(`the server that ran the plan has ended: \`svc serve\` goes on with the plan ${id}`);
 }
 
 const look = async (service: Service, id: string, only?: Plan["targets"][number]["state"][] | ["none"]) =>

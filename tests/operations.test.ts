@@ -369,6 +369,7 @@ const SCOPE_OF = {
     "plan.apply",
     "plan.cancel",
     "plan.cancel_job",
+    "plan.follow",
     "plan.list",
     "plan.new",
     "plan.pause",

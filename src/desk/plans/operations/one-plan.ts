@@ -34,7 +34,7 @@ export const EXAMPLE = { id: "7d3f0c52" };
 export const CHANGE = {
   scope: "operate",
   changes: true,
-  answeredBy: "server or here",
+  answeredBy: "owner",
   example: EXAMPLE,
   output: PLAN_SUMMARY,
 } as const;

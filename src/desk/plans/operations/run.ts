@@ -53,23 +53,29 @@ function requireRights({ scope }: Pick<Content, "scope">, grant: Grant): void {
 }
 
 /** What runs from now on, and is waited for where the caller asks or the process ends with its answer. */
-async function goOn(plans: Plans, plan: Plan, wait: boolean, { grant, signal, progress, run }: Caller) {
+async function goOn(plans: Plans, plan: Plan, wait: boolean, caller: Caller) {
   plans.runner.run(plan.seq);
   await plans.runner.wake();
   if (wait || !plans.goesOn()) {
-    for (;;) {
-      const now = plans.ledger.plan(plan.seq);
-      progress?.(progressOf(summaryOf(plans, now)));
-      if (now.ended !== null || now.state === "paused") break;
-      // The process that ran it may have died.
-      plans.runner.run(plan.seq);
-      await Promise.race([plans.runner.over(plan.seq), sleep(POLL_MS, signal)]);
-      if (!plans.runner.has(plan.seq)) await sleep(SHORT_MS, signal);
-    }
+    await settled(plans, plan.seq, caller);
     // A job or a script reads no table: it fails as the plan does.
-    if (run) requireGood(summaryOf(plans, plans.ledger.plan(plan.seq)));
+    if (caller.run) requireGood(summaryOf(plans, plans.ledger.plan(plan.seq)));
   }
-  return viewOf(plans, plan.seq, grant);
+  return viewOf(plans, plan.seq, caller.grant);
+}
+
+/** Resolves when the plan is over or paused; says how it goes on meanwhile, and runs it where nobody does. @throws `cancelled` with the signal. */
+async function settled(plans: Plans, seq: number, { signal, progress }: Caller) {
+  const { runner, ledger } = plans;
+  for (;;) {
+    const now = ledger.plan(seq);
+    progress?.(progressOf(summaryOf(plans, now)));
+    if (now.ended !== null || now.state === "paused") return;
+    // The process that ran it may have died.
+    runner.run(seq);
+    await Promise.race([runner.over(seq), sleep(POLL_MS, signal)]);
+    if (!runner.has(seq)) await sleep(SHORT_MS, signal);
+  }
 }
 
 /** @throws `conflict` for a plan that is paused, or of which a host is not ok: it says how many are in which state. */
@@ -85,6 +91,25 @@ export function progressOf(item: v.InferInput<typeof PLAN_SUMMARY>): Progress {
   const what = `hosts have ended (wave ${item.wave} of ${item.waves.length})`;
   return { what, done: item.total - planned - waiting - sent - running, total: item.total, item };
 }
+
+const BY_COMMAND =
+  "the command line waits so for a plan that the server runs; others look at it with plan.show";
+
+export const followPlan = operation({
+  name: "plan.follow",
+  summary: "Wait until a plan that the server runs is over or paused",
+  scope: "operate",
+  answeredBy: "server",
+  leftOut: { http: BY_COMMAND, cli: BY_COMMAND, script: BY_COMMAND },
+  input: v.strictObject(ONE_PLAN),
+  output: PLAN_VIEW,
+  async run(service: Uses, { id }, caller) {
+    const plans = await service.plans();
+    const { seq } = plans.find(id, caller.grant);
+    await settled(plans, seq, caller);
+    return viewOf(plans, seq, caller.grant);
+  },
+});
 
 export const applyPlan = operation({
   name: "plan.apply",
@@ -116,6 +141,7 @@ export const applyPlan = operation({
 export const resumePlan = operation({
   ...CHANGE,
   name: "plan.resume",
+  answeredBy: "server or here",
   summary: "Go on with a plan that is paused; the failures so far do not count any more",
   command: "AC_plan_resume",
   http: { method: "POST", path: "/plans/{id}/resume" },
@@ -130,6 +156,7 @@ export const resumePlan = operation({
 export const retryPlan = operation({
   ...CHANGE,
   name: "plan.retry",
+  answeredBy: "server or here",
   summary: "Run a plan again on the hosts where it ended in one of these states",
   command: "AC_plan_retry",
   http: { method: "POST", path: "/plans/{id}/retry" },
