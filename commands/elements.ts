@@ -1,6 +1,7 @@
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import {
+  at,
   check,
   type Element,
   findAll,
@@ -35,6 +36,14 @@ export default {
       examples: [
         [`$0 elements locate 'button "Save"'`, "Where a button is; fails where there is none, or several"],
       ],
+    }),
+    at: view(at, {
+      positionals: ["x", "y"],
+      text: (found) =>
+        found === null
+          ? "nothing has a name there"
+          : `${found.locator}${found.unique ? "" : "\n(names others as well)"}`,
+      examples: [["$0 elements at 640 400", "The locator of what is at this place of the screen"]],
     }),
     "a11y-find-all": view(findAll, table),
     "a11y-list": view(list, table),

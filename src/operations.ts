@@ -30,6 +30,7 @@ import { operations as audit } from "./host/audit/operations";
 import { operations as config } from "./host/config/operations";
 import { operations as daemon } from "./host/daemon/operations";
 import { operations as elements } from "./host/desktop/elements/operations";
+import { operations as snapshots } from "./host/desktop/elements/snapshot-operations";
 import { eventTypes as programEvents } from "./host/desktop/events";
 import { operations as seeing } from "./host/desktop/images/operations";
 import { operations as clipboard } from "./host/desktop/operations/clipboard";
@@ -106,6 +107,7 @@ const all = [
   ...thumbnails,
   ...windows,
   ...elements,
+  ...snapshots,
   ...seeing,
   ...pixels,
   ...clipboard,

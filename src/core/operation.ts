@@ -146,6 +146,11 @@ export interface Operation<
    */
   mismatch?(input: v.InferOutput<I>): { readonly field: string; readonly message: string } | undefined;
   /**
+   * The same input in words that whoever decides about it understands by themselves; it is this that is done then. @throws where it
+   * names what there is not.
+   */
+  worded?(service: S, input: v.InferOutput<I>): Promise<Readonly<Record<string, unknown>>>;
+  /**
    * Looks whether there is anything to change or reveal, before that is on record: throws where there is not, and tells
    * nothing else. So what cannot be done leaves no folder behind.
    */

@@ -11,6 +11,7 @@ import { once } from "../../lib/once";
 import { Requester } from "../../lib/slots";
 import type { DesktopCalls } from "./backend";
 import { createElements, type Elements } from "./elements/elements";
+import { createSnapshots, type Snapshots } from "./elements/snapshots";
 import type { Region } from "./geometry";
 import { type AskPlace, createInputLock, type InputLock } from "./input-lock";
 import { PressedKeys } from "./pressed-keys";
@@ -54,6 +55,8 @@ export interface Desktop extends Calls {
   readLines(region: Region | undefined, language: string, requester: Requester): Promise<Word[][]>;
   /** What programs show, by name. */
   readonly elements: Elements;
+  /** Snapshots of what programs show, and the references in them. */
+  readonly snapshots: Snapshots;
   /** Each gets what is reported of viewers of the live screen. */
   readonly viewerListeners: Set<ViewerEvents>;
   /** The process id of the child; null while there is none. */
@@ -118,6 +121,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
     },
     inputLock,
     elements,
+    snapshots: createSnapshots(elements),
     viewerListeners,
     imagesFolder: options.imagesFolder,
     get childPid() {

@@ -109,12 +109,15 @@ export function createCalls(parts: CallsParts): Calls {
     for (const actions of listsIn(operation, given))
       if (check) await perform(check, { actions }, checkerFor(check, asking));
     operation.requires?.(parts.service, input);
-    const effects = effectsOf(operations, operation, given);
+    const worded = (await operation.worded?.(parts.service, input)) ?? given;
+    const effects = effectsOf(operations, operation, worded);
     if (parts.ask && !effects.full) throw badInput(TOO_LONG);
     await parts.prepare?.();
-    const proposal = proposals.add(user, { operation, input: structuredClone(given), effects });
+    const proposal = proposals.add(user, { operation, input: structuredClone(worded), effects });
     const { digest } = proposal;
-    return { digest, result: proposed(parts, proposal, user) };
+    // In its own words: what the host adds to them is for who decides.
+    const own = worded === given ? effects : effectsOf(operations, operation, given);
+    return { digest, result: proposed(parts, { ...proposal, effects: own }, user) };
   };
 
   const confirm = async ({ digest }: Fields, offered: readonly Operation[], asking: AgentCall) => {

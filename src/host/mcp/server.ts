@@ -48,6 +48,7 @@ export const instructionsFor = (hosts: string | undefined): string =>
   [
     "Tools of a desktop host that svc makes operable from afar.",
     UNTRUSTED_RULE,
+    "Look with `desktop_snapshot` first: `desktop_screenshot` is for what it does not show.",
     "A tool that proposes does nothing by itself: it answers with a digest, and `confirm` does it.",
     ...(hosts === undefined
       ? []

@@ -103,7 +103,7 @@ export const CONFIRM_TOOL: ListedTool = {
 function compact(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(compact);
   if (typeof schema !== "object" || schema === null) return schema;
-  const kept = Object.entries(schema).filter(
+  const kept = Object.entries(alike(schema)).filter(
     ([key, value]) =>
       !key.startsWith("x-svc-") &&
       key !== "writeOnly" &&
@@ -111,4 +111,13 @@ function compact(schema: unknown): unknown {
       !(typeof value === "number" && Math.abs(value) >= Number.MAX_SAFE_INTEGER),
   );
   return Object.fromEntries(kept.map(([key, value]) => [key, compact(value)]));
+}
+
+/** A list of so many items of one form says the form once. */
+function alike(schema: object): object {
+  const { prefixItems, items, ...others } = schema as Readonly<Record<string, unknown>>;
+  if (items !== false || !Array.isArray(prefixItems)) return schema;
+  const [first, ...rest] = prefixItems.map((item) => JSON.stringify(item));
+  if (rest.some((item) => item !== first)) return schema;
+  return { ...others, items: prefixItems[0], minItems: prefixItems.length, maxItems: prefixItems.length };
 }

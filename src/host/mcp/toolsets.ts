@@ -32,6 +32,7 @@ const SETS = {
     "audit.status",
   ],
   screen: [
+    "desktop.snapshot",
     "desktop.screenshot",
     "desktop.screen_size",
     "desktop.mouse_position",
@@ -80,6 +81,8 @@ const SETS = {
     "plan.remove",
   ],
   desktop: [
+    "desktop.snapshot",
+    "desktop.act",
     "desktop.screenshot",
     "desktop.screen_size",
     "desktop.windows",
@@ -114,6 +117,7 @@ const SETS = {
     "desktop.wait_image",
     "desktop.wait_image_gone",
     "desktop.wait_pixel",
+    "elements.at",
     "inspector.recent",
     "inspector.summary",
     "inspector.reset",

@@ -59,6 +59,14 @@ const CONTENT = v.object({ text: v.nullable(v.string()), number: v.nullable(v.nu
 /** What an element holds. */
 export type Content = v.InferOutput<typeof CONTENT>;
 
+/** Which windows a tree is of. */
+export interface TreeScope extends Pick<Locator, "app" | "window" | "within"> {
+  /** The one element to begin at (`native_id`). */
+  readonly id?: string | undefined;
+  /** Leave out what is in menus that are closed. */
+  readonly shown?: boolean | undefined;
+}
+
 /** The calls of the child. */
 export interface ElementCalls {
   /** @param most how many are described. */
@@ -66,7 +74,11 @@ export interface ElementCalls {
   /** What is at `id` (`native_id`) now. @throws `not_found` where it has gone. */
   look(id: string): Promise<Element>;
   /** The windows of programs, and what is in them, `most` elements in all. */
-  tree(scope: Pick<Locator, "app" | "window">, most: number): Promise<Tree>;
+  tree(scope: TreeScope, most: number): Promise<Tree>;
+  /** What is at a place of the screen: its window first, what is innermost last. Empty where nothing is known by name. */
+  at(x: number, y: number): Promise<Element[]>;
+  /** The first characters of what each holds, as `read`; null for what has gone, holds nothing, or is secret. */
+  contents(ids: readonly string[], characters: number): Promise<Array<string | null>>;
   /** Does what the program says that the element does. @throws `unavailable` where it does nothing. */
   press(id: string): Promise<void>;
   focus(id: string): Promise<void>;
@@ -81,6 +93,9 @@ const NONE = v.pipe(
 );
 
 export const PROTOCOL: Protocol<ElementCalls> = {
-  answers: { find: FOUND, look: ELEMENT, tree: TREE, press: NONE, focus: NONE, setText: NONE, read: CONTENT },
+  answers: {
+    ...{ find: FOUND, look: ELEMENT, tree: TREE, at: v.array(ELEMENT) },
+    ...{ press: NONE, focus: NONE, setText: NONE, read: CONTENT, contents: v.array(v.nullable(v.string())) },
+  },
   events: {},
 };

@@ -82,7 +82,7 @@ export interface Waiting {
 const POLL_MS = 100;
 
 /** What `look` answers, asked again until it answers something. @throws what `late` returns, after the time; `cancelled`. */
-async function until<T>(
+export async function until<T>(
   { timeout, signal }: Waiting,
   look: () => Promise<T | undefined>,
   late: () => Promise<Failure>,

@@ -7,6 +7,7 @@ import { messageOf } from "../../../lib/errors";
 import { NO_ROUTE } from "../operations/input-operation";
 import { type Locator, MAX_LINE, MAX_NAME, MAX_NTH, parseLocator, STATES, type State } from "./locator";
 import { knownRole } from "./roles";
+import { REFERENCE } from "./snapshots";
 
 export const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
 export const ACTS = { scope: "operate", changes: true, leftOut: NO_ROUTE } as const;
@@ -27,6 +28,12 @@ const readable = (text: v.GenericSchema<string, string>, read: (text: string) =>
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
 const LINE = readable(v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_LINE)), parseLocator);
+
+/** A reference of a snapshot, or a locator in one line. */
+export const LINE_OR_REFERENCE = readable(
+  v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_LINE)),
+  (text) => REFERENCE.test(text) || parseLocator(text),
+);
 
 export const ROLE = field(
   v.optional(readable(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100)), knownRole)),

@@ -5,12 +5,14 @@ import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
 import { field, flag, judged, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { rejected, unavailable } from "../../../lib/errors";
-import { inputOperation, type Uses } from "../operations/input-operation";
+import { unavailable } from "../../../lib/errors";
+import { COLUMN, inputOperation, ROW, type Uses } from "../operations/input-operation";
+import { setChecked } from "./act";
 import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
 import { ACTS, LOCATOR, locatorOf, patience, ROLE, SEES, unnamed } from "./fields";
 import { type Locator, MAX_NAME, printLocator } from "./locator";
+import { locatedAt } from "./unique";
 
 export { outlineOf } from "./outline";
 export type { Element };
@@ -182,13 +184,8 @@ export const check = operation({
   mismatch: unnamed,
   async run(service: Uses, { timeout, on, ...input }, caller) {
     const { elements } = await service.desktop();
-    const locator = locatorOf(input);
-    const element = await waitForUsable(elements, locator, waitingOf(caller, timeout));
-    if (element.checked === on) return element;
-    await elements.press(element.native_id);
-    const now = await elements.look(element.native_id);
-    if (now.checked !== on)
-      throw rejected(`${printLocator(locator)} was pressed, and is not ${on ? "" : "un"}checked`);
+    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
+    await setChecked(elements, element, on);
     return { ...element, checked: on };
   },
 });
@@ -248,7 +245,32 @@ export const locate = operation({
     waitForOne((await service.desktop()).elements, locatorOf(input), waitingOf(caller, timeout)),
 });
 
+export const at = operation({
+  ...SEES,
+  name: "elements.at",
+  summary:
+    "Tell what is at a place of the screen, and the locator that names it; null where nothing has a name",
+  command: "AC_element_at",
+  leftOut: {},
+  http: { method: "GET", path: "/element_at" },
+  example: { x: 640, y: 400 },
+  input: v.strictObject({ x: field(COLUMN, "Column"), y: field(ROW, "Row") }),
+  output: v.nullable(
+    v.object({
+      /** In one line; `unique` is false where it names others as well. */
+      locator: v.string(),
+      unique: v.boolean(),
+      element: ELEMENT,
+    }),
+  ),
+  async run(service: Uses, { x, y }) {
+    const located = await locatedAt((await service.desktop()).elements, x, y);
+    return located ? { ...located, locator: printLocator(located.locator) } : null;
+  },
+});
+
 export const operations = [
+  at,
   find,
   findAll,
   list,

@@ -6,22 +6,23 @@ import { confineLightly } from "../../../lib/confine";
 import { notFound, unavailable } from "../../../lib/errors";
 import { lowerPriority } from "../../../lib/priority";
 import { desktopVariables } from "../session";
-import { type Accessibles, accessibles, FACES, STATE } from "./accessible";
+import { accessibles, FACES, STATE } from "./accessible";
 import { type Bus, NoSuchThing, openBus, type Ref } from "./bus";
 import type { Branch, Content, Element, ElementCalls } from "./calls";
+import { framesAt } from "./frames";
 import { stateOf } from "./names";
 import { nativeRoleOf, PASSWORD, roleOf } from "./roles";
-import { type Place, type Search, type Seen, search } from "./search";
+import { type Place, type Seen, search } from "./search";
+import { type Asking, readAt, readTree, type SeenBranch } from "./tree";
 
 /** The longest text that is read, in characters. */
 const MAX_TEXT = 100_000;
 /** Names of actions that are what a press does. */
 const PRESSES = /^(?:click|press|activate|jump|open|toggle|do ?default)$/i;
 
-interface Session {
-  readonly bus: Bus;
-  readonly ask: Accessibles;
-  readonly look: Search;
+interface Session extends Asking {
+  /** The variables of the session of the desktop. */
+  readonly env: NodeJS.ProcessEnv;
 }
 
 export default async function elementsChild(): Promise<void> {
@@ -29,9 +30,10 @@ export default async function elementsChild(): Promise<void> {
   let opened: Promise<Session> | undefined;
   const open = async (): Promise<Session> => {
     if (process.platform !== "linux") throw unavailable("elements by name: not on this platform");
-    const bus = await openBus({ ...given, ...(await desktopVariables(given)) });
+    const env = { ...given, ...(await desktopVariables(given)) };
+    const bus = await openBus(env);
     const ask = accessibles(bus);
-    return { bus, ask, look: search(bus, ask) };
+    return { bus, ask, look: search(bus, ask), env };
   };
   const use = async (): Promise<Session> => {
     if (opened && (await opened.catch(() => undefined))?.bus.isOpen !== true) opened = undefined;
@@ -55,11 +57,27 @@ function calls(use: () => Promise<Session>): ElementCalls {
     async look(id) {
       const { ask, look } = await use();
       const ref = refOf(id);
-      const seen = await look.look({ ref, program: { ref, name: "", pid: null }, window: "" });
+      const seen = await look.look(placeOf(id));
       if (seen.role === 0 && (await ask.parent(ref)) === undefined) throw gone();
       return described(seen);
     },
-    tree: async ({ app, window }, most) => treeOf(await use(), { app, window }, most),
+    async tree(scope, most) {
+      const { windows, more, deaf } = await readTree(await use(), scope, most, placeOf);
+      return { windows: windows.map(branchOf), more, deaf };
+    },
+    async at(x, y) {
+      const session = await use();
+      const frames = await framesAt(session.env, x, y).catch(() => []);
+      return (await readAt(session, { x, y }, frames)).map(described);
+    },
+    async contents(ids, characters) {
+      const session = await use();
+      const first = async (id: string) => {
+        const { text, number } = await read(session, refOf(id));
+        return text?.slice(0, characters) ?? (number === null ? null : `${number}`);
+      };
+      return Promise.all(ids.map((id) => first(id).catch(() => null)));
+    },
     press: async (id) => press(await use(), refOf(id)),
     async focus(id) {
       const { bus } = await use();
@@ -78,6 +96,12 @@ const gone = () => notFound("the element has gone");
 function refOf(id: string): Ref {
   const at = id.indexOf("/");
   return { bus: id.slice(0, at), path: id.slice(at) };
+}
+
+/** A place of which only the id is known. */
+function placeOf(id: string): Place {
+  const ref = refOf(id);
+  return { ref, program: { ref, name: "", pid: null }, window: "" };
 }
 
 const orLacking = (what: string) => (error: unknown) => {
@@ -110,25 +134,10 @@ function described({ ref, program, window, role, name, bounds, has }: Seen): Ele
   };
 }
 
-async function treeOf(
-  { ask, look }: Session,
-  scope: { app?: string | undefined; window?: string | undefined },
-  most: number,
-) {
-  const { places, deaf } = await look.places(scope);
-  let left = most;
-  const branch = async (place: Place): Promise<Branch | undefined> => {
-    if (left <= 0) return undefined;
-    left--;
-    const [seen, refs] = await Promise.all([look.look(place), ask.children(place.ref)]);
-    // What is inside of a secret field may be its text.
-    const inside = seen.role === PASSWORD ? [] : refs;
-    const children = await Promise.all(inside.map((ref) => branch({ ...place, ref })));
-    return { element: described(seen), children: children.filter((one) => one !== undefined) };
-  };
-  const windows = await Promise.all(places.map((place) => branch(place)));
-  return { windows: windows.filter((one) => one !== undefined), more: left <= 0, deaf };
-}
+const branchOf = ({ seen, children }: SeenBranch): Branch => ({
+  element: described(seen),
+  children: children.map(branchOf),
+});
 
 async function press({ bus, ask }: Session, ref: Ref): Promise<void> {
   const lacking = orLacking("cannot be pressed");

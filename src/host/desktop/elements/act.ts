@@ -1,0 +1,110 @@
+/**
+ * What can be done with an element by its program, one deed after the other: no pointer moves and no key is pressed.
+ */
+import { badInput, Failure, failureOf, rejected, timedOut } from "../../../lib/errors";
+import { jsonLine } from "../../../lib/sanitize";
+import type { Element } from "./calls";
+import { type Elements, until, type Waiting, waitForUsable } from "./elements";
+import { parseLocator } from "./locator";
+import { REFERENCE, type Snapshots, stale, wordedReference } from "./snapshots";
+
+/** What can be done. */
+export const DEEDS = ["press", "set_text", "check", "uncheck", "focus"] as const;
+
+/** One deed. */
+export interface ActStep {
+  readonly do: (typeof DEEDS)[number];
+  /** A reference of a snapshot, or a locator in one line. */
+  readonly element: string;
+  /** For `set_text`. */
+  readonly text?: string | undefined;
+}
+
+/** How long an element must have stayed where it is, in milliseconds. */
+const STILL_MS = 95;
+
+/**
+ * Does the steps in their order.
+ *
+ * @returns what each was done to, in words.
+ * @throws with the number of the step that failed; those before it are done.
+ */
+export async function act(
+  elements: Elements,
+  snapshots: Snapshots,
+  steps: readonly ActStep[],
+  waiting: Waiting,
+): Promise<string[]> {
+  const done: string[] = [];
+  for (const [at, step] of steps.entries()) {
+    try {
+      const element = REFERENCE.test(step.element)
+        ? await usableByReference(elements, snapshots, step.element, waiting)
+        : await waitForUsable(elements, parseLocator(step.element), waiting);
+      await perform(elements, element, step);
+      done.push(`${step.do} ${element.role} ${jsonLine(element.name.slice(0, 100))}`);
+    } catch (error) {
+      const failure = failureOf(error);
+      if (!failure) throw error;
+      const before = at === 0 ? "nothing is done" : `the ${at} before it ${at === 1 ? "is" : "are"} done`;
+      throw new Failure(failure.code, `step ${at + 1} of ${steps.length}: ${failure.message} (${before})`);
+    }
+  }
+  return done;
+}
+
+/** The element of a reference, once it is visible, enabled, and has not moved. */
+async function usableByReference(
+  elements: Elements,
+  snapshots: Snapshots,
+  reference: string,
+  waiting: Waiting,
+): Promise<Element> {
+  const known = snapshots.resolve(reference);
+  let before: { readonly place: string; readonly since: number } | undefined;
+  let last: Element | undefined;
+  return until(
+    waiting,
+    async () => {
+      last = await elements.look(known.native_id).catch((error) => {
+        throw failureOf(error)?.code === "not_found" ? stale(reference, "it has gone") : error;
+      });
+      // The program gave its place to something else.
+      if (last.native_role !== known.native_role) throw stale(reference, "it has gone");
+      if (!last.visible || !last.enabled) return undefined;
+      const place = `${last.bounds}`;
+      if (before?.place !== place) before = { place, since: performance.now() };
+      return performance.now() - before.since >= STILL_MS ? { ...known, ...stateOf(last) } : undefined;
+    },
+    async () => {
+      const why = last?.enabled ? (last.visible ? "moves" : "is not visible") : "is not enabled";
+      return timedOut(`${wordedReference(reference, known)} ${why} after ${waiting.timeout} s`);
+    },
+  );
+}
+
+const stateOf = ({ checked, focused, expanded, selected, bounds, center }: Element) => ({
+  ...{ checked, focused, expanded, selected, bounds, center },
+});
+
+async function perform(elements: Elements, element: Element, { do: deed, text }: ActStep): Promise<void> {
+  const id = element.native_id;
+  if (deed === "focus") return elements.focus(id);
+  if (deed === "press") return elements.press(id);
+  if (deed === "set_text") {
+    if (text === undefined) throw badInput("text: expected with set_text");
+    return elements.setText(id, text);
+  }
+  return setChecked(elements, element, deed === "check");
+}
+
+/** Presses a box that is not as it is to be. @throws `rejected` where that did not change it. */
+export async function setChecked(elements: Elements, element: Element, on: boolean): Promise<void> {
+  if (element.checked === on) return;
+  await elements.press(element.native_id);
+  const now = await elements.look(element.native_id);
+  if (now.checked !== on)
+    throw rejected(
+      `${element.role} ${jsonLine(element.name)} was pressed, and is not ${on ? "" : "un"}checked`,
+    );
+}

@@ -1,0 +1,189 @@
+/**
+ * What windows show, as trees, and what is at a place: read in the child process.
+ */
+import * as v from "valibot";
+import { failureOf } from "../../../lib/errors";
+import { type Accessibles, FACES, STATE } from "./accessible";
+import { type Bus, NoSuchThing, type Ref } from "./bus";
+import type { TreeScope } from "./calls";
+import type { Frame } from "./frames";
+import { besideOf, LABEL_ROLES, LABELLED, labelText } from "./names";
+import { PASSWORD } from "./roles";
+import type { Place, Search, Seen } from "./search";
+
+/** What asks programs. */
+export interface Asking {
+  readonly bus: Bus;
+  readonly ask: Accessibles;
+  readonly look: Search;
+}
+
+/** An element of a tree, as it was read. */
+export interface SeenBranch {
+  readonly seen: Seen;
+  readonly children: readonly SeenBranch[];
+}
+
+/** Menus and their items: what is in one that is closed is not read where only what shows is wanted. */
+const MENUS: ReadonlySet<number> = new Set([8, 33, 35, 41, 45]);
+const MAX_LABELLED = 200;
+
+/**
+ * The windows of a scope, and what is in them.
+ *
+ * @param most how many elements in all.
+ * @param placeOf the place of an id.
+ */
+export async function readTree(
+  { ask, look }: Asking,
+  { id, shown, ...scope }: TreeScope,
+  most: number,
+  placeOf: (id: string) => Place,
+) {
+  const { places, deaf } =
+    id === undefined ? await look.places(scope) : { places: [placeOf(id)], deaf: [] as string[] };
+  const late = new Set(deaf);
+  let left = most;
+  const read = async (place: Place): Promise<SeenBranch | undefined> => {
+    if (left <= 0) return undefined;
+    left--;
+    const [seen, refs] = await Promise.all([look.look(place), ask.children(place.ref)]);
+    // What is inside of a secret field may be its text.
+    const isClosed = shown && MENUS.has(seen.role) && !seen.has(STATE.showing);
+    const inside = seen.role === PASSWORD || isClosed ? [] : refs;
+    const children = await Promise.all(inside.map((ref) => branch({ ...place, ref })));
+    return { seen, children: children.filter((one) => one !== undefined) };
+  };
+  /** An element that has gone meanwhile is left out, and so is what a program does not say in time. */
+  const branch = async (place: Place): Promise<SeenBranch | undefined> => {
+    try {
+      return await read(place);
+    } catch (error) {
+      if (error instanceof NoSuchThing) return undefined;
+      if (!failureOf(error)) throw error;
+      late.add(place.program.name);
+      return undefined;
+    }
+  };
+  const windows = (await Promise.all(places.map(branch))).filter((one) => one !== undefined);
+  const named = await Promise.all(windows.map((window) => labelled(ask, window)));
+  return { windows: named, more: left <= 0, deaf: [...late] };
+}
+
+const flat = ({ seen, children }: SeenBranch): Seen[] => [seen, ...children.flatMap(flat)];
+
+/** The tree with the names of labels for fields that have none. */
+async function labelled(ask: Accessibles, window: SeenBranch): Promise<SeenBranch> {
+  const all = flat(window);
+  const fields = all.filter(({ role }) => LABELLED.has(role));
+  const texts = all.filter(({ role }) => LABEL_ROLES.includes(role));
+  const names = new Map<Seen, string>();
+  const nameless = fields.filter(({ name }) => name === "").slice(0, MAX_LABELLED);
+  await Promise.all(
+    nameless.map(async (field) => {
+      names.set(field, await labelOf(ask, field, texts, fields));
+    }),
+  );
+  const renamed = ({ seen, children }: SeenBranch): SeenBranch => ({
+    seen: { ...seen, name: names.get(seen) || seen.name },
+    children: children.map(renamed),
+  });
+  return names.size === 0 ? window : renamed(window);
+}
+
+/** The name that a label gives to a field; empty where none does. */
+async function labelOf(ask: Accessibles, field: Seen, texts: readonly Seen[], fields: readonly Seen[]) {
+  const refs = await ask.labels(field.ref).catch(() => []);
+  const said = await Promise.all(refs.map((ref) => ask.name(ref).catch(() => "")));
+  return labelText(said.join(" ") || besideOf(field, texts, fields));
+}
+
+interface Spot {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** How deep an element may be, and how many children are compared with a place. */
+const MAX_DEEP = 80;
+const MAX_COMPARED = 500;
+
+const isIn = ({ bounds }: Seen, { x, y }: Spot): boolean =>
+  bounds !== undefined &&
+  x >= bounds.x &&
+  y >= bounds.y &&
+  x < bounds.x + bounds.width &&
+  y < bounds.y + bounds.height;
+
+const REF = v.tuple([v.string(), v.string()]);
+
+/**
+ * The windows and elements at a place, the outermost first; empty where nothing has a name there.
+ *
+ * @param frames places of the windows there, as the display has them: the window that fits one best is the one on top.
+ */
+export async function readAt(
+  { bus, ask, look }: Asking,
+  spot: Spot,
+  frames: readonly Frame[],
+): Promise<Seen[]> {
+  const { places } = await look.places({});
+  const seen = await Promise.all(places.map((place) => look.look(place).catch(() => undefined)));
+  const here = seen.filter((one) => one !== undefined && isIn(one, spot) && one.has(STATE.showing));
+  const [window] = here
+    .filter((one) => one !== undefined)
+    .toSorted((a, b) => fit(a, frames) - fit(b, frames));
+  if (!window) return [];
+  const chain = [window];
+  for (let inner: Seen | undefined = window; inner && chain.length < MAX_DEEP; ) {
+    if (inner.role === PASSWORD) break;
+    inner = await innerAt({ bus, ask, look }, inner, spot);
+    if (inner) chain.push(inner);
+  }
+  const leaf = chain.at(-1);
+  if (leaf && leaf.name === "" && LABELLED.has(leaf.role)) {
+    const [texts, fields] = await Promise.all(
+      [LABEL_ROLES, [...LABELLED]].map(async (roles) => {
+        const refs = await look.below(window.ref, roles, MAX_LABELLED);
+        return Promise.all(refs.map((ref) => look.look({ ...leaf, ref })));
+      }),
+    );
+    chain[chain.length - 1] = { ...leaf, name: await labelOf(ask, leaf, texts ?? [], fields ?? []) };
+  }
+  return chain;
+}
+
+const ACTIVE = 1;
+
+/** How badly a window fits the windows of the display; the active one where the display says none. */
+function fit({ bounds, has }: Seen, frames: readonly Frame[]): number {
+  if (!bounds) return Number.POSITIVE_INFINITY;
+  const own = [bounds.x, bounds.y, bounds.width, bounds.height];
+  const apart = (frame: readonly number[]) =>
+    own.reduce((sum, one, at) => sum + Math.abs(one - (frame[at] ?? 0)), 0);
+  if (frames.length === 0) return (has(ACTIVE) ? 0 : 1e9) + bounds.width * bounds.height;
+  return Math.min(...frames.map(apart));
+}
+
+/** What is in an element at a place, by its program, else by the places of its children. */
+async function innerAt({ bus, ask, look }: Asking, outer: Seen, spot: Spot): Promise<Seen | undefined> {
+  const isOther = (ref: Ref) => ref.path !== outer.ref.path && !ref.path.endsWith("/null");
+  const fits = (one: Seen) => isIn(one, spot) && one.has(STATE.showing);
+  const [answer] = await bus
+    .call(outer.ref, FACES.component, "GetAccessibleAtPoint", "iiu", [spot.x, spot.y, 0])
+    .catch((error): unknown[] => {
+      if (error instanceof NoSuchThing) return [];
+      throw error;
+    });
+  const said = v.safeParse(REF, answer);
+  if (said.success) {
+    const ref = { bus: said.output[0], path: said.output[1] };
+    if (ref.bus === outer.ref.bus && isOther(ref)) {
+      const one = await look.look({ ...outer, ref });
+      if (fits(one)) return one;
+    }
+  }
+  const refs = (await ask.children(outer.ref)).slice(0, MAX_COMPARED);
+  const children = await Promise.all(refs.map((ref) => look.look({ ...outer, ref }).catch(() => undefined)));
+  // What is drawn last is on top.
+  return children.filter((one) => one !== undefined && isOther(one.ref) && fits(one)).at(-1);
+}
