@@ -43,7 +43,7 @@ export default {
       ],
     }),
     status: view(auditStatus, {
-      // As for clear, below.
+      // A person may clear it.
       service: () => ({ allow_audit_clear: true }),
       text: ({ rows, event_types, patrolled }) =>
         [
@@ -137,8 +137,6 @@ export default {
     }),
     clear: view(clearAudit, {
       extra: { yes: flag("Confirm that all rows are removed") },
-      // Where a script needs the flag of that name, a person confirms.
-      service: () => ({ allow_audit_clear: true }),
       complete(input, { yes }) {
         if (!yes) throw badInput("clear removes every row of the audit log: confirm with --yes");
         return input;

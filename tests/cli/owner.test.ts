@@ -118,9 +118,28 @@ test("what the owner does for a command is a change, or shows secrets", () => {
 
 test("what needs the rights, the display or the files of a terminal stays there", () => {
   const stays =
-    /^(desktop\.|execute|scripts\.run|flow\.|service\.|release\.|audit\.(verify|clear)|diagnostics)/;
+    /^(desktop\.|execute|scripts\.run|flow\.|service\.|release\.|audit\.(verify|prune)|diagnostics)/;
   const moved = operations.filter(
     ({ answeredBy, name }) => answeredBy && answeredBy !== "display" && stays.test(name),
   );
   expect(moved.map(({ name }) => name)).toEqual([]);
+});
+
+test("each change of a command is made by the owner of the folder, or there is a reason why its own process makes it", () => {
+  const inTerminal: Readonly<Record<string, RegExp>> = {
+    "it acts on the desktop of the terminal": /^(desktop\.(?!record$)|elements\.)/,
+    "it runs with the environment and the rights of the terminal": /^(execute\.file|scripts\.run)$/,
+    "it lasts as long as the terminal": /^(sync\.start|usb\.watch\.start)$/,
+    "it reads or writes files of its user":
+      /^(admin\.(export|upgrade)|audit\.prune|data\.add|plan\.adopt|turn\.bundle)$/,
+    "it changes the service or the program that the owner is": /^(service\.(un)?install|release\.upgrade)$/,
+  };
+  const ownChanges = operations.filter(
+    ({ changes, leftOut, answeredBy = "display" }) => changes && !leftOut?.cli && answeredBy === "display",
+  );
+  const reasons = Object.values(inTerminal);
+  const without = ownChanges.filter(({ name }) => !reasons.some((names) => names.test(name)));
+  expect(without.map(({ name }) => name)).toEqual([]);
+  const unused = reasons.filter((names) => !ownChanges.some(({ name }) => names.test(name)));
+  expect(unused).toEqual([]);
 });

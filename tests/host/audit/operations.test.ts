@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { askOwner } from "../../../src/client/owner";
 import { callOperation } from "../../../src/core/call";
 import { localCaller, type Progress } from "../../../src/core/caller";
 import type { Scope } from "../../../src/core/rights";
@@ -58,6 +59,17 @@ test("the status has the types, and says who may clear: admin, where svc was sta
   expect(await mayClear(true, "admin")).toBe(true);
   expect(await mayClear(true, "audit")).toBe(false);
   expect(await mayClear(false, "admin")).toBe(false);
+});
+
+test("a person at the command line clears the log of a server that does not let scripts do so; an agent and a script do not", async () => {
+  await using host = await testServer();
+  await (await host.service.audit())?.append(event({ event_type: "door" }));
+  const grant = { name: null, scopes: ["admin" as const], owner: true as const };
+  const refusal = { code: "forbidden", message: expect.stringContaining("--allow-audit-clear") };
+  await expect(askOwner(host.configDir, clearAudit, {}, { grant })).rejects.toMatchObject(refusal);
+  const script = localCaller(host.service, "script");
+  await expect(callOperation(host.service, clearAudit, {}, script)).rejects.toMatchObject(refusal);
+  expect(await askOwner(host.configDir, clearAudit, {})).toEqual({ answer: { deleted: 1 } });
 });
 
 test("the first row of a cleared log has the name of the token that cleared it", async () => {

@@ -62,6 +62,7 @@ export const removeData = operation({
   ...LEFT_OUT,
   name: "data.remove",
   summary: "Remove data that was added",
+  answeredBy: "owner",
   scope: "admin",
   changes: true,
   input: v.strictObject({ name: field(NAME, "Which: as `svc data list` names it") }),
