@@ -48,6 +48,16 @@ export function partsOfText(text: string): TextPart[] | undefined {
   return parts;
 }
 
+/** How many characters the expressions in `value` have together; none where one has no end. */
+export function sizeOfExpressions(value: unknown): number {
+  if (typeof value === "string") {
+    const parts = value.includes(EXPRESSION_START) ? partsOfText(value) : undefined;
+    return parts?.reduce((size, { expression = "" }) => size + expression.length, 0) ?? 0;
+  }
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce((size: number, inner) => size + sizeOfExpressions(inner), 0);
+}
+
 /** Where the brace is that closes the one before `from`. */
 function endOfExpression(text: string, from: number): number | undefined {
   let depth = 0;

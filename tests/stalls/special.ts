@@ -40,6 +40,12 @@ function* scripts(size: number): Generator<StallRequest> {
       Object.fromEntries(Array.from({ length: 20 }, (_, nth) => [`n${nth}`, 1])),
     ]),
     "long arguments": listOf(["AC_write", ["é".repeat(400)]]),
+    expressions: listOf(["AC_write", [`\${= ${"a.b&&".repeat(150)}a}`]]),
+    conditions: listOf(["AC_if", { when: `${"a.b&&".repeat(150)}a` }]),
+    "an expression with a time zone": {
+      variables: { n: Array.from({ length: 9_000 }, (_, nth) => nth) },
+      actions: [["AC_if", { when: "n.map(x, now.getHours('America/New_York')) == n" }]],
+    },
     references: listOf(["AC_write", ["${a.b[0]['c']}".repeat(60)]]),
     "set variables": listOf(["AC_set_var", { name: "n", op: "append", value: "x".repeat(700) }]),
     "a loop of steps": {

@@ -10,7 +10,7 @@ import { checkInput, type Offence } from "../../core/input";
 import { type InputSchema, type Operation, redact } from "../../core/operation";
 import { baseOf, entryOf, isOptional, metadataOf } from "../../core/schema";
 import { ListFault } from "../../core/script";
-import { byName, countReferences, hasReference, isWholeList } from "../../core/written";
+import { byName, countReferences, hasReference, isWholeList, sizeOfExpressions } from "../../core/written";
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
@@ -22,6 +22,9 @@ export const MAX_ACTIONS = 1_000;
 
 /** The most references to variables in one list: each is looked up when its action runs. */
 export const MAX_REFERENCES = 10_000;
+
+/** Characters that the expressions of a list may have together, also of its lists for other hosts: to check them takes 0.5 µs each. */
+export const MAX_EXPRESSIONS = 50_000;
 
 /** Unknown names that are compared with those that there are: for thousands, that takes long. */
 const MAX_HINTS = 50;
@@ -103,6 +106,8 @@ class ListChecker {
   constructor(
     private readonly table: CommandTable,
     private readonly quote: boolean,
+    /** What is counted over a list and its lists for other hosts. */
+    private readonly inAll = { expressions: 0 },
   ) {}
 
   check(list: unknown): Action[] {
@@ -156,6 +161,11 @@ class ListChecker {
     const lists = this.lists(operation, given, place);
     this.remoteLists(operation, given, place);
     const deferred = deferredFields(operation.input, keywords);
+    if (this.hasLongExpressions(operation, keywords, deferred))
+      return this.refuse(
+        place,
+        `expected expressions of at most ${MAX_EXPRESSIONS.toLocaleString("en")} characters in all`,
+      );
     const faults = deferred.flatMap((field) => {
       const fault = expressionFault(keywords[field]);
       return fault === undefined
@@ -198,6 +208,21 @@ class ListChecker {
   private hasManyReferences(values: readonly unknown[]): boolean {
     this.references += countReferences(values, MAX_REFERENCES + 1 - this.references);
     return this.references > MAX_REFERENCES;
+  }
+
+  /** @param deferred the fields that are filled in when the action runs. */
+  private hasLongExpressions(
+    { input }: Operation,
+    keywords: Readonly<Record<string, unknown>>,
+    deferred: readonly string[],
+  ): boolean {
+    for (const [field, value] of Object.entries(keywords)) {
+      const schema = entryOf(input, field);
+      const isWhole = typeof value === "string" && schema && metadataOf(schema).expression === true;
+      if (isWhole) this.inAll.expressions += value.length;
+      else if (deferred.includes(field)) this.inAll.expressions += sizeOfExpressions(value);
+    }
+    return this.inAll.expressions > MAX_EXPRESSIONS;
   }
 
   private given(operation: Operation, written: unknown, { at, path }: Place): ActionArguments | undefined {
@@ -252,7 +277,7 @@ class ListChecker {
     for (const field of remoteFields(operation.input)) {
       const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
       if (!Array.isArray(list) || hasReference(list)) continue;
-      const checker = new ListChecker(this.table, false);
+      const checker = new ListChecker(this.table, false, this.inAll);
       checker.list(list, { at: `${at}.${field}`, path: pathTo(field), around: [] });
       this.offences.push(...checker.offences);
       for (const name of checker.unknown) this.unknown.add(name);

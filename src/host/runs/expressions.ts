@@ -1,8 +1,8 @@
 /**
  * Expressions in CEL, the Common Expression Language (https://cel.dev): `order.total > 0 && row.name.matches('^A')`.
  *
- * Promises. An expression reads variables and nothing else; it ends within {@link MAX_STEPS}, each of which is bounded, as the language has
- * no loop but over lists that are there. Patterns are those of RE2, which take time in proportion to the text.
+ * Promises. An expression reads variables and nothing else; it ends within {@link MAX_STEPS} and soon after {@link MAX_MS}, as the
+ * language has no loop but over lists that are there. Patterns are those of RE2, which take time in proportion to the text.
  */
 import { Environment } from "@marcbachmann/cel-js";
 import { RE2JS } from "re2js";
@@ -16,6 +16,10 @@ export const MAX_EXPRESSION = 2_000;
 /** The most steps: values that are computed, and 64 bytes of a value that is looked at. */
 const MAX_STEPS = 100_000;
 const STEP_BYTES = 64;
+/** How long it may take, in milliseconds of the processor: some functions, such as those with a time zone, take as long as many steps. */
+const MAX_MS = 30;
+/** The longest text that is read as a point in time or a duration, in characters. */
+const MAX_TIME = 100;
 /** The largest value that an expression looks at: that of all variables. */
 const MAX_VALUE = { bytes: 4 * 1024 * 1024, depth: 64 };
 /** Instructions of a pattern times characters that take as long as one step. */
@@ -137,6 +141,12 @@ function fault(error: unknown): Error {
 
 class Bounds extends Error {}
 
+/** Processor time of this thread, in milliseconds: others may have the processor meanwhile. */
+function usedMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
 /** What an expression may take. Both throw a {@link Bounds} once nothing is left. */
 interface Budget {
   take(steps: number): void;
@@ -146,10 +156,14 @@ interface Budget {
 
 function createBudget(): Budget {
   let left = MAX_STEPS;
+  const [began, used] = [performance.now(), usedMs()];
+  // The clock first: to ask for the processor's takes longer.
+  const isLate = () => performance.now() - began > MAX_MS && usedMs() - used > MAX_MS;
   const sizes = new WeakMap<object, number>();
   const take = (steps: number) => {
     left -= steps;
-    if (left < 0) throw new Bounds("the expression takes too long: it has to be shorter, or its lists");
+    if (left < 0 || isLate())
+      throw new Bounds("the expression takes too long: it has to be shorter, or its lists");
   };
   const sizeOf = (value: object): number => {
     const known = sizes.get(value);
@@ -191,8 +205,10 @@ function count(root: Node, budget: Budget): void {
 function wrap(node: Node, budget: Budget): void {
   // The library replaces it the first time.
   let inner: Evaluate = isMatch(node) ? matcher(budget) : node.evaluate;
+  const isTime = node.op === "call" && Array.isArray(node.args) && TIMES.has(`${node.args[0]}`);
   const isFixed = isMatch(node);
   const counted: Evaluate = (evaluator, one, context) => {
+    if (isTime) requireShort(evaluator, node, context);
     const value = inner.call(node, evaluator, one, context);
     // The accumulator of a loop grows with each turn, of which each counts by itself.
     if (/^accu/.test(node.op)) budget.take(1);
@@ -205,6 +221,16 @@ function wrap(node: Node, budget: Budget): void {
       if (!isFixed) inner = next;
     },
   });
+}
+
+/** What reads a text as a time. */
+const TIMES = new Set(["timestamp", "duration"]);
+
+function requireShort(evaluator: Evaluator, node: Node, context: unknown): void {
+  const [, args] = node.args as [string, Node[]];
+  const text = args[0] && evaluator.run(args[0], context);
+  if (typeof text === "string" && text.length > MAX_TIME)
+    throw new Bounds(`the expression: expected a time of at most ${MAX_TIME} characters`);
 }
 
 const isMatch = ({ op, args }: Node) => op === "rcall" && Array.isArray(args) && args[0] === "matches";

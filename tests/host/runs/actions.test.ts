@@ -220,6 +220,18 @@ test("a list has at most 10,000 references to variables, wherever they are", () 
   expect(refusal(withReferences(9_999))?.message).toContain("at most 10,000 references to variables in all");
 });
 
+test("the expressions of a list have at most 50,000 characters, also in its lists for other hosts", () => {
+  const when = (size: number) => "a".repeat(size);
+  const withExpressions = (more: string) => [
+    ...Array.from({ length: 12 }, () => ["AC_if", { when: when(2_000) }]),
+    ...Array.from({ length: 12 }, () => ["AC_set_var", { name: "a", value: [`x\${= ${when(2_000)} }`] }]),
+    ["AC_admin_broadcast_execute", { on: "all", actions: [["AC_if", { when: when(1_999) }]] }],
+    ["AC_if", { when: more }],
+  ];
+  expect(refusal(withExpressions("a"))).toBeUndefined();
+  expect(refusal(withExpressions("ab"))?.message).toContain("at most 50,000 characters in all");
+});
+
 test("of many unknown commands, the first 50 are compared with those that there are", () => {
   const list = Array.from({ length: 51 }, (_, nth) => [`AC_sleep${String.fromCharCode(0x4e00 + nth)}`]);
   const lines = refusal([...list, ["AC_sleep\u4e00"]])?.lines ?? [];

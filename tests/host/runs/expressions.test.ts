@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { readExpression } from "../../../src/host/runs/expressions";
-import { runActions, testService } from "../../support";
+import { runActions, testService, usedMs } from "../../support";
 
 const DATA: Readonly<Record<string, unknown>> = {
   order: { total: 12.5, count: 3, customer: "ACME" },
@@ -73,6 +73,21 @@ describe("an expression", () => {
     const began = performance.now();
     expect(() => valueIn(source)).toThrow("the expression takes too long");
     expect(performance.now() - began).toBeLessThan(10_000);
+  });
+
+  test("ends soon, however few steps it takes for much work", () => {
+    const zones = "many.map(x, timestamp('2026-01-01T00:00:00Z').getHours('America/New_York'))";
+    const { compute } = readExpression(zones);
+    // The processor's time: other work on the machine does not count.
+    const before = usedMs();
+    expect(() => compute(() => Array.from({ length: 9_000 }, (_, nth) => nth))).toThrow("takes too long");
+    expect(usedMs() - before).toBeLessThan(250);
+  });
+
+  test("reads no long text as a time", () => {
+    const { compute } = readExpression("duration(text)");
+    expect(() => compute(() => "1h".repeat(100_000))).toThrow("expected a time of at most 100 characters");
+    expect(compute(() => "1h30m")).toBe(5_400);
   });
 });
 
