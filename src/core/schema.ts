@@ -49,9 +49,16 @@ function* layers(schema: v.GenericSchema): Generator<v.GenericSchema> {
   if ("wrapped" in schema) yield* layers(schema.wrapped as v.GenericSchema);
 }
 
+/** A schema never changes; a list of 1,000 actions asks for the marks of ten thousand fields. */
+const marks = new WeakMap<v.GenericSchema, Metadata>();
+
 /** The marks of a field, also those behind `optional` and `nullable`. */
 export function metadataOf(schema: v.GenericSchema): Metadata {
-  return Object.assign({}, ...[...layers(schema)].map((layer) => v.getMetadata(layer)));
+  const known = marks.get(schema);
+  if (known) return known;
+  const found: Metadata = Object.assign({}, ...[...layers(schema)].map((layer) => v.getMetadata(layer)));
+  marks.set(schema, found);
+  return found;
 }
 
 /** The schemas that `schema` is made of: what it wraps, items, values, fields, alternatives. */

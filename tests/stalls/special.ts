@@ -41,6 +41,10 @@ function* scripts(size: number): Generator<StallRequest> {
     ]),
     "long arguments": listOf(["AC_write", ["é".repeat(400)]]),
     expressions: listOf(["AC_write", [`\${= ${"a.b&&".repeat(150)}a}`]]),
+    "commands with many fields": listOf([
+      "AC_scheduler_add_cron_job",
+      { script_path: "/x.json", cron_expression: "0 0 30 2 *" },
+    ]),
     conditions: listOf(["AC_if", { when: `${"a.b&&".repeat(150)}a` }]),
     "an expression with a time zone": {
       variables: { n: Array.from({ length: 9_000 }, (_, nth) => nth) },
