@@ -1,18 +1,25 @@
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import {
+  assertElement,
   at,
+  cell,
   check,
   type Element,
+  expand,
   findAll,
   focus,
   list,
   locate,
+  menu,
   press,
   read,
+  scrollTo,
+  select,
   setText,
   wait,
   waitGone,
+  table as wholeTable,
 } from "../src/host/desktop/elements/operations";
 
 const COLUMNS = ["ROLE", "NAME", "WINDOW", "PROGRAM", "PLACE"];
@@ -58,6 +65,26 @@ export default {
     }),
     "set-text": view(setText, { ...row, positionals: ["element"] }),
     read: view(read, { ...byLine, text: ({ text, number }) => text ?? (number === null ? "" : `${number}`) }),
+    select: view(select, { ...byLine, ...row, positionals: ["element", "item"] }),
+    expand: view(expand, row),
+    "scroll-to": view(scrollTo, row),
+    "choose-menu": view(menu, {
+      ...row,
+      positionals: ["path"],
+      examples: [[`$0 elements choose-menu 'File > Save As...' --window Order`, "Choose an item of a menu"]],
+    }),
+    "read-table": view(wholeTable, {
+      ...byLine,
+      text: ({ columns, rows }) =>
+        [columns, ...rows.map((cells) => columns.map((name) => cells[name] ?? ""))]
+          .map((cells) => cells.join("\t"))
+          .join("\n"),
+    }),
+    "read-cell": view(cell, {
+      positionals: ["element", "row", "column"],
+      text: ({ text, number }) => text ?? (number === null ? "" : `${number}`),
+    }),
+    assert: view(assertElement, row),
     wait: view(wait, {
       ...row,
       examples: [[`$0 elements wait 'dialog "Saved"' --timeout 30s`, "Wait until it is there"]],

@@ -29,6 +29,7 @@ import { eventTypes as auditEvents } from "./host/audit/events";
 import { operations as audit } from "./host/audit/operations";
 import { operations as config } from "./host/config/operations";
 import { operations as daemon } from "./host/daemon/operations";
+import { operations as elementActions } from "./host/desktop/elements/action-operations";
 import { operations as elements } from "./host/desktop/elements/operations";
 import { operations as snapshots } from "./host/desktop/elements/snapshot-operations";
 import { eventTypes as programEvents } from "./host/desktop/events";
@@ -108,6 +109,7 @@ const all = [
   ...windows,
   ...elements,
   ...snapshots,
+  ...elementActions,
   ...seeing,
   ...pixels,
   ...clipboard,

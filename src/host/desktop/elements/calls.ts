@@ -59,6 +59,14 @@ const CONTENT = v.object({ text: v.nullable(v.string()), number: v.nullable(v.nu
 /** What an element holds. */
 export type Content = v.InferOutput<typeof CONTENT>;
 
+const TABLE = v.object({
+  columns: v.array(v.string()),
+  rows: v.array(v.record(v.string(), v.string())),
+  total: v.number(),
+});
+/** The texts of a table: its rows, by the names of the columns. */
+export type TableText = v.InferOutput<typeof TABLE>;
+
 /** Which windows a tree is of. */
 export interface TreeScope extends Pick<Locator, "app" | "window" | "within"> {
   /** The one element to begin at (`native_id`). */
@@ -85,6 +93,16 @@ export interface ElementCalls {
   /** Puts `text` in place of what it holds. @throws `unavailable` where the program does not take it. */
   setText(id: string, text: string): Promise<void>;
   read(id: string): Promise<Content>;
+  /** Selects an element, or the item of that name in it. @throws `unavailable`; `not_found` with the nearest item. */
+  select(id: string, item: string | undefined): Promise<void>;
+  /** Opens or closes what can be. @throws `unavailable`. */
+  expand(id: string, open: boolean): Promise<void>;
+  /** Scrolls until it is on the screen. @throws `unavailable`. */
+  scrollTo(id: string): Promise<void>;
+  /** @param first the first row, from 1. @throws `unavailable` where it is no table. */
+  table(id: string, first: number, most: number): Promise<TableText>;
+  /** @param column from 1, or its name. @throws `not_found`. */
+  cell(id: string, row: number, column: number | string): Promise<Element>;
 }
 
 const NONE = v.pipe(
@@ -96,6 +114,7 @@ export const PROTOCOL: Protocol<ElementCalls> = {
   answers: {
     ...{ find: FOUND, look: ELEMENT, tree: TREE, at: v.array(ELEMENT) },
     ...{ press: NONE, focus: NONE, setText: NONE, read: CONTENT, contents: v.array(v.nullable(v.string())) },
+    ...{ select: NONE, expand: NONE, scrollTo: NONE, table: TABLE, cell: ELEMENT },
   },
   events: {},
 };

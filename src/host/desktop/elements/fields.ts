@@ -97,3 +97,7 @@ export function unnamed({ element, role, name }: Fields) {
 export const patience = (timeout: number) => ({
   timeout: field(v.optional(seconds(between(0, 3_600)), timeout), "Seconds to wait"),
 });
+
+/** The fields of an operation that names one element. @param timeout the default, in seconds. */
+export const one = <const E extends v.ObjectEntries>(own: E, timeout = 5) =>
+  v.strictObject({ ...LOCATOR, ...own, ...patience(timeout) });

@@ -10,10 +10,11 @@ import { COLUMN, inputOperation, ROW, type Uses } from "../operations/input-oper
 import { setChecked } from "./act";
 import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
-import { ACTS, LOCATOR, locatorOf, patience, ROLE, SEES, unnamed } from "./fields";
+import { ACTS, locatorOf, one, ROLE, SEES, unnamed } from "./fields";
 import { type Locator, MAX_NAME, printLocator } from "./locator";
 import { locatedAt } from "./unique";
 
+export { assertElement, cell, expand, menu, scrollTo, select, table } from "./action-operations";
 export { outlineOf } from "./outline";
 export type { Element };
 
@@ -115,10 +116,6 @@ const click = inputOperation("a11y_click", {
     return true;
   },
 });
-
-/** The fields of an operation that names one element. */
-const one = <const E extends v.ObjectEntries>(own: E, timeout = 5) =>
-  v.strictObject({ ...LOCATOR, ...own, ...patience(timeout) });
 
 const EXAMPLE = { element: 'button "Save" window "Order"' };
 

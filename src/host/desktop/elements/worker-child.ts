@@ -9,6 +9,7 @@ import { desktopVariables } from "../session";
 import { accessibles, FACES, STATE } from "./accessible";
 import { type Bus, NoSuchThing, openBus, type Ref } from "./bus";
 import type { Branch, Content, Element, ElementCalls } from "./calls";
+import { cellOf, expand, readTable, scrollTo, select } from "./child-actions";
 import { framesAt } from "./frames";
 import { stateOf } from "./names";
 import { nativeRoleOf, PASSWORD, roleOf } from "./roles";
@@ -54,13 +55,7 @@ function calls(use: () => Promise<Session>): ElementCalls {
       const { hits, deaf } = await (await use()).look.find(locator);
       return { elements: hits.slice(0, most).map(described), more: hits.length > most, deaf: [...deaf] };
     },
-    async look(id) {
-      const { ask, look } = await use();
-      const ref = refOf(id);
-      const seen = await look.look(placeOf(id));
-      if (seen.role === 0 && (await ask.parent(ref)) === undefined) throw gone();
-      return described(seen);
-    },
+    look: async (id) => lookAt(await use(), id),
     async tree(scope, most) {
       const { windows, more, deaf } = await readTree(await use(), scope, most, placeOf);
       return { windows: windows.map(branchOf), more, deaf };
@@ -88,7 +83,22 @@ function calls(use: () => Promise<Session>): ElementCalls {
     },
     setText: async (id, text) => setText(await use(), refOf(id), text),
     read: async (id) => read(await use(), refOf(id)),
+    select: async (id, item) => select(await use(), refOf(id), item),
+    expand: async (id, open) => expand(await use(), refOf(id), open),
+    scrollTo: async (id) => scrollTo(await use(), refOf(id)),
+    table: async (id, first, most) => readTable(await use(), refOf(id), first, most),
+    async cell(id, row, column) {
+      const session = await use();
+      const { bus, path } = await cellOf(session, refOf(id), row, column);
+      return lookAt(session, `${bus}${path}`);
+    },
   };
+}
+
+async function lookAt({ ask, look }: Session, id: string): Promise<Element> {
+  const seen = await look.look(placeOf(id));
+  if (seen.role === 0 && (await ask.parent(refOf(id))) === undefined) throw gone();
+  return described(seen);
 }
 
 const gone = () => notFound("the element has gone");
@@ -163,15 +173,16 @@ async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<v
   if ((await ask.role(ref)) === SPIN || (await holdsNumber(bus, ref))) return setNumber(bus, ref, text);
   const [done] = await bus
     .call(ref, FACES.editable, "SetTextContents", "s", [text])
-    .catch(orLacking("takes no text"));
+    .catch(orLacking(`takes no text: ${TYPE_IT}`));
   if (done !== true) throw unavailable("the program did not take the text");
   // Some answer that they did, and did not. A secret is read back as dots.
   const isSecret = (await ask.role(ref)) === PASSWORD;
   const now = await textOf(bus, ref);
   const isThere = isSecret ? [...(now ?? "")].length === [...text].length : now === text;
-  if (!isThere) throw unavailable("the program says that it took the text, and does not hold it");
+  if (!isThere) throw unavailable(`the program says that it took the text, and does not hold it: ${TYPE_IT}`);
 }
 
+const TYPE_IT = "type it (AC_type_in_element)";
 const SPIN = 52;
 
 const holdsNumber = async (bus: Bus, ref: Ref) =>

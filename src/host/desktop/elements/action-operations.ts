@@ -1,0 +1,269 @@
+/**
+ * The operations that use elements beside a press: items, menus, tables, scrolling, states, and the pointer and keyboard.
+ */
+import * as v from "valibot";
+import { type Caller, requesterOf } from "../../../core/caller";
+import { field, judged, secret, whole } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { badInput, rejected, unavailable } from "../../../lib/errors";
+import { jsonLine } from "../../../lib/sanitize";
+import { BUTTON, BUTTONS, inputOperation, type Uses } from "../operations/input-operation";
+import { ELEMENT, type Element } from "./calls";
+import { type Elements, waitForOne, waitForUsable } from "./elements";
+import { ACTS, LOCATOR, locatorOf, one, patience, SEES, unnamed } from "./fields";
+import { MAX_NAME, printLocator, STATES, type State } from "./locator";
+import { chooseMenu, menuPath } from "./menus";
+
+const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
+const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
+const COMBO = { element: 'combobox "Shipping"', item: "Courier" };
+const TABLE = { element: 'table window "Orders"' };
+
+export const select = operation({
+  ...ACTS,
+  name: "elements.select",
+  summary:
+    "Select a row, tab or item, or the item of that name in a list, table or combo box; returns the element",
+  command: "AC_select_element",
+  example: COMBO,
+  input: one({ item: field(v.optional(TEXT), "The item in it; default: the element itself") }),
+  output: ELEMENT,
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, item, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
+    await elements.select(element.native_id, item);
+    return element;
+  },
+});
+
+export const expand = operation({
+  ...ACTS,
+  name: "elements.expand",
+  summary: "Open an element that can be opened, or close it; returns it",
+  command: "AC_expand_element",
+  example: { element: 'treeitem "Orders"' },
+  input: one({ on: field(v.optional(v.boolean(), true), "Whether it is to be open") }),
+  output: ELEMENT,
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, on, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
+    await elements.expand(element.native_id, on);
+    return { ...element, expanded: on };
+  },
+});
+
+export const scrollTo = operation({
+  ...ACTS,
+  name: "elements.scroll_to",
+  summary: "Scroll until an element is on the screen; returns it as it is then",
+  command: "AC_scroll_to_element",
+  example: { element: 'button "Save 250"' },
+  input: one({}),
+  output: ELEMENT,
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const locator = locatorOf(input);
+    const element = await waitForOne(elements, locator, waitingOf(caller, timeout));
+    await elements.scrollTo(element.native_id);
+    return waitForOne(elements, locator, waitingOf(caller, timeout));
+  },
+});
+
+export const menu = operation({
+  ...ACTS,
+  name: "elements.choose_menu",
+  summary: "Choose an item of a menu by its path; returns the item",
+  command: "AC_choose_menu",
+  example: { path: "File > Save As...", window: "Order" },
+  input: v.strictObject({
+    path: field(
+      v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME)),
+      "The names of menus and the item, with > between them; … and ... are the same",
+    ),
+    window: LOCATOR.window,
+    app: LOCATOR.app,
+    ...patience(5),
+  }),
+  output: ELEMENT,
+  mismatch: ({ path }) =>
+    menuPath(path)
+      ? undefined
+      : { field: "path", message: "names of menus and an item, such as File > Save" },
+  async run(service: Uses, { path, timeout, ...scope }, caller) {
+    const names = menuPath(path);
+    if (!names) throw badInput("path: expected names of menus and an item, such as File > Save");
+    const { elements } = await service.desktop();
+    return chooseMenu(elements, names, scope, waitingOf(caller, timeout));
+  },
+});
+
+export const table = operation({
+  ...SEES,
+  name: "elements.read_table",
+  summary: "Read the rows of a table, each by the names of its columns",
+  command: "AC_read_table",
+  example: TABLE,
+  input: one({
+    first_row: field(v.optional(whole(1, 10_000_000), 1), "The first row, from 1"),
+    max_rows: field(v.optional(whole(1, 1_000), 100), "How many rows at most"),
+  }),
+  output: v.object({
+    columns: v.array(v.string()),
+    rows: secret(v.array(v.record(v.string(), v.string()))),
+    total: v.number(),
+  }),
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, first_row, max_rows, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const element = await waitForOne(elements, locatorOf(input), waitingOf(caller, timeout));
+    return elements.table(element.native_id, first_row, max_rows);
+  },
+});
+
+export const cell = operation({
+  ...SEES,
+  name: "elements.read_cell",
+  summary: "Read a cell of a table by its row and column",
+  command: "AC_read_cell",
+  example: { ...TABLE, row: 2, column: "Amount" },
+  input: one({
+    row: field(whole(1, 10_000_000), "Which row, from 1"),
+    column: field(v.union([whole(1, 100_000), TEXT]), "Which column, from 1, or its name"),
+  }),
+  output: v.object({
+    text: secret(v.nullable(v.string())),
+    number: v.nullable(v.number()),
+    element: ELEMENT,
+  }),
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, row, column, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const found = await waitForOne(elements, locatorOf(input), waitingOf(caller, timeout));
+    const element = await elements.cell(found.native_id, row, column);
+    return { ...(await elements.read(element.native_id)), element };
+  },
+});
+
+const EXPECTED = v.picklist([...STATES, ...STATES.map((state) => `not ${state}` as const)]);
+
+export const assertElement = operation({
+  ...SEES,
+  name: "elements.assert",
+  summary: "Fail unless an element is in a state, or holds a text, within the time; returns it",
+  command: "AC_assert_element",
+  example: { element: 'checkbox "Paid"', is: ["checked"] },
+  input: one({
+    is: field(v.optional(v.array(EXPECTED), []), "The states: enabled, not enabled, checked, not checked, …"),
+    holds: field(
+      v.optional(judged(v.pipe(v.string(), v.maxLength(100_000)))),
+      "The whole text that it has to hold; of a field that is secret nothing is compared",
+    ),
+  }),
+  output: ELEMENT,
+  mismatch: unnamed,
+  async run(service: Uses, { timeout, is, holds, ...input }, caller) {
+    const { elements } = await service.desktop();
+    const locator = locatorOf(input);
+    const end = performance.now() + timeout * 1_000;
+    for (;;) {
+      const left = Math.max(0, (end - performance.now()) / 1_000);
+      const element = await waitForOne(elements, locator, waitingOf(caller, left));
+      const wrong = await difference(elements, element, is, holds);
+      if (wrong === undefined) return element;
+      if (performance.now() >= end) throw rejected(`${printLocator(locator)} ${wrong}`);
+      await Bun.sleep(100);
+    }
+  },
+});
+
+const isState = (word: string): word is State => STATES.some((state) => state === word);
+
+/** What is not as expected, with both values. */
+async function difference(
+  elements: Elements,
+  element: Element,
+  is: readonly string[],
+  holds: string | undefined,
+) {
+  for (const expected of is) {
+    const state = expected.replace(/^not /, "");
+    if (isState(state) && element[state] === expected.startsWith("not "))
+      return `is ${element[state] ? state : `not ${state}`}, expected ${expected}`;
+  }
+  if (holds === undefined) return undefined;
+  if (element.secret) throw rejected("the field is secret: what it holds is not compared");
+  const { text, number } = await elements.read(element.native_id);
+  const now = text ?? String(number ?? "");
+  return now === holds
+    ? undefined
+    : `holds ${jsonLine(now.slice(0, 200))}, expected ${jsonLine(holds.slice(0, 200))}`;
+}
+
+const placeOf = ({ center }: Element) => {
+  if (!center) throw unavailable("its program does not say where it is");
+  return { x: center[0], y: center[1] };
+};
+
+export const click = inputOperation("click_element", {
+  summary: "Click on an element with the pointer, as a person does; returns it",
+  example: { element: 'row contains "ACME"', clicks: 2 },
+  input: v.strictObject({
+    ...LOCATOR,
+    mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
+    clicks: field(v.optional(whole(1, 3), 1), "How often to click"),
+    ...patience(5),
+  }),
+  output: ELEMENT,
+  async perform(desktop, { timeout, mouse_keycode, clicks, ...input }, requester, caller) {
+    const wrong = unnamed(input);
+    if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
+    const element = await waitForUsable(desktop.elements, locatorOf(input), waitingOf(caller, timeout));
+    for (let nth = 0; nth < clicks; nth++)
+      await desktop.click(placeOf(element), BUTTONS[mouse_keycode], "tap", requester);
+    return element;
+  },
+});
+
+export const type = inputOperation("type_in_element", {
+  summary: "Focus a field and type a text in place of what it holds, as a person does; returns the field",
+  example: { element: 'textbox "Customer"', text: "ACME" },
+  input: v.strictObject({
+    ...LOCATOR,
+    text: field(judged(v.pipe(v.string(), v.maxLength(10_000))), "What to type"),
+    add: field(v.optional(v.boolean(), false), "Type after the focus, and leave what it holds"),
+    ...patience(5),
+  }),
+  output: ELEMENT,
+  async perform(desktop, { timeout, text, add, ...input }, _requester, caller) {
+    const wrong = unnamed(input);
+    if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
+    const { elements } = desktop;
+    const requester = requesterOf(caller);
+    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
+    // A program behind another gets no keys, and some say that they gave the focus when they did not.
+    if (element.center && element.showing) await desktop.click(placeOf(element), "left", "tap", requester);
+    else await elements.focus(element.native_id);
+    if (!add) await desktop.strike(["ctrl", "a"], "tap", requester);
+    if (text === "") await desktop.strike(["delete"], "tap", requester);
+    else await desktop.type(text, requester);
+    if (!element.secret && !add) await requireText(elements, element, text);
+    return element;
+  },
+});
+
+/** @throws `unavailable` where the field does not hold the text soon. */
+async function requireText(elements: Elements, { native_id }: Element, text: string): Promise<void> {
+  const end = performance.now() + 2_000;
+  for (;;) {
+    const { text: now } = await elements.read(native_id);
+    if (now === null || now.trimEnd() === text.trimEnd()) return;
+    if (performance.now() >= end)
+      throw unavailable("the text was typed, and the field holds another: it may have lost the focus");
+    await Bun.sleep(50);
+  }
+}
+
+export const operations = [select, expand, scrollTo, menu, table, cell, assertElement, click, type];

@@ -1,0 +1,260 @@
+/**
+ * What is done with elements by the interfaces of their programs, beside a press: items, what opens and closes, tables, scrolling.
+ *
+ * What was to change is looked at afterwards: an answer of true proves nothing.
+ */
+import * as v from "valibot";
+import { sleep } from "../../../lib/deadline";
+import { notFound, unavailable } from "../../../lib/errors";
+import { nearest } from "../../../lib/nearest";
+import { jsonLine } from "../../../lib/sanitize";
+import { type Accessibles, FACES, normalized, STATE } from "./accessible";
+import { type Bus, NoSuchThing, type Ref } from "./bus";
+import type { TableText } from "./calls";
+import { isNamed } from "./names";
+import type { Search } from "./search";
+
+/** What an action of an element uses. */
+export interface Reach {
+  readonly bus: Bus;
+  readonly ask: Accessibles;
+  readonly look: Pick<Search, "below">;
+}
+
+/** The numbers of items: of lists, menus, tables, trees and tabs. */
+const ITEMS: readonly number[] = [8, 32, 35, 37, 44, 45, 56, 90, 91];
+const MENU_ITEMS: ReadonlySet<number> = new Set([8, 35, 45]);
+const TABLES: ReadonlySet<number> = new Set([55, 66]);
+/** How many items are compared with the one that is wanted. */
+const MAX_ITEMS = 2_000;
+/** How far the table of a cell, and what selects an item, may be above it. */
+const MAX_CLIMB = 4;
+/** How long a program may take to show what it did. */
+const SETTLE_MS = 1_000;
+const POLL_MS = 25;
+
+/** Whether it comes true within {@link SETTLE_MS}. */
+async function comes(look: () => Promise<boolean>): Promise<boolean> {
+  const end = performance.now() + SETTLE_MS;
+  for (;;) {
+    if (await look()) return true;
+    if (performance.now() > end) return false;
+    await sleep(POLL_MS, undefined);
+  }
+}
+
+/** The first answer of a call; undefined where the program has no such thing. */
+async function ask1(bus: Bus, ref: Ref, face: string, member: string, signature = "", body: unknown[] = []) {
+  try {
+    return (await bus.call(ref, face, member, signature, body))[0];
+  } catch (error) {
+    if (error instanceof NoSuchThing) return undefined;
+    throw error;
+  }
+}
+
+async function property(bus: Bus, ref: Ref, face: string, name: string): Promise<unknown> {
+  try {
+    return await bus.get(ref, face, name);
+  } catch (error) {
+    if (error instanceof NoSuchThing) return undefined;
+    throw error;
+  }
+}
+
+/** Does the action of the name, or the first. @returns whether the program says that it did. */
+export async function act(bus: Bus, ref: Ref, wanted: RegExp, orFirst: boolean): Promise<boolean> {
+  const actions = await ask1(bus, ref, FACES.action, "GetActions");
+  const names = Array.isArray(actions) ? actions.map((action) => String(action?.[0])) : [];
+  const named = names.findIndex((name) => wanted.test(name));
+  if (names.length === 0 || (named < 0 && !orFirst)) return false;
+  return (await ask1(bus, ref, FACES.action, "DoAction", "i", [Math.max(0, named)])) === true;
+}
+
+/** The name of an item, or of what is in it. */
+async function wordsOf({ ask, look }: Reach, ref: Ref): Promise<string> {
+  const name = await ask.name(ref);
+  if (name !== "") return name;
+  const inside = await Promise.all((await look.below(ref, undefined, 20)).map((one) => ask.name(one)));
+  return inside.filter((word, nth) => word !== "" && word !== inside[nth - 1]).join(" ");
+}
+
+async function itemOf(reach: Reach, ref: Ref, item: string): Promise<Ref> {
+  const refs = await reach.look.below(ref, ITEMS, MAX_ITEMS);
+  const names = await Promise.all(refs.map((one) => wordsOf(reach, one)));
+  const at = names.findIndex((name) => isNamed(name, { name: item }));
+  const found = refs[at];
+  if (found) return found;
+  const close = nearest(item, new Set(names.filter((name) => name !== "")));
+  throw notFound(
+    `there is no item ${jsonLine(item)}${close === undefined ? "" : `; there is ${jsonLine(close)}`}`,
+  );
+}
+
+/** The elements around one, the nearest first. */
+async function above(ask: Accessibles, ref: Ref): Promise<Ref[]> {
+  const found: Ref[] = [];
+  let at: Ref | undefined = ref;
+  while (found.length < MAX_CLIMB) {
+    at = await ask.parent(at);
+    if (!at) break;
+    found.push(at);
+  }
+  return found;
+}
+
+/** Selects an element, or the item of that name in it. @throws `not_found` with the nearest name; `unavailable`. */
+export async function select(reach: Reach, ref: Ref, item: string | undefined): Promise<void> {
+  const { bus, ask } = reach;
+  const wanted = item === undefined ? ref : await itemOf(reach, ref, item);
+  const isDone = async () => {
+    if ((await ask.states(wanted))(STATE.selected)) return true;
+    if (item === undefined) return false;
+    // A combo box has the name of what is chosen, or its text.
+    return [await ask.name(ref), normalized(String(await textOf(bus, ref)))].includes(normalized(item));
+  };
+  if (await isDone()) return;
+  const ways = MENU_ITEMS.has(await ask.role(wanted)) ? [byPress, bySelection] : [bySelection, byPress];
+  for (const way of ways) if ((await way(reach, wanted)) && (await comes(isDone))) return;
+  throw unavailable("the program did not select it: click it (AC_click_element)");
+}
+
+const textOf = (bus: Bus, ref: Ref) => ask1(bus, ref, FACES.text, "GetText", "ii", [0, 1_000]);
+
+const byPress = ({ bus }: Reach, ref: Ref) => act(bus, ref, /^(?:select|click|press|activate)$/i, true);
+
+async function bySelection({ bus, ask }: Reach, ref: Ref): Promise<boolean> {
+  let child = ref;
+  for (const parent of await above(ask, ref)) {
+    if (TABLES.has(await ask.role(parent))) {
+      const row = await rowOf(bus, ask, parent, ref, child);
+      if (row !== undefined)
+        return (await ask1(bus, parent, FACES.table, "AddRowSelection", "i", [row])) === true;
+    }
+    const at = await ask.indexInParent(child);
+    if ((await ask1(bus, parent, FACES.selection, "SelectChild", "i", [at])) === true) return true;
+    child = parent;
+  }
+  return false;
+}
+
+const POSITION = v.tuple([v.number(), v.number()]);
+
+async function rowOf(bus: Bus, ask: Accessibles, table: Ref, cell: Ref, child: Ref) {
+  for (const one of [cell, child]) {
+    const read = v.safeParse(POSITION, await property(bus, one, FACES.cell, "Position"));
+    if (read.success) return read.output[0];
+  }
+  const row = await ask1(bus, table, FACES.table, "GetRowAtIndex", "i", [await ask.indexInParent(child)]);
+  return typeof row === "number" && row >= 0 ? row : undefined;
+}
+
+/** Opens or closes what can be. @throws `unavailable` where the program does not. */
+export async function expand({ bus, ask }: Reach, ref: Ref, open: boolean): Promise<void> {
+  const isDone = async () => (await ask.states(ref))(STATE.expanded) === open;
+  if (await isDone()) return;
+  const did = await act(bus, ref, open ? /expand|open|show/i : /collapse|contract|close|hide/i, true);
+  if (did && (await comes(isDone))) return;
+  throw unavailable(`the program did not ${open ? "open" : "close"} it`);
+}
+
+const ANYWHERE = 6;
+
+/** Scrolls until it is on the screen. @throws `unavailable` where the program does not. */
+export async function scrollTo({ bus, ask }: Reach, ref: Ref): Promise<void> {
+  const isShowing = async () => (await ask.states(ref))(STATE.showing);
+  const before = await ask.bounds(ref);
+  const did = await ask1(bus, ref, FACES.component, "ScrollTo", "u", [ANYWHERE]);
+  if (did === true && (await comes(isShowing))) return;
+  // Some scroll to what has the focus.
+  if (!(await isShowing())) await ask1(bus, ref, FACES.component, "GrabFocus");
+  if (await comes(isShowing)) return;
+  throw unavailable(`the program did not scroll to it${before ? "" : ", and does not say where it is"}`);
+}
+
+const MAX_COLUMNS = 50;
+
+/** @param first the first row, from 1. @throws `unavailable` where it is no table. */
+export async function readTable(reach: Reach, ref: Ref, first: number, most: number): Promise<TableText> {
+  const { bus } = reach;
+  const { rows: total, columns: width } = await sizeOf(reach, ref);
+  const columns = await columnsOf(reach, ref, Math.min(width, MAX_COLUMNS));
+  const rows: Array<Record<string, string>> = [];
+  for (let row = first - 1; row < Math.min(total, first - 1 + most); row++) {
+    const cells = await Promise.all(
+      columns.map(async (_, column) => {
+        const cell = await cellAt(bus, ref, row, column);
+        return cell ? { role: await reach.ask.role(cell), text: await cellText(reach, cell) } : undefined;
+      }),
+    );
+    // Browsers count the headers as a row.
+    if (cells.every((cell) => cell && HEADERS.has(cell.role))) continue;
+    rows.push(Object.fromEntries(columns.map((name, column) => [name, cells[column]?.text ?? ""])));
+  }
+  return { columns, rows, total };
+}
+
+const HEADERS: ReadonlySet<number> = new Set([10, 57]);
+const PASSWORD = 40;
+
+async function cellText(reach: Reach, cell: Ref): Promise<string> {
+  if ((await reach.ask.role(cell)) === PASSWORD) return "";
+  const words = await wordsOf(reach, cell);
+  if (words !== "") return words;
+  const text = await textOf(reach.bus, cell);
+  return typeof text === "string" ? normalized(text) : "";
+}
+
+async function sizeOf({ bus }: Reach, ref: Ref) {
+  const [rows, columns] = await Promise.all([
+    property(bus, ref, FACES.table, "NRows"),
+    property(bus, ref, FACES.table, "NColumns"),
+  ]);
+  if (typeof rows !== "number" || typeof columns !== "number")
+    throw unavailable("by its program it is no table");
+  return { rows, columns };
+}
+
+const REF = v.tuple([v.string(), v.string()]);
+
+async function cellAt(bus: Bus, ref: Ref, row: number, column: number): Promise<Ref | undefined> {
+  const read = v.safeParse(REF, await ask1(bus, ref, FACES.table, "GetAccessibleAt", "ii", [row, column]));
+  return read.success && !read.output[1].endsWith("/null")
+    ? { bus: read.output[0], path: read.output[1] }
+    : undefined;
+}
+
+/** The names of the columns, each once; those without one are numbered from 1. */
+async function columnsOf({ bus, ask }: Reach, ref: Ref, count: number): Promise<string[]> {
+  const names = await Promise.all(
+    Array.from({ length: count }, async (_, column) => {
+      const header = v.safeParse(REF, await ask1(bus, ref, FACES.table, "GetColumnHeader", "i", [column]));
+      const name = header.success ? await ask.name({ bus: header.output[0], path: header.output[1] }) : "";
+      if (name !== "") return name;
+      const words = await ask1(bus, ref, FACES.table, "GetColumnDescription", "i", [column]);
+      return typeof words === "string" ? normalized(words) : "";
+    }),
+  );
+  return names.map((name, at) =>
+    name === "" || names.indexOf(name) < at ? `${name} ${at + 1}`.trim() : name,
+  );
+}
+
+/** The cell in a row and column, from 1, or a column by its name. @throws `not_found`. */
+export async function cellOf(reach: Reach, ref: Ref, row: number, column: number | string): Promise<Ref> {
+  const size = await sizeOf(reach, ref);
+  const at = typeof column === "number" ? column - 1 : await columnNamed(reach, ref, size.columns, column);
+  if (row > size.rows || at >= size.columns)
+    throw notFound(`there is no such cell: the table has ${size.rows} rows and ${size.columns} columns`);
+  const cell = await cellAt(reach.bus, ref, row - 1, at);
+  if (!cell) throw notFound("the program has no such cell");
+  return cell;
+}
+
+async function columnNamed(reach: Reach, ref: Ref, count: number, name: string): Promise<number> {
+  const columns = await columnsOf(reach, ref, Math.min(count, MAX_COLUMNS));
+  const at = columns.indexOf(normalized(name));
+  if (at >= 0) return at;
+  const known = columns.slice(0, 10).map((one) => jsonLine(one));
+  throw notFound(`there is no column ${jsonLine(name)}: there are ${known.join(", ")}`);
+}
