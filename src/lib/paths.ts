@@ -66,7 +66,6 @@ export const configFiles = (configDir: string) => ({
   nats: join(configDir, "nats.json"),
   natsKey: join(configDir, "nats_key"),
   natsOperator: join(configDir, "nats_operator.json"),
-  natsLock: join(configDir, "run", "nats.lock"),
   /** The first answers to requests with an `Idempotency-Key`. */
   idempotency: join(configDir, "idempotency.db"),
   plans: join(configDir, "plans.db"),
@@ -107,10 +106,10 @@ export const configFiles = (configDir: string) => ({
   upgradeSeen: join(configDir, "run", "upgrade_seen"),
   tokensLock: join(configDir, "run", "tokens.lock"),
   scriptsLock: join(configDir, "run", "scripts.lock"),
+  /** Of who changes the address book, the settings, the keys of a NATS server, or imports them. */
   adminLock: join(configDir, "run", "admin.lock"),
   refusedTokens: join(configDir, "run", "refused_tokens.json"),
   serveLock: join(configDir, "run", "serve.lock"),
-  importLock: join(configDir, "run", "import.lock"),
   auditArchive: join(configDir, "audit-archive"),
   pruneLock: join(configDir, "run", "prune.lock"),
   jobsLock: join(configDir, "run", "jobs.lock"),

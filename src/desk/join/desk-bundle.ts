@@ -91,31 +91,29 @@ export async function becomeDesk(
 ) {
   const { files } = await checked(bundle, readers);
   const all = NAMES.filter((name) => !without_nats || !NATS_NAMES.includes(name));
-  const { deskKey, nats, adminHosts, adminLock, importLock } = configFiles(configDir);
+  const { deskKey, nats, adminHosts, adminLock } = configFiles(configDir);
   const isDesk = () => existsSync(deskKey) || (!without_nats && existsSync(nats)) || hasHosts(adminHosts);
-  return withLock(importLock, () =>
-    withLock(adminLock, async () => {
-      if (!replace && isDesk()) {
-        throw conflict("this folder is a desk already: --replace makes it another one, and keeps its files");
+  return withLock(adminLock, async () => {
+    if (!replace && isDesk()) {
+      throw conflict("this folder is a desk already: --replace makes it another one, and keeps its files");
+    }
+    const names = all.filter((name) => files[name] !== undefined);
+    await announce(`desk.import ${names.join(",")}`);
+    const stamp = Math.floor(Date.now() / 1_000);
+    const backups: Record<string, string> = {};
+    for (const name of all) {
+      const path = join(configDir, name);
+      if (existsSync(path)) {
+        backups[name] = `${name}.bak.${stamp}`;
+        renameSync(path, join(configDir, backups[name]));
       }
-      const names = all.filter((name) => files[name] !== undefined);
-      await announce(`desk.import ${names.join(",")}`);
-      const stamp = Math.floor(Date.now() / 1_000);
-      const backups: Record<string, string> = {};
-      for (const name of all) {
-        const path = join(configDir, name);
-        if (existsSync(path)) {
-          backups[name] = `${name}.bak.${stamp}`;
-          renameSync(path, join(configDir, backups[name]));
-        }
-        const text = files[name];
-        if (text === undefined) continue;
-        ensurePrivateFolder(dirname(path));
-        writeFileAtomic(path, text);
-      }
-      return { written: names, backups };
-    }),
-  );
+      const text = files[name];
+      if (text === undefined) continue;
+      ensurePrivateFolder(dirname(path));
+      writeFileAtomic(path, text);
+    }
+    return { written: names, backups };
+  });
 }
 
 /** @throws a `rejected` failure that quotes nothing of the bundle. */

@@ -73,11 +73,9 @@ export async function importBundle(
     await announce?.(namesOf(changes));
     return { planned, backups: writeAll(folder, changes, now) };
   };
-  // No other process may import or change the address book meanwhile.
-  const { importLock, adminLock } = configFiles(folder);
-  const { planned, backups } = await (dryRun
-    ? work()
-    : withLock(importLock, () => withLock(adminLock, work)));
+  // Nobody else may change these files meanwhile.
+  const { adminLock } = configFiles(folder);
+  const { planned, backups } = await (dryRun ? work() : withLock(adminLock, work));
   const names = namesOf(planned.filter(isChange));
   const conflicts = planned.flatMap((file) => file.conflicts);
   return {

@@ -84,7 +84,7 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
     programs: stoppable(async () => (await import("../../host/desktop/programs")).createPrograms(publish)),
     trustedViewers: feature(async () => {
       const { createTrustedViewers } = await import("../../host/desktop/screen/trusted-viewers");
-      return createTrustedViewers(files.trustedViewers, files.importLock, log);
+      return createTrustedViewers(files.trustedViewers, files.adminLock, log);
     }),
     async asksPerson() {
       if (!options.screen_approval) return undefined;

@@ -42,7 +42,7 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
         import("../../host/config/settings"),
         import("../../host/diagnostics/checks"),
       ]);
-      const paths = { file: files.settings, lock: files.importLock };
+      const paths = { file: files.settings, lock: files.adminLock };
       return createSettings(paths, { "diagnose.skip": CHECK_NAMES });
     }),
     async bundleReaders() {

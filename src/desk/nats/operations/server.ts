@@ -81,7 +81,7 @@ export const makeNatsBundle = operation({
     const settings = settingsOf.checkSettings(given);
     const files = configFiles(service.configDir);
     ensurePrivateFolder(service.configDir);
-    return withLock(files.natsLock, async () => {
+    return withLock(files.adminLock, async () => {
       const known = new_keys ? undefined : operators.readOperator(files.natsOperator);
       const part = parts.readDeskPart(files.nats);
       const before = known ?? operators.newOperator(certificates.makeKey());
@@ -135,8 +135,8 @@ export const addNatsDesk = operation({
   output: DESK_PART,
   async run({ configDir }: Uses, { desk, may_join }) {
     const { addDesk, readOperator, writeOperator } = await import("../operator");
-    const { natsLock, natsOperator } = configFiles(configDir);
-    return withLock(natsLock, async () => {
+    const { adminLock, natsOperator } = configFiles(configDir);
+    return withLock(adminLock, async () => {
       const known = readOperator(natsOperator);
       if (!known) throw unavailable("this desk has no keys of a NATS server: they are where `svc nats` ran");
       const { keys, part } = addDesk(known, desk, may_join);
@@ -175,7 +175,7 @@ export const useNats = operation({
     const { server, desk, host_signer } = parsed.output;
     const files = configFiles(configDir);
     ensurePrivateFolder(configDir);
-    return withLock(files.natsLock, async () => {
+    return withLock(files.adminLock, async () => {
       if (existsSync(files.nats) && !replace) {
         throw conflict(
           "this desk uses a NATS server already: --replace makes it use this one, and keeps the part",
