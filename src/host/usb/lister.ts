@@ -51,6 +51,8 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
   let child: Child<UsbCalls> | undefined;
   /** The child that reports changes. */
   let watching: Child<UsbCalls> | undefined;
+  /** The child whose addon was right to find no device: one may fail without a word, as under Wine, so the platform is asked too. */
+  let confirmed: Child<UsbCalls> | undefined;
   let users = 0;
   let addonLostAt = Number.NEGATIVE_INFINITY;
 
@@ -94,17 +96,25 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
   };
 
   const listing = async (signal?: AbortSignal): Promise<UsbListing> => {
-    let error: string;
+    const source = PLATFORM_SOURCE[platform];
+    const nothing: UsbListing = { backend: "usb", error: null, devices: [] };
+    let error = "usb: it found no device";
+    let isEmpty = false;
     try {
-      return { backend: "usb", error: null, devices: await listWithAddon() };
+      const devices = await listWithAddon();
+      isEmpty = devices.length === 0;
+      if (!isEmpty || source === undefined || confirmed === child) return { ...nothing, devices };
     } catch (thrown) {
       error = `usb: ${messageOf(thrown)}`;
     }
     signal?.throwIfAborted();
-    const source = PLATFORM_SOURCE[platform];
     if (source === undefined) return { backend: "unsupported", error, devices: [] };
     try {
-      return { backend: source, error, devices: await callsOf(running(), source).list(source) };
+      const asked = running();
+      const devices = await callsOf(asked, source).list(source);
+      if (!isEmpty || devices.length > 0) return { backend: source, error, devices };
+      confirmed = asked;
+      return nothing;
     } catch (thrown) {
       throw unavailable(`USB devices cannot be listed: ${error}; ${source}: ${messageOf(thrown)}`);
     }

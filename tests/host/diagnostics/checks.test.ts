@@ -132,6 +132,13 @@ describe("optional_deps", () => {
     expect(found).toMatchObject({ severity: "info", detail: "0 of 0 found", extra: { missing: [] } });
   });
 
+  test("what svc has no use for is named, with why: there are seven in all", async () => {
+    const { extra } = await judgeCapabilities(CAPABILITIES, host(), new Requester(null));
+    const notTried = extra?.not_tried as ReadonlyArray<{ name: string; why: string }>;
+    expect(notTried.map(({ name }) => name)).toEqual(["audio", "computer_vision", "media"]);
+    expect(notTried.length + CAPABILITIES.length).toBe(7);
+  });
+
   test("svc lists what it can use and only that, and asks the features that use it", async () => {
     const noDisplay = async () => {
       throw unavailable("no display");

@@ -47,6 +47,29 @@ test("an addon that cannot list is replaced by the platform, and the reason is r
   });
 });
 
+test("an addon that finds nothing is believed where the platform finds nothing either, which is asked once", async () => {
+  using nothing = listerOver({ usb: { devices: [] }, linux: { devices: [] } });
+  expect(await nothing.lister.list()).toEqual({ backend: "usb", error: null, devices: [] });
+  using blind = listerOver({ usb: { devices: [] }, linux: { devices: [stick()] } });
+  expect(await blind.lister.list()).toEqual({
+    backend: "linux",
+    error: "usb: it found no device",
+    devices: [stick()],
+  });
+});
+
+test("an addon that finds nothing beside a platform that cannot list is a failure, not an empty list", async () => {
+  using blind = listerOver(
+    { usb: { devices: [] }, windows: { error: "Get-PnpDevice answered with nothing" } },
+    { platform: "win32" },
+  );
+  await expect(blind.lister.list()).rejects.toMatchObject({
+    code: "unavailable",
+    message:
+      "USB devices cannot be listed: usb: it found no device; windows: Get-PnpDevice answered with nothing",
+  });
+});
+
 test("an addon that hangs costs its deadline once, then is not used for a minute", async () => {
   using usb = listerOver({ usb: "hang", linux: { devices: [] } }, { deadlineMs: { usb: 150 } });
   expect(await usb.lister.list()).toMatchObject({
@@ -91,7 +114,7 @@ test("a child that cannot be started is a failure, too", async () => {
 });
 
 test("a watcher gets the events of the addon after the first list", async () => {
-  using usb = listerOver({ usb: { devices: [] } });
+  using usb = listerOver({ usb: { devices: [] }, linux: { devices: [] } });
   const changed = Promise.withResolvers<void>();
   const unwatch = usb.lister.watch(changed.resolve);
   await usb.lister.list();

@@ -1,5 +1,5 @@
 /**
- * `optional_deps`: what svc uses where it is available, each tried the way it would be used.
+ * `optional_deps`: what svc uses where it is available, each tried the way it would be used; what it has no use for is named, with why.
  */
 import { requesterOf } from "../../../core/caller";
 import { deadline } from "../../../lib/deadline";
@@ -80,6 +80,7 @@ export async function judgeCapabilities(
     steps.map((step) => `${name} (${purpose}): ${step}`),
   );
   const extra = {
+    not_tried: NOT_TRIED,
     available: results.flatMap(({ steps: _, ...one }) => ("found" in one ? [one] : [])),
     missing: results.flatMap(({ steps: _, ...one }) => ("reason" in one ? [one] : [])),
   };
@@ -88,6 +89,13 @@ export async function judgeCapabilities(
   const detail = names === "" ? found : `${found}; missing: ${names}`;
   return names === "" && advice.length === 0 ? fine(detail, extra) : warning(detail, advice, extra);
 }
+
+/** What earlier builds, and other programs with this check, look for as well: seven in all. */
+const NOT_TRIED = [
+  { name: "audio", why: "no operation of svc uses sound" },
+  { name: "computer_vision", why: "svc finds pictures on the screen itself, without OpenCV" },
+  { name: "media", why: "svc writes films of the screen itself, without ffmpeg" },
+];
 
 export const CAPABILITIES: readonly Capability[] = [
   {
