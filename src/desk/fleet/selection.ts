@@ -24,6 +24,8 @@ export function selectHosts(hosts: readonly Host[], selection: string): Host[] {
   const selected = new Set<Host>();
   for (const term of including) for (const host of find(term, true)) selected.add(host);
   for (const term of excluding) for (const host of find(term.slice(1), false)) selected.delete(host);
+  if (hosts.length === 0 && selection !== "")
+    throw badInput("on: the address book has no hosts: `svc join-token` or `svc admin add` brings some");
   if (selected.size === 0) throw badInput(`on: ${printable(selection, 200)} selects no host`);
   return hosts.filter((host) => selected.has(host));
 }

@@ -28,6 +28,8 @@ export const MAX_EXPRESSIONS = 50_000;
 
 /** Unknown names that are compared with those that there are: for thousands, that takes long. */
 const MAX_HINTS = 50;
+/** Arguments of a command that a message names. */
+const MAX_NAMES = 12;
 
 /** The deepest nesting of action lists within actions. */
 export const MAX_DEPTH = 32;
@@ -102,6 +104,8 @@ class ListChecker {
   private count = 0;
   private references = 0;
   private readonly hints = new Map<string, string>();
+  /** The commands whose arguments were named. */
+  private readonly explained = new Set<string>();
 
   constructor(
     private readonly table: CommandTable,
@@ -191,9 +195,20 @@ class ListChecker {
     for (const { field, message, path: [top, ...rest] = [] } of offences) {
       const to = top === undefined ? path : [...given.pathTo(`${top}`), ...rest];
       const hint = Array.isArray(written) && isUnwrapped(operation.input, `${top}`, keywords) ? WRAPPED : "";
-      this.refuse({ at: field ? `${at}.${field}` : at, path: to }, message + hint);
+      const said = message === "unknown field" ? `${message}${this.namesOf(operation)}` : message;
+      this.refuse({ at: field ? `${at}.${field}` : at, path: to }, said + hint);
     }
     return [];
+  }
+
+  /** What a command takes, said once for each: an author may know the argument by another name. */
+  private namesOf({ command, input }: Command): string {
+    if (this.explained.has(command) || this.explained.size >= MAX_HINTS) return "";
+    this.explained.add(command);
+    const names = Object.keys(input.entries);
+    if (names.length === 0) return `: ${command} takes none`;
+    const more = names.length > MAX_NAMES ? ", …" : "";
+    return `: ${command} takes ${names.slice(0, MAX_NAMES).join(", ")}${more}`;
   }
 
   /** What `name` probably means, looked up once for each of the first names. */
@@ -228,7 +243,10 @@ class ListChecker {
   private given(operation: Operation, written: unknown, { at, path }: Place): ActionArguments | undefined {
     const inside = [...path, 1];
     if (typeof written !== "object" || written === null) {
-      return void this.refuse({ at, path: inside }, "expected arguments as an object or a list");
+      const { command, input } = operation;
+      const [first] = Object.keys(input.entries);
+      const example = first === undefined ? "" : `: ["${command}", {"${first}": …}]`;
+      return void this.refuse({ at, path: inside }, `expected arguments as an object or a list${example}`);
     }
     if (!Array.isArray(written)) {
       const { as, ...keywords } = written as Record<string, unknown>;

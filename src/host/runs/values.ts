@@ -94,7 +94,8 @@ export const operations = [
             v.maxLength(2_000),
             v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
               const fault = typed ? faultOf(value) : undefined;
-              if (fault !== undefined) addIssue({ message: `an expression in CEL: ${fault}` });
+              if (fault !== undefined)
+                addIssue({ message: `an expression in CEL (${fault.replace(/^the expression: /, "")})` });
             }),
           ),
         ),

@@ -54,7 +54,9 @@ test("capitals do not matter in the name of a key, but in a character", async ()
   struck.length = 0;
   await host.press(["Ctrl+S"]);
   expect(struck).toEqual([["ctrl", "s"]]);
-  await expect(host.press(["Entr"])).rejects.toThrow("expected one character, or one of backspace");
+  await expect(host.press(["Entr"])).rejects.toThrow(
+    'expected one character, or the name of a key such as enter, esc, left or f5 but found "Entr" (did you mean enter?)',
+  );
   await expect(host.press(["ctlr"])).rejects.toThrow('but found "ctlr" (did you mean ctrl?)');
 });
 

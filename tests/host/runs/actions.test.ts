@@ -110,7 +110,7 @@ describe("a refused list", () => {
       {
         action: "actions[1].body[0].secs",
         pointer: "/actions/1/1/1/0/1/secs",
-        message: "unknown field",
+        message: "unknown field: AC_sleep takes seconds",
       },
     ]);
   });
@@ -237,6 +237,19 @@ test("of many unknown commands, the first 50 are compared with those that there 
   const lines = refusal([...list, ["AC_sleep\u4e00"]])?.lines ?? [];
   const hinted = lines.map((line) => line.endsWith("(did you mean AC_sleep?)"));
   expect(hinted).toEqual([...Array(50).fill(true), false, true]);
+});
+
+test("the arguments of a command are named once where another one was given", () => {
+  const list = [
+    ["AC_sleep", { seconds: 1, until: 2 }],
+    ["AC_sleep", { seconds: 1, until: 2 }],
+    ["AC_write", "hi"],
+  ];
+  expect(refusal(list)?.lines).toEqual([
+    "actions[0].until: unknown field: AC_sleep takes seconds",
+    "actions[1].until: unknown field",
+    'actions[2]: expected arguments as an object or a list: ["AC_write", {"write_string": …}]',
+  ]);
 });
 
 test("of many unknown fields, the first 50 are compared with those that there are", () => {

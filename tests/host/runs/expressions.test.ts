@@ -142,7 +142,7 @@ describe("in a script", () => {
       () =>
         executor.check(actions);
     expect(check(["AC_if", { when: "total >", then: [] }])).toThrow(
-      "actions[0].when: expected an expression in CEL: the expression: Unexpected token: EOF",
+      "actions[0].when: expected an expression in CEL (Unexpected token: EOF)",
     );
     expect(check(["AC_log", { message: "${= 1 + }" }])).toThrow(
       "actions[0].message: the expression: Unexpected",

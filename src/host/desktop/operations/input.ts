@@ -273,7 +273,7 @@ const KEY = v.pipe(
   v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
     if (!typed || keysNamed(value).every(isKey)) return;
     const expected = KEY_NAMES.map((name) => JSON.stringify(name)).join(" | ");
-    addIssue({ message: `one character, or one of ${KEY_NAMES.join(" ")}`, expected });
+    addIssue({ message: "one character, or the name of a key such as enter, esc, left or f5", expected });
   }),
 );
 const KEYS = v.pipe(v.array(KEY), v.minLength(1), v.maxLength(16));

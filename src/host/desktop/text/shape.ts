@@ -45,33 +45,30 @@ export function createInks({ width, levels }: Grey) {
     let isVast = false;
     for (let nth = 0; nth < pixels.length && !isVast; nth++) {
       const pixel = pixels[nth] as number;
-      const [x, y] = [pixel % width, Math.floor(pixel / width)];
-      [left, right, top, bottom] = [
-        Math.min(left, x),
-        Math.max(right, x),
-        Math.min(top, y),
-        Math.max(bottom, y),
-      ];
+      const x = pixel % width;
+      const y = (pixel - x) / width;
+      if (x < left) left = x;
+      if (x > right) right = x;
+      if (y < top) top = y;
+      if (y > bottom) bottom = y;
       isVast = right - left >= WIDEST || bottom - top >= TALLEST;
-      for (const next of neighbours(pixel, x)) {
-        if (seen[next] === SEEN || !isInk(next)) continue;
-        // The rest of what was given up half-way.
-        if (seen[next] === VAST) isVast = true;
-        else pixels.push(next);
-        if (seen[next] === UNSEEN) seen[next] = SEEN;
+      for (let down = -width; down <= width; down += width) {
+        for (let across = x > 0 ? -1 : 0; across <= (x < width - 1 ? 1 : 0); across++) {
+          const next = pixel + down + across;
+          if (next < 0 || next >= seen.length || seen[next] === SEEN || !isInk(next)) continue;
+          // The rest of what was given up half-way.
+          if (seen[next] === VAST) isVast = true;
+          else {
+            pixels.push(next);
+            seen[next] = SEEN;
+          }
+        }
       }
     }
     if (!isVast) return { pixels, left, top, wide: right - left + 1, high: bottom - top + 1 };
     for (const pixel of pixels) seen[pixel] = VAST;
     return undefined;
   };
-
-  function neighbours(pixel: number, x: number): number[] {
-    const columns = [0, ...(x > 0 ? [-1] : []), ...(x < width - 1 ? [1] : [])];
-    return columns
-      .flatMap((across) => [-width, 0, width].map((down) => pixel + down + across))
-      .filter((next) => next !== pixel && next >= 0 && next < levels.length);
-  }
 }
 
 /** Neither thin as a rule, nor with a line along its whole width and wide, nor with one along each side as a frame. */
