@@ -130,6 +130,7 @@ const STORES: ReadonlyArray<{ readonly why: string; readonly files: readonly str
     why: "only a server has it open",
     files: ["src/host/jobs/seen.ts", "src/host/webhooks/queue.ts", "src/http/idempotency.ts"],
   },
+  { why: "it is of the command line alone, which has a lock for it", files: ["src/cli/elsewhere/logins.ts"] },
   {
     why: "sessions in processes of their own write it too, and wait for each other",
     files: ["src/host/peers/inbox-index.ts"],

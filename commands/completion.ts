@@ -8,6 +8,7 @@ import { field } from "../src/core/fields";
 
 export default subcommand({
   describe: "Print a shell completion script",
+  desk: "ignores",
   input: v.strictObject({
     shell: field(v.picklist(["bash", "zsh", "fish", "powershell"]), "The shell that runs the script"),
   }),

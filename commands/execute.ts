@@ -101,5 +101,7 @@ export default oneOf(
     ["$0 execute - < actions.json", "Read stdin: the process list shows no actions"],
   ],
   [file, inline],
-  ({ script }) => (Array.isArray(script) && isInline(script[0] ?? "") ? inline : file),
+  // A desk elsewhere gets what the file has: its path is one of this machine.
+  ({ script }, { desk }) =>
+    desk !== undefined || (Array.isArray(script) && isInline(script[0] ?? "")) ? inline : file,
 );

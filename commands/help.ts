@@ -6,6 +6,7 @@ import { readHelp } from "../src/help/operations";
 const WIDEST = 100;
 
 export default view(readHelp, {
+  ignoresDesk: true,
   on: false,
   hidden: ["elements"],
   positionals: ["topic"],

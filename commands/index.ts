@@ -83,6 +83,11 @@ const groups: Registry["groups"] = [
         describe: "Show, export or import what makes this a desk's host, or a desk",
         load: () => import("./desk"),
       },
+      login: {
+        describe: "Log in to a desk elsewhere, for --desk",
+        load: () => import("./login"),
+      },
+      logout: { describe: "Forget a desk elsewhere", load: () => import("./logout") },
       link: { describe: "Show links of hosts to this desk", load: () => import("./link") },
       nats: {
         describe: "Set up or test a NATS server, over which desks reach hosts",

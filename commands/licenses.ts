@@ -3,6 +3,7 @@ import { flag } from "../src/core/fields";
 import { type Component, listLicenses } from "../src/licenses/operations";
 
 export default view(listLicenses, {
+  ignoresDesk: true,
   extra: { text: flag("Print the licences in full") },
   columns: ["package", "version", "licence"],
   rows: ({ components }) =>

@@ -23,7 +23,7 @@ import {
   whyOf,
 } from "../src/desk/plans/operations/text";
 import { sleep } from "../src/lib/deadline";
-import { Failure, unavailable } from "../src/lib/errors";
+import { cancelled, Failure, unavailable } from "../src/lib/errors";
 import { createProgress } from "../src/lib/progress";
 import { findRunningServer } from "../src/lib/running-server";
 import { printable } from "../src/lib/sanitize";
@@ -74,11 +74,15 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
   const ending = new AbortController();
   void terminated().then(() => ending.abort());
   const { signal } = ending;
-  const inServer = findRunningServer(service.configDir) !== null;
+  const isElsewhere = service.elsewhere !== undefined;
+  const inServer = isElsewhere || findRunningServer(service.configDir) !== null;
   const progress = (step: Progress) => watcher.show(step);
   try {
     let plan = (await call(input, { signal, progress })) as Plan;
-    if (inServer && !isOver(plan)) plan = await follow(service, plan.id, { signal, progress });
+    if (inServer && !isOver(plan)) {
+      const way = isElsewhere ? lookOn : follow;
+      plan = await way(service, plan.id, { signal, progress });
+    }
     watcher.show(progressOf(plan));
     watcher.end();
     print(globals, plan, () => planText(plan));
@@ -99,6 +103,21 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
 
 const isEnd = (error: unknown) =>
   error instanceof Failure && (error.code === "cancelled" || error.code === "unavailable");
+
+/** The plan of a desk elsewhere, once it is over or paused. */
+async function lookOn(
+  service: Service,
+  id: string,
+  { signal, progress }: { readonly signal: AbortSignal; readonly progress: (step: Progress) => void },
+): Promise<Plan> {
+  for (;;) {
+    await sleep(LOOK_MS, signal);
+    if (signal.aborted) throw cancelled("cancelled");
+    const plan = await look(service, id, ["none"]);
+    if (isOver(plan)) return look(service, id);
+    progress(progressOf(plan));
+  }
+}
 
 /** The plan as the server that runs it has it, once it is over or paused. A server that is restarted goes on with it. */
 async function follow(
@@ -135,7 +154,8 @@ export default {
       positionals: ["script"],
       run: ({ service, globals, input, extra: { script }, call, show }) =>
         withActions(script, async (actions, defaults) => {
-          const path = isInline(script) ? {} : { path: resolve(script) };
+          // On another machine, it would be a path of that one.
+          const path = isInline(script) || service.elsewhere ? {} : { path: resolve(script) };
           const made = await call({ ...forHosts(defaults), ...input, ...path, actions });
           if (globals.json) return show(made);
           const plan = await look(service, made.id);

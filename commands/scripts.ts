@@ -28,8 +28,8 @@ export default {
       // Checked here, where the places in the file are known.
       complete: (input, { file }, service) =>
         withActions(file, async (actions, defaults) => {
-          const executor = await service.executor();
-          await executor.link(
+          const executor = service.elsewhere ? undefined : await service.executor();
+          await executor?.link(
             executor.check(actions),
             `script:${input.name}`,
             new Requester(null),

@@ -5,6 +5,12 @@ import type { Group } from "../src/cli/subcommand";
 import { type Context, view } from "../src/cli/view";
 import type { InputSchema } from "../src/core/operation";
 import { daemon } from "../src/host/daemon/operations";
+import { machineHint } from "../src/lib/machine-service";
+import { resolveConfigDir } from "../src/lib/paths";
+
+/** How to reach the service of the machine, where there may be one. */
+const machineWords = () =>
+  machineHint(resolveConfigDir(undefined, {})) || "; --system is for that of the machine";
 
 type Outcome = v.InferOutput<typeof daemon.status.output>;
 
@@ -73,7 +79,7 @@ export default {
         const system = context.input.system ? " --system" : "";
         if (exitCode !== 0)
           context.service.log.warn(
-            `no service runs: \`svc service install${system}\` installs and starts it, \`svc service logs${system}\` shows why it ended${system ? "" : "; --system is for that of the machine"}`,
+            `no service runs: \`svc service install${system}\` installs and starts it, \`svc service logs${system}\` shows why it ended${system ? "" : machineWords()}`,
           );
         return exitCode;
       },

@@ -8,7 +8,7 @@ import bash from "./completions/svc.bash" with { type: "text" };
 import fish from "./completions/svc.fish" with { type: "text" };
 import powershell from "./completions/svc.ps1" with { type: "text" };
 import zsh from "./completions/svc.zsh" with { type: "text" };
-import { CONFIG_DIR, type Flag } from "./flags";
+import { CONFIG_DIR, type Flag, VALUED } from "./flags";
 import { GLOBAL_FLAGS } from "./parser";
 import type { Registry } from "./registry";
 import { findSubcommand } from "./run";
@@ -45,7 +45,7 @@ async function following(
   typed: string,
   namesOf: NamesOf,
 ): Promise<readonly Description[]> {
-  if (before.at(-1) === CONFIG_DIR) return [];
+  if (VALUED.includes(before.at(-1))) return [];
   const flags = typed.startsWith("-");
   const found = await findSubcommand(registry, before);
   if ("one" in found) {

@@ -253,8 +253,12 @@ export function withLongNames(args: readonly string[], flags: readonly Flag[]): 
   });
 }
 
-/** The one flag of every subcommand that takes a value. */
+/** The folder of all that svc keeps; and the desk elsewhere that answers. */
 export const CONFIG_DIR = "--config-dir";
+export const DESK = "--desk";
+
+/** The flags of every subcommand that take a value. */
+export const VALUED: readonly (string | undefined)[] = [CONFIG_DIR, DESK];
 
 /** The words before a `--`. */
 export const ownWords = (args: readonly string[]) =>

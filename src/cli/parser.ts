@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import type { Argv } from "yargs";
 import { field, flag } from "../core/fields";
+import { machineFolder } from "../lib/machine-service";
 import { meant } from "../lib/nearest";
 import { commit, version } from "../version";
 import { type Flag, flagsOf, letterOf, ownWords, type TypedFlags, UsageError, withLongNames } from "./flags";
@@ -15,9 +16,15 @@ import type { Description, Example, GlobalFlags, Subcommand } from "./subcommand
 export const GLOBAL_FLAGS: readonly Flag[] = flagsOf(
   v.strictObject({
     config_dir: field(v.optional(v.string()), "Configuration folder (~/.svc)"),
+    desk: field(v.optional(v.string()), "Ask this desk elsewhere (`svc login`; else SVC_DESK)"),
+    system: flag("Use the folder of the service of this machine, with sudo"),
     json: flag("Print the JSON of the HTTP API"),
   }),
 );
+
+/** The flags of every subcommand that `one` has not for itself, such as `--system` of `svc service install`. */
+const globalsBeside = ({ flags, positionals }: Pick<Subcommand, "flags" | "positionals">) =>
+  GLOBAL_FLAGS.filter(({ name }) => ![...flags, ...positionals].some((own) => own.name === name));
 
 /** What was typed for a subcommand; undefined when help or the version was printed instead. */
 export interface CommandLine {
@@ -37,10 +44,10 @@ export async function parseFlags(
   one: Subcommand,
   words: readonly string[],
 ): Promise<CommandLine | undefined> {
-  const args = withChoices(withLongNames(words, [...one.flags, ...GLOBAL_FLAGS]), one.flags);
+  const shared = globalsBeside(one);
+  const args = withChoices(withLongNames(words, [...one.flags, ...shared]), one.flags);
   const usage = [called, ...one.positionals.map(placeOf)].join(" ");
-  const plain =
-    one.positionals.length === 0 ? await readPlain([...one.flags, ...GLOBAL_FLAGS], args) : undefined;
+  const plain = one.positionals.length === 0 ? await readPlain([...one.flags, ...shared], args) : undefined;
   if (plain) return readTyped(one, plain, args);
   let parsed: CommandLine | undefined;
   const parser = (await createParser(called, one.examples)).command(
@@ -49,14 +56,14 @@ export async function parseFlags(
     (argv: Argv) => {
       for (const flag of one.positionals) declarePlace(argv, flag);
       for (const flag of one.flags) declareFlag(argv, flag, "Options:");
-      declareGlobals(argv);
+      declareGlobals(argv, shared);
       if (one.epilogue) argv.epilogue(one.epilogue);
     },
     (given) => {
       parsed = readTyped(one, given, args);
     },
   );
-  await run(parser, args, usage, [...one.flags, ...GLOBAL_FLAGS]);
+  await run(parser, args, usage, [...one.flags, ...shared]);
   return parsed;
 }
 
@@ -175,8 +182,8 @@ function declareFlag(argv: Argv, flag: Flag, group: string): void {
 }
 
 /** Below a subcommand's own flags: groups are printed in the order in which they were made. */
-function declareGlobals(argv: Argv): void {
-  for (const flag of GLOBAL_FLAGS) declareFlag(argv, flag, "Global options:");
+function declareGlobals(argv: Argv, flags = GLOBAL_FLAGS): void {
+  for (const flag of flags) declareFlag(argv, flag, "Global options:");
   argv.group(["help", "version"], "Global options:");
 }
 
@@ -184,7 +191,8 @@ function declareGlobals(argv: Argv): void {
 function readTyped(one: Subcommand, given: Record<string, unknown>, args: readonly string[]): CommandLine {
   const words = ownWords(args);
   const typed: Record<string, boolean | readonly string[]> = {};
-  const flags = [...one.flags, ...GLOBAL_FLAGS];
+  const shared = globalsBeside(one);
+  const flags = [...one.flags, ...shared];
   for (const flag of flags) {
     const value = given[flag.name];
     if (value === undefined) continue;
@@ -204,9 +212,19 @@ function readTyped(one: Subcommand, given: Record<string, unknown>, args: readon
     // Of a list without a word, the parser makes an empty one.
     if (texts.length > 0) typed[name] = texts;
   }
-  const { "config-dir": folder, json, ...rest } = typed;
-  const configDir = Array.isArray(folder) ? folder[0] : undefined;
-  return { typed: rest, globals: { configDir, json: json === true } };
+  const own = Object.fromEntries(
+    Object.entries(typed).filter(([name]) => !shared.some((flag) => flag.name === name)),
+  );
+  const textIn = (name: string) => {
+    const given = own[name] === undefined ? typed[name] : undefined;
+    return Array.isArray(given) ? `${given[0]}` : undefined;
+  };
+  const isMachine = typed.system === true;
+  if (isMachine && (textIn("config-dir") ?? textIn("desk")) !== undefined)
+    throw new UsageError("--system: expected without --config-dir and --desk");
+  const configDir = isMachine && own.system === undefined ? machineFolder() : textIn("config-dir");
+  const desk = textIn("desk") ?? (isMachine ? undefined : process.env.SVC_DESK || undefined);
+  return { typed: own, globals: { configDir, json: typed.json === true, desk } };
 }
 
 /** `args` with `--stop-on-error=focus` for `--stop-on-error focus`. */

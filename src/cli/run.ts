@@ -10,7 +10,7 @@ import { meant } from "../lib/nearest";
 import { accountOf, becomeOwner, foreignOwner } from "../lib/owner";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine, printable } from "../lib/sanitize";
-import { CONFIG_DIR, ownWords, UsageError } from "./flags";
+import { ownWords, UsageError, VALUED } from "./flags";
 import type { CommandLine } from "./parser";
 import { startOver, takeOver } from "./reexec";
 import { findNoun, type Registry } from "./registry";
@@ -194,10 +194,10 @@ const listOf = (named: Readonly<Record<string, { readonly describe: string }>>):
 const unknown = (word: string, called: string, known: object) =>
   `Unknown command: ${printable(word, 80)}${meant(word, Object.keys(known))} (see \`${called} --help\`)`;
 
-/** Where the words stand that are no flags, and no value of `--config-dir`. */
+/** Where the words stand that are no flags, and no value of a flag of every subcommand. */
 function placesOfWords(args: readonly string[]): number[] {
   return ownWords(args).flatMap((word, at, all) =>
-    word.startsWith("-") || all[at - 1] === CONFIG_DIR ? [] : [at],
+    word.startsWith("-") || VALUED.includes(all[at - 1]) ? [] : [at],
   );
 }
 

@@ -15,6 +15,8 @@ import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type Typ
 export interface GlobalFlags {
   readonly configDir?: string | undefined;
   readonly json: boolean;
+  /** The desk elsewhere that answers, by its name: `--desk`, else `SVC_DESK`. */
+  readonly desk?: string | undefined;
 }
 
 /** A command line and what it does. */
@@ -52,11 +54,16 @@ export interface SubcommandOptions<I extends InputSchema>
     Partial<Pick<Subcommand, "examples" | "epilogue" | "resident" | "asRoot">> {
   readonly describe: string;
   readonly input: I;
+  /** With `--desk`: that desk is asked, or none, as there is nothing to ask. Else such a command line is refused. */
+  readonly desk?: "asks" | "ignores" | undefined;
   /** The fields that are given without a flag, in order. */
   readonly positionals?: readonly string[];
   /** @param given the fields that were typed: checked, without defaults. @returns the exit code. */
   run(given: v.InferInput<I>, globals: GlobalFlags): Promise<number>;
 }
+
+/** What is said of a command that a desk elsewhere cannot answer. */
+export const HERE_ONLY = "this command works on this machine only: leave --desk out, and unset SVC_DESK";
 
 /** A subcommand whose flags and positionals are the fields of a schema. */
 export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>): Subcommand {
@@ -73,6 +80,7 @@ export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>)
     resident,
     asRoot,
     async run(typed, globals) {
+      if (globals.desk !== undefined && options.desk === undefined) throw badInput(HERE_ONLY);
       try {
         return await options.run(await inputOf(input, all, typed, options), globals);
       } catch (error) {
@@ -91,7 +99,7 @@ export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>)
 export function oneOf(
   examples: readonly Example[],
   several: readonly [Subcommand, ...Subcommand[]],
-  choose: (typed: TypedFlags) => Subcommand,
+  choose: (typed: TypedFlags, globals: GlobalFlags) => Subcommand,
 ): Subcommand {
   const merged = (key: "flags" | "positionals"): Flag[] => {
     const all = new Map(several.flatMap((one) => one[key]).map((flag) => [flag.name, flag]));
@@ -105,7 +113,7 @@ export function oneOf(
     positionals: merged("positionals"),
     flags: merged("flags"),
     async run(typed, globals) {
-      const one = choose(typed);
+      const one = choose(typed, globals);
       const known = [...one.flags, ...one.positionals];
       const stray = Object.keys(typed).find((name) => !known.some((flag) => flag.name === name));
       if (stray === undefined) return one.run(typed, globals);
@@ -130,10 +138,14 @@ function logEntries() {
 
 /** Makes a service on the folder that the flags name, lets `work` use it, and stops it. */
 export async function withService<T>(
-  { configDir }: GlobalFlags,
+  { configDir, desk }: GlobalFlags,
   work: (service: Service) => Promise<T>,
   options: Partial<ServiceOptions> = {},
 ): Promise<T> {
+  if (desk !== undefined) {
+    const { withDesk } = await import("./elsewhere/desk");
+    return withDesk(resolveConfigDir(configDir), desk, stderrLog(logEntries()), work);
+  }
   // Not loaded by who only parses.
   const { createService } = await import("../service/service");
   const service = createService({

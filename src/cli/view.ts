@@ -2,11 +2,14 @@
  * Subcommands from operations: the flags come from the operation's input, and a file in `commands/` adds what the table
  * cannot know, such as how a person sees the answer.
  */
+import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { callOperation } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
 import { type InputSchema, isAskable, type Operation, type OutputSchema } from "../core/operation";
 import { badInput } from "../lib/errors";
+import { machineHint } from "../lib/machine-service";
+import { configFiles } from "../lib/paths";
 import { createProgress } from "../lib/progress";
 import { terminated } from "../lib/signals";
 import { answerOf, type Body } from "../service/answer";
@@ -86,7 +89,7 @@ export interface WatchView<I, B> {
 /** What the table cannot know of a subcommand. */
 export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>
   extends AnswerView<Body<O>, Extra<X>, v.InferInput<I>>,
-    Omit<SubcommandOptions<InputSchema>, "describe" | "input" | "run"> {
+    Omit<SubcommandOptions<InputSchema>, "describe" | "desk" | "input" | "run"> {
   /** One line for the list of subcommands (default: the operation's summary). */
   readonly describe?: string;
   /** Fields that have no flag. */
@@ -102,6 +105,8 @@ export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X ex
   readonly cancellable?: true;
   /** What its audit rows call it (default `cli`). */
   readonly kind?: "script";
+  /** Answers by itself, whatever desk `--desk` names. */
+  readonly ignoresDesk?: true;
   /** How the service is made. */
   readonly service?: (extra: Extra<X>) => Partial<ServiceOptions>;
   /** Completes the input before the call, or refuses what only the command line knows. */
@@ -129,8 +134,10 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
   return subcommand({
     ...options,
     describe: options.describe ?? operation.summary,
+    desk: options.ignoresDesk ? "ignores" : "asks",
     input: v.strictObject({ ...own, ...extraSchema.entries, ...on, ...watched }),
-    async run(given, globals) {
+    async run(given, everywhere) {
+      const globals = options.ignoresDesk ? { ...everywhere, desk: undefined } : everywhere;
       const extra = v.parse(extraSchema, pick(given, extraSchema.entries));
       const where = v.parse(v.object(ON), pick(given, on));
       const local =
@@ -191,13 +198,14 @@ interface AnswerOptions extends CallerParts {
   readonly cancellable?: true | undefined;
 }
 
-/** The answer of this process, or of the server that runs here (`Operation.answeredBy`). */
+/** The answer of this process, of the server that runs here (`Operation.answeredBy`), or of the desk that `--desk` names. */
 export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   service: Service,
   operation: Operation<I, O, Service>,
   input: v.InferInput<I>,
   { kind = "cli", cancellable, signal, progress }: AnswerOptions = {},
 ): Promise<Body<O>> {
+  const elsewhere = service.elsewhere;
   const bar = createProgress();
   const cancel = new AbortController();
   if (cancellable) void terminated().then(() => cancel.abort());
@@ -207,12 +215,23 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
       bar.end();
       service.log.info(message);
     };
+    if (elsewhere) return await elsewhere(operation, input, signal ?? cancel.signal);
     const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn, logged };
     const here = async () => callOperation(service, operation, input, localCaller(service, kind, options));
-    return await answerOf(service, operation, input, options, here);
+    const answer = await answerOf(service, operation, input, options, here);
+    noticeMachine(service, operation);
+    return answer;
   } finally {
     bar.end();
   }
+}
+
+/** Says where the service of this machine is, to whoever lists what an unused folder of their own has. */
+function noticeMachine({ configDir, log }: Service, { scope, uses, answeredBy }: Operation): void {
+  if (uses || scope === "any" || answeredBy === "display" || existsSync(configFiles(configDir).format))
+    return;
+  const hint = machineHint(configDir);
+  if (hint) log.info(`nothing of svc is in ${configDir} yet${hint}`);
 }
 
 function textOf<B, E, I>(

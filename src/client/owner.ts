@@ -9,6 +9,7 @@ import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import type { Grant } from "../core/rights";
 import { cancelled, Failure, type FailureCode, HTTP_STATUS, unavailable } from "../lib/errors";
 import { isLocked } from "../lib/lock";
+import { machineHint } from "../lib/machine-service";
 import { connectToOwner, type OwnerConnection, otherBuild, parsed } from "../lib/owner-socket";
 import { configFiles } from "../lib/paths";
 import { findRunningServer } from "../lib/running-server";
@@ -137,7 +138,7 @@ export function hasOwner(configDir: string): boolean {
 
 /** @returns the failure of what only a server can answer. */
 export const noServer = (configDir: string) =>
-  unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
+  unavailable(`no server runs on ${configDir}: start one with \`svc serve\`${machineHint(configDir)}`);
 
 /** @throws `bad_input` where the input is wrong, whoever would answer. */
 function connectFor<I extends InputSchema>(configDir: string, operation: Operation<I>, input: unknown) {

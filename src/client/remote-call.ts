@@ -13,11 +13,19 @@ import { carrierTo } from "./connection";
 /** The largest answer, unless a caller takes less: the screenshot of a large screen fits. */
 const MAX_ANSWER_BYTES = 32 * 1_048_576;
 
+/** How long a call may take, in milliseconds, once this process may have one more connection. */
+export interface Patience {
+  /** Until the request was sent. */
+  readonly sendMs: number;
+  /** From then on, until the answer is there. */
+  readonly answerMs: number;
+}
+
 /**
  * The answer of `server` to `operation`, of the operation's output type; further fields are dropped.
  *
  * @param input sent without defaults: a server of another version may not know every field that has one.
- * @param timeoutMs for the whole call, once this process may have one more connection.
+ * @param patience milliseconds for the whole call, or for its two parts, once this process may have one more connection.
  * @param client in whose share of the connections it counts; null for the owner.
  * @param maxBytes the largest answer: reading it takes the event loop some 10 ms a mebibyte.
  * @throws a {@link RemoteError}; `bad_input` for an operation that has neither a route nor a command.
@@ -26,7 +34,7 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   server: RemoteServer,
   { name, http, command, input: schema, output }: Endpoint<I, O>,
   input: v.InferInput<I>,
-  timeoutMs: number,
+  patience: number | Patience,
   signal?: AbortSignal,
   client?: string | null,
   maxBytes = MAX_ANSWER_BYTES,
@@ -40,7 +48,13 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
     body: JSON.stringify({ actions: [[command, input]] }),
   } as const;
   const request = route ? routeRequest(schema, route, input) : run;
-  const limits = { deadline: deadlineIn(timeoutMs), maxBytes };
+  const { sendMs, answerMs }: Partial<Patience> & Pick<Patience, "sendMs"> =
+    typeof patience === "number" ? { sendMs: patience } : patience;
+  const limits = {
+    deadline: deadlineIn(sendMs),
+    maxBytes,
+    ...(answerMs !== undefined && { answerWithinMs: answerMs }),
+  };
   const response = await carrier.ask(request, limits);
   const answer = withNulls(output, route ? bodyOf(response) : onlyResult(response));
   const checked = v.safeParse(output, answer, FIRST_FAULT);

@@ -87,6 +87,9 @@ export const configFiles = (configDir: string) => ({
   /** What is still to be delivered to webhooks. */
   webhookQueue: join(configDir, "webhooks.db"),
   joinStrings: join(configDir, "join.db"),
+  /** The desks elsewhere that the command line may ask, with their tokens. */
+  logins: join(configDir, "logins.json"),
+  loginsLock: join(configDir, "run", "logins.lock"),
   tlsKey: join(configDir, "tls", "key.pem"),
   tlsCert: join(configDir, "tls", "cert.pem"),
   /** The key that is announced. */

@@ -1,6 +1,8 @@
 /**
  * The service: every feature of one process by its name. `./service.ts` makes it, and each file of `features/` declares and makes a part.
  */
+import type * as v from "valibot";
+import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import type { HandedOver } from "../events/hand-over";
 import type { ServerUses } from "../http/server-uses";
 import type { Release } from "../lib/lock";
@@ -14,6 +16,13 @@ import type { RunFeatures } from "./features/runs";
 import type { SurfaceFeatures } from "./features/surfaces";
 import type { OwnerDoor } from "./owner";
 
+/** The answer of a desk elsewhere to an operation, over its route. @throws the failure that it answers with, or why it gives none. */
+export type AskElsewhere = <I extends InputSchema, O extends OutputSchema>(
+  operation: Operation<I, O, Service>,
+  input: v.InferInput<I>,
+  signal: AbortSignal,
+) => Promise<v.InferOutput<O>>;
+
 /** The state of one process. Each feature is a function that makes it on the first call. */
 export interface Service
   extends AuditFeatures,
@@ -25,6 +34,8 @@ export interface Service
     RunFeatures,
     SurfaceFeatures,
     Pick<ServerUses, "configDir" | "log" | "permits" | "untilRevoked"> {
+  /** Asks the desk elsewhere that the command line names; absent where this service answers itself. */
+  readonly elsewhere?: AskElsewhere;
   /** The folder for files from peers, absolute. */
   readonly inbox: string;
   /** Gives the folder the format of this svc: before the first change. */

@@ -7,6 +7,7 @@ import { SCOPE } from "../../core/rights";
 import { badInput, conflict, forbidden, notFound } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
 import type { Log } from "../../lib/log";
+import { machineHint } from "../../lib/machine-service";
 import { configFiles } from "../../lib/paths";
 import { addToken, changeToken, NEW_TOKEN, NEXT_LIFE, removeToken, tokenStore } from "../named-tokens";
 import { noteOwnToken, replaceOwnToken, resetOwnToken } from "../own-rotation";
@@ -85,7 +86,7 @@ function shownToken(configDir: string, given?: string) {
   const token = file === null ? environmentToken() : readToken(file);
   if (token !== undefined) return { token, token_file: file };
   if (file === null) throw notFound("the server that runs here has its token from its own SVC_TOKEN");
-  throw notFound(`there is no token yet: \`svc serve\` makes ${file}`);
+  throw notFound(`there is no token yet: \`svc serve\` makes ${file}${machineHint(configDir)}`);
 }
 
 /** The file of the host's own token. @throws `conflict` where it has none. */

@@ -114,6 +114,11 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "plans.db", path: files.plans },
     { name: "seen_jobs.db", path: files.seenJobs },
     { name: "agent_changes.db", path: files.agentChanges },
+    {
+      name: "logins.json",
+      path: files.logins,
+      leaked: ["svc token remove on each desk that svc login --list shows"],
+    },
     { name: "webhooks.json", path: files.webhooks, leaked: ["svc webhook remove, and add it again"] },
     { name: "webhooks.db", path: files.webhookQueue },
     { name: "join.db", path: files.joinStrings },

@@ -1,0 +1,122 @@
+/**
+ * Not an operation: it is about the command line of this user, and asks another machine.
+ */
+import { createInterface } from "node:readline/promises";
+import * as v from "valibot";
+import { askDesk } from "../src/cli/elsewhere/desk";
+import { baseUrl, settleDesk } from "../src/cli/elsewhere/login";
+import { DESK_NAME, DESK_PIN, type Login, loginsIn } from "../src/cli/elsewhere/logins";
+import { shownTable } from "../src/cli/shown-table";
+import { type GlobalFlags, print, subcommand, withService } from "../src/cli/subcommand";
+import { field, flag, secret } from "../src/core/fields";
+import { badInput, cancelled } from "../src/lib/errors";
+import { printable } from "../src/lib/sanitize";
+import { readSecret } from "../src/lib/secret";
+import { timeText } from "../src/lib/time-text";
+import type { Service } from "../src/service/service";
+import { tokenRights } from "../src/trust/operations/tokens";
+
+const input = v.strictObject({
+  url: field(v.optional(v.string()), "Address of the desk: https://…"),
+  name: field(v.optional(DESK_NAME), "What to call it here (default: its host name)"),
+  token: field(v.optional(secret(v.string())), "Token that `svc token add` printed there"),
+  pin: field(v.optional(DESK_PIN), "What `svc pin` prints there: another key is refused"),
+  trust_first: flag("Keep the key that it shows now, unasked"),
+  insecure_http: flag("Accept plain http beyond this machine: others can read all of it, the token too"),
+  list: flag("List the desks, and which one SVC_DESK names"),
+});
+
+type Given = v.InferInput<typeof input>;
+
+const shownOf = ({ name, url, pin, token_name, expires }: Login) => ({ name, url, pin, token_name, expires });
+
+const ownerText = (name: string | null) => (name === null ? "the desk's own" : name);
+
+function list(service: Service, globals: GlobalFlags): number {
+  // `--desk` names one for this command line alone.
+  const desks = loginsIn(service.configDir, service.log)
+    .all()
+    .map((login) => ({ ...shownOf(login), current: login.name === globals.desk }));
+  const rows = desks.map(({ current, name, url, token_name, expires, pin }) => [
+    current ? "*" : "",
+    name,
+    url,
+    printable(ownerText(token_name), 64),
+    expires === null ? "never" : timeText(expires),
+    pin ?? "",
+  ]);
+  print(globals, { desks }, () =>
+    shownTable(["NOW", "NAME", "ADDRESS", "TOKEN", "EXPIRES", "PIN"], rows, "no desks: `svc login URL`"),
+  );
+  return 0;
+}
+
+/** Whether a person says yes. @throws `bad_input` where there is nobody to ask. */
+async function confirmPin(pin: string, why: string): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw badInput(
+      `pin: missing: ${why}. It shows ${pin}: compare that with what \`svc pin\` prints there, then give it with --pin; or --trust-first`,
+    );
+  }
+  process.stderr.write(
+    `${why}. Its key has the pin\n  ${pin}\nCompare it with what \`svc pin\` prints there.\n`,
+  );
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    if (/^y(es)?$/i.test((await lines.question("Is it the same? [y/N] ")).trim())) return;
+  } finally {
+    lines.close();
+  }
+  throw cancelled("not logged in: the pin is not that of the desk");
+}
+
+async function logIn(service: Service, globals: GlobalFlags, given: Given): Promise<number> {
+  const url = baseUrl(given.url ?? "");
+  const name = given.name ?? v.parse(DESK_NAME, new URL(url).hostname.replaceAll(/[^A-Za-z0-9.-]/g, ""));
+  const trust = await settleDesk(url, given, confirmPin);
+  const token =
+    given.token ??
+    (await readSecret({
+      name: "token",
+      file: process.stdin.isTTY ? undefined : "-",
+      flag: "--token-file",
+      variable: "SVC_DESK_TOKEN",
+    }));
+  if (!/^[\x21-\x7e]{1,512}$/.test(token))
+    throw badInput("token: expected up to 512 visible ASCII characters");
+  const desk: Login = { name, url, token, pin: trust.pin, token_name: null, expires: null };
+  const rights = await askDesk(desk, tokenRights, {});
+  const login: Login = { ...desk, token_name: rights.name, expires: rights.expires };
+  await service.prepareFolder();
+  await loginsIn(service.configDir, service.log).keep(login);
+  print(globals, { ...shownOf(login), scopes: rights.scopes }, () =>
+    [
+      `logged in to ${url} as desk ${name}`,
+      `token: ${printable(ownerText(rights.name), 64)} (${rights.scopes.join(", ")}); ${rights.expires === null ? "it never expires" : `it works until ${timeText(rights.expires)}`}`,
+      trust.pin === null ? trust.words : `pin: ${trust.pin}`,
+      `svc --desk ${name} … asks it, and so does every command with SVC_DESK=${name}`,
+    ].join("\n"),
+  );
+  if (given.trust_first) service.log.warn("compare the pin with what `svc pin` prints on the desk");
+  return 0;
+}
+
+export default subcommand({
+  describe: "Log in to a desk elsewhere, or list those that you have logged in to",
+  desk: "ignores",
+  input,
+  positionals: ["url"],
+  async run(given, globals) {
+    const isAsked = given.list === true;
+    if (isAsked === (given.url !== undefined)) throw badInput("url, list: expected one of them");
+    return withService({ ...globals, desk: undefined }, async (service) =>
+      isAsked ? list(service, globals) : logIn(service, globals, given),
+    );
+  },
+  examples: [
+    ["$0 login https://desk.lab:9939 --name lab", "Shows the pin, asks for the token"],
+    ["$0 login https://desk.lab:9939 --pin spki:… < token", "The pin is known, the token on standard input"],
+    ["$0 --desk lab admin poll", "Ask that desk"],
+    ["$0 login --list", "The desks, and which one SVC_DESK names"],
+  ],
+});

@@ -1,0 +1,130 @@
+/** A desk elsewhere that answers the command line, and the folder of the service of the machine. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { registry } from "../../commands";
+import { parseFlags } from "../../src/cli/parser";
+import { findNoun } from "../../src/cli/registry";
+import { machineFolder, machineHint } from "../../src/lib/machine-service";
+import { resolveConfigDir } from "../../src/lib/paths";
+import { post, SOURCE, TOKEN, temporaryFolder, testServer } from "../support";
+
+/** Runs `svc words` on a folder, with `typed` on standard input. */
+async function svc(configDir: string, words: readonly string[], typed = "", env: NodeJS.ProcessEnv = {}) {
+  const child = Bun.spawn([...SOURCE, ...words], {
+    env: { ...process.env, SVC_CONFIG_DIR: configDir, ...env },
+    stdin: new Blob([typed]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { out, err, code };
+}
+
+/** A desk with one host in its address book, whose pin is known. */
+async function deskWithHost() {
+  const desk = await testServer({ tls: true });
+  const added = { label: "lab-01", base_url: "http://127.0.0.1:1", token: "its-token" };
+  expect((await desk.call("/admin/hosts/add", post(added))).status).toBe(200);
+  const { pin } = (await (await desk.call("/status")).json()) as { pin: string };
+  return { desk, pin };
+}
+
+describe("a desk elsewhere", () => {
+  test("is kept privately once its token is known there, and answers in place of this machine", async () => {
+    using folder = temporaryFolder();
+    const { desk, pin } = await deskWithHost();
+    await using _ = desk;
+    const { code, out } = await svc(
+      folder.path,
+      ["login", desk.server.url, "--name", "lab", "--pin", pin],
+      TOKEN,
+    );
+    expect(out).toContain("token: the desk's own (admin)");
+    expect(out).toContain(pin);
+    expect(out).not.toContain(TOKEN);
+    expect(code).toBe(0);
+    expect(statSync(join(folder.path, "logins.json")).mode & 0o777).toBe(0o600);
+    expect((await svc(folder.path, ["--desk", "lab", "admin", "list"])).out).toContain("lab-01");
+    expect((await svc(folder.path, ["admin", "list"], "", { SVC_DESK: "lab" })).out).toContain("lab-01");
+    expect((await svc(folder.path, ["admin", "list"])).out).not.toContain("lab-01");
+    const listed = await svc(folder.path, ["login", "--list", "--json"], "", { SVC_DESK: "lab" });
+    expect(JSON.parse(listed.out)).toMatchObject({ desks: [{ name: "lab", pin, current: true }] });
+  });
+
+  test("that shows another key, or refuses the token, is not kept", async () => {
+    using folder = temporaryFolder();
+    const { desk, pin } = await deskWithHost();
+    await using _ = desk;
+    const other = `spki:${"A".repeat(43)}`;
+    const login = ["login", desk.server.url, "--name", "lab", "--pin"];
+    const forged = await svc(folder.path, [...login, other], TOKEN);
+    expect(forged.err).toContain(`shows ${pin}`);
+    const refused = await svc(folder.path, [...login, pin], "not-its-token");
+    expect(refused.err).toContain("refuses the token");
+    const unpinned = await svc(folder.path, login.slice(0, -1), TOKEN);
+    expect(unpinned.err).toContain("--pin: missing");
+    expect([forged.code, refused.code, unpinned.code]).toEqual([1, 1, 2]);
+    expect(existsSync(join(folder.path, "logins.json"))).toBe(false);
+  });
+
+  test("is not asked for what only works on its machine or on this one", async () => {
+    using folder = temporaryFolder();
+    const { desk, pin } = await deskWithHost();
+    await using _ = desk;
+    await svc(folder.path, ["login", desk.server.url, "--name", "lab", "--pin", pin], TOKEN);
+    const shown = await svc(folder.path, ["--desk", "lab", "token", "show"]);
+    expect(shown.err).toContain(
+      "on the machine of the desk only: tokens are read and made on the host itself",
+    );
+    const served = await svc(folder.path, ["--desk", "lab", "serve"]);
+    expect(served.err).toContain("works on this machine only");
+    const onHosts = await svc(folder.path, ["--desk", "lab", "jobs", "list", "--on", "all"]);
+    expect(onHosts.err).toContain("works on this machine only");
+    const path = await svc(folder.path, ["--desk", "lab", "jobs", "add", "here.json", "--every", "1h"]);
+    expect(path.err).toContain("names a file on the machine of the desk");
+    expect([shown.code, served.code, onHosts.code, path.code]).toEqual([2, 2, 2, 2]);
+  });
+
+  test("that is unknown, or does not answer, is named", async () => {
+    using folder = temporaryFolder();
+    const { desk, pin } = await deskWithHost();
+    await svc(folder.path, ["login", desk.server.url, "--name", "lab", "--pin", pin], TOKEN);
+    await desk[Symbol.asyncDispose]();
+    const unknown = await svc(folder.path, ["--desk", "lap", "admin", "list"]);
+    expect(unknown.err).toContain("no desk is named lap: expected lab");
+    const gone = await svc(folder.path, ["--desk", "lab", "admin", "list"]);
+    expect(gone.err).toContain(`desk lab (${desk.server.url}): connection refused`);
+    const out = await svc(folder.path, ["logout", "lab"]);
+    expect(out.out).toBe("lab removed\n");
+    expect((await svc(folder.path, ["login", "--list"])).out).toContain("no desks");
+  });
+});
+
+describe("the service of the machine", () => {
+  const parsed = async (noun: string, verb: string, ...words: string[]) => {
+    const one = (await findNoun(registry, noun, verb))?.verbs[verb];
+    if (!one) throw new Error(`no ${noun} ${verb}`);
+    return parseFlags(`svc ${noun} ${verb}`, one, words);
+  };
+
+  test("has a folder of its own, which --system names for every command", async () => {
+    expect(await parsed("token", "show", "--system")).toMatchObject({
+      typed: {},
+      globals: { configDir: machineFolder() },
+    });
+    const own = await parsed("service", "status", "--system");
+    expect(own).toMatchObject({ typed: { system: true }, globals: { configDir: undefined } });
+    await expect(parsed("token", "show", "--system", "--config-dir", "x")).rejects.toThrow(
+      "without --config-dir",
+    );
+  });
+
+  test("is named to whoever looks in an own folder, and to nobody else", () => {
+    using folder = temporaryFolder();
+    const own = resolveConfigDir(undefined, {});
+    expect(machineHint(own, folder.path)).toContain("sudo svc --system");
+    expect(machineHint(own, join(folder.path, "none"))).toBe("");
+    expect(machineHint("/elsewhere", folder.path)).toBe("");
+  });
+});
