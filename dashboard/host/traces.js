@@ -25,6 +25,8 @@ import { filesOf } from "./zip.js";
  * @property {string | null} before
  * @property {string | null} after
  * @property {string} [no_picture]
+ * @property {string} [element]
+ * @property {string[]} [tree]
  */
 
 /**
@@ -154,7 +156,7 @@ function createViewer(signal) {
     const step = steps[at];
     if (!step) return;
     setText(where, `Step ${at + 1} of ${steps.length}`);
-    const { ok, command, place, at_ms, duration_ms, error, result, no_picture } = step;
+    const { ok, command, place, at_ms, duration_ms, error, result, no_picture, element, tree = [] } = step;
     details.replaceChildren(
       ...term(
         "Command",
@@ -165,10 +167,12 @@ function createViewer(signal) {
         el("span", { class: "hint" }, place),
       ),
       ...term("Time", `after ${milliseconds(at_ms)}, took ${milliseconds(duration_ms)}`),
+      ...(element === undefined ? [] : term("Element", el("code", {}, element))),
       ...term("Arguments", json(step.arguments)),
       ...(error === undefined ? [] : term("Error", prose(error))),
       ...(result === undefined ? [] : term("Result", json(result))),
       ...(no_picture === undefined ? [] : term("No picture", prose(no_picture))),
+      ...(tree.length === 0 ? [] : term("By name, after it", el("pre", {}, tree.join("\n")))),
     );
     before.show(files.get(step.before ?? ""));
     after.show(files.get(step.after ?? ""));

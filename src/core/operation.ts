@@ -104,6 +104,8 @@ export interface Operation<
   readonly uses?: "input";
   /** Set when it finds the window that the next actions are for: `"stop_on_error": "focus"` ends a list where it fails. */
   readonly aims?: true;
+  /** Set when it finds what programs show by name: a trace then keeps what they show beside its pictures. */
+  readonly named?: true;
   /** What this process must permit. Checked before a run; `run` itself checks it where there are other ways to it. */
   readonly needs?: Permission;
   /** The words after `svc`, where they are not those of `name`: `admin add`, `diagnose`. */

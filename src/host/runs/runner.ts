@@ -128,10 +128,10 @@ export class Runner {
   private async traceStep({ operation, source, lists }: Action, place: string) {
     const { trace } = this.parts;
     if (!trace) return undefined;
-    const { uses, aims, scope, command } = operation;
-    const pictured = uses === "input" || aims === true || scope === "screen";
+    const { uses, aims, scope, command, named = false } = operation;
+    const pictured = uses === "input" || aims === true || scope === "screen" || named;
     const written = this.secrets.scrubAll(asWritten(operation.input, source[1]));
-    const ended = await trace.step({ place, command, arguments: written, pictured });
+    const ended = await trace.step({ place, command, arguments: written, pictured, named });
     return (outcome: Outcome) => {
       const { detail: _, result, ...kept } = keepable(outcome, this);
       // The results of the actions inside it are in steps of their own.

@@ -6,9 +6,12 @@
  */
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import * as v from "valibot";
 import type { Outcome } from "../../core/run";
+import { deadline } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
+import { jsonLine } from "../../lib/sanitize";
 import { createZip } from "../../lib/zip";
 import { LIMITS, PICTURES, RUN_FILE, STEPS_FILE, type Step, type TracedRun } from "./trace";
 
@@ -37,6 +40,8 @@ export interface TraceWriterParts {
   readonly folder: string;
   /** Takes a picture of the whole screen into a file. */
   shoot(file: string): Promise<unknown>;
+  /** What programs show by name, in lines of so many bytes together. */
+  outline?(bytes: number): Promise<readonly string[]>;
   /** Set for a run that nobody asked to trace. */
   readonly sparse: boolean;
 }
@@ -49,6 +54,8 @@ export interface StepStart {
   readonly arguments: unknown;
   /** Whether it looks at the screen or acts on it. */
   readonly pictured: boolean;
+  /** Whether it finds something by name. */
+  readonly named?: boolean;
 }
 
 /** How a step ended: an outcome without secrets. */
@@ -62,10 +69,11 @@ interface Shot {
   readonly at: number;
 }
 
-export function createTraceWriter({ folder, shoot, sparse }: TraceWriterParts) {
+export function createTraceWriter({ folder, shoot, outline, sparse }: TraceWriterParts) {
   const started = performance.now();
   const steps: Step[] = [];
   const pictures = createPictures(folder, shoot);
+  const trees = createTrees(outline);
   const ran = new Set<string>();
   let stepCount = 0;
   let stepBytes = 0;
@@ -87,7 +95,13 @@ export function createTraceWriter({ folder, shoot, sparse }: TraceWriterParts) {
 
   return {
     /** Takes note that an action begins. @returns takes note of its end. Neither throws. */
-    async step({ place, command, pictured, ...start }: StepStart): Promise<(end: StepEnd) => Promise<void>> {
+    async step({
+      place,
+      command,
+      pictured,
+      named = false,
+      ...start
+    }: StepStart): Promise<(end: StepEnd) => Promise<void>> {
       const step: Step = {
         number: ++stepCount,
         place,
@@ -110,11 +124,14 @@ export function createTraceWriter({ folder, shoot, sparse }: TraceWriterParts) {
         if (pictured && !(sparse && ok && pictures.ageOfLast() < SPARSE_MS)) {
           if (!sparse) await Bun.sleep(SETTLE_MS);
           step.after = await pictures.take(step);
+          await trees.take(step, named);
         }
         step.ok = ok;
         step.duration_ms = duration_ms;
         if (error !== undefined) step.error = error.slice(0, MAX_REMEMBERED);
         if (result !== undefined) step.result = result;
+        const element = named ? wordsOf(result) : undefined;
+        if (element !== undefined) step.element = element;
         count(step, 1);
         forgetSteps();
       };
@@ -157,6 +174,39 @@ export function createTraceWriter({ folder, shoot, sparse }: TraceWriterParts) {
     },
   };
 }
+
+/** How long what programs show is waited for, in milliseconds. */
+const TREE_MS = 1_500;
+
+/** What programs show, from the first step on that finds something by name: asking for it changes how programs start. */
+function createTrees(outline: TraceWriterParts["outline"]) {
+  let isWanted = false;
+  let failures = 0;
+  return {
+    async take(step: Step, named: boolean): Promise<void> {
+      isWanted ||= named;
+      if (!isWanted || !outline || failures >= MAX_FAILED) return;
+      try {
+        step.tree = [...(await deadline(outline(LIMITS.treeBytes), { ms: TREE_MS }))];
+        failures = 0;
+      } catch {
+        failures++;
+      }
+    },
+  };
+}
+
+const USED = v.object({ role: v.string(), name: v.string(), window_title: v.string() });
+
+/** The element that is a result, or the deeds of AC_act, in words. */
+function wordsOf(result: unknown): string | undefined {
+  if (v.is(DONE, result)) return result.done.join("; ");
+  if (!v.is(USED, result)) return undefined;
+  const { role, name, window_title } = result;
+  return `${role} ${jsonLine(name)} in window ${jsonLine(window_title)}`;
+}
+
+const DONE = v.object({ done: v.array(v.string()) });
 
 /** The pictures of a trace: the newest, within {@link LIMITS}. */
 function createPictures(folder: string, shoot: TraceWriterParts["shoot"]) {

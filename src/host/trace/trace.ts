@@ -12,7 +12,13 @@ export const STEPS_FILE = "steps.json";
 export const PICTURES = "pictures/";
 
 /** The most of one trace. */
-export const LIMITS = { steps: 2_000, stepBytes: 8 * 1024 * 1024, pictures: 500, bytes: 48 * 1024 * 1024 };
+export const LIMITS = {
+  steps: 2_000,
+  stepBytes: 8 * 1024 * 1024,
+  pictures: 500,
+  bytes: 48 * 1024 * 1024,
+  treeBytes: 8 * 1024,
+};
 
 const COUNT = v.pipe(v.number(), v.integer(), v.minValue(0));
 
@@ -64,6 +70,10 @@ export const STEP = v.object({
   error: v.exactOptional(v.string()),
   before: PICTURE,
   after: PICTURE,
+  /** The element that it used, in words: role, name and window. */
+  element: v.exactOptional(v.string()),
+  /** What programs showed by name after it, in lines: from the first step of the run that found something by name. */
+  tree: v.exactOptional(v.array(v.string())),
   /** Why there is no picture, where one was wanted. */
   no_picture: v.exactOptional(v.string()),
 });

@@ -33,6 +33,8 @@ export interface TracesParts {
   readonly jobTraces: number;
   /** Takes a picture of the whole screen into a file. */
   shoot(file: string): Promise<unknown>;
+  /** What programs show by name, in lines of so many bytes together. */
+  outline?(bytes: number): Promise<readonly string[]>;
   readonly log: Log;
 }
 
@@ -75,7 +77,7 @@ export class Traces {
    * @throws a `conflict` failure when too many runs are traced already, or the folder cannot be written.
    */
   async begin({ share, ...start }: TracedStart, asked: boolean): Promise<RunTrace | undefined> {
-    const { folder, jobTraces, shoot, log } = this.parts;
+    const { folder, jobTraces, shoot, outline, log } = this.parts;
     if (!asked && jobTraces === 0) return undefined;
     const alike = [...this.active].filter((one) => one.asked === asked);
     const full = shortage(
@@ -95,7 +97,10 @@ export class Traces {
     mkdirSync(work, { mode: PRIVATE_FOLDER });
     const slot = { asked, share };
     this.active.add(slot);
-    const recorder = createTraceWriter({ folder: work, shoot, sparse: !asked });
+    const recorder = createTraceWriter({
+      ...{ folder: work, shoot, sparse: !asked },
+      ...(outline && { outline }),
+    });
     const started_at = new Date().toISOString();
     return {
       step: recorder.step,

@@ -79,8 +79,7 @@ export function runFeatures(
     }),
     traces: feature(async () => {
       const { Traces } = await import("../../host/trace/traces");
-      const shoot = async (file: string) => (await shared.service.desktop()).screenshot({}, file);
-      return new Traces({ folder: files.traces, jobTraces: options.job_traces, shoot, log });
+      return new Traces({ folder: files.traces, jobTraces: options.job_traces, log, ...looksOf(shared) });
     }),
     history: feature(
       async () => {
@@ -139,6 +138,12 @@ export function runFeatures(
       hasJobs() ? (await shared.service.scheduler()).disown("script", name) : 0,
   };
 }
+
+/** What a trace keeps of the screen. */
+const looksOf = ({ service }: ServiceParts) => ({
+  shoot: async (file: string) => (await service.desktop()).screenshot({}, file),
+  outline: async (bytes: number) => (await service.desktop()).snapshots.outline(bytes),
+});
 
 /** What this host is called by its desk; else by itself, also while the file of its membership cannot be read. */
 function labelOf(membership: () => { readonly label: string } | undefined): string {

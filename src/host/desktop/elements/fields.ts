@@ -9,8 +9,8 @@ import { type Locator, MAX_LINE, MAX_NAME, MAX_NTH, parseLocator, STATES, type S
 import { knownRole } from "./roles";
 import { REFERENCE } from "./snapshots";
 
-export const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
-export const ACTS = { scope: "operate", changes: true, leftOut: NO_ROUTE } as const;
+export const SEES = { scope: "screen", reveals: true, named: true, leftOut: NO_ROUTE } as const;
+export const ACTS = { scope: "operate", changes: true, named: true, leftOut: NO_ROUTE } as const;
 
 /** @param read throws what is wrong with a text. */
 const readable = (text: v.GenericSchema<string, string>, read: (text: string) => unknown) =>

@@ -102,11 +102,11 @@ export interface Lines {
   readonly leftOut: Readonly<Record<"act" | "others", number>>;
 }
 
-/** @param most bytes. @param refOf the reference of an entry, made when it is first needed. */
+/** @param most bytes. @param refOf the reference of an entry, made when it is first needed; without it the lines have none. */
 export function linesOf(
   entries: readonly Entry[],
   most: number,
-  refOf: (entry: Entry) => string,
+  refOf?: (entry: Entry) => string,
   mark = "",
 ): Lines {
   const depths = new Map<string, number>();
@@ -117,7 +117,7 @@ export function linesOf(
   for (const use of ORDER) {
     for (const entry of entries) {
       if (entry.use !== use) continue;
-      const ref = use === "act" || use === "window" ? ` [${refOf(entry)}]` : "";
+      const ref = refOf && (use === "act" || use === "window") ? ` [${refOf(entry)}]` : "";
       const app = use === "window" && entry.parent === undefined ? ` app ${cut(entry.element.app_name)}` : "";
       const line = `${mark}${" ".repeat(depths.get(entry.id) ?? 0)}${entry.words}${app}${ref}`;
       if (sizeOf(line) > left) continue;

@@ -71,6 +71,8 @@ export interface Snapshots {
   answer(look: Look, wish: Wish, base?: Look): Snapshot;
   /** The look of an earlier answer to the same caller about the same scope; undefined where it is not kept. */
   earlier(wish: Wish): Look | undefined;
+  /** What shows now, as lines without references; nothing of it is kept. @param most bytes. */
+  outline(most: number): Promise<readonly string[]>;
   /** The element of a reference, as it was when it was named. @throws `rejected` for one that there is not. */
   resolve(reference: string): Element;
 }
@@ -136,15 +138,20 @@ export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): 
       }
     },
     answer(now, wish, base = earlier(wish)) {
-      const snapshot = ++newest;
-      kept.set(snapshot, { look: now, share: wish.share, about: JSON.stringify(wish.scope) });
-      for (const [oldest] of kept) if (kept.size > MAX_KEPT) kept.delete(oldest);
+      const keep = (look: Look) => {
+        kept.set(++newest, { look, share: wish.share, about: JSON.stringify(wish.scope) });
+        for (const [oldest] of kept) if (kept.size > MAX_KEPT) kept.delete(oldest);
+        return newest;
+      };
+      const isKept = base !== undefined && base === earlier(wish);
+      const since = base ? ((isKept ? wish.since : keep(base)) ?? null) : null;
+      const snapshot = keep(now);
       const all = () => linesOf(now.entries, wish.most, refOf);
       const { lines, leftOut } = base ? changes(base, now, wish.most, refOf) : all();
-      const since = base ? (wish.since ?? snapshot - 1) : null;
       return { snapshot, since, lines, left_out: leftOut, deaf: now.deaf };
     },
     earlier,
+    outline: async (most) => linesOf((await look({})).entries, most).lines,
     resolve(reference) {
       const element = named.get(Number(numberIn(reference).slice(1)));
       if (!element) throw stale(reference, "no snapshot has it, or svc has started anew since");
