@@ -70,7 +70,9 @@ function everythingOnce(metrics: Metrics): void {
 async function scrape(before: (metrics: Metrics) => void): Promise<string> {
   const ended = RUN_SOURCES.flatMap((source) => RUN_ENDINGS.map((status) => ({ source, status, count: 0 })));
   const metrics = createMetrics({
-    rest: async () => ({ server: { uptimeSeconds: () => 1 } }),
+    rest: async () => ({ server: { uptimeSeconds: () => 1, certificateEnds: () => Date.now() } }),
+    configDir: tmpdir(),
+    checkResults: async () => new Map([["clock", { ok: true, severity: "info" }]]),
     audit: async () => ({
       rowCount: () => 1,
       patrolled: () => ({ verified_at: new Date().toISOString(), altered: [] }),
@@ -184,6 +186,7 @@ const LABELS = `## Labels
 | \`method\` | \`GET\`, \`POST\`, \`other\` |
 | \`path\` | the template of a route, such as \`/runs/{run_id}\`; \`unmatched\` |
 | \`status\` of a request | the HTTP status. 401: no token, or a wrong one; 429: beyond the rate limit, or locked out |
+| \`lacks\` | \`screen\`: the host has none, which is no error of the server; absent for any other request |
 | \`limit\` | \`total\`, \`client\`: the limit that a connection was over |
 | \`source\` | ${RUN_SOURCES.map((source) => `\`${source}\``).join(", ")}: a request, a job, a plan of a desk, svc itself |
 | \`status\` of a run | ${RUN_ENDINGS.map((status) => `\`${status}\``).join(", ")} |

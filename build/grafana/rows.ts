@@ -291,6 +291,97 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
     ],
   ],
   [
+    "Witnesses, NATS and viewers",
+    [
+      stacked(
+        graph(
+          {
+            title: "Audit logs by state",
+            description: "Of the hosts that have joined a desk, by what it finds about them.",
+            unit: "none",
+          },
+          [[`sum by (state) (${at("service_witness_logs")})`, "{{state}}"]],
+        ),
+      ),
+      graph(
+        {
+          title: "NATS connections",
+          description: "1 while connected, by what it is connected as; the ten that are down first.",
+          unit: "none",
+        },
+        [[`bottomk(10, min by (instance, role) (${at("service_nats_up")}))`, "{{instance}} {{role}}"]],
+      ),
+      stacked(
+        graph(
+          {
+            title: "Hosts over NATS",
+            description: "Hosts that desks hear, and those that they heard before.",
+            unit: "none",
+          },
+          [[`sum by (state) (${at("service_nats_hosts")})`, "{{state}}"]],
+        ),
+      ),
+      graph(
+        {
+          title: "Links of hosts to their desk",
+          description: "1 while linked; the ten that are down first.",
+          unit: "none",
+        },
+        [[`bottomk(10, ${perHost(at("service_desk_link_up"))})`, "{{instance}}"]],
+      ),
+      graph(
+        { title: "Viewers", description: "Of the live screens; the ten hosts with most.", unit: "none" },
+        [[mostOf(perHost(at("service_screen_viewers"))), "{{instance}}"]],
+      ),
+    ],
+  ],
+  [
+    "Host",
+    [
+      graph(
+        {
+          title: "Checks that fail",
+          description: "Of svc diagnose, by host; the ten with most.",
+          unit: "none",
+        },
+        [[mostOf(perHost(at("service_diagnose_checks", 'state="error"'))), "{{instance}}"]],
+      ),
+      graph(
+        {
+          title: "Clock offset",
+          description: "By how much time-keeping still has to set the clock; the ten largest.",
+          unit: "s",
+        },
+        [[mostOf(`abs(${perHost(at("service_clock_offset_seconds"))})`), "{{instance}}"]],
+      ),
+      graph(
+        {
+          title: "Free disk",
+          description: "At the configuration folder; the ten with least.",
+          unit: "bytes",
+        },
+        [[`bottomk(10, ${perHost(at("service_disk_free_bytes"))})`, "{{instance}}"]],
+      ),
+      graph(
+        {
+          title: "Certificates and tokens",
+          description: "Time until they end; the ten that end first.",
+          unit: "s",
+        },
+        [
+          [
+            `bottomk(10, ${perHost(at("service_certificate_expires_seconds"))})`,
+            "certificate of {{instance}}",
+          ],
+          [
+            `bottomk(10, min by (instance, name) (${at("service_token_expires_seconds")}))`,
+            "token {{name}} of {{instance}}",
+          ],
+        ],
+      ),
+    ],
+  ],
+  [
     "Process",
     [
       graph(

@@ -12,8 +12,19 @@ export const EVERY_S = 60;
 /** @typedef {import("../wire").Answer<"diagnose">} Report */
 /** @typedef {Report["checks"][number]} Check */
 
+/** Whether a check says that there is no screen here, rather than that it does not work. @param {Check} check */
+const isScreenless = ({ name, ok, detail, extra }) =>
+  !ok &&
+  extra.screen !== "expected" &&
+  (name === "screenshot" || name === "mouse") &&
+  /^no (display|desktop)\b/.test(detail);
+
 /** @param {Check} check */
-const toneOf = ({ ok, severity }) => (ok && severity === "info" ? "ok" : ok ? severity : "error");
+const toneOf = (check) => {
+  const { ok, severity } = check;
+  if (isScreenless(check)) return "warn";
+  return ok && severity === "info" ? "ok" : ok ? severity : "error";
+};
 
 const WORDS = { ok: "ok", info: "note", warn: "warning", error: "failed" };
 
@@ -27,7 +38,8 @@ export function worstFirst({ checks }) {
 }
 
 /** @param {Report} report */
-export function verdictOf({ checks, count, failed, skipped = [] }) {
+export function verdictOf({ checks, count, skipped = [] }) {
+  const failed = checks.filter((check) => toneOf(check) === "error").length;
   const warned = checks.filter((check) => toneOf(check) === "warn").length;
   const of = ` of ${counted(count, "check")}`;
   const without = skipped.length > 0 ? ` Left out on this host: ${skipped.map(titleOf).join(", ")}.` : "";
@@ -64,15 +76,53 @@ export function afterCheck(report, { data }) {
   return { ...report, checks, failed: checks.filter((check) => !check.ok).length };
 }
 
+/**
+ * Asks once whether this host is meant to have a screen, where it has none and nobody has said.
+ *
+ * @param {import("../view.js").View} view
+ * @param {(error: Error | null) => void} tell
+ * @param {() => Promise<void>} answered
+ */
+export function screenQuestion({ api, may }, tell, answered) {
+  const root = el("div", { hidden: true });
+  /** @param {"none" | "expected"} answer */
+  const say = (answer) => async () => {
+    await api.post("config/set", { name: "desktop.screen", value: [answer] });
+    root.hidden = true;
+    await answered();
+  };
+  root.append(
+    notice(
+      "info",
+      "There is no screen here. Is this host meant to have one?",
+      el(
+        "span",
+        { class: "buttons" },
+        actionButton("No, it has none", say("none"), tell),
+        actionButton("Yes, it is missing", say("expected"), tell),
+      ),
+    ),
+  );
+  return {
+    root,
+    /** @param {Report} report */
+    show({ checks }) {
+      root.hidden = !may("admin") || !checks.some(isScreenless);
+    },
+  };
+}
+
 /** @param {import("../view.js").View} view */
-export function open({ root, poll }) {
+export function open(view) {
+  const { root, poll } = view;
   const when = el("span", { class: "hint" });
   const made = panel("Checks", {
     tools: [when, actionButton([icon("refresh"), "Run again"], again, (error) => made.tell(error))],
   });
   const verdict = el("div", { role: "status" });
   const list = el("ul", { class: "checks" }, el("li", {}, loading()));
-  made.body.append(verdict, list);
+  const question = screenQuestion(view, made.tell, () => polled.now());
+  made.body.append(question.root, verdict, list);
   root.append(made.root);
 
   const polled = poll({
@@ -84,6 +134,7 @@ export function open({ root, poll }) {
     show(report, at) {
       made.fail(null);
       when.replaceChildren("checked ", time(at.toISOString()));
+      question.show(report);
       verdict.replaceChildren(verdictOf(report));
       show(report);
     },

@@ -1,13 +1,22 @@
 /**
- * Overview: the state of this host at a glance.
+ * Overview: the fleet of a desk first, then the state of this host at a glance.
  */
 
+import { fleetPanel } from "../desk/fleet.js";
 import { el, setText } from "../dom.js";
 import { bytes, count, duration, measure, moment } from "../format.js";
 import { badge, figure, insecureNotice, nothing, panel } from "../parts.js";
 import { table } from "../table.js";
 import { afterRows, auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
-import { afterCheck, checkBadge, EVERY_S, titleOf, verdictOf, worstFirst } from "./diagnostics.js";
+import {
+  afterCheck,
+  checkBadge,
+  EVERY_S,
+  screenQuestion,
+  titleOf,
+  verdictOf,
+  worstFirst,
+} from "./diagnostics.js";
 import { METRICS, noSamples } from "./inspector.js";
 import { idsOf, nameOf } from "./usb.js";
 import { viewersTable } from "./viewers.js";
@@ -68,6 +77,7 @@ export function open(view) {
   const usb = usbPanel(view);
   view.root.append(
     insecure.root,
+    fleetPanel(view),
     figures.root,
     el(
       "div",
@@ -273,7 +283,8 @@ function usbPanel({ poll }) {
 }
 
 /** @param {import("../view.js").View} view */
-function diagnosticsPanel({ poll }) {
+function diagnosticsPanel(view) {
+  const { poll } = view;
   const made = panel("Diagnostics", { tools: [more("diagnostics", "diagnostics")] });
   // Until then, the table says that it is loading.
   const verdict = el("div", { role: "status" });
@@ -291,8 +302,9 @@ function diagnosticsPanel({ poll }) {
     key: ({ name }) => name,
     empty: () => el("span", {}),
   });
-  made.body.append(verdict, listed.root);
-  poll({
+  const question = screenQuestion(view, made.tell, () => polled.now());
+  made.body.append(question.root, verdict, listed.root);
+  const polled = poll({
     path: "diagnose",
     on: ["diagnosis.changed"],
     every: EVERY_S,
@@ -300,6 +312,7 @@ function diagnosticsPanel({ poll }) {
     apply: afterCheck,
     show(report) {
       made.fail(null);
+      question.show(report);
       verdict.replaceChildren(verdictOf(report));
       listed.show(worstFirst(report).slice(0, CHECKS));
     },

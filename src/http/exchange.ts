@@ -58,6 +58,8 @@ export class Exchange {
   relay: Relay | null = null;
   /** Whether it needs no row, as another host has one. */
   isElsewhere = false;
+  /** What the host lacks that it asks for, where that is no fault of the server; null for nothing. */
+  lacks: "screen" | null = null;
   /** Who makes the call that it carries, by its own word; null for what is no such call. That has rows of its own. */
   agent: string | null = null;
   /** The rows of such a call. */

@@ -9,8 +9,9 @@ export interface RequestMetrics {
    *
    * @param method `GET`, `POST` or `other`.
    * @param path the path template of its route.
+   * @param lacks what the host lacks that it asked for, where that is no error of the server; null for nothing.
    */
-  record_request(method: string, path: string, status: number, seconds: number): void;
+  record_request(method: string, path: string, status: number, seconds: number, lacks: "screen" | null): void;
   /** Counts a request with a wrong or malformed token. */
   countFailedAuth(): void;
 }
@@ -20,8 +21,9 @@ export const measure =
   (next) =>
   (exchange) =>
     after(next(exchange), (response) => {
-      const { request, route, started } = exchange;
+      const { request, route, started, lacks } = exchange;
       const method = request.method === "GET" || request.method === "POST" ? request.method : "other";
-      metrics.record_request(method, route.path, response.status, (performance.now() - started) / 1_000);
+      const seconds = (performance.now() - started) / 1_000;
+      metrics.record_request(method, route.path, response.status, seconds, lacks);
       return response;
     });

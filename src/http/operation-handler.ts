@@ -9,7 +9,7 @@ import { PacedAnswer } from "../core/paced-answer";
 import { ANYBODY, shareOf } from "../core/rights";
 import { SocketAnswer } from "../core/socket";
 import { fromQuery } from "../core/text";
-import { badInput, Failure, failureOf, messageOf } from "../lib/errors";
+import { badInput, Failure, failureOf, isNoScreen, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { Requester } from "../lib/slots";
 import { readJson, readText } from "./body";
@@ -116,7 +116,7 @@ export function call(operation: RoutedOperation, parts: HandlerParts): Handler {
         return await perform(exchange, reader, input, keeper);
       } catch (thrown) {
         if (thrown instanceof Failure && thrown.hasDoneNothing) keeper.nothing();
-        return fail(thrown);
+        return fail(thrown, exchange);
       }
     });
   };
@@ -135,9 +135,9 @@ export function call(operation: RoutedOperation, parts: HandlerParts): Handler {
         input instanceof Promise
           ? input.then((read) => inTurn(exchange, performance.now(), () => perform(read, true)))
           : inTurn(exchange, exchange.started, (hasWaited) => perform(input, hasWaited));
-      return answered instanceof Promise ? answered.catch(fail) : answered;
+      return answered instanceof Promise ? answered.catch((thrown) => fail(thrown, exchange)) : answered;
     } catch (thrown) {
-      return fail(thrown);
+      return fail(thrown, exchange);
     }
   };
 }
@@ -189,7 +189,8 @@ function createResponder(operation: RoutedOperation, { unread, log }: Pick<Handl
       brief: operation.brief && (() => JSON.stringify(operation.brief?.(result))),
     });
   };
-  const fail = (thrown: unknown) => {
+  const fail = (thrown: unknown, exchange: Exchange) => {
+    if (isNoScreen(thrown)) exchange.lacks = "screen";
     const failure = failureOf(thrown);
     if (failure === undefined) {
       log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);

@@ -49,6 +49,7 @@ export const createDashboard = async () =>
         "dialog.js": import("../../dashboard/dialog.js", { with: { type: "file" } }),
         "dom.js": import("../../dashboard/dom.js", { with: { type: "file" } }),
         "events.js": import("../../dashboard/events.js", { with: { type: "file" } }),
+        "fleet.js": import("../../dashboard/desk/fleet.js", { with: { type: "file" } }),
         "format.js": import("../../dashboard/format.js", { with: { type: "file" } }),
         "help.js": import("../../dashboard/help.js", { with: { type: "file" } }),
         "icon.svg": import("../../dashboard/icon.svg", { with: { type: "file" } }),

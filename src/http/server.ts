@@ -31,6 +31,8 @@ export interface RestServer {
   readonly tls: boolean;
   /** The pin of its key; undefined for plain http. */
   pin(): string | undefined;
+  /** When its certificate ends, in milliseconds since 1970; undefined for plain http. */
+  certificateEnds(): number | undefined;
   /**
    * Answers a request that came over the link to the desk, or over NATS, as one over HTTP with a token.
    *
@@ -164,6 +166,7 @@ async function startRestServer(
     port: listener.port,
     tls: tls !== null,
     pin: () => pinOf(tls),
+    certificateEnds: () => endOf(tls),
     enter: (request, tokenName, desk, via = "link", asking = "") =>
       enterOver(answering, request, tokenName, desk, via, asking),
     insecure,
@@ -214,6 +217,12 @@ async function finish(
 
 /** The pin of the key in use; undefined for plain http. */
 const pinOf = (tls: ServerTls | null) => (tls ? spkiPin(tls.settings().cert) : undefined);
+
+function endOf(tls: ServerTls | null): number | undefined {
+  if (!tls) return undefined;
+  const { X509Certificate } = process.getBuiltinModule("node:crypto");
+  return Date.parse(new X509Certificate(tls.settings().cert).validTo);
+}
 
 /** How a server is reached. */
 interface Address {

@@ -86,6 +86,15 @@ export const unavailable = failing("unavailable");
 export const busy = (message: string, code: FailureCode = "unavailable"): Failure =>
   Object.assign(new Failure(code, message), { hasDoneNothing: true });
 
+/** Whether `thrown` says that this host has no screen, rather than that its screen does not work: the state of a host, not a fault of svc. */
+export function isNoScreen(thrown: unknown): boolean {
+  return (
+    thrown instanceof Failure &&
+    thrown.code === "unavailable" &&
+    /^no (display|desktop)\b/.test(thrown.message)
+  );
+}
+
 /** A deadline passed. HTTP 504, exit 1. */
 export const timedOut = failing("timeout");
 

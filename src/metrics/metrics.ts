@@ -70,8 +70,15 @@ export interface Metrics {
    * @param path the route's template, or `unmatched`.
    * @param status of the answer.
    * @param seconds that it took; a request without is counted, and not among the durations.
+   * @param lacks what the host lacks that it asked for: no error of the server.
    */
-  record_request(method: string, path: string, status: number, seconds?: number): void;
+  record_request(
+    method: string,
+    path: string,
+    status: number,
+    seconds?: number,
+    lacks?: "screen" | null,
+  ): void;
   /** Counts a request with a wrong or malformed token. */
   countFailedAuth(): void;
   /** Counts an audit row that could not be written. */
@@ -134,10 +141,12 @@ export function createMetrics(service: MetricSources, publish: Publish = unheard
     const counted = (await requests.get()).values;
     const withStatus = (from: number, to: number) =>
       sum(counted.filter(({ labels }) => Number(labels.status) >= from && Number(labels.status) < to));
+    // What asks for a screen where there is none asks the wrong host.
+    const screenless = sum(counted.filter(({ labels }) => labels.lacks === "screen"));
     return {
       total: sum(counted),
-      client_errors: withStatus(400, 500),
-      server_errors: withStatus(500, 600),
+      client_errors: withStatus(400, 500) + screenless,
+      server_errors: withStatus(500, 600) - screenless,
       failed_auth: sum((await failedAuth.get()).values),
     };
   };
@@ -151,9 +160,9 @@ export function createMetrics(service: MetricSources, publish: Publish = unheard
         if (value !== null) all.observe(value * factor);
       }
     },
-    record_request(method, path, status, seconds) {
-      count(method, path, status, seconds);
-      timeline.add(status);
+    record_request(method, path, status, seconds, lacks = null) {
+      count(method, path, status, seconds, lacks);
+      timeline.add(lacks === null ? status : 404);
       publishTotals.call();
     },
     countFailedAuth: () => failedAuth.inc(),

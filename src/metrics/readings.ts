@@ -6,11 +6,18 @@ import Counter from "prom-client/lib/counter";
 import Gauge from "prom-client/lib/gauge";
 import type Registry from "prom-client/lib/registry";
 import { commit, version } from "../version";
+import { HOST, type HostSources } from "./host-readings";
 import { processReadings } from "./process";
 
 /** The slice of the service that is read. No reading may cost a query over a whole log. */
-export interface MetricSources {
-  rest(): Promise<{ readonly server: { uptimeSeconds(): number } | null }>;
+export interface MetricSources extends HostSources {
+  rest(): Promise<{
+    readonly server: {
+      uptimeSeconds(): number;
+      /** In milliseconds since 1970; undefined without TLS. */
+      certificateEnds(): number | undefined;
+    } | null;
+  }>;
   audit(): Promise<{
     rowCount(): number;
     patrolled(): { readonly verified_at: string | null; readonly altered: readonly unknown[] } | null;
@@ -278,7 +285,7 @@ async function ofDeskLink(
 
 /** Adds all of them to `registry`. */
 export function addReadings(registry: Registry, service: MetricSources): void {
-  for (const { name, help, type, labels = [], read } of [...processReadings(), ...SERVICE]) {
+  for (const { name, help, type, labels = [], read } of [...processReadings(), ...SERVICE, ...HOST]) {
     const samples = async (): Promise<readonly Sample[]> => {
       try {
         const value = await read(service);

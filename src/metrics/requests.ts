@@ -19,6 +19,8 @@ interface Tally {
   readonly labels: { readonly method: string; readonly path: string };
   /** By status, since the last scrape. */
   readonly statuses: Map<number, number>;
+  /** Those of them that ask for a screen where there is none. */
+  readonly screenless: Map<number, number>;
   /** Count by bucket; the last one is for longer durations. */
   readonly buckets: number[];
   seconds: number;
@@ -35,12 +37,14 @@ export function countRequests(registry: Registry) {
   const requests = new Counter({
     name: "service_rest_requests_total",
     help: "Answered requests, refused ones included",
-    labelNames: ["method", "path", "status"],
+    labelNames: ["method", "path", "status", "lacks"],
     registers,
     collect() {
-      for (const { labels, statuses } of all()) {
+      for (const { labels, statuses, screenless } of all()) {
         for (const [status, count] of statuses) this.inc({ ...labels, status }, count);
+        for (const [status, count] of screenless) this.inc({ ...labels, status, lacks: "screen" }, count);
         statuses.clear();
+        screenless.clear();
       }
     },
   });
@@ -60,15 +64,32 @@ export function countRequests(registry: Registry) {
 
   return {
     requests,
-    /** @param seconds that it took; undefined, and what is no duration, is left out of the histogram. */
-    count(method: string, path: string, status: number, seconds: number | undefined): void {
+    /**
+     * @param seconds that it took; undefined, and what is no duration, is left out of the histogram.
+     * @param lacks as of `RequestMetrics`.
+     */
+    count(
+      method: string,
+      path: string,
+      status: number,
+      seconds: number | undefined,
+      lacks: "screen" | null = null,
+    ): void {
       let tally = tallies.get(path)?.get(method);
       if (!tally) {
         const buckets = new Array<number>(DURATION_BUCKETS.length + 1).fill(0);
-        tally = { labels: { method, path }, statuses: new Map(), buckets, seconds: 0, count: 0 };
+        tally = {
+          labels: { method, path },
+          statuses: new Map(),
+          screenless: new Map(),
+          buckets,
+          seconds: 0,
+          count: 0,
+        };
         tallies.set(path, (tallies.get(path) ?? new Map()).set(method, tally));
       }
-      tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
+      const counts = lacks === null ? tally.statuses : tally.screenless;
+      counts.set(status, (counts.get(status) ?? 0) + 1);
       // One that is no number would make the sum NaN for good.
       if (seconds === undefined || !Number.isFinite(seconds) || seconds < 0) return;
       let at = 0;

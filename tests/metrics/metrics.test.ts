@@ -1,11 +1,16 @@
 import { describe, expect, test } from "bun:test";
+import { localCaller } from "../../src/core/caller";
+import { createOwnChecks } from "../../src/host/diagnostics/own-checks";
 import { createMetrics } from "../../src/metrics/metrics";
 import type { MetricSources } from "../../src/metrics/readings";
 import { testServer, testWith } from "../support";
 
+const CALLER = localCaller({ audit: async () => null }, "api");
 const ENDED = [{ source: "scheduler", status: "ok", count: 5 }];
 const SOURCES: MetricSources = {
-  rest: async () => ({ server: { uptimeSeconds: () => 5 } }),
+  rest: async () => ({ server: { uptimeSeconds: () => 5, certificateEnds: () => undefined } }),
+  configDir: "/",
+  checkResults: async () => new Map(),
   audit: async () => ({ rowCount: () => 7, patrolled: () => null }),
   sessions: async () => ({ list: () => [{ state: "open" }, { state: "open" }, { state: "closed" }] }),
   viewersNow: () => 2,
@@ -26,6 +31,71 @@ const linesOf = async (sources: Partial<MetricSources> = {}) =>
   (await createMetrics({ ...SOURCES, ...sources }).render()).split("\n");
 
 describe("a scrape", () => {
+  test("counts checks by what they found, and has the disk, the clock and the end of the certificate", async () => {
+    const found = { ok: true, severity: "info" };
+    const lines = await linesOf({
+      rest: async () => ({
+        server: { uptimeSeconds: () => 5, certificateEnds: () => Date.now() + 864_000_000 },
+      }),
+      checkResults: async () =>
+        new Map([
+          ["clock", { ok: false, severity: "error" }],
+          ["tokens", { ok: true, severity: "warn" }],
+          ["disk_space", found],
+          ["link", found],
+        ]),
+    });
+    expect(lines.filter((line) => line.startsWith("service_diagnose_checks{"))).toEqual([
+      'service_diagnose_checks{state="ok"} 2',
+      'service_diagnose_checks{state="warn"} 1',
+      'service_diagnose_checks{state="error"} 1',
+    ]);
+    const numberOf = (name: string) =>
+      Number(lines.find((line) => line.startsWith(`${name} `))?.split(" ")[1]);
+    expect(numberOf("service_disk_free_bytes")).toBeGreaterThan(0);
+    expect(numberOf("service_certificate_expires_seconds")).toBeWithin(863_000, 864_001);
+    if (process.platform === "linux") expect([0, 1]).toContain(numberOf("service_clock_synchronized"));
+  });
+
+  test("counts a request for a screen where there is none apart from the errors of the server", async () => {
+    const metrics = createMetrics(SOURCES);
+    metrics.record_request("GET", "/screenshot", 503, 0.01, "screen");
+    metrics.record_request("GET", "/screenshot", 503, 0.01);
+    const lines = (await metrics.render()).split("\n");
+    const counted = lines.filter((line) => line.startsWith("service_rest_requests_total{"));
+    expect(counted).toHaveLength(2);
+    expect(counted.filter((line) => line.includes('lacks="screen"') && line.endsWith(" 1"))).toHaveLength(1);
+    expect(await metrics.requestTotals()).toMatchObject({ total: 2, client_errors: 1, server_errors: 1 });
+  });
+
+  test("begins the checks that are due, and waits for none of them", async () => {
+    const asked: Array<readonly string[]> = [];
+    let now = 0;
+    const checks = createOwnChecks(
+      {
+        diagnostics: async () => ({
+          run: (names) => {
+            asked.push(names);
+            return new Promise(() => {});
+          },
+          last: () => new Map(),
+        }),
+        settings: async () => ({ get: () => ["clock"] }),
+      },
+      () => CALLER,
+      () => now,
+    );
+    await checks();
+    now = 599_999;
+    await checks();
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).not.toContain("clock");
+    expect(asked[0]).not.toContain("screenshot");
+    now = 600_000;
+    await checks();
+    expect(asked).toHaveLength(2);
+  });
+
   test("counts links and plans where there are some, and has no series of them elsewhere", async () => {
     const without = await linesOf();
     const ours = /^service_(hub_links|desk_link|nats|plan)/;

@@ -114,7 +114,10 @@ export const setSetting = operation({
   http: { method: "POST", path: "/config/set" },
   example: { name: "diagnose.skip", value: ["screenshot", "mouse"] },
   input: v.strictObject({
-    name: field(NAME, "The setting: diagnose.skip, the checks that this host leaves out"),
+    name: field(
+      NAME,
+      "The setting: diagnose.skip, the checks that this host leaves out; desktop.screen, whether it has a screen (none, expected)",
+    ),
     value: field(v.optional(v.pipe(v.array(NAME), v.maxLength(100)), []), "Its values; none: the default"),
   }),
   output: SETTING,

@@ -70,9 +70,9 @@ export function createSettings(
 
 /** What svc would not load of a file of settings with this `content`: other programs may have put anything else there. */
 export const settingsFaults = (content: unknown): string[] =>
-  v.is(v.optional(LIST), fieldIn(content, "diagnose.skip"))
-    ? []
-    : ["diagnose.skip: expected a list of texts"];
+  ["desktop.screen", "diagnose.skip"].flatMap((name) =>
+    v.is(v.optional(LIST), fieldIn(content, name)) ? [] : [`${name}: expected a list of texts`],
+  );
 
 const expected = (names: readonly string[], found: string) =>
   `expected ${names.join(", ")} but found ${printable(JSON.stringify(found), 100)}`;

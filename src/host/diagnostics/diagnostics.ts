@@ -39,6 +39,8 @@ export type Report = v.InferOutput<typeof REPORT>;
 export interface Diagnostics {
   /** Runs the checks of these names, in the order of the list. @throws only when the caller has gone. */
   run(names: readonly string[], caller: Caller): Promise<Report>;
+  /** What each check that has run in this process found last. */
+  last(): ReadonlyMap<string, Pick<CheckResult, "ok" | "severity">>;
 }
 
 /** Diagnostics of one service, of which each check gets a slice. */
@@ -49,15 +51,14 @@ export function createDiagnostics<S extends { readonly log: Log }>(
 ): Diagnostics {
   const shared = createSharing<CheckResult>();
   /** What each check found last. */
-  const found = new Map<string, string>();
+  const found = new Map<string, Pick<CheckResult, "ok" | "severity">>();
 
   /** Publishes a result that differs from the one before; the first result, where it is a problem. */
   const publishChange = (result: CheckResult) => {
     const { name, ok, severity, detail } = result;
-    const before = found.get(name);
-    const now = JSON.stringify([ok, severity]);
-    found.set(name, now);
-    if (now !== (before ?? JSON.stringify([true, "info"])))
+    const before = found.get(name) ?? { ok: true, severity: "info" };
+    found.set(name, { ok, severity });
+    if (ok !== before.ok || severity !== before.severity)
       publish(diagnosisChanged, { name, ok, severity, detail });
   };
 
@@ -98,6 +99,7 @@ export function createDiagnostics<S extends { readonly log: Log }>(
     return { ok: bad === 0, checks: results, count: results.length, failed: bad };
   };
   return {
+    last: () => found,
     run(names, caller) {
       const chosen = checks.filter(({ name }) => names.includes(name));
       // Nobody gets what is older, however long a check hangs.

@@ -2,6 +2,7 @@
  * This host: its settings and bundles, what its checks say, its devices, tokens and daemons, and what waits for a person.
  */
 
+import { localCaller } from "../../core/caller";
 import type { Readers as DeskReaders } from "../../desk/join/desk-bundle";
 import type { Approvals } from "../../host/approvals/approvals";
 import type { BundleMergers, BundleReaders } from "../../host/config/bundle";
@@ -23,6 +24,8 @@ export interface HostFeatures {
   /** What merges files of a bundle with those that are here. */
   bundleMergers(): Promise<BundleMergers>;
   diagnostics(): Promise<Diagnostics>;
+  /** What the checks found last; begins those that are due, and waits for none. */
+  checkResults(): Promise<ReturnType<Diagnostics["last"]>>;
   /** What is wrong with the files on which trust rests. */
   fileFaults(): Promise<readonly FileFault[]>;
   usb(): Promise<Usb>;
@@ -36,14 +39,16 @@ export interface HostFeatures {
 
 export function hostFeatures(shared: ServiceParts): HostFeatures {
   const { configDir, files, options, log, publish, observed, phase, feature, stoppable } = shared;
+  let ownChecks: (() => Promise<ReturnType<Diagnostics["last"]>>) | undefined;
   return {
     settings: feature(async () => {
-      const [{ createSettings }, { CHECK_NAMES }] = await Promise.all([
+      const [{ createSettings }, { CHECK_NAMES }, { SCREENS }] = await Promise.all([
         import("../../host/config/settings"),
         import("../../host/diagnostics/checks"),
+        import("../../host/diagnostics/no-screen"),
       ]);
       const paths = { file: files.settings, lock: files.adminLock };
-      return createSettings(paths, { "diagnose.skip": CHECK_NAMES });
+      return createSettings(paths, { "desktop.screen": SCREENS, "diagnose.skip": CHECK_NAMES });
     }),
     async bundleReaders() {
       const [{ addressBookFaults }, { identityFaults }, { settingsFaults }, { trustedFaults }] =
@@ -83,6 +88,12 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
       ]);
       return createDiagnostics(shared.service, await loadChecks(), observed);
     }),
+    async checkResults() {
+      ownChecks ??= (await import("../../host/diagnostics/own-checks")).createOwnChecks(shared.service, () =>
+        localCaller(shared.service, "api"),
+      );
+      return ownChecks();
+    },
     async fileFaults() {
       const { fileFaults } = await import("../file-faults");
       return fileFaults(configDir, async () => (await shared.service.addressBook()).hosts());

@@ -3,6 +3,7 @@ import { requesterOf } from "../../../core/caller";
 import type { Requester } from "../../../lib/slots";
 import { loadingStep } from "../addon-advice";
 import { check, failed, fine } from "../check";
+import { type ScreenSettings, unlessNone } from "../no-screen";
 
 /** A large screen is megabytes of PNG. */
 const DEADLINE_MS = 15_000;
@@ -25,12 +26,12 @@ const ADVICE: Partial<Record<NodeJS.Platform, readonly string[]>> = {
 export function desktopAdvice(reason: string): readonly string[] {
   const step = loadingStep(reason);
   const ways = step === undefined ? (ADVICE[process.platform] ?? []) : [step];
-  return [...ways, "on a host without a desktop on purpose: svc config set diagnose.skip screenshot,mouse"];
+  return [...ways, "on a host without a desktop on purpose: svc config set desktop.screen none"];
 }
 
 type Picture = { readonly width: number; readonly height: number; readonly base64: string | null };
 
-interface Uses {
+interface Uses extends ScreenSettings {
   desktop(): Promise<{
     screenshot(frame: { readonly monitor?: number }, file: null, requester: Requester): Promise<Picture>;
   }>;
@@ -41,14 +42,15 @@ export const screenshot = check({
   summary: "The screen can be seen",
   deadlineMs: DEADLINE_MS,
   advice: desktopAdvice,
-  async run(service: Uses, caller) {
-    const { width, height, base64 } = await (await service.desktop()).screenshot(
-      {},
-      null,
-      requesterOf(caller),
-    );
-    const bytes = Math.floor(((base64?.length ?? 0) * 3) / 4);
-    if (!base64?.startsWith(PNG_HEAD)) return failed(NO_PNG, desktopAdvice(NO_PNG));
-    return fine(`${width}x${height}, ${Math.ceil(bytes / 1_000)} kB`, { width, height, bytes });
-  },
+  run: (service: Uses, caller) =>
+    unlessNone(service, desktopAdvice, async () => {
+      const { width, height, base64 } = await (await service.desktop()).screenshot(
+        {},
+        null,
+        requesterOf(caller),
+      );
+      const bytes = Math.floor(((base64?.length ?? 0) * 3) / 4);
+      if (!base64?.startsWith(PNG_HEAD)) return failed(NO_PNG, desktopAdvice(NO_PNG));
+      return fine(`${width}x${height}, ${Math.ceil(bytes / 1_000)} kB`, { width, height, bytes });
+    }),
 });

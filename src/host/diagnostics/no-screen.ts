@@ -1,0 +1,49 @@
+/**
+ * Whether this host is meant to have a screen: `desktop.screen` of its settings, which a person answers once. `none`: a host without
+ * one is as it should be. `expected`: one without is a fault. Without an answer it is a fault that asks for one.
+ */
+import { isNoScreen, messageOf } from "../../lib/errors";
+import { type Advice, adviceFor, type Finding, failed, fine } from "./check";
+
+/** The values of the setting. */
+export const SCREENS = ["none", "expected"] as const;
+
+/** What reads the setting. */
+export interface ScreenSettings {
+  settings(): Promise<{
+    /** @throws when they cannot be read. */ get(name: "desktop.screen"): readonly string[];
+  }>;
+}
+
+/** Whether this host is to have a screen; undefined where nobody has said. */
+export async function wantsScreen(service: ScreenSettings): Promise<boolean | undefined> {
+  try {
+    const answers = (await service.settings()).get("desktop.screen");
+    if (answers.includes("expected")) return true;
+    return answers.includes("none") ? false : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * What `look` finds; where there is no screen and none is wanted, that is fine.
+ *
+ * @param advice where one is wanted.
+ * @throws what `look` throws, where nobody has said.
+ */
+export async function unlessNone(
+  service: ScreenSettings,
+  advice: Advice,
+  look: () => Promise<Finding>,
+): Promise<Finding> {
+  try {
+    return await look();
+  } catch (thrown) {
+    const isWanted = isNoScreen(thrown) ? await wantsScreen(service) : undefined;
+    if (isWanted === undefined) throw thrown;
+    if (isWanted)
+      return failed(messageOf(thrown), adviceFor(messageOf(thrown), advice), { screen: "expected" });
+    return fine("no screen, as this host is meant to have none (desktop.screen)", { screen: false });
+  }
+}
