@@ -50,6 +50,10 @@ export const LOCATOR = {
   ),
   role: ROLE,
   name: field(v.optional(TEXT), "Its name, or that of the label beside it"),
+  pattern: field(
+    v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(500))),
+    "A pattern as RE2 has them that a part of its name fits, in its case: Save.*",
+  ),
   exact: field(
     v.optional(v.boolean()),
     "Whether the name is the whole name (default), or a part of it in any case",
@@ -69,7 +73,7 @@ type Fields = v.InferOutput<v.StrictObjectSchema<typeof LOCATOR, undefined>>;
 
 /** The locator that the fields are; those beside `element` add to it. */
 export function locatorOf(input: Fields): Locator {
-  const { element, within, role, name, exact, window, app, nth } = input;
+  const { element, within, role, name, pattern, exact, window, app, nth } = input;
   const line = element === undefined ? {} : parseLocator(element);
   const states: Partial<Record<State, boolean | undefined>> = Object.fromEntries(
     STATES.map((one) => [one, input[one]]),
@@ -77,6 +81,7 @@ export function locatorOf(input: Fields): Locator {
   const own = {
     role,
     name,
+    pattern,
     exact,
     window,
     app,
@@ -88,8 +93,8 @@ export function locatorOf(input: Fields): Locator {
 }
 
 /** @returns what is wrong where nothing names an element. */
-export function unnamed({ element, role, name }: Fields) {
-  if (element !== undefined || role !== undefined || name !== undefined) return undefined;
+export function unnamed({ element, role, name, pattern }: Fields) {
+  if ([element, role, name, pattern].some((one) => one !== undefined)) return undefined;
   return { field: "element", message: "element, role or name" };
 }
 

@@ -16,6 +16,8 @@ export type State = (typeof STATES)[number];
 export interface Locator extends Partial<Readonly<Record<State, boolean | undefined>>> {
   readonly role?: string | undefined;
   readonly name?: string | undefined;
+  /** What a part of its name has to fit, as RE2 has it; upper and lower case differ. */
+  readonly pattern?: string | undefined;
   /** Whether the name is the whole name (default), or a part of it in any case. */
   readonly exact?: boolean | undefined;
   /** A part of the title of its window, in any case. */
@@ -36,9 +38,13 @@ export const MAX_NAME = 1_000;
 export const MAX_DEPTH = 5;
 export const MAX_NTH = 1_000;
 
-const TOKEN = /\s*(?:("(?:[^"\\]|\\.)*")|([A-Za-z]+)|(\d+)|(\S))/y;
+const TOKEN = /\s*(?:("(?:[^"\\]|\\.)*")|([A-Za-z]+)|(\d+)|\/((?:[^/\\]|\\.)+)\/|(\S))/y;
 
-type Token = { readonly text: string } | { readonly word: string } | { readonly count: number };
+type Token =
+  | { readonly text: string }
+  | { readonly pattern: string }
+  | { readonly word: string }
+  | { readonly count: number };
 
 function tokensOf(line: string): Token[] {
   const tokens: Token[] = [];
@@ -46,14 +52,19 @@ function tokensOf(line: string): Token[] {
   const end = line.trimEnd().length;
   while (TOKEN.lastIndex < end) {
     const at = TOKEN.lastIndex;
-    const [, quoted, word, digits] = TOKEN.exec(line) ?? [];
+    const [, quoted, word, digits, pattern] = TOKEN.exec(line) ?? [];
     if (quoted !== undefined) tokens.push({ text: unquoted(quoted) });
     else if (word !== undefined) tokens.push({ word });
     else if (digits !== undefined) tokens.push({ count: Number(digits) });
+    else if (pattern !== undefined) tokens.push({ pattern: unescaped(pattern) });
     else throw wrong(line, `something else begins with ${jsonLine(line.slice(at, at + 20).trimStart())}`);
   }
   return tokens;
 }
+
+/** A slash in a pattern has a backslash before it in a line. */
+const unescaped = (pattern: string) => pattern.replace(/\\(.)/gs, (both, one) => (one === "/" ? "/" : both));
+const escaped = (pattern: string) => pattern.replace(/\\.|\//gs, (one) => (one === "/" ? "\\/" : one));
 
 function unquoted(quoted: string): string {
   try {
@@ -128,12 +139,15 @@ export function parseLocator(line: string): Locator {
     if (named !== undefined) draft.role = named;
     for (let token = peek(); token; token = peek()) {
       if ("text" in token) set(draft, "name", text("a role"));
-      else if ("word" in token) {
+      else if ("pattern" in token) {
+        at++;
+        set(draft, "pattern", token.pattern);
+      } else if ("word" in token) {
         at++;
         attribute(draft, token.word, depth);
       } else throw wrong(line, `${token.count} has no meaning there`);
     }
-    if (draft.role === undefined && draft.name === undefined)
+    if (draft.role === undefined && draft.name === undefined && draft.pattern === undefined)
       throw wrong(line, "a role or a name is missing");
     return draft;
   };
@@ -144,7 +158,7 @@ const KEYWORDS = ["contains", "app", "within", "nth", "not", ...STATES];
 
 /** The locator in one line; {@link parseLocator} reads it. */
 export function printLocator(locator: Locator): string {
-  const { role, name, exact = true, window, app, within, nth } = locator;
+  const { role, name, pattern, exact = true, window, app, within, nth } = locator;
   const states = STATES.flatMap((state) => {
     const wanted = locator[state];
     return wanted === undefined ? [] : [wanted ? state : `not ${state}`];
@@ -152,6 +166,7 @@ export function printLocator(locator: Locator): string {
   return [
     ...(role === undefined ? [] : [role]),
     ...(name === undefined ? [] : [exact ? jsonLine(name) : `contains ${jsonLine(name)}`]),
+    ...(pattern === undefined ? [] : [`/${escaped(pattern)}/`]),
     ...states,
     ...(nth === undefined ? [] : [`nth ${nth}`]),
     ...(app === undefined ? [] : [`app ${jsonLine(app)}`]),

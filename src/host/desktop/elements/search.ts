@@ -8,16 +8,8 @@ import { failureOf } from "../../../lib/errors";
 import { type Accessibles, type Bounds, normalized, REGISTRY, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { Locator } from "./locator";
-import {
-  besideOf,
-  folded,
-  hasStates,
-  isNamed,
-  LABEL_ROLES,
-  LABELLED,
-  labelText,
-  NAMED_BY_CONTENT,
-} from "./names";
+import { namedBy } from "./named-by";
+import { besideOf, folded, hasStates, LABEL_ROLES, LABELLED, labelText, NAMED_BY_CONTENT } from "./names";
 import { numbersOf } from "./roles";
 
 /** How many elements of a program are looked at. */
@@ -105,15 +97,17 @@ function lister(ask: Accessibles): Search["below"] {
 /** What of one place a locator names. */
 function matcher(ask: Accessibles, below: Search["below"], look: Search["look"]) {
   const inPlace = async (place: Place, locator: Locator): Promise<Seen[]> => {
-    const { role, name } = locator;
+    const { role, name, pattern } = locator;
+    const fits = namedBy(locator);
     const roles = role === undefined ? undefined : numbersOf(role);
     const own = roles === undefined || roles.includes(await ask.role(place.ref)) ? [place.ref] : [];
     const refs = uniqueOf(
       [...own, ...(await below(place.ref, roles, MAX_NODES))].map((ref) => ({ ref })),
     ).map(({ ref }) => ref);
-    if (name === undefined) return Promise.all(refs.map((ref) => look({ ...place, ref })));
+    if (name === undefined && pattern === undefined)
+      return Promise.all(refs.map((ref) => look({ ...place, ref })));
     const names = await Promise.all(refs.map((ref) => ask.name(ref)));
-    const hits = refs.filter((_, nth) => isNamed(names[nth] ?? "", locator));
+    const hits = refs.filter((_, nth) => fits(names[nth] ?? ""));
     if (hits.length > 0) return Promise.all(hits.map((ref) => look({ ...place, ref })));
     const nameless = refs.filter((_, nth) => names[nth] === "").slice(0, MAX_LABELLED);
     if (roles?.some((one) => NAMED_BY_CONTENT.has(one))) return byContent(place, nameless, locator);
@@ -131,7 +125,7 @@ function matcher(ask: Accessibles, below: Search["below"], look: Search["look"])
         return { ...(await look({ ...place, ref })), name: words.join(" ") };
       }),
     );
-    return seen.filter((one) => NAMED_BY_CONTENT.has(one.role) && isNamed(one.name, locator));
+    return seen.filter((one) => NAMED_BY_CONTENT.has(one.role) && namedBy(locator)(one.name));
   };
   /** Fields that have no name are those of the label that says so, or that stands before them. */
   const labelled = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<Seen[]> => {
@@ -146,7 +140,7 @@ function matcher(ask: Accessibles, below: Search["below"], look: Search["look"])
         return { ...field, name: labelText(said.join(" ") || besideOf(field, texts, fields)) };
       }),
     );
-    return named.filter(({ name }) => isNamed(name, locator));
+    return named.filter(({ name }) => namedBy(locator)(name));
   };
   return inPlace;
 }
@@ -189,6 +183,8 @@ export function search(bus: Bus, ask: Accessibles): Search {
   };
   const inPlace = matcher(ask, below, look);
   const find = async (locator: Locator): Promise<Hits> => {
+    // A pattern that is none is no fault of the programs.
+    namedBy(locator);
     const places = await placesOf(locator);
     const found = await Promise.all(
       places.places.map(async (place) => {

@@ -13,11 +13,16 @@ const MAX_INSTRUCTIONS = 2_000;
 /**
  * Finds a pattern in a line.
  *
+ * @param of begins the message of a failure: what the pattern is.
  * @returns where it is, from left to right, without places of no character.
  * @throws a `bad_input` failure where the pattern is none.
  */
-export function createPattern(pattern: string, caseSensitive: boolean): (line: string) => Range[] {
-  const wrong = (expected: string) => badInput(`text: with match regex, expected ${expected}`);
+export function createPattern(
+  pattern: string,
+  caseSensitive: boolean,
+  of = "text: with match regex, ",
+): (line: string) => Range[] {
+  const wrong = (expected: string) => badInput(`${of}expected ${expected}`);
   if (pattern.length > MAX_PATTERN) throw wrong(`a pattern of at most ${MAX_PATTERN} characters`);
   const compiled = compile(pattern, caseSensitive);
   if (typeof compiled === "string") throw wrong(`a pattern as RE2 has them: ${compiled}`);

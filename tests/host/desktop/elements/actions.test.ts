@@ -35,6 +35,10 @@ describe("elements:", () => {
       'there is no item "Pearl"; there is "Pear"',
     );
     await elements.select(table.native_id, "Pear");
+    const ends = (line: string) => waitForOne(elements, parseLocator(line), { timeout: 0, signal });
+    expect((await ends("cell /^P.*r$/")).name).toBe("Pear");
+    expect(ends("cell /p.*r$/")).rejects.toThrow("there is no cell /p.*r$/");
+    expect(ends("cell /(/")).rejects.toThrow("pattern: expected a pattern as RE2 has them");
     const ok = await waitForUsable(elements, parseLocator('button "OK"'), patient);
     await elements.press(ok.native_id);
     expect(await zenity.stdout.text()).toBe("Pear|2\n");

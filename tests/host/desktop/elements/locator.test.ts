@@ -15,7 +15,12 @@ const text = fc.string({ minLength: 1, maxLength: 30, unit: "grapheme" });
 const role = fc.constantFrom("button", "textbox", "window", "menuitem", "push button", "row", "text");
 const states = fc.record(Object.fromEntries(STATES.map((one) => [one, fc.boolean()])), { requiredKeys: [] });
 const place = fc.record(
-  { window: text, app: text, nth: fc.integer({ min: 1, max: 1_000 }) },
+  {
+    pattern: fc.constantFrom("Save.*", "^a/b$", "\\d+ €", '["\\]]'),
+    window: text,
+    app: text,
+    nth: fc.integer({ min: 1, max: 1_000 }),
+  },
   { requiredKeys: [] },
 );
 const flat = fc
