@@ -2,7 +2,7 @@
  * `bun bench/desktop-tasks/run.ts [--only F01,L] [--runs 20] [--change dark,popup] [--jobs 2] [--idle] [--write]`: runs tasks by the compiled
  * binary, each in a world of its own, and prints which passed. Exit code 1 where a run failed. README.md beside it says more.
  */
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../../build/targets";
@@ -168,15 +168,19 @@ if (import.meta.main) {
       jobs: { type: "string", default: "1" },
       idle: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
+      results: { type: "string", default: "" },
       kept: { type: "string", default: "/tmp/desktop-tasks" },
     },
   });
   const only = values.only.split(",").filter((part) => part !== "");
   const tasks = TASKS.filter(({ id }) => only.length === 0 || only.some((part) => id.startsWith(part)));
   if (tasks.length === 0) throw new Error(`no task is named ${values.only}`);
-  const known = (name: string): Change => {
+  const before: Result[] = existsSync(values.results) ? JSON.parse(readFileSync(values.results, "utf8")) : [];
+  const known = (name: string): Change | undefined => {
+    if (name === "plain") return undefined;
     const change = CHANGES.find((one) => one === name);
-    if (!change) throw new Error(`--change: expected some of ${CHANGES.join(", ")}, got ${name}`);
+    if (!change)
+      throw new Error(`--change: expected all, or some of plain, ${CHANGES.join(", ")}; got ${name}`);
     return change;
   };
   const named = values.change.split(",").filter((part) => part !== "");
@@ -197,6 +201,8 @@ if (import.meta.main) {
     `${results.length - failed.length} of ${results.length} runs passed; the median of a script: ${(median(times) / 1_000).toFixed(1)} s`,
   );
   if (failed.length > 0) console.log(`what is left of failures: ${values.kept}`);
-  if (values.write && !values.idle) keepResults(results);
+  if (values.write && !values.idle) keepResults(TASKS, [...before, ...results]);
+  if (values.results !== "" && !values.idle)
+    writeFileSync(values.results, JSON.stringify([...before, ...results]));
   process.exit(failed.length === 0 ? 0 : 1);
 }

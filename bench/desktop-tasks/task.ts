@@ -38,18 +38,18 @@ export interface Task {
 }
 
 // What most scripts are made of. An author writes the same as JSON.
-export const press = (element: string, timeout = 10): Action => ["AC_press_element", { element, timeout }];
-export const setText = (element: string, text: string, timeout = 10): Action => [
+export const press = (element: string, timeout = 20): Action => ["AC_press_element", { element, timeout }];
+export const setText = (element: string, text: string, timeout = 20): Action => [
   "AC_set_element_text",
   { element, text, timeout },
 ];
 export const check = (element: string, on = true): Action => [
   "AC_check_element",
-  { element, on, timeout: 10 },
+  { element, on, timeout: 20 },
 ];
-export const focus = (element: string): Action => ["AC_focus_element", { element, timeout: 10 }];
-export const wait = (element: string, timeout = 10): Action => ["AC_wait_element", { element, timeout }];
-export const waitGone = (element: string, timeout = 10): Action => [
+export const focus = (element: string): Action => ["AC_focus_element", { element, timeout: 20 }];
+export const wait = (element: string, timeout = 20): Action => ["AC_wait_element", { element, timeout }];
+export const waitGone = (element: string, timeout = 20): Action => [
   "AC_wait_element_gone",
   { element, timeout },
 ];

@@ -11,6 +11,7 @@ import audit from "../../docs/audit.md" with { type: "file" };
 import configBundle from "../../docs/config-bundle.md" with { type: "file" };
 import dashboard from "../../docs/dashboard.md" with { type: "file" };
 import desktop from "../../docs/desktop.md" with { type: "file" };
+import desktopTasks from "../../docs/desktop-tasks.md" with { type: "file" };
 import diagnostics from "../../docs/diagnostics.md" with { type: "file" };
 import elements from "../../docs/elements.md" with { type: "file" };
 import events from "../../docs/events.md" with { type: "file" };
@@ -48,6 +49,7 @@ const FILES = {
   "config-bundle": configBundle,
   dashboard,
   desktop,
+  "desktop-tasks": desktopTasks,
   diagnostics,
   elements,
   events,

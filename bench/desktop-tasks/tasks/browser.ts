@@ -1,6 +1,6 @@
 /** Browsers. */
 import { chromium, firefox } from "../programs";
-import { check, click, focus, keys, press, setText, sleep, type Task, toWindow, wait, write } from "../task";
+import { check, focus, keys, press, sleep, type Task, toWindow, wait, write } from "../task";
 
 const chrome = { program: "chromium", toolkit: "Chromium", german: {} } satisfies Partial<Task>;
 const gecko = { program: "firefox-esr", toolkit: "Firefox" } satisfies Partial<Task>;
@@ -118,30 +118,6 @@ export const browser: readonly Task[] = [
       ).includes("Orders of today"),
   },
   {
-    ...{ id: "B09", ...gecko, what: "open a tab, close the other", ready: 'link "Orders" window "Start"' },
-    start: (world) => [firefox(world, "/start")],
-    script: ({ url }) => [
-      ...toWindow("Start"),
-      keys("ctrl", "t"),
-      wait('tab "New Tab" selected app "Firefox"'),
-      write(`${url}/orders\n`),
-      wait('heading "Orders" app "Firefox"'),
-      press('button "Close tab" within tab "Start" app "Firefox"'),
-    ],
-    check: ({ requests, read }) =>
-      requests.includes("GET /orders") &&
-      /closedAt/.test(read("~/firefox/sessionstore-backups/recovery.jsonlz4") ?? ""),
-    seconds: 90,
-  },
-  {
-    ...{ id: "B10", ...gecko, what: "a setting: ask where to save files" },
-    ready: 'radio contains "Always ask" app "Firefox"',
-    start: (world) => [[...firefox(world, "").slice(0, -1), "about:preferences"]],
-    script: () => [check('radio contains "Always ask" app "Firefox"')],
-    check: ({ read }) =>
-      read("~/firefox/prefs.js")?.includes('"browser.download.useDownloadDir", false') === true,
-  },
-  {
     ...{
       id: "B11",
       ...chrome,
@@ -159,4 +135,3 @@ export const browser: readonly Task[] = [
     check: ({ requests }) => requests.includes("POST /billing street=Main"),
   },
 ];
-void [click, setText];

@@ -1,6 +1,17 @@
 /** Dialogs that come, or not. */
 import { chromium, qt } from "../programs";
-import { type Action, check, keys, press, setText, type Task, toWindow, waitGone } from "../task";
+import {
+  type Action,
+  check,
+  keys,
+  press,
+  setText,
+  sleep,
+  type Task,
+  toWindow,
+  wait,
+  waitGone,
+} from "../task";
 
 const question = (title: string) => ["zenity", "--question", "--title", title, "--text", `${title}?`];
 const mousepad = {
@@ -128,7 +139,12 @@ export const dialogs: readonly Task[] = [
     ...{ id: "D09", program: "chromium", toolkit: "Chromium", what: "accept a question of a page" },
     ready: 'button "Delete" window "Confirm"',
     start: (world) => [chromium(world, "/confirm")],
-    script: () => [press('button "Delete" window "Confirm"'), press('button "OK" window "Confirm"')],
+    script: () => [
+      press('button "Delete" window "Confirm"'),
+      wait('button "OK" window "Confirm"'),
+      sleep(1),
+      press('button "OK" window "Confirm"'),
+    ],
     check: ({ requests }) => requests.includes("POST /deleted"),
     german: { OK: "OK" },
   },

@@ -1,2 +1,118 @@
-import type { Task } from "../task";
-export const files: readonly Task[] = [];
+/** Files and archives. */
+import { click, focus, keys, press, setText, sleep, type Task, toWindow, wait, write } from "../task";
+import type { World } from "../world";
+
+const roller = {
+  ...{ program: "file-roller", toolkit: "GTK 3", ready: 'cell "f2.txt" window "t.zip"' },
+  files: ({ ask }: World) =>
+    ask(
+      "sh",
+      "-c",
+      "for n in 1 2 3; do echo file $n > f$n.txt; done; zip -q t.zip f?.txt; rm f?.txt; echo file 4 > f4.txt",
+    ).then(() => undefined),
+  start: () => [["file-roller", "t.zip"]],
+} satisfies Partial<Task>;
+const thunar = {
+  ...{ program: "thunar", toolkit: "GTK 3", ready: 'menu "File" window "work"' },
+  files: ({ ask }: World) =>
+    ask("sh", "-c", "mkdir d; for n in 1 2 3; do echo file $n > f$n.txt; done; echo h > .hidden").then(
+      () => undefined,
+    ),
+  start: () => [["thunar", "."]],
+} satisfies Partial<Task>;
+const pages = async ({ ask, write: put }: World) => {
+  put("a.txt", "Page one\fPage two\fPage three of the report\n");
+  await ask("soffice", "--headless", "--convert-to", "pdf", "a.txt");
+};
+const evince = {
+  ...{ program: "evince", toolkit: "GTK 3", ready: 'document "Document View" window "a.pdf"' },
+  files: pages,
+  start: () => [["evince", "a.pdf"]],
+} satisfies Partial<Task>;
+
+export const files: readonly Task[] = [
+  {
+    ...{ id: "I01", ...roller, what: "extract one file" },
+    script: () => [
+      ...click("cell", "f2.txt", "t.zip"),
+      press('button "Extract" window "t.zip"'),
+      press('button "Extract" window "Extract"'),
+    ],
+    check: ({ read, exists }) =>
+      (read("~/f2.txt") ?? read("f2.txt")) === "file 2\n" && !exists("~/f1.txt") && !exists("f1.txt"),
+  },
+  {
+    ...{ id: "I05", ...thunar, what: "make a folder" },
+    script: () => [
+      ...toWindow("Thunar"),
+      keys("ctrl", "shift", "n"),
+      setText('textbox window "Create New Folder"', "Reports"),
+      press('button "Create" window "Create New Folder"'),
+    ],
+    check: ({ exists }) => exists("Reports"),
+  },
+  {
+    ...{ id: "I06", ...thunar, what: "rename a file" },
+    script: () => [
+      ...toWindow("Thunar"),
+      focus('directory pane "Icon view" window "work"'),
+      write("f1"),
+      sleep(0.5),
+      keys("esc"),
+      keys("f2"),
+      setText('textbox window "Rename"', "first.txt"),
+      press('button "Rename" window "Rename"'),
+    ],
+    check: ({ exists }) => exists("first.txt") && !exists("f1.txt"),
+  },
+  {
+    ...{ id: "I07", ...thunar, what: "move a file by cut and paste" },
+    script: () => [
+      ...toWindow("Thunar"),
+      focus('directory pane "Icon view" window "work"'),
+      write("f2"),
+      sleep(0.5),
+      keys("esc"),
+      keys("ctrl", "x"),
+      write("d"),
+      sleep(0.5),
+      keys("esc"),
+      keys("enter"),
+      wait('window "d - Thunar"'),
+      sleep(0.5),
+      keys("ctrl", "v"),
+    ],
+    check: ({ exists }) => exists("d/f2.txt") && !exists("f2.txt"),
+  },
+  {
+    ...{ id: "I08", ...thunar, what: "show hidden files" },
+    script: () => [...toWindow("Thunar"), keys("ctrl", "h")],
+    check: async ({ ask }) =>
+      (await ask("xfconf-query", "-c", "thunar", "-p", "/last-show-hidden")).trim() === "true",
+  },
+  {
+    ...{ id: "I09", ...evince, what: "save a copy" },
+    script: ({ folder }) => [
+      ...toWindow("a.pdf"),
+      keys("ctrl", "s"),
+      setText('textbox "Name:" app "evince"', `${folder}/copy.pdf`),
+      press('button "Save" app "evince"'),
+    ],
+    check: async ({ ask, exists }) =>
+      exists("copy.pdf") && (await ask("sh", "-c", "cmp a.pdf copy.pdf && echo same")) !== "",
+  },
+  {
+    ...{ id: "I10", ...evince, what: "go to the third page, copy what is there" },
+    script: () => [
+      ...toWindow("a.pdf"),
+      focus('textbox "page-label-entry" window "a.pdf"'),
+      keys("ctrl", "a"),
+      write("3\n"),
+      focus('document "Document View" window "a.pdf"'),
+      keys("ctrl", "a"),
+      sleep(0.3),
+      keys("ctrl", "c"),
+    ],
+    check: async ({ clipboard }) => (await clipboard()).includes("three of the report"),
+  },
+];

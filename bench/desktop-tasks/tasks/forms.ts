@@ -1,6 +1,6 @@
 /** Forms: fields, boxes, lists to choose from. */
 import { chromium, orders } from "../programs";
-import { check, focus, keys, press, setText, type Task, toWindow, wait, write } from "../task";
+import { check, focus, keys, press, setText, type Task, toWindow, wait } from "../task";
 import type { World } from "../world";
 
 const entries = ({ ordered }: World) => [
@@ -57,9 +57,9 @@ export const forms: readonly Task[] = [
     // The calendar says nothing of its days: its keys choose one.
     script: () => [
       ...toWindow("Day"),
-      focus('"Calendar" window "Day"'),
-      keys("down"),
-      keys("space"),
+      keys("shift", "tab"),
+      keys("shift", "tab"),
+      ...["down", "down", "down", "right", "right", "right", "space"].map((key) => keys(key)),
       press('button "OK" window "Day"'),
     ],
     check: ({ outputs }) => outputs[0] === "2026-06-17\n",
@@ -117,8 +117,10 @@ export const forms: readonly Task[] = [
     start: (world) => [orders(world, "order.txt")],
     script: () => [
       ...toWindow("Orders"),
-      focus('combobox "Shipping" window "Orders"'),
+      focus('combobox window "Orders"'),
       keys("down"),
+      keys("down"),
+      keys("enter"),
       press('button "Save" window "Orders"'),
     ],
     check: ({ read }) => read("order.txt")?.startsWith(",false,Courier\n") === true,
@@ -145,4 +147,3 @@ export const forms: readonly Task[] = [
     german: {},
   },
 ];
-void write;

@@ -1,18 +1,6 @@
 /** Lists and tables. */
 import { orders } from "../programs";
-import {
-  type Action,
-  click,
-  focus,
-  keys,
-  press,
-  setText,
-  sleep,
-  type Task,
-  toWindow,
-  wait,
-  write,
-} from "../task";
+import { type Action, click, keys, press, sleep, type Task, toWindow, wait, write } from "../task";
 import type { World } from "../world";
 
 const fruit = {
@@ -171,4 +159,3 @@ export const lists: readonly Task[] = [
     german: {},
   },
 ];
-void [focus, setText];

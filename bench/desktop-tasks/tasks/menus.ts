@@ -101,6 +101,17 @@ export const menus: readonly Task[] = [
     check: async ({ clipboard }) => (await clipboard()).startsWith("12.7"),
   },
   {
+    ...{ id: "M10", program: "gnome-calculator", toolkit: "GTK 4", what: "calculate, and copy the result" },
+    ready: 'button "= =" app "gnome-calculator"',
+    start: () => [["gnome-calculator"]],
+    script: () => [
+      ...["9 9", "× ×", "9 9", "= ="].map((name) => press(`button "${name}" app "gnome-calculator"`)),
+      ...toWindow("Calculator"),
+      keys("ctrl", "c"),
+    ],
+    check: async ({ clipboard }) => (await clipboard()) === "81",
+  },
+  {
     ...{ id: "M12", program: "mousepad", toolkit: "GTK 3", what: "show line numbers" },
     ready: 'menuitem "Line Numbers" window "Mousepad"',
     start: () => [["mousepad"]],

@@ -1,2 +1,96 @@
-import type { Task } from "../task";
-export const pairs: readonly Task[] = [];
+/** Two programs. */
+import { firefox } from "../programs";
+import { focus, keys, press, sleep, type Task, toWindow, write } from "../task";
+
+export const pairs: readonly Task[] = [
+  {
+    ...{
+      id: "P01",
+      program: "galculator + mousepad",
+      toolkit: "GTK 3",
+      what: "the result of a calculator into a text",
+    },
+    ready: 'menuitem "Save As..." window "note.txt"',
+    files: ({ write: put }) => void put("note.txt", ""),
+    start: () => [["galculator"], ["mousepad", "note.txt"]],
+    script: () => [
+      ...["1", "2", "*", "3", "="].map((name) => press(`button "${name}" window "galculator"`)),
+      press('menuitem "Copy Display Value" window "galculator"'),
+      ...toWindow("note.txt"),
+      keys("ctrl", "v"),
+      keys("ctrl", "s"),
+    ],
+    check: ({ read }) => /^36\n?$/.test(read("note.txt") ?? ""),
+  },
+  {
+    ...{
+      id: "P02",
+      program: "thunar + mousepad",
+      toolkit: "GTK 3",
+      what: "open a file from the list, change, save",
+    },
+    ready: 'menu "File" window "work"',
+    files({ write: put, home }) {
+      put("f3.txt", "old\n");
+      put("f4.txt", "old\n");
+      Bun.spawnSync(["mkdir", "-p", `${home}/.config`]);
+      put("~/.config/mimeapps.list", "[Default Applications]\ntext/plain=org.xfce.mousepad.desktop\n");
+    },
+    start: () => [["thunar", "."]],
+    script: () => [
+      ...toWindow("Thunar"),
+      focus('directory pane "Icon view" window "work"'),
+      write("f3"),
+      sleep(0.5),
+      keys("esc"),
+      keys("enter"),
+      ...toWindow("f3.txt"),
+      ["AC_set_element_text", { element: 'textbox nth 1 window "f3.txt"', text: "new\n" }],
+      press('menuitem "Save" window "f3.txt"'),
+    ],
+    check: ({ read }) => read("f3.txt") === "new\n" && read("f4.txt") === "old\n",
+  },
+  {
+    ...{
+      id: "P03",
+      program: "galculator + zenity",
+      toolkit: "GTK 3",
+      what: "the result of a calculator into a form",
+    },
+    ready: 'button "OK" window "Order"',
+    start: () => [
+      ["zenity", "--forms", "--title", "Order", "--text", "New order", "--add-entry", "Amount"],
+      ["galculator"],
+    ],
+    script: () => [
+      ...["7", "*", "6", "="].map((name) => press(`button "${name}" window "galculator"`)),
+      press('menuitem "Copy Display Value" window "galculator"'),
+      ["AC_get_clipboard", { as: "amount" }],
+      ["AC_set_element_text", { element: 'textbox "Amount" window "Order"', text: "${amount}" }],
+      press('button "OK" window "Order"'),
+    ],
+    check: ({ outputs }) => outputs[0] === "42\n",
+  },
+  {
+    ...{
+      id: "P05",
+      program: "gedit + firefox-esr",
+      toolkit: "Firefox",
+      what: "a line of a text into a form",
+    },
+    ready: 'textbox "Customer" window "Order"',
+    files: ({ write: put }) => void put("name.txt", "Initech"),
+    start: (world) => [["gedit", "--standalone", "name.txt"], firefox(world, "/")],
+    script: () => [
+      ...toWindow("name.txt"),
+      keys("ctrl", "a"),
+      keys("ctrl", "c"),
+      sleep(0.3),
+      ...toWindow("Order"),
+      focus('textbox "Customer" window "Order"'),
+      keys("ctrl", "v"),
+      press('button "Save" window "Order"'),
+    ],
+    check: ({ requests }) => requests.some((line) => line.startsWith("POST /save customer=Initech&")),
+  },
+];

@@ -1,6 +1,6 @@
 /** Text editing. */
 import { qt } from "../programs";
-import { check, focus, keys, press, setText, sleep, type Task, toWindow, wait, write } from "../task";
+import { keys, press, setText, type Task, toWindow, wait, write } from "../task";
 
 const mousepad = {
   ...{ program: "mousepad", toolkit: "GTK 3", ready: 'menuitem "Save As..." window "note.txt"' },
@@ -125,4 +125,3 @@ export const texts: readonly Task[] = [
     check: ({ read }) => read("note.txt") === "new text\n",
   },
 ];
-void [check, focus, sleep];

@@ -98,11 +98,19 @@ async function perform(elements: Elements, element: Element, { do: deed, text }:
   return setChecked(elements, element, deed === "check");
 }
 
+/** How long a program may take until it says what a press has changed: Firefox says so a moment later. */
+const CHANGE_MS = 1_000;
+
 /** Presses a box that is not as it is to be. @throws `rejected` where that did not change it. */
 export async function setChecked(elements: Elements, element: Element, on: boolean): Promise<void> {
   if (element.checked === on) return;
   await elements.press(element.native_id);
-  const now = await elements.look(element.native_id);
+  const end = performance.now() + CHANGE_MS;
+  let now = await elements.look(element.native_id);
+  while (now.checked !== on && performance.now() < end) {
+    await Bun.sleep(50);
+    now = await elements.look(element.native_id);
+  }
   if (now.checked !== on)
     throw rejected(
       `${element.role} ${jsonLine(element.name)} was pressed, and is not ${on ? "" : "un"}checked`,

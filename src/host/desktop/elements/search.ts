@@ -66,7 +66,7 @@ export interface Search {
   /** What is at `ref` now. */
   look(place: Place): Promise<Seen>;
   /** The elements with one of the roles below a place, at most `most`. Without roles all of them. */
-  below(ref: Ref, roles: readonly number[] | undefined, most: number): Promise<Ref[]>;
+  below(at: Place | Ref, roles: readonly number[] | undefined, most: number): Promise<Ref[]>;
 }
 
 /** The elements below one, by the search of the program, else step by step. */
@@ -88,11 +88,16 @@ function lister(ask: Accessibles): Search["below"] {
     }
     return found.slice(0, most);
   };
-  return async (ref, roles, most) => {
-    const found = roles && (await ask.matches(ref, roles, most));
-    return found ?? walk(ref, roles && new Set(roles), most);
+  return async (at, roles, most) => {
+    const ref = "ref" in at ? at.ref : at;
+    const found = roles && !("ref" in at && holdsSheet(at)) && (await ask.matches(ref, roles, most));
+    return found || walk(ref, roles && new Set(roles), most);
   };
 }
+
+/** LibreOffice searches every cell of a sheet, all 17 thousand million of them, and answers nothing meanwhile. */
+const holdsSheet = ({ program, window }: Place) =>
+  folded(program.name) === "soffice" && /\bCalc\b/.test(window);
 
 /** What of one place a locator names. */
 function matcher(ask: Accessibles, below: Search["below"], look: Search["look"]) {
@@ -101,9 +106,9 @@ function matcher(ask: Accessibles, below: Search["below"], look: Search["look"])
     const fits = namedBy(locator);
     const roles = role === undefined ? undefined : numbersOf(role);
     const own = roles === undefined || roles.includes(await ask.role(place.ref)) ? [place.ref] : [];
-    const refs = uniqueOf(
-      [...own, ...(await below(place.ref, roles, MAX_NODES))].map((ref) => ({ ref })),
-    ).map(({ ref }) => ref);
+    const refs = uniqueOf([...own, ...(await below(place, roles, MAX_NODES))].map((ref) => ({ ref }))).map(
+      ({ ref }) => ref,
+    );
     if (name === undefined && pattern === undefined)
       return Promise.all(refs.map((ref) => look({ ...place, ref })));
     const names = await Promise.all(refs.map((ref) => ask.name(ref)));
@@ -118,7 +123,7 @@ function matcher(ask: Accessibles, below: Search["below"], look: Search["look"])
     const seen = await Promise.all(
       refs.map(async (ref) => {
         const inside = await Promise.all(
-          (await below(ref, undefined, MAX_CONTENT)).map((part) => ask.name(part)),
+          (await below({ ...place, ref }, undefined, MAX_CONTENT)).map((part) => ask.name(part)),
         );
         // A cell and the text in it say the same.
         const words = inside.filter((word, nth) => word !== "" && word !== inside[nth - 1]);
@@ -132,7 +137,7 @@ function matcher(ask: Accessibles, below: Search["below"], look: Search["look"])
     const seen = await Promise.all(refs.map((ref) => look({ ...place, ref })));
     const fields = seen.filter(({ role }) => LABELLED.has(role));
     if (fields.length === 0) return [];
-    const labels = (await below(place.ref, LABEL_ROLES, MAX_LABELLED)).map((ref) => look({ ...place, ref }));
+    const labels = (await below(place, LABEL_ROLES, MAX_LABELLED)).map((ref) => look({ ...place, ref }));
     const texts = await Promise.all(labels);
     const named = await Promise.all(
       fields.map(async (field) => {

@@ -6,7 +6,7 @@ import { confineLightly } from "../../../lib/confine";
 import { notFound, unavailable } from "../../../lib/errors";
 import { lowerPriority } from "../../../lib/priority";
 import { desktopVariables } from "../session";
-import { accessibles, FACES, STATE } from "./accessible";
+import { type Accessibles, accessibles, FACES, STATE } from "./accessible";
 import { type Bus, NoSuchThing, openBus, type Ref } from "./bus";
 import type { Branch, Content, Element, ElementCalls } from "./calls";
 import { cellOf, expand, readTable, scrollTo, select } from "./child-actions";
@@ -150,16 +150,19 @@ const branchOf = ({ seen, children }: SeenBranch): Branch => ({
 });
 
 async function press({ bus, ask }: Session, ref: Ref): Promise<void> {
-  const lacking = orLacking("cannot be pressed");
-  const [actions] = await bus.call(ref, FACES.action, "GetActions").catch(lacking);
+  const [actions] = await bus.call(ref, FACES.action, "GetActions").catch(orNone);
   const names = Array.isArray(actions) ? actions.map((action) => String(action?.[0])) : [];
-  if (names.length === 0) throw unavailable("by its program it cannot be pressed");
   const at = Math.max(
     0,
     names.findIndex((name) => PRESSES.test(name)),
   );
-  const [done] = await bus.call(ref, FACES.action, "DoAction", "i", [at]).catch(lacking);
-  if (done !== true) throw unavailable("the program did not do it");
+  // Firefox names no action of a box, and has one.
+  const [done] = await bus.call(ref, FACES.action, "DoAction", "i", [at]).catch(orNone);
+  if (done !== true) {
+    if (names.length > 0) throw unavailable("the program did not do it");
+    // A tab of GTK has no action: what holds it selects it.
+    if (!(await selectInParent(bus, ask, ref))) throw unavailable("by its program it cannot be pressed");
+  }
   // A press that opens a dialog can keep a program from answering until that is closed.
   const program = { bus: ref.bus, path: "/org/a11y/atspi/accessible/root" };
   await ask.name(program).catch(() => undefined);
@@ -167,6 +170,14 @@ async function press({ bus, ask }: Session, ref: Ref): Promise<void> {
     throw unavailable(
       "it was pressed, and its program answers no more: a dialog that it opened may have to be closed by hand",
     );
+}
+
+async function selectInParent(bus: Bus, ask: Accessibles, ref: Ref): Promise<boolean> {
+  const parent = await ask.parent(ref);
+  if (!parent) return false;
+  const index = await ask.indexInParent(ref);
+  const [done] = await bus.call(parent, FACES.selection, "SelectChild", "i", [index]).catch(orNone);
+  return done === true;
 }
 
 async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<void> {
