@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import * as v from "valibot";
 import {
   bundleIn,
@@ -6,13 +8,35 @@ import {
   readSealable,
   writeSealable,
 } from "../src/cli/sealed-file";
-import { type Group, print } from "../src/cli/subcommand";
+import { type Description, type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
 import { scopesText } from "../src/core/rights";
 import { exportDesk, importDesk } from "../src/desk/join/operations";
 import { setDesk, showDesk } from "../src/host/join/operations";
 import { printable } from "../src/lib/sanitize";
+
+/** What a desk has besides what its bundle holds, by file. */
+const STAYS: readonly Description[] = [
+  [
+    "witness.db",
+    "what it knows of the logs of hosts: one that was found forked or cut off counts as good there",
+  ],
+  ["tokens.json", "named tokens"],
+  ["scripts.json", "stored scripts"],
+  ["jobs.json", "jobs"],
+  ["plans.db", "plans"],
+  ["webhooks.json", "webhooks"],
+  ["ice.json", "STUN and TURN servers"],
+  ["join.db", "join strings"],
+];
+
+/** Names what is here and does not go along. */
+function staysText(configDir: string): string | undefined {
+  const here = STAYS.filter(([name]) => existsSync(join(configDir, name)));
+  const named = here.map(([name, what]) => `${name} (${what})`).join("; ");
+  return named === "" ? undefined : `not in the bundle, stays on this machine: ${named}`;
+}
 
 export default {
   verbs: {
@@ -42,12 +66,14 @@ export default {
     export: view(exportDesk, {
       extra: { file: field(v.string(), "The bundle; - for stdout"), passphrase_file: PASSPHRASE_FIELD },
       positionals: ["file"],
-      async run({ call, input, extra, globals }) {
+      async run({ call, input, extra, globals, service }) {
         const bundle = await call(input);
         const { file } = extra;
         await writeSealable(file, JSON.stringify(bundle), await passphraseOf(extra.passphrase_file, true));
         const files = Object.keys(bundle.files);
         if (file !== "-") print(globals, { file, files }, () => `${printable(file)}: ${files.join(", ")}`);
+        const stays = staysText(service.configDir);
+        if (stays !== undefined) service.log.warn(stays);
         return 0;
       },
       examples: [["$0 desk export desk.age", "Keys and address book, sealed with a passphrase"]],
