@@ -61,7 +61,7 @@ or \`unmatched\`. The routes of svc therefore limit the number of series; a host
 }
 
 function everythingOnce(metrics: Metrics): void {
-  metrics.record_request("GET", "/metrics", 200, 0.001);
+  metrics.record_request("GET", "/metrics", 503, 0.001, "screen");
   metrics.countFailedAuth();
   metrics.countAuditFailure();
   metrics.addLinkSample({ rtt_ms: 1, fps: 1, bitrate_kbps: 1, packet_loss_pct: 1, jitter_ms: 1 }, true);

@@ -219,10 +219,10 @@ function readTyped(one: Subcommand, given: Record<string, unknown>, args: readon
     const given = own[name] === undefined ? typed[name] : undefined;
     return Array.isArray(given) ? `${given[0]}` : undefined;
   };
-  const isMachine = typed.system === true;
+  const isMachine = typed.system === true && own.system === undefined;
   if (isMachine && (textIn("config-dir") ?? textIn("desk")) !== undefined)
     throw new UsageError("--system: expected without --config-dir and --desk");
-  const configDir = isMachine && own.system === undefined ? machineFolder() : textIn("config-dir");
+  const configDir = isMachine ? machineFolder() : textIn("config-dir");
   const desk = textIn("desk") ?? (isMachine ? undefined : process.env.SVC_DESK || undefined);
   return { typed: own, globals: { configDir, json: typed.json === true, desk } };
 }

@@ -8,7 +8,7 @@ import { callOperation } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
 import { type InputSchema, isAskable, type Operation, type OutputSchema } from "../core/operation";
 import { badInput } from "../lib/errors";
-import { machineHint } from "../lib/machine-service";
+import { machineFolder, machineHint } from "../lib/machine-service";
 import { configFiles } from "../lib/paths";
 import { createProgress } from "../lib/progress";
 import { terminated } from "../lib/signals";
@@ -227,9 +227,12 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
 }
 
 /** Says where the service of this machine is, to whoever lists what an unused folder of their own has. */
-function noticeMachine({ configDir, log }: Service, { scope, uses, answeredBy }: Operation): void {
-  if (uses || scope === "any" || answeredBy === "display" || existsSync(configFiles(configDir).format))
-    return;
+function noticeMachine(service: Service, { scope, uses, answeredBy, changes }: Operation): void {
+  if (uses || changes || scope === "any" || answeredBy === "display") return;
+  // First, as a folder that this svc cannot use is refused when it is asked for.
+  if (!existsSync(machineFolder())) return;
+  const { configDir, log } = service;
+  if (existsSync(configFiles(configDir).format)) return;
   const hint = machineHint(configDir);
   if (hint) log.info(`nothing of svc is in ${configDir} yet${hint}`);
 }

@@ -6,7 +6,7 @@
  */
 
 /** Where svc takes secrets from. */
-const SECRETS = ["SVC_TOKEN", "SVC_HOST_TOKEN", "SVC_PASSPHRASE", "SVC_TURN_SECRET"];
+const SECRETS = ["SVC_TOKEN", "SVC_DESK_TOKEN", "SVC_HOST_TOKEN", "SVC_PASSPHRASE", "SVC_TURN_SECRET"];
 
 /** Where `svc serve`, which starts over without {@link runtimeVariables}, keeps the names of those that were there. */
 const DROPPED = "SVC_DROPPED_VARIABLES";

@@ -39,6 +39,7 @@ test("a child sees no secret that svc takes from its environment", async () => {
   const named = files.flatMap((file) => textOf(file).match(/\bSVC_[A-Z_]+\b/g) ?? []);
   const harmless = [
     "SVC_CONFIG_DIR",
+    "SVC_DESK",
     "SVC_VERSION",
     "SVC_COMMIT",
     "SVC_BOM",
