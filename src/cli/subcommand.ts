@@ -71,9 +71,12 @@ export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>)
   const all = flagsOf(input, options).map((flag): Flag => {
     return positionals.includes(flag.field) ? { ...flag, positional: true } : flag;
   });
+  const places = positionals.flatMap((name) => all.find((flag) => flag.field === name) ?? []);
+  const last = places.findLastIndex(({ required }) => required);
   return {
     describe,
-    positionals: positionals.flatMap((name) => all.find((flag) => flag.field === name) ?? []),
+    // Words fill places in order: one before a place that must be given must be given too.
+    positionals: places.map((place, at) => (at < last ? { ...place, required: true } : place)),
     flags: all.filter((flag) => !flag.positional),
     examples,
     epilogue,

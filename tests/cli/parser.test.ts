@@ -93,3 +93,11 @@ test("a line means the same to the part of yargs that a start loads as to the wh
   // Enough of the lines were without a fault.
   expect(plain).toBeGreaterThan(100);
 });
+
+test("words fill the places of a subcommand in order, also where the first may be left out", async () => {
+  const { verbs } = (await findNoun(registry, "elements")) ?? { verbs: {} };
+  const readCell = verbs["read-cell"];
+  if (!readCell) throw new Error("there is no svc elements read-cell");
+  const parsed = await parseFlags("svc elements read-cell", readCell, ['table "a"', "2", "Price"]);
+  expect(parsed?.typed).toEqual({ element: ['table "a"'], row: ["2"], column: ["Price"] });
+});
