@@ -65,7 +65,10 @@ export interface Search {
   places(locator: Locator): Promise<{ readonly places: Place[]; readonly deaf: string[] }>;
   /** What is at `ref` now. */
   look(place: Place): Promise<Seen>;
-  /** The elements with one of the roles below a place, at most `most`. Without roles all of them. */
+  /**
+   * The elements with one of the roles below, at most `most`; without roles all of them. The program itself searches a place; what is
+   * below an element alone is walked, as it may be a sheet.
+   */
   below(at: Place | Ref, roles: readonly number[] | undefined, most: number): Promise<Ref[]>;
 }
 
@@ -90,7 +93,8 @@ function lister(ask: Accessibles): Search["below"] {
   };
   return async (at, roles, most) => {
     const ref = "ref" in at ? at.ref : at;
-    const found = roles && !("ref" in at && holdsSheet(at)) && (await ask.matches(ref, roles, most));
+    const mayAsk = roles !== undefined && "ref" in at && !holdsSheet(at);
+    const found = mayAsk && (await ask.matches(ref, roles, most));
     return found || walk(ref, roles && new Set(roles), most);
   };
 }

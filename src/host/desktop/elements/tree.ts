@@ -143,7 +143,7 @@ export async function readAt(
   if (leaf && leaf.name === "" && LABELLED.has(leaf.role)) {
     const [texts, fields] = await Promise.all(
       [LABEL_ROLES, [...LABELLED]].map(async (roles) => {
-        const refs = await look.below(window.ref, roles, MAX_LABELLED);
+        const refs = await look.below(window, roles, MAX_LABELLED);
         return Promise.all(refs.map((ref) => look.look({ ...leaf, ref })));
       }),
     );
