@@ -30,12 +30,13 @@ test("the runs of one token leave room for those of others", async () => {
   const other = await addToken(host, "other", { scope: "operate" });
   const client = new AbortController();
   const long = post({ actions: [["AC_sleep", [600]]] });
-  const runs = Array.from({ length: 140 }, async () => {
-    const answer = await host
+  // On a busy machine an answer may have begun when its client goes.
+  const runs = Array.from({ length: 140 }, () =>
+    host
       .call("/execute", as(greedy, { ...long, signal: client.signal }))
-      .catch(() => null);
-    return answer?.text();
-  });
+      .then((answer) => answer.text())
+      .catch(() => undefined),
+  );
   await until("128 runs", async () =>
     (await (await host.call("/metrics")).text()).includes("\nservice_active_runs 128\n"),
   );
