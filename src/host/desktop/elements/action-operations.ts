@@ -43,7 +43,7 @@ export const expand = operation({
   summary: "Open an element that can be opened, or close it; returns it",
   command: "AC_expand_element",
   example: { element: 'treeitem "Orders"' },
-  input: one({ on: field(v.optional(v.boolean(), true), "Whether it is to be open") }),
+  input: one({ on: field(v.optional(v.boolean(), true), "Open it; false closes it") }),
   output: ELEMENT,
   mismatch: unnamed,
   async run(service: Uses, { timeout, on, ...input }, caller) {
