@@ -1,5 +1,5 @@
 /**
- * Screen: a screenshot on demand, and the open windows.
+ * Screen: a screenshot on demand, and the windows that are open; each screenshot lists them anew.
  */
 
 import { button, el, setText } from "../dom.js";
@@ -71,7 +71,7 @@ export function open({ root, api, signal, poll }) {
   windows.body.append(listed.root);
   root.append(el("div", { class: "stack" }, screen.root, windows.root));
 
-  poll({
+  const polled = poll({
     path: "windows",
     on: ["run.ended"],
     every: 10,
@@ -92,6 +92,8 @@ export function open({ root, api, signal, poll }) {
     try {
       const { data } = await api.ask("screenshot");
       if (signal.aborted) return;
+      // The list beside the picture is of the same moment.
+      void polled.now();
       const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
       URL.revokeObjectURL(shown);
       shown = URL.createObjectURL(new Blob([bytes], { type: "image/png" }));

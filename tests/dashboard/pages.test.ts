@@ -647,25 +647,32 @@ test("the jobs page cancels a run", async () => {
   expect(tab.complaints).toEqual([]);
 });
 
-browserTest(...PROGRAMS)("the screen page takes a screenshot on demand, and lists the windows", async () => {
-  await using display = await startDisplay();
-  await using shown = await serveSource([], { env: display.env });
-  await using tab = await openDashboard(browser, `${shown.url}/dashboard#screen`, { token: TOKEN });
-  const { page } = tab;
-  await page.getByText("No screenshot yet").waitFor();
-  const xterm = Bun.spawn(["xterm", "-T", "Ledger <b>1</b>"], {
-    env: display.env,
-    stdio: ["ignore", "ignore", "ignore"],
-  });
-  await page.getByRole("button", { name: "Take screenshot" }).click();
-  await page.getByText(`${SIZE.width} × ${SIZE.height}`).waitFor();
-  expect(
-    await page.getByAltText("The screen of the host").evaluate((image) => Reflect.get(image, "naturalWidth")),
-  ).toBe(SIZE.width);
-  await page.getByRole("cell", { name: "Ledger <b>1</b>" }).waitFor({ timeout: 15_000 });
-  xterm.kill();
-  expect(tab.complaints).toEqual([]);
-});
+browserTest(...PROGRAMS, "xdotool")(
+  "the screen page takes a screenshot on demand, and lists the windows",
+  async () => {
+    await using display = await startDisplay();
+    await using shown = await serveSource([], { env: display.env });
+    await using tab = await openDashboard(browser, `${shown.url}/dashboard#screen`, { token: TOKEN });
+    const { page } = tab;
+    await page.getByText("No screenshot yet").waitFor();
+    await page.getByText("No windows", { exact: true }).waitFor();
+    await using _xterm = openTerminal(display.env, "Ledger <b>1</b>");
+    const mapped = Bun.spawn(["xdotool", "search", "--sync", "--onlyvisible", "--name", "Ledger"], {
+      env: display.env,
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    expect(await mapped.exited).toBe(0);
+    await page.getByRole("button", { name: "Take screenshot" }).click();
+    await page.getByText(`${SIZE.width} × ${SIZE.height}`).waitFor();
+    expect(
+      await page
+        .getByAltText("The screen of the host")
+        .evaluate((image) => Reflect.get(image, "naturalWidth")),
+    ).toBe(SIZE.width);
+    await page.getByRole("cell", { name: "Ledger <b>1</b>" }).waitFor({ timeout: 15_000 });
+    expect(tab.complaints).toEqual([]);
+  },
+);
 
 browserTest(...PROGRAMS)("a rectangle dragged on a screenshot is an image that svc finds there", async () => {
   await using display = await startDisplay();
