@@ -1,4 +1,5 @@
 import type * as v from "valibot";
+import { reportOfBroadcast } from "../src/cli/report/of-hosts";
 import { forHosts, SCRIPT, withActions } from "../src/cli/script";
 import { shownTable } from "../src/cli/shown-table";
 import { type Group, oneOf, print } from "../src/cli/subcommand";
@@ -209,7 +210,8 @@ export default {
       extra: { script: SCRIPT },
       positionals: ["script"],
       cancellable: true,
-      async run({ service, globals, input, extra, call }) {
+      report: reportOfBroadcast,
+      async run({ service, globals, input, extra, call, report }) {
         const results: Delivery[] = [];
         const progress = ({ item }: { readonly item?: unknown }) => {
           const result = item as Delivery;
@@ -231,6 +233,7 @@ export default {
         } finally {
           // Also when they could not be written to `--output`.
           if (!globals.json && results.length > 0) print(globals, results, () => summary(results));
+          if (results.length > 0) report(results);
         }
         return results.every(({ ok }) => ok) ? 0 : 1;
       },

@@ -1,5 +1,6 @@
-import { dirname, resolve } from "node:path";
+import { dirname, relative, resolve } from "node:path";
 import type * as v from "valibot";
+import { reportOfRun } from "../src/cli/report/of-run";
 import { isInline, mustExist, SCRIPT, withActions } from "../src/cli/script";
 import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
@@ -40,12 +41,18 @@ const shared = {
     ok ? [] : [`run ${run_id} (${status}): ${error_text}`],
 } as const;
 
+const attached = ({ trace }: ExecuteOptions) => ({ attachments: trace === undefined ? [] : [trace] });
+
 const inline = view(executeActions, {
   ...shared,
   hidden: ["actions", "trace"],
   extra: { script: SCRIPT, ...OWN },
   positionals: ["script"],
   complete: withVariables,
+  report: (body, _input, extra) =>
+    isInline(extra.script)
+      ? reportOfRun(body, "svc execute", attached(extra))
+      : reportOfRun(body, extra.script, { script: extra.script, ...attached(extra) }),
   async run({ service, globals, input, extra, call, show }) {
     if (extra.check) return check(service, globals, extra.script, input);
     return withActions(extra.script, async (actions, defaults) => {
@@ -61,6 +68,12 @@ const file = view(executeFile, {
   extra: OWN,
   positionals: ["path"],
   complete: withVariables,
+  // As CI servers name a file: from where they run.
+  report: (body, { path }, extra) =>
+    reportOfRun(body, relative(process.cwd(), path), {
+      script: relative(process.cwd(), path),
+      ...attached(extra),
+    }),
   async run({ service, globals, input, extra, call, show }) {
     mustExist(input.path);
     if (extra.check) return check(service, globals, input.path, input);
@@ -98,6 +111,7 @@ export default oneOf(
     ["$0 execute nightly.json --check", "Check it; exit code 2 when something is wrong"],
     ["$0 execute order.json --var customer=ACME --var count=3", "Fill in ${customer} and ${count}"],
     ["$0 execute nightly.json --trace run.zip", "See each step of it with `svc trace show run.zip`"],
+    ["$0 execute order.json --report junit.xml", "A test case for each assertion, for a CI server"],
     ["$0 execute - < actions.json", "Read stdin: the process list shows no actions"],
   ],
   [file, inline],

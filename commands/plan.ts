@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { reportOfPlan } from "../src/cli/report/of-hosts";
 import { forHosts, isInline, SCRIPT, withActions } from "../src/cli/script";
 import { type Group, print } from "../src/cli/subcommand";
 import { answerHere, type Context, view } from "../src/cli/view";
@@ -28,6 +29,7 @@ import { createProgress } from "../src/lib/progress";
 import { findRunningServer } from "../src/lib/running-server";
 import { printable } from "../src/lib/sanitize";
 import { terminated } from "../src/lib/signals";
+import type { Body } from "../src/service/answer";
 import type { Service } from "../src/service/service";
 
 /** How often a server that has ended is looked for again, in milliseconds, and how often in a row. */
@@ -66,7 +68,7 @@ function createWatcher(json: boolean, begun: number) {
 
 /** Begins, shows how it goes on until it is over or paused, and then what became of it. */
 async function begin<I extends InputSchema, O extends OutputSchema>(
-  { service, globals, call, input }: Context<I, O, Record<never, never>>,
+  { service, globals, call, input, report }: Context<I, O, Record<never, never>>,
   id: string,
 ): Promise<number> {
   const before = await look(service, id, ["none"]);
@@ -86,6 +88,7 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
     watcher.show(progressOf(plan));
     watcher.end();
     print(globals, plan, () => planText(plan));
+    report(plan as Body<O>);
     if (plan.state === "paused")
       service.log.warn(`the plan is paused: \`svc plan resume ${plan.id}\` goes on with it`);
     return isGood(plan) ? 0 : 1;
@@ -180,12 +183,17 @@ export default {
     apply: view(applyPlan, {
       ...one,
       hidden: ["wait"],
+      report: reportOfPlan,
       run: (context) => begin(context, context.input.id),
       epilogue: "Ctrl-C stops waiting; a server that runs here goes on with the plan.",
       examples: [
         [
           "$0 plan apply 7d3f0c52 --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
           "Run exactly what `svc plan new` showed",
+        ],
+        [
+          "$0 plan apply 7d3f0c52 --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 --report junit.xml",
+          "The same in CI: a test case for each host",
         ],
       ],
     }),
@@ -219,9 +227,11 @@ export default {
         plan.state === "new" && !only && limit === undefined
           ? [reviewText(plan), "", lineOf(plan)].join("\n")
           : planText(plan, only),
+      report: reportOfPlan,
       examples: [
         ["$0 plan show 7d3f0c52", "The counts, and the hosts that are not ok"],
         ["$0 plan show 7d3f0c52 --only failed,unknown", "Some of its hosts"],
+        ["$0 plan show 7d3f0c52 --report junit.xml", "A test case for each host, for a CI server"],
         ["$0 plan show 7d3f0c52 --watch", "As it goes on"],
       ],
     }),
@@ -233,6 +243,7 @@ export default {
     resume: view(resumePlan, {
       ...one,
       hidden: ["wait"],
+      report: reportOfPlan,
       run: (context) => begin(context, context.input.id),
       examples: [["$0 plan resume 7d3f0c52", "The failures so far do not count any more"]],
     }),
@@ -256,6 +267,7 @@ export default {
     retry: view(retryPlan, {
       ...one,
       hidden: ["wait"],
+      report: reportOfPlan,
       run: (context) => begin(context, context.input.id),
       examples: [["$0 plan retry 7d3f0c52 --state failed,expired", "The same again, on these hosts"]],
     }),

@@ -1,4 +1,5 @@
 import type * as v from "valibot";
+import { reportOfRun } from "../src/cli/report/of-run";
 import { SCRIPT, withActions } from "../src/cli/script";
 import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import type { Group } from "../src/cli/subcommand";
@@ -69,6 +70,8 @@ export default {
       extra: { ...TRACE_FIELD, ...VARIABLE_FIELDS, ...PERMISSION_FIELDS },
       service: ({ allow_shell, allow_audit_clear }) => ({ allow_shell, allow_audit_clear }),
       complete: withVariables,
+      report: (body, { name }, { trace }) =>
+        reportOfRun(body, name, { attachments: trace === undefined ? [] : [trace] }),
       run: async ({ service, input, extra, call, show }) =>
         show(await traced(service, extra.trace, (trace) => call({ ...input, trace }))),
       text: ({ outcomes }) => outcomes.map(outcomeLine).join("\n"),

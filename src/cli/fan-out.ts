@@ -7,6 +7,7 @@ import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import type { Body } from "../service/answer";
 import type { Service } from "../service/service";
+import type { TestReport } from "./report/types";
 import { shownTable } from "./shown-table";
 import { type GlobalFlags, print } from "./subcommand";
 import type { AnswerView } from "./view";
@@ -42,7 +43,10 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   { on = "", on_timeout_s, signal = new AbortController().signal }: FanOutFields,
   operation: Operation<I, O, Service>,
   input: v.InferInput<I>,
-  view: AnswerView<Body<O>, E, v.InferInput<I>> & { readonly extra: E },
+  view: AnswerView<Body<O>, E, v.InferInput<I>> & {
+    readonly extra: E;
+    readonly reporter?: ((report: TestReport) => void) | undefined;
+  },
 ): Promise<number> {
   parseInput(operation.input, input);
   const servers = (await service.addressBook()).servers(on);
@@ -64,6 +68,11 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   for (const answer of answers) {
     const lines = answer.ok ? (view.warnings?.(answer.result) ?? []) : [answer.error];
     for (const line of lines) service.log.warn(`${answer.label}: ${line}`);
+  }
+  const { report, reporter, extra } = view;
+  if (report && reporter) {
+    const { reportOfAll } = await import("./report/of-hosts");
+    reporter(reportOfAll(answers, (body) => report(body, input, extra)));
   }
   return answers.every((answer) => answer.ok && view.good?.(answer.result) !== false) ? 0 : 1;
 }

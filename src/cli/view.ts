@@ -16,6 +16,7 @@ import { answerOf, type Body } from "../service/answer";
 import type { Service, ServiceOptions } from "../service/service";
 import { askHosts, ON } from "./fan-out";
 import { followChanges } from "./follow";
+import { REPORT_FIELD, type TestReport } from "./report/types";
 import { shownTable } from "./shown-table";
 import {
   type GlobalFlags,
@@ -45,6 +46,8 @@ export interface AnswerView<B, E, I = unknown> {
   readonly problems?: (body: B) => readonly string[];
   /** Whether the exit code is 0 (default: always). */
   readonly good?: (body: B) => boolean;
+  /** What `--report` writes, which a subcommand without it does not take. */
+  readonly report?: (body: B, input: I, extra: E) => TestReport;
 }
 
 /** No flags of the command line alone. */
@@ -62,6 +65,8 @@ export interface Context<I extends InputSchema, O extends OutputSchema, X extend
   readonly extra: Extra<X>;
   /** The answer of this process, or of the server that runs here (`Operation.answeredBy`). */
   call(input: v.InferInput<I>, caller?: CallerParts): Promise<Body<O>>;
+  /** Writes the report of an answer where `--report` asks for it; `show` does so too. */
+  report(body: Body<O>): void;
   /** Prints an answer as the view says, or as JSON. @returns the exit code. */
   show(body: Body<O>): number;
 }
@@ -131,11 +136,12 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
   const extraSchema = v.strictObject(options.extra ?? ({} as X));
   const on = options.on !== false && isAskable(operation) ? ON : {};
   const watched = watch === undefined ? {} : watchFields(watch.interval);
+  const reported = options.report ? REPORT_FIELD : {};
   return subcommand({
     ...options,
     describe: options.describe ?? operation.summary,
     desk: options.ignoresDesk ? "ignores" : "asks",
-    input: v.strictObject({ ...own, ...extraSchema.entries, ...on, ...watched }),
+    input: v.strictObject({ ...own, ...extraSchema.entries, ...on, ...watched, ...reported }),
     async run(given, everywhere) {
       const globals = options.ignoresDesk ? { ...everywhere, desk: undefined } : everywhere;
       const extra = v.parse(extraSchema, pick(given, extraSchema.entries));
@@ -143,10 +149,16 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
       const local =
         where.on === undefined ? undefined : options.here?.find((name) => given[name] !== undefined);
       if (local !== undefined) throw badInput(`${local}: works on this host only, so not beside --on`);
+      const { report: targets } = v.parse(v.object(REPORT_FIELD), pick(given, reported));
+      // Before the work: it cannot be repeated to have its report.
+      const reporter = targets && (await import("./report/report")).createReporter(targets);
       const again = v.parse(v.object(watchFields(watch?.interval ?? 1)), pick(given, watched));
       const typed = pick(given, own) as v.InferInput<I>;
       const work = async (service: Service) => {
         const input = (await options.complete?.(typed, extra, service)) ?? typed;
+        const report = (body: Body<O>) => {
+          if (options.report) reporter?.(options.report(body, input, extra));
+        };
         const contextOf = (signal?: AbortSignal): Context<I, O, X> => ({
           service,
           globals,
@@ -154,17 +166,23 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
           extra,
           call: (asked, caller) =>
             answerHere(service, operation, asked, { ...options, ...(signal && { signal }), ...caller }),
+          report,
           show(body) {
             for (const warning of options.warnings?.(body) ?? []) service.log.warn(warning);
             print(globals, body, () => textOf(body, options, extra, input));
             for (const problem of options.problems?.(body) ?? []) service.log.error(problem);
+            report(body);
             return options.good?.(body) === false ? 1 : 0;
           },
         });
         let whole: Body<O> | undefined;
         const once = async (signal?: AbortSignal, changed?: ChangedHosts) => {
           if (where.on !== undefined) {
-            return askHosts(service, globals, { ...where, signal }, operation, input, { ...options, extra });
+            return askHosts(service, globals, { ...where, signal }, operation, input, {
+              ...options,
+              extra,
+              reporter,
+            });
           }
           const context = contextOf(signal);
           if (options.run) return options.run(context);
