@@ -6,6 +6,7 @@
  */
 import { kindOf } from "../../core/input";
 import { badInput } from "../../lib/errors";
+import { indexIn, splitAt } from "../../lib/find-text";
 import { MAX_FILLED, written } from "./variables";
 
 type Compute = (current: unknown, value: unknown) => unknown;
@@ -101,13 +102,13 @@ function parts(whole: string, separator: string): string[] {
   const count = countOf(whole, separator);
   // Of each item, its quotation marks and a comma too (`sizeWithin`).
   limit(whole.length - count * separator.length + 3 * (count + 1));
-  return whole.split(separator);
+  return splitAt(whole, separator);
 }
 
 /** How often `part` is in `whole`, without overlaps. */
 function countOf(whole: string, part: string): number {
   let count = 0;
-  for (let at = whole.indexOf(part); at >= 0; at = whole.indexOf(part, at + part.length)) count++;
+  for (let at = indexIn(whole, part); at >= 0; at = indexIn(whole, part, at + part.length)) count++;
   return count;
 }
 
@@ -123,8 +124,7 @@ function replaced(whole: string, value: unknown): string {
     throw badInput('value: expected ["text to replace", "text in its place"]');
   }
   limit(whole.length + countOf(whole, from) * (to.length - from.length));
-  // A function: in a text, `$&` would be more than itself.
-  return whole.replaceAll(from, () => to);
+  return splitAt(whole, from).join(to);
 }
 
 function sliced(current: unknown, value: unknown): unknown {

@@ -7,6 +7,7 @@ import { kindOf } from "../../core/input";
 import type { RunContext } from "../../core/run";
 import { REFERENCE_TEXT } from "../../core/written";
 import { badInput } from "../../lib/errors";
+import { indexIn } from "../../lib/find-text";
 import { printable } from "../../lib/sanitize";
 
 const equal = (left: unknown, right: unknown) => Bun.deepEquals(left, right, true);
@@ -91,7 +92,7 @@ const kindIn = (value: unknown): string =>
 
 function contains(whole: unknown, part: unknown): boolean {
   if (Array.isArray(whole)) return whole.some((item) => equal(item, part));
-  if (typeof whole === "string" && typeof part === "string") return whole.includes(part);
+  if (typeof whole === "string" && typeof part === "string") return indexIn(whole, part) >= 0;
   if (typeof whole === "object" && whole !== null && typeof part === "string")
     return Object.hasOwn(whole, part);
   throw badInput("contains: expected text in a text, an item of a list or the name of a field of an object");

@@ -7,7 +7,9 @@
 import { Environment } from "@marcbachmann/cel-js";
 import { RE2JS } from "re2js";
 import { badInput } from "../../lib/errors";
+import { indexIn, lastIndexIn, splitAt } from "../../lib/find-text";
 import { sizeWithin } from "../../lib/json-size";
+import { repeatsTooMuch } from "../../lib/pattern-repeats";
 import { printable } from "../../lib/sanitize";
 
 /** The longest expression, in characters. */
@@ -49,6 +51,8 @@ type Evaluate = (evaluator: Evaluator, node: Node, context: unknown) => unknown;
 
 interface Evaluator {
   run(node: Node, context: unknown): unknown;
+  /** As `run`; but an error is an answer: `a || b` is true where `b` is, and lists are gone over to their ends. */
+  tryEval(node: Node, context: unknown): unknown;
 }
 
 /** Numbers of JSON are doubles, and those in an expression whole: they compute with each other. */
@@ -141,13 +145,16 @@ function fault(error: unknown): Error {
 
 class Bounds extends Error {}
 
+/** Nothing is left of what the expression may take: no part of it has a value any more. */
+class Exhausted extends Bounds {}
+
 /** Processor time of this thread, in milliseconds: others may have the processor meanwhile. */
 function usedMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
 }
 
-/** What an expression may take. Both throw a {@link Bounds} once nothing is left. */
+/** What an expression may take. Both throw an {@link Exhausted} once nothing is left. */
 interface Budget {
   take(steps: number): void;
   /** Takes what a value that was computed costs. */
@@ -163,7 +170,7 @@ function createBudget(): Budget {
   const take = (steps: number) => {
     left -= steps;
     if (left < 0 || isLate())
-      throw new Bounds("the expression takes too long: it has to be shorter, or its lists");
+      throw new Exhausted("the expression takes too long: it has to be shorter, or its lists");
   };
   const sizeOf = (value: object): number => {
     const known = sizes.get(value);
@@ -204,10 +211,15 @@ function count(root: Node, budget: Budget): void {
 
 function wrap(node: Node, budget: Budget): void {
   // The library replaces it the first time.
-  let inner: Evaluate = isMatch(node) ? matcher(budget) : node.evaluate;
+  let inner: Evaluate = isMatch(node)
+    ? matcher(budget)
+    : isSearch(node)
+      ? searcher(node, budget)
+      : node.evaluate;
   const isTime = node.op === "call" && Array.isArray(node.args) && TIMES.has(`${node.args[0]}`);
-  const isFixed = isMatch(node);
+  const isFixed = isMatch(node) || isSearch(node);
   const counted: Evaluate = (evaluator, one, context) => {
+    endWhereExhausted(evaluator);
     if (isTime) requireShort(evaluator, node, context);
     const value = inner.call(node, evaluator, one, context);
     // The accumulator of a loop grows with each turn, of which each counts by itself.
@@ -221,6 +233,17 @@ function wrap(node: Node, budget: Budget): void {
       if (!isFixed) inner = next;
     },
   });
+}
+
+/** Has all of an expression end once nothing is left for it: the evaluator, which all of them share, goes on after other errors. */
+function endWhereExhausted(evaluator: Evaluator): void {
+  if (Object.hasOwn(evaluator, "tryEval")) return;
+  const gentle = evaluator.tryEval.bind(evaluator);
+  evaluator.tryEval = (node, context) => {
+    const value = gentle(node, context);
+    if (value instanceof Exhausted) throw value;
+    return value;
+  };
 }
 
 /** What reads a text as a time. */
@@ -246,10 +269,56 @@ const matcher =
     return matchesIn(text, wanted, budget.take);
   };
 
+/** What looks for a text in another one, as the library has it but in a time that grows with both. */
+const SEARCHES = {
+  contains: (text: string, part: string) => indexIn(text, part) >= 0,
+  indexOf: (text: string, part: string, from?: number) => BigInt(indexIn(text, part, from)),
+  lastIndexOf: (text: string, part: string, from?: number) => BigInt(lastIndexIn(text, part, from)),
+  split(text: string, part: string, most = -1): string[] {
+    const parts = splitAt(text, part);
+    if (most < 0 || parts.length <= most) return parts;
+    return most === 0 ? [] : [...parts.slice(0, most - 1), parts.slice(most - 1).join(part)];
+  },
+} as const;
+
+const searchOf = ({ op, args }: Node) => {
+  const name = op === "rcall" && Array.isArray(args) ? `${args[0]}` : "";
+  return Object.hasOwn(SEARCHES, name) ? SEARCHES[name as keyof typeof SEARCHES] : undefined;
+};
+
+const isSearch = (node: Node) => searchOf(node) !== undefined;
+
+/** @throws a {@link Bounds} for other values than a text, a text that is in it, and a whole number. */
+const searcher =
+  (node: Node, { take }: Budget): Evaluate =>
+  (evaluator, _node, context) => {
+    const [name, receiver, rest] = node.args as [string, Node, Node[]];
+    const [text, part, number] = [receiver, ...rest].map((one) => evaluator.run(one, context));
+    const isNumber = number === undefined || typeof number === "bigint" || Number.isSafeInteger(number);
+    if (typeof text !== "string" || typeof part !== "string" || !isNumber)
+      throw new Bounds(`the expression: ${name} expects two texts`);
+    const from = number === undefined ? undefined : Number(number);
+    const isPlace = name !== "split" && from !== undefined;
+    if (isPlace && part === "") return BigInt(from);
+    if (isPlace && (from < 0 || from >= text.length))
+      throw new Bounds(`the expression: ${name} expects a place in the text`);
+    // A million texts take far longer to make than to count.
+    if (name === "split") takeParts(text, part, take);
+    return searchOf(node)?.(text, part, from);
+  };
+
+/** Takes a step for each text that splitting makes. */
+function takeParts(text: string, part: string, take: Budget["take"]): void {
+  if (part === "") take(text.length);
+  else for (let at = indexIn(text, part); at >= 0; at = indexIn(text, part, at + part.length)) take(1);
+}
+
 /** @param take is called with what it takes, in steps. */
 function matchesIn(text: string, pattern: string, take: (steps: number) => void): boolean {
   if (pattern.length > MAX_PATTERN)
     throw new Bounds(`the expression: expected a pattern of at most ${MAX_PATTERN} characters`);
+  if (repeatsTooMuch(pattern))
+    throw new Bounds("the expression: matches expects a pattern that repeats less");
   let compiled: RE2JS;
   try {
     compiled = RE2JS.compile(pattern);

@@ -3,7 +3,7 @@ import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { ALONE, type Computation, compute, WITH_VALUE } from "../../../src/host/runs/compute";
 import { MAX_FILLED } from "../../../src/host/runs/variables";
-import { runActions, testService } from "../../support";
+import { runActions, testService, usedMs } from "../../support";
 
 test.each([
   ["add", 2, 3, 5],
@@ -54,6 +54,16 @@ test.each([
   ["push", "abc", 1, "the variable: expected a list but found a string"],
 ] as const)("%s refuses %j and %j", (op, current, value, message) => {
   expect(() => compute(op, current, value)).toThrow(message);
+});
+
+test.each([
+  ["split", (sought: string) => sought],
+  ["replace", (sought: string) => [sought, ""]],
+] as const)("%s looks for a long text in a time that grows with both texts", (op, value) => {
+  const [half, text] = ["b".repeat(150_000), "b".repeat(600_000)];
+  const before = usedMs();
+  expect([compute(op, text, value(`${half}ac${half}`))].flat()).toEqual([text]);
+  expect(usedMs() - before).toBeLessThan(500);
 });
 
 describe("whatever it is given,", () => {

@@ -84,6 +84,58 @@ describe("an expression", () => {
     expect(usedMs() - before).toBeLessThan(250);
   });
 
+  test.each([
+    ["text.contains('zz')", false],
+    ["text.indexOf('a', 3)", 3],
+    ["'aXbXc'.lastIndexOf('X')", 3],
+    ["'aXbXc'.lastIndexOf('X', 2)", 1],
+    ["'aXbXc'.split('X')", ["a", "b", "c"]],
+    ["'aXbXc'.split('X', 2)", ["a", "bXc"]],
+    ["'abc'.indexOf('', 2)", 2],
+  ])("looks for texts as CEL has it: %s", (source, value) => {
+    expect(valueIn(source)).toEqual(value);
+  });
+
+  test.each([
+    ["text.contains(sought)", false],
+    ["text.indexOf(sought)", -1],
+    ["text.indexOf(sought, 1)", -1],
+    ["text.lastIndexOf(sought)", -1],
+    ["size(text.split(sought))", 1],
+  ])("looks for a long text in a time that grows with both: %s", (source, value) => {
+    const half = "b".repeat(150_000);
+    const values: Record<string, string> = { text: "b".repeat(600_000), sought: `${half}ac${half}` };
+    const { compute } = readExpression(source);
+    const before = usedMs();
+    expect(compute((name) => values[name])).toBe(value);
+    expect(usedMs() - before).toBeLessThan(500);
+  });
+
+  test.each(["many.all(x, text != '' || text != '')", "many.exists(x, text == '' && text == '')"])(
+    "ends where nothing is left for it, in the middle of a list: %s",
+    (source) => {
+      const { compute } = readExpression(source);
+      const values: Record<string, unknown> = {
+        many: Array.from({ length: 400_000 }, (_, nth) => nth),
+        text: "a".repeat(900_000),
+      };
+      const before = usedMs();
+      expect(() => compute((name) => values[name])).toThrow("takes too long");
+      expect(usedMs() - before).toBeLessThan(250);
+    },
+  );
+
+  test.each([
+    ["text.split('')", "takes too long"],
+    ["text.split('a')", "takes too long"],
+    [`text.matches('${"a{1000}".repeat(70)}')`, "a pattern that repeats less"],
+  ])("makes nothing large before it is refused: %s", (source, message) => {
+    const { compute } = readExpression(source);
+    const before = usedMs();
+    expect(() => compute(() => "a".repeat(3_000_000))).toThrow(message);
+    expect(usedMs() - before).toBeLessThan(75);
+  });
+
   test("reads no long text as a time", () => {
     const { compute } = readExpression("duration(text)");
     expect(() => compute(() => "1h".repeat(100_000))).toThrow("expected a time of at most 100 characters");

@@ -4,6 +4,7 @@
  */
 import { RE2JS, RE2JSSyntaxException } from "re2js";
 import { badInput } from "../../../lib/errors";
+import { repeatsTooMuch } from "../../../lib/pattern-repeats";
 import type { Range } from "./find";
 
 /** The longest pattern, in characters, and the most instructions that it becomes: one of `(x{1000}){9}` is long too. */
@@ -24,9 +25,11 @@ export function createPattern(
 ): (line: string) => Range[] {
   const wrong = (expected: string) => badInput(`${of}expected ${expected}`);
   if (pattern.length > MAX_PATTERN) throw wrong(`a pattern of at most ${MAX_PATTERN} characters`);
+  const tooLarge = () => wrong("a smaller pattern: this one repeats too much");
+  if (repeatsTooMuch(pattern)) throw tooLarge();
   const compiled = compile(pattern, caseSensitive);
   if (typeof compiled === "string") throw wrong(`a pattern as RE2 has them: ${compiled}`);
-  if (compiled.programSize() > MAX_INSTRUCTIONS) throw wrong("a smaller pattern: this one repeats too much");
+  if (compiled.programSize() > MAX_INSTRUCTIONS) throw tooLarge();
   return (line) => {
     const found: Range[] = [];
     const matcher = compiled.matcher(line);
