@@ -23,6 +23,7 @@ import { SCRIPT_FILE } from "../../core/script";
 import { sleep } from "../../lib/deadline";
 import { body, FLOW, NAME } from "./flow-parts";
 import { operations as loops } from "./loops";
+import { operations as tables } from "./tables";
 import { operations as values } from "./values";
 
 /** The longest pause between attempts, in seconds, unless the first one is longer. */
@@ -143,5 +144,6 @@ export const operations = [
     },
   }),
   ...loops,
+  ...tables,
   ...values,
 ];
