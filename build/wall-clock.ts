@@ -26,7 +26,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "config/operations.ts": 1,
       "events/bus.ts": 1,
       "http/server.ts": 1,
-      "join/desk-bundle.ts": 1,
+      "join/become-desk.ts": 1,
       "lib/units.ts": 1,
       "link/dial.ts": 7,
       "link/hub.ts": 1,

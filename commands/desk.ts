@@ -18,17 +18,12 @@ import { printable } from "../src/lib/sanitize";
 
 /** What a desk has besides what its bundle holds, by file. */
 const STAYS: readonly Description[] = [
-  [
-    "witness.db",
-    "what it knows of the logs of hosts: one that was found forked or cut off counts as good there",
-  ],
-  ["tokens.json", "named tokens"],
-  ["scripts.json", "stored scripts"],
-  ["jobs.json", "jobs"],
-  ["plans.db", "plans"],
-  ["webhooks.json", "webhooks"],
-  ["ice.json", "STUN and TURN servers"],
-  ["join.db", "join strings"],
+  ["audit.db", "the audit log: `svc audit export` writes it into a file"],
+  ["history.db", "what has run here"],
+  ["rest_token", "the owner's token: the other machine has its own"],
+  ["releases", "programs for upgrades of hosts: `svc admin upgrade` takes them again"],
+  ["images", "pictures that scripts look for: copy the folder"],
+  ["ocr", "languages to read: copy the folder"],
 ];
 
 /** Names what is here and does not go along. */
@@ -70,13 +65,13 @@ export default {
         const bundle = await call(input);
         const { file } = extra;
         await writeSealable(file, JSON.stringify(bundle), await passphraseOf(extra.passphrase_file, true));
-        const files = Object.keys(bundle.files);
+        const files = [...Object.keys(bundle.files), ...Object.keys(bundle.databases ?? {})];
         if (file !== "-") print(globals, { file, files }, () => `${printable(file)}: ${files.join(", ")}`);
         const stays = staysText(service.configDir);
         if (stays !== undefined) service.log.warn(stays);
         return 0;
       },
-      examples: [["$0 desk export desk.age", "Keys and address book, sealed with a passphrase"]],
+      examples: [["$0 desk export desk.age", "All that makes this machine a desk, sealed with a passphrase"]],
     }),
     import: view(importDesk, {
       hidden: ["bundle"],
@@ -86,8 +81,11 @@ export default {
         const bytes = await readSealable(file, () => passphraseOf(passphrase_file, false), true);
         return { ...input, bundle: bundleIn(bytes, "svc desk export") };
       },
-      text: ({ written, backups }) =>
-        written.map((name) => (backups[name] ? `${name}  (was: ${backups[name]})` : name)).join("\n"),
+      text: ({ written, backups, notes }) =>
+        [
+          ...written.map((name) => (backups[name] ? `${name}  (was: ${backups[name]})` : name)),
+          ...notes.map((note) => printable(note)),
+        ].join("\n"),
       examples: [["$0 desk import desk.age", "This machine is the desk from now on: stop the other one"]],
     }),
   },

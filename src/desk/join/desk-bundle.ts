@@ -1,21 +1,20 @@
 /**
- * What makes a folder a desk, as one bundle: its keys, its address book, and what it is on a NATS server. With them another machine is the same desk.
- *
- * The promise: a bundle that is refused changes nothing, and what is replaced stays beside it as `<name>.bak.<unix time>`.
+ * What makes a folder a desk, as one bundle: its keys and its address book, what it knows of the logs of its hosts, its tokens, scripts, jobs,
+ * plans and webhooks, and what it is on a NATS server. With them another machine is the same desk.
  */
-import { existsSync, readFileSync, renameSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import * as v from "valibot";
 import { conflict, rejected, unavailable } from "../../lib/errors";
-import { ensurePrivateFolder, writeFileAtomic } from "../../lib/files";
 import { jsonIn } from "../../lib/json-in";
-import { withLock } from "../../lib/lock";
-import { configFiles } from "../../lib/paths";
+import { printable } from "../../lib/sanitize";
+import { isThere, sizeOf, unusable } from "../../lib/trust-files";
 import { signingKey } from "../../trust/identity";
+import { DATABASES, type DatabaseName, type PackedDatabases, packed } from "./desk-databases";
 
-/** The files, by their names in the folder. The identity of the machine (`host_key`) and its tokens are not of the desk. */
-const FILES = {
+/** The files that a bundle of the first version may have. */
+const FIRST_FILES = {
   desk_key: v.string(),
   "tls/key.pem": v.string(),
   "tls/cert.pem": v.string(),
@@ -25,32 +24,63 @@ const FILES = {
   "nats_operator.json": v.optional(v.string()),
 };
 
-/** What is of one desk alone: a further one of the same hosts has a part of its own. */
-const NATS_NAMES: readonly FileName[] = ["nats.json", "nats_operator.json"];
+/** The files, by their names in the folder. The identity of the machine (`host_key`) and its owner's token are not of the desk. */
+const FILES = {
+  ...FIRST_FILES,
+  "tokens.json": v.optional(v.string()),
+  "ended_tokens.json": v.optional(v.string()),
+  "token_use.json": v.optional(v.string()),
+  "trusted_viewers.json": v.optional(v.string()),
+  "scripts.json": v.optional(v.string()),
+  "jobs.json": v.optional(v.string()),
+  "webhooks.json": v.optional(v.string()),
+  "ice.json": v.optional(v.string()),
+  "host_service.json": v.optional(v.string()),
+  witness_key: v.optional(v.string()),
+};
 
-type FileName = keyof typeof FILES;
+export type FileName = keyof typeof FILES;
 
-const NAMES = Object.keys(FILES) as FileName[];
+/** Without these a folder is no desk, or is the desk with them: another desk is moved away with all of them. */
+export const FIRST_NAMES = Object.keys(FIRST_FILES) as FileName[];
 
-/** The version of the format that svc writes, and the only one that it reads. */
-const DESK_VERSION = 1;
+export const FILE_NAMES = Object.keys(FILES) as FileName[];
+
+/** The version of the format that svc writes; it reads those before. */
+const DESK_VERSION = 2;
 
 export const DESK_BUNDLE = v.object({
-  svc_desk: v.literal(DESK_VERSION),
+  /** The first version has keys, address book and NATS alone. */
+  svc_desk: v.picklist([1, DESK_VERSION]),
   /** The machine that it was made on, and when, ISO 8601. */
   made_on: v.string(),
   exported_at: v.string(),
   files: v.pipe(v.object(FILES), v.metadata({ secret: true })),
+  databases: v.optional(v.pipe(DATABASES, v.metadata({ secret: true })), {}),
 });
 
 export type DeskBundle = v.InferOutput<typeof DESK_BUNDLE>;
 
-/** @throws `unavailable` where a file is missing that a desk has. */
-export function bundleOf(configDir: string): DeskBundle {
+/** What finds faults in the JSON of files. */
+export type Readers = Readonly<Partial<Record<FileName, (content: unknown) => readonly string[]>>>;
+
+/** The most that the databases of a bundle take, in bytes: the server answers the command line with it in one message. */
+const MAX_DATABASES = 40 * 1_048_576;
+
+/**
+ * @param check looks at a copy of each database. What it throws is thrown.
+ * @throws `unavailable` where a file is missing that a desk has, or one is broken; `conflict` where there is too much.
+ */
+export function bundleOf(
+  configDir: string,
+  check: (name: DatabaseName, content: Uint8Array) => void,
+): DeskBundle {
   const files: Partial<Record<FileName, string>> = {};
-  for (const name of NAMES) {
+  for (const name of FILE_NAMES) {
     const path = join(configDir, name);
-    if (existsSync(path)) files[name] = readFileSync(path, "utf8");
+    if (!isThere(path)) continue;
+    files[name] = readFileSync(path, "utf8");
+    if (isJson(name) && !v.is(OBJECT, jsonIn(files[name]))) throw unusable(path, "is not a JSON object");
   }
   const parsed = v.safeParse(v.object(FILES), files);
   if (!parsed.success) {
@@ -62,69 +92,40 @@ export function bundleOf(configDir: string): DeskBundle {
     made_on: hostname(),
     exported_at: new Date().toISOString(),
     files: parsed.output,
+    databases: databasesOf(configDir, check),
   };
 }
 
-/** What finds faults in the JSON of files. */
-export type Readers = Readonly<Partial<Record<FileName, (content: unknown) => readonly string[]>>>;
-
-interface Ways {
-  /** Whether another desk here is replaced. */
-  readonly replace: boolean;
-  /** Whether what is here of NATS stays as it is. */
-  readonly without_nats: boolean;
-}
-
-/**
- * Makes the folder the desk of a bundle.
- *
- * @param announce is called before anything is written.
- * @returns the files that were written, and the backups of those that they replaced.
- * @throws `rejected` for what is no such bundle; `conflict` where a desk is here, unless `replace`.
- */
-export async function becomeDesk(
-  configDir: string,
-  bundle: unknown,
-  { replace, without_nats }: Ways,
-  readers: Readers,
-  announce: (subject: string) => Promise<void>,
-) {
-  const { files } = await checked(bundle, readers);
-  const all = NAMES.filter((name) => !without_nats || !NATS_NAMES.includes(name));
-  const { deskKey, nats, adminHosts, adminLock } = configFiles(configDir);
-  const isDesk = () => existsSync(deskKey) || (!without_nats && existsSync(nats)) || hasHosts(adminHosts);
-  return withLock(adminLock, async () => {
-    if (!replace && isDesk()) {
-      throw conflict("this folder is a desk already: --replace makes it another one, and keeps its files");
-    }
-    const names = all.filter((name) => files[name] !== undefined);
-    await announce(`desk.import ${names.join(",")}`);
-    const stamp = Math.floor(Date.now() / 1_000);
-    const backups: Record<string, string> = {};
-    for (const name of all) {
-      const path = join(configDir, name);
-      if (existsSync(path)) {
-        backups[name] = `${name}.bak.${stamp}`;
-        renameSync(path, join(configDir, backups[name]));
-      }
-      const text = files[name];
-      if (text === undefined) continue;
-      ensurePrivateFolder(dirname(path));
-      writeFileAtomic(path, text);
-    }
-    return { written: names, backups };
-  });
+function databasesOf(configDir: string, check: (name: DatabaseName, content: Uint8Array) => void) {
+  const databases: PackedDatabases = {};
+  let bytes = 0;
+  for (const name of Object.keys(DATABASES.entries) as DatabaseName[]) {
+    const path = join(configDir, name);
+    // One that is being made is empty for a moment.
+    if (!isThere(path) || sizeOf(path) === 0) continue;
+    const text = packed(path, (content) => check(name, content));
+    databases[name] = text;
+    bytes += text.length;
+    if (bytes > MAX_DATABASES)
+      throw conflict(
+        `${basename(path)} is too large to move: stop the server and copy the folder, or remove plans that are over (\`svc plan remove\`)`,
+      );
+  }
+  return databases;
 }
 
 /** @throws a `rejected` failure that quotes nothing of the bundle. */
-async function checked(bundle: unknown, readers: Readers): Promise<DeskBundle> {
+export async function checked(bundle: unknown, readers: Readers): Promise<DeskBundle> {
   const found: unknown = Object(bundle).svc_desk;
   if (typeof found === "number" && found > DESK_VERSION)
     throw rejected(`bundle rejected: svc_desk: expected ${DESK_VERSION} but found ${found}, of a newer svc`);
   const parsed = v.safeParse(DESK_BUNDLE, bundle);
   if (!parsed.success) throw rejected("bundle rejected: expected what `svc desk export` writes");
   const { files } = parsed.output;
-  if (!signingKey(files.desk_key)) throw rejected("bundle rejected: desk_key is not an Ed25519 key");
+  for (const name of ["desk_key", "witness_key"] as const) {
+    if (files[name] !== undefined && !signingKey(files[name]))
+      throw rejected(`bundle rejected: ${name} is not an Ed25519 key`);
+  }
   if (!isPair(files["tls/key.pem"], files["tls/cert.pem"])) {
     throw rejected("bundle rejected: tls/cert.pem is not a certificate of tls/key.pem");
   }
@@ -136,13 +137,34 @@ async function checked(bundle: unknown, readers: Readers): Promise<DeskBundle> {
   if (next !== undefined && !(await isNextKey(next))) {
     throw rejected("bundle rejected: tls/next.json is not an announced key");
   }
-  for (const name of NAMES) {
+  for (const name of FILE_NAMES) {
     const text = files[name];
-    const faults = text === undefined ? [] : (readers[name]?.(jsonIn(text)) ?? []);
+    if (text === undefined || !isJson(name)) continue;
+    const content = jsonIn(text);
+    const read = readers[name] ?? (() => (v.is(OBJECT, content) ? [] : ["expected a JSON object"]));
+    const faults = read(content);
     if (faults.length > 0) throw rejected(`bundle rejected: ${name}: ${faults.join("; ")}`);
   }
   return parsed.output;
 }
+
+/** No list, which `v.record` would take. */
+const OBJECT = v.custom<object>(
+  (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+);
+
+const isJson = (name: FileName): boolean => name.endsWith(".json") && name !== "tls/next.json";
+
+/** Whether the JSON in `text` says anything: a list of its has an entry, or it has a field that is no list. */
+export const saysSomething = (text: string): boolean =>
+  Object.values(Object(jsonIn(text))).some((value) => !Array.isArray(value) || value.length > 0);
+
+/** The jobs in the text of `jobs.json` whose script is a file: its path, by the id of the job. */
+export const scriptsOfJobs = (text: string | undefined): ReadonlyArray<readonly [id: string, path: string]> =>
+  [Object(jsonIn(text ?? "{}")).jobs].flat().flatMap((job) => {
+    const { job_id, script_path } = Object(job);
+    return typeof script_path === "string" ? [[printable(String(job_id), 100), script_path] as const] : [];
+  });
 
 function isPair(key: string, cert: string): boolean {
   const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
@@ -151,9 +173,4 @@ function isPair(key: string, cert: string): boolean {
   } catch {
     return false;
   }
-}
-
-function hasHosts(file: string): boolean {
-  const hosts = existsSync(file) ? Object(jsonIn(readFileSync(file, "utf8"))).hosts : [];
-  return !Array.isArray(hosts) || hosts.length > 0;
 }

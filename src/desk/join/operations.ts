@@ -1,6 +1,7 @@
 /**
  * The desk's part: join strings, and taking in hosts that have one.
  */
+import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { between, field, flag, inForm, NO_INPUT, seconds, secret, whole } from "../../core/fields";
@@ -14,7 +15,9 @@ import { acceptEndpoint, releaseEndpoint } from "../../wire/join/endpoints";
 import { formatJoinString } from "../../wire/join/join-string";
 import { addressOfDesk, type LocalServer } from "../../wire/join/reach";
 import type { DeskUses } from "./accept";
-import { becomeDesk, bundleOf, DESK_BUNDLE, type Readers } from "./desk-bundle";
+import { becomeDesk, type DeskParts } from "./become-desk";
+import { bundleOf, DESK_BUNDLE } from "./desk-bundle";
+import { type DatabaseName, inMemory } from "./desk-databases";
 import type { GrantUses } from "./grant";
 import type { JoinRow } from "./join-strings";
 
@@ -227,21 +230,37 @@ export const grantNats = operation({
 const KEYS_IN_FILE =
   "the keys of a desk leave its folder in a sealed file only, which its user writes and reads";
 
+interface ExportUses extends Pick<Uses, "configDir"> {
+  /** Looks at a copy of a database before it leaves. */
+  deskDepartures(): Promise<Readonly<Partial<Record<DatabaseName, (copy: Database) => void>>>>;
+}
+
 export const exportDesk = operation({
   name: "desk.export",
-  summary:
-    "Export the keys, the address book and the NATS identity of this desk, for another machine to take its place",
+  summary: "Export what makes this machine a desk, for another machine to take its place",
   answeredBy: "owner",
   scope: "admin",
   reveals: true,
   leftOut: { http: KEYS_IN_FILE, script: KEYS_IN_FILE },
   input: NO_INPUT,
   output: DESK_BUNDLE,
-  run: ({ configDir }: { readonly configDir: string }) => bundleOf(configDir),
+  async run(service: ExportUses) {
+    const departures = await service.deskDepartures();
+    return bundleOf(service.configDir, (name, content) => {
+      const look = departures[name];
+      if (!look) return;
+      const copy = inMemory(content);
+      try {
+        look(copy);
+      } finally {
+        copy.close();
+      }
+    });
+  },
 });
 
 interface ImportUses extends Pick<Uses, "configDir" | "runningServer"> {
-  deskReaders(): Promise<Readers>;
+  deskParts(): Promise<DeskParts>;
 }
 
 export const importDesk = operation({
@@ -255,13 +274,18 @@ export const importDesk = operation({
     bundle: field(secret(inForm(DESK_BUNDLE)), "What `svc desk export` has written"),
     replace: flag("Replace the desk that is here; its files are kept as backups"),
     without_nats: flag(
-      "Leave out the identity on the NATS server: this is a further desk, with one of its own (`svc nats use`)",
+      "Take keys, address book and verdicts alone: this is a further desk, with its own identity on the NATS server (`svc nats use`)",
     ),
   }),
-  output: v.object({ written: v.array(v.string()), backups: v.record(v.string(), v.string()) }),
+  output: v.object({
+    written: v.array(v.string()),
+    backups: v.record(v.string(), v.string()),
+    /** What the operator should know: plans that are paused, logs that are broken, files that are not here. */
+    notes: v.array(v.string()),
+  }),
   async run(service: ImportUses, { bundle, ...ways }, caller) {
     if (service.runningServer()) throw conflict("a server runs here: stop it before it becomes another desk");
-    return becomeDesk(service.configDir, bundle, ways, await service.deskReaders(), caller.announce);
+    return becomeDesk(service.configDir, bundle, ways, await service.deskParts(), caller.announce);
   },
 });
 

@@ -2,8 +2,9 @@
  * This host: its settings and bundles, what its checks say, its devices, tokens and daemons, and what waits for a person.
  */
 
+import type { Database } from "bun:sqlite";
 import { localCaller } from "../../core/caller";
-import type { Readers as DeskReaders } from "../../desk/join/desk-bundle";
+import type { DeskParts } from "../../desk/join/become-desk";
 import type { Approvals } from "../../host/approvals/approvals";
 import type { BundleMergers, BundleReaders } from "../../host/config/bundle";
 import type { Settings } from "../../host/config/settings";
@@ -19,8 +20,10 @@ export interface HostFeatures {
   settings(): Promise<Settings>;
   /** What checks that files of a bundle would load here. */
   bundleReaders(): Promise<BundleReaders>;
-  /** What would not load of the files of a desk (`svc desk import`). */
-  deskReaders(): Promise<DeskReaders>;
+  /** How the parts of a desk are read and put in place (`svc desk import`). */
+  deskParts(): Promise<DeskParts>;
+  /** What has to be so before the databases of a desk leave (`svc desk export`). */
+  deskDepartures(): Promise<{ readonly "plans.db": (copy: Database) => void }>;
   /** What merges files of a bundle with those that are here. */
   bundleMergers(): Promise<BundleMergers>;
   diagnostics(): Promise<Diagnostics>;
@@ -66,18 +69,28 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
         ...ids,
       };
     },
-    async deskReaders() {
-      const [{ addressBookFaults }, { deskPartFaults }, { operatorFaults }] = await Promise.all([
+    async deskParts() {
+      const [book, nats, operator, settings, viewers, plans, witness] = await Promise.all([
         import("../../desk/fleet/address-book"),
         import("../../wire/nats/desk-part"),
         import("../../desk/nats/operator"),
+        import("../../host/config/settings"),
+        import("../../host/desktop/screen/trusted-viewers"),
+        import("../../desk/plans/move"),
+        import("../../desk/witness/move"),
       ]);
       return {
-        "admin_hosts.json": addressBookFaults,
-        "nats.json": deskPartFaults,
-        "nats_operator.json": operatorFaults,
+        readers: {
+          "admin_hosts.json": book.addressBookFaults,
+          "nats.json": nats.deskPartFaults,
+          "nats_operator.json": operator.operatorFaults,
+          "host_service.json": settings.settingsFaults,
+          "trusted_viewers.json": viewers.trustedFaults,
+        },
+        arrivals: { "plans.db": plans.pauseAll, "witness.db": witness.keepVerdicts },
       };
     },
+    deskDepartures: async () => ({ "plans.db": (await import("../../desk/plans/move")).requireNoneRuns }),
     bundleMergers: async () => ({
       "admin_hosts.json": (await import("../../desk/fleet/address-book")).mergeAddressBooks,
     }),

@@ -1,4 +1,4 @@
-/** A desk moves to another machine: its keys and its address book, in one sealed file. */
+/** A desk moves to another machine: its keys, its address book and what it knows, in one sealed file. */
 import { expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -23,7 +23,7 @@ test("a machine that takes the place of a desk has its key, its hosts and their 
   const { label } = await joinWith(host, (await joinString(desk)).join_string);
   await using next = testService();
   const { written } = await take(next, await bundleOf(desk));
-  expect(written).toEqual(["desk_key", "tls/key.pem", "tls/cert.pem", "admin_hosts.json"]);
+  expect(written).toEqual(["desk_key", "tls/key.pem", "tls/cert.pem", "admin_hosts.json", "join.db"]);
   expect(await next.service.ownPin()).toBe(await desk.service.ownPin());
   const found = await callOperation(next.service, poll, {}, own(next.service));
   expect(found).toMatchObject([{ label, healthy: true }]);
@@ -39,7 +39,9 @@ test("a desk is replaced only where that is asked for, and its files are kept", 
   await take(other, bundle);
   const { deskKey } = configFiles(other.configDir);
   writeFileSync(deskKey, "former");
-  await expect(take(other, bundle)).rejects.toThrow("this folder is a desk already");
+  await expect(take(other, bundle)).rejects.toThrow(
+    "this folder is a desk already, or has what a desk has (desk_key",
+  );
   const { backups } = await take(other, bundle, { replace: true });
   expect(readFileSync(`${other.configDir}/${backups.desk_key}`, "utf8")).toBe("former");
   expect(readFileSync(deskKey, "utf8")).toBe(bundle.files.desk_key);
@@ -102,7 +104,11 @@ test("a bundle with a fault is refused as a whole, and so is one for a folder wi
   const rsa = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const next = (key: string) => JSON.stringify({ key, from: new Date().toISOString(), overlap_s: 60 });
   for (const [changed, reason] of [
-    [{ ...bundle, svc_desk: 2 }, "svc_desk: expected 1 but found 2, of a newer svc"],
+    [{ ...bundle, svc_desk: 3 }, "svc_desk: expected 2 but found 3, of a newer svc"],
+    [{ ...bundle, files: { ...files, "jobs.json": "[]" } }, "jobs.json: expected a JSON object"],
+    [{ ...bundle, files: { ...files, witness_key: "no key" } }, "witness_key is not an Ed25519 key"],
+    [{ ...bundle, databases: { "plans.db": "AAAA" } }, "plans.db is not a database of svc"],
+    [{ ...bundle, databases: { "plans.db": bundle.databases?.["join.db"] } }, "plans.db is not a database"],
     [{ ...bundle, svc_desk: 0 }, "expected what `svc desk export` writes"],
     [{ ...bundle, files: { ...files, desk_key: "no key" } }, "desk_key is not an Ed25519 key"],
     [

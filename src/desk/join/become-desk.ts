@@ -1,0 +1,168 @@
+/**
+ * Makes a folder the desk of a bundle.
+ *
+ * The promises: a bundle that is refused changes nothing; what is replaced stays beside it as `<name>.bak.<unix time>`; no log of a host that is
+ * known as broken, there or here, counts as good afterwards; no plan runs that did not run here.
+ */
+import type { Database } from "bun:sqlite";
+import { existsSync, readFileSync, renameSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { conflict } from "../../lib/errors";
+import { ensurePrivateFolder, writeFileAtomic } from "../../lib/files";
+import { withLock } from "../../lib/lock";
+import { configFiles } from "../../lib/paths";
+import { openReadOnly } from "../../lib/sqlite";
+import { sizeOf } from "../../lib/trust-files";
+import {
+  checked,
+  type DeskBundle,
+  FILE_NAMES,
+  FIRST_NAMES,
+  type FileName,
+  type Readers,
+  saysSomething,
+  scriptsOfJobs,
+} from "./desk-bundle";
+import {
+  type Arrival,
+  DATABASE_NAMES,
+  type DatabaseName,
+  holdsSomething,
+  moveAway,
+  unpacked,
+} from "./desk-databases";
+
+/** How the parts of a bundle are read and put in place. */
+export interface DeskParts {
+  readonly readers: Readers;
+  readonly arrivals: Readonly<Partial<Record<DatabaseName, Arrival>>>;
+}
+
+interface Ways {
+  /** Whether another desk here is replaced. */
+  readonly replace: boolean;
+  /** Whether this is a further desk of the same hosts: it gets what both have. */
+  readonly without_nats: boolean;
+}
+
+type Name = FileName | DatabaseName;
+
+/** What a further desk of the same hosts gets. */
+const OF_BOTH: readonly Name[] = [
+  ...(["desk_key", "tls/key.pem", "tls/cert.pem", "tls/next.json"] as const),
+  ...(["admin_hosts.json", "witness.db"] as const),
+];
+
+/** What says nothing of a desk that is here already. */
+const REPLACED: readonly Name[] = [
+  ...(["tls/key.pem", "tls/cert.pem", "tls/next.json", "witness_key"] as const),
+  ...(["ended_tokens.json", "token_use.json", "webhooks.db"] as const),
+];
+
+const NAMES: readonly Name[] = [...FILE_NAMES, ...DATABASE_NAMES];
+
+const isDatabase = (name: Name): name is DatabaseName => DATABASE_NAMES.some((one) => one === name);
+
+/**
+ * @param announce is called before anything is written.
+ * @returns the files that were written, the backups of those that they replaced, and what to tell the operator.
+ * @throws `rejected` for what is no such bundle; `conflict` where something is here that it would replace, unless `replace`.
+ */
+export async function becomeDesk(
+  configDir: string,
+  given: unknown,
+  { replace, without_nats }: Ways,
+  { readers, arrivals }: DeskParts,
+  announce: (subject: string) => Promise<void>,
+) {
+  const bundle = await checked(given, readers);
+  const names = NAMES.filter((name) => !without_nats || OF_BOTH.includes(name));
+  const coming = names.filter((name) => partOf(bundle, name) !== undefined);
+  return withLock(configFiles(configDir).adminLock, async () => {
+    const here = names
+      .filter((name) => coming.includes(name) || FIRST_NAMES.some((one) => one === name))
+      .filter((name) => isHere(configDir, name));
+    if (!replace && here.length > 0)
+      throw conflict(
+        `this folder is a desk already, or has what a desk has (${here.join(", ")}): --replace makes it another one, and keeps its files`,
+      );
+    const { databases, notes } = arrived(configDir, bundle, coming.filter(isDatabase), arrivals);
+    await announce(`desk.import ${coming.join(",")}`);
+    const stamp = Math.floor(Date.now() / 1_000);
+    const backups: Record<string, string> = {};
+    for (const name of leaving(bundle, names, coming, replace)) {
+      const path = join(configDir, name);
+      if (!existsSync(path)) continue;
+      backups[name] = `${name}.bak.${stamp}`;
+      (isDatabase(name) ? moveAway : renameSync)(path, join(configDir, backups[name]));
+    }
+    for (const name of coming) {
+      const path = join(configDir, name);
+      ensurePrivateFolder(dirname(path));
+      writeFileAtomic(path, isDatabase(name) ? (databases.get(name) ?? "") : (bundle.files[name] ?? ""));
+    }
+    return { written: coming, backups, notes: [...notes, ...missing(bundle, coming)] };
+  });
+}
+
+/** The names of files here that give way. What is known of logs stays where the bundle says nothing of them. */
+function leaving(bundle: DeskBundle, names: readonly Name[], coming: readonly Name[], replace: boolean) {
+  const isWhole = replace && bundle.svc_desk > 1;
+  return names.filter(
+    (name) =>
+      coming.includes(name) ||
+      FIRST_NAMES.some((one) => one === name) ||
+      (isWhole && name !== "witness.db" && name !== "witness_key"),
+  );
+}
+
+const partOf = ({ files, databases }: DeskBundle, name: Name): string | undefined =>
+  isDatabase(name) ? databases[name] : files[name];
+
+/** Whether something is here that another desk must not replace unasked. */
+function isHere(configDir: string, name: Name): boolean {
+  const path = join(configDir, name);
+  if (REPLACED.includes(name) || !existsSync(path)) return false;
+  if (isDatabase(name)) return sizeOf(path) > 0 && holdsSomething(name, path);
+  return !name.endsWith(".json") || name === "nats.json" || saysSomething(readFileSync(path, "utf8"));
+}
+
+/** The databases as they are to be written, and what to tell the operator. @throws `rejected` where one is none. */
+function arrived(
+  configDir: string,
+  { databases }: DeskBundle,
+  names: readonly DatabaseName[],
+  arrivals: DeskParts["arrivals"],
+) {
+  const content = new Map<DatabaseName, Uint8Array>();
+  const notes: string[] = [];
+  for (const name of names) {
+    const path = join(configDir, name);
+    let here: Database | undefined;
+    const coming = unpacked(name, databases[name] ?? "");
+    try {
+      here = sizeOf(path) > 0 ? openReadOnly(path) : undefined;
+      notes.push(...(arrivals[name]?.(coming, here) ?? []));
+      content.set(name, coming.serialize());
+    } finally {
+      coming.close();
+      here?.close();
+    }
+  }
+  return { databases: content, notes };
+}
+
+/** What is not in the bundle, and what it names that is not on this machine. */
+function missing({ svc_desk, files }: DeskBundle, coming: readonly Name[]): string[] {
+  const gone = coming.includes("jobs.json")
+    ? scriptsOfJobs(files["jobs.json"]).filter(([, path]) => !existsSync(path))
+    : [];
+  return [
+    ...(svc_desk === 1
+      ? [
+          "an earlier svc has made this file: verdicts on logs, named tokens, scripts, jobs, plans, webhooks and TURN servers are not in it",
+        ]
+      : []),
+    ...gone.map(([id, path]) => `the script of the job ${id} is not on this machine: ${path}`),
+  ];
+}
