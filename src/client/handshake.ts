@@ -3,23 +3,25 @@
  *
  * The promise: whatever the other end sends, it is read in no time. The parser inside websocket-driver (http-parser-js 0.5.10) never
  * comes back from a chunk of a negative size, and takes seconds for a long header of blanks: it gets the head alone, and no large one.
+ * What many of them bring together takes one slice of a turn of the event loop.
  */
 import type { Readable } from "node:stream";
 import type { Client } from "websocket-driver";
+import { nextSlice } from "../lib/turn";
 
 const MAX_HEAD_BYTES = 8_192;
 
 /** The most frames of one message, which websocket-driver keeps until the last: the bound of its bytes does not count empty ones. */
 const MAX_FRAMES = 65_536;
 
+/** Bytes of the longest message for which there may be one more frame: each takes some 200 bytes of memory. */
+const BYTES_OF_FRAME = 1_024;
+
 /** What ends the head; also to that parser, as there is no LF without a CR before it. */
 const END = "\r\n\r\n";
 
-/** How many bytes are parsed at once: in frames of two bytes each they take 5 ms. */
-const SLICE_BYTES = 16_384;
-
-/** How long parsing may go on before others have a turn, in milliseconds. */
-const TURN_MS = 5;
+/** How many bytes are parsed at once: in pings of two bytes each, of which each is answered, they take some milliseconds. */
+const SLICE_BYTES = 4_096;
 
 /** Lets the other end wait. */
 export interface Flow {
@@ -30,8 +32,15 @@ export interface Flow {
 /**
  * Hands what `socket` brings to `protocol`, in turns; ends the socket with an error where that begins with no head of HTTP, or where a
  * long frame is masked, which those of servers never are (RFC 6455 section 5.1).
+ *
+ * @param maxLength of a message, in bytes, as the protocol has it.
  */
-export function readWebSocket(socket: Readable, protocol: Pick<Client, "parse">): Flow {
+export function readWebSocket(
+  socket: Readable,
+  protocol: Pick<Client, "parse">,
+  maxLength = Number.POSITIVE_INFINITY,
+): Flow {
+  const maxFrames = Math.min(MAX_FRAMES, Math.ceil(maxLength / BYTES_OF_FRAME));
   let head = "";
   let isOpen = false;
   /** @returns what comes after it. */
@@ -50,7 +59,7 @@ export function readWebSocket(socket: Readable, protocol: Pick<Client, "parse">)
   const parse = (bytes: Buffer) => {
     if (!isOpen) return parseHead(bytes);
     protocol.parse(bytes);
-    if (framesIn(protocol) > MAX_FRAMES) socket.destroy(new Error("it sends a message of too many frames"));
+    if (framesIn(protocol) > maxFrames) socket.destroy(new Error("it sends a message of too many frames"));
     else if (isMasked(protocol)) socket.destroy(new Error("it sends a masked frame"));
     return undefined;
   };
@@ -58,24 +67,25 @@ export function readWebSocket(socket: Readable, protocol: Pick<Client, "parse">)
 }
 
 /**
- * Calls `take` with what `socket` brings, in slices; what it returns comes again. Others have a turn after {@link TURN_MS}. The socket is
- * paused while something waits: then it brings no end either.
+ * Calls `take` with what `socket` brings, in slices; what it returns comes again. The socket is paused while something waits: then it
+ * brings no end either.
  */
 function inTurns(socket: Readable, take: (bytes: Buffer) => Buffer | undefined): Flow {
   const waiting: Buffer[] = [];
   let isPaused = false;
-  /** When the turn ends; 0 between turns. */
-  let ends = 0;
+  let isDue = false;
+  const goOn = () => {
+    isDue = false;
+    turn();
+  };
   const turn = () => {
-    if (ends === 0) {
-      ends = performance.now() + TURN_MS;
-      setImmediate(() => {
-        ends = 0;
-        if (waiting.length > 0) turn();
-      });
-    }
-    for (let [next] = waiting; next && !isPaused && !socket.destroyed; [next] = waiting) {
-      if (performance.now() > ends) break;
+    for (let [next] = waiting; next && !isPaused && !isDue && !socket.destroyed; [next] = waiting) {
+      const slice = nextSlice();
+      if (slice) {
+        isDue = true;
+        void slice.then(goOn);
+        break;
+      }
       if (next.length > SLICE_BYTES) waiting[0] = next.subarray(SLICE_BYTES);
       else waiting.shift();
       const rest = take(next.subarray(0, SLICE_BYTES));

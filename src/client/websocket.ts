@@ -40,7 +40,7 @@ export function dialWebSocket(
   const socket: Socket = dial(url, server, (found) => {
     pin = found;
     socket.setNoDelay(true);
-    flow = readWebSocket(socket, protocol);
+    flow = readWebSocket(socket, protocol, maxLength);
     socket.on("drain", drained);
     protocol.start();
   });
@@ -60,7 +60,7 @@ export function dialWebSocket(
   };
 }
 
-/** The largest message of a WebSocket, in bytes: a server puts all that waits into one. */
+/** The largest message of a WebSocket, in bytes: a NATS server puts all that waits into one. */
 const MAX_MESSAGE_BYTES = 64 * 1_048_576;
 
 /** What is handed on in one turn, in bytes: who reads it may look at each byte. */
@@ -76,6 +76,8 @@ export interface WebSocketOptions {
   readonly timeoutMs: number;
   /** What answers, for messages: `the NATS server`. */
   readonly what: string;
+  /** The largest message that is taken, in bytes (default: {@link MAX_MESSAGE_BYTES}): so much of it is in memory until its end. */
+  readonly maxLength?: number;
   /** Called with what the other side has closed it with. */
   readonly closed?: (code: number, reason: string) => void;
 }
@@ -89,7 +91,7 @@ export interface WebSocketOptions {
 export function openWebSocket(
   url: URL,
   server: Pick<RemoteServer, "trust" | "identity">,
-  { protocols = [], timeoutMs, what, closed }: WebSocketOptions,
+  { protocols = [], timeoutMs, what, maxLength = MAX_MESSAGE_BYTES, closed }: WebSocketOptions,
 ): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
   let reason = CLOSED;
@@ -100,7 +102,7 @@ export function openWebSocket(
     waiting?.();
     waiting = undefined;
   };
-  const limits = { protocols, maxLength: MAX_MESSAGE_BYTES, drained };
+  const limits = { protocols, maxLength, drained };
   const { protocol, socket, refusal, flow } = dialWebSocket(url, server, limits);
   const bytes = new Duplex({
     read: () => pieces.goOn(),

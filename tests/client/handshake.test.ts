@@ -67,6 +67,31 @@ test("what follows is parsed in slices, and none while it is paused", async () =
   expect(Math.max(...lengths)).toBeLessThanOrEqual(16_384);
 });
 
+test("what many bring together takes one slice of each turn, and each has its own", async () => {
+  const sockets = Array.from({ length: 20 }, () => new Readable({ read() {} }));
+  const parsed = sockets.map(() => 0);
+  let [inTurn, most] = [0, 0];
+  for (const [nth, socket] of sockets.entries()) {
+    readWebSocket(socket, {
+      parse() {
+        parsed[nth] = (parsed[nth] ?? 0) + 1;
+        most = Math.max(most, ++inTurn);
+        for (const ends = performance.now() + 1; performance.now() < ends; );
+      },
+    });
+    socket.push(Buffer.concat([Buffer.from(HEAD), Buffer.alloc(1_000_000)]));
+  }
+  await until("a part of each", async () => {
+    inTurn = 0;
+    await new Promise(setImmediate);
+    return Math.min(...parsed) > 10;
+  });
+  // Each takes a millisecond, and a slice five.
+  expect(most).toBeLessThan(12);
+  expect(Math.max(...parsed)).toBeLessThan(4 * Math.min(...parsed));
+  for (const socket of sockets) socket.destroy();
+});
+
 test("a body after it is never read", async () => {
   await using server = await answering(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${NEGATIVE}`);
   const about = { timeoutMs: 30_000, what: "the host" };

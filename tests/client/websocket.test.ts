@@ -143,6 +143,23 @@ test("a large message is handed on in pieces, each in another turn", async () =>
   expect(turns.size).toBeGreaterThan(2);
 });
 
+// A first part of one byte that is not the last, and parts of one byte.
+const FIRST = Buffer.from([0x02, 0x01, 0]);
+const PARTS = Buffer.alloc(60_000).fill(Buffer.from([0x00, 0x01, 0]));
+
+test.each([
+  ["a message that is longer than is taken", Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 0x10, 0, 1]), "too long"],
+  ["more parts of a message than is taken for its length", FIRST, "it sends a message of too many frames"],
+])("a stream ends whose other end sends %s", async (_what, first, why) => {
+  await using server = await serveFlood(first, PARTS, true);
+  const about = { ...ABOUT, protocols: [], maxLength: 1_048_576 };
+  const stream = await openWebSocket(server.url, ANY, about);
+  stream.resume();
+  const [error] = await once(stream, "error");
+  expect(error).toMatchObject({ name: "RemoteError", message: expect.stringContaining(why) });
+  expect(server.sent()).toBeLessThan(4 * 1_048_576);
+});
+
 test("a long frame that is masked ends a stream", async () => {
   const masked = Buffer.concat([
     Buffer.from([0x82, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 1, 2, 3, 4]),

@@ -37,7 +37,12 @@ interface JoinUses {
 
 interface RelayUses extends ViewerUses, JoinUses {
   /** Opens the stream of a viewer at another host. @throws why the host lets it not in; a `RemoteError`. */
-  openHostScreen(server: RemoteServer, control: boolean, signal: AbortSignal): Promise<ScreenStream>;
+  openHostScreen(
+    server: RemoteServer,
+    control: boolean,
+    signal: AbortSignal,
+    client: string | null,
+  ): Promise<ScreenStream>;
 }
 
 /** The viewers let in at other hosts, and the label of one as the address book has it. */
@@ -164,7 +169,9 @@ export const relayOfHost = operation({
     caller.request?.relay?.to(label);
     const { askHostFor } = await import("../../client/for-caller");
     const { ticket, viewer } = await relays.open(caller, () =>
-      askHostFor(label, caller, (signal) => service.openHostScreen(book.server(label), control, signal)),
+      askHostFor(label, caller, (signal, client) =>
+        service.openHostScreen(book.server(label), control, signal, client),
+      ),
     );
     relayed.add(known, viewer, caller);
     return { ticket, viewer_id: viewer };

@@ -38,7 +38,12 @@ export interface DesktopFeatures {
   relayedViewers(): Promise<RelayedViewers>;
   /** The streams of such viewers that go over this desk. */
   screenRelays(): Promise<ScreenRelays>;
-  openHostScreen(server: RemoteServer, control: boolean, signal: AbortSignal): Promise<ScreenStream>;
+  openHostScreen(
+    server: RemoteServer,
+    control: boolean,
+    signal: AbortSignal,
+    client: string | null,
+  ): Promise<ScreenStream>;
   /** How many viewers there are: asking loads nothing. */
   viewersNow(): number;
   /** The data channels of the live screen. */
@@ -119,9 +124,9 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
       return createRelayedViewers(log, async (label) => (await shared.service.addressBook()).server(label));
     }),
     screenRelays: stoppable(async () => (await import("../../desk/screen/relays")).createScreenRelays()),
-    async openHostScreen(server, control, signal) {
+    async openHostScreen(server, control, signal, client) {
       const { openScreen } = await import("../../host/desktop/screen/carry/open");
-      return openScreen(server, control, shared.service.screenPeers, signal);
+      return openScreen(server, control, shared.service.screenPeers, signal, client);
     },
     viewersNow: () => made.screens?.count() ?? 0,
     screenPeers: stoppable(async () => {

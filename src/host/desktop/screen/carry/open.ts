@@ -18,34 +18,52 @@ const TICKET_MS = 15_000;
 /** How long a WebSocket may take to open, in milliseconds. */
 const OPEN_MS = 15_000;
 
+/** The largest answer of a host, in bytes, and the largest message of its stream: svc sends what its screen has written at once. */
+const MAX_ANSWER_BYTES = 262_144;
+const MAX_MESSAGE_BYTES = 1_048_576;
+
 /** How much later than its bytes the reason of an end may come, in milliseconds. */
 const REASON_MS = 500;
 
-/** @throws why the host lets the viewer not in; `unavailable` or a `RemoteError` where it cannot be reached. */
+/**
+ * @param client for which named token it is; null for the owner.
+ * @throws why the host lets the viewer not in; `unavailable` or a `RemoteError` where it cannot be reached.
+ */
 export async function openScreen(
   server: RemoteServer,
   control: boolean,
   peers: () => Promise<ScreenPeers>,
   signal: AbortSignal,
+  client: string | null = null,
 ): Promise<ScreenStream> {
   return /^https?:/i.test(server.url)
-    ? overWebSocket(server, control, signal)
-    : overChannel(server, control, await peers(), signal);
+    ? overWebSocket(server, control, signal, client)
+    : overChannel(server, control, await peers(), signal, client);
 }
 
 async function overWebSocket(
   server: RemoteServer,
   control: boolean,
   signal: AbortSignal,
+  client: string | null,
 ): Promise<ScreenStream> {
   const asked = { control, carrier: "proxy" } as const;
-  const { ticket, viewer_id } = await callRemote(server, makeTicket, asked, TICKET_MS, signal);
+  const { ticket, viewer_id } = await callRemote(
+    server,
+    makeTicket,
+    asked,
+    TICKET_MS,
+    signal,
+    client,
+    MAX_ANSWER_BYTES,
+  );
   const url = new URL(`${server.url.replace(/\/+$/, "")}/screen/rfb`);
   const { promise: ended, resolve: end } = Promise.withResolvers<Ending>();
   const bytes = await openWebSocket(url, server, {
     protocols: offeredWith(ticket),
     timeoutMs: OPEN_MS,
     what: "the host",
+    maxLength: MAX_MESSAGE_BYTES,
     closed: (code, reason) => end({ code, reason }),
   });
   bytes.once("close", () => end({ code: CLOSE.broken, reason: "the connection to the host was lost" }));
@@ -57,12 +75,13 @@ async function overChannel(
   control: boolean,
   peers: ScreenPeers,
   signal: AbortSignal,
+  client: string | null,
 ): Promise<ScreenStream> {
   using local = await openLocalEnd();
   let viewer = "";
   const deliver = async (offer: { sdp: string; features: string[] }) => {
     const asked = { type: "offer", ...offer, control } as const;
-    const answer = await callRemote(server, offerEndpoint, asked, ADMIT_MS, signal);
+    const answer = await callRemote(server, offerEndpoint, asked, ADMIT_MS, signal, client, MAX_ANSWER_BYTES);
     viewer = answer.viewer_id;
     return answer;
   };
