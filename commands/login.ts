@@ -1,8 +1,8 @@
 /**
  * Not an operation: it is about the command line of this user, and asks another machine.
  */
-import { createInterface } from "node:readline/promises";
 import * as v from "valibot";
+import { canAsk, isConfirmed } from "../src/cli/confirm";
 import { askDesk } from "../src/cli/elsewhere/desk";
 import { baseUrl, settleDesk } from "../src/cli/elsewhere/login";
 import { DESK_NAME, DESK_PIN, type Login, loginsIn } from "../src/cli/elsewhere/logins";
@@ -53,7 +53,7 @@ function list(service: Service, globals: GlobalFlags): number {
 
 /** Whether a person says yes. @throws `bad_input` where there is nobody to ask. */
 async function confirmPin(pin: string, why: string): Promise<void> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+  if (!canAsk()) {
     throw badInput(
       `pin: missing: ${why}. It shows ${pin}: compare that with what \`svc pin\` prints there, then give it with --pin; or --trust-first`,
     );
@@ -61,12 +61,7 @@ async function confirmPin(pin: string, why: string): Promise<void> {
   process.stderr.write(
     `${why}. Its key has the pin\n  ${pin}\nCompare it with what \`svc pin\` prints there.\n`,
   );
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    if (/^y(es)?$/i.test((await lines.question("Is it the same? [y/N] ")).trim())) return;
-  } finally {
-    lines.close();
-  }
+  if (await isConfirmed("Is it the same?")) return;
   throw cancelled("not logged in: the pin is not that of the desk");
 }
 

@@ -8,6 +8,7 @@ import { eventTypes as hostEvents } from "./desk/fleet/events";
 import { operations as fleet } from "./desk/fleet/operations/fleet";
 import { operations as admin } from "./desk/fleet/operations/hosts";
 import { operations as prometheus } from "./desk/fleet/operations/prometheus";
+import { operations as selectedHosts } from "./desk/fleet/operations/selected";
 import { operations as hostThumbnails } from "./desk/fleet/operations/thumbnail";
 import { operations as transfer } from "./desk/fleet/operations/transfer";
 import { eventTypes as joinEvents } from "./desk/join/events";
@@ -133,6 +134,7 @@ const all = [
   ...nats,
   ...natsServer,
   ...admin,
+  ...selectedHosts,
   ...transfer,
   ...prometheus,
   ...hostThumbnails,

@@ -412,9 +412,11 @@ const SCOPE_OF = {
   admin: [
     "admin.add_host",
     "admin.certificates",
+    "admin.change_tags",
     "admin.export",
     "admin.import",
     "admin.remove_host",
+    "admin.rename_host",
     "admin.rotate_host",
     "admin.set_host",
     "admin.tag_host",

@@ -37,7 +37,7 @@ const BY_SUBCOMMAND: ReadonlyArray<{
   { called: /^svc approvals /, field: /^id$/, kind: "approval" },
   { called: /^svc screen/, field: /^host$/, kind: "label" },
   { called: /^svc admin (?!add)/, field: /^label$/, kind: "label" },
-  { called: /^svc (admin|nats|mcp)\b/, field: /^(hosts|labels|select)$/, kind: "selection" },
+  { called: /^svc (admin|nats|mcp)\b/, field: /^(on|hosts|labels|select)$/, kind: "selection" },
   { called: /^svc (admin|join-token)\b/, field: /^tags$/, kind: "tags" },
 ];
 

@@ -7,7 +7,16 @@ import { field, flag } from "../core/fields";
 import { machineFolder } from "../lib/machine-service";
 import { meant } from "../lib/nearest";
 import { commit, version } from "../version";
-import { type Flag, flagsOf, letterOf, ownWords, type TypedFlags, UsageError, withLongNames } from "./flags";
+import {
+  type Flag,
+  flagsOf,
+  letterOf,
+  ownWords,
+  type TypedFlags,
+  UsageError,
+  VALUED,
+  withLongNames,
+} from "./flags";
 import { CONFIGURATION, readPlain } from "./plain";
 import type { Registry } from "./registry";
 import type { Description, Example, GlobalFlags, Subcommand } from "./subcommand";
@@ -45,7 +54,8 @@ export async function parseFlags(
   words: readonly string[],
 ): Promise<CommandLine | undefined> {
   const shared = globalsBeside(one);
-  const args = withChoices(withLongNames(words, [...one.flags, ...shared]), one.flags);
+  const named = withChoices(withLongNames(words, [...one.flags, ...shared]), one.flags);
+  const args = one.dashedWords ? withDashedWords(named) : named;
   const usage = [called, ...one.positionals.map(placeOf)].join(" ");
   const plain = one.positionals.length === 0 ? await readPlain([...one.flags, ...shared], args) : undefined;
   if (plain) return readTyped(one, plain, args);
@@ -294,6 +304,15 @@ function withEndOfFlags(args: readonly string[]): string[] {
   if (own.length === args.length) return [...args];
   const rest = args.slice(own.length + 1).map((word) => (word.startsWith("-") ? NO_FLAG + word : word));
   return [...own, `--${END_OF_FLAGS}=true`, ...rest];
+}
+
+/** `args` with what follows the first argument and begins with one dash as an argument; {@link withLongNames} has read letters. */
+function withDashedWords(args: readonly string[]): string[] {
+  const own = ownWords(args);
+  const first = own.findIndex((word, at) => !word.startsWith("-") && !VALUED.includes(own[at - 1]));
+  return args.map((word, at) =>
+    first >= 0 && at > first && at < own.length && /^-[^-]/.test(word) ? NO_FLAG + word : word,
+  );
 }
 
 /** What the parser made of {@link withEndOfFlags}, with the words as they were typed. */

@@ -33,6 +33,8 @@ export interface Subcommand {
   readonly examples: readonly Example[];
   /** What stands below the flags in its help. */
   readonly epilogue?: string | undefined;
+  /** Words that begin with one dash, after the first argument, are arguments: `-floor-8`. One-letter flags stay flags. */
+  readonly dashedWords?: true | undefined;
   /** Runs until it is asked to end: its process starts over without the parser (`reexec.ts`). */
   readonly resident?: true | undefined;
   /** Whether it needs root where root runs it, and so cannot become the owner of `{config_dir}` (default: never). */
@@ -51,7 +53,7 @@ export interface Group {
 /** A subcommand by the schema of its flags. */
 export interface SubcommandOptions<I extends InputSchema>
   extends FlagOptions,
-    Partial<Pick<Subcommand, "examples" | "epilogue" | "resident" | "asRoot">> {
+    Partial<Pick<Subcommand, "examples" | "epilogue" | "dashedWords" | "resident" | "asRoot">> {
   readonly describe: string;
   readonly input: I;
   /** With `--desk`: that desk is asked, or none, as there is nothing to ask. Else such a command line is refused. */
@@ -67,7 +69,16 @@ export const HERE_ONLY = "this command works on this machine only: leave --desk 
 
 /** A subcommand whose flags and positionals are the fields of a schema. */
 export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>): Subcommand {
-  const { describe, input, positionals = [], examples = [], epilogue, resident, asRoot } = options;
+  const {
+    describe,
+    input,
+    positionals = [],
+    examples = [],
+    epilogue,
+    dashedWords,
+    resident,
+    asRoot,
+  } = options;
   const all = flagsOf(input, options).map((flag): Flag => {
     return positionals.includes(flag.field) ? { ...flag, positional: true } : flag;
   });
@@ -80,6 +91,7 @@ export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>)
     flags: all.filter((flag) => !flag.positional),
     examples,
     epilogue,
+    dashedWords,
     resident,
     asRoot,
     async run(typed, globals) {
@@ -113,6 +125,7 @@ export function oneOf(
     describe: several[0].describe,
     examples,
     epilogue: several.find(({ epilogue }) => epilogue)?.epilogue,
+    dashedWords: several.find(({ dashedWords }) => dashedWords)?.dashedWords,
     positionals: merged("positionals"),
     flags: merged("flags"),
     async run(typed, globals) {

@@ -9,7 +9,7 @@
 import { existsSync, readdirSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import * as v from "valibot";
-import { conflict } from "./errors";
+import { badInput, conflict } from "./errors";
 import { fileStamp, writeFileAtomic } from "./files";
 import { withLock } from "./lock";
 import type { Log } from "./log";
@@ -262,12 +262,39 @@ export class EntryList<E extends object> {
     return parsed.entry;
   }
 
+  /**
+   * Sets the fields that `change` returns for each valid entry; undefined leaves it as it is.
+   *
+   * @returns the entries that were changed, as they are then.
+   * @throws `bad_input` where these fields do not go together.
+   */
+  updateEach(change: (entry: E) => Changes<E> | undefined): E[] {
+    const { key, parse } = this.options;
+    const changed: E[] = [];
+    this.items = this.items.map((item) => {
+      const fields = "fault" in item ? undefined : change(item.entry);
+      if (fields === undefined) return item;
+      const value = { ...(item.value as object), ...fields };
+      const parsed = parse(value);
+      if ("fault" in parsed) throw badInput(`${printable(item.name ?? "", 130)}: ${parsed.fault}`);
+      changed.push(parsed.entry);
+      return { value, name: nameOf(value, key), ...parsed };
+    });
+    return changed;
+  }
+
   /** Removes all entries with this name, valid or not. @returns whether there were any. */
   remove(name: string): boolean {
-    const left = this.items.filter((item) => item.name !== nameIn(name));
-    if (left.length === this.items.length) return false;
-    this.items = left;
-    return true;
+    return this.removeAll([name]).length > 0;
+  }
+
+  /** Removes all entries with these names, valid or not. @returns the names that there were, each once. */
+  removeAll(names: readonly string[]): string[] {
+    const wanted = new Set(names.map(nameIn));
+    const isGone = ({ name }: Item<E>) => name !== undefined && wanted.has(name);
+    const gone = new Set(this.items.filter(isGone).flatMap(({ name }) => name ?? []));
+    if (gone.size > 0) this.items = this.items.filter((item) => !isGone(item));
+    return [...gone];
   }
 }
 

@@ -101,3 +101,21 @@ test("words fill the places of a subcommand in order, also where the first may b
   const parsed = await parseFlags("svc elements read-cell", readCell, ['table "a"', "2", "Price"]);
   expect(parsed?.typed).toEqual({ element: ['table "a"'], row: ["2"], column: ["Price"] });
 });
+
+test("of `svc admin tag`, words that begin with one dash are tags, and letters of flags are flags", async () => {
+  const noun = await findNoun(registry, "admin", "tag");
+  const one = noun?.verbs.tag;
+  if (!one) throw new Error("no tag");
+  const read = async (...words: string[]) => {
+    const line = await parseFlags("svc admin tag", one, words);
+    return { hosts: line?.typed.hosts, tags: line?.typed.tags, json: line?.globals.json };
+  };
+  expect(await read("lab-*", "+floor-9", "-floor-8", "-j", "=only", "-json")).toEqual({
+    ...{ hosts: ["lab-*"], tags: ["+floor-9", "-floor-8", "=only", "-json"], json: true },
+  });
+  expect(await read("--config-dir", "d", "lab", "-x", "--", "-j")).toMatchObject({
+    tags: ["-x", "-j"],
+    json: false,
+  });
+  expect(read("lab", "--floor")).rejects.toThrow("Unknown argument: --floor");
+});

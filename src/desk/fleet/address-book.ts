@@ -9,11 +9,12 @@ import * as v from "valibot";
 import type { RemoteServer } from "../../client/carrier";
 import type { Refusals } from "../../client/refusals";
 import { unheard } from "../../core/events";
-import { badInput, conflict, notFound } from "../../lib/errors";
+import { badInput, conflict } from "../../lib/errors";
 import { type Changes, createJsonStore, type ListFormat, loadFaults } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { createAdmission, refuseTakenKey } from "./admission";
+import { createBookChanges, noSuchHost } from "./book-changes";
 import { hostAdded, hostChanged, hostRemoved } from "./events";
 import type { KeyChange, RightsChange } from "./follow";
 import { type Host, parseHost, serverOf, trustOf, type Ways } from "./host";
@@ -117,6 +118,7 @@ export function createAddressBook(
       return counts;
     },
     ...createAdmission(store),
+    ...createBookChanges(store),
     host(label: string): Host {
       const found = store.entries().find((host) => host.label === label);
       if (!found) throw noSuchHost(label);
@@ -164,8 +166,6 @@ export function createAddressBook(
             list.update(host.label, { rights });
         }
       }),
-    /** @returns whether there was such a host. */
-    remove: (label: string) => store.change((list) => list.remove(label)),
   };
   return book;
 }
@@ -185,8 +185,6 @@ function inPlaceOf(old: Host, host: Host): Host {
 const MEMBERSHIP_LOST =
   "had joined this desk, and does not count as joined any more: the new entry has another address and pin. The token " +
   "that it made for this desk works until `svc leave` runs there";
-
-const noSuchHost = (label: string) => notFound(`no host is labelled ${printable(label, 130)}`);
 
 function takenText(labels: readonly string[]): string {
   const named = labels.slice(0, 10).join(", ");

@@ -59,7 +59,8 @@ const PIN = v.pipe(
   v.transform((text) => parsePin(text) ?? text),
 );
 
-const TAGS = v.pipe(v.array(TAG), v.maxLength(64));
+/** The tags of a host. */
+export const TAGS = v.pipe(v.array(TAG), v.maxLength(64));
 
 const URL_WORDS =
   "URL of the host: http or https, with an optional path; or link: and its id, where it has joined and dials this desk; or nats: and its key there";

@@ -14,7 +14,7 @@ import { createSharing } from "../../lib/share";
 import type { AddressBook } from "./address-book";
 import { type Follow, type KeyChange, keyChange, type RightsChange } from "./follow";
 import { type Host, serverOf } from "./host";
-import { createPresence } from "./presence";
+import { createPresence, type Presence } from "./presence";
 import { isBusy, POLLED_JOBS, type POLLED_SESSIONS, type PollResult, SESSIONS_ANSWER } from "./results";
 
 /** How many requests a poll makes: sessions, jobs and, of a host with a pinned key, its status. */
@@ -74,7 +74,7 @@ export interface Poller {
  * @param follow stores what hosts have said of their keys, and of what this desk may do there, all of a poll at once; never throws.
  * @param presence learns which hosts are up or down.
  */
-export function createPoller(follow: Follow, presence = createPresence()): Poller {
+export function createPoller(follow: Follow, presence: Omit<Presence, "rename"> = createPresence()): Poller {
   const shared = createSharing<PollResult[]>();
   const kept = createConnectionPool();
   /** @returns whether only the whole poll tells if the host is down. */

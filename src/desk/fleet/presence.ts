@@ -19,6 +19,8 @@ export interface Presence {
   linked(shown: HostAddress): void;
   /** It does not answer as a healthy one does, or its link ended. */
   gone(shown: HostAddress, error: string): void;
+  /** It has another label from now on. */
+  rename(from: string, to: string): void;
 }
 
 export function createPresence(publish = unheard): Presence {
@@ -35,6 +37,12 @@ export function createPresence(publish = unheard): Presence {
     gone({ label, base_url }, error) {
       if (known.get(label) !== false) publish(hostDown, { label, base_url, error });
       known.set(label, false);
+    },
+    rename(from, to) {
+      const state = known.get(from);
+      known.delete(from);
+      if (state === undefined) known.delete(to);
+      else known.set(to, state);
     },
   };
 }

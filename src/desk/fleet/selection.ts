@@ -6,14 +6,19 @@
  */
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
-import type { Host } from "./host";
+
+/** What a selection looks at. */
+interface Selectable {
+  readonly label: string;
+  readonly tags: readonly string[];
+}
 
 /**
  * The hosts that `selection` matches, in the order of the address book.
  *
  * @throws a `bad_input` failure for a label or tag that no host has (except a tag or a pattern after `!`), and when nothing matches.
  */
-export function selectHosts(hosts: readonly Host[], selection: string): Host[] {
+export function selectHosts<H extends Selectable>(hosts: readonly H[], selection: string): H[] {
   const terms = [...new Set(selection.split(",").map((term) => term.trim().normalize("NFC")))];
   if (terms.includes(""))
     throw badInput("on: expected terms between commas: LABEL, tag:TAG, all, or !… to exclude");
@@ -21,7 +26,7 @@ export function selectHosts(hosts: readonly Host[], selection: string): Host[] {
   const including = terms.filter((term) => !term.startsWith("!"));
   if (including.length === 0) throw badInput("on: expected a term without !, such as all");
   const find = finderIn(hosts);
-  const selected = new Set<Host>();
+  const selected = new Set<H>();
   for (const term of including) for (const host of find(term, true)) selected.add(host);
   for (const term of excluding) for (const host of find(term.slice(1), false)) selected.delete(host);
   if (hosts.length === 0 && selection !== "")
@@ -43,9 +48,9 @@ function patternOf(text: string): { match(name: string): boolean } | undefined {
 }
 
 /** Finds the hosts that a term matches. There may be as many terms as hosts: it does not look at every host for each. */
-function finderIn(hosts: readonly Host[]) {
+function finderIn<H extends Selectable>(hosts: readonly H[]) {
   const labelled = Map.groupBy(hosts, ({ label }) => label);
-  const tagged = new Map<string, Host[]>();
+  const tagged = new Map<string, H[]>();
   for (const host of hosts) {
     for (const tag of new Set(host.tags)) {
       const known = tagged.get(tag);
@@ -54,7 +59,7 @@ function finderIn(hosts: readonly Host[]) {
     }
   }
   let patterns = 0;
-  return (term: string, mustExist: boolean): readonly Host[] => {
+  return (term: string, mustExist: boolean): readonly H[] => {
     if (term === "all") return hosts;
     const tag = term.startsWith("tag:") ? term.slice(4) : undefined;
     const found = tag === undefined ? labelled.get(term) : tagged.get(tag);

@@ -9,6 +9,8 @@ export interface HostQueues<E> {
   behind(label: string): readonly E[];
   /** Gives up a place. @returns who is the first now, where that is another. */
   leave(label: string, one: E): E | undefined;
+  /** The host has another label from now on. */
+  rename(from: string, to: string): void;
 }
 
 export function createHostQueues<E>(): HostQueues<E> {
@@ -29,6 +31,12 @@ export function createHostQueues<E>(): HostQueues<E> {
       there.splice(at, 1);
       if (there.length === 0) places.delete(label);
       return at === 0 ? there[0] : undefined;
+    },
+    rename(from, to) {
+      const moved = places.get(from);
+      if (!moved) return;
+      places.delete(from);
+      places.set(to, [...(places.get(to) ?? []), ...moved]);
     },
   };
 }

@@ -17,7 +17,7 @@ export interface Hosts {
 export const createHosts = (uses: Pick<RunnerUses, "hostOf" | "isOffline" | "isExpected">): Hosts => ({
   targetOf({ label, identity, run: { policy } }) {
     const target = policy.targetOf(label);
-    return target ? { ...target, identity } : reading(() => uses.hostOf(label));
+    return target ? { ...target, identity } : reading(() => uses.hostOf(label, identity));
   },
   isOffline: (label) => reading(() => uses.isOffline?.(label) ?? false),
   isExpected: (label) => reading(() => uses.isExpected?.(label) ?? false),

@@ -148,6 +148,12 @@ export function createPlans(uses: PlansUses) {
     },
     /** Those that it may see, the newest first. */
     list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(grant, plan)),
+    /** The host has another label than `from`, from now on. */
+    rename(host: Host, from: string): void {
+      const [identity, to] = [identityOf(host), host.label];
+      ledger.rename(identity, from, to);
+      runner.rename(identity, from, to);
+    },
     /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */
     remove(plan: Plan): void {
       if (forget([plan]) > 0) return;
@@ -177,6 +183,11 @@ function hearHosts(events: PlansUses["events"], runner: Runner): () => void {
 /** The hosts of the address book, as plans reach them. */
 function hostsIn({ book, ...uses }: PlansUses) {
   const all = kept(book.hosts, (hosts) => new Map(hosts.map((host) => [host.label, host])));
+  /** The only host with that identity: one that has another label than when its plan was made. */
+  const renamed = (identity: string) => {
+    const [host, second] = book.hosts().filter((one) => identityOf(one) === identity);
+    return second ? undefined : host;
+  };
   const targetFor = (host: Host) => {
     const { label, member, base_url } = host;
     const records = uses.recordsAt(base_url);
@@ -184,9 +195,11 @@ function hostsIn({ book, ...uses }: PlansUses) {
   };
   return {
     targetFor,
-    /** Where the jobs of the host go; undefined where there is none of that label. @throws `unavailable` where its entry cannot be used. */
-    hostOf(label: string) {
-      const host = all().get(label);
+    /** Where the jobs of the host go, which may have another label now; undefined where there is none. @throws `unavailable` where its entry cannot be used. */
+    hostOf(label: string, identity: string) {
+      const labelled = all().get(label);
+      const isMeant = labelled !== undefined && identityOf(labelled) === identity;
+      const host = isMeant ? labelled : (renamed(identity) ?? labelled);
       if (!host && book.isGone?.(label) === false) throw unavailable(`the entry of ${label} cannot be used`);
       return host && { ...targetFor(host), identity: identityOf(host) };
     },

@@ -12,7 +12,7 @@ import type { RunnerParts } from "./runner-parts";
 export interface Entry {
   readonly run: Run;
   readonly n: number;
-  readonly label: string;
+  label: string;
   readonly identity: string;
   readonly wave: number;
   readonly attempt: number;

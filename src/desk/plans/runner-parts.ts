@@ -26,7 +26,7 @@ export interface RunnerUses {
   readonly deliver: DeliverJob;
   readonly cancelJob?: CancelJob;
   /** The host as the address book has it now; undefined where it has none. */
-  hostOf(label: string): (Target & { readonly identity: string }) | undefined;
+  hostOf(label: string, identity: string): (Target & { readonly identity: string }) | undefined;
   /** Whether the host is known to be unreachable. */
   isOffline?(label: string): boolean;
   /** Whether nobody can know yet, since this process has just started: it is waited for. */

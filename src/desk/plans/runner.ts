@@ -49,6 +49,8 @@ export interface Runner {
   wake(): Promise<void>;
   /** The host is reachable again: its queued jobs begin soon. */
   hostUp(label: string): void;
+  /** The host of that identity has another label from now on; a broadcast goes by those that it began with. */
+  rename(identity: string, from: string, to: string): void;
   /** Resolves when this process no longer runs the plan. */
   over(seq: number): Promise<void>;
   /** Stops running plans; another process may continue them. */
@@ -122,6 +124,15 @@ export function createRunner(uses: RunnerUses): Runner {
       if (!entry) return;
       entry.due = 0;
       if (entry.cancel && entry.cancel.due < Number.POSITIVE_INFINITY) entry.cancel.due = 0;
+    },
+    rename(identity, from, to) {
+      const entries = [...runs.values()]
+        .filter((run) => run.policy.waits)
+        .flatMap((run) => [...run.entries.values()])
+        .filter((entry) => entry.label === from && entry.identity === identity);
+      if (entries.length === 0) return;
+      for (const entry of entries) entry.label = to;
+      queues.rename(from, to);
     },
     over: async (seq) => runs.get(seq)?.over.promise,
     stop() {

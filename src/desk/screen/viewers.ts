@@ -31,6 +31,14 @@ export interface RelayedViewers {
   forget(label: string, id: string): void;
   /** @throws `forbidden` where the viewer was opened here with another token, or not here; the scope admin may. */
   requireOwn(label: string, id: string, grant: Grant): void;
+  /** The host has another label from now on. */
+  rename(from: string, to: string): void;
+}
+
+/** A host, under the label that it has now, and its viewers by their ids. */
+interface ViewedHost {
+  label: string;
+  readonly viewers: Map<string, RelayedViewer>;
 }
 
 /** @param server how to reach a host. */
@@ -38,8 +46,7 @@ export function createRelayedViewers(
   log: Log,
   server: (label: string) => Promise<RemoteServer>,
 ): RelayedViewers {
-  /** By label and id. */
-  const hosts = new Map<string, Map<string, RelayedViewer>>();
+  const hosts = new Map<string, ViewedHost>();
 
   const endAt = async (label: string, id: string) => {
     const { carrierTo } = await import("../../client/connection");
@@ -49,10 +56,10 @@ export function createRelayedViewers(
     const limits = { deadline: deadlineIn(END_MS), maxBytes: 65_536 };
     return (await carrier.ask({ method: "POST", path: "/sessions/close", body }, limits)).status;
   };
-  const end = async (label: string, id: string, triesLeft = TRIES): Promise<void> => {
+  const end = async (host: ViewedHost, id: string, triesLeft = TRIES): Promise<void> => {
     let why: string;
     try {
-      const status = await endAt(label, id);
+      const status = await endAt(host.label, id);
       // It may have ended by itself.
       if (status === 200 || status === 404) return;
       why = `HTTP ${status}`;
@@ -60,41 +67,50 @@ export function createRelayedViewers(
       why = messageOf(error);
     }
     log.warn(
-      `the viewer ${id} of ${printable(label, 130)} could not be ended with its token: ${printable(why, 200)}`,
+      `the viewer ${id} of ${printable(host.label, 130)} could not be ended with its token: ${printable(why, 200)}`,
     );
-    if (triesLeft > 1) setTimeout(() => void end(label, id, triesLeft - 1), AGAIN_MS).unref();
+    if (triesLeft > 1) setTimeout(() => void end(host, id, triesLeft - 1), AGAIN_MS).unref();
   };
-  const forget = (label: string, id: string) => {
-    const known = hosts.get(label);
-    known?.get(id)?.forget();
-    known?.delete(id);
-    if (known?.size === 0) hosts.delete(label);
+  const forget = ({ label, viewers }: ViewedHost, id: string) => {
+    viewers.get(id)?.forget();
+    viewers.delete(id);
+    if (viewers.size === 0 && hosts.get(label)?.viewers === viewers) hosts.delete(label);
   };
 
   return {
     add(label, id, { grant, request }) {
-      const known = hosts.get(label) ?? new Map<string, RelayedViewer>();
-      hosts.set(label, known);
+      const host = hosts.get(label) ?? { label, viewers: new Map() };
+      hosts.set(label, host);
       const ends = request?.untilTokenEnds?.();
-      known.set(id, { grant, forget: () => ends?.ended() });
+      host.viewers.set(id, { grant, forget: () => ends?.ended() });
       ends?.signal.addEventListener("abort", () => {
-        forget(label, id);
+        forget(host, id);
         // Other reasons are those of the server itself.
-        if (ends.signal.reason instanceof Failure) void end(label, id);
+        if (ends.signal.reason instanceof Failure) void end(host, id);
       });
-      const [oldest] = known.keys();
-      if (known.size <= MAX_OF_HOST || oldest === undefined) return;
+      const [oldest] = host.viewers.keys();
+      if (host.viewers.size <= MAX_OF_HOST || oldest === undefined) return;
       // Nobody would end it with its token.
-      forget(label, oldest);
-      void end(label, oldest, 1);
+      forget(host, oldest);
+      void end(host, oldest, 1);
     },
-    of: (label) => [...(hosts.get(label)?.keys() ?? [])],
-    forget,
+    of: (label) => [...(hosts.get(label)?.viewers.keys() ?? [])],
+    forget(label, id) {
+      const host = hosts.get(label);
+      if (host) forget(host, id);
+    },
     requireOwn(label, id, grant) {
       if (allows(grant, "admin")) return;
-      const opener = hosts.get(label)?.get(id)?.grant;
+      const opener = hosts.get(label)?.viewers.get(id)?.grant;
       if (opener && opener.name === grant.name && opener.sha256 === grant.sha256) return;
       throw forbidden("control is taken with the token that opened the viewer at this desk, or with admin");
+    },
+    rename(from, to) {
+      const host = hosts.get(from);
+      if (!host) return;
+      hosts.delete(from);
+      host.label = to;
+      hosts.set(to, host);
     },
   };
 }

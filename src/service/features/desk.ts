@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import type { Via } from "../../client/carrier";
 import type { AddressBook } from "../../desk/fleet/address-book";
+import type { Host } from "../../desk/fleet/host";
 import type { Poller } from "../../desk/fleet/poll";
 import type { Presence } from "../../desk/fleet/presence";
 import type { RefusalsOf } from "../../desk/fleet/rights";
@@ -29,6 +30,8 @@ export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "des
   poller(): Promise<Poller>;
   /** The hosts that will refuse a list, of which the caller is warned. */
   refusals: RefusalsOf;
+  /** Has plans, viewers and what is known of its presence go on under the new label of a host. */
+  renamed(host: Host, from: string): Promise<void>;
   joinStrings(): Promise<JoinStrings>;
   /** The links to hosts; null where this process runs no server with `--hub`. */
   hub(): Hub | null;
@@ -132,6 +135,7 @@ export function deskFeatures(shared: ServiceParts): Desk {
       ]);
       return createPoller(createFollower(shared.service), await presence());
     }),
+    renamed: (...host) => renamed(shared, presence, ...host),
     joinStrings: feature(
       async () => {
         await prepareFor(files.joinStrings);
@@ -140,9 +144,7 @@ export function deskFeatures(shared: ServiceParts): Desk {
       (strings) => strings.close(),
     ),
     hub: () => made.hub ?? null,
-    async openHub() {
-      return options.hub ? linkHub() : null;
-    },
+    openHub: async () => (options.hub ? linkHub() : null),
     async hostLink() {
       return (await keeper()).state();
     },
@@ -165,6 +167,17 @@ export function deskFeatures(shared: ServiceParts): Desk {
 
 const refusals = async ({ service }: ServiceParts, ...asked: Parameters<RefusalsOf>) =>
   (await import("../../desk/fleet/rights")).refusalsOf(service, ...asked);
+
+/** What is in memory, and what plans have, under the label that the host had. */
+async function renamed(
+  { service }: ServiceParts,
+  presence: () => Promise<Presence>,
+  ...[host, from]: Parameters<DeskFeatures["renamed"]>
+): Promise<void> {
+  (await presence()).rename(from, host.label);
+  (await service.relayedViewers()).rename(from, host.label);
+  (await service.existingPlans())?.rename(host, from);
+}
 
 /** The NATS server of this desk, as a way to hosts. */
 async function openDeskOverNats(

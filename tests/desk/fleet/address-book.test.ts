@@ -258,8 +258,11 @@ test("tokens appear in no listing, no answer and no audit row", async () => {
   const added = { label: "b", base_url: "http://127.0.0.1:1", token };
   expect((await server.call("/admin/hosts/add", post(added))).status).toBe(200);
   const removing = async () => (await server.call("/admin/hosts/remove", post({ label: "b" }))).json();
-  expect(await removing()).toEqual({ removed: true, revoked: null, problem: null });
-  expect(await removing()).toEqual({ removed: false, revoked: null, problem: null });
+  expect(await removing()).toEqual({
+    ...{ removed: true, revoked: null, problem: null },
+    hosts: [{ label: "b", revoked: null, problem: null }],
+  });
+  expect(await removing()).toEqual({ removed: false, revoked: null, problem: null, hosts: [] });
   const rows = await (await server.call("/audit/list")).text();
   expect(rows).toContain('admin.add_host label=\\"b\\" base_url=\\"http://127.0.0.1:1\\" token=\\"***\\"');
   expect(rows).toContain('admin.remove_host label=\\"b\\"');

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
-import { removeHost } from "../../../src/desk/fleet/operations/hosts";
+import { removeHost } from "../../../src/desk/fleet/operations/selected";
 import { host } from "../fleet/support";
 import { joinString, madeUpRequest, sendJoin, tlsServer } from "./support";
 

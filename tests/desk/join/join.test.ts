@@ -5,7 +5,7 @@ import { hostname } from "node:os";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { poll } from "../../../src/desk/fleet/operations/fleet";
-import { removeHost } from "../../../src/desk/fleet/operations/hosts";
+import { removeHost } from "../../../src/desk/fleet/operations/selected";
 import { addJoinString, listJoinStrings, removeJoinString } from "../../../src/desk/join/operations";
 import { leave } from "../../../src/host/join/operations";
 import { configFiles } from "../../../src/lib/paths";
@@ -109,7 +109,8 @@ test("a desk that removes a host has it end its token, and says where it could n
   const remove = (label: string) => callOperation(desk.service, removeHost, { label }, own(desk.service));
   await using host = await tlsServer();
   const { label } = await joinWith(host, (await joinString(desk)).join_string);
-  expect(await remove(label)).toEqual({ removed: true, revoked: true, problem: null });
+  const one = { label, revoked: true, problem: null };
+  expect(await remove(label)).toEqual({ removed: true, revoked: true, problem: null, hosts: [one] });
   expect(tracesOf(host.configDir)).toEqual(NONE);
 
   await using away = testService();
@@ -117,7 +118,7 @@ test("a desk that removes a host has it end its token, and says where it could n
     direct: "https://127.0.0.1:1",
   });
   expect(await remove(joined.label)).toMatchObject({ revoked: false, problem: "connection refused" });
-  expect(await remove("nobody")).toEqual({ removed: false, revoked: null, problem: null });
+  expect(await remove("nobody")).toEqual({ removed: false, revoked: null, problem: null, hosts: [] });
 });
 
 test("a token that the host refuses has ended: a desk that removes the host says so", async () => {
@@ -126,7 +127,7 @@ test("a token that the host refuses has ended: a desk that removes the host says
   const { label } = await joinWith(host, (await joinString(desk)).join_string);
   await (await host.service.deskTokens()).remove("desk");
   const removed = await callOperation(desk.service, removeHost, { label }, own(desk.service));
-  expect(removed).toEqual({ removed: true, revoked: true, problem: null });
+  expect(removed).toMatchObject({ removed: true, revoked: true, problem: null });
 });
 
 testWith("openssl")("a host that wants client certificates says that no desk reaches it", async () => {

@@ -35,6 +35,25 @@ describe("a plan that runs", () => {
     expect(running.published.length).toBeLessThan(50);
   });
 
+  test("goes on at a host that was renamed while its job waited behind another", async () => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (label === "h0" ? "slow" : "ok"));
+    const hosts = plannedHosts(1);
+    using running = testRunner(made, fleet);
+    const [first, second] = [running.run(hosts), running.run(hosts)];
+    await until("the first job runs", () => fleet.slow.has("h0"));
+    running.runner.rename("id-h0", "h0", "berlin");
+    made.ledger.rename("id-h0", "h0", "berlin");
+    const third = running.run([{ label: "berlin", identity: "id-berlin" }]);
+    expect(fleet.begun).toEqual(["h0"]);
+    fleet.slow.get("h0")?.();
+    for (const { seq } of [first, second, third]) await running.runner.over(seq);
+    // The address book of this test has another host of that label: it gets none of their jobs.
+    expect(made.ledger.targets(first.seq)).toMatchObject([{ label: "berlin", state: "ok" }]);
+    expect(made.ledger.targets(second.seq)).toMatchObject([{ label: "berlin", state: "refused" }]);
+    expect(fleet.begun).toEqual(["h0", "berlin"]);
+  });
+
   test("is at some hundreds of its hosts at once", async () => {
     using made = testLedger();
     const fleet = testFleet();

@@ -8,7 +8,8 @@ import { badInput, conflict } from "../../../lib/errors";
 import { mapInSlices } from "../../../lib/turn";
 import { certificate } from "../../../trust/operations/tls";
 import type { AddressBook } from "../address-book";
-import { HOST_CHANGES, HOST_FIELDS, type Host, linkedHost, parseHost, TRUST, trustOf } from "../host";
+import { HOST_CHANGES, HOST_FIELDS, linkedHost, parseHost } from "../host";
+import { LABEL_FIELD, LISTED_HOST, toListed } from "../listed";
 import { TOKEN_ROTATION } from "../results";
 import { SETTLING_FIELDS, settleTrust } from "../settle-trust";
 
@@ -16,29 +17,7 @@ interface Uses {
   addressBook(): Promise<AddressBook>;
 }
 
-/** A host in a listing: without its token. */
-const LISTED_HOST = v.object({
-  label: v.string(),
-  base_url: v.string(),
-  tags: v.array(v.string()),
-  /** What makes sure that it is the host which answers. */
-  trust: v.picklist(TRUST),
-  pin: v.nullable(v.string()),
-  /** The pin of the key that the host has announced as its next one. */
-  next_pin: v.nullable(v.string()),
-  /** The scopes that this desk has there, as the host has said last; null where it has not. */
-  allows: v.nullable(v.array(v.string())),
-});
-
-function toListed(host: Host): v.InferInput<typeof LISTED_HOST> {
-  const { label, base_url, tags, pin = null, next_pin = null, rights } = host;
-  return { label, base_url, tags, trust: trustOf(host), pin, next_pin, allows: rights?.allows ?? null };
-}
-
-const label = field(
-  v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256)),
-  "Label of the host",
-);
+const label = LABEL_FIELD;
 
 export const addHost = operation({
   name: "admin.add_host",
@@ -146,41 +125,10 @@ export const rotateHost = operation({
   },
 });
 
-export const removeHost = operation({
-  name: "admin.remove_host",
-  subcommand: "admin remove",
-  summary:
-    "Remove a host from the address book; one that has joined ends the token that it made for this desk",
-  answeredBy: "owner",
-  scope: "admin",
-  changes: true,
-  command: "AC_admin_remove_host",
-  http: { method: "POST", path: "/admin/hosts/remove" },
-  example: { label: "lab-01" },
-  input: v.strictObject({ label }),
-  output: v.object({
-    /** False where no host has that label. */
-    removed: v.boolean(),
-    /** Whether its token has ended; null where svc does not know whose token it is: the host has not joined. */
-    revoked: v.nullable(v.boolean()),
-    /** Why the token works on; null where it does not, or the host has not joined. */
-    problem: v.nullable(v.string()),
-  }),
-  async run(service: Uses, { label }) {
-    const book = await service.addressBook();
-    const host = book.hosts().find((one) => one.label === label);
-    if (!host?.member) return { removed: await book.remove(label), revoked: null, problem: null };
-    const { revokeToken } = await import("../revoke");
-    // Before it is removed: only a host of the address book is linked.
-    const problem = await revokeToken(book.reach(host));
-    return { removed: await book.remove(label), revoked: problem === null, problem };
-  },
-});
-
 export const tagHost = operation({
   name: "admin.tag_host",
-  subcommand: "admin tag",
   summary: "Replace the tags of a host",
+  leftOut: { cli: "`svc admin tag` changes the tags of one host or several" },
   answeredBy: "owner",
   scope: "admin",
   changes: true,
@@ -243,4 +191,4 @@ export const hostCertificates = operation({
   },
 });
 
-export const operations = [addHost, setHost, rotateHost, removeHost, tagHost, listHosts, hostCertificates];
+export const operations = [addHost, setHost, rotateHost, tagHost, listHosts, hostCertificates];

@@ -96,6 +96,10 @@ export function openLedger(path: string) {
      * @returns false where somebody has decided something since: then nothing is set.
      */
     update,
+    /** The host of that identity has another label from now on, in plans that are over, too. */
+    rename(identity: string, from: string, to: string): void {
+      db.run("UPDATE target SET label = ?3 WHERE label = ?2 AND identity = ?1", [identity, from, to]);
+    },
     /** Forgets plans. @returns those that it has forgotten: one that has begun and is not over is kept. */
     remove: (plans: readonly Plan[]): Plan[] =>
       transaction(() =>

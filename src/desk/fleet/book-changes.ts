@@ -1,0 +1,52 @@
+/**
+ * Changes of several hosts of the address book at once, all or none, and of what names one.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { conflict, type Failure, notFound } from "../../lib/errors";
+import type { JsonStore } from "../../lib/json-store";
+import { printable } from "../../lib/sanitize";
+import type { Host } from "./host";
+import { selectHosts } from "./selection";
+
+/** No host has that label. */
+export const noSuchHost = (label: string): Failure =>
+  notFound(`no host is labelled ${printable(label, 130)}`);
+
+/** @param store the file of the book. */
+export function createBookChanges(store: Pick<JsonStore<Host>, "change">) {
+  return {
+    /**
+     * Sets the tags of all hosts that `selection` matches to what `change` makes of those they have: of all hosts, or none.
+     *
+     * @returns these hosts, with the tags that they had before.
+     * @throws as {@link selectHosts}; `bad_input` for too many tags.
+     */
+    changeTags: (selection: string, change: (tags: readonly string[]) => string[]) =>
+      store.change((list) => {
+        const before = new Map(selectHosts(list.entries, selection).map(({ label, tags }) => [label, tags]));
+        const changed = list.updateEach(({ label, tags }) => {
+          const next = before.has(label) ? change(tags) : tags;
+          return isDeepStrictEqual(next, tags) ? undefined : { tags: next };
+        });
+        const now = new Map(changed.map(({ label, tags }) => [label, tags]));
+        return [...before].map(([label, tags]) => ({ label, before: tags, tags: now.get(label) ?? tags }));
+      }),
+    /**
+     * Gives the host another label; the rest of its entry stays.
+     *
+     * @throws `conflict` where another entry has it.
+     */
+    rename: (label: string, to: string): Promise<Host> =>
+      store.change((list) => {
+        if (!list.entries.some((host) => host.label === label)) throw noSuchHost(label);
+        if (list.has(to)) throw conflict(`to: another host is labelled ${printable(to, 130)}`);
+        const [renamed] = list.updateEach((host) => (host.label === label ? { label: to } : undefined));
+        if (!renamed) throw noSuchHost(label);
+        return renamed;
+      }),
+    /** @returns whether there was such a host. */
+    remove: (label: string) => store.change((list) => list.remove(label)),
+    /** Removes the hosts with these labels. @returns the labels that there were. */
+    removeAll: (labels: readonly string[]) => store.change((list) => list.removeAll(labels)),
+  };
+}
