@@ -152,6 +152,7 @@ export default {
         ["$0 admin add lab-01 https://10.0.0.5:9939 --trust-first < token", "Pin the key that it shows now"],
         ["$0 admin add lab-02 https://10.0.0.6:9939 --ca lab-ca.pem", "Trust one authority only"],
         ["$0 admin add lab-01 https://10.0.0.9:9939 --replace < token", "In place of the old entry"],
+        ["$0 admin add lab-03 https://10.0.0.7:9939 --pin spki:… --unchecked", "It is off, and not asked"],
       ],
     }),
     remove: view(removeHost, {

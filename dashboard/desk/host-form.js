@@ -26,6 +26,7 @@ export function hostForm(known) {
   });
   const pin = el("input", { placeholder: "spki:…", spellcheck: "false", autocomplete: "off" });
   const first = el("input", { type: "checkbox" });
+  const unasked = el("input", { type: "checkbox" });
   const plain = el("input", { type: "checkbox" });
   const ca = el("textarea", { rows: 4, placeholder: "-----BEGIN CERTIFICATE-----", spellcheck: "false" });
   const present =
@@ -63,6 +64,13 @@ export function hostForm(known) {
         first,
         "Pin the key that the host shows now, and compare it afterwards",
       ),
+      !known &&
+        el(
+          "label",
+          { class: "check" },
+          unasked,
+          "Add it though it may not answer with this pin and token now",
+        ),
       el("details", {}, el("summary", {}, "Without a pin"), trust),
     ],
     /** What was filled in, but for the token. */
@@ -71,6 +79,7 @@ export function hostForm(known) {
       tags: split(tags.value),
       ...(pin.value && { pin: pin.value.trim() }),
       ...(first.checked && { trust_first: true }),
+      ...(unasked.checked && { unchecked: true }),
       ...(plain.checked && { insecure_http: true }),
       ...(ca.value && { ca: ca.value }),
     }),

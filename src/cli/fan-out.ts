@@ -2,9 +2,12 @@
  * `--on`: the same operation asked of hosts of the address book.
  */
 import * as v from "valibot";
+import type { Patience } from "../client/remote-call";
 import { field, seconds } from "../core/fields";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { MAX_TIMEOUT_S } from "../core/run";
+import { terminated } from "../lib/signals";
 import type { Body } from "../service/answer";
 import type { Service } from "../service/service";
 import type { TestReport } from "./report/types";
@@ -12,21 +15,45 @@ import { shownTable } from "./shown-table";
 import { type GlobalFlags, print } from "./subcommand";
 import type { AnswerView } from "./view";
 
+const SELECTED = field(
+  v.optional(v.string()),
+  "Ask hosts of the address book: labels, tag:TAG or all, separated by commas; ! excludes",
+);
+
 /** The fields of `--on`. */
 export const ON = {
-  on: field(
-    v.optional(v.string()),
-    "Ask hosts of the address book: labels, tag:TAG or all, separated by commas; ! excludes",
-  ),
+  on: SELECTED,
   on_timeout_s: field(
     v.optional(seconds(v.pipe(v.number(), v.gtValue(0), v.maxValue(3_600))), 10),
     "With --on: time limit for each host",
   ),
 };
 
+/** The same for a run, which takes as long as it takes. */
+export const ON_RUN = {
+  on: SELECTED,
+  on_timeout_s: field(
+    v.optional(seconds(v.pipe(v.number(), v.gtValue(0), v.maxValue(MAX_TIMEOUT_S)))),
+    "With --on: how long to wait for each host (default: until its run ends); the run goes on after that",
+  ),
+};
+
+/** Whether it is a run at the host, which goes on when nobody waits for it. */
+export const isRun = ({ http }: Pick<Operation, "http">): boolean => http?.long === "run";
+
+/** How long a host may take until it has the request, and to answer once the longest run has ended, in milliseconds. */
+const SEND_MS = 10_000;
+const LATE_MS = 15_000;
+
+/** How long who waits for runs is told nothing, in milliseconds. */
+const QUIET_MS = 5_000;
+
+const FOLLOW = (label: string) =>
+  `its run goes on: \`svc runs list --on ${label}\` shows it, \`svc runs cancel ID --on ${label}\` ends it`;
+
 interface FanOutFields {
   readonly on?: string | undefined;
-  readonly on_timeout_s: number;
+  readonly on_timeout_s?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -40,7 +67,7 @@ interface FanOutFields {
 export async function askHosts<I extends InputSchema, O extends OutputSchema, E>(
   service: Service,
   globals: GlobalFlags,
-  { on = "", on_timeout_s, signal = new AbortController().signal }: FanOutFields,
+  { on = "", on_timeout_s, signal: given }: FanOutFields,
   operation: Operation<I, O, Service>,
   input: v.InferInput<I>,
   view: AnswerView<Body<O>, E, v.InferInput<I>> & {
@@ -51,9 +78,15 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   parseInput(operation.input, input);
   const servers = (await service.addressBook()).servers(on);
   const { askServers } = await import("../client/fan-out");
-  const answers = await askServers(servers, operation, input, { timeoutMs: on_timeout_s * 1_000, signal });
+  const goesOn = isRun(operation);
+  const signal = given ?? (goesOn ? untilTerminated() : new AbortController().signal);
+  const waiting = goesOn ? setTimeout(() => service.log.info(WAITING), QUIET_MS) : undefined;
+  const answers = await askServers(servers, operation, input, {
+    ...{ timeoutMs: patienceOf(goesOn, on_timeout_s), signal },
+    ...(goesOn && { goesOn: FOLLOW }),
+  }).finally(() => clearTimeout(waiting));
   // Nobody is there any longer to read it.
-  if (signal.aborted) return 1;
+  if (given?.aborted) return 1;
   if (globals.json) {
     for (const answer of answers) print(globals, answer, String);
   } else {
@@ -75,4 +108,18 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
     reporter(reportOfAll(answers, (body) => report(body, input, extra)));
   }
   return answers.every((answer) => answer.ok && view.good?.(answer.result) !== false) ? 0 : 1;
+}
+
+const WAITING = "waiting until the runs have ended; Ctrl-C stops waiting, and they go on";
+
+function patienceOf(goesOn: boolean, limitS: number | undefined): number | Patience {
+  if (!goesOn) return (limitS ?? 10) * 1_000;
+  if (limitS !== undefined) return { sendMs: Math.min(limitS * 1_000, SEND_MS), answerMs: limitS * 1_000 };
+  return { sendMs: SEND_MS, answerMs: MAX_TIMEOUT_S * 1_000 + LATE_MS };
+}
+
+function untilTerminated(): AbortSignal {
+  const ended = new AbortController();
+  void terminated().then(() => ended.abort());
+  return ended.signal;
 }

@@ -14,7 +14,7 @@ import { createProgress } from "../lib/progress";
 import { terminated } from "../lib/signals";
 import { answerOf, type Body } from "../service/answer";
 import type { Service, ServiceOptions } from "../service/service";
-import { askHosts, ON } from "./fan-out";
+import { askHosts, isRun, ON, ON_RUN } from "./fan-out";
 import { followChanges } from "./follow";
 import { REPORT_FIELD, type TestReport } from "./report/types";
 import { shownTable } from "./shown-table";
@@ -134,7 +134,8 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
     Object.entries(operation.input.entries).filter(([name]) => !hidden.includes(name)),
   );
   const extraSchema = v.strictObject(options.extra ?? ({} as X));
-  const on = options.on !== false && isAskable(operation) ? ON : {};
+  const onFields = isRun(operation) ? ON_RUN : ON;
+  const on = options.on !== false && isAskable(operation) ? onFields : {};
   const watched = watch === undefined ? {} : watchFields(watch.interval);
   const reported = options.report ? REPORT_FIELD : {};
   return subcommand({
@@ -145,7 +146,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
     async run(given, everywhere) {
       const globals = options.ignoresDesk ? { ...everywhere, desk: undefined } : everywhere;
       const extra = v.parse(extraSchema, pick(given, extraSchema.entries));
-      const where = v.parse(v.object(ON), pick(given, on));
+      const where = v.parse(v.object(onFields), pick(given, on));
       const local =
         where.on === undefined ? undefined : options.here?.find((name) => given[name] !== undefined);
       if (local !== undefined) throw badInput(`${local}: works on this host only, so not beside --on`);

@@ -5,7 +5,7 @@ import type * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { patienceFor, runPool } from "../lib/pool";
 import { RemoteError, type RemoteServer } from "./carrier";
-import { callRemote } from "./remote-call";
+import { callRemote, type Patience } from "./remote-call";
 
 /** How many servers are asked at once; answers may be large. */
 const SLOTS = 16;
@@ -15,25 +15,38 @@ export type Answer<Body> =
   | { readonly label: string; readonly ok: true; readonly result: Body }
   | { readonly label: string; readonly ok: false; readonly error: string };
 
+/** How long each server is waited for. */
+interface FanOutLimits {
+  /** Milliseconds for the whole call, or until the request was sent and from then on. */
+  readonly timeoutMs: number | Patience;
+  /** The caller's: who has not answered when it is aborted is not waited for. */
+  readonly signal: AbortSignal;
+  /** What follows the error of a server that has been asked and not waited for until its answer. */
+  readonly goesOn?: (label: string) => string;
+}
+
 /**
  * The answers of `servers`, in their order. What a server does wrong is its answer, never an exception.
- *
- * @param limits.signal the caller's: who has not answered when it is aborted is not waited for.
  */
 export function askServers<I extends InputSchema, O extends OutputSchema>(
   servers: ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>,
   operation: Operation<I, O>,
   input: v.InferInput<I>,
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
+  { timeoutMs, signal, goesOn }: FanOutLimits,
 ): Promise<Array<Answer<v.InferOutput<O>>>> {
-  const pool = { slots: SLOTS, patienceMs: patienceFor(timeoutMs) };
+  const pool = {
+    slots: SLOTS,
+    patienceMs: patienceFor(typeof timeoutMs === "number" ? timeoutMs : timeoutMs.sendMs),
+  };
   return runPool(servers, pool, async ({ label, server }) => {
     try {
       const result = await callRemote(server, operation, input, timeoutMs, signal);
       return { label, ok: true as const, result };
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      return { label, ok: false as const, error: error.message };
+      const isLeft = error.sent && (error.fault === "timeout" || error.fault === "cancelled");
+      const more = isLeft && goesOn ? `: ${goesOn(label)}` : "";
+      return { label, ok: false as const, error: `${error.message}${more}` };
     }
   });
 }

@@ -367,3 +367,23 @@ test("Ctrl-C ends svc execute - while it waits for the script", async () => {
   await child.exited;
   expect(child.signalCode).toBe("SIGINT");
 });
+
+test("a stored script that takes longer than a question is waited for at other hosts; --on-timeout says that it goes on", async () => {
+  using host = installed();
+  await using _server = await host.serve();
+  const file = host.script({ actions: [["AC_sleep", { seconds: 11 }]] });
+  expect((await host.run("scripts", "add", "slow", file)).exitCode).toBe(0);
+  const { url } = JSON.parse(readFileSync(join(host.config, "run", "rest.json"), "utf8")) as { url: string };
+  writeFileSync(join(host.path, "token"), TOKEN);
+  expect((await host.run("admin", "add", "lab", url, "--token-file", "token")).exitCode).toBe(0);
+  const [whole, short] = await Promise.all([
+    host.run("scripts", "run", "slow", "--on", "lab"),
+    host.run("scripts", "run", "slow", "--on", "lab", "--on-timeout", "1s"),
+  ]);
+  expect(whole).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("lab") });
+  expect(whole.stderr).toContain("waiting until the runs have ended; Ctrl-C stops waiting, and they go on");
+  expect(short.exitCode).toBe(1);
+  expect(short.stderr).toMatch(
+    /lab: timeout.*: its run goes on: `svc runs list --on lab` shows it, `svc runs cancel ID --on lab` ends it/,
+  );
+}, 120_000);

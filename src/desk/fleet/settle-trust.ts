@@ -6,9 +6,9 @@
 import * as v from "valibot";
 import { RemoteError } from "../../client/carrier";
 import { flag } from "../../core/fields";
-import { badInput, unavailable } from "../../lib/errors";
+import { badInput, type Failure, unavailable } from "../../lib/errors";
 import { spkiPin } from "../../lib/spki";
-import { type Host, linkedHost, trustOf } from "./host";
+import { type Host, linkedHost, serverOf, trustOf } from "./host";
 
 /** How long the host may take to show its certificate, in milliseconds. */
 const LOOK_MS = 3_000;
@@ -23,6 +23,11 @@ export const SETTLING_FIELDS = {
 };
 
 const SETTLING = v.object(SETTLING_FIELDS);
+
+/** For a host that is added. */
+export const UNCHECKED = flag(
+  "Add a host with `ca` or `pin` though nobody has asked it whether they and its token are right",
+);
 
 /**
  * `host` as it is stored: with the pin of the key that it shows now, where `trust_first` asks for it.
@@ -86,4 +91,42 @@ function unlessDown(error: unknown): undefined {
 
 function noPin(error: unknown): never {
   throw unavailable(`trust_first: no key to pin: ${messageOf(error)}`);
+}
+
+/** How long the host may take to answer with its pin and token, in milliseconds, and the largest answer. */
+const ANSWER_MS = 5_000;
+const MAX_ANSWER_BYTES = 1_048_576;
+
+const UNASKED = "--unchecked (`unchecked`) adds it all the same";
+
+/**
+ * Asks the host whether its pin, or its authority, and its token are right.
+ *
+ * @throws `bad_input` where they are not, `unavailable` where it does not answer.
+ */
+export async function requireAnswer(host: Host): Promise<void> {
+  const [{ deadlineIn }, { carrierTo }, { typed }, { SESSIONS_ANSWER }] = await Promise.all([
+    import("../../client/carrier"),
+    import("../../client/connection"),
+    import("../../client/remote-call"),
+    import("./results"),
+  ]);
+  try {
+    using carrier = await carrierTo(serverOf(host));
+    const limits = { deadline: deadlineIn(ANSWER_MS), maxBytes: MAX_ANSWER_BYTES };
+    typed(SESSIONS_ANSWER, await carrier.ask({ method: "GET", path: "/sessions" }, limits));
+  } catch (error) {
+    // A 403 is about what the token allows: the host has taken it.
+    if (error instanceof RemoteError && error.refusal?.status === 403) return;
+    throw await refusalOf(host, messageOf(error), error instanceof RemoteError && error.fault);
+  }
+}
+
+/** Why the host is not added. */
+async function refusalOf({ base_url, pin }: Host, said: string, fault: unknown): Promise<Failure> {
+  if (fault === "unauthorized") return badInput(`token: ${base_url} refuses it (${said}); ${UNASKED}`);
+  if (!said.startsWith("the ")) return unavailable(`${base_url}: ${said}; ${UNASKED}`);
+  if (pin === undefined) return badInput(`ca: ${base_url}: ${said}; ${UNASKED}`);
+  const shown = await shownPin(base_url).catch(unlessDown);
+  return badInput(`pin: ${base_url}: ${said}: it shows ${shown ?? "none"}; ${UNASKED}`);
 }

@@ -177,7 +177,9 @@ describe("the address book", () => {
 describe("an address", () => {
   const add = async (base_url: string) => {
     await using server = await testServer();
-    const trust = /^https:/i.test(base_url) ? { pin: `sha256:${"0f".repeat(32)}` } : { insecure_http: true };
+    const trust = /^https:/i.test(base_url)
+      ? { pin: `sha256:${"0f".repeat(32)}`, unchecked: true }
+      : { insecure_http: true };
     const actions = [["AC_admin_add_host", { label: "a", base_url, token: "t", ...trust }]];
     const response = await server.call("/execute", post({ actions }));
     const body = (await response.json()) as { outcomes?: [{ result: { base_url: string } }]; error?: string };

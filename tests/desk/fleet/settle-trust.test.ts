@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { spkiPin } from "../../../src/lib/spki";
-import { rawServer, selfSigned } from "../../client/support";
+import { IDLE_SESSIONS, rawServer, selfSigned } from "../../client/support";
 import { post, TOKEN, temporaryFolder, testServer, testWith } from "../../support";
 
 const folder = temporaryFolder();
@@ -120,11 +120,53 @@ describe("https", () => {
       error: `pin: missing: the certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). The pin of ${there.entry.base_url} seems to be ${spkiPin(cert)}: compare it with what \`svc pin\` prints on that host, then give it`,
     });
     expect(await made.hosts()).toEqual([]);
-    const pinned = await made.ask("add", { ...there.entry, pin: spkiPin(cert) });
+    const pinned = await made.ask("add", { ...there.entry, pin: spkiPin(cert), unchecked: true });
     expect(pinned).toMatchObject({ trust: "key", pin: spkiPin(cert) });
     expect(await made.ask("set", { label: "a", clear_trust: true })).toMatchObject({ status: 400 });
     expect((await made.hosts())[0]?.pin).toBe(spkiPin(cert));
     expect(there.asked).toEqual([]);
+  });
+
+  withOpenssl("with a pin or an authority is asked with its token before it is added", async () => {
+    await using made = await desk();
+    let status = 200;
+    const sent: Array<string | null> = [];
+    await using there = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0, tls: { cert, key } },
+      fetch(request) {
+        sent.push(request.headers.get("authorization"));
+        return status === 200 ? new Response(IDLE_SESSIONS) : Response.json({ error: "no" }, { status });
+      },
+    });
+    const entry = { label: "a", base_url: `https://127.0.0.1:${there.port}` };
+    const other = `spki:${"A".repeat(43)}`;
+    const unasked = "; --unchecked (`unchecked`) adds it all the same";
+    expect(await made.ask("add", { ...entry, pin: other })).toMatchObject({
+      ...{ status: 400 },
+      error: `pin: ${entry.base_url}: the key is not the pinned one: it shows ${spkiPin(cert)}${unasked}`,
+    });
+    expect(sent).toEqual([]);
+    status = 401;
+    expect(await made.ask("add", { ...entry, pin: spkiPin(cert) })).toEqual({
+      ...{ status: 400, error: `token: ${entry.base_url} refuses it (HTTP 401)${unasked}` },
+    });
+    status = 404;
+    expect(await made.ask("add", { ...entry, ca: cert })).toMatchObject({ status: 503 });
+    const down = { label: "a", base_url: "https://127.0.0.1:1", pin: other };
+    expect(await made.ask("add", down)).toMatchObject({
+      ...{ status: 503, error: `https://127.0.0.1:1: connection refused${unasked}` },
+    });
+    expect(await made.hosts()).toEqual([]);
+    expect(await made.ask("add", { ...down, label: "b", unchecked: true })).toMatchObject({ pin: other });
+    for (const [label, answer] of [
+      ["c", 200],
+      ["d", 403],
+    ] as const) {
+      status = answer;
+      const trust = label === "c" ? { pin: spkiPin(cert) } : { ca: cert };
+      expect(await made.ask("add", { ...entry, label, ...trust })).toMatchObject({ label });
+    }
+    expect(new Set(sent)).toEqual(new Set([`Bearer ${TOKEN}`]));
   });
 
   withOpenssl("with trust_first is pinned to the key that it shows, to which nothing is sent", async () => {
@@ -141,7 +183,7 @@ describe("https", () => {
     async () => {
       await using made = await desk();
       await using there = host();
-      await made.ask("add", { ...there.entry, ca: cert });
+      await made.ask("add", { ...there.entry, ca: cert, unchecked: true });
       expect(await made.ask("set", { label: "a", trust_first: true })).toMatchObject({ pin: spkiPin(cert) });
       expect((await made.hosts())[0]?.ca).toBeUndefined();
     },

@@ -11,7 +11,7 @@ import type { AddressBook } from "../address-book";
 import { HOST_CHANGES, HOST_FIELDS, linkedHost, parseHost } from "../host";
 import { LABEL_FIELD, LISTED_HOST, toListed } from "../listed";
 import { TOKEN_ROTATION } from "../results";
-import { SETTLING_FIELDS, settleTrust } from "../settle-trust";
+import { requireAnswer, SETTLING_FIELDS, settleTrust, UNCHECKED } from "../settle-trust";
 
 interface Uses {
   addressBook(): Promise<AddressBook>;
@@ -33,13 +33,17 @@ export const addHost = operation({
     ...HOST_FIELDS,
     ...SETTLING_FIELDS,
     replace: flag("Replace the host that has this label"),
+    unchecked: UNCHECKED,
   }),
   output: LISTED_HOST,
-  async run(service: Uses, { replace, trust_first, insecure_http, ...fields }) {
+  async run(service: Uses, { replace, trust_first, insecure_http, unchecked, ...fields }) {
     const parsed = parseHost(fields);
     if ("fault" in parsed) throw badInput(parsed.fault);
     const host = await settleTrust(parsed.entry, { trust_first, insecure_http });
-    await (await service.addressBook()).addAll([host], replace);
+    const book = await service.addressBook();
+    const isTrusted = (fields.pin ?? fields.ca) !== undefined;
+    if (isTrusted && !unchecked) await requireAnswer(host);
+    await book.addAll([host], replace);
     return toListed(host);
   },
 });
