@@ -4,6 +4,7 @@ import { view } from "../src/cli/view";
 import { field, flag, path } from "../src/core/fields";
 import { verifyFork } from "../src/desk/witness/operations";
 import {
+  archivedHere,
   auditStatus,
   clearAudit,
   exportAudit,
@@ -128,6 +129,8 @@ export default {
       ],
     }),
     prune: view(pruneAudit, {
+      hidden: ["archived"],
+      complete: (input, _, service) => archivedHere(service, input),
       text: ({ archive, deleted }) =>
         archive === null ? "Nothing to remove" : `${rowsText(deleted)} moved to ${printable(archive)}`,
       examples: [

@@ -5,7 +5,13 @@ import { type Group, print } from "../src/cli/subcommand";
 import { answerHere, type Context, view } from "../src/cli/view";
 import type { Progress } from "../src/core/caller";
 import type { InputSchema, OutputSchema } from "../src/core/operation";
-import { adoptPlan, cancelPlan, pausePlan, removePlan } from "../src/desk/plans/operations/change";
+import {
+  adoptPlan,
+  cancelPlan,
+  pausePlan,
+  removePlan,
+  withLedgerHere,
+} from "../src/desk/plans/operations/change";
 import { listPlans, showPlan } from "../src/desk/plans/operations/look";
 import { newPlan } from "../src/desk/plans/operations/make";
 import { applyPlan, followPlan, progressOf, resumePlan, retryPlan } from "../src/desk/plans/operations/run";
@@ -254,6 +260,9 @@ export default {
     }),
     adopt: view(adoptPlan, {
       ...one,
+      hidden: ["copy"],
+      run: ({ service, input, call, show }) =>
+        withLedgerHere(service, input, async (copied) => show(await call(copied))),
       text: (plan) => `${lineOf(plan)}\nit goes on while \`svc serve\` runs here`,
       examples: [
         ["$0 plan adopt 7d3f0c52 --ledger backup/plans.db", "Its desk is gone; this one has its hosts"],

@@ -12,7 +12,7 @@ import { isLocked } from "../lib/lock";
 import { machineHint } from "../lib/machine-service";
 import { connectToOwner, type OwnerConnection, otherBuild, parsed } from "../lib/owner-socket";
 import { configFiles } from "../lib/paths";
-import { findRunningServer } from "../lib/running-server";
+import { findRunningServer, ofEarlierSvc } from "../lib/running-server";
 
 /** The longest line of an answer, in bytes. */
 const MAX_ANSWER = 256 * 1_048_576;
@@ -84,11 +84,10 @@ export async function askOwner<I extends InputSchema, O extends OutputSchema>(
 }
 
 /**
- * The answer of the server that runs on `configDir` to an operation of the command line: over its socket, or over HTTP where a
- * server of before runs.
+ * The answer of the server that runs on `configDir` to an operation of the command line.
  *
  * @returns undefined where this process is to answer itself.
- * @throws as {@link askOwner}; `unavailable` where none runs, and only a server can answer.
+ * @throws as {@link askOwner}; `unavailable` where none runs, and only a server can answer; `conflict` where one of an earlier svc runs.
  */
 export async function askServer<I extends InputSchema, O extends OutputSchema>(
   configDir: string,
@@ -97,14 +96,10 @@ export async function askServer<I extends InputSchema, O extends OutputSchema>(
   listener: Listener = {},
 ): Promise<{ readonly answer: v.InferOutput<O> } | undefined> {
   const asked = await askOwner(configDir, operation, input, listener);
-  const { answeredBy } = operation;
-  if (asked || answeredBy === "owner") return asked;
-  const running = findRunningServer(configDir);
-  if (answeredBy !== "server" && !(operation.http && running)) return undefined;
-  // It would do it with all rights.
-  if (running && listener.grant) throw unavailable("the server is of an earlier svc: restart it");
-  const { callLocalServer } = await import("./local-server");
-  return { answer: await callLocalServer(configDir, operation, input, listener.signal) };
+  if (asked) return asked;
+  if (findRunningServer(configDir)) throw ofEarlierSvc(configDir);
+  if (operation.answeredBy === "server") throw noServer(configDir);
+  return undefined;
 }
 
 /**
@@ -130,10 +125,10 @@ export async function* streamOfOwner<I extends InputSchema>(
   return undefined;
 }
 
-/** Whether the owner of `configDir` is one to ask this way. @throws `unavailable` when no server runs on it. */
-export function hasOwner(configDir: string): boolean {
+/** @throws `unavailable` when no server runs on `configDir`; `conflict` where one of an earlier svc does. */
+export function requireOwner(configDir: string): void {
   if (!findRunningServer(configDir)) throw noServer(configDir);
-  return existsSync(configFiles(configDir).ownerFile);
+  if (!existsSync(configFiles(configDir).ownerFile)) throw ofEarlierSvc(configDir);
 }
 
 /** @returns the failure of what only a server can answer. */

@@ -120,7 +120,7 @@ export interface Operation<
   readonly answeredBy?: "server" | "server or here" | "owner" | "display";
   /**
    * Set where an action of a run in another process acts on the server that runs on this `{config_dir}`, if one does: what it is about
-   * ends with that process, or is only there.
+   * ends with that process, is only there, or is in a file that the owner of the folder writes (`answeredBy: "owner"`).
    */
   readonly serverInRuns?: true;
   /**

@@ -19,17 +19,12 @@ const SOON_MS = 200;
 
 /** What hands the events of this process over. */
 export interface HandOver {
-  /** Sends the events that wait, and makes the server read its files again. Never rejects. */
-  refresh(): Promise<void>;
   /** Sends what is left. Never rejects. */
   end(): Promise<void>;
 }
 
-/** @param send sends events to the server; with `refreshes`, the server also reads its files again. Never throws. */
-export function createHandOver(
-  bus: Bus,
-  send: (events: readonly HandedOver[], refreshes: boolean) => Promise<void>,
-): HandOver {
+/** @param send sends events to the server. Never throws. */
+export function createHandOver(bus: Bus, send: (events: readonly HandedOver[]) => Promise<void>): HandOver {
   let sent = bus.newest;
   let sending = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -47,26 +42,22 @@ export function createHandOver(
     const kept = all.length > MAX_EVENTS ? all.filter((event) => !isOld(event)) : all;
     return kept.map(({ type, text }) => ({ type: type.name, data: JSON.parse(text) }));
   };
-  const sendAll = async (refreshes: boolean) => {
+  const sendAll = async () => {
     clearTimeout(timer);
     timer = undefined;
-    const [first = [], ...more] = inBatches(waiting());
-    if (!refreshes && first.length === 0) return;
-    await send(first, refreshes);
-    for (const batch of more) await send(batch, false);
+    for (const batch of inBatches(waiting())) await send(batch);
   };
-  const flush = (refreshes: boolean): Promise<void> => {
-    sending = sending.then(() => sendAll(refreshes));
+  const flush = (): Promise<void> => {
+    sending = sending.then(sendAll);
     return sending;
   };
   const unlisten = bus.listen(() => {
-    timer ??= setTimeout(() => void flush(false), SOON_MS);
+    timer ??= setTimeout(() => void flush(), SOON_MS);
   });
   return {
-    refresh: () => flush(true),
-    async end() {
+    end() {
       unlisten();
-      await flush(false);
+      return flush();
     },
   };
 }

@@ -3,11 +3,13 @@ import type { EventType } from "../core/events";
 import { field, NO_INPUT, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { PacedAnswer } from "../core/paced-answer";
+import type { Bus } from "./bus";
 import { filterOf } from "./filter";
 import { PLACE } from "./place";
 import type { Streams } from "./stream";
 
 interface Uses {
+  events(): Bus;
   eventTypes(): Promise<readonly EventType[]>;
   eventStreams(): Promise<Streams>;
 }
@@ -113,4 +115,30 @@ export const eventReference = operation({
   },
 });
 
-export const operations = [listEvents, eventReference];
+/** An event of another process: its type, and its data with `at`. */
+const HANDED_OVER = v.strictObject({
+  type: v.pipe(v.string(), v.maxLength(100)),
+  data: v.record(v.string(), v.unknown()),
+});
+
+const BY_SVC = "a process of the same user sends so what happened in it";
+
+/** Over the socket of the owner alone. */
+export const handOver = operation({
+  name: "events.hand_over",
+  summary: "Publish what happened in another process of this host",
+  scope: "admin",
+  answeredBy: "server",
+  leftOut: { http: BY_SVC, cli: BY_SVC, script: BY_SVC },
+  input: v.strictObject({
+    events: field(v.pipe(v.array(HANDED_OVER), v.maxLength(1_000)), "What happened, oldest first"),
+  }),
+  output: v.object({ published: v.literal(true) }),
+  async run(service: Uses, { events }) {
+    const { takeOver } = await import("./take-over");
+    takeOver(service.events(), await service.eventTypes(), events);
+    return { published: true as const };
+  },
+});
+
+export const operations = [listEvents, eventReference, handOver];

@@ -126,37 +126,6 @@ export const overview = operation({
   },
 });
 
-/** An event of another process: its type, and its data with `at`. */
-const HANDED_OVER = v.strictObject({
-  type: v.pipe(v.string(), v.maxLength(100)),
-  data: v.record(v.string(), v.unknown()),
-});
-
-type HandedOver = v.InferOutput<typeof HANDED_OVER>;
-
-const BY_SVC = "a process of the same user asks for it, after a change that a running server must use";
-
-/** What a process beside the server asks for, over the socket of its owner alone. */
-export const refresh = operation({
-  name: "server.refresh",
-  summary:
-    "Make the server reload its tokens and jobs, and publish what happened in another process of its host",
-  scope: "admin",
-  answeredBy: "server",
-  leftOut: { http: BY_SVC, cli: BY_SVC, script: BY_SVC },
-  input: v.strictObject({
-    events: field(
-      v.optional(v.pipe(v.array(HANDED_OVER), v.maxLength(1_000)), []),
-      "What happened, oldest first",
-    ),
-  }),
-  output: v.object({ refreshed: v.literal(true) }),
-  async run(service: { refresh(events: HandedOver[]): Promise<void> }, { events }) {
-    await service.refresh(events);
-    return { refreshed: true as const };
-  },
-});
-
 /** The dashboard and the API explorer, each a page and its assets. They are public; what they show needs a token. */
 type Page = "dashboard" | "explorer";
 type PageUses = Readonly<Record<Page, () => Promise<PageAssets>>>;
@@ -269,7 +238,6 @@ export const operations = [
     output: STATUS,
     run: (service: Uses, _input, caller) => statusFor(service, caller),
   }),
-  refresh,
   overview,
   ...pageOperations,
 ];

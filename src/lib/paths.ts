@@ -114,7 +114,6 @@ export const configFiles = (configDir: string) => ({
   refusedTokens: join(configDir, "run", "refused_tokens.json"),
   serveLock: join(configDir, "run", "serve.lock"),
   auditArchive: join(configDir, "audit-archive"),
-  pruneLock: join(configDir, "run", "prune.lock"),
   jobsLock: join(configDir, "run", "jobs.lock"),
   schedulerLock: join(configDir, "run", "scheduler.lock"),
   ice: join(configDir, "ice.json"),

@@ -3,7 +3,7 @@
  */
 import { existsSync, rmSync } from "node:fs";
 import * as v from "valibot";
-import { Failure, messageOf, systemCode, unavailable } from "./errors";
+import { conflict, Failure, messageOf, systemCode, unavailable } from "./errors";
 import { readSmallFile, writeFileAtomic } from "./files";
 import { requireKnownFormat } from "./format";
 import { isLocked, type Release, tryLock, withLock } from "./lock";
@@ -59,6 +59,10 @@ export async function claimConfigDir(configDir: string): Promise<Release | undef
     throw unavailable(`${configDir} cannot be written (${systemCode(error) ?? messageOf(error)})`);
   }
 }
+
+/** @returns the failure of what the server that runs on `configDir` would not understand. */
+export const ofEarlierSvc = (configDir: string) =>
+  conflict(`the server that runs on ${configDir} is of an earlier svc: restart it with this one first`);
 
 /** Publishes the address of the server. */
 export function writeRunFile(configDir: string, server: RunningServer): void {

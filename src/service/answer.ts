@@ -33,31 +33,46 @@ export async function answerOf<I extends InputSchema, O extends OutputSchema>(
   here: () => Promise<Body<O>>,
 ): Promise<Body<O>> {
   const { answeredBy } = operation;
+  if (!answeredBy) return here();
   if (answeredBy === "display") return withDisplay(service, operation, input, listener, here);
-  if (!answeredBy) return inForce(service, operation, await here());
+  if (answeredBy === "owner")
+    return ownedAnswer(service.configDir, service, operation, input, listener, here);
   const { askServer } = await import("../client/owner");
+  const asked = await askServer(service.configDir, operation, input, listener);
+  return asked ? asked.answer : here();
+}
+
+/**
+ * The answer of the server that runs here, or of this process, which then owns the folder meanwhile.
+ *
+ * @throws as {@link answerOf}.
+ */
+export async function ownedAnswer<I extends InputSchema, O extends OutputSchema, S extends object>(
+  configDir: string,
+  service: S,
+  operation: Operation<I, O, S>,
+  input: v.InferInput<I>,
+  listener: Listener,
+  here: () => Promise<Body<O>>,
+): Promise<Body<O>> {
+  const [{ askOwner }, { ownForChange }] = await Promise.all([
+    import("../client/owner"),
+    import("../lib/ownership"),
+  ]);
   // A server that is just ending is no owner a moment later.
   const until = performance.now() + OWNER_MS;
   for (;;) {
-    const asked = await askServer(service.configDir, operation, input, listener);
+    const asked = await askOwner(configDir, operation, input, listener);
     if (asked) return asked.answer;
     // A dry run changes nothing: a folder that cannot be written, or is not there, will do.
-    const isDryRun = Object(input).dry_run === true;
-    if (answeredBy !== "owner" || isDryRun) return inForce(service, operation, await here());
+    if (Object(input).dry_run === true) return here();
     // What cannot be done leaves no folder behind.
     operation.requires?.(service, parseCall(operation, input));
-    const { ownForChange } = await import("../lib/ownership");
-    const done = await ownForChange(service.configDir, operation.name, here);
-    if (done) return inForce(service, operation, done.value);
+    const done = await ownForChange(configDir, operation.name, here);
+    if (done) return done.value;
     if (performance.now() > until) throw unavailable(UNREACHABLE_OWNER);
     await Bun.sleep(AGAIN_MS);
   }
-}
-
-/** The answer to what was done in this process, once a server that runs here uses what has changed. */
-async function inForce<T>(service: Service, { changes, uses }: Operation, answer: T): Promise<T> {
-  if (changes && !uses) await service.notifyServer();
-  return answer;
 }
 
 /** How a failure begins of a process that reaches no display. */

@@ -3,7 +3,6 @@
  */
 import type * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
-import type { HandedOver } from "../events/hand-over";
 import type { ServerUses } from "../http/server-uses";
 import type { Release } from "../lib/lock";
 import type { AuditFeatures } from "./features/audit";
@@ -51,15 +50,8 @@ export interface Service
    * @returns how many jobs it had.
    */
   endWorkOf(token: string): Promise<number>;
-  /**
-   * Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked.
-   *
-   * @param happened what another process of the owner did: those who follow this one get it.
-   * @throws `bad_input` when that is no list of events.
-   */
-  refresh(happened?: readonly HandedOver[]): Promise<void>;
-  /** Makes a server that runs on `{config_dir}` in another process read its files again, and hands it the events of this process. */
-  notifyServer(): Promise<void>;
+  /** Reads again the files that people, and the calls of other processes, change while a server runs: its tokens and jobs. Ends what was revoked. */
+  refresh(): Promise<void>;
   /**
    * Runs the jobs in this process from now on, ends within a second what revoked tokens have started, and follows the hosts
    * of the address book to their next keys. A host without jobs does not load the scheduler.

@@ -1,16 +1,15 @@
 /**
  * The events of the server that runs on this `{config_dir}`, for another process of the same user.
  */
-import { RemoteError, type RemoteServer } from "../client/carrier";
+import { RemoteError } from "../client/carrier";
 import type { EventSource } from "../client/events";
-import { localServer } from "../client/local-server";
-import { hasOwner, streamOfOwner } from "../client/owner";
+import { requireOwner, streamOfOwner } from "../client/owner";
 import { listEvents } from "../events/operations";
 import { Failure, HTTP_STATUS } from "../lib/errors";
 
-/** @returns the server itself where it is one of before the socket of the owner. @throws `unavailable` when none runs on `configDir`. */
-export function ownEvents(configDir: string): EventSource | RemoteServer {
-  if (!hasOwner(configDir)) return localServer(configDir);
+/** @throws as `requireOwner`. */
+export function ownEvents(configDir: string): EventSource {
+  requireOwner(configDir);
   return {
     async *pieces(types, after, signal) {
       try {

@@ -7,7 +7,7 @@
 import { Database } from "bun:sqlite";
 import { accessSync, constants, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
-import { conflict, systemCode } from "../lib/errors";
+import { systemCode } from "../lib/errors";
 import {
   ensurePrivateFile,
   ensurePrivateFolder,
@@ -20,6 +20,7 @@ import { FORMAT, formatOf, formatText, listedFiles, NEEDS } from "../lib/format"
 import { isLocked, withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { type ConfigFiles, configFiles } from "../lib/paths";
+import { ofEarlierSvc } from "../lib/running-server";
 import { isUnwritable } from "../lib/sqlite";
 
 type Files = ConfigFiles;
@@ -51,10 +52,7 @@ export async function prepareFolder(
     await withLock(files.formatLock, () => {
       if (isCurrent()) return;
       // A server of this svc has given the folder its format before it took the lock.
-      if (isLocked(files.serveLock))
-        throw conflict(
-          `the server that runs on ${configDir} is of an earlier svc: restart it with this one first`,
-        );
+      if (isLocked(files.serveLock)) throw ofEarlierSvc(configDir);
       const { format: from } = formatOf(configDir);
       for (const step of steps) if (step.to > from && step.to <= format) step.run(files, log);
       const listed = listedFiles(configDir);

@@ -1,12 +1,15 @@
-/** An action of a run in a process beside a server, which that server does where it is about what only the server has. */
+/** What a run or a command does in a process beside a server, and that server does in its place (`serverInRuns` of the operation). */
+import { resolve } from "node:path";
 import { performOperation } from "../core/call";
 import type { Caller } from "../core/caller";
+import type { Operation } from "../core/operation";
 import { OWNER } from "../core/rights";
+import { entryOf, metadataOf } from "../core/schema";
 import type { ServiceParts } from "./parts";
 
 /**
- * @returns what does an action: as `performOperation`, or the server on the folder (`serverInRuns` of the operation), where one runs.
- *   That throws as `askOwner` does.
+ * @returns `performOperation`, which the server on the folder does where one runs and the operation says so. A change of the files of the
+ *   folder is made by its owner. That throws as `answerOf` does.
  */
 export function createPerform({ configDir, isBeside }: Pick<ServiceParts, "configDir" | "isBeside">) {
   if (!isBeside) return performOperation;
@@ -14,13 +17,29 @@ export function createPerform({ configDir, isBeside }: Pick<ServiceParts, "confi
     const here = () => performOperation(service, operation, input, caller);
     if (!operation.serverInRuns) return here();
     const ask = async () => {
+      const listener = listenerOf(caller);
+      if (operation.answeredBy === "owner") {
+        const { ownedAnswer } = await import("./answer");
+        const owned = withPaths(operation, input);
+        return ownedAnswer(configDir, service, operation, owned, listener, async () => here());
+      }
       const { askOwner } = await import("../client/owner");
-      const asked = await askOwner(configDir, operation, input, listenerOf(caller));
+      const asked = await askOwner(configDir, operation, input, listener);
       return asked ? asked.answer : here();
     };
     return ask();
   };
   return perform;
+}
+
+/** The input with its paths absolute: the server is in another folder. */
+function withPaths<T extends object>({ input: schema }: Operation, input: T): T {
+  const absolute = Object.entries(input).map(([name, value]) => {
+    const entry = entryOf(schema, name);
+    const isPath = typeof value === "string" && entry && metadataOf(entry).text === "path";
+    return [name, isPath ? resolve(value) : value];
+  });
+  return { ...input, ...Object.fromEntries(absolute) };
 }
 
 /** The server does no more than the run may do. */

@@ -10,7 +10,7 @@ import { type Publish, unheard } from "../core/events";
 import { parseInput } from "../core/input";
 import type { Permission } from "../core/rights";
 import { createBus } from "../events/bus";
-import { createHandOver, type HandedOver, type HandOver } from "../events/hand-over";
+import { createHandOver, type HandOver } from "../events/hand-over";
 import { iceOfFlags } from "../host/peers/ice";
 import { messageOf } from "../lib/errors";
 import type { Release } from "../lib/lock";
@@ -123,13 +123,7 @@ export function createService({
       await endRevoked();
       return jobs;
     },
-    async notifyServer() {
-      if (handOver) return handOver.refresh();
-      if (phase.isClaimed) return service.refresh();
-      await (await import("./notify")).refreshServer(configDir);
-    },
-    async refresh(happened = []) {
-      if (happened.length > 0) await takeOverEvents(shared, happened);
+    async refresh() {
       await (await service.rest()).server?.refresh();
       if (phase.runsJobs && hasJobs()) await (await service.scheduler()).refresh();
       if (phase.runsJobs) await lookAtDesk();
@@ -215,25 +209,19 @@ async function endRevokedWork({ service, files, tokens, revocations, made }: Ser
   if (existsSync(files.webhooks)) await (await service.webhooks()).endRevoked();
 }
 
-/** Sends the events of this process, which is no server, to the server of the folder. */
+/** Sends the events of this process, which is no server, to the server of the folder. Where none runs, nobody follows. */
 function handOverOf({ events, configDir, log }: ServiceParts): HandOver {
-  return createHandOver(events, async (happened, refreshes) => {
-    const { handOver, refreshServer } = await import("./notify");
-    const lost = await (refreshes ? refreshServer : handOver)(configDir, happened);
-    if (lost !== undefined && happened.length > 0)
+  return createHandOver(events, async (happened) => {
+    const [{ askOwner }, { handOver }] = await Promise.all([
+      import("../client/owner"),
+      import("../events/operations"),
+    ]);
+    await askOwner(configDir, handOver, { events: [...happened] }).catch((error) =>
       log.warn(
-        `the server on ${configDir} did not take events of this process (${happened.length}): ${lost}`,
-      );
+        `the server on ${configDir} did not take events of this process (${happened.length}): ${messageOf(error)}`,
+      ),
+    );
   });
-}
-
-/** Publishes what another process has handed over. @throws `bad_input` when that is no list of events. */
-async function takeOverEvents(
-  { service, events }: ServiceParts,
-  happened: readonly HandedOver[],
-): Promise<void> {
-  const [{ takeOver }, types] = await Promise.all([import("../events/take-over"), service.eventTypes()]);
-  takeOver(events, types, happened);
 }
 
 /** Claims the folder for a server. @returns undefined where another server has it. */

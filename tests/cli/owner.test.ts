@@ -117,8 +117,7 @@ test("what the owner does for a command is a change, or shows secrets", () => {
 });
 
 test("what needs the rights, the display or the files of a terminal stays there", () => {
-  const stays =
-    /^(desktop\.|execute|scripts\.run|flow\.|service\.|release\.|audit\.(verify|prune)|diagnostics)/;
+  const stays = /^(desktop\.|execute|scripts\.run|flow\.|service\.|release\.|audit\.verify|diagnostics)/;
   const moved = operations.filter(
     ({ answeredBy, name }) => answeredBy && answeredBy !== "display" && stays.test(name),
   );
@@ -130,8 +129,7 @@ test("each change of a command is made by the owner of the folder, or there is a
     "it acts on the desktop of the terminal": /^(desktop\.(?!record$)|elements\.)/,
     "it runs with the environment and the rights of the terminal": /^(execute\.file|scripts\.run)$/,
     "it lasts as long as the terminal": /^(sync\.start|usb\.watch\.start)$/,
-    "it reads or writes files of its user":
-      /^(admin\.(export|upgrade)|audit\.prune|data\.add|plan\.adopt|turn\.bundle)$/,
+    "it reads or writes files of its user": /^(admin\.(export|upgrade)|data\.add|turn\.bundle)$/,
     "it changes the service or the program that the owner is": /^(service\.(un)?install|release\.upgrade)$/,
   };
   const ownChanges = operations.filter(

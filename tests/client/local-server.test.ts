@@ -3,7 +3,6 @@ import { callLocalServer } from "../../src/client/local-server";
 import { listCommands } from "../../src/host/runs/operations/commands";
 import { showRun } from "../../src/host/runs/operations/runs";
 import { configFiles } from "../../src/lib/paths";
-import { refreshServer } from "../../src/service/notify";
 import { writeToken } from "../../src/trust/owner-token";
 import { TOKEN, testServer, testService } from "../support";
 
@@ -47,14 +46,9 @@ test("a server that is refreshed accepts a rotated token, refuses the old one, a
     (await fetch(`${server.url}/commands`, { headers: { authorization: `Bearer ${token}` } })).status;
   expect(await statusWith(old)).toBe(200);
   const rotated = writeToken(configFiles(made.configDir).token);
-  await refreshServer(made.configDir);
+  await made.service.refresh();
   expect(await statusWith(old)).toBe(401);
   expect(await statusWith(rotated)).toBe(200);
   const metrics = await made.service.metrics();
   expect((await metrics.requestTotals()).failed_auth).toBe(1);
-});
-
-test("a refresh without a server does nothing", async () => {
-  await using made = testService();
-  await refreshServer(made.configDir);
 });

@@ -1,8 +1,19 @@
 /** The server as the owner of its folder, as processes of their own see it: the compiled binary. */
 import { expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, installBinary, type ServerProcess, serveBinary, testWith, until } from "../support";
+import { configFiles } from "../../src/lib/paths";
+import { writeContent } from "../../src/wire/job/content";
+import {
+  BINARY,
+  installBinary,
+  type ServerProcess,
+  serveBinary,
+  temporaryFolder,
+  testService,
+  testWith,
+  until,
+} from "../support";
 
 /** `svc args` beside the server of `configDir`, behind the command line `before`. */
 async function beside(configDir: string, args: readonly string[], before: readonly string[] = []) {
@@ -86,3 +97,77 @@ test("a hundred changes of other processes beside a server under load are all ma
   await Promise.all(load);
   expect(await jobsOf(host)).toEqual(ids);
 });
+
+/** A shell in which `folder` is another one than the server sees under this path, as with PrivateTmp of a unit; it runs `script`. */
+const withOwn = (folder: string, script: string) => [
+  ...["unshare", "--map-root-user", "--mount", "sh", "-ec"],
+  `mount -t tmpfs none "$1"; shift; ${script}`,
+  ...["sh", folder],
+];
+
+/** Events of a type that the server has published. */
+async function publishedBy(host: ServerProcess, type: string): Promise<object[]> {
+  const answer = await host.call(`/events?types=${type}&after=oldest&wait=0`);
+  return ((await answer.json()) as { events: object[] }).events;
+}
+
+testWith("unshare")(
+  "the server prunes what a command has archived in a folder that only the command sees",
+  async () => {
+    await using host = await serveBinary();
+    using own = temporaryFolder();
+    const file = join(own.path, "old.jsonl");
+    for (let nth = 0; nth < 3; nth++) await beside(host.configDir, ["audit", "log", "door"]);
+    const shell = withOwn(own.path, `"$@"; "$1" audit verify --file ${file}`);
+    const pruned = await beside(host.configDir, ["audit", "prune", "--keep", "1", "--archive", file], shell);
+    expect(pruned).toMatchObject({
+      ...DONE,
+      stdout: expect.stringMatching(/^\d+ rows moved to .*\nChain OK \(\d+ rows\)/),
+    });
+    expect(existsSync(file)).toBe(false);
+    expect(await publishedBy(host, "audit.removed")).toMatchObject([
+      { data: { removed: expect.any(Number) } },
+    ]);
+    expect(await beside(host.configDir, ["audit", "verify"])).toMatchObject({ exitCode: 0 });
+  },
+);
+
+testWith("unshare")(
+  "the server takes over a plan from a ledger in a folder that only the command sees",
+  async () => {
+    await using host = await serveBinary();
+    await using gone = testService();
+    using own = temporaryFolder();
+    const { ledger, create } = await gone.service.plans();
+    const spec: Parameters<typeof create>[2] = {
+      kind: "plan",
+      ...{
+        on: "all",
+        commands: ["AC_sleep"],
+        waves: [1],
+        pause_s: 0,
+        max_failures: 1,
+        queue: true,
+      },
+      ...{ expires_s: 3_600, max_parallel: null, delivery_timeout_s: 1, timeout_s: 1 },
+    };
+    const { content, digest } = writeContent({
+      ...{ actions: [["AC_sleep", { seconds: 0 }]], commands: ["AC_sleep"] },
+      ...{ stop_on_error: true, timeout_s: 1, scope: null },
+    });
+    const plan = create(content, digest, spec, [{ label: "lab-01", identity: "http://127.0.0.1:9" }], null);
+    ledger.apply(plan.seq, null, Date.now());
+    const { plans } = configFiles(gone.configDir);
+    const file = join(own.path, "plans.db");
+    const shell = withOwn(
+      own.path,
+      `cp ${plans} ${file}; ! [ -e ${plans}-wal ] || cp ${plans}-wal ${file}-wal; "$@"`,
+    );
+    const adopted = await beside(host.configDir, ["plan", "adopt", plan.id, "--ledger", file], shell);
+    expect(adopted).toMatchObject({ ...DONE, stdout: expect.stringContaining("it goes on while") });
+    expect(await publishedBy(host, "plan.started")).toMatchObject([{ data: { id: plan.id } }]);
+    expect(
+      readdirSync(configFiles(host.configDir).planLocks).filter((name) => name.startsWith("adopt-")),
+    ).toEqual([]);
+  },
+);

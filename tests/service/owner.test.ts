@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync } from "node:fs";
+import { resolve } from "node:path";
 import * as v from "valibot";
 import { askOwner, streamOfOwner } from "../../src/client/owner";
 import { callOperation } from "../../src/core/call";
@@ -279,6 +280,25 @@ describe("an action of a run in a process beside a server", () => {
     expect(outcomes[2]?.result).toMatchObject({ running: true, url: host.server.url, token: null });
     expect(outcomes[3]?.result).toMatchObject({ watcher_running: true });
     (await host.service.usb()).watcher.stop();
+  });
+
+  test("changes the files of the folder by that server, with the paths of the process and on record", async () => {
+    await using host = await testServer();
+    await using beside = testService({ configDir: host.configDir, handsOver: true, audit: false });
+    const { outcomes } = await runActions(beside.service, [
+      ["AC_scheduler_add_job", { script_path: "nightly.json", interval_seconds: 60, job_id: "a" }],
+      ["AC_config_set", { name: "desktop.screen", value: ["none"] }],
+    ]);
+    expect(outcomes.map(({ ok, error }) => [ok, error])).toEqual(outcomes.map(() => [true, undefined]));
+    expect(outcomes[0]?.result).toMatchObject({ script_path: resolve("nightly.json") });
+    const bus = beside.service.events();
+    const types = Array.from({ length: bus.newest }, (_, nth) => bus.at(nth + 1)?.type.name);
+    expect(types.filter((type) => !type?.startsWith("run."))).toEqual([]);
+    const rows = await (await host.service.audit())?.list({ limit: 10 });
+    expect(rows?.map(({ event_type, detail }) => [event_type, detail?.split(" ", 1)[0]])).toEqual([
+      ["cli", "config.set"],
+      ["cli", "jobs.add"],
+    ]);
   });
 
   test("is limited to what the run may do, on that server too", async () => {

@@ -13,7 +13,8 @@ import {
 import { createConnectionSlots } from "../../client/connection-slots";
 import { within } from "../../client/line-request";
 import { askOwner, streamOfOwner } from "../../client/owner";
-import { findRunningServer } from "../../lib/running-server";
+import { messageOf } from "../../lib/errors";
+import { findRunningServer, ofEarlierSvc } from "../../lib/running-server";
 import { Requester } from "../../lib/slots";
 import { HostCarrier, type HostRequests } from "../../wire/link/host-requests";
 import { ANSWER, askLinked, faultOf, readLinked } from "./relay";
@@ -83,7 +84,7 @@ function throughServer(
           method === "POST"
             ? await askOwner(configDir, askLinked, post, options)
             : await askOwner(configDir, readLinked, asked, options);
-        if (!answered) throw unlinked(EARLIER);
+        if (!answered) throw unlinked(messageOf(ofEarlierSvc(configDir)));
         return responseOf(answered.answer);
       } catch (error) {
         if (late.aborted && !signal.aborted)
@@ -144,7 +145,5 @@ function requireServer(configDir: string): void {
   if (!running) throw unlinked("no server runs on this desk, which its hosts dial: start `svc serve --hub`");
   if (running.pid === process.pid) throw unlinked("this server takes no links: start it with --hub");
 }
-
-const EARLIER = "the server of this desk is of an earlier svc: restart it";
 
 const unlinked = (message: string) => new RemoteError("unreachable", message, false);

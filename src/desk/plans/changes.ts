@@ -59,12 +59,20 @@ export function createChanges(
      * Takes over the plan of a desk that is gone.
      *
      * @param force whether also where that desk was heard a moment ago.
-     * @throws as {@link adoptPlan}; `conflict` where the desk does not seem to be gone.
+     * @param ledgerOf its ledger, and the copy of that where one was made already.
+     * @throws as `copyLedger` and `adoptPlan`; `conflict` where the desk does not seem to be gone.
      */
-    async adopt(file: string, id: string, grant: Grant, force: boolean): Promise<Plan> {
-      const { adoptPlan } = await import("./adopt");
+    async adopt(
+      ledgerOf: { readonly file: string; readonly copy: string | undefined },
+      id: string,
+      grant: Grant,
+      force: boolean,
+    ): Promise<Plan> {
+      const { adoptPlan, copyLedger } = await import("./adopt");
       if (!force) others?.requireSilent(id);
-      return started(adoptPlan(ledger, file, id, grant.name, files.planLocks));
+      const folder = files.planLocks;
+      const { file, copy = copyLedger(file, folder) } = ledgerOf;
+      return started(adoptPlan(ledger, { file, copy, folder }, id, grant.name));
     },
     /**
      * Pauses the plans of this desk that the desk `name` has taken over since.

@@ -10,6 +10,7 @@ import { cancelled, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { once } from "../../lib/once";
 import { configFiles } from "../../lib/paths";
+import { createQueue } from "../../lib/queue";
 import { broken, type Verdict } from "./chain";
 import { type ChildRunner, createInChild } from "./child";
 import { type AppendOptions, createCommits } from "./commits";
@@ -18,9 +19,9 @@ import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
 import { readHighWater } from "./high-water";
 import { type ListQuery, latestRow, listRows, listTypes } from "./list";
-import type { PruneOptions } from "./prune";
+import type { OldRows, PruneOptions } from "./prune";
 import { createPublisher } from "./publish";
-import { createLimit, type PruneResult } from "./retention";
+import { type ArchivedRows, createLimit, type PruneResult } from "./retention";
 import type { AuditEvent, ListedRow } from "./row";
 import { createScans, type LogScan, type VerifyCall } from "./scans";
 import { verdictFor } from "./verify";
@@ -80,7 +81,9 @@ export interface AuditLog {
   exported(): AsyncGenerator<ExportStep>;
   /** Removes every row; a new first row records that. @returns how many. */
   clear(by: string): Promise<number>;
-  /** Moves the oldest rows to an archive, in another process. @throws what `pruneRows` throws. */
+  /** Writes the oldest rows to `file` and removes none; `prune` does that then. @returns null where there are none. @throws as `archiveRows`. */
+  archive(what: OldRows, file: string): Promise<ArchivedRows | null>;
+  /** Moves the oldest rows to an archive, in another process, one call after the other. @throws what `pruneRows` throws. */
   prune(options: PruneOptions): Promise<PruneResult>;
   /** From now on, signs checkpoints by itself, and verifies all rows in turn. */
   keepCheckpoints(): Promise<void>;
@@ -174,6 +177,10 @@ export async function openAuditLog({
       publish(auditRemoved, { removed: deleted });
       return deleted;
     },
+    async archive(what, to) {
+      const { archiveRows } = await import("./prune");
+      return (await archiveRows(file, what, { file: to }))?.has ?? null;
+    },
     prune,
     keepCheckpoints: async () => (await witness()).keep(),
     limitRows(maxRows) {
@@ -192,11 +199,13 @@ export async function openAuditLog({
 
 /** What moves the oldest rows of the log at `path` to an archive. */
 function createPrune(path: string, inChild: ChildRunner, publish: Publish): AuditLog["prune"] {
-  return async (options) => {
-    const pruned = await inChild((audit) => audit.prune(path, options));
-    if (pruned.deleted > 0) publish(auditRemoved, { removed: pruned.deleted });
-    return pruned;
-  };
+  const inTurn = createQueue();
+  return (options) =>
+    inTurn(async () => {
+      const pruned = await inChild((audit) => audit.prune(path, options));
+      if (pruned.deleted > 0) publish(auditRemoved, { removed: pruned.deleted });
+      return pruned;
+    });
 }
 
 /** The verdict on rows and tree; that on the rows comes first. */

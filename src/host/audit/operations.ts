@@ -1,6 +1,7 @@
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import * as v from "valibot";
+import { parseCall } from "../../core/call";
 import { type Caller, isRemote } from "../../core/caller";
 import { field, flag, NO_INPUT, path, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
@@ -12,7 +13,7 @@ import { VERDICT } from "./chain";
 import type { ExportStep } from "./export";
 import { LIST_QUERY, TIME, timeBound } from "./list";
 import type { AuditLog } from "./log";
-import { PRUNED } from "./retention";
+import { ARCHIVED_ROWS, PRUNED } from "./retention";
 import { LISTED_ROW } from "./row";
 import { PATROL_REPORT, RESTORE, type Restore, WITNESSED } from "./witness/findings";
 import { operations as witnessOperations } from "./witness/operations";
@@ -224,6 +225,7 @@ const ARCHIVES = "archives are files for the administrator of this host";
 export const pruneAudit = operation({
   name: "audit.prune",
   summary: "Move the oldest rows of the audit log to an archive; a new row records who did",
+  answeredBy: "owner",
   scope: "admin",
   // That row is the record.
   changes: "announces",
@@ -232,18 +234,45 @@ export const pruneAudit = operation({
     keep: field(v.optional(whole(0, 1_000_000_000)), "Number of newest rows to keep"),
     before: field(v.optional(TIME), "Move rows from before this time (ISO 8601; UTC unless it names a zone)"),
     archive: field(v.optional(PATH), "File to write them to (.gz compresses; default: one in audit-archive)"),
+    archived: field(
+      v.optional(v.nullable(ARCHIVED_ROWS)),
+      "The rows that the archive has already; null where there is nothing to move",
+    ),
   }),
   output: PRUNED,
-  async run(service: Uses, { keep, before, archive }, caller) {
-    if ((keep === undefined) === (before === undefined)) throw badInput("keep, before: expected one of them");
+  async run(service: Uses, { archive, archived, ...which }, caller) {
+    const what = oldRows(which);
+    if (archived === null) return { deleted: 0, archive: null };
+    if (archived && archive === undefined) throw badInput("archived: expected only with archive");
     const folder = configFiles(service.configDir).auditArchive;
-    return (await openLog(service)).prune({
-      what: before === undefined ? { keep: keep ?? 0 } : { before: timeBound(before) },
-      archive: archive === undefined ? { folder } : { file: resolve(archive) },
-      by: nameOf(caller),
-    });
+    const file = archive === undefined ? undefined : resolve(archive);
+    const to = file === undefined ? { folder } : archived ? { written: file, has: archived } : { file };
+    return (await openLog(service)).prune({ what, archive: to, by: nameOf(caller) });
   },
 });
+
+/** Which rows `keep` or `before` names. @throws `bad_input` unless it is one of them. */
+function oldRows({
+  keep,
+  before,
+}: {
+  readonly keep?: number | undefined;
+  readonly before?: string | undefined;
+}) {
+  if ((keep === undefined) === (before === undefined)) throw badInput("keep, before: expected one of them");
+  return before === undefined ? { keep: keep ?? 0 } : { before: timeBound(before) };
+}
+
+/**
+ * The input of {@link pruneAudit} with an archive that this process has written: the owner of the folder may see another file under its path.
+ *
+ * @throws as `pruneAudit`.
+ */
+export async function archivedHere(service: Uses, input: v.InferInput<typeof pruneAudit.input>) {
+  const { archive, ...which } = parseCall(pruneAudit, input);
+  if (archive === undefined) return input;
+  return { ...input, archived: await (await openLog(service)).archive(oldRows(which), resolve(archive)) };
+}
 
 export const operations = [
   ...witnessOperations,

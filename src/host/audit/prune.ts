@@ -6,16 +6,14 @@
  */
 import type { Database } from "bun:sqlite";
 import { existsSync, readdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { conflict, messageOf, systemCode, unavailable } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
-import { withLock } from "../../lib/lock";
-import { configFiles } from "../../lib/paths";
 import type { Verdict } from "./chain";
 import { type ExportStep, exportSteps, writeExport } from "./export";
 import type { AuditFile } from "./file";
 import { appendRows, headOf, moveFirst, moveHead, readHighWater } from "./high-water";
-import type { PruneResult } from "./retention";
+import type { ArchivedRows, PruneResult } from "./retention";
 import { rowTime, storable } from "./row";
 import { verifyDatabase } from "./verify";
 import { joinAll } from "./witness/join";
@@ -31,20 +29,18 @@ const STEP = 2_000;
 /** The pause between two, in which others get the lock: longer than theirs between two attempts (`file.ts`). */
 const BREATH_MS = 10;
 
+/** Which rows to remove: all but the newest `keep`, or the oldest ones from before `before` (see `timeBound`). */
+export type OldRows = { readonly keep: number } | { readonly before: string };
+
 export interface PruneOptions {
-  /** Which rows to remove: all but the newest `keep`, or the oldest ones from before `before` (see `timeBound`). */
-  readonly what: { readonly keep: number } | { readonly before: string };
-  /** Where the archive is written; an existing file is not replaced. */
-  readonly archive: { readonly folder: string } | { readonly file: string };
+  readonly what: OldRows;
+  /** Where the archive is written: an existing file is not replaced; or the file that another process has written (`archiveRows`). */
+  readonly archive:
+    | { readonly folder: string }
+    | { readonly file: string }
+    | { readonly written: string; readonly has: ArchivedRows };
   /** Who prunes, for the record. */
   readonly by: string;
-}
-
-interface Range {
-  readonly firstId: number;
-  readonly lastId: number;
-  readonly lastHash: string | null;
-  readonly rows: number;
 }
 
 /**
@@ -78,35 +74,61 @@ export function clearRows(db: Database, by: string, verdict: Verdict | null): nu
 }
 
 /**
- * Writes the oldest rows to an archive, then removes them.
+ * Writes the oldest rows to an archive, and removes none.
  *
- * @throws a `conflict` failure when the archive exists already, or another process removes rows meanwhile; `unavailable`
- *   when the archive or the log cannot be written. Rows that are gone then are on record and in the archive.
+ * @returns what is in the archive; null where there is nothing to remove: then it is not made.
+ * @throws a `conflict` failure when the archive exists already; `unavailable` when it or the log cannot be written.
+ */
+export async function archiveRows(
+  file: Pick<AuditFile, "read">,
+  what: OldRows,
+  archive: { readonly folder: string } | { readonly file: string },
+): Promise<{ readonly path: string; readonly has: ArchivedRows } | null> {
+  const has = await file.read((db) => rangeOf(db, what));
+  if (!has) return null;
+  const path = "file" in archive ? archive.file : nameIn(archive.folder, has);
+  if (existsSync(path)) throw conflict(`the archive ${path} exists already`);
+  await writeExport(path, stepsOf(file, has), { owned: "folder" in archive });
+  return { path, has };
+}
+
+/**
+ * Writes the oldest rows to an archive where that is not done, then removes them. Callers must not prune one log twice at a time.
+ *
+ * @throws as {@link archiveRows}; a `conflict` failure when rows of the archive were removed meanwhile. Rows that are gone then are on
+ *   record and in the archive.
  */
 export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOptions): Promise<PruneResult> {
-  return withLock(configFiles(dirname(file.path)).pruneLock, async () => {
-    // No row may go that is no leaf.
-    await joinAll(file);
-    const range = await file.read((db) => rangeOf(db, what));
-    if (!range) return { deleted: 0, archive: null };
-    const path = "file" in archive ? archive.file : nameIn(archive.folder, range);
-    if (existsSync(path)) throw conflict(`the archive ${path} exists already`);
-    await writeExport(path, stepsOf(file, range), { owned: "folder" in archive });
-    const state = stateWords(verifyDatabase(file.path));
-    await file.write((db) => {
-      if (!db.query("SELECT 1 FROM events WHERE id = ?").get(range.firstId)) throw gone();
-      const { rows, firstId, lastId, lastHash } = range;
-      const removed = `pruned ${rows} rows (ids ${firstId} to ${lastId}) by ${by}`;
-      appendRow(db, PRUNED, `${removed}; the hash of the last was ${lastHash}; archive ${path}; ${state}`);
-    });
-    let deleted = 0;
-    for (let step = -1; step !== 0; deleted += step) {
-      step = await file.write((db) => deleteOldest(db, range.lastId));
-      await Bun.sleep(BREATH_MS);
-    }
-    file.remember(await file.read((db) => headOf(readHighWater(db))));
-    return { deleted, archive: path };
+  // No row may go that is no leaf.
+  await joinAll(file);
+  const written =
+    "has" in archive ? { path: archive.written, has: archive.has } : await archiveRows(file, what, archive);
+  if (!written) return { deleted: 0, archive: null };
+  const { path, has } = written;
+  const state = stateWords(verifyDatabase(file.path));
+  await file.write((db) => {
+    requireThere(db, has);
+    const removed = `pruned ${has.rows} rows (ids ${has.first_id} to ${has.last_id}) by ${by}`;
+    appendRow(db, PRUNED, `${removed}; the hash of the last was ${has.last_hash}; archive ${path}; ${state}`);
   });
+  let deleted = 0;
+  for (let step = -1; step !== 0; deleted += step) {
+    step = await file.write((db) => deleteOldest(db, has.last_id));
+    await Bun.sleep(BREATH_MS);
+  }
+  file.remember(await file.read((db) => headOf(readHighWater(db))));
+  return { deleted, archive: path };
+}
+
+/** @throws a `conflict` failure unless the oldest rows of the log are those of the archive. */
+function requireThere(db: Database, { first_id, last_id, last_hash, rows }: ArchivedRows): void {
+  const there = db.query<ArchivedRows, [number]>(`SELECT ${RANGE} FROM events WHERE id <= ?`).get(last_id);
+  const isSame =
+    there?.first_id === first_id &&
+    there.last_id === last_id &&
+    there.last_hash === last_hash &&
+    there.rows === rows;
+  if (!isSame) throw gone();
 }
 
 function stateWords(verdict: Verdict | null): string {
@@ -116,16 +138,17 @@ function stateWords(verdict: Verdict | null): string {
   return `the chain was broken${where}: ${verdict.reason}`;
 }
 
-function rangeOf(db: Database, what: PruneOptions["what"]): Range | null {
+/** {@link ArchivedRows} of the oldest rows; the hash is that of the row with the greatest id (https://sqlite.org/lang_select.html#bareagg). */
+const RANGE =
+  "(SELECT min(id) FROM events) AS first_id, max(id) AS last_id, row_hash AS last_hash, count(*) AS rows";
+
+function rangeOf(db: Database, what: OldRows): ArchivedRows | null {
   const [condition, bound] =
     "keep" in what
       ? ["id <= (SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?)", what.keep]
       : [`id < coalesce((SELECT min(id) FROM events WHERE ts >= ?), ${2n ** 63n - 1n})`, what.before];
   const range = db
-    .query<Range, [string | number]>(
-      `SELECT min(id) AS firstId, max(id) AS lastId, count(*) AS rows, row_hash AS lastHash
-       FROM events WHERE ${condition}`,
-    )
+    .query<ArchivedRows, [string | number]>(`SELECT ${RANGE} FROM events WHERE ${condition}`)
     .get(bound);
   return range && range.rows > 0 ? range : null;
 }
@@ -150,11 +173,11 @@ function appendRow(db: Database, event_type: string, detail: string): void {
   appendRows(db, headOf(readHighWater(db)), [{ ts: rowTime(new Date()), event }]);
 }
 
-/** A file that a killed prune left. The lock makes sure that no other prune is writing it. */
+/** A file that a killed prune left: no other prune writes in the folder. */
 const LEFT_OVER = /^audit-\d+-\d+.*\.tmp-[0-9a-f-]+$/;
 
 /** A name in `folder` that no file has: a prune that was killed left an archive of rows that are still in the log. */
-function nameIn(folder: string, { firstId, lastId }: Range): string {
+function nameIn(folder: string, { first_id, last_id }: ArchivedRows): string {
   try {
     ensurePrivateFolder(folder);
     for (const name of readdirSync(folder)) if (LEFT_OVER.test(name)) rmSync(join(folder, name));
@@ -162,15 +185,18 @@ function nameIn(folder: string, { firstId, lastId }: Range): string {
     throw unavailable(`${folder} cannot be used (${systemCode(error) ?? messageOf(error)})`);
   }
   const name = (nth: number) =>
-    join(folder, `audit-${firstId}-${lastId}${nth > 1 ? `.${nth}` : ""}.jsonl.gz`);
+    join(folder, `audit-${first_id}-${last_id}${nth > 1 ? `.${nth}` : ""}.jsonl.gz`);
   let nth = 1;
   while (existsSync(name(nth))) nth += 1;
   return name(nth);
 }
 
-async function* stepsOf(file: AuditFile, { firstId, lastId, rows }: Range): AsyncGenerator<ExportStep> {
+async function* stepsOf(
+  file: Pick<AuditFile, "read">,
+  { first_id, last_id, rows }: ArchivedRows,
+): AsyncGenerator<ExportStep> {
   let written = 0;
-  for await (const step of exportSteps((work) => file.read(work), firstId - 1, lastId)) {
+  for await (const step of exportSteps((work) => file.read(work), first_id - 1, last_id)) {
     written += step.rows;
     yield step;
   }

@@ -12,6 +12,17 @@ export const PRUNED = v.object({
   archive: v.nullable(v.string()),
 });
 
+/** The rows that are in an archive: the oldest of the log. */
+export const ARCHIVED_ROWS = v.strictObject({
+  first_id: v.number(),
+  last_id: v.number(),
+  /** The hash of the last one. */
+  last_hash: v.nullable(v.string()),
+  rows: v.number(),
+});
+
+export type ArchivedRows = v.InferOutput<typeof ARCHIVED_ROWS>;
+
 export type PruneResult = v.InferOutput<typeof PRUNED>;
 
 /** The part of the limit that is kept, so that pruning is rare. */

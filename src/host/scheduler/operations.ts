@@ -25,6 +25,7 @@ interface Uses {
 /** What the operations share that change something. */
 const CHANGE = {
   answeredBy: "owner",
+  serverInRuns: true,
   scope: "operate",
   changes: true,
 } as const;

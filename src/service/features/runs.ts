@@ -4,6 +4,7 @@
 
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
+import type { performOperation } from "../../core/call";
 import type { Executor } from "../../host/runs/executor";
 import type { History } from "../../host/runs/history";
 import type { Runs } from "../../host/runs/runs";
@@ -20,6 +21,8 @@ import { startJob } from "../start-job";
 /** What runs action lists in a process. */
 export interface RunFeatures {
   executor(): Promise<Executor>;
+  /** As `performOperation`; what the server on the folder is to do in place of this process, it does (`run-action.ts`). */
+  readonly perform: typeof performOperation;
   /** The traces of runs that this host keeps. */
   traces(): Promise<Traces>;
   history(): Promise<History>;
@@ -55,6 +58,7 @@ export function runFeatures(
   const hasJobs = () => made.scheduler !== undefined || existsSync(files.jobs);
   return {
     hasJobs,
+    perform: createPerform(shared),
     executor: feature(async () => {
       const { service } = shared;
       const [{ Executor }, { readMembership }] = await Promise.all([
@@ -67,7 +71,7 @@ export function runFeatures(
         log,
         ...{ permits: service.permits, runs: service.runs },
         stored: async (name) => (await service.storedScripts()).get(name),
-        perform: createPerform(shared),
+        perform: shared.service.perform,
         hostLabel: () => labelOf(() => readMembership(files.desk)),
         inputLock: async () => (await service.desktop()).inputLock,
         trace: async (start, asked) => (await service.traces()).begin(start, asked),

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { adoptPlan } from "../../../src/desk/plans/adopt";
+import { adoptPlan, copyLedger } from "../../../src/desk/plans/adopt";
 import { openLedger } from "../../../src/desk/plans/ledger/ledger";
 import { temporaryFolder } from "../../support";
 
@@ -42,7 +42,7 @@ function ledgers() {
     Date.now(),
   );
   const adopt = (file = at("dead.db"), token: string | null = null) =>
-    adoptPlan(own, file, plan.id, token, at("place"));
+    adoptPlan(own, { file, copy: copyLedger(file, at("place")), folder: at("place") }, plan.id, token);
   return { ...{ dead, own, plan, adopt, at } };
 }
 

@@ -201,11 +201,22 @@ describe("pruning", () => {
     expect(rowsOf(made.path).map(({ event_type }) => event_type)).toEqual(["audit_cleared"]);
   });
 
-  test("says what is in the way of its lock", async () => {
+  test("removes what another process has archived, and nothing where the log has other rows by then", async () => {
     await using made = await filledLog(10);
-    mkdirSync(join(dirname(made.path), "run", "prune.lock"), { recursive: true });
-    const pruned = made.log.prune({ what: { keep: 5 }, archive: made.archive, by: "test" });
-    await expect(pruned).rejects.toThrow("a database cannot be opened");
+    const file = join(dirname(made.path), "elsewhere.jsonl");
+    const has = await made.log.archive({ keep: 6 }, file);
+    expect(rowsOf(made.path)).toHaveLength(10);
+    if (!has) throw new Error("expected rows");
+    const prune = (archived: typeof has) =>
+      made.log.prune({ what: { keep: 6 }, archive: { written: file, has: archived }, by: "test" });
+    for (const other of [{ rows: 3 }, { first_id: 2 }, { last_id: 5 }, { last_hash: "0".repeat(64) }])
+      await expect(prune({ ...has, ...other })).rejects.toMatchObject({ code: "conflict" });
+    expect(rowsOf(made.path)).toHaveLength(10);
+    expect(await prune(has)).toEqual({ deleted: 4, archive: file });
+    expect(rowsOf(made.path).at(-1)?.detail).toContain(`archive ${file}`);
+    expect(verifyDatabase(made.path)).toMatchObject({ ok: true, total_rows: 7 });
+    await expect(prune(has)).rejects.toMatchObject({ code: "conflict" });
+    expect(await made.log.archive({ keep: 100 }, `${file}2`)).toBeNull();
   });
 
   test("lets others write between its steps", async () => {
@@ -242,11 +253,8 @@ describe("pruning", () => {
 
   test("two at the same time: each row ends up in one archive", async () => {
     await using made = await filledLog(3_000);
-    const other = await openAuditLog({ path: made.path, log: silentLog });
-    const prune = (log: typeof other, keep: number) =>
-      log.prune({ what: { keep }, archive: made.archive, by: "test" });
-    const both = await Promise.all([prune(made.log, 2_000), prune(other, 1_000)]);
-    await other.close();
+    const prune = (keep: number) => made.log.prune({ what: { keep }, archive: made.archive, by: "test" });
+    const both = await Promise.all([prune(2_000), prune(1_000)]);
     expect(both.reduce((sum, { deleted }) => sum + deleted, 0)).toBeGreaterThanOrEqual(2_000);
     expect(verifyDatabase(made.path)).toMatchObject({ ok: true });
     const archived = readdirSync(made.archive.folder).flatMap((name) =>

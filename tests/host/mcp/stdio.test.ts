@@ -1,7 +1,7 @@
 /** `svc mcp`. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { askOwner } from "../../../src/client/owner";
-import { refresh } from "../../../src/http/operations";
+import { overview } from "../../../src/http/operations";
 import { createService } from "../../../src/service/service";
 import { caller, post, SOURCE, serveSource, temporaryFolder } from "../../support";
 import { approvalsOf, asked, dataIn, ERAS, makeToken, startAgent } from "./support";
@@ -88,7 +88,7 @@ test("changes no plan that it may not see, also where a server has it", async ()
   const host = { label: "a", base_url: "http://127.0.0.1:9", token: "not-a-token-of-it" };
   expect((await call("/admin/hosts/add", post(host))).status).toBe(200);
   const bob = caller(server.url, await makeToken(server.configDir, "bob", ["operate", "read"]));
-  await askOwner(server.configDir, refresh, {});
+  await askOwner(server.configDir, overview, {});
   const answer = await bob("/plans/new", post({ actions: [["AC_log", ["hello"]]], on: "a" }));
   const made = (await answer.json()) as { id: string };
   const before = await (await call(`/plans/${made.id}`)).json();

@@ -37,6 +37,7 @@ export const changeTags = operation({
   subcommand: "admin tag",
   summary: "Change the tags of hosts of the address book: all of the hosts, or none",
   answeredBy: "owner",
+  serverInRuns: true,
   scope: "admin",
   changes: true,
   command: "AC_admin_change_tags",
@@ -94,6 +95,7 @@ export const removeHost = operation({
   summary:
     "Remove hosts from the address book; one that has joined ends the token that it made for this desk",
   answeredBy: "owner",
+  serverInRuns: true,
   scope: "admin",
   changes: true,
   command: "AC_admin_remove_host",
@@ -148,6 +150,7 @@ export const renameHost = operation({
   subcommand: "admin rename",
   summary: "Give a host of the address book another label; its token, pin, tags and plans stay",
   answeredBy: "owner",
+  serverInRuns: true,
   scope: "admin",
   changes: true,
   command: "AC_admin_rename_host",

@@ -2,13 +2,19 @@
  * Upgrading many hosts: a plan that sends each of them the program of its target.
  */
 import * as v from "valibot";
+import type { performOperation } from "../../../core/call";
 import { between, field, flag, seconds } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { requireOwnToken } from "../../../core/rights";
 import { conflict } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { writeContent } from "../../../wire/job/content";
-import type { ReleasedBinary } from "../../../wire/release/released-binary";
+import {
+  MAX_RELEASED,
+  RELEASED_BINARY,
+  type ReleasedBinary,
+  versionField,
+} from "../../../wire/release/released-binary";
 import { INSTALL } from "../../../wire/release/upgrade-messages";
 import type { AddressBook } from "../../fleet/address-book";
 import type { Host } from "../../fleet/host";
@@ -38,6 +44,8 @@ interface Uses {
   addressBook(): Promise<Pick<AddressBook, "select" | "reach">>;
   plans(): Promise<Plans>;
   releases(): Promise<Releases>;
+  /** As `performOperation`; the owner of the folder does it where that is another process. */
+  readonly perform: typeof performOperation;
 }
 
 /** The time limit of the job on a host, which only begins the upgrade, in seconds. */
@@ -48,6 +56,63 @@ const UPGRADED_HOST = v.object({
   /** What it has; null where it did not answer. */
   version: v.nullable(v.string()),
   target: v.nullable(v.string()),
+});
+
+/** Within which limits hosts are upgraded. */
+const UPGRADE_LIMITS = {
+  on: LIMITS.on,
+  waves: LIMITS.waves,
+  pause_s: LIMITS.pause_s,
+  max_failures: field(
+    v.optional(A_SHARE, 0),
+    "Pause the plan after more failures than this: a number, or a share such as 1%",
+  ),
+  queue: LIMITS.queue,
+  expires_s: LIMITS.expires_s,
+  max_parallel: LIMITS.max_parallel,
+  delivery_timeout_s: field(
+    v.optional(seconds(between(0.01, 3_600)), 10),
+    "Time limit for a host to answer, in seconds",
+  ),
+};
+
+const PLANNED = v.strictObject({ label: v.string(), identity: v.string() });
+
+const BY_UPGRADE = "`svc admin upgrade` asks for it, once it has kept the files";
+
+/** Makes the plan of an upgrade, in the process that owns the folder. The files are among the releases of the desk. */
+const planUpgrade = operation({
+  name: "admin.plan_upgrade",
+  summary: "Make a plan that sends hosts files which are kept here",
+  scope: "admin",
+  answeredBy: "owner",
+  serverInRuns: true,
+  changes: "announces",
+  leftOut: { http: BY_UPGRADE, cli: BY_UPGRADE, script: BY_UPGRADE },
+  input: v.strictObject({
+    ...UPGRADE_LIMITS,
+    version: field(versionField, "The version of the files"),
+    released: field(v.pipe(v.array(RELEASED_BINARY), v.maxLength(MAX_RELEASED)), "The files"),
+    hosts: field(v.array(PLANNED), "The hosts, in the order in which they begin"),
+    key_id: field(v.string(), "The id of the key that has signed the files"),
+  }),
+  output: v.object({ id: v.string(), digest: v.string() }),
+  async run(service: Uses, { version, released, hosts, key_id, ...limits }, { grant, announce }) {
+    const plans = await service.plans();
+    const what = released.map(({ target }) => target).join(",");
+    await announce(
+      `admin.upgrade version=${version} targets=${what} on=${JSON.stringify(limits.on)} hosts=${hosts.length} by the key ${printable(key_id, 100)}`,
+    );
+    const { content, digest: contentDigest } = writeContent({
+      ...{ actions: [[INSTALL, { files: released }]], commands: [INSTALL] },
+      ...{ stop_on_error: true, timeout_s: BEGIN_S, scope: null },
+    });
+    const spec = specOf(limits, [INSTALL], hosts.length, BEGIN_S);
+    const { id, digest } = plans.create(content, contentDigest, spec, hosts, grant.name);
+    const contents = openContents(plans);
+    (await service.releases()).removeOthers((sha256) => contents.some((one) => one.includes(sha256)));
+    return { id, digest };
+  },
 });
 
 export const upgradeHosts = operation({
@@ -64,20 +129,7 @@ export const upgradeHosts = operation({
       v.pipe(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))), v.minLength(1), v.maxLength(16)),
       "Binaries of a release, one for each target, with their signatures FILE.minisig beside them; or the folder of the release",
     ),
-    on: LIMITS.on,
-    waves: LIMITS.waves,
-    pause_s: LIMITS.pause_s,
-    max_failures: field(
-      v.optional(A_SHARE, 0),
-      "Pause the plan after more failures than this: a number, or a share such as 1%",
-    ),
-    queue: LIMITS.queue,
-    expires_s: LIMITS.expires_s,
-    max_parallel: LIMITS.max_parallel,
-    delivery_timeout_s: field(
-      v.optional(seconds(between(0.01, 3_600)), 10),
-      "Time limit for a host to answer, in seconds",
-    ),
+    ...UPGRADE_LIMITS,
     skip: flag("Leave out hosts that cannot be upgraded, in place of making no plan"),
     public_key: field(
       v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
@@ -131,21 +183,11 @@ export const upgradeHosts = operation({
       for (const one of needed) await one.verify();
       return { id: null, digest: null, ...answer };
     }
-    const what = needed.map(({ target }) => target).join(",");
-    await caller.announce(
-      `admin.upgrade version=${version} targets=${what} on=${JSON.stringify(limits.on)} hosts=${planned.length} by the key ${keyId}`,
-    );
-    const plans = await service.plans();
     const released: ReleasedBinary[] = [];
     for (const one of needed) released.push(await one.keep());
-    const content = writeContent({
-      ...{ actions: [[INSTALL, { files: released }]], commands: [INSTALL] },
-      ...{ stop_on_error: true, timeout_s: BEGIN_S, scope: null },
-    });
-    const those = planned.map(({ host }) => ({ label: host.label, identity: identityOf(host) }));
-    const { id, digest } = plans.create(content.content, content.digest, spec, those, grant.name);
-    const contents = openContents(plans);
-    releases.removeOthers((sha256) => contents.some((content) => content.includes(sha256)));
+    const hosts = planned.map(({ host }) => ({ label: host.label, identity: identityOf(host) }));
+    const plan = { ...limits, version, released, hosts, key_id: keyId };
+    const { id, digest } = await service.perform(service, planUpgrade, plan, caller);
     return { id, digest, ...answer };
   },
 });
@@ -176,4 +218,4 @@ function refusalOf(unfit: ReadonlyArray<{ readonly host: Host; readonly why: str
   return `no plan was made: ${named.join("; ")}${more} (--skip leaves such hosts out, --queue waits for those that are off)`;
 }
 
-export const operations = [upgradeHosts];
+export const operations = [upgradeHosts, planUpgrade];

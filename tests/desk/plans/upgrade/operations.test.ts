@@ -2,11 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import { cpSync, existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { answerHere } from "../../../../src/cli/view";
 import { callOperation } from "../../../../src/core/call";
 import { localCaller } from "../../../../src/core/caller";
 import { OWNER } from "../../../../src/core/rights";
 import { upgradeHosts } from "../../../../src/desk/plans/upgrade/operations";
+import { silentLog } from "../../../../src/lib/log";
 import { configFiles } from "../../../../src/lib/paths";
+import { createService, type Service } from "../../../../src/service/service";
 import { readContent } from "../../../../src/wire/job/content";
 import { releasedIn } from "../../../../src/wire/release/upgrade-messages";
 import { rowsOf } from "../../../host/audit/support";
@@ -135,6 +138,35 @@ test("the file of a plan that is not over stays, however many are newer", async 
   expect([left.includes(first), left.length]).toEqual([true, 8]);
 });
 
+test("beside a server, the command keeps the files, and the server makes the plan", async () => {
+  using made = await release("0.2.0");
+  using own = publisher();
+  await using old = await upgradableHost(made);
+  await using desk = await testServer();
+  const entry = { label: "lab-01", base_url: old.server.url, token: TOKEN, tags: [] };
+  await (await desk.service.addressBook()).addAll([entry], false);
+  const beside = createService({ configDir: desk.configDir, handsOver: true, log: silentLog });
+  const input = { files: [await own.file("x64")], on: "all", public_key: own.text, delivery_timeout_s: 2 };
+  const { id } = await answerHere(beside, upgradeHosts, input);
+  await beside.stop();
+  expect((await desk.service.plans()).ledger.plans()).toMatchObject([{ id: `${id}`, state: "new" }]);
+  expect([beside.events().newest > 0, eventsOf(desk.service, "plan.created")]).toEqual([false, 1]);
+  const [row] = rowsOf(configFiles(desk.configDir).auditLog).filter(({ detail }) =>
+    detail?.includes("admin."),
+  );
+  expect(row).toMatchObject({
+    event_type: "cli",
+    detail: expect.stringContaining("admin.upgrade version=0.2.0"),
+  });
+});
+
+/** How many events of a type a service has published. */
+const eventsOf = (service: Service, type: string) => {
+  const bus = service.events();
+  const all = Array.from({ length: bus.newest }, (_, nth) => bus.at(nth + 1));
+  return all.filter((event) => event?.type.name === type).length;
+};
+
 test("a desk that takes over a plan without its files touches no host, and goes on once it has them", async () => {
   using made = await release("0.2.0");
   await using first = await upgradableHost(made);
@@ -148,7 +180,12 @@ test("a desk that takes over a plan without its files touches no host, and goes 
   ledger.apply(ledger.find(`${id}`, () => true).seq, null, Date.now());
 
   const plans = await desk.service.plans();
-  const { seq } = await plans.adopt(configFiles(gone.configDir).plans, `${id}`, OWNER, true);
+  const { seq } = await plans.adopt(
+    { file: configFiles(gone.configDir).plans, copy: undefined },
+    `${id}`,
+    OWNER,
+    true,
+  );
   const ended = async () => {
     plans.runner.run(seq);
     await until("its end", () => plans.ledger.plan(seq).state !== "running");
