@@ -89,29 +89,37 @@ function connectionOf(socket: LineSocket): LineConnection {
   };
 }
 
+/** Lines are looked for as they are taken: a mebibyte may hold a million of them, of which nobody wants more than the first. */
 function createReader(socket: LineSocket) {
-  const lines: Buffer[] = [];
-  /** The pieces of a line that is not complete. */
   let pieces: Uint8Array[] = [];
+  /** How many of the pieces have no end of a line in them. */
+  let searched = 0;
+  /** The bytes of all pieces. */
   let ahead = 0;
-  let begun = 0;
   let isOver = false;
   let isPaused = false;
   let isAwaited = false;
   let wake = () => {};
+  /** The first line, where it is complete. */
+  const take = (): Buffer | undefined => {
+    for (; searched < pieces.length; searched++) {
+      const piece = pieces[searched];
+      const end = piece?.indexOf(LINE_FEED) ?? -1;
+      if (!piece || end < 0) continue;
+      const line = Buffer.concat([...pieces.slice(0, searched), piece.subarray(0, end)]);
+      const rest = piece.subarray(end + 1);
+      pieces = [...(rest.length > 0 ? [rest] : []), ...pieces.slice(searched + 1)];
+      searched = 0;
+      ahead -= line.length + 1;
+      return line;
+    }
+    return undefined;
+  };
   return {
     received(data: Uint8Array) {
       ahead += data.length;
-      let from = 0;
-      for (let at = data.indexOf(LINE_FEED); at >= 0; at = data.indexOf(LINE_FEED, from)) {
-        lines.push(Buffer.concat([...pieces, data.subarray(from, at)]));
-        pieces = [];
-        begun = 0;
-        from = at + 1;
-      }
       // A copy: the buffer is Bun's.
-      if (from < data.length) pieces.push(Uint8Array.from(data.subarray(from)));
-      begun += data.length - from;
+      pieces.push(Uint8Array.from(data));
       isPaused = ahead > AHEAD && !isAwaited;
       if (isPaused) socket.pause();
       wake();
@@ -122,15 +130,12 @@ function createReader(socket: LineSocket) {
     },
     async next(maxBytes: number): Promise<string | undefined> {
       for (;;) {
-        const line = lines.shift();
-        if ((line?.length ?? begun) > maxBytes) {
+        const line = take();
+        if ((line?.length ?? ahead) > maxBytes) {
           socket.terminate();
           throw tooLarge(`expected a line of at most ${maxBytes} bytes`);
         }
-        if (line !== undefined) {
-          ahead -= line.length + 1;
-          return line.toString();
-        }
+        if (line !== undefined) return line.toString();
         if (isOver) return undefined;
         if (isPaused) socket.resume();
         isPaused = false;

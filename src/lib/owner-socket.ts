@@ -25,6 +25,9 @@ const GREETING_MS = 2_000;
 /** The pause before an owner that has just started is asked again, in milliseconds. */
 const AGAIN_MS = 20;
 
+/** The most connections that have not proved who they are; one more ends the oldest of them. */
+const MAX_STRANGERS = 256;
+
 /** The longest line before both have proved who they are, and the longest file, in bytes. */
 const MAX_GREETING = 4_096;
 
@@ -77,6 +80,11 @@ export function listenAsOwner(file: string, taken: (connection: LineConnection) 
   /** Those that have not proved themselves yet. */
   const strangers = new Set<LineConnection>();
   const admit = async (connection: LineConnection) => {
+    const [oldest] = strangers;
+    if (oldest && strangers.size >= MAX_STRANGERS) {
+      strangers.delete(oldest);
+      oldest.cut();
+    }
     strangers.add(connection);
     try {
       const isProved = await deadline(greet(connection, key), { ms: GREETING_MS, late: () => false });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import { connectForLines, type LineConnection, listenForLines } from "../../src/lib/lines";
-import { temporaryFolder } from "../support";
+import { temporaryFolder, usedMs } from "../support";
 
 /** The two ends of a connection. */
 async function pair() {
@@ -69,6 +69,21 @@ test("all that was sent before the end arrives", async () => {
   expect(await ends.far.next(MAX)).toBe("last");
   expect(await ends.far.next(MAX)).toBeUndefined();
   await ends.far.closed;
+});
+
+test("of many short lines, those alone are taken apart that somebody takes", async () => {
+  using folder = temporaryFolder();
+  const { promise, resolve } = Promise.withResolvers<LineConnection>();
+  const path = join(folder.path, "svc.sock");
+  using _listener = listenForLines(path, resolve);
+  const lines = Buffer.alloc(1_000_000, "\n");
+  await Bun.connect({ unix: path, socket: { open: (socket) => void socket.write(lines), data() {} } });
+  const far = await promise;
+  const before = usedMs();
+  for (let nth = 0; nth < 10; nth++) expect(await far.next(MAX)).toBe("");
+  // Each of them as text of its own takes some 200 ms.
+  expect(usedMs() - before).toBeLessThan(75);
+  far.cut();
 });
 
 test("a line that is too long ends the connection", async () => {

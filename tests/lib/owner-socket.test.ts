@@ -59,6 +59,20 @@ describe("the owner of a folder", () => {
     expect(await connection.next(MAX)).toBeUndefined();
   });
 
+  test("takes who has the key beside a thousand who say nothing", async () => {
+    using folder = temporaryFolder();
+    using owner = echo(folder.path);
+    const silent = [];
+    for (let nth = 0; nth < 1_000; nth++) silent.push(await connectForLines(owner.socket));
+    const cut = silent.slice(0, 700).map(({ closed }) => closed);
+    expect(await say(owner.file, "hello")).toBe("hello");
+    const began = performance.now();
+    await Promise.all(cut);
+    // All would go after two seconds.
+    expect(performance.now() - began).toBeLessThan(1_500);
+    for (const one of silent) one.cut();
+  });
+
   test("is not who answers without the key", async () => {
     using folder = temporaryFolder();
     mkdirSync(join(folder.path, "run"), { mode: 0o700 });
