@@ -102,6 +102,12 @@ export interface Operation<
    * holds the input lock (`host/desktop/input-lock.ts`) until it ends.
    */
   readonly uses?: "input";
+  /**
+   * Whether it uses pointer and keyboard with this input, where that depends on it; such an action leaves a row all the same.
+   *
+   * @param input as it was written where a variable is in it.
+   */
+  usesInput?(input: Readonly<Record<string, unknown>>): boolean;
   /** Set when it finds the window that the next actions are for: `"stop_on_error": "focus"` ends a list where it fails. */
   readonly aims?: true;
   /** Set when it finds what programs show by name: a trace then keeps what they show beside its pictures. */

@@ -274,8 +274,9 @@ export class Executor extends Checker {
     work: () => Promise<Outcome[]>,
   ): Promise<Outcome[]> {
     // A script that is read later may use them too.
-    if (!flatten(all).some(({ operation }) => operation.uses === "input") && !callsUnknown(all))
-      return work();
+    const usesInput = ({ operation, input }: Action) =>
+      operation.uses === "input" || operation.usesInput?.(input) === true;
+    if (!flatten(all).some(usesInput) && !callsUnknown(all)) return work();
     const take = async () => {
       const lock = await this.parts.inputLock();
       active.waits(lock.holder);

@@ -1,11 +1,12 @@
 /**
  * What can be done with an element by its program, one deed after the other: no pointer moves and no key is pressed.
  */
-import { badInput, Failure, failureOf, rejected, timedOut } from "../../../lib/errors";
+import { badInput, Failure, failureOf, timedOut } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Element } from "./calls";
 import { type Elements, until, type Waiting, waitForUsable } from "./elements";
 import { parseLocator } from "./locator";
+import { becomesChecked } from "./real";
 import { REFERENCE, type Snapshots, stale, wordedReference } from "./snapshots";
 
 /** What can be done. */
@@ -41,7 +42,7 @@ export async function act(
       const element = REFERENCE.test(step.element)
         ? await usableByReference(elements, snapshots, step.element, waiting)
         : await waitForUsable(elements, parseLocator(step.element), waiting);
-      await perform(elements, element, step);
+      await perform(elements, element, step, waiting.signal);
       done.push(`${step.do} ${element.role} ${jsonLine(element.name.slice(0, 100))}`);
     } catch (error) {
       const failure = failureOf(error);
@@ -87,7 +88,12 @@ const stateOf = ({ checked, focused, expanded, selected, bounds, center }: Eleme
   ...{ checked, focused, expanded, selected, bounds, center },
 });
 
-async function perform(elements: Elements, element: Element, { do: deed, text }: ActStep): Promise<void> {
+async function perform(
+  elements: Elements,
+  element: Element,
+  { do: deed, text }: ActStep,
+  signal: AbortSignal,
+): Promise<void> {
   const id = element.native_id;
   if (deed === "focus") return elements.focus(id);
   if (deed === "press") return elements.press(id);
@@ -95,24 +101,17 @@ async function perform(elements: Elements, element: Element, { do: deed, text }:
     if (text === undefined) throw badInput("text: expected with set_text");
     return elements.setText(id, text);
   }
-  return setChecked(elements, element, deed === "check");
+  return setChecked(elements, element, deed === "check", signal);
 }
 
-/** How long a program may take until it says what a press has changed: Firefox says so a moment later. */
-const CHANGE_MS = 1_000;
-
 /** Presses a box that is not as it is to be. @throws `rejected` where that did not change it. */
-export async function setChecked(elements: Elements, element: Element, on: boolean): Promise<void> {
+export async function setChecked(
+  elements: Elements,
+  element: Element,
+  on: boolean,
+  signal: AbortSignal,
+): Promise<void> {
   if (element.checked === on) return;
   await elements.press(element.native_id);
-  const end = performance.now() + CHANGE_MS;
-  let now = await elements.look(element.native_id);
-  while (now.checked !== on && performance.now() < end) {
-    await Bun.sleep(50);
-    now = await elements.look(element.native_id);
-  }
-  if (now.checked !== on)
-    throw rejected(
-      `${element.role} ${jsonLine(element.name)} was pressed, and is not ${on ? "" : "un"}checked`,
-    );
+  await becomesChecked(elements, element, on, "pressed", signal);
 }

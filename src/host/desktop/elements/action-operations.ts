@@ -2,17 +2,19 @@
  * The operations that use elements beside a press: items, menus, tables, scrolling, states, and the pointer and keyboard.
  */
 import * as v from "valibot";
-import { type Caller, requesterOf } from "../../../core/caller";
+import type { Caller } from "../../../core/caller";
 import { field, judged, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { badInput, rejected, unavailable } from "../../../lib/errors";
+import { sleep } from "../../../lib/deadline";
+import { badInput, cancelled, rejected } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import { BUTTON, BUTTONS, inputOperation, type Uses } from "../operations/input-operation";
 import { ELEMENT, type Element } from "./calls";
 import { type Elements, waitForOne, waitForUsable } from "./elements";
-import { ACTS, LOCATOR, locatorOf, one, patience, SEES, unnamed } from "./fields";
+import { ACTS, LOCATOR, locatorOf, one, oneReal, patience, REAL, SEES, unnamed, usesInput } from "./fields";
 import { MAX_NAME, printLocator, STATES, type State } from "./locator";
 import { chooseMenu, menuPath } from "./menus";
+import { byHand, chooseMenu as chooseMenuReal, clickOn, select as selectReal, typeInto } from "./real";
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
 const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
@@ -26,15 +28,17 @@ export const select = operation({
     "Select a row, tab or item, or the item of that name in a list, table or combo box; returns the element",
   command: "AC_select_element",
   example: COMBO,
-  input: one({ item: field(v.optional(TEXT), "The item in it; default: the element itself") }),
+  input: oneReal({ item: field(v.optional(TEXT), "The item in it; default: the element itself") }),
   output: ELEMENT,
+  usesInput,
   mismatch: unnamed,
-  async run(service: Uses, { timeout, item, ...input }, caller) {
-    const { elements } = await service.desktop();
-    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
-    await elements.select(element.native_id, item);
-    return element;
-  },
+  run: (service: Uses, { timeout, item, input: how, ...input }, caller) =>
+    byHand(service, how, caller, timeout, "elements.select", async (hands) => {
+      const { elements } = hands.desktop;
+      const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
+      await (how === "real" ? selectReal(hands, element, item) : elements.select(element.native_id, item));
+      return element;
+    }),
 });
 
 export const expand = operation({
@@ -86,17 +90,22 @@ export const menu = operation({
     window: LOCATOR.window,
     app: LOCATOR.app,
     ...patience(5),
+    ...REAL,
   }),
   output: ELEMENT,
+  usesInput,
   mismatch: ({ path }) =>
     menuPath(path)
       ? undefined
       : { field: "path", message: "names of menus and an item, such as File > Save" },
-  async run(service: Uses, { path, timeout, ...scope }, caller) {
+  async run(service: Uses, { path, timeout, input: how, ...scope }, caller) {
     const names = menuPath(path);
     if (!names) throw badInput("path: expected names of menus and an item, such as File > Save");
-    const { elements } = await service.desktop();
-    return chooseMenu(elements, names, scope, waitingOf(caller, timeout));
+    return byHand(service, how, caller, timeout, "elements.choose_menu", (hands) =>
+      how === "real"
+        ? chooseMenuReal(hands, names, scope)
+        : chooseMenu(hands.desktop.elements, names, scope, hands.waiting),
+    );
   },
 });
 
@@ -174,10 +183,14 @@ export const assertElement = operation({
       const wrong = await difference(elements, element, is, holds);
       if (wrong === undefined) return element;
       if (performance.now() >= end) throw rejected(`${printLocator(locator)} ${wrong}`);
-      await Bun.sleep(100);
+      await sleep(100, caller.signal, gone);
     }
   },
 });
+
+const gone = (): never => {
+  throw cancelled("cancelled while looking at an element");
+};
 
 const isState = (word: string): word is State => STATES.some((state) => state === word);
 
@@ -202,11 +215,6 @@ async function difference(
     : `holds ${jsonLine(now.slice(0, 200))}, expected ${jsonLine(holds.slice(0, 200))}`;
 }
 
-const placeOf = ({ center }: Element) => {
-  if (!center) throw unavailable("its program does not say where it is");
-  return { x: center[0], y: center[1] };
-};
-
 export const click = inputOperation("click_element", {
   summary: "Click on an element with the pointer, as a person does; returns it",
   example: { element: 'row contains "ACME"', clicks: 2 },
@@ -221,8 +229,8 @@ export const click = inputOperation("click_element", {
     const wrong = unnamed(input);
     if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
     const element = await waitForUsable(desktop.elements, locatorOf(input), waitingOf(caller, timeout));
-    for (let nth = 0; nth < clicks; nth++)
-      await desktop.click(placeOf(element), BUTTONS[mouse_keycode], "tap", requester);
+    const hands = { desktop, requester, waiting: waitingOf(caller, timeout) };
+    await clickOn(hands, element, { button: BUTTONS[mouse_keycode], clicks });
     return element;
   },
 });
@@ -237,33 +245,14 @@ export const type = inputOperation("type_in_element", {
     ...patience(5),
   }),
   output: ELEMENT,
-  async perform(desktop, { timeout, text, add, ...input }, _requester, caller) {
+  async perform(desktop, { timeout, text, add, ...input }, requester, caller) {
     const wrong = unnamed(input);
     if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
-    const { elements } = desktop;
-    const requester = requesterOf(caller);
-    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
-    // A program behind another gets no keys, and some say that they gave the focus when they did not.
-    if (element.center && element.showing) await desktop.click(placeOf(element), "left", "tap", requester);
-    else await elements.focus(element.native_id);
-    if (!add) await desktop.strike(["ctrl", "a"], "tap", requester);
-    if (text === "") await desktop.strike(["delete"], "tap", requester);
-    else await desktop.type(text, requester);
-    if (!element.secret && !add) await requireText(elements, element, text);
+    const waiting = waitingOf(caller, timeout);
+    const element = await waitForUsable(desktop.elements, locatorOf(input), waiting);
+    await typeInto({ desktop, requester, waiting }, element, text, { add });
     return element;
   },
 });
-
-/** @throws `unavailable` where the field does not hold the text soon. */
-async function requireText(elements: Elements, { native_id }: Element, text: string): Promise<void> {
-  const end = performance.now() + 2_000;
-  for (;;) {
-    const { text: now } = await elements.read(native_id);
-    if (now === null || now.trimEnd() === text.trimEnd()) return;
-    if (performance.now() >= end)
-      throw unavailable("the text was typed, and the field holds another: it may have lost the focus");
-    await Bun.sleep(50);
-  }
-}
 
 export const operations = [select, expand, scrollTo, menu, table, cell, assertElement, click, type];

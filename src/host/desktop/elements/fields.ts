@@ -103,6 +103,24 @@ export const patience = (timeout: number) => ({
   timeout: field(v.optional(seconds(between(0, 3_600)), timeout), "Seconds to wait"),
 });
 
+/** What acts on the element. */
+const INPUT = {
+  input: field(
+    v.optional(v.picklist(["program", "real"]), "program"),
+    "What acts: the interface of its program (program), or pointer and keyboard, as a person does (real)",
+  ),
+};
+
+/** Whether an action with {@link INPUT} uses pointer and keyboard; what a variable says is not known. */
+export const usesInput = ({ input }: Readonly<Record<string, unknown>>): boolean =>
+  input !== undefined && input !== "program";
+
+/** As {@link one}, for what can be done by pointer and keyboard too. */
+export const oneReal = <const E extends v.ObjectEntries>(own: E) => one({ ...own, ...INPUT });
+
+/** {@link INPUT}, for an action that names no element. */
+export const REAL = INPUT;
+
 /** The fields of an operation that names one element. @param timeout the default, in seconds. */
 export const one = <const E extends v.ObjectEntries>(own: E, timeout = 5) =>
   v.strictObject({ ...LOCATOR, ...own, ...patience(timeout) });

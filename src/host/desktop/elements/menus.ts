@@ -15,7 +15,7 @@ export function menuPath(path: string): string[] | undefined {
 }
 
 /** Programs write three dots or the character for them. */
-const spellings = (name: string): string[] => [
+export const spellings = (name: string): string[] => [
   ...new Set([name, name.replace(/…$/, "..."), name.replace(/\.\.\.$/, "…")]),
 ];
 

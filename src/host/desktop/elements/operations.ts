@@ -10,8 +10,9 @@ import { COLUMN, inputOperation, ROW, type Uses } from "../operations/input-oper
 import { setChecked } from "./act";
 import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
-import { ACTS, locatorOf, one, ROLE, SEES, unnamed } from "./fields";
+import { ACTS, locatorOf, one, oneReal, ROLE, SEES, unnamed, usesInput } from "./fields";
 import { type Locator, MAX_NAME, printLocator } from "./locator";
+import { byHand, check as checkReal, clickOn, typeInto } from "./real";
 import { locatedAt } from "./unique";
 
 export { assertElement, cell, expand, menu, scrollTo, select, table } from "./action-operations";
@@ -125,15 +126,17 @@ export const press = operation({
   summary: "Press an element as its program offers it, without the pointer; returns it",
   command: "AC_press_element",
   example: EXAMPLE,
-  input: one({}),
+  input: oneReal({}),
   output: ELEMENT,
+  usesInput,
   mismatch: unnamed,
-  async run(service: Uses, { timeout, ...input }, caller) {
-    const { elements } = await service.desktop();
-    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
-    await elements.press(element.native_id);
-    return element;
-  },
+  run: (service: Uses, { timeout, input: how, ...input }, caller) =>
+    byHand(service, how, caller, timeout, "elements.press", async (hands) => {
+      const { elements } = hands.desktop;
+      const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
+      await (how === "real" ? clickOn(hands, element) : elements.press(element.native_id));
+      return element;
+    }),
 });
 
 export const focus = operation({
@@ -159,15 +162,17 @@ export const setText = operation({
   summary: "Put a text, or the number of a slider, in place of what a field holds; returns the field",
   command: "AC_set_element_text",
   example: { element: 'textbox "Customer"', text: "ACME" },
-  input: one({ text: field(judged(v.pipe(v.string(), v.maxLength(100_000))), "What it is to hold") }),
+  input: oneReal({ text: field(judged(v.pipe(v.string(), v.maxLength(100_000))), "What it is to hold") }),
   output: ELEMENT,
+  usesInput,
   mismatch: unnamed,
-  async run(service: Uses, { timeout, text, ...input }, caller) {
-    const { elements } = await service.desktop();
-    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
-    await elements.setText(element.native_id, text);
-    return element;
-  },
+  run: (service: Uses, { timeout, text, input: how, ...input }, caller) =>
+    byHand(service, how, caller, timeout, "elements.set_text", async (hands) => {
+      const { elements } = hands.desktop;
+      const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
+      await (how === "real" ? typeInto(hands, element, text) : elements.setText(element.native_id, text));
+      return element;
+    }),
 });
 
 export const check = operation({
@@ -176,15 +181,19 @@ export const check = operation({
   summary: "Check a box, switch or radio button, or uncheck it; returns it as it is then",
   command: "AC_check_element",
   example: { element: 'checkbox "Paid"' },
-  input: one({ on: field(v.optional(v.boolean(), true), "Whether it is to be checked") }),
+  input: oneReal({ on: field(v.optional(v.boolean(), true), "Whether it is to be checked") }),
   output: ELEMENT,
+  usesInput,
   mismatch: unnamed,
-  async run(service: Uses, { timeout, on, ...input }, caller) {
-    const { elements } = await service.desktop();
-    const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
-    await setChecked(elements, element, on);
-    return { ...element, checked: on };
-  },
+  run: (service: Uses, { timeout, on, input: how, ...input }, caller) =>
+    byHand(service, how, caller, timeout, "elements.check", async (hands) => {
+      const { elements } = hands.desktop;
+      const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
+      await (how === "real"
+        ? checkReal(hands, element, on)
+        : setChecked(elements, element, on, caller.signal));
+      return { ...element, checked: on };
+    }),
 });
 
 export const read = operation({

@@ -3,7 +3,7 @@
  *
  * Promise: a reference names the same element as long as that lives, and afterwards nothing. Bounded in snapshots and references.
  */
-import { deadline } from "../../../lib/deadline";
+import { sleep } from "../../../lib/deadline";
 import { cancelled, rejected } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Element, TreeScope } from "./calls";
@@ -130,7 +130,7 @@ export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): 
       const end = performance.now() + REST_LIMIT_MS;
       let before = await look(scope);
       for (;;) {
-        await deadline(Bun.sleep(REST_MS), { signal, aborted: gone });
+        await sleep(REST_MS, signal, gone);
         const now = await look(scope);
         const rests = isSame(before, now);
         if (rests || performance.now() > end) return { ...now, rests };

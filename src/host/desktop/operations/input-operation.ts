@@ -51,21 +51,31 @@ export function inputOperation<const I extends InputSchema, O extends OutputSche
     leftOut: NO_ROUTE,
     ...definition,
     async run(service, input, caller) {
-      const requester = requesterOf(caller);
       const desktop = await service.desktop();
-      // A run holds the lock while it goes on.
-      if (caller.run) return perform(desktop, input, requester, caller);
-      const hold = await desktop.inputLock.take(requester, `desktop.${verb}`);
-      let how: "finished" | "broken" = "broken";
-      try {
-        const answer = await perform(desktop, input, requester, caller);
-        how = "finished";
-        return answer;
-      } finally {
-        await hold.end(how);
-      }
+      const work = () => perform(desktop, input, requesterOf(caller), caller);
+      return withInput(desktop, caller, `desktop.${verb}`, work);
     },
   });
+}
+
+/** Does `work`, which uses pointer and keyboard, in its turn. @param name of the operation, for those that wait. */
+export async function withInput<T>(
+  { inputLock }: Pick<Desktop, "inputLock">,
+  caller: Caller,
+  name: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  // A run holds the lock while it goes on.
+  if (caller.run) return work();
+  const hold = await inputLock.take(requesterOf(caller), name);
+  let how: "finished" | "broken" = "broken";
+  try {
+    const answer = await work();
+    how = "finished";
+    return answer;
+  } finally {
+    await hold.end(how);
+  }
 }
 
 /** The corners of a part of the desktop; the second is outside it. */

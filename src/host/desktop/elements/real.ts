@@ -1,0 +1,231 @@
+/**
+ * What is done with elements by pointer and keyboard, as a person does it: what a program offers itself is not used.
+ *
+ * What was to change is looked at afterwards, as with the interface of the program.
+ */
+import { type Caller, requesterOf } from "../../../core/caller";
+import { sleep } from "../../../lib/deadline";
+import { badInput, cancelled, notFound, rejected, unavailable } from "../../../lib/errors";
+import { nearest } from "../../../lib/nearest";
+import { jsonLine } from "../../../lib/sanitize";
+import type { Requester } from "../../../lib/slots";
+import type { Button } from "../backend";
+import type { Desktop } from "../desktop";
+import { type Uses, withInput } from "../operations/input-operation";
+import type { Branch, Element } from "./calls";
+import { type Elements, until, type Waiting } from "./elements";
+import type { Locator } from "./locator";
+import { spellings } from "./menus";
+import { isNamed } from "./names";
+
+/** Who uses pointer and keyboard, and how long it waits. */
+export interface Hands {
+  readonly desktop: Desktop;
+  readonly requester: Requester;
+  readonly waiting: Waiting;
+}
+
+/** What acts on an element: the interface of its program, or pointer and keyboard. */
+export type How = "program" | "real";
+
+/**
+ * Does `work`, with a turn at pointer and keyboard where it uses them.
+ *
+ * @param timeout in seconds.
+ * @param name of the operation, for those that wait.
+ */
+export async function byHand<T>(
+  service: Uses,
+  how: How,
+  caller: Caller,
+  timeout: number,
+  name: string,
+  work: (hands: Hands) => Promise<T>,
+): Promise<T> {
+  const desktop = await service.desktop();
+  const { signal } = caller;
+  const hands = { desktop, requester: requesterOf(caller), waiting: { timeout, signal } };
+  return how === "real" ? withInput(desktop, caller, name, () => work(hands)) : work(hands);
+}
+
+/** How long a program may take to show what it did, in milliseconds. */
+const CHANGE_MS = 2_000;
+const POLL_MS = 50;
+/** How many elements of a list are compared with the item that is wanted. */
+const MAX_ITEMS = 2_000;
+
+/** Where the middle of an element is. @throws `unavailable` where its program does not say. */
+export function placeOf({ center }: Element): { readonly x: number; readonly y: number } {
+  if (!center) throw unavailable("its program does not say where it is");
+  return { x: center[0], y: center[1] };
+}
+
+/** Clicks on the middle of an element, which is scrolled into view where it is not. @throws `unavailable`. */
+export async function clickOn(
+  { desktop, requester }: Hands,
+  element: Element,
+  { button = "left" as Button, clicks = 1 } = {},
+): Promise<void> {
+  const { elements } = desktop;
+  let now = element;
+  if (!element.showing && element.native_id !== "") {
+    await elements.scrollTo(element.native_id);
+    now = await elements.look(element.native_id);
+  }
+  const place = placeOf(now);
+  for (let nth = 0; nth < clicks; nth++) await desktop.click(place, button, "tap", requester);
+}
+
+/** Types a text in place of what a field holds, or after the focus (`add`). @throws `unavailable` where it holds another then. */
+export async function typeInto(
+  hands: Hands,
+  element: Element,
+  text: string,
+  { add = false } = {},
+): Promise<void> {
+  const { desktop, requester } = hands;
+  // A program behind another gets no keys, and some say that they gave the focus when they did not.
+  if (element.center && element.showing) await clickOn(hands, element);
+  else await desktop.elements.focus(element.native_id);
+  if (!add) await desktop.strike(["ctrl", "a"], "tap", requester);
+  if (text === "") await desktop.strike(["delete"], "tap", requester);
+  else await desktop.type(text, requester);
+  if (element.secret || add) return;
+  const isThere = async () => {
+    const { text: now } = await desktop.elements.read(element.native_id);
+    return now === null || now.trimEnd() === text.trimEnd();
+  };
+  if (!(await comes(isThere, hands.waiting.signal)))
+    throw unavailable("the text was typed, and the field holds another: it may have lost the focus");
+}
+
+/** Clicks on a box that is not as it is to be. @throws `rejected` where that did not change it. */
+export async function check(hands: Hands, element: Element, on: boolean): Promise<void> {
+  if (element.checked === on) return;
+  await clickOn(hands, element);
+  await becomesChecked(hands.desktop.elements, element, on, "clicked", hands.waiting.signal);
+}
+
+/** Waits until a box is as it is to be. @param how what was done to it. @throws `rejected` where it is not soon. */
+export async function becomesChecked(
+  elements: Elements,
+  { native_id, role, name }: Element,
+  on: boolean,
+  how: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const isDone = async () => (await elements.look(native_id)).checked === on;
+  if (await comes(isDone, signal)) return;
+  throw rejected(`${role} ${jsonLine(name)} was ${how}, and is not ${on ? "" : "un"}checked`);
+}
+
+/** Clicks on an element, or on the item of that name in it, which is opened first. @throws `not_found`; `rejected`. */
+export async function select(hands: Hands, element: Element, item: string | undefined): Promise<void> {
+  const { elements } = hands.desktop;
+  const { native_id, role } = element;
+  if (item === undefined) {
+    await clickOn(hands, element);
+    const isDone = async () => (await elements.look(native_id)).selected;
+    if (await comes(isDone, hands.waiting.signal)) return;
+    throw rejected(`${role} ${jsonLine(element.name)} was clicked, and is not selected`);
+  }
+  const before = await elements.tree({ id: native_id }, MAX_ITEMS);
+  const all = before.windows.flatMap(({ children }) => children.flatMap(flat));
+  if (!all.some((one) => isItem(one, item))) throw noItem(all, item);
+  if (role === "combobox") await clickOn(hands, element);
+  const found = await until(
+    hands.waiting,
+    async () => {
+      const { windows } = await elements.tree({ id: native_id }, MAX_ITEMS);
+      return windows
+        .flatMap(({ children }) => children.flatMap(flat))
+        .find((one) => isItem(one, item) && (role !== "combobox" || one.element.showing));
+    },
+    async () => notFound(`the item ${jsonLine(item)} did not come on the screen`),
+  );
+  await clickOn(hands, found.element);
+  const isDone = async () => {
+    const [now, content] = await Promise.all([elements.look(native_id), elements.read(native_id)]);
+    if (isNamed(now.name, { name: item }) || isNamed(content.text ?? "", { name: item })) return true;
+    return (await elements.look(found.element.native_id)).selected;
+  };
+  if (await comes(() => isDone().catch(() => role === "combobox"), hands.waiting.signal)) return;
+  throw rejected(`${jsonLine(item)} was clicked, and is not selected`);
+}
+
+const flat = (branch: Branch): Branch[] => [branch, ...branch.children.flatMap(flat)];
+
+/** A row has the names of what is in it. */
+const wordsOf = ({ element, children }: Branch): string =>
+  element.name ||
+  children
+    .map(({ element: { name } }) => name)
+    .join(" ")
+    .trim();
+
+const ITEMS = /^(?:menuitem.*|option|listitem|row|cell|treeitem|tab|gridcell)$/;
+
+const isItem = (branch: Branch, item: string) =>
+  ITEMS.test(branch.element.role) && isNamed(wordsOf(branch), { name: item });
+
+function noItem(all: readonly Branch[], item: string) {
+  const names = all.filter(({ element }) => ITEMS.test(element.role)).map(wordsOf);
+  const close = nearest(item, new Set(names.filter((name) => name !== "")));
+  const near = close === undefined ? "" : `; there is ${jsonLine(close)}`;
+  return notFound(`there is no item ${jsonLine(item)}${near}`);
+}
+
+/** Clicks through menus to an item. @returns it. @throws `timeout` where one does not come. */
+export async function chooseMenu(
+  hands: Hands,
+  names: readonly string[],
+  scope: Pick<Locator, "window" | "app">,
+): Promise<Element> {
+  let item: Element | undefined;
+  for (const name of names) {
+    // What opens may be a window of its own.
+    const where: Pick<Locator, "window" | "app"> = item ? { app: item.app_name } : scope;
+    item = await shownItem(hands, name, where);
+    await clickOn(hands, item);
+  }
+  if (!item) throw badInput("path: expected names of menus and an item, such as File > Save");
+  return item;
+}
+
+/** An item of a menu that is on the screen, enabled and still. */
+async function shownItem(
+  { desktop: { elements }, waiting }: Hands,
+  name: string,
+  where: Pick<Locator, "window" | "app">,
+): Promise<Element> {
+  let before = "";
+  return until(
+    waiting,
+    async () => {
+      const found = await Promise.all(
+        spellings(name).map((one) => elements.find({ role: "menuitem", name: one, ...where }, 10)),
+      );
+      const shown = found
+        .flatMap((one) => one.elements)
+        .filter(({ showing, enabled, center }) => showing && enabled && center);
+      const [one] = shown;
+      const place = `${one?.native_id} ${one?.bounds}`;
+      const isStill = place === before;
+      before = place;
+      return isStill ? one : undefined;
+    },
+    async () => notFound(`there is no menuitem ${jsonLine(name)} on the screen after ${waiting.timeout} s`),
+  );
+}
+
+/** Whether it comes true within {@link CHANGE_MS}. @throws `cancelled`. */
+async function comes(look: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  const end = performance.now() + CHANGE_MS;
+  while (!(await look())) {
+    if (performance.now() > end) return false;
+    await sleep(POLL_MS, signal, () => {
+      throw cancelled("cancelled while a program shows what it did");
+    });
+  }
+  return true;
+}
