@@ -64,7 +64,7 @@ const groups: Registry["groups"] = [
       desktop: { describe: "Control pointer, keyboard and windows", load: () => import("./desktop") },
       elements: { describe: "Find and use what programs show, by name", load: () => import("./elements") },
       tree: { describe: "Show what programs show, as an outline", load: () => import("./tree") },
-      locate: { describe: "Look for an image on the screen", load: () => import("./locate") },
+      locate: { describe: "Look for an image on the screen, or an element", load: () => import("./locate") },
       record: { describe: "Record a script from what a person does", load: () => import("./record") },
       recording: { describe: "Record the screen to a file that browsers play; list recordings" },
       data: { describe: "Add, list and remove what svc does not carry", load: () => import("./data") },

@@ -18,7 +18,7 @@ export default view(locate, {
   },
   complete: ({ image, ...input }, { output }) => ({
     ...input,
-    image: imageAt(image) ?? image,
+    ...(image !== undefined && named(image)),
     marked: output !== undefined,
   }),
   columns: ["X", "Y", "WIDTH", "HEIGHT", "SCORE", "CENTER"],
@@ -32,7 +32,11 @@ export default view(locate, {
     );
   },
   none: "not found",
-  problems: ({ nearest }) => (nearest ? [bestOf(nearest)] : []),
+  problems: ({ nearest, reason, healed, found_by }) => [
+    ...(nearest ? [bestOf(nearest)] : []),
+    ...(reason === undefined ? [] : [reason]),
+    ...(healed ? [`healed: found by its ${found_by}`] : []),
+  ],
   good: ({ found }) => found,
   async run({ call, show, input, extra: { output } }) {
     const located = await call(input);
@@ -41,6 +45,8 @@ export default view(locate, {
   },
   examples: [
     ["$0 locate save.png", "Where the image is, with its score; exit code 1 when it is not there"],
+    [`$0 locate 'button "Save"'`, "Where an element is, named by role and name"],
+    [`$0 locate 'button "Save"' --text Save`, "The same, by its text where there is no such element"],
     ["$0 locate save.png --region 0,0,640,400 --all", "Each match in a part of the screen"],
     [
       "$0 locate save.png --output found.png",
@@ -48,6 +54,14 @@ export default view(locate, {
     ],
   ],
 });
+
+/** A picture, or a locator in one line: what is no file, does not end as one and reads as a locator. */
+function named(given: string) {
+  const image = imageAt(given);
+  if (image !== undefined || /\.png$/i.test(given) || !/["/]|^[a-z]+$/i.test(given))
+    return { image: image ?? given };
+  return { element: given };
+}
 
 const writeMarked = (file: string, png: string) =>
   writeNamedFile(file, Buffer.from(png, "base64"), "--output");

@@ -130,7 +130,7 @@ export function createTraceWriter({ folder, shoot, outline, sparse }: TraceWrite
         step.duration_ms = duration_ms;
         if (error !== undefined) step.error = error.slice(0, MAX_REMEMBERED);
         if (result !== undefined) step.result = result;
-        const element = named ? wordsOf(result) : undefined;
+        const element = wordsOf(result);
         if (element !== undefined) step.element = element;
         count(step, 1);
         forgetSteps();
@@ -196,14 +196,21 @@ function createTrees(outline: TraceWriterParts["outline"]) {
   };
 }
 
-const USED = v.object({ role: v.string(), name: v.string(), window_title: v.string() });
+const USED = v.object({
+  ...{ role: v.string(), name: v.string(), window_title: v.string() },
+  ...{ healed: v.optional(v.boolean(), false), found_by: v.optional(v.string()) },
+});
+/** A place that was found in one of several ways. */
+const HEALED = v.object({ x: v.number(), y: v.number(), healed: v.literal(true), found_by: v.string() });
 
 /** The element that is a result, or the deeds of AC_act, in words. */
 function wordsOf(result: unknown): string | undefined {
   if (v.is(DONE, result)) return result.done.join("; ");
+  if (v.is(HEALED, result)) return `healed: found by its ${result.found_by}, at ${result.x}, ${result.y}`;
   if (!v.is(USED, result)) return undefined;
-  const { role, name, window_title } = result;
-  return `${role} ${jsonLine(name)} in window ${jsonLine(window_title)}`;
+  const { role, name, window_title, healed, found_by } = result;
+  const where = window_title === "" ? "" : ` in window ${jsonLine(window_title)}`;
+  return `${role} ${jsonLine(name)}${where}${healed ? ` (healed: found by its ${found_by})` : ""}`;
 }
 
 const DONE = v.object({ done: v.array(v.string()) });

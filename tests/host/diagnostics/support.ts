@@ -47,6 +47,8 @@ export const SERVER = {
 export const DESKTOP = {
   screenSize: async () => ({ width: 1280, height: 800 }),
   pointer: async () => ({ x: 100, y: 120 }),
+  windows: async () => [],
+  elements: { survey: async () => ({ programs: [], deaf: [] }) },
   screenshot: async () => ({ width: 1280, height: 800, base64: "iVBORw0KGgoAAAANSUhEUg==" }),
 };
 

@@ -15,6 +15,7 @@ import { ACTS, LOCATOR, locatorOf, one, oneReal, patience, REAL, SEES, unnamed, 
 import { MAX_NAME, printLocator, STATES, type State } from "./locator";
 import { chooseMenu, menuPath } from "./menus";
 import { byHand, chooseMenu as chooseMenuReal, clickOn, select as selectReal, typeInto } from "./real";
+import { FOUND, findInWays, noWay, WAYS } from "./ways";
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
 const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
@@ -220,16 +221,17 @@ export const click = inputOperation("click_element", {
   example: { element: 'row contains "ACME"', clicks: 2 },
   input: v.strictObject({
     ...LOCATOR,
+    ...WAYS,
     mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
     clicks: field(v.optional(whole(1, 3), 1), "How often to click"),
     ...patience(5),
   }),
-  output: ELEMENT,
+  output: FOUND,
   async perform(desktop, { timeout, mouse_keycode, clicks, ...input }, requester, caller) {
-    const wrong = unnamed(input);
+    const wrong = noWay(input);
     if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
-    const element = await waitForUsable(desktop.elements, locatorOf(input), waitingOf(caller, timeout));
     const hands = { desktop, requester, waiting: waitingOf(caller, timeout) };
+    const element = await findInWays(desktop, input, hands.waiting, caller, true);
     await clickOn(hands, element, { button: BUTTONS[mouse_keycode], clicks });
     return element;
   },

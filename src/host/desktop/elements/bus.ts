@@ -54,16 +54,19 @@ type Connection = ReturnType<typeof dbus.sessionBus>;
 /**
  * Connects to the accessibility bus, and switches accessibility on.
  *
+ * @param looks set where it is only looked at: then it stays as it is.
  * @throws an `unavailable` failure that says what is missing.
  */
-export async function openBus(env: NodeJS.ProcessEnv): Promise<Bus> {
+export async function openBus(env: NodeJS.ProcessEnv, looks?: "looks"): Promise<Bus> {
   const session = await trySession(env);
   try {
     const address =
       env.AT_SPI_BUS_ADDRESS || (session && (await askAddress(session))) || (await rootProperty(env));
     if (!address) throw unavailable(noBus(session !== undefined));
-    if (session) await switchOn(session);
-    await keepAddress(env, address).catch(() => {});
+    if (!looks) {
+      if (session) await switchOn(session);
+      await keepAddress(env, address).catch(() => {});
+    }
     return wrap(await connected(address));
   } finally {
     session?.disconnect();

@@ -75,10 +75,27 @@ export interface TreeScope extends Pick<Locator, "app" | "window" | "within"> {
   readonly shown?: boolean | undefined;
 }
 
+const SURVEY = v.object({
+  programs: v.array(
+    v.object({
+      name: v.string(),
+      process_id: v.nullable(v.number()),
+      windows: v.number(),
+      /** In the windows; only the first few are counted. */
+      elements: v.number(),
+    }),
+  ),
+  deaf: DEAF,
+});
+/** What programs on the bus show at all. */
+export type Survey = v.InferOutput<typeof SURVEY>;
+
 /** The calls of the child. */
 export interface ElementCalls {
   /** @param most how many are described. */
   find(locator: Locator, most: number): Promise<Findings>;
+  /** Which programs there are, and whether they show anything. It switches nothing on. @throws `unavailable` without a bus. */
+  survey(): Promise<Survey>;
   /** What is at `id` (`native_id`) now. @throws `not_found` where it has gone. */
   look(id: string): Promise<Element>;
   /** The windows of programs, and what is in them, `most` elements in all. */
@@ -112,7 +129,7 @@ const NONE = v.pipe(
 
 export const PROTOCOL: Protocol<ElementCalls> = {
   answers: {
-    ...{ find: FOUND, look: ELEMENT, tree: TREE, at: v.array(ELEMENT) },
+    ...{ survey: SURVEY, find: FOUND, look: ELEMENT, tree: TREE, at: v.array(ELEMENT) },
     ...{ press: NONE, focus: NONE, setText: NONE, read: CONTENT, contents: v.array(v.nullable(v.string())) },
     ...{ select: NONE, expand: NONE, scrollTo: NONE, table: TABLE, cell: ELEMENT },
   },

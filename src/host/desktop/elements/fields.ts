@@ -69,7 +69,8 @@ export const LOCATOR = {
   expanded: state("Whether it is open"),
 };
 
-type Fields = v.InferOutput<v.StrictObjectSchema<typeof LOCATOR, undefined>>;
+/** A locator, field by field. */
+export type Fields = v.InferOutput<v.StrictObjectSchema<typeof LOCATOR, undefined>>;
 
 /** The locator that the fields are; those beside `element` add to it. */
 export function locatorOf(input: Fields): Locator {
@@ -92,9 +93,13 @@ export function locatorOf(input: Fields): Locator {
   return { ...line, ...Object.fromEntries(given) };
 }
 
+/** Whether a field names an element. */
+export const namesElement = ({ element, role, name, pattern }: Fields): boolean =>
+  [element, role, name, pattern].some((one) => one !== undefined);
+
 /** @returns what is wrong where nothing names an element. */
-export function unnamed({ element, role, name, pattern }: Fields) {
-  if ([element, role, name, pattern].some((one) => one !== undefined)) return undefined;
+export function unnamed(fields: Fields) {
+  if (namesElement(fields)) return undefined;
   return { field: "element", message: "element, role or name" };
 }
 

@@ -14,6 +14,7 @@ import { ACTS, locatorOf, one, oneReal, ROLE, SEES, unnamed, usesInput } from ".
 import { type Locator, MAX_NAME, printLocator } from "./locator";
 import { byHand, check as checkReal, clickOn, typeInto } from "./real";
 import { locatedAt } from "./unique";
+import { FOUND, findInWays, hasOtherWays, noWay, oneInWays, WAYS } from "./ways";
 
 export { assertElement, cell, expand, menu, scrollTo, select, table } from "./action-operations";
 export { outlineOf } from "./outline";
@@ -126,16 +127,17 @@ export const press = operation({
   summary: "Press an element as its program offers it, without the pointer; returns it",
   command: "AC_press_element",
   example: EXAMPLE,
-  input: oneReal({}),
-  output: ELEMENT,
-  usesInput,
-  mismatch: unnamed,
+  input: oneReal(WAYS),
+  output: FOUND,
+  usesInput: (input) => usesInput(input) || hasOtherWays(input),
+  mismatch: noWay,
   run: (service: Uses, { timeout, input: how, ...input }, caller) =>
-    byHand(service, how, caller, timeout, "elements.press", async (hands) => {
-      const { elements } = hands.desktop;
-      const element = await waitForUsable(elements, locatorOf(input), hands.waiting);
-      await (how === "real" ? clickOn(hands, element) : elements.press(element.native_id));
-      return element;
+    // What is found by text or picture is clicked.
+    byHand(service, hasOtherWays(input) ? "real" : how, caller, timeout, "elements.press", async (hands) => {
+      const found = await findInWays(hands.desktop, input, hands.waiting, caller, true);
+      const isClicked = how === "real" || found.found_by !== "element";
+      await (isClicked ? clickOn(hands, found) : hands.desktop.elements.press(found.native_id));
+      return found;
     }),
 });
 
@@ -218,11 +220,11 @@ export const wait = operation({
   summary: "Wait for the one element that matches; returns it",
   command: "AC_wait_element",
   example: { element: 'dialog "Saved"', timeout: 30 },
-  input: one({}, 10),
-  output: ELEMENT,
-  mismatch: unnamed,
+  input: oneInWays({}, 10),
+  output: FOUND,
+  mismatch: noWay,
   run: async (service: Uses, { timeout, ...input }, caller) =>
-    waitForOne((await service.desktop()).elements, locatorOf(input), waitingOf(caller, timeout)),
+    findInWays(await service.desktop(), input, waitingOf(caller, timeout), caller, false),
 });
 
 export const waitGone = operation({
@@ -244,11 +246,11 @@ export const locate = operation({
   summary: "Find the one element that matches; fails where there is none, or several",
   command: "AC_locate_element",
   example: EXAMPLE,
-  input: one({}, 0),
-  output: ELEMENT,
-  mismatch: unnamed,
+  input: oneInWays({}, 0),
+  output: FOUND,
+  mismatch: noWay,
   run: async (service: Uses, { timeout, ...input }, caller) =>
-    waitForOne((await service.desktop()).elements, locatorOf(input), waitingOf(caller, timeout)),
+    findInWays(await service.desktop(), input, waitingOf(caller, timeout), caller, false),
 });
 
 export const at = operation({

@@ -60,19 +60,21 @@ export function placeOf({ center }: Element): { readonly x: number; readonly y: 
   return { x: center[0], y: center[1] };
 }
 
+/** An element once it is on the screen: it is scrolled into view where it is not. @throws `unavailable`. */
+export async function shown<T extends Element>(elements: Elements, element: T): Promise<T> {
+  if (element.showing || element.native_id === "") return element;
+  await elements.scrollTo(element.native_id);
+  const { bounds, center } = await elements.look(element.native_id);
+  return { ...element, bounds, center, showing: true };
+}
+
 /** Clicks on the middle of an element, which is scrolled into view where it is not. @throws `unavailable`. */
 export async function clickOn(
   { desktop, requester }: Hands,
   element: Element,
   { button = "left" as Button, clicks = 1 } = {},
 ): Promise<void> {
-  const { elements } = desktop;
-  let now = element;
-  if (!element.showing && element.native_id !== "") {
-    await elements.scrollTo(element.native_id);
-    now = await elements.look(element.native_id);
-  }
-  const place = placeOf(now);
+  const place = placeOf(await shown(desktop.elements, element));
   for (let nth = 0; nth < clicks; nth++) await desktop.click(place, button, "tap", requester);
 }
 

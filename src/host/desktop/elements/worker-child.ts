@@ -14,6 +14,7 @@ import { framesAt } from "./frames";
 import { stateOf } from "./names";
 import { nativeRoleOf, PASSWORD, roleOf } from "./roles";
 import { type Place, type Seen, search } from "./search";
+import { survey } from "./survey";
 import { type Asking, readAt, readTree, type SeenBranch } from "./tree";
 
 /** The longest text that is read, in characters. */
@@ -29,10 +30,10 @@ interface Session extends Asking {
 export default async function elementsChild(): Promise<void> {
   const given = { ...process.env };
   let opened: Promise<Session> | undefined;
-  const open = async (): Promise<Session> => {
+  const open = async (looks?: "looks"): Promise<Session> => {
     if (process.platform !== "linux") throw unavailable("elements by name: not on this platform");
     const env = { ...given, ...(await desktopVariables(given)) };
-    const bus = await openBus(env);
+    const bus = await openBus(env, looks);
     const ask = accessibles(bus);
     return { bus, ask, look: search(bus, ask), env };
   };
@@ -44,12 +45,22 @@ export default async function elementsChild(): Promise<void> {
   lowerPriority();
   await confineLightly();
   await serveParent<ElementCalls, object>(
-    () => calls(use),
+    () => ({
+      ...calls(use),
+      async survey() {
+        const session = await open("looks");
+        try {
+          return await survey(session);
+        } finally {
+          session.bus.close();
+        }
+      },
+    }),
     async () => (await opened?.catch(() => undefined))?.bus.close(),
   );
 }
 
-function calls(use: () => Promise<Session>): ElementCalls {
+function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
   return {
     async find(locator, most) {
       const { hits, deaf } = await (await use()).look.find(locator);

@@ -4,27 +4,42 @@
  * They have the scope of the screenshot; what clicks has that of the click.
  */
 import * as v from "valibot";
-import { requesterOf } from "../../../core/caller";
+import { type Caller, requesterOf } from "../../../core/caller";
 import { ACTION_LIST, columns, field, flag, rows, whole } from "../../../core/fields";
 import { failed, INSIDE, insideOf, runOf } from "../../../core/nested-lists";
 import { operation } from "../../../core/operation";
-import { rejected, timedOut } from "../../../lib/errors";
+import { badInput, failureOf, messageOf, rejected, timedOut } from "../../../lib/errors";
+import type { Desktop } from "../desktop";
+import { LOCATOR, namesElement } from "../elements/fields";
+import { shown } from "../elements/real";
+import { findInWays, HOW_FOUND, hitOf, noWay, WAYS, type Ways } from "../elements/ways";
 import { BUTTON, BUTTONS, COORDINATE, inputOperation, type Uses } from "../operations/input-operation";
 import { cornersOn, RELATIVE_TO } from "../relative";
 import { HIT, LOCATED } from "./answers";
-import { patience, SEES, WANTED } from "./fields";
+import { PNG, patience, SEES, WANTED } from "./fields";
 import { bestOf, nameOf, nearestOf, queryOf, until, waitForImage } from "./wait";
 
 export { bestOf };
 
 const WAITING = patience(10, 0.5);
 const EXAMPLE = { image: "save.png" };
+const OR_IMAGE = field(
+  v.optional(PNG),
+  "The PNG to look for, as in AC_locate_image_center; where an element or a text is named too, it is looked for where those are not found",
+);
+/** A picture, or what else names a thing: the fields of a picture come first, as scripts give them by position. */
+const ANY_WAY = { ...WANTED, image: OR_IMAGE, text: WAYS.text, ...LOCATOR };
+/** Whether only a picture is looked for. */
+const isPicture = <W extends Ways>(input: W): input is W & { readonly image: string } =>
+  input.image !== undefined && input.text === undefined && !namesElement(input);
+
 /** One look. */
 const ONCE = { timeout: 0, poll: 0 };
 
 export const locate = operation({
   name: "desktop.locate",
-  summary: "Look for an image on the screen; returns all matches or the best one, and where it comes near",
+  summary:
+    "Look for an image on the screen, an element or a text; returns all matches of an image or the best one, and where it comes near",
   scope: "screen",
   reveals: true,
   subcommand: "locate",
@@ -32,20 +47,42 @@ export const locate = operation({
   leftOut: { script: "AC_locate_image_center and AC_locate_all_image do it" },
   example: EXAMPLE,
   input: v.strictObject({
-    ...WANTED,
+    ...ANY_WAY,
     all: flag("Return all matches, and not only the best one"),
     marked: flag("Return a picture of the region too, with a line around each match"),
     ...RELATIVE_TO,
   }),
-  output: v.object({ found: v.boolean(), ...LOCATED.entries }),
+  output: v.object({
+    found: v.boolean(),
+    ...LOCATED.entries,
+    /** Where an element or a text was named too: which way found it, and why none did. */
+    found_by: v.exactOptional(HOW_FOUND.found_by),
+    healed: v.exactOptional(HOW_FOUND.healed),
+    reason: v.exactOptional(v.string()),
+  }),
+  mismatch: noWay,
   async run(service: Uses, { all, marked, ...given }, caller) {
     const desktop = await service.desktop();
+    if (!isPicture(given)) return locateInWays(desktop, given, caller);
     const wanted = await cornersOn(desktop, given, requesterOf(caller));
     const query = { ...queryOf(wanted, desktop, caller), all, marked, near: true };
     const located = await desktop.locate(query, requesterOf(caller));
     return { found: located.matches.length > 0, ...located };
   },
 });
+
+/** @throws `rejected` where several elements match. */
+async function locateInWays(desktop: Desktop, given: Ways, caller: Caller) {
+  const none = { found: false, matches: [], nearest: null, marked: null };
+  try {
+    const waiting = { timeout: 0, signal: caller.signal };
+    const { found_by, healed, ...match } = hitOf(await findInWays(desktop, given, waiting, caller, false));
+    return { ...none, found: true, matches: [match], found_by, healed };
+  } catch (error) {
+    if (failureOf(error)?.code !== "not_found") throw error;
+    return { ...none, reason: messageOf(error) };
+  }
+}
 
 const locateCenter = operation({
   ...SEES,
@@ -77,10 +114,11 @@ const locateAll = operation({
 });
 
 export const locateAndClick = inputOperation("locate_and_click", {
-  summary: "Find an image on the screen and click on it; returns where it was",
+  summary: "Find an image on the screen, an element or a text, and click on it; returns where it was",
   example: { image: "save.png", timeout: 10 },
   input: v.strictObject({
     ...WANTED,
+    image: OR_IMAGE,
     mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
     offset_x: field(
       v.optional(columns(COORDINATE), 0),
@@ -89,16 +127,30 @@ export const locateAndClick = inputOperation("locate_and_click", {
     offset_y: field(v.optional(rows(COORDINATE), 0), "Rows below its center; a negative number is above"),
     clicks: field(v.optional(whole(1, 3), 1), "How often to click"),
     ...patience(0, 0.5),
+    text: WAYS.text,
+    ...LOCATOR,
     ...RELATIVE_TO,
   }),
-  output: HIT,
+  output: v.object({
+    ...HIT.entries,
+    found_by: v.exactOptional(HOW_FOUND.found_by),
+    healed: v.exactOptional(HOW_FOUND.healed),
+  }),
   async perform(
     desktop,
     { mouse_keycode, offset_x, offset_y, clicks, timeout, poll, ...wanted },
     requester,
     caller,
   ) {
-    const match = await waitForImage(desktop, wanted, { timeout, poll }, caller);
+    const wrong = noWay(wanted);
+    if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
+    const inWays = async () => {
+      const waiting = { timeout, signal: caller.signal };
+      return hitOf(await shown(desktop.elements, await findInWays(desktop, wanted, waiting, caller, true)));
+    };
+    const match = await (isPicture(wanted)
+      ? waitForImage(desktop, wanted, { timeout, poll }, caller)
+      : inWays());
     const place = { x: match.center_x + offset_x, y: match.center_y + offset_y };
     for (let nth = 0; nth < clicks; nth++) {
       await desktop.click(place, BUTTONS[mouse_keycode], "tap", requester);

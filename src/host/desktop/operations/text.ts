@@ -59,7 +59,12 @@ type RelativeQuery = TextQuery & { readonly relative_to?: RelativeTo };
  *
  * @throws a failure with the most certain of the others: `not_found` when there is no time to wait, else `timeout`.
  */
-async function waitForText(desktop: Desktop, given: RelativeQuery, patience: Patience, caller: Caller) {
+export async function waitForText(
+  desktop: Desktop,
+  given: RelativeQuery,
+  patience: Patience,
+  caller: Caller,
+) {
   const { signal } = caller;
   const wanted = await cornersOn(desktop, given, requesterOf(caller));
   const { text, language, min_confidence, match, nth } = wanted;
