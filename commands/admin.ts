@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { canAsk, isConfirmed } from "../src/cli/confirm";
+import { HOST_VARIABLE_FIELDS, HOST_VARIABLE_NAMES, withHostVariables } from "../src/cli/host-variables";
 import { reportOfBroadcast } from "../src/cli/report/of-hosts";
 import { forHosts, SCRIPT, withActions } from "../src/cli/script";
 import { shownTable } from "../src/cli/shown-table";
@@ -7,6 +8,7 @@ import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
 import { scopesText } from "../src/core/rights";
+import { withDefaults } from "../src/core/script-head";
 import {
   broadcastExecute,
   DELIVERY_STATUS,
@@ -276,9 +278,11 @@ export default {
       ],
     }),
     broadcast: view(broadcastExecute, {
-      hidden: ["actions", "labels"],
-      extra: { script: SCRIPT },
+      hidden: ["actions", "labels", "variables", "variables_by_host"],
+      extra: { script: SCRIPT, ...HOST_VARIABLE_FIELDS },
+      names: HOST_VARIABLE_NAMES,
       positionals: ["script"],
+      complete: withHostVariables,
       cancellable: true,
       report: reportOfBroadcast,
       async run({ service, globals, input, extra, call, report }) {
@@ -290,7 +294,7 @@ export default {
         };
         try {
           const all = await withActions(extra.script, (actions, defaults) =>
-            withFilesHere(service, { ...forHosts(defaults), ...input, actions }, (asked, done) =>
+            withFilesHere(service, { ...withDefaults(forHosts(defaults), input), actions }, (asked, done) =>
               call(asked, {
                 progress(step) {
                   done(step.item as Delivery);
@@ -310,6 +314,7 @@ export default {
       examples: [
         [`$0 admin broadcast '[["AC_screen_size"]]' --on tag:lab`, "One action on selected hosts"],
         ["$0 admin broadcast nightly.json --on all --canary 1", "One host first"],
+        ["$0 admin broadcast seat.json --on all --vars-file hosts.csv", "A value of ${seat} for each host"],
         ["$0 admin broadcast nightly.json --retry results.jsonl", "Repeat on the hosts that failed"],
       ],
     }),

@@ -1,10 +1,12 @@
 import { resolve } from "node:path";
+import { HOST_VARIABLE_FIELDS, HOST_VARIABLE_NAMES, withHostVariables } from "../src/cli/host-variables";
 import { reportOfPlan } from "../src/cli/report/of-hosts";
 import { forHosts, isInline, SCRIPT, withActions } from "../src/cli/script";
 import { type Group, print } from "../src/cli/subcommand";
 import { answerHere, type Context, view } from "../src/cli/view";
 import type { Progress } from "../src/core/caller";
 import type { InputSchema, OutputSchema } from "../src/core/operation";
+import { withDefaults } from "../src/core/script-head";
 import {
   adoptPlan,
   cancelPlan,
@@ -158,14 +160,16 @@ export default {
   verbs: {
     new: view(newPlan, {
       on: false,
-      hidden: ["actions", "path"],
-      extra: { script: SCRIPT },
+      hidden: ["actions", "path", "variables", "variables_by_host"],
+      extra: { script: SCRIPT, ...HOST_VARIABLE_FIELDS },
+      names: HOST_VARIABLE_NAMES,
+      complete: withHostVariables,
       positionals: ["script"],
       run: ({ service, globals, input, extra: { script }, call, show }) =>
         withActions(script, async (actions, defaults) => {
           // On another machine, it would be a path of that one.
           const path = isInline(script) || service.elsewhere ? {} : { path: resolve(script) };
-          const made = await call({ ...forHosts(defaults), ...input, ...path, actions });
+          const made = await call({ ...withDefaults(forHosts(defaults), input), ...path, actions });
           if (globals.json) return show(made);
           const plan = await look(service, made.id);
           const last = [
@@ -182,6 +186,10 @@ export default {
         [
           "$0 plan new update.json --on all --waves 1,10%,100% --pause 60s --max-failures 1% --queue",
           "One host first; keep work for hosts that are off",
+        ],
+        [
+          "$0 plan new seat.json --on all --var site=Berlin --vars-file hosts.csv",
+          "Fill in ${site}, and ${seat} of each host",
         ],
         [`$0 plan new '[["AC_screen_size"]]' --on tag:lab`, "All of them at once"],
       ],

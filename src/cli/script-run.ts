@@ -51,7 +51,8 @@ export function withVariables<I extends { readonly variables?: object | undefine
   return { ...input, variables: { ...input.variables, ...extra.var_file, ...Object.fromEntries(assigned) } };
 }
 
-function jsonOrText(text: string): unknown {
+/** What a person types as a value: JSON where it parses, else the text. */
+export function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

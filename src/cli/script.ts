@@ -38,20 +38,13 @@ export async function withActions<T>(
 }
 
 /**
- * What a script says of its run, for runs on other hosts, which are given no variables and no pace.
+ * What a script says of its run, for runs on other hosts, which are given no pace.
  *
- * @throws a `bad_input` failure for a script that has those.
+ * @throws a `bad_input` failure for a script that has one.
  */
-export function forHosts({
-  variables,
-  pace,
-  ...others
-}: RunDefaults): Pick<RunDefaults, "stop_on_error" | "timeout_s"> {
-  const odd = variables ? "variables" : pace === undefined ? undefined : "pace";
-  if (odd === undefined) return others;
-  throw badInput(
-    `script: its ${odd} cannot be sent to hosts: ${odd === "pace" ? "leave it out" : "set them with AC_set_var, or call it by AC_run_script"}`,
-  );
+export function forHosts({ pace, ...others }: RunDefaults): Omit<RunDefaults, "pace"> {
+  if (pace === undefined) return others;
+  throw badInput("script: its pace cannot be sent to hosts: leave it out");
 }
 
 async function scriptIn(given: string): Promise<Script> {

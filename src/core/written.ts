@@ -115,3 +115,26 @@ export function isWholeList(schema: InputSchema, written: readonly unknown[]): b
   if (field === undefined || others.length > 0 || baseOf(field).type !== "array") return false;
   return written.length > 1 || written.some((item) => !Array.isArray(item) && !hasReference(item));
 }
+
+/** How deep a value may be. */
+const MAX_DEPTH = 64;
+
+/**
+ * `value` as an argument that stands for itself: nothing in it is filled in.
+ *
+ * @returns undefined where that cannot be written: an expression in it has no end, or it is too deep.
+ */
+export function literal(value: unknown, depth = 0): unknown {
+  if (depth > MAX_DEPTH) return undefined;
+  if (typeof value === "string") {
+    if (!partsOfText(value)) return undefined;
+    return value.replaceAll(REFERENCE, "$$$&").replaceAll(EXPRESSION_START, "$$$${=");
+  }
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((item) => literal(item, depth + 1));
+    return items.includes(undefined) ? undefined : items;
+  }
+  const entries = Object.entries(value).map(([key, item]) => [key, literal(item, depth + 1)] as const);
+  return entries.some(([, item]) => item === undefined) ? undefined : Object.fromEntries(entries);
+}

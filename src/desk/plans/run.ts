@@ -2,6 +2,7 @@
  * A plan that this process runs: its hosts that have not ended, in memory. Fifty thousand take some 15 MiB.
  */
 import type { Job, Way } from "../../wire/job/job";
+import { contentsOf, type HostContents } from "./host-contents";
 import type { Counts } from "./ledger/counts";
 import type { OpenTarget, Plan, PlanChange } from "./ledger/rows";
 import { FAILURES, jobId, limitIn, OPEN_STATES, type Phase, type TargetState } from "./plan";
@@ -54,6 +55,8 @@ export class Run {
   readonly overdue = new Map<Entry, "counted" | "forgiven">();
   /** How many hosts are in each state, as far as this process knows. */
   counts: Partial<Record<TargetState, number>> = {};
+  /** What each host runs. */
+  readonly contents: HostContents;
   readonly #failed: Set<number>;
   /** Hosts that have a job, or may have one: while its answer is lost, it may run. */
   readonly #working = new Set<Entry>();
@@ -62,15 +65,16 @@ export class Run {
   #changed: Array<{ label: string; state: TargetState }> = [];
   #pause: { readonly at: number; readonly due: number } | undefined;
 
-  /** @param content what each host runs. @param failures which hosts have failed so far. @param released is called when this process no longer runs it. */
+  /** @param content what the hosts run, as in the ledger. @param failures which hosts have failed so far. @param released is called when this process no longer runs it. */
   constructor(
     readonly shared: RunnerParts,
     readonly policy: Policy,
     public plan: Plan,
-    readonly content: string,
+    content: string,
     failures: Iterable<number>,
     private readonly released: () => void,
   ) {
+    this.contents = contentsOf(content, plan.content_digest);
     this.#failed = new Set(failures);
   }
 
@@ -252,11 +256,10 @@ const ageOf = (time: number) => Math.max(0, Date.now() - time);
 const sameState = (state: TargetState): TargetState => OPEN_STATES.find((one) => one === state) ?? state;
 
 /** The job of a host. */
-export const jobOf = ({ run: { plan, content }, n, attempt }: Entry): Job => ({
+export const jobOf = ({ run: { plan, contents }, n, attempt }: Entry): Job => ({
   id: jobId(plan.id, n, attempt),
   plan: plan.id,
-  content,
-  digest: plan.content_digest,
+  ...contents.of(n),
   not_before: new Date(plan.applied ?? plan.created).toISOString(),
   expires: new Date(plan.expires ?? plan.created).toISOString(),
   delivery_timeout_s: plan.spec.delivery_timeout_s,

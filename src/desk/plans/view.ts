@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import { type Grant, maySee, SCOPES } from "../../core/rights";
 import { readContent } from "../../wire/job/content";
+import { commonContent } from "./host-contents";
 import type { Ledger } from "./ledger/ledger";
 import type { Plan, Target } from "./ledger/rows";
 import { NOT_LINKED, PLAN_STATES, TARGET_STATES, type TargetState } from "./plan";
@@ -84,6 +85,8 @@ export const PLAN_REVIEW = v.object({
   ...PLAN_VIEW.entries,
   /** Null for a broadcast, which keeps none. */
   actions: ACTIONS,
+  /** The names of the variables that each host has for itself, which are set before `actions`. */
+  host_variables: v.array(v.string()),
   stop_on_error: v.nullable(v.union([v.boolean(), v.literal("focus")])),
   /** What the runs are limited to; null for all that the tokens of the hosts allow. */
   scope: v.nullable(v.array(v.picklist(SCOPES))),
@@ -175,7 +178,8 @@ function waitsOf(plans: Plans, plan: Plan, targets: readonly Target[], grant: Gr
 
 /** What hosts run, for a person. @param shown a list without its secrets; it throws for one that is wrong. */
 export function reviewOf(content: string, shown: (list: unknown) => unknown[]) {
-  const read = content === "" ? undefined : orNull(() => readContent(content));
+  const common = content === "" ? undefined : orNull(() => commonContent(content));
+  const read = common && orNull(() => readContent(common.content));
   const actionsOf = (list: () => unknown) => orNull(() => shown(list()));
   const files = Object.entries(read?.files ?? {}).map(([name, sha256]) => {
     const bytes = read?.bytes.get(name) ?? new Uint8Array();
@@ -187,7 +191,14 @@ export function reviewOf(content: string, shown: (list: unknown) => unknown[]) {
     };
   });
   const actions = read ? actionsOf(() => read.actions) : null;
-  return { actions, stop_on_error: read?.stop_on_error ?? null, scope: read?.scope ?? null, files };
+  const host_variables = [...(common?.names ?? [])];
+  return {
+    actions,
+    host_variables,
+    stop_on_error: read?.stop_on_error ?? null,
+    scope: read?.scope ?? null,
+    files,
+  };
 }
 
 function orNull<T>(read: () => T): T | null {

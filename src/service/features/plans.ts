@@ -86,16 +86,21 @@ export function planFeatures(
       });
       return made.plans;
     }),
-    async runBroadcast({ input, hosts, commands, scope, maxFailures, maxParallel, grant, ...about }) {
-      const [{ writeContent }, { MAX_EXPIRES_S }] = await Promise.all([
+    async runBroadcast({ input, before, hosts, commands, scope, maxFailures, maxParallel, grant, ...about }) {
+      const [{ writeContent }, { writeContents }, { MAX_EXPIRES_S }] = await Promise.all([
         import("../../wire/job/content"),
+        import("../../desk/plans/host-contents"),
         import("../../desk/plans/plan"),
       ]);
       const { on, ...waiting } = about;
-      const { canary, delivery_timeout_s, timeout_s, actions, stop_on_error } = input;
+      const { canary, delivery_timeout_s, timeout_s, stop_on_error } = input;
+      const actions = [...before.common, ...input.actions];
       const names = [...new Set(commands)];
       const parts = { actions, commands: names, stop_on_error, timeout_s, scope };
-      const { content, digest } = writeContent(parts, Number.POSITIVE_INFINITY);
+      const common = writeContent(parts, Number.POSITIVE_INFINITY);
+      const { content, digest } = before.own
+        ? writeContents(common.content, before.own, before.names, Number.POSITIVE_INFINITY)
+        : common;
       const first = Math.min(canary, hosts.length);
       const rounds = Math.ceil(hosts.length / maxParallel);
       await (await shared.service.plans()).attend({

@@ -512,3 +512,99 @@ describe("a broadcast", () => {
     expect((await made.there.service.runs()).list()).toEqual([]);
   });
 });
+
+describe("variables", () => {
+  const actions = [["AC_assert", { name: "mine", op: "eq", value: "${label}" }]];
+  const rows = { a: { mine: "value-of-a", label: "value-of-a" }, b: { mine: "value-of-b", label: "else" } };
+
+  test("of a plan are those of all hosts, and of each its own, and stay out of the record", async () => {
+    await using made = await desk();
+    const { owner, here } = made;
+    const given = { actions, variables: { label: "of all", site: "Berlin-1" }, variables_by_host: rows };
+    const { id, digest, commands } = await owner.make(given);
+    expect(commands).toEqual(["AC_assert", "AC_set_var"]);
+    const other = await owner.make({ ...given, variables_by_host: { ...rows, b: rows.a } });
+    expect(other.digest).not.toBe(digest);
+    const shown = await owner.show(id);
+    expect(shown).toMatchObject({
+      host_variables: ["mine", "label"],
+      actions: [
+        ["AC_set_var", { name: "site", value: "***" }],
+        ["AC_assert", { name: "mine" }],
+      ],
+    });
+    await owner.apply(id, digest);
+    const { targets } = await until("it is over", async () => {
+      const plan = await owner.show(id);
+      return plan.ended !== null && plan;
+    });
+    expect(targets).toMatchObject([
+      { label: "a", state: "ok" },
+      { label: "b", state: "failed", error: expect.stringContaining("AC_assert: ") },
+    ]);
+    const record = await (await here.call("/audit/list")).text();
+    const there = await (await made.there.call("/audit/list")).text();
+    for (const text of [record, there, JSON.stringify(targets)])
+      expect(text).not.toMatch(/value-of|Berlin-1/);
+  });
+
+  test("of a broadcast are set before its list, and are not among its results", async () => {
+    await using made = await desk(["a"]);
+    const caller = localCaller(made.here.service, "api", { grant: OWNER });
+    const input = { actions, on: "all", variables_by_host: { a: rows.a, gone: {} } };
+    const warned: string[] = [];
+    const all = await callOperation(made.here.service, broadcastExecute, input, {
+      ...caller,
+      warn: (text: string) => warned.push(text),
+    });
+    expect(all).toMatchObject([{ label: "a", ok: true, outcomes: [{ command: "AC_assert", ok: true }] }]);
+    expect(Object.keys(all[0]?.result ?? {})).toHaveLength(1);
+    expect(warned).toEqual(["variables_by_host: no host is labelled gone"]);
+  });
+
+  test("that a host lacks, or that cannot be values, are an error before anything begins", async () => {
+    await using made = await desk();
+    const { owner } = made;
+    const refused = async (more: object, error: string) => {
+      expect(async () => owner.make({ actions, ...more })).toThrow(error);
+      const answer = await made.here.call("/admin/broadcast", post({ actions, on: "all", ...more }));
+      expect({ status: answer.status, body: await answer.text() }).toMatchObject({
+        status: 400,
+        body: expect.stringContaining(JSON.stringify(error).slice(1, -1)),
+      });
+    };
+    await refused({ variables_by_host: { a: {} } }, "variables_by_host: nothing for b");
+    await refused({ variables: { "a-b": 1 } }, "variables: expected names of letters, digits and _");
+    await refused({ variables: { a: null } }, "variables.a: expected a value other than null");
+    expect((await owner.list()).plans).toEqual([]);
+    const runs = (await (await made.there.call("/history")).json()) as { runs: unknown[] };
+    expect(runs.runs).toEqual([]);
+  });
+
+  test("reach a host that takes no jobs, whose svc is older", async () => {
+    await using made = await desk(["a"]);
+    const { variablesFor } = await import("../../../src/wire/job/variables");
+    const { writeContents, contentsOf } = await import("../../../src/desk/plans/host-contents");
+    const { writeContent } = await import("../../../src/wire/job/content");
+    const { executeJob } = await import("../../../src/desk/plans/execute");
+    const commands = ["AC_assert", "AC_set_var"];
+    const parts = { actions, commands, stop_on_error: true, timeout_s: 30, scope: null } as const;
+    const { own = [], names } = variablesFor(["a"], { variables_by_host: { a: rows.a } });
+    const text = writeContents(writeContent(parts).content, own, names);
+    const target = { label: "a", server: (await made.here.service.addressBook()).server("a"), host_id: null };
+    const job = {
+      ...{
+        id: crypto.randomUUID(),
+        plan: crypto.randomUUID(),
+        ...contentsOf(text.content, text.digest).of(0),
+      },
+      ...{ not_before: "", expires: "", delivery_timeout_s: 30, timeout_s: 30 },
+    };
+    const signal = new AbortController().signal;
+    const ended = await executeJob(target, job, { signal, client: null, async sent() {}, running() {} });
+    expect(ended).toMatchObject({ state: "ok", result: { ok: true } });
+    // An svc that knows no such text sends it as it is.
+    const { readContent } = await import("../../../src/wire/job/content");
+    expect(() => readContent(text.content)).toThrow("content: expected that of a job");
+  });
+});

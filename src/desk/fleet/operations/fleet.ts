@@ -14,6 +14,13 @@ import type { Log } from "../../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../../lib/ndjson";
 import { printable } from "../../../lib/sanitize";
 import { DELIVERY, DELIVERY_STATUS, type Delivery } from "../../../wire/job/delivery";
+import {
+  type HostVariables,
+  unknownLabels,
+  VARIABLES_FOR_HOSTS,
+  variablesFor,
+  withoutVariables,
+} from "../../../wire/job/variables";
 import type { AddressBook } from "../address-book";
 import type { Host } from "../host";
 import type { Poller } from "../poll";
@@ -47,6 +54,8 @@ export interface BroadcastUses extends Uses {
    */
   runBroadcast(about: {
     readonly input: Broadcast;
+    /** The variables of its hosts. */
+    readonly before: HostVariables;
     readonly on: string;
     readonly hosts: readonly Host[];
     readonly commands: readonly string[];
@@ -164,6 +173,7 @@ export const BROADCAST = v.strictObject({
   output: field(FILE, "File for the results: one line of JSON for each host, written when it is done"),
   labels: LABELS,
   ask_again: ASK_AGAIN,
+  ...VARIABLES_FOR_HOSTS,
 });
 
 export type Broadcast = v.InferOutput<typeof BROADCAST>;
@@ -239,12 +249,18 @@ async function broadcastTo(
   const book = await service.addressBook();
   const hosts = hostsOf(service, book, input);
   const on = input.on ?? input.labels?.join(",") ?? "all";
+  const before = variablesFor(labelsOf(hosts), input);
   const executor = await service.executor();
-  const { commands, described } = executor.check(actions);
+  const checked = executor.check(actions);
+  const { described } = checked;
+  const isSet = before.common.length + before.names.length > 0;
+  const commands = isSet ? [...checked.commands, "AC_set_var"] : checked.commands;
   executor.permit(commands, grant);
   executor.permitElsewhere(actions, grant);
   if (input.ask_again) await book.askAgain(hosts);
   await service.refusals(hosts, executor.needsOf(commands), caller);
+  const unknown = unknownLabels(input, labelsOf(book.hosts()));
+  if (unknown) caller.warn?.(unknown);
   const which = `on=${JSON.stringify(on)}${retry === undefined ? "" : ` retry=${JSON.stringify(retry)}`}`;
   await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
   const file = output === undefined ? undefined : openResultFile(output);
@@ -253,7 +269,8 @@ async function broadcastTo(
   const isBounded = !file && (caller.run !== undefined || caller.kind === "rest" || caller.kind === "link");
   const results = createKeptResults(isBounded ? MAX_KEPT_BYTES : Number.POSITIVE_INFINITY);
   let finished = 0;
-  const done = (item: Delivery) => {
+  const done = (delivery: Delivery) => {
+    const item = withoutVariables(delivery, before.count(places.get(delivery.label) ?? 0));
     file?.add(item);
     // The error of a file that cannot be written has the results.
     results.put(places.get(item.label) ?? 0, file ? item : keep(item));
@@ -266,7 +283,7 @@ async function broadcastTo(
   // The token of a host may allow more than that of the caller.
   const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
   try {
-    const about = { input, on, hosts, commands, scope, ...limits, grant, signal, done };
+    const about = { input, before, on, hosts, commands, scope, ...limits, grant, signal, done };
     if (hosts.length > 0) await service.runBroadcast(about);
   } finally {
     file?.close(results.all);
@@ -291,6 +308,7 @@ export async function withFilesHere(
   const executor = await service.executor();
   // What is refused touches no file.
   executor.check(input.actions);
+  variablesFor(labelsOf(hosts), input);
   const file = output === undefined ? undefined : openResultFile(output);
   const results: Delivery[] = [];
   const done = (result: Delivery) => {
@@ -329,6 +347,8 @@ function namedHosts(
   }
   return hosts.filter(({ label }) => wanted.has(label));
 }
+
+const labelsOf = (hosts: readonly Host[]) => hosts.map(({ label }) => label);
 
 /** The hosts of a broadcast; none when `retry` has none in a state of `only`. */
 function hostsOf(

@@ -102,7 +102,7 @@ export const removeHost = operation({
   http: { method: "POST", path: "/admin/hosts/remove" },
   example: { label: "lab-01" },
   input: v.strictObject({
-    label: v.optional(LABEL_FIELD),
+    label: field(v.optional(LABEL_FIELD), "Label of the host"),
     on: field(v.optional(SELECTION), `${WHICH}; in place of \`label\``),
   }),
   output: v.object({

@@ -76,7 +76,8 @@ export const showPlan = operation({
     const plan = plans?.here(id, grant);
     if (!plans || !plan) {
       const other = (await service.foreignPlans()).find(id, grant);
-      if (other) return { ...other, actions: null, stop_on_error: null, scope: null, files: [] };
+      if (other)
+        return { ...other, actions: null, host_variables: [], stop_on_error: null, scope: null, files: [] };
       throw noPlan(id);
     }
     const { seq } = plan;

@@ -12,8 +12,10 @@ import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
 import { badInput, forbidden } from "../../../lib/errors";
 import type { Requester } from "../../../lib/slots";
 import { type TravellingFiles, writeContent } from "../../../wire/job/content";
+import { unknownLabels, VARIABLES_FOR_HOSTS, variablesFor } from "../../../wire/job/variables";
 import type { AddressBook } from "../../fleet/address-book";
 import type { CommandNeed, RefusalsOf } from "../../fleet/rights";
+import { writeContents } from "../host-contents";
 import { countOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from "../plan";
 import { identityOf } from "../plans";
 import { adoptPlan, cancelPlan, pausePlan, removePlan } from "./change";
@@ -22,7 +24,7 @@ import type { Permits, Uses } from "./one-plan";
 import { applyPlan, followPlan, resumePlan, retryPlan } from "./run";
 
 interface NewUses extends Uses {
-  addressBook(): Promise<Pick<AddressBook, "select">>;
+  addressBook(): Promise<Pick<AddressBook, "hosts" | "select">>;
   /** The hosts that will refuse one of these commands as they are now. */
   refusals: RefusalsOf;
   executor(): Promise<NewExecutor>;
@@ -102,6 +104,7 @@ export const newPlan = operation({
       v.optional(path(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)))),
       "Path of the list on this desk: scripts and pictures that it refers to from there travel with the plan (needs `admin`; in a script default: its own path)",
     ),
+    ...VARIABLES_FOR_HOSTS,
   }),
   output: v.object({
     id: v.string(),
@@ -118,14 +121,15 @@ export const newPlan = operation({
     const { grant } = caller;
     requireOwnToken(grant, "a plan");
     const { actions, on, stop_on_error, timeout_s } = input;
-    const hosts = (await service.addressBook()).select(on);
+    const book = await service.addressBook();
+    const hosts = book.select(on);
+    const before = variablesFor(labelsOf(hosts), input);
     const executor = await service.executor();
     const from = pathOf(input.path, caller);
-    const { commands, described, travelling } = await executor.checkTravelling(
-      actions,
-      from,
-      requesterOf(caller),
-    );
+    const checked = await executor.checkTravelling(actions, from, requesterOf(caller));
+    const { described, travelling } = checked;
+    const isSet = before.common.length + before.names.length > 0;
+    const commands = isSet ? [...checked.commands, "AC_set_var"] : checked.commands;
     executor.permit(commands, grant);
     executor.permitElsewhere(actions, grant);
     const total = hosts.length;
@@ -133,14 +137,19 @@ export const newPlan = operation({
     const spec = specOf(input, commands, total, timeout_s);
     // The token of a host may allow more than that of the caller.
     const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
-    const { content, digest: content_digest } = writeContent({
-      actions,
+    const common = writeContent({
+      actions: [...before.common, ...actions],
       commands: spec.commands,
       stop_on_error,
       timeout_s,
       scope,
       travelling,
     });
+    const { content, digest: content_digest } = before.own
+      ? writeContents(common.content, before.own, before.names)
+      : common;
+    const unknown = unknownLabels(input, labelsOf(book.hosts()));
+    if (unknown) caller.warn?.(unknown);
     const files = travelling ? `files=${travelling.files.size} ` : "";
     await caller.announce(`plan.new on=${JSON.stringify(on)} hosts=${total} ${files}${described}`);
     const planned = hosts.map((host) => ({ label: host.label, identity: identityOf(host) }));
@@ -149,6 +158,8 @@ export const newPlan = operation({
     return { id, digest, hosts: labels, waves: [...spec.waves], commands: [...spec.commands], refusing };
   },
 });
+
+const labelsOf = (hosts: ReadonlyArray<{ readonly label: string }>) => hosts.map(({ label }) => label);
 
 /** What {@link LIMITS} and a time limit to deliver are, checked. */
 type Limits = v.InferOutput<v.StrictObjectSchema<typeof LIMITS, undefined>> & {

@@ -10,6 +10,7 @@ import { sleep } from "../../../lib/deadline";
 import { conflict, forbidden } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { type Content, readContent } from "../../../wire/job/content";
+import { commonContent } from "../host-contents";
 import type { Plan } from "../ledger/rows";
 import { RETRIABLE, RETRIED } from "../plan";
 import type { Plans } from "../plans";
@@ -37,7 +38,7 @@ async function permitted(service: RunUses, id: string, { grant }: Caller) {
   const executor = await service.executor();
   executor.permit(plan.spec.commands, grant);
   if (plan.spec.kind === "plan") {
-    const content = readContent(plans.ledger.content(plan.seq));
+    const content = readContent(commonContent(plans.ledger.content(plan.seq)).content);
     requireRights(content, grant);
     // Who made it may have had all.
     executor.permitElsewhere(content.actions, grant);

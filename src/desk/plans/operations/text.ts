@@ -11,7 +11,7 @@ import type { showPlan } from "./look";
 export type Summary = v.InferOutput<typeof cancelPlan.output>;
 export type Review = v.InferOutput<typeof showPlan.output>;
 /** What the operations answer that begin a plan. */
-export type Plan = Omit<Review, "actions" | "stop_on_error" | "scope" | "files">;
+export type Plan = Omit<Review, "actions" | "host_variables" | "stop_on_error" | "scope" | "files">;
 
 const quoted = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
@@ -115,6 +115,9 @@ export function reviewText(plan: Review, most = MAX_LISTED): string {
   return [
     ...(targets.length === total ? [wavesText(rows), ""] : []),
     `${hostsText(total)} (${printable(on, 200)}), each of which runs:`,
+    ...(plan.host_variables.length > 0
+      ? [`  with ${printable(plan.host_variables.join(", "), 500)} of its own`]
+      : []),
     ...(plan.actions ? listText(plan.actions) : [`  ${plan.commands.join(", ")}`]),
     ...files.flatMap(({ name, sha256, bytes, actions }) => [
       `${printable(name, 200)} travels with it (${bytes} bytes, sha256 ${sha256})${actions ? ":" : ""}`,
