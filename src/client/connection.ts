@@ -23,7 +23,7 @@ import {
 } from "./carrier";
 import { takeSlot } from "./connection-slots";
 import { CLOSED } from "./dial";
-import { createIntake } from "./intake";
+import { type AnswerIntake, createIntake } from "./intake";
 import { type Line, openLine } from "./line";
 import { openRequest, sendRequest } from "./line-request";
 import { takeTurn } from "./pace";
@@ -38,12 +38,21 @@ const LARGE_BYTES = 262_144;
 const takingOf = createIntake();
 
 /**
+ * Room for the answers of one request after the other, each until the next one: for a caller that keeps an answer longer than until it has
+ * it. Its disposal says that the last one has been handed over.
+ *
+ * @param client as of {@link carrierTo}.
+ */
+export const answerRoom = (client: string | null): AnswerIntake => takingOf(client);
+
+/**
  * The carrier to `server`, once a named token may ask it (`pace.ts`) and this process may have one more connection (`connection-slots.ts`).
  * Deadlines begin after that.
  *
  * @param signal the caller's: cancels the wait, and the request under way.
  * @param client in whose share it counts (`shareOf`): the named token of this host for which it is; null for the owner.
  * @param requests how many it is for.
+ * @param room where its answers count until they have been handed over; by default, they count until they are here.
  * @throws a `cancelled` {@link RemoteError} when it is aborted before.
  */
 export async function carrierTo(
@@ -51,6 +60,7 @@ export async function carrierTo(
   signal?: AbortSignal,
   client: string | null = null,
   requests = 1,
+  room?: AnswerIntake,
 ): Promise<Carrier> {
   const { url, via } = server;
   if (client !== null) await takeTurn(client, via ? url : new URL(url).origin, requests, signal);
@@ -61,10 +71,17 @@ export async function carrierTo(
     const carrier = via ? await via(url, signal, client) : connectionTo(server, signal);
     return {
       async ask(request, limits) {
-        using taking = takingOf(client);
-        const response = await carrier.ask(request, { ...limits, taking });
-        if (response.body.length >= LARGE_BYTES) await ownTurn();
-        return response;
+        const taking = room ?? takingOf(client);
+        let isKept = false;
+        try {
+          const response = await carrier.ask(request, { ...limits, taking });
+          taking.complete();
+          if (response.body.length >= LARGE_BYTES) await ownTurn();
+          isKept = room !== undefined;
+          return response;
+        } finally {
+          if (!isKept) taking[Symbol.dispose]();
+        }
       },
       open: (path, until, silentMs) => carrier.open(path, until, silentMs),
       pin: () => carrier.pin(),

@@ -23,6 +23,8 @@ export function createGrowingBuffer() {
       if (needed > buffer.length) {
         const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * buffer.length, ahead));
         larger.set(buffer.subarray(0, length));
+        // Now, not once somebody looks for what nobody has: an answer grows faster.
+        if (buffer !== NOTHING) buffer.buffer.transfer(0);
         buffer = larger;
       }
       buffer.set(piece, length);

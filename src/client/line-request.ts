@@ -17,23 +17,42 @@ const BESIDE_BYTE = 2;
 /** What came and was not taken yet, from which on the rest waits, in bytes. */
 const MAX_WAITING_BYTES = 1_048_576;
 
-/** What `work` resolves to. @throws a {@link RemoteError}, also when it is late or `signal` is aborted first. */
+/** How soon it is looked again whether a deadline has passed that waits, at the earliest, in milliseconds. */
+const LOOK_MS = 20;
+
+/**
+ * What `work` resolves to.
+ *
+ * @param waitedMs how long the deadline has waited, in milliseconds.
+ * @throws a {@link RemoteError}, also when it is late or `signal` is aborted first.
+ */
 export const within = <T>(
   { at, ms }: Deadline,
   signal: AbortSignal | undefined,
   sent: () => boolean,
   work: Promise<T>,
-): Promise<T> =>
-  deadline(work, {
-    ms: Math.max(0, at - performance.now()),
-    late() {
-      throw new RemoteError("timeout", `timeout after ${ms / 1_000} s`, sent());
-    },
-    signal,
-    aborted() {
-      throw new RemoteError("cancelled", "cancelled", sent());
-    },
-  });
+  waitedMs = () => 0,
+): Promise<T> => {
+  const late = () => new RemoteError("timeout", `timeout after ${ms / 1_000} s`, sent());
+  const until = async (leftMs: number, counted: number): Promise<T> => {
+    const ended = await deadline(
+      work.then((value) => ({ value })),
+      {
+        ms: Math.max(0, leftMs),
+        late: () => undefined,
+        signal,
+        aborted() {
+          throw new RemoteError("cancelled", "cancelled", sent());
+        },
+      },
+    );
+    if (ended) return ended.value;
+    const waited = waitedMs();
+    if (waited === counted) throw late();
+    return until(Math.max(LOOK_MS, at + waited - performance.now()), waited);
+  };
+  return until(at - performance.now(), 0);
+};
 
 /** The answer is larger than it may be. */
 export const tooLarge = (maxBytes: number) =>
@@ -66,7 +85,9 @@ export function sendRequest(
   const wasUsed = line.wasUsed();
   let sent = false;
   let head: Head | undefined;
+  const flow = { pause: () => line.pause(), resume: () => line.resume(), giveUp: reject };
   const body = createBody(maxBytes, reject, taking);
+  taking?.begin(flow);
   line.send(request, {
     sent() {
       sent = true;
@@ -84,7 +105,8 @@ export function sendRequest(
     },
     failed: (error) => reject(faultOf(error, sent)),
   });
-  const inTime = <T>(by: Deadline, work: Promise<T>) => within(by, signal, () => sent, work);
+  const inTime = <T>(by: Deadline, work: Promise<T>) =>
+    within(by, signal, () => sent, work, taking?.waitedMs);
   const response = async () => {
     if (begun && headWithinMs !== undefined)
       await inTime(deadlineIn(headWithinMs), Promise.race([begun.promise, promise]));
@@ -107,7 +129,6 @@ function answerOf(head: Head, body: Uint8Array<ArrayBuffer>): Answer {
 /** A body of up to `maxBytes`; of more, `refuse` hears. */
 function createBody(maxBytes: number, refuse: (error: RemoteError) => void, taking?: AnswerIntake) {
   const body = createGrowingBuffer();
-  taking?.begin(refuse);
   return {
     expect({ headers }: Head): void {
       const bytes = Number(headers["content-length"] ?? 0);

@@ -26,8 +26,12 @@ export interface Caller {
   readonly run?: RunContext;
   /** Set when nobody waits for the answer: takes the id of the run, once it is on record and has begun. */
   readonly begun?: ((runId: string) => void) | undefined;
-  /** Takes how far a long operation is; absent when nobody looks. */
-  readonly progress?: (step: Progress) => void;
+  /**
+   * Takes how far a long operation is; absent when nobody looks.
+   *
+   * @returns a promise where it is not handed over at once: then who has much more to hand over waits for it.
+   */
+  readonly progress?: (step: Progress) => unknown;
   /** Takes each message that a script logs, without secrets, as it comes; absent when nobody looks. */
   readonly logged?: ((message: string) => void) | undefined;
   /** Takes what the caller should know besides the answer; absent when nobody looks. */

@@ -178,8 +178,8 @@ function createResponder(operation: RoutedOperation, { unread, log }: Pick<Handl
     if (result instanceof Response) {
       if (result instanceof PacedAnswer || isForAll) return content(result);
       if (line && result.status === 200)
-        return content(unread.follow(keeper?.lines(result) ?? result, reader));
-      if (isEventStream(result)) return content(unread.follow(result, reader));
+        return content(unread.follow(keeper?.lines(result) ?? result, reader, true));
+      if (isEventStream(result)) return content(unread.follow(result, reader, false));
       return unread.whole(content(result), reader, !operation.changes);
     }
     const text = settled ? textOnce(result) : JSON.stringify(result);

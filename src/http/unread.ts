@@ -16,6 +16,9 @@ const LARGE_BYTES = 65_536;
 /** Twice the largest answer that svc takes from another host (`client/remote-call.ts`). */
 const MAX_UNREAD_BYTES = 64 * 1_048_576;
 
+/** How much of an answer that waits for its reader is read ahead of it. */
+const AHEAD_BYTES = 1_048_576;
+
 /** How much of an answer is handed to the connection at a time. */
 const PIECE_BYTES = 262_144;
 
@@ -46,8 +49,12 @@ export interface UnreadAnswers {
   ): Response;
   /** `response`, whose body is in memory already. @param isRead as of {@link respond}. */
   whole(response: Response, reader: Reader, isRead: boolean): Promise<Response>;
-  /** `response`, whose body grows and does not wait for its reader; what waits is counted. */
-  follow(response: Response, reader: Reader): Response;
+  /**
+   * `response`, whose body grows; what waits is counted.
+   *
+   * @param waits whether the body waits for its reader: then it is read no further ahead than {@link AHEAD_BYTES}.
+   */
+  follow(response: Response, reader: Reader, waits: boolean): Response;
 }
 
 /** @param most {@link MAX_UNREAD_BYTES} by default. */
@@ -124,12 +131,13 @@ export function createUnreadAnswers(most = MAX_UNREAD_BYTES): UnreadAnswers {
         { status, headers },
       );
     },
-    follow({ body, status, headers }, { name, request }) {
+    follow({ body, status, headers }, { name, request }, waits) {
       const stream = countedStream(
         body,
         request.signal,
         (bytes) => hold(name, bytes),
         () => bytesOf(name) > most,
+        waits ? AHEAD_BYTES : Number.POSITIVE_INFINITY,
       );
       return new Response(stream, { status, headers });
     },
@@ -142,14 +150,18 @@ export function createUnreadAnswers(most = MAX_UNREAD_BYTES): UnreadAnswers {
  * @param signal is aborted when the client has gone.
  * @param hold counts bytes until the function that it returns is called.
  * @param isTooMuch whether too many bytes wait: then it breaks off.
+ * @param ahead with so many bytes that wait, `body` is read no further for now.
  */
 function countedStream(
   body: ReadableStream<Uint8Array> | null,
   signal: AbortSignal,
   hold: (bytes: number) => () => void,
   isTooMuch: () => boolean,
+  ahead: number,
 ): ReadableStream<Uint8Array> {
   const source = body?.getReader();
+  let waiting = 0;
+  let taken = () => {};
   const pieces: Array<{ readonly bytes: Uint8Array; release(): void }> = [];
   let end: ((controller: ReadableStreamDefaultController<Uint8Array>) => void) | undefined;
   let wake = () => {};
@@ -157,6 +169,7 @@ function countedStream(
     for (const { release } of pieces.splice(0)) release();
     end ??= (controller) => controller.error(reason);
     wake();
+    taken();
     source?.cancel(reason).catch(() => {});
   };
   signal.addEventListener("abort", () => leave(signal.reason), { once: true });
@@ -164,9 +177,16 @@ function countedStream(
     for (let next = await source?.read(); next && !next.done; next = await source?.read()) {
       // Whoever has left gets no further piece, which nobody would release.
       if (end) return;
-      pieces.push({ bytes: next.value, release: hold(next.value.length) });
+      const { value } = next;
+      pieces.push({ bytes: value, release: hold(value.length) });
+      waiting += value.length;
       wake();
       if (pieces.length > 1 && isTooMuch()) return leave(unavailable(UNREAD));
+      while (waiting > ahead && !end) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        taken = resolve;
+        await promise;
+      }
     }
     end ??= (controller) => controller.close();
     wake();
@@ -181,6 +201,8 @@ function countedStream(
     const piece = pieces.shift();
     if (!piece) return end?.(controller);
     piece.release();
+    waiting -= piece.bytes.length;
+    taken();
     controller.enqueue(piece.bytes);
   };
   return new ReadableStream({ pull, cancel: leave }, { highWaterMark: 0 });

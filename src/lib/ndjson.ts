@@ -10,12 +10,13 @@ const KEEP_ALIVE_MS = 3_000;
 /**
  * Resolves when `work` has begun, to a response that lasts until the work has ended.
  *
- * @param work gets a function that sends a value, and a signal that is aborted when the reader has gone.
+ * @param work gets a function that sends a value, and a signal that is aborted when the reader has gone. What `send` returns resolves once
+ *   the reader has taken the value, or has gone: values are made to text one after the other, as they are read.
  * @throws the reason why `work` could not begin.
  */
 export async function streamLines(
   work: (
-    send: (value: unknown) => void,
+    send: (value: unknown) => Promise<void>,
     gone: AbortSignal,
   ) => { readonly begun: Promise<unknown>; readonly ended: Promise<unknown> },
 ): Promise<Response> {
@@ -23,10 +24,16 @@ export async function streamLines(
   const { readable, writable } = new TransformStream<string, string>();
   const writer = writable.getWriter();
   writer.closed.catch(() => gone.abort());
-  const write = (line: string) => void writer.write(line).catch(() => {});
-  const { begun, ended } = work((value) => write(`${JSON.stringify(value)}\n`), gone.signal);
+  const write = (line: string) => writer.write(line).catch(() => {});
+  let last = Promise.resolve();
+  const send = (value: unknown) => {
+    last = last.then(() => write(`${JSON.stringify(value)}\n`));
+    return last;
+  };
+  const { begun, ended } = work(send, gone.signal);
   const keepAlive = setInterval(write, KEEP_ALIVE_MS, "\n");
   ended
+    .then(() => last)
     .then(() => writer.close())
     .catch((error) => writer.abort(error))
     .catch(() => {})

@@ -103,7 +103,7 @@ async function answer(
       const signal = goesOn ? stopping : AbortSignal.any([gone.signal, closing]);
       const local = localCaller(service, "cli", {
         ...{ signal, lasts: true, ...("grant" in asked.output && { grant: asked.output.grant }) },
-        progress: (progress) => void send({ progress }),
+        progress: (progress) => send({ progress }),
         warn: (warn) => void send({ warn }),
         logged: (logged) => void send({ logged }),
       });

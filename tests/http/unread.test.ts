@@ -89,7 +89,7 @@ describe("an answer that grows", () => {
     const gone = Promise.withResolvers<void>();
     const { promise, resolve: begin } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
     const source = new ReadableStream<Uint8Array>({ start: begin, cancel: () => gone.resolve() });
-    const answer = unread.follow(new Response(source, { headers: { "x-test": "kept" } }), by("anna"));
+    const answer = unread.follow(new Response(source, { headers: { "x-test": "kept" } }), by("anna"), false);
     const send = async (count: number) => {
       for (let nth = 0; nth < count; nth++) (await promise).enqueue(new Uint8Array(MIB));
       await nextTurn();
@@ -171,4 +171,19 @@ test("an answer counts until its last piece has been taken", async () => {
   expect(unread.respond(JSON.stringify("x".repeat(3 * MIB)), by("anna"), { isRead: true }).status).toBe(429);
   await reader?.read();
   expect(unread.respond(JSON.stringify("x".repeat(3 * MIB)), by("anna"), { isRead: true }).status).toBe(200);
+});
+
+test("an answer that grows is read a mebibyte ahead of its client, where it waits for that", async () => {
+  const { unread, by } = limited();
+  let made = 0;
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    made++;
+    if (made > 20) controller.close();
+    else controller.enqueue(new Uint8Array(MIB / 2));
+  };
+  const source = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
+  const answer = unread.follow(new Response(source), by("anna"), true);
+  for (let turn = 0; turn < 20; turn++) await nextTurn();
+  expect(made).toBe(3);
+  expect((await answer.bytes()).length).toBe(10 * MIB);
 });

@@ -1,6 +1,7 @@
 /** Answers that report things as they happen. */
 import { expect, test } from "bun:test";
 import { streamLines } from "../../src/lib/ndjson";
+import { nextTurn } from "../support";
 
 test("each value is its own line, sent at once", async () => {
   const ended = Promise.withResolvers<void>();
@@ -40,4 +41,25 @@ test("work that breaks off breaks off the answer", async () => {
   const text = response.text();
   ended.reject(new Error("bug"));
   await expect(text).rejects.toThrow();
+});
+
+test("a value is made to text when its reader has taken those before it", async () => {
+  const ended = Promise.withResolvers<void>();
+  const made: number[] = [];
+  const taken: number[] = [];
+  const value = (nth: number) => ({
+    toJSON() {
+      made.push(nth);
+      return "x".repeat(1_000);
+    },
+  });
+  const response = await streamLines((send) => {
+    for (let nth = 0; nth < 20; nth++) void send(value(nth)).then(() => taken.push(nth));
+    return { begun: Promise.resolve(), ended: ended.promise };
+  });
+  for (let turn = 0; turn < 20; turn++) await nextTurn();
+  expect(made.length).toBeLessThan(6);
+  ended.resolve();
+  expect((await response.text()).trim().split("\n")).toHaveLength(20);
+  expect(taken).toHaveLength(20);
 });

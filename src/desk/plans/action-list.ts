@@ -10,6 +10,7 @@ import {
   type RemoteServer,
 } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
+import type { AnswerIntake } from "../../client/intake";
 import { typed } from "../../client/remote-call";
 import { NEEDS, PERMISSIONS, type Scope } from "../../core/rights";
 import { printable } from "../../lib/sanitize";
@@ -36,6 +37,8 @@ interface ActionListJob
   readonly signal?: AbortSignal | undefined;
   /** The name of the token that broadcasts: its connections count together. */
   readonly client?: string | null;
+  /** As of the options of a delivery. */
+  readonly room?: AnswerIntake | undefined;
   /** Is awaited before the list is sent: when it throws, it is not. */
   readonly sent?: () => void | Promise<void>;
   /** Takes why there is no report of a run. */
@@ -80,7 +83,7 @@ export async function deliver(
   };
   let sending = false;
   try {
-    using carrier = await carrierTo(server, delivery.signal, delivery.client, REQUESTS);
+    using carrier = await carrierTo(server, delivery.signal, delivery.client, REQUESTS, delivery.room);
     const deadline = deadlineIn(delivery.delivery_timeout_s * 1_000);
     const offered = new Set(await offeredBy(carrier, deadline));
     const missing = delivery.commands.filter((name) => !offered.has(name));

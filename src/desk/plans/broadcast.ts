@@ -23,8 +23,8 @@ export interface BroadcastCaller {
   readonly client: string | null;
   /** The caller stops waiting. */
   readonly signal: AbortSignal;
-  /** Takes what became of it at each host, once. */
-  done(result: Delivery): void;
+  /** Takes what became of it at each host, once. @returns as `ended` of a policy. */
+  done(result: Delivery): Promise<unknown> | undefined;
 }
 
 /** How much later than its time limits a host may answer, and how long it may then take to answer the last question, in milliseconds. */
@@ -177,14 +177,21 @@ export class Broadcast implements Policy, Disposable {
     return { state: "timeout", result: { ...found.result, status: "timeout", error } } as const;
   }
 
-  ended({ label, way }: Pick<Entry, "label" | "way">, status: "failed" | "cancelled", error: string): void {
-    if (this.#isOver || this.#reported.has(label)) return;
+  ended(
+    { label, way }: Pick<Entry, "label" | "way">,
+    status: "failed" | "cancelled",
+    error: string,
+  ): Promise<unknown> | undefined {
+    if (this.#isOver || this.#reported.has(label)) return undefined;
     this.#reported.add(label);
-    this.caller.done(this.#results.get(label) ?? { ...none(label, status, error), delivered: way !== null });
+    const result = this.#results.get(label) ?? { ...none(label, status, error), delivered: way !== null };
     this.#results.delete(label);
-    if (this.#reported.size !== this.spec.waves.at(-1)) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#left.resolve, LAST_MS);
+    const handedOver = this.caller.done(result);
+    if (this.#reported.size === this.spec.waves.at(-1)) {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(this.#left.resolve, LAST_MS);
+    }
+    return handedOver;
   }
 
   [Symbol.dispose](): void {

@@ -3,6 +3,8 @@
  *
  * The promise: the ledger knows that a job is sent before it is.
  */
+import { answerRoom } from "../../client/connection";
+import type { AnswerIntake } from "../../client/intake";
 import { messageOf } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { DeliverOptions, JobResult, Way } from "../../wire/job/job";
@@ -41,6 +43,8 @@ async function attempt(entry: Entry): Promise<void> {
   const { run, label, way: before } = entry;
   const { policy, shared } = run;
   const freeSlot = shared.slots.take();
+  // Its answer is in memory until whoever waits for it has it.
+  using room = answerRoom(policy.clientOf(run.plan));
   try {
     const found = shared.hosts.targetOf(entry);
     if (found?.identity !== entry.identity) {
@@ -50,7 +54,7 @@ async function attempt(entry: Entry): Promise<void> {
       return await end(entry, before ? "unknown" : "refused", { error });
     }
     if (!before && policy.waits && shared.hosts.isOffline(label)) return await offline(entry, NOT_LINKED);
-    const done = await policy.deliver(found, jobOf(entry), optionsFor(entry, freeSlot));
+    const done = await policy.deliver(found, jobOf(entry), optionsFor(entry, freeSlot, room));
     // Writing down how it ended needs none.
     freeSlot();
     if (!shared.stopping.signal.aborted) await noteResult(entry, before, done);
@@ -60,12 +64,12 @@ async function attempt(entry: Entry): Promise<void> {
 }
 
 /** @param idle is called when its host runs it for long. */
-function optionsFor(entry: Entry, idle: () => void): DeliverOptions {
+function optionsFor(entry: Entry, idle: () => void, room: AnswerIntake): DeliverOptions {
   const { run, way: before, records, state } = entry;
   return {
     signal: run.shared.stopping.signal,
     client: run.policy.clientOf(run.plan),
-    ...{ before, records, idle },
+    ...{ before, records, idle, room },
     hasBegun: state === "running",
     maySend: () => run.plan.state === "running",
     async sent(way, records = null) {
@@ -108,7 +112,10 @@ async function offline(entry: Entry, error: string): Promise<void> {
 
 /** The host does not have it, and it may not be sent now. As a job it may have it yet: what was sent before may be on its way. */
 async function unseen(entry: Entry): Promise<void> {
-  if (entry.way === "execute" && !(await write(entry, "unsend"))) return drop(entry);
+  if (entry.way === "execute" && !(await write(entry, "unsend"))) {
+    drop(entry);
+    return;
+  }
   if (entry.way === null) leave(entry);
   else if (entry.run.plan.state === "cancelled") return lost(entry);
   entry.due = laterThan(ASK, entry.tries++);
@@ -151,19 +158,21 @@ export async function end(
   await run.policy.written(write(entry, step, { error, run_id: result.run_id }));
   if (step !== "ok") run.noteBad(entry);
   const isForgiven = run.overdue.get(entry) === "forgiven";
-  drop(entry, step === "cancelled" ? step : "failed", error);
+  const handedOver = drop(entry, step === "cancelled" ? step : "failed", error);
   // Whoever has decided something about the plan meanwhile has counted anew.
   if (isForgiven && entry.state === "ok") run.change({ forgiven: Math.max(0, run.plan.forgiven - 1) });
+  await handedOver;
 }
 
-/** The entry has ended, here or in the ledger. */
+/** The entry has ended, here or in the ledger. @returns as `ended` of a policy. */
 export function drop(
   entry: Entry,
   status: "failed" | "cancelled" = "cancelled",
   error = notBegun(entry.run),
-): void {
-  if (entry.run.remove(entry)) entry.run.policy.ended(entry, status, error);
+): Promise<unknown> | undefined {
+  const handedOver = entry.run.remove(entry) ? entry.run.policy.ended(entry, status, error) : undefined;
   leave(entry);
+  return handedOver;
 }
 
 /** Gives up its turn at the host. */

@@ -17,7 +17,7 @@ export class UnsentError extends Error {}
 export async function executeJob(
   target: Target,
   { content, delivery_timeout_s, timeout_s }: Job,
-  { signal, client, sent, maySend = () => true }: DeliverOptions,
+  { signal, client, room, sent, maySend = () => true }: DeliverOptions,
 ): Promise<JobResult | null> {
   const { files, scope, actions, commands, stop_on_error } = readContent(content);
   if (Object.keys(files).length > 0) return null;
@@ -27,7 +27,7 @@ export async function executeJob(
   };
   const result = await deliver(target, {
     ...{ actions, commands, stop_on_error, scope: scope ?? undefined, delivery_timeout_s, timeout_s },
-    ...{ signal, client },
+    ...{ signal, client, room },
     async sent() {
       requireSending();
       await sent("execute");

@@ -26,7 +26,7 @@ export interface SentJob {
 }
 
 /** For whom a request is made, and until when. */
-type Caller = Pick<DeliverOptions, "signal" | "client">;
+type Caller = Pick<DeliverOptions, "signal" | "client" | "room">;
 
 export interface JobRequests {
   sealed(job: Job, operation: "execute" | "cancel", target: Target): SignedEnvelope;
@@ -64,11 +64,11 @@ export function createJobRequests(key: () => SigningKey): JobRequests {
     path: string,
     body: object,
     { delivery_timeout_s }: Job,
-    { signal, client }: Caller,
+    { signal, client, room }: Caller,
     waitS = 0,
     content?: string,
   ): Promise<JobAnswer> => {
-    using carrier = await carrierTo(server, signal, client);
+    using carrier = await carrierTo(server, signal, client, 1, room);
     const request = { method: "POST", path, body: textOf(body, content), once: true } as const;
     // A host that is only asked about a job answers at once: one that is silent is unreachable.
     const takesTime = waitS > 0 || content !== undefined;

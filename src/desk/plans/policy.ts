@@ -24,8 +24,17 @@ export interface Policy {
   whyStopped(run: Run): string | undefined;
   /** Resolves when whoever waits for a step goes on. @param step resolves once it is written down. */
   written(step: Promise<boolean>): Promise<unknown>;
-  /** The host has ended. @param status and @param error are the result where there is no other. */
-  ended(entry: Pick<Entry, "label" | "way">, status: "failed" | "cancelled", error: string): void;
+  /**
+   * The host has ended.
+   *
+   * @param status and @param error are the result where there is no other.
+   * @returns what resolves once its result has been handed over; nothing where it has been.
+   */
+  ended(
+    entry: Pick<Entry, "label" | "way">,
+    status: "failed" | "cancelled",
+    error: string,
+  ): Promise<unknown> | undefined;
 }
 
 /** The policy of a plan for which no caller waits. */
@@ -39,5 +48,5 @@ export const unattended = (deliver: DeliverJob): Policy => ({
   isLeft: () => false,
   whyStopped: () => undefined,
   written: (step) => step,
-  ended() {},
+  ended: () => undefined,
 });

@@ -6,6 +6,7 @@
  * is `unknown` and is not sent again.
  */
 import type { RemoteServer } from "../../client/carrier";
+import type { AnswerIntake } from "../../client/intake";
 import type { Delivery } from "./delivery";
 
 export interface Job {
@@ -77,6 +78,8 @@ export interface DeliverOptions {
   readonly signal: AbortSignal;
   /** The named token on whose behalf it is sent; null for the owner. */
   readonly client: string | null;
+  /** Where the answers of the host count, until its result has been handed over. */
+  readonly room?: AnswerIntake | undefined;
   /** The way of a delivery before this one which may have reached the host; null (the default) where none was begun. */
   readonly before?: Way | null;
   /** Whether the host has said that it runs (default: it has not). */

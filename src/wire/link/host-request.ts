@@ -25,6 +25,9 @@ export interface Asker {
 /** Begins a call to a host. */
 export type Begin = (hostId: string, request: Request, about: CallHeaders) => LinkCall;
 
+/** How soon it is looked again whether a deadline has passed that waits for room, at the earliest, in milliseconds. */
+const LOOK_MS = 20;
+
 /** The caller has stopped waiting. @param sent whether the request may have arrived. */
 export const cancelled = (sent: boolean) => new RemoteError("cancelled", "cancelled", sent);
 
@@ -102,10 +105,18 @@ export class HostRequest implements Ends {
     this.failed(cancelled(true));
   }
 
-  private answerBy({ at, ms }: Deadline): void {
+  private answerBy(by: Deadline): void {
     clearTimeout(this.timer);
-    const late = () => this.failed(new RemoteError("timeout", `timeout after ${ms / 1_000} s`, true));
-    this.timer = setTimeout(late, Math.max(0, at - performance.now()));
+    const { taking } = this.asked.limits;
+    let counted = 0;
+    const late = () => {
+      const waited = taking?.waitedMs() ?? 0;
+      if (waited === counted)
+        return this.failed(new RemoteError("timeout", `timeout after ${by.ms / 1_000} s`, true));
+      counted = waited;
+      this.timer = setTimeout(late, Math.max(LOOK_MS, by.at + waited - performance.now()));
+    };
+    this.timer = setTimeout(late, Math.max(0, by.at - performance.now()));
   }
 
   /** @returns false where it was over: also a call that is ended here fails. */
@@ -133,6 +144,9 @@ export class AnswerReader {
   private first: Uint8Array = NOTHING;
   private all: Bun.ArrayBufferSink | undefined;
   private bytes = 0;
+  /** Whether what still comes waits: it fills the window. */
+  private isPaused = false;
+  private isOver = false;
 
   constructor(
     private readonly call: LinkCall,
@@ -142,7 +156,16 @@ export class AnswerReader {
   ) {}
 
   begin(): void {
-    this.taking?.begin((error) => this.ends.failed(error));
+    this.taking?.begin({
+      pause: () => {
+        this.isPaused = true;
+      },
+      resume: () => {
+        this.isPaused = false;
+        this.look();
+      },
+      giveUp: (error) => this.fail(error),
+    });
     this.call.listen(() => this.look());
     this.look();
   }
@@ -150,27 +173,34 @@ export class AnswerReader {
   private look(): void {
     const { call, ends } = this;
     const { ended } = call;
+    if (this.isOver) return;
+    const isBroken = ended !== undefined && "error" in ended;
     // What comes before its head is not read: it fills the window.
     if (!call.answered && !ended) return;
-    for (let piece = call.take(); piece; piece = call.take()) {
+    while (!this.isPaused && !isBroken) {
+      const piece = call.take();
+      if (!piece) break;
       this.bytes += piece.length;
       if (this.bytes > this.maxBytes) {
-        ends.failed(tooLarge(this.maxBytes));
+        this.fail(tooLarge(this.maxBytes));
         return;
       }
       this.keep(piece);
       this.taking?.add(piece.length);
     }
-    if (!ended) return;
-    if ("error" in ended) {
-      ends.failed(ended.error);
-      return;
-    }
+    if (isBroken) this.fail(ended.error);
+    if (isBroken || !ended || this.isPaused) return;
+    this.isOver = true;
     const { status = 0, retry_after_s } = call.answered ?? {};
     const body = this.all ? new Uint8Array(this.all.end()) : new Uint8Array(this.first);
     const isEarly = status === 409 && retry_after_s !== undefined;
     const answer = { status, body, knowsRepeats: true, isEarly };
     ends.done(retry_after_s ? { ...answer, retryAfterS: retry_after_s } : answer);
+  }
+
+  private fail(error: unknown): void {
+    this.isOver = true;
+    this.ends.failed(error);
   }
 
   private keep(piece: Uint8Array): void {

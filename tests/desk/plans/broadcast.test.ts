@@ -48,6 +48,7 @@ function begun(
     done(result) {
       results.push(result);
       done?.(result);
+      return undefined;
     },
   });
   return { seq, results, over };
@@ -421,7 +422,7 @@ test("what goes to a host by /execute after all is stopped at once, also while t
       result: { label, ok: false, status: "cancelled", delivered: false, duration_ms: 1 },
     };
   };
-  const waiting = { content: CONTENT, targetOf: () => undefined, client: null, done() {} };
+  const waiting = { content: CONTENT, targetOf: () => undefined, client: null, done: () => undefined };
   using broadcast = new Broadcast({ ...waiting, signal: caller.signal }, specOf(1), sends);
   const target = { label: "h0", server: { url: "http://127.0.0.1:1" } as RemoteServer, host_id: null };
   await broadcast.deliver(target, madeUpJob(), {

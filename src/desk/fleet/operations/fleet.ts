@@ -66,8 +66,8 @@ export interface BroadcastUses extends Uses {
     readonly grant: Grant;
     /** The caller stops waiting: hosts are asked to end what they run. */
     readonly signal: AbortSignal;
-    /** Takes each result when it is complete. */
-    done(result: Delivery): void;
+    /** Takes each result when it is complete. @returns what resolves once it has been handed over; nothing where it has been. */
+    done(result: Delivery): Promise<unknown> | undefined;
   }): Promise<void>;
   executor(): Promise<{
     /** @throws a `bad_input` failure that lists everything wrong with the actions. */
@@ -136,7 +136,7 @@ export const poll = operation({
     const poller = await service.poller();
     let done = 0;
     const polled = (item: unknown) =>
-      progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item });
+      void progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item });
     const limits = { concurrency, timeoutMs: timeout_s * 1_000, signal, client: shareOf(grant) };
     const options = { ...limits, ...(progress && { polled }) };
     return poller.poll(book, hosts, options, ask_again);
@@ -274,7 +274,8 @@ async function broadcastTo(
     file?.add(item);
     // The error of a file that cannot be written has the results.
     results.put(places.get(item.label) ?? 0, file ? item : keep(item));
-    caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
+    const taken = caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
+    return taken instanceof Promise ? taken : undefined;
   };
   const limits = {
     maxParallel: Math.max(1, countOf(input.max_parallel, hosts.length)),
