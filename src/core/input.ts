@@ -142,6 +142,8 @@ function offenceText(
   const [top] = path;
   const entry = typeof top === "string" ? entryOf(schema, top) : undefined;
   if (issue.received === "undefined") {
+    if (path.length === 2 && entry && metadataOf(entry).place === "region")
+      return "missing: expected four numbers: x1, y1, x2, y2";
     // For a missing field, valibot gives the name only.
     const wanted = path.length === 1 && entry ? entry.expects : expectation(issue);
     return `missing: expected ${wanted === "unknown" ? "any value" : choiceText(wanted)}`;

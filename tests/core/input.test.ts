@@ -1,8 +1,10 @@
 /** How the input check says what it expected. */
+
 import { expect, test } from "bun:test";
 import * as v from "valibot";
 import { checkInput, sentence } from "../../src/core/input";
 import { STOP_ON_ERROR } from "../../src/core/run";
+import { REGION } from "../../src/host/desktop/operations/input-operation";
 
 const SCHEMA = v.strictObject({
   mode: v.optional(v.picklist(["fast", "slow", "off"])),
@@ -42,4 +44,11 @@ test.each([
 test("what is as long as it may be has all its items looked at", () => {
   const checked = checkInput(LONG, { tags: [1, 2, "a"] });
   expect(checked.ok ? 0 : checked.offences.length).toBe(2);
+});
+
+test("a region with too few numbers says which four are expected", () => {
+  const schema = v.strictObject({ region: v.optional(REGION) });
+  expect(checkInput(schema, { region: [1, 2, 3] })).toMatchObject({
+    offences: [{ field: "region[3]", message: "missing: expected four numbers: x1, y1, x2, y2" }],
+  });
 });

@@ -10,6 +10,7 @@ import * as v from "valibot";
 import { badInput, systemCode, unavailable } from "../../lib/errors";
 import { writeFileAtomic } from "../../lib/files";
 import { withLock } from "../../lib/lock";
+import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
 import { unusable } from "../../lib/trust-files";
 
@@ -75,7 +76,7 @@ export const settingsFaults = (content: unknown): string[] =>
   );
 
 const expected = (names: readonly string[], found: string) =>
-  `expected ${names.join(", ")} but found ${printable(JSON.stringify(found), 100)}`;
+  `expected ${names.join(", ")} but found ${printable(JSON.stringify(found), 100)}${meant(found, names)}`;
 
 const partsOf = (name: string): [group: string, field: string] => {
   const [group = "", field = ""] = name.split(".");
