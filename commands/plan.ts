@@ -16,7 +16,7 @@ import {
 } from "../src/desk/plans/operations/change";
 import { listPlans, showPlan } from "../src/desk/plans/operations/look";
 import { newPlan } from "../src/desk/plans/operations/make";
-import { applyPlan, followPlan, progressOf, resumePlan, retryPlan } from "../src/desk/plans/operations/run";
+import { applyPlan, progressOf, resumePlan, retryPlan } from "../src/desk/plans/operations/run";
 import {
   applyText,
   countsText,
@@ -31,6 +31,7 @@ import {
   stateText,
   whyOf,
 } from "../src/desk/plans/operations/text";
+import { type Backoff, doubled, jitter } from "../src/lib/backoff";
 import { sleep } from "../src/lib/deadline";
 import { cancelled, Failure, unavailable } from "../src/lib/errors";
 import { createProgress } from "../src/lib/progress";
@@ -40,8 +41,8 @@ import { terminated } from "../src/lib/signals";
 import type { Body } from "../src/service/answer";
 import type { Service } from "../src/service/service";
 
-/** How often a server that has ended is looked for again, in milliseconds, and how often in a row. */
-const LOOK_MS = 1_000;
+/** How often a plan is looked at, sooner at its begin; and how often in a row its server may not be there. */
+const LOOK: Backoff = { firstMs: 50, longestMs: 1_000 };
 const MAX_MISSED = 10;
 
 const one = { positionals: ["id"], on: false } as const;
@@ -84,15 +85,11 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
   const ending = new AbortController();
   void terminated().then(() => ending.abort());
   const { signal } = ending;
-  const isElsewhere = service.elsewhere !== undefined;
-  const inServer = isElsewhere || findRunningServer(service.configDir) !== null;
+  const inServer = service.elsewhere !== undefined || findRunningServer(service.configDir) !== null;
   const progress = (step: Progress) => watcher.show(step);
   try {
     let plan = (await call(input, { signal, progress })) as Plan;
-    if (inServer && !isOver(plan)) {
-      const way = isElsewhere ? lookOn : follow;
-      plan = await way(service, plan.id, { signal, progress });
-    }
+    if (inServer && !isOver(plan)) plan = await follow(service, plan.id, { signal, progress });
     watcher.show(progressOf(plan));
     watcher.end();
     print(globals, plan, () => planText(plan));
@@ -115,40 +112,26 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
 const isEnd = (error: unknown) =>
   error instanceof Failure && (error.code === "cancelled" || error.code === "unavailable");
 
-/** The plan of a desk elsewhere, once it is over or paused. */
-async function lookOn(
-  service: Service,
-  id: string,
-  { signal, progress }: { readonly signal: AbortSignal; readonly progress: (step: Progress) => void },
-): Promise<Plan> {
-  for (;;) {
-    await sleep(LOOK_MS, signal);
-    if (signal.aborted) throw cancelled("cancelled");
-    const plan = await look(service, id, ["none"]);
-    if (isOver(plan)) return look(service, id);
-    progress(progressOf(plan));
-  }
-}
-
-/** The plan as the server that runs it has it, once it is over or paused. A server that is restarted goes on with it. */
+/** The plan, once it is over or paused. A server that is restarted goes on with it. */
 async function follow(
   service: Service,
   id: string,
   { signal, progress }: { readonly signal: AbortSignal; readonly progress: (step: Progress) => void },
 ): Promise<Plan> {
-  let missed = 0;
-  const heard = (step: Progress) => {
-    missed = 0;
-    progress(step);
-  };
-  for (; missed <= MAX_MISSED; missed++) {
+  for (let looks = 0, missed = 0; missed <= MAX_MISSED; looks++) {
+    await sleep(jitter(doubled(LOOK, looks)), signal);
+    if (signal.aborted) throw cancelled("cancelled");
     try {
-      return (await answerHere(service, followPlan, { id }, { signal, progress: heard })) as Plan;
+      const plan = await look(service, id, ["none"]);
+      if (isOver(plan)) return look(service, id);
+      progress(progressOf(plan));
+      const isRun = service.elsewhere !== undefined || findRunningServer(service.configDir) !== null;
+      missed = isRun ? 0 : missed + 1;
     } catch (error) {
-      // What ends tells who waits that it does, or nothing any more.
-      if (signal.aborted || !isEnd(error)) throw error;
+      // A server that ends says so to who asks, or nothing any more.
+      if (!isEnd(error)) throw error;
+      missed++;
     }
-    await sleep(LOOK_MS, signal);
   }
   throw unavailable(`the server that ran the plan has ended: \`svc serve\` goes on with the plan ${id}`);
 }

@@ -389,7 +389,6 @@ const SCOPE_OF = {
     "plan.apply",
     "plan.cancel",
     "plan.cancel_job",
-    "plan.follow",
     "plan.list",
     "plan.new",
     "plan.pause",

@@ -13,11 +13,7 @@ export const EVERY_S = 60;
 /** @typedef {Report["checks"][number]} Check */
 
 /** Whether a check says that there is no screen here, rather than that it does not work. @param {Check} check */
-const isScreenless = ({ name, ok, detail, extra }) =>
-  !ok &&
-  extra.screen !== "expected" &&
-  (name === "screenshot" || name === "mouse") &&
-  /^no (display|desktop)\b/.test(detail);
+const isScreenless = ({ ok, extra }) => !ok && extra.screen === "undecided";
 
 /** @param {Check} check */
 const toneOf = (check) => {
@@ -67,11 +63,12 @@ export const titleOf = (name) =>
  * @param {import("../events.js").Happening} happened
  */
 export function afterCheck(report, { data }) {
-  const { name, ok, severity, detail } = /** @type {Check} */ (data);
+  const { name, ok, severity, detail, screen } = /** @type {Check & { screen?: string }} */ (data);
   const checks = report.checks.map((check) => {
     if (check.name !== name) return check;
     const same = check.ok === ok && check.severity === severity;
-    return { ...check, ok, severity, detail, ...(!same && { advice: [], extra: {} }) };
+    const extra = screen === undefined ? {} : { screen };
+    return { ...check, ok, severity, detail, ...(!same && { advice: [], extra }) };
   });
   return { ...report, checks, failed: checks.filter((check) => !check.ok).length };
 }

@@ -16,6 +16,7 @@ export const HTTP_STATUS = {
   too_large: 413,
   too_many: 429,
   unavailable: 503,
+  no_screen: 503,
   timeout: 504,
 } as const;
 
@@ -86,14 +87,11 @@ export const unavailable = failing("unavailable");
 export const busy = (message: string, code: FailureCode = "unavailable"): Failure =>
   Object.assign(new Failure(code, message), { hasDoneNothing: true });
 
-/** Whether `thrown` says that this host has no screen, rather than that its screen does not work: the state of a host, not a fault of svc. */
-export function isNoScreen(thrown: unknown): boolean {
-  return (
-    thrown instanceof Failure &&
-    thrown.code === "unavailable" &&
-    /^no (display|desktop)\b/.test(thrown.message)
-  );
-}
+/** This host has no screen that svc can use, rather than one that does not work: the state of a host, not a fault of svc. HTTP 503, exit 1. */
+export const noScreen = failing("no_screen");
+
+export const isNoScreen = (thrown: unknown): boolean =>
+  thrown instanceof Failure && thrown.code === "no_screen";
 
 /** A deadline passed. HTTP 504, exit 1. */
 export const timedOut = failing("timeout");

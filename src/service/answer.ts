@@ -6,7 +6,7 @@ import type * as v from "valibot";
 import type { Listener } from "../client/owner";
 import { parseCall } from "../core/call";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
-import { messageOf, unavailable } from "../lib/errors";
+import { isNoScreen, messageOf, noScreen, unavailable } from "../lib/errors";
 import type { Service } from "./interface";
 
 /** An answer, as this process gives it or as it was read from another. */
@@ -75,9 +75,6 @@ export async function ownedAnswer<I extends InputSchema, O extends OutputSchema,
   }
 }
 
-/** How a failure begins of a process that reaches no display. */
-const NO_DISPLAY = "no display: ";
-
 /** The answer of this process; where it reaches no display, that of the server that runs here, and a warning that says so. */
 async function withDisplay<I extends InputSchema, O extends OutputSchema>(
   { configDir }: Service,
@@ -89,11 +86,11 @@ async function withDisplay<I extends InputSchema, O extends OutputSchema>(
   try {
     return await here();
   } catch (error) {
+    if (!isNoScreen(error)) throw error;
     const why = messageOf(error);
-    if (!why.startsWith(NO_DISPLAY)) throw error;
     const { askOwner } = await import("../client/owner");
     const asked = await askOwner(configDir, operation, input, listener).catch((other) => {
-      throw unavailable(`${why}; and the server that runs here says: ${messageOf(other)}`);
+      throw noScreen(`${why}; and the server that runs here says: ${messageOf(other)}`);
     });
     if (!asked) throw error;
     listener.warn?.(`${why}: it was the server that runs here which answered, on its own display`);

@@ -6,7 +6,7 @@ import { answerHere } from "../../src/cli/view";
 import { NO_INPUT } from "../../src/core/fields";
 import { operation } from "../../src/core/operation";
 import { addJob, removeJob } from "../../src/host/scheduler/operations";
-import { messageOf, unavailable } from "../../src/lib/errors";
+import { messageOf, noScreen } from "../../src/lib/errors";
 import { isLocked } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
 import { ownForChange } from "../../src/lib/ownership";
@@ -67,7 +67,7 @@ describe("what needs a display", () => {
       ...{ name: "test.look", summary: "Test", scope: "admin", answeredBy: "display", input: NO_INPUT },
       output: v.string(),
       run(service) {
-        if (!hasDisplay(service)) throw unavailable("no display: DISPLAY is not set");
+        if (!hasDisplay(service)) throw noScreen("no display: DISPLAY is not set");
         return "a picture";
       },
     });

@@ -13,14 +13,58 @@ import { badInput, conflict } from "../../lib/errors";
 import { type Changes, createJsonStore, type ListFormat, loadFaults } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
-import { createAdmission, refuseTakenKey } from "./admission";
-import { createBookChanges, noSuchHost } from "./book-changes";
+import { type Admission, createAdmission, refuseTakenKey } from "./admission";
+import { type BookChanges, createBookChanges, noSuchHost } from "./book-changes";
 import { hostAdded, hostChanged, hostRemoved } from "./events";
 import type { KeyChange, RightsChange } from "./follow";
 import { type Host, parseHost, serverOf, trustOf, type Ways } from "./host";
 import { selectHosts } from "./selection";
 
-export type AddressBook = ReturnType<typeof createAddressBook>;
+/** The hosts of this desk. */
+export interface AddressBook extends Admission, BookChanges {
+  /** The hosts that are in the file now, in its order. */
+  hosts(): readonly Host[];
+  /** Whether somebody has removed the host with this label; false also for an entry that is not valid. */
+  isGone(label: string): boolean;
+  /** The hosts that `selection` matches. @throws as {@link selectHosts}. */
+  select(selection: string): Host[];
+  /** Their labels and servers. @throws as {@link selectHosts}. */
+  servers(selection: string): Array<{ readonly label: string; readonly server: RemoteServer }>;
+  server(label: string): RemoteServer;
+  /** The server of a host. A token that it refused is not sent again for ten minutes. */
+  reach(host: Host): RemoteServer;
+  /** Lets the tokens of `hosts` be sent again. */
+  askAgain(hosts: readonly Host[]): Promise<void>;
+  /** What makes sure that it is the host which answers, of each. */
+  trust(): Array<Pick<Host, "label" | "base_url"> & { readonly trust: ReturnType<typeof trustOf> }>;
+  /** Appends a host. @throws `conflict` when the label is taken. */
+  add(host: Host): Promise<AddedHosts>;
+  /**
+   * Adds all these hosts or, when it throws, none. The same host, by address or pin, stays one that has joined.
+   *
+   * @param replace whether a host replaces the one with the same label.
+   * @throws `conflict` naming the labels that are taken, unless `replace`.
+   */
+  addAll(hosts: readonly Host[], replace: boolean): Promise<AddedHosts>;
+  host(label: string): Host;
+  /**
+   * Sets the fields of a host that `change` returns; undefined removes one. Fields that svc does not know stay.
+   *
+   * @returns the host.
+   * @throws `bad_input` when these fields do not go together; what `change` throws.
+   */
+  set(label: string, change: (host: Host) => Changes<Host>): Promise<Host>;
+  /** Sets the pins of hosts that are as they were. @returns the changes that were made. */
+  follow(changes: readonly KeyChange[]): Promise<KeyChange[]>;
+  /** Stores what hosts let this desk do, of those that are still at the same address with the same token. */
+  learn(changes: readonly RightsChange[]): Promise<void>;
+}
+
+/** How many hosts were added, and how many took the place of one. */
+interface AddedHosts {
+  readonly added: number;
+  readonly replaced: number;
+}
 
 const FORMAT: ListFormat<Host> = { what: "an address book", list: "hosts", key: "label", parse: parseHost };
 
@@ -64,41 +108,26 @@ export function createAddressBook(
   refusals?: Refusals,
   publish = unheard,
   ways: Ways = {},
-) {
+): AddressBook {
   const changed = (what: "added" | "changed" | "removed", { label, base_url, tags }: Host) => {
     if (what === "removed") publish(hostRemoved, { label });
     else publish(what === "added" ? hostAdded : hostChanged, { label, base_url, tags });
   };
   const store = createJsonStore<Host>({ ...paths, ...FORMAT, changed }, log);
 
-  const book = {
-    /** The hosts that are in the file now, in its order. */
+  const book: AddressBook = {
     hosts: store.entries,
-    /** Whether somebody has removed the host with this label; false also for an entry that is not valid. */
     isGone: store.isGone,
-    /** The hosts that `selection` matches. @throws as {@link selectHosts}. */
-    select: (selection: string): Host[] => selectHosts(store.entries(), selection),
-    /** Their labels and servers. @throws as {@link selectHosts}. */
-    servers: (selection: string) =>
+    select: (selection) => selectHosts(store.entries(), selection),
+    servers: (selection) =>
       book.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
-    server: (label: string): RemoteServer => book.reach(book.host(label)),
-    /** The server of a host. A token that it refused is not sent again for ten minutes. */
-    reach: (host: Host): RemoteServer => serverOf(host, refusals, ways),
-    /** Lets the tokens of `hosts` be sent again. */
-    askAgain: async (hosts: readonly Host[]): Promise<void> =>
-      refusals?.forget(hosts.map((host) => serverOf(host))),
-    /** What makes sure that it is the host which answers, of each. */
+    server: (label) => book.reach(book.host(label)),
+    reach: (host) => serverOf(host, refusals, ways),
+    askAgain: async (hosts) => refusals?.forget(hosts.map((host) => serverOf(host))),
     trust: () =>
       store.entries().map((host) => ({ label: host.label, base_url: host.base_url, trust: trustOf(host) })),
-    /** Appends a host. @throws `conflict` when the label is taken. */
-    add: (host: Host) => book.addAll([host], false),
-    /**
-     * Adds all these hosts or, when it throws, none. The same host, by address or pin, stays one that has joined.
-     *
-     * @param replace whether a host replaces the one with the same label.
-     * @throws `conflict` naming the labels that are taken, unless `replace`.
-     */
-    async addAll(hosts: readonly Host[], replace: boolean) {
+    add: (host) => book.addAll([host], false),
+    async addAll(hosts, replace) {
       const left: string[] = [];
       const counts = await store.change((list) => {
         const taken = hosts.filter(({ label }) => list.has(label)).map(({ label }) => label);
@@ -119,18 +148,12 @@ export function createAddressBook(
     },
     ...createAdmission(store),
     ...createBookChanges(store),
-    host(label: string): Host {
+    host(label) {
       const found = store.entries().find((host) => host.label === label);
       if (!found) throw noSuchHost(label);
       return found;
     },
-    /**
-     * Sets the fields of a host that `change` returns; undefined removes one. Fields that svc does not know stay.
-     *
-     * @returns the host.
-     * @throws `bad_input` when these fields do not go together; what `change` throws.
-     */
-    async set(label: string, change: (host: Host) => Changes<Host>): Promise<Host> {
+    async set(label, change) {
       const changed = await store.change((list) => {
         const old = list.entries.find((host) => host.label === label);
         if (!old) throw noSuchHost(label);
@@ -144,8 +167,7 @@ export function createAddressBook(
       await book.askAgain([changed]);
       return changed;
     },
-    /** Sets the pins of hosts that are as they were. @returns the changes that were made. */
-    follow: (changes: readonly KeyChange[]) =>
+    follow: (changes) =>
       store.change((list) => {
         const hosts = new Map(list.entries.map((host) => [host.label, host]));
         const isSame = ({ host: { label, base_url, pin, next_pin } }: KeyChange) => {
@@ -156,8 +178,7 @@ export function createAddressBook(
         for (const { host, pin, next_pin } of made) list.update(host.label, { pin, next_pin });
         return made;
       }),
-    /** Stores what hosts let this desk do, of those that are still at the same address with the same token. */
-    learn: (changes: readonly RightsChange[]) =>
+    learn: (changes) =>
       store.change((list) => {
         const hosts = new Map(list.entries.map((host) => [host.label, host]));
         for (const { host, rights } of changes) {

@@ -12,16 +12,34 @@ import { selectHosts } from "./selection";
 export const noSuchHost = (label: string): Failure =>
   notFound(`no host is labelled ${printable(label, 130)}`);
 
+/** What is changed of hosts of the address book besides their trust. */
+export interface BookChanges {
+  /**
+   * Sets the tags of all hosts that `selection` matches to what `change` makes of those they have: of all hosts, or none.
+   *
+   * @returns these hosts, with the tags that they had before.
+   * @throws as {@link selectHosts}; `bad_input` for too many tags.
+   */
+  changeTags(
+    selection: string,
+    change: (tags: readonly string[]) => string[],
+  ): Promise<Array<Pick<Host, "label" | "tags"> & { readonly before: Host["tags"] }>>;
+  /**
+   * Gives the host another label; the rest of its entry stays.
+   *
+   * @throws `conflict` where another entry has it.
+   */
+  rename(label: string, to: string): Promise<Host>;
+  /** @returns whether there was such a host. */
+  remove(label: string): Promise<boolean>;
+  /** Removes the hosts with these labels. @returns the labels that there were. */
+  removeAll(labels: readonly string[]): Promise<string[]>;
+}
+
 /** @param store the file of the book. */
-export function createBookChanges(store: Pick<JsonStore<Host>, "change">) {
+export function createBookChanges(store: Pick<JsonStore<Host>, "change">): BookChanges {
   return {
-    /**
-     * Sets the tags of all hosts that `selection` matches to what `change` makes of those they have: of all hosts, or none.
-     *
-     * @returns these hosts, with the tags that they had before.
-     * @throws as {@link selectHosts}; `bad_input` for too many tags.
-     */
-    changeTags: (selection: string, change: (tags: readonly string[]) => string[]) =>
+    changeTags: (selection, change) =>
       store.change((list) => {
         const before = new Map(selectHosts(list.entries, selection).map(({ label, tags }) => [label, tags]));
         const changed = list.updateEach(({ label, tags }) => {
@@ -31,12 +49,7 @@ export function createBookChanges(store: Pick<JsonStore<Host>, "change">) {
         const now = new Map(changed.map(({ label, tags }) => [label, tags]));
         return [...before].map(([label, tags]) => ({ label, before: tags, tags: now.get(label) ?? tags }));
       }),
-    /**
-     * Gives the host another label; the rest of its entry stays.
-     *
-     * @throws `conflict` where another entry has it.
-     */
-    rename: (label: string, to: string): Promise<Host> =>
+    rename: (label, to) =>
       store.change((list) => {
         if (!list.entries.some((host) => host.label === label)) throw noSuchHost(label);
         if (list.has(to)) throw conflict(`to: another host is labelled ${printable(to, 130)}`);
@@ -44,9 +57,7 @@ export function createBookChanges(store: Pick<JsonStore<Host>, "change">) {
         if (!renamed) throw noSuchHost(label);
         return renamed;
       }),
-    /** @returns whether there was such a host. */
-    remove: (label: string) => store.change((list) => list.remove(label)),
-    /** Removes the hosts with these labels. @returns the labels that there were. */
-    removeAll: (labels: readonly string[]) => store.change((list) => list.removeAll(labels)),
+    remove: (label) => store.change((list) => list.remove(label)),
+    removeAll: (labels) => store.change((list) => list.removeAll(labels)),
   };
 }

@@ -10,21 +10,50 @@ import type { Applicant, Plan } from "./ledger/rows";
 import { ADOPTED_BY, RETRIED } from "./plan";
 import type { PlansUses } from "./plans";
 
-/** @param started takes note that a plan runs from now on. @returns the changes; each throws `conflict` for a broadcast. */
+/** What may be changed of a plan; each throws `conflict` for a broadcast. */
+export interface PlanChanges {
+  /** @throws `conflict` when the plan is another than that of this digest, or has been applied and is over. */
+  apply(plan: Plan, digest: string, token: string | null): Plan;
+  pause(plan: Plan, reason: string): Plan;
+  /** Where the token of the plan has ended, `grant` takes its place; so it does for `retry`. */
+  resume(plan: Plan, grant: Grant): Promise<Plan>;
+  retry(plan: Plan, states: Parameters<Ledger["retry"]>[1], grant: Grant): Promise<Plan>;
+  /**
+   * Takes over the plan of a desk that is gone.
+   *
+   * @param ledgerOf its ledger, and the copy of that where one was made already.
+   * @param force whether also where that desk was heard a moment ago.
+   * @throws as `copyLedger` and `adoptPlan`; `conflict` where the desk does not seem to be gone.
+   */
+  adopt(
+    ledgerOf: { readonly file: string; readonly copy: string | undefined },
+    id: string,
+    grant: Grant,
+    force: boolean,
+  ): Promise<Plan>;
+  /**
+   * Pauses the plans of this desk that the desk `name` has taken over since.
+   *
+   * @param adopted when that desk took over each of its plans.
+   * @returns whether it still has one that this desk took over from it, and so needs to hear that.
+   */
+  yieldTo(name: string, adopted: ReadonlyMap<string, number>): boolean;
+}
+
+/** @param started takes note that a plan runs from now on. */
 export function createChanges(
   { publish, endings, others, files }: Pick<PlansUses, "publish" | "endings" | "others" | "files">,
   ledger: Ledger,
   started: (plan: Plan) => Plan,
-) {
+): PlanChanges {
   /** Who takes the place of the token that applied the plan; undefined while that is in force. */
   const heirOf = async ({ token, applied }: Plan, grant: Grant): Promise<Applicant | undefined> => {
     if (token === null || applied === null) return undefined;
     const ended = (await endings())(token, new Date(applied).toISOString());
     return ended === null ? undefined : { token: grant.name };
   };
-  const changes = {
-    /** @throws `conflict` when the plan is another than that of this digest, or has been applied and is over. */
-    apply(plan: Plan, digest: string, token: string | null): Plan {
+  const changes: PlanChanges = {
+    apply(plan, digest, token) {
       requirePlan(plan);
       if (digest !== plan.digest) {
         throw conflict(
@@ -35,18 +64,17 @@ export function createChanges(
       if (plan.state === "running") return plan;
       return started(ledger.apply(plan.seq, token, Date.now()));
     },
-    pause(plan: Plan, reason: string): Plan {
+    pause(plan, reason) {
       requirePlan(plan);
       const paused = ledger.pause(plan.seq, reason);
       publish(planPaused, { ...aboutPlan(plan), reason });
       return paused;
     },
-    /** Where the token of the plan has ended, `grant` takes its place; so it does for `retry`. */
-    async resume(plan: Plan, grant: Grant): Promise<Plan> {
+    async resume(plan, grant) {
       requirePlan(plan);
       return started(ledger.resume(plan.seq, await heirOf(plan, grant)));
     },
-    async retry(plan: Plan, states: Parameters<typeof ledger.retry>[1], grant: Grant): Promise<Plan> {
+    async retry(plan, states, grant) {
       requirePlan(plan);
       const heir = await heirOf(plan, grant);
       const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now(), heir);
@@ -55,32 +83,14 @@ export function createChanges(
       if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${which}${begun}`);
       return started(now);
     },
-    /**
-     * Takes over the plan of a desk that is gone.
-     *
-     * @param force whether also where that desk was heard a moment ago.
-     * @param ledgerOf its ledger, and the copy of that where one was made already.
-     * @throws as `copyLedger` and `adoptPlan`; `conflict` where the desk does not seem to be gone.
-     */
-    async adopt(
-      ledgerOf: { readonly file: string; readonly copy: string | undefined },
-      id: string,
-      grant: Grant,
-      force: boolean,
-    ): Promise<Plan> {
+    async adopt(ledgerOf, id, grant, force) {
       const { adoptPlan, copyLedger } = await import("./adopt");
       if (!force) others?.requireSilent(id);
       const folder = files.planLocks;
       const { file, copy = copyLedger(file, folder) } = ledgerOf;
       return started(adoptPlan(ledger, { file, copy, folder }, id, grant.name));
     },
-    /**
-     * Pauses the plans of this desk that the desk `name` has taken over since.
-     *
-     * @param adopted when that desk took over each of its plans.
-     * @returns whether it still has one that this desk took over from it, and so needs to hear that.
-     */
-    yieldTo(name: string, adopted: ReadonlyMap<string, number>): boolean {
+    yieldTo(name, adopted) {
       let isBehind = false;
       for (const plan of ledger.plans({ open: true })) {
         const since = adopted.get(plan.id);

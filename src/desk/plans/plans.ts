@@ -13,10 +13,10 @@ import type { CancelJob, DeliverJob } from "../../wire/job/job";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import type { BroadcastCaller } from "./broadcast";
-import { createChanges } from "./changes";
+import { createChanges, type PlanChanges } from "./changes";
 import { aboutPlan, planCreated, planRemoved, planStarted } from "./events";
 import type { ForeignPlans } from "./foreign-plans";
-import { openLedger } from "./ledger/ledger";
+import { type Ledger, openLedger } from "./ledger/ledger";
 import type { Plan } from "./ledger/rows";
 import { ADOPTED_BY, digestOfPlan, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
@@ -61,12 +61,49 @@ export interface BroadcastRequest extends Omit<BroadcastCaller, "targetOf"> {
   readonly grant: Grant;
 }
 
-export type Plans = ReturnType<typeof createPlans>;
+/** The hosts of the address book, as plans reach them. */
+export interface HostLinks {
+  /** Whether the host has not dialled since this process started, and may do so soon. */
+  isExpected(label: string): boolean;
+  /** Whether the host dials this process, and has no link to it. */
+  isOffline(label: string): boolean;
+}
+
+/** The plans of a process. */
+export interface Plans extends PlanChanges, HostLinks {
+  readonly ledger: Ledger;
+  readonly runner: Runner;
+  /** Whether this process goes on after it has answered. */
+  goesOn(): boolean;
+  /** Stores a plan; the oldest are forgotten where there are too many. @throws `busy` where all of them run. */
+  create(
+    content: string,
+    content_digest: string,
+    spec: Spec,
+    planned: readonly PlannedHost[],
+    maker: string | null,
+  ): Plan;
+  /** Runs a broadcast, as a plan that ends with this process. @returns when each host has its result. */
+  attend(request: BroadcastRequest): Promise<void>;
+  /** Whether a plan is running, or its hosts are asked to end what they may have, and no process does that. */
+  isStalled(plan: Plan): boolean;
+  /** The plan of that id, or that begins so; undefined where there is none that the caller may see. */
+  here(id: string, grant: Grant): Plan | undefined;
+  /** The same, to change it. @throws `not_found`; `conflict` for one of another desk, or that such a one has taken over. */
+  find(id: string, grant: Grant): Plan;
+  /** Those that it may see, the newest first. */
+  list(grant: Grant): Plan[];
+  /** The host has another label than `from`, from now on. */
+  rename(host: Host, from: string): void;
+  /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */
+  remove(plan: Plan): void;
+  stop(): void;
+}
 
 /** What makes sure that the host under a label is the one that was meant. */
 export const identityOf = ({ member, base_url }: Host): string => member?.host_id ?? base_url;
 
-export function createPlans(uses: PlansUses) {
+export function createPlans(uses: PlansUses): Plans {
   const { files, publish } = uses;
   const ledger = openLedger(files.plans);
   const { targetFor, hostOf, ...links } = hostsIn(uses);
@@ -85,18 +122,11 @@ export function createPlans(uses: PlansUses) {
     return forgotten.length;
   };
 
-  const plans = {
+  const plans: Plans = {
     ledger,
     runner,
     goesOn: uses.goesOn,
-    /** Stores a plan; the oldest are forgotten where there are too many. @throws `busy` where all of them run. */
-    create(
-      content: string,
-      content_digest: string,
-      spec: Spec,
-      planned: readonly PlannedHost[],
-      maker: string | null,
-    ): Plan {
+    create(content, content_digest, spec, planned, maker) {
       const now = Date.now();
       forget(plansToForget(ledger.plans(), spec.kind, planned.length, now));
       const digest = digestOfPlan(content_digest, spec, planned);
@@ -106,8 +136,7 @@ export function createPlans(uses: PlansUses) {
       publish(planCreated, { ...aboutPlan(plan), ...about });
       return plan;
     },
-    /** Runs a broadcast, as a plan that ends with this process. @returns when each host has its result. */
-    async attend({ content_digest, spec, hosts: those, grant, ...caller }: BroadcastRequest): Promise<void> {
+    async attend({ content_digest, spec, hosts: those, grant, ...caller }) {
       const planned = those.map((host) => ({ label: host.label, identity: identityOf(host) }));
       const byLabel = new Map(those.map((host) => [host.label, () => targetFor(host)]));
       const targetOf = (label: string) => byLabel.get(label)?.();
@@ -123,15 +152,13 @@ export function createPlans(uses: PlansUses) {
     },
     ...links,
     ...createChanges(uses, ledger, started),
-    /** Whether a plan is running, or its hosts are asked to end what they may have, and no process does that. */
-    isStalled: ({ seq, id, state, applied, ended }: Plan): boolean =>
+    isStalled: ({ seq, id, state, applied, ended }) =>
       applied !== null &&
       ended === null &&
       state !== "paused" &&
       !runner.has(seq) &&
       !isLocked(join(files.planLocks, `${id}.lock`)),
-    /** The plan of that id, or that begins so; undefined where there is none that the caller may see. */
-    here(id: string, grant: Grant): Plan | undefined {
+    here(id, grant) {
       try {
         return ledger.find(id, (plan) => maySee(grant, plan));
       } catch (error) {
@@ -139,28 +166,24 @@ export function createPlans(uses: PlansUses) {
         throw error;
       }
     },
-    /** The same, to change it. @throws `not_found`; `conflict` for one of another desk, or that such a one has taken over. */
-    find(id: string, grant: Grant): Plan {
+    find(id, grant) {
       const found = plans.here(id, grant);
       const isElsewhere = found?.reason?.startsWith(ADOPTED_BY) && uses.others?.isHeard(found.id);
       if (found && !isElsewhere) return found;
       throw uses.others?.refusal(id, grant) ?? noPlan(id);
     },
-    /** Those that it may see, the newest first. */
-    list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(grant, plan)),
-    /** The host has another label than `from`, from now on. */
-    rename(host: Host, from: string): void {
+    list: (grant) => ledger.plans().filter((plan) => maySee(grant, plan)),
+    rename(host, from) {
       const [identity, to] = [identityOf(host), host.label];
       ledger.rename(identity, from, to);
       runner.rename(identity, from, to);
     },
-    /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */
-    remove(plan: Plan): void {
+    remove(plan) {
       if (forget([plan]) > 0) return;
       const { id, state } = ledger.plan(plan.seq);
       throw conflict(`the plan ${id} is ${state}, and not over: \`svc plan cancel\` ends it`);
     },
-    stop(): void {
+    stop() {
       endListening();
       runner.stop();
       ledger.close();
@@ -203,12 +226,10 @@ function hostsIn({ book, ...uses }: PlansUses) {
       if (!host && book.isGone?.(label) === false) throw unavailable(`the entry of ${label} cannot be used`);
       return host && { ...targetFor(host), identity: identityOf(host) };
     },
-    /** Whether the host has not dialled since this process started, and may do so soon. */
     isExpected(label: string): boolean {
       const host = all().get(label);
       return host !== undefined && uses.isExpected(host.base_url);
     },
-    /** Whether the host dials this process, and has no link to it. */
     isOffline(label: string): boolean {
       const host = all().get(label);
       return host !== undefined && uses.isGone(host.base_url);

@@ -25,20 +25,20 @@ const PROTOCOL: Protocol<AuditCalls, AuditEvents> = {
   events: { progress: v.tuple([v.number(), v.number()]) },
 };
 
-export type ChildRunner = ReturnType<typeof createInChild>;
+/**
+ * Runs `work` in a child process.
+ *
+ * @throws the failure that the child met; `cancelled` when `signal` is aborted; `unavailable` when the child ended.
+ */
+export type ChildRunner = <T>(
+  work: (audit: Remote<AuditCalls>) => Promise<T>,
+  signal?: AbortSignal,
+  progress?: AuditEvents["progress"],
+) => Promise<T>;
 
 /** @param closing ends the work, where it gets no signal of its own. */
-export function createInChild(log: Log, closing: AbortSignal) {
-  /**
-   * Runs `work` in a child process.
-   *
-   * @throws the failure that the child met; `cancelled` when `signal` is aborted; `unavailable` when the child ended.
-   */
-  return async <T>(
-    work: (audit: Remote<AuditCalls>) => Promise<T>,
-    signal = closing,
-    progress: AuditEvents["progress"] = () => {},
-  ): Promise<T> => {
+export function createInChild(log: Log, closing: AbortSignal): ChildRunner {
+  return async (work, signal = closing, progress = () => {}) => {
     await using child = startChild<AuditCalls, AuditEvents>({
       command: selfCommand(["audit-child"]),
       protocol: PROTOCOL,

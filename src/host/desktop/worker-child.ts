@@ -7,7 +7,7 @@
 import { invoke, remote, serveParent } from "../../lib/child";
 import { confineLightly } from "../../lib/confine";
 import { resolvesWithin } from "../../lib/deadline";
-import { unavailable } from "../../lib/errors";
+import { noScreen } from "../../lib/errors";
 import { lowerPriority } from "../../lib/priority";
 import type { Backend, BackendEvents, DesktopCalls, DesktopEvents, Frame } from "./backend";
 import { type Region, sizeOf } from "./geometry";
@@ -117,5 +117,5 @@ async function createBackend(events: BackendEvents): Promise<Backend> {
   if (process.platform === "win32") {
     return createNativeBackend((await import("./native/windows")).createWindows());
   }
-  throw unavailable(`no desktop: svc does not know that of ${process.platform}`);
+  throw noScreen(`no desktop: svc does not know that of ${process.platform}`);
 }

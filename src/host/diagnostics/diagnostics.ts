@@ -55,11 +55,14 @@ export function createDiagnostics<S extends { readonly log: Log }>(
 
   /** Publishes a result that differs from the one before; the first result, where it is a problem. */
   const publishChange = (result: CheckResult) => {
-    const { name, ok, severity, detail } = result;
+    const { name, ok, severity, detail, extra } = result;
     const before = found.get(name) ?? { ok: true, severity: "info" };
     found.set(name, { ok, severity });
     if (ok !== before.ok || severity !== before.severity)
-      publish(diagnosisChanged, { name, ok, severity, detail });
+      publish(diagnosisChanged, {
+        ...{ name, ok, severity, detail },
+        ...(typeof extra.screen === "string" && { screen: extra.screen }),
+      });
   };
 
   const runCheck = async (check: Check<S>, caller: Caller): Promise<CheckResult> => {

@@ -7,7 +7,12 @@ export const diagnosisChanged = eventType({
   summary:
     "A check of this host found something else than when it ran before; who runs the checks decides when",
   scope: "read",
-  data: v.object({ name: v.string(), ...v.pick(FINDING, ["ok", "severity", "detail"]).entries }),
+  data: v.object({
+    name: v.string(),
+    ...v.pick(FINDING, ["ok", "severity", "detail"]).entries,
+    /** Where there is no screen: whether one is `expected`, or that is `undecided`. */
+    screen: v.optional(v.string()),
+  }),
 });
 
 export const eventTypes = [diagnosisChanged];

@@ -29,8 +29,8 @@ export async function wantsScreen(service: ScreenSettings): Promise<boolean | un
 /**
  * What `look` finds; where there is no screen and none is wanted, that is fine.
  *
- * @param advice where one is wanted.
- * @throws what `look` throws, where nobody has said.
+ * @param advice where one is wanted, or nobody has said.
+ * @throws what `look` throws where there is a screen.
  */
 export async function unlessNone(
   service: ScreenSettings,
@@ -40,10 +40,11 @@ export async function unlessNone(
   try {
     return await look();
   } catch (thrown) {
-    const isWanted = isNoScreen(thrown) ? await wantsScreen(service) : undefined;
-    if (isWanted === undefined) throw thrown;
-    if (isWanted)
-      return failed(messageOf(thrown), adviceFor(messageOf(thrown), advice), { screen: "expected" });
-    return fine("no screen, as this host is meant to have none (desktop.screen)", { screen: false });
+    if (!isNoScreen(thrown)) throw thrown;
+    const isWanted = await wantsScreen(service);
+    if (isWanted === false)
+      return fine("no screen, as this host is meant to have none (desktop.screen)", { screen: false });
+    const why = messageOf(thrown);
+    return failed(why, adviceFor(why, advice), { screen: isWanted ? "expected" : "undecided" });
   }
 }

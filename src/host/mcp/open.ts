@@ -1,6 +1,8 @@
 /**
  * What the tools of this process are made of, and its endpoint for HTTP.
  */
+
+import type { Server } from "@modelcontextprotocol/server";
 import { callOperation } from "../../core/call";
 import type { Caller } from "../../core/caller";
 import type { Operation } from "../../core/operation";
@@ -42,7 +44,7 @@ export interface McpOptions {
 /** The tools of this process. */
 export interface Tools {
   readonly operations: readonly Operation[];
-  serverFor(peer: Peer): ReturnType<typeof createToolServer>;
+  serverFor(peer: Peer): Server;
   /** Forgets what was proposed. Resolves when no person is asked about it any longer. */
   withdraw(): Promise<void>;
   close(): void;

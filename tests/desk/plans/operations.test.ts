@@ -4,7 +4,6 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { askOwner } from "../../../src/client/owner";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { type Grant, OWNER, type Scope } from "../../../src/core/rights";
@@ -13,7 +12,7 @@ import { openLedger } from "../../../src/desk/plans/ledger/ledger";
 import { cancelPlan, pausePlan, removePlan } from "../../../src/desk/plans/operations/change";
 import { listPlans, showPlan } from "../../../src/desk/plans/operations/look";
 import { newPlan } from "../../../src/desk/plans/operations/make";
-import { applyPlan, followPlan, resumePlan, retryPlan } from "../../../src/desk/plans/operations/run";
+import { applyPlan, resumePlan, retryPlan } from "../../../src/desk/plans/operations/run";
 import { viewOf } from "../../../src/desk/plans/view";
 import { filterOf } from "../../../src/events/filter";
 import { tryLock } from "../../../src/lib/lock";
@@ -132,41 +131,6 @@ describe("a plan", () => {
     const first = await owner.show(id, { limit: 1 });
     expect(first.targets).toMatchObject([{ label: "a" }]);
     expect(first.wave_counts).toEqual([{ ok: 1 }, { ok: 1, unreachable: 1 }]);
-  });
-
-  test("is followed by a command until it is over, which is told how it goes on", async () => {
-    await using made = await desk();
-    const { owner, here } = made;
-    await here.service.runJobs();
-    const { id, digest } = await owner.make({
-      actions: [["AC_sleep", { seconds: 0.3 }]],
-      waves: [1, "100%"],
-    });
-    expect((await owner.apply(id, digest)).state).toBe("running");
-    const seen = new Set<string>();
-    const progress = ({ what }: { readonly what: string }) => void seen.add(what);
-    const followed = await askOwner(here.configDir, followPlan, { id }, { progress });
-    expect(followed?.answer).toMatchObject({ id, state: "done", counts: { ok: 2 } });
-    expect([...seen][0]).toBe("hosts have ended (wave 1 of 2)");
-  });
-
-  test("goes on when who follows it has gone", async () => {
-    await using made = await desk();
-    const { owner, here } = made;
-    await here.service.runJobs();
-    const { id, digest } = await owner.make({ actions: [["AC_sleep", { seconds: 0.3 }]] });
-    await owner.apply(id, digest);
-    const gone = new AbortController();
-    const followed = askOwner(
-      here.configDir,
-      followPlan,
-      { id },
-      {
-        ...{ signal: gone.signal, progress: () => gone.abort() },
-      },
-    );
-    await expect(followed).rejects.toMatchObject({ code: "cancelled" });
-    await until("the plan is done", async () => (await owner.show(id)).state === "done");
   });
 
   test("shows all that its digest stands for, without secrets", async () => {

@@ -58,6 +58,7 @@ export const showPlan = operation({
   name: "plan.show",
   summary: "Show a plan: what its digest stands for, and what became of it at each host",
   scope: "operate",
+  answeredBy: "server or here",
   command: "AC_plan_show",
   http: { method: "GET", path: "/plans/{id}" },
   example: EXAMPLE,

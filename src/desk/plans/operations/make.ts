@@ -21,7 +21,7 @@ import { identityOf } from "../plans";
 import { adoptPlan, cancelPlan, pausePlan, removePlan } from "./change";
 import { listPlans, showPlan } from "./look";
 import type { Permits, Uses } from "./one-plan";
-import { applyPlan, followPlan, resumePlan, retryPlan } from "./run";
+import { applyPlan, resumePlan, retryPlan } from "./run";
 
 interface NewUses extends Uses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "select">>;
@@ -201,7 +201,6 @@ function pathOf(given: string | undefined, { grant, run }: Caller): string {
 export const operations = [
   newPlan,
   applyPlan,
-  followPlan,
   listPlans,
   showPlan,
   pausePlan,

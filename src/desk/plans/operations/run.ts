@@ -93,25 +93,6 @@ export function progressOf(item: v.InferInput<typeof PLAN_SUMMARY>): Progress {
   return { what, done: item.total - planned - waiting - sent - running, total: item.total, item };
 }
 
-const BY_COMMAND =
-  "the command line waits so for a plan that the server runs; others look at it with plan.show";
-
-export const followPlan = operation({
-  name: "plan.follow",
-  summary: "Wait until a plan that the server runs is over or paused",
-  scope: "operate",
-  answeredBy: "server",
-  leftOut: { http: BY_COMMAND, cli: BY_COMMAND, script: BY_COMMAND },
-  input: v.strictObject(ONE_PLAN),
-  output: PLAN_VIEW,
-  async run(service: Uses, { id }, caller) {
-    const plans = await service.plans();
-    const { seq } = plans.find(id, caller.grant);
-    await settled(plans, seq, caller);
-    return viewOf(plans, seq, caller.grant);
-  },
-});
-
 export const applyPlan = operation({
   name: "plan.apply",
   summary: "Run a plan: exactly what its digest stands for",

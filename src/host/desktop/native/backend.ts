@@ -4,7 +4,7 @@
  */
 
 import type { Window } from "node-screenshots";
-import { messageOf, unavailable } from "../../../lib/errors";
+import { messageOf, noScreen, unavailable } from "../../../lib/errors";
 import type { Backend, DesktopWindow, Direction, Place, Stroke, Target, WindowRequest } from "../backend";
 import { assertOn, type Point, type Region } from "../geometry";
 import { robotKeyOf } from "../keys";
@@ -88,7 +88,7 @@ async function loaded<T>(name: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();
   } catch (error) {
-    throw unavailable(`no desktop: ${name} cannot be loaded (${messageOf(error)})`);
+    throw noScreen(`no desktop: ${name} cannot be loaded (${messageOf(error)})`);
   }
 }
 
@@ -144,7 +144,7 @@ function movePointer(robot: Robot, desktop: Region, target: Target): Point {
 
 function placesOf(screens: Screens): Region[] {
   const places = screens.Monitor.all().map(placeOf);
-  if (places.length === 0) throw unavailable("no display: the system knows of no monitor");
+  if (places.length === 0) throw noScreen("no display: the system knows of no monitor");
   return places;
 }
 

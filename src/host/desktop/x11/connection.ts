@@ -13,7 +13,7 @@ import {
   type XTest,
 } from "x11";
 import { invoke, type Remote, remote } from "../../../lib/child";
-import { messageOf, systemCode, unavailable } from "../../../lib/errors";
+import { messageOf, noScreen, systemCode, unavailable } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 
 /** Requests to which an error is an answer, too. */
@@ -47,7 +47,7 @@ export interface XConnection {
  */
 export async function connect(env: NodeJS.ProcessEnv, lost: () => void, shm = false): Promise<XConnection> {
   const name = env.DISPLAY;
-  if (!name) throw unavailable(`no display: DISPLAY is not set${waylandHint(env)}`);
+  if (!name) throw noScreen(`no display: DISPLAY is not set${waylandHint(env)}`);
   const display = await open(name, shm);
   const { client } = display;
   const waiting = new Set<(error: Error) => void>();
@@ -89,7 +89,7 @@ export async function connect(env: NodeJS.ProcessEnv, lost: () => void, shm = fa
   const screen = display.screen[Number(parseDisplay(name).screenNum)];
   if (!screen) {
     client.terminate();
-    throw unavailable(`no display: DISPLAY ${JSON.stringify(name)} names a screen that is not there`);
+    throw noScreen(`no display: DISPLAY ${JSON.stringify(name)} names a screen that is not there`);
   }
   return {
     client,
@@ -125,7 +125,7 @@ function open(name: string, shm: boolean): Promise<XDisplay> {
   const { promise, resolve, reject } = Promise.withResolvers<XDisplay>();
   const fail = (why: string) =>
     reject(
-      unavailable(`no display: cannot connect to DISPLAY ${JSON.stringify(printable(name, 200))} (${why})`),
+      noScreen(`no display: cannot connect to DISPLAY ${JSON.stringify(printable(name, 200))} (${why})`),
     );
   try {
     createClient({ display: name, shm }, (error, display) => {
