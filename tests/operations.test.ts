@@ -119,6 +119,8 @@ describe("each operation of svc", () => {
       "admin.host_thumbnail",
       "audit.export",
       "config.export",
+      "data.read_csv",
+      "data.read_json",
       "desk.export",
       "desktop.assert_image",
       "desktop.get_clipboard",
