@@ -82,6 +82,7 @@ export function isAllowed({ from, to, isType }: Import): boolean {
   if (other === "version.ts" || own === "service" || LOOSE.includes(own)) return true;
   // The pages are embedded.
   if (own === "http" && /^(dashboard|explorer)\//.test(to)) return true;
+  if (from === "src/host/trace/page.ts" && to.startsWith("dashboard/")) return true;
   if (own === "help" && to.startsWith("docs/")) return true;
   if (own === "commands") return COMMANDS.includes(other) || /\/(operations|options)(\.ts$|\/)/.test(to);
   return EDGES[own]?.includes(other) ?? false;

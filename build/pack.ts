@@ -18,8 +18,8 @@ const FILES = [
   "uplot/dist/uPlot.min.css",
 ];
 
-/** Packages for browsers, and their modules under node_modules: each is embedded as one file with all that it imports. */
-const MODULES = { "@novnc/novnc": "@novnc/novnc/core/rfb.js" };
+/** Modules for browsers: each is embedded as one file with all that it imports. */
+const MODULES = ["@novnc/novnc", "./dashboard/trace-file.js"];
 
 /** Of zstd: what is beyond it takes as long again, for nothing. */
 const LEVEL = 19;
@@ -42,18 +42,20 @@ export function createPack() {
 
 /** Embeds what pages load. Bundles first: a build that starts within another never ends. */
 export async function pagePlugin(pack: Pack): Promise<BunPlugin> {
-  const bundling = Object.entries(MODULES).map(async ([name, file]) => {
-    const bundle = await bundleForBrowsers(Bun.resolveSync(name, ROOT));
-    return [endOfPath(file), async () => bundle] as const;
+  const bundling = MODULES.map(async (name) => {
+    const path = Bun.resolveSync(name, ROOT);
+    const bundle = await bundleForBrowsers(path);
+    return [new RegExp(`^${RegExp.escape(path)}$`), async () => bundle] as const;
   });
   const bundles = await Promise.all(bundling);
   const folders = FOLDERS.map((name) => new RegExp(`^${RegExp.escape(join(ROOT, name) + sep)}`));
   return {
     name: "pages",
     setup(build) {
+      // The first that fits counts: one of them is in a folder of pages too.
+      for (const [filter, read] of bundles) build.onLoad({ filter }, ({ path }) => pack(path, read));
       for (const filter of [...folders, ...FILES.map((name) => endOfPath(name))])
         build.onLoad({ filter }, ({ path }) => pack(path));
-      for (const [filter, read] of bundles) build.onLoad({ filter }, ({ path }) => pack(path, read));
     },
   };
 }

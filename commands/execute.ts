@@ -32,6 +32,7 @@ type ExecuteOptions = v.InferOutput<v.ObjectSchema<typeof OWN, undefined>>;
 const shared = {
   on: false,
   cancellable: true,
+  pages: true,
   kind: "script",
   names: { path: "script" },
   service: ({ allow_shell, allow_audit_clear }: ExecuteOptions) => ({ allow_shell, allow_audit_clear }),
@@ -53,11 +54,13 @@ const inline = view(executeActions, {
     isInline(extra.script)
       ? reportOfRun(body, "svc execute", attached(extra))
       : reportOfRun(body, extra.script, { script: extra.script, ...attached(extra) }),
-  async run({ service, globals, input, extra, call, show }) {
+  async run({ service, globals, input, extra, call, show, pages }) {
     if (extra.check) return check(service, globals, extra.script, input);
     return withActions(extra.script, async (actions, defaults) => {
       const options = withDefaults(defaults, input);
-      return show(await traced(service, extra.trace, (trace) => call({ ...options, actions, trace })));
+      return show(
+        await traced(service, { file: extra.trace, pages }, (trace) => call({ ...options, actions, trace })),
+      );
     });
   },
 });
@@ -74,10 +77,10 @@ const file = view(executeFile, {
       script: relative(process.cwd(), path),
       ...attached(extra),
     }),
-  async run({ service, globals, input, extra, call, show }) {
+  async run({ service, globals, input, extra, call, show, pages }) {
     mustExist(input.path);
     if (extra.check) return check(service, globals, input.path, input);
-    return show(await traced(service, extra.trace, (trace) => call({ ...input, trace })));
+    return show(await traced(service, { file: extra.trace, pages }, (trace) => call({ ...input, trace })));
   },
 });
 

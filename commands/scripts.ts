@@ -63,6 +63,7 @@ export default {
     }),
     run: view(runScript, {
       cancellable: true,
+      pages: true,
       kind: "script",
       positionals: ["name"],
       hidden: ["trace"],
@@ -72,8 +73,8 @@ export default {
       complete: withVariables,
       report: (body, { name }, { trace }) =>
         reportOfRun(body, name, { attachments: trace === undefined ? [] : [trace] }),
-      run: async ({ service, input, extra, call, show }) =>
-        show(await traced(service, extra.trace, (trace) => call({ ...input, trace }))),
+      run: async ({ service, input, extra, call, show, pages }) =>
+        show(await traced(service, { file: extra.trace, pages }, (trace) => call({ ...input, trace }))),
       text: ({ outcomes }) => outcomes.map(outcomeLine).join("\n"),
       good: ({ ok }) => ok,
       problems: ({ ok, run_id, status, error_text }) =>

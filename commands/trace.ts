@@ -3,7 +3,7 @@ import { stepThrough } from "../src/cli/step-through";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field, path } from "../src/core/fields";
-import { getTrace, listTraces, showTrace } from "../src/host/trace/operations";
+import { exportTrace, getTrace, listTraces, showTrace } from "../src/host/trace/operations";
 import { writeNamedFile } from "../src/lib/files";
 import { jsonLine, printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
@@ -46,6 +46,13 @@ export default {
         return 0;
       },
       examples: [["$0 trace get 9f1c2e4a --output failed.zip", "Write the trace of a run to a file"]],
+    }),
+    export: view(exportTrace, {
+      positionals: ["trace", "file"],
+      text: ({ file, bytes, steps }) => `${printable(file)}: ${steps} steps, ${Math.ceil(bytes / 1_024)} KiB`,
+      examples: [
+        ["$0 trace export run.zip run.html", "One file for a colleague: it opens in a browser, without svc"],
+      ],
     }),
     show: view(showTrace, {
       positionals: ["trace"],

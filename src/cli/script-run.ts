@@ -67,28 +67,41 @@ export const TRACE_FIELD = {
   ),
 };
 
-/** What `run` answers; its trace is in `file` then, where one is named. */
+/** Where the trace of a run goes: to a file, and to pages that show it. */
+interface TraceTargets {
+  readonly file: string | undefined;
+  readonly pages: readonly string[];
+}
+
+/** What `run` answers; its trace is where `targets` say then. */
 export async function traced<R extends { readonly run_id: string }>(
   service: Service,
-  file: string | undefined,
+  { file, pages }: TraceTargets,
   run: (trace: boolean) => Promise<R>,
 ): Promise<R> {
-  if (file === undefined) return run(false);
+  if (file === undefined && pages.length === 0) return run(false);
   // Before the run: it cannot be repeated to have its trace.
-  await access(dirname(file), constants.W_OK).catch((error) => {
-    throw badInput(`--trace: ${printable(dirname(file), 200)} cannot be written to (${systemCode(error)})`);
-  });
+  if (file !== undefined) {
+    await access(dirname(file), constants.W_OK).catch((error) => {
+      throw badInput(`--trace: ${printable(dirname(file), 200)} cannot be written to (${systemCode(error)})`);
+    });
+  }
   const report = await run(true);
-  const traces = await service.traces();
   try {
-    const { steps, pictures, bytes } = traces.moveTo(report.run_id, file, "--trace");
-    const size = `${steps} steps, ${pictures} pictures, ${Math.ceil(bytes / 1_024)} KiB`;
-    service.log.info(`trace: ${printable(file, 200)} (${size}); svc trace show ${printable(file, 200)}`);
+    const traces = await service.traces();
+    for (const page of pages) await traces.writePage(report.run_id, page, "--report");
+    if (file !== undefined) await moveTrace(service, report.run_id, file);
   } catch (error) {
     // The run is over, and what it did is the answer.
     service.log.error(`${messageOf(error)}; svc trace list shows whether the host has the trace`);
   }
   return report;
+}
+
+async function moveTrace(service: Service, run_id: string, file: string): Promise<void> {
+  const { steps, pictures, bytes } = (await service.traces()).moveTo(run_id, file, "--trace");
+  const size = `${steps} steps, ${pictures} pictures, ${Math.ceil(bytes / 1_024)} KiB`;
+  service.log.info(`trace: ${printable(file, 200)} (${size}); svc trace show ${printable(file, 200)}`);
 }
 
 /** An outcome on one line. */

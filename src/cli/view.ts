@@ -16,7 +16,7 @@ import { answerOf, type Body } from "../service/answer";
 import type { Service, ServiceOptions } from "../service/service";
 import { askHosts, isRun, ON, ON_RUN } from "./fan-out";
 import { followChanges } from "./follow";
-import { REPORT_FIELD, type TestReport } from "./report/types";
+import { isPage, REPORT_FIELD, type TestReport } from "./report/types";
 import { shownTable } from "./shown-table";
 import {
   type GlobalFlags,
@@ -65,6 +65,8 @@ export interface Context<I extends InputSchema, O extends OutputSchema, X extend
   readonly extra: Extra<X>;
   /** The answer of this process, or of the server that runs here (`Operation.answeredBy`). */
   call(input: v.InferInput<I>, caller?: CallerParts): Promise<Body<O>>;
+  /** The pages among what `--report` names: `run` writes them. */
+  readonly pages: readonly string[];
   /** Writes the report of an answer where `--report` asks for it; `show` does so too. */
   report(body: Body<O>): void;
   /** Prints an answer as the view says, or as JSON. @returns the exit code. */
@@ -101,6 +103,8 @@ export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X ex
   readonly hidden?: ReadonlyArray<keyof I["entries"]>;
   /** Flags of the command line alone, by field: each a `field()`. */
   readonly extra?: X;
+  /** Set where `run` writes the pages of `--report`. */
+  readonly pages?: true;
   /** Leaves `--on` out, which operations with a JSON route otherwise have. */
   readonly on?: false;
   /** Flags of the command line alone that are refused beside `--on`. */
@@ -151,6 +155,9 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
         where.on === undefined ? undefined : options.here?.find((name) => given[name] !== undefined);
       if (local !== undefined) throw badInput(`${local}: works on this host only, so not beside --on`);
       const { report: targets } = v.parse(v.object(REPORT_FIELD), pick(given, reported));
+      const pages = (targets ?? []).filter(isPage);
+      if (pages.length > 0 && (!options.pages || where.on !== undefined))
+        throw badInput("report: a page (.html) shows the trace of a run on this host");
       // Before the work: it cannot be repeated to have its report.
       const reporter = targets && (await import("./report/report")).createReporter(targets);
       const again = v.parse(v.object(watchFields(watch?.interval ?? 1)), pick(given, watched));
@@ -167,6 +174,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
           extra,
           call: (asked, caller) =>
             answerHere(service, operation, asked, { ...options, ...(signal && { signal }), ...caller }),
+          pages,
           report,
           show(body) {
             for (const warning of options.warnings?.(body) ?? []) service.log.warn(warning);

@@ -84,6 +84,7 @@ export const createDashboard = async () =>
         "style.css": import("../../dashboard/style.css", { with: { type: "file" } }),
         "sync.js": import("../../dashboard/host/sync.js", { with: { type: "file" } }),
         "table.js": import("../../dashboard/table.js", { with: { type: "file" } }),
+        "trace-viewer.js": import("../../dashboard/host/trace-viewer.js", { with: { type: "file" } }),
         "traces.js": import("../../dashboard/host/traces.js", { with: { type: "file" } }),
         "uplot.css": import("uplot/dist/uPlot.min.css", { with: { type: "file" } }),
         "uplot.js": import("uplot/dist/uPlot.esm.js", { with: { type: "file" } }),

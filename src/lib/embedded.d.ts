@@ -4,6 +4,11 @@ declare module "../../dashboard/*" {
   export default path;
 }
 
+declare module "../../../dashboard/*" {
+  const path: string;
+  export default path;
+}
+
 declare module "../../explorer/*" {
   const path: string;
   export default path;

@@ -58,7 +58,7 @@ browserTest()("a trace is stepped through with its pictures, from the host or fr
     const widths = () => page.evaluate(`${images}.map((one) => one.hidden ? null : one.naturalWidth)`);
     await page.getByRole("button", { name: "Open the trace of run 0f1e2d3c" }).click();
     await shown.getByText("Step 1 of 3").waitFor();
-    await shown.getByText("AC_focus_window").waitFor();
+    await shown.getByText("AC_focus_window", { exact: true }).waitFor();
     await page.waitForFunction(`${images}.every((one) => one.complete && one.naturalWidth > 0)`);
     expect(await widths()).toEqual([40, 41]);
     await shown.getByRole("button", { name: "Next", exact: true }).click();

@@ -12,7 +12,7 @@ import { printable } from "../../lib/sanitize";
 import { annotationsOf } from "./github";
 import { junitOf } from "./junit";
 import { tapOf } from "./tap";
-import type { TestReport } from "./types";
+import { isPage, type TestReport } from "./types";
 
 /** In place of a file: annotations of GitHub, which are read from what a step prints. */
 const GITHUB = "github";
@@ -24,8 +24,9 @@ const GITHUB = "github";
  */
 export function createReporter(targets: readonly string[]): (report: TestReport) => void {
   for (const file of targets) if (file !== GITHUB) requireFolderOf(file);
+  const written = targets.filter((target) => !isPage(target));
   return (report) => {
-    for (const target of targets) {
+    for (const target of written) {
       if (target === GITHUB) process.stderr.write(annotationsOf(report));
       else writeNamedFile(target, (target.endsWith(".tap") ? tapOf : junitOf)(report), "--report");
     }

@@ -38,10 +38,16 @@ export const REPORT_FIELD = {
       v.array(
         v.pipe(
           v.string(),
-          v.regex(/^(?:github|[^\0]*\.(?:xml|tap))$/, "a path that ends in .xml or .tap, or `github`"),
+          v.regex(
+            /^(?:github|[^\0]*\.(?:xml|tap|html))$/,
+            "a path that ends in .xml, .tap or .html, or `github`",
+          ),
         ),
       ),
     ),
-    "Report for a CI server: a file of JUnit (.xml) or TAP (.tap), or `github` for annotations on stderr",
+    "Report for a CI server: a file of JUnit (.xml) or TAP (.tap), `github` for annotations on stderr; of a run also .html, which shows its trace",
   ),
 };
+
+/** Whether the target is a page, which shows the trace of a run: what runs it writes it (`script-run.ts`). */
+export const isPage = (target: string): boolean => target.endsWith(".html");

@@ -12,6 +12,7 @@ import { PRIVATE_FOLDER, writeNamedFile } from "../../lib/files";
 import type { Trace } from "./open";
 import { STEP, type Step, TRACED_RUN, type TracedRun } from "./trace";
 import type { Traces } from "./traces";
+import { writePage } from "./write-page";
 
 interface Uses {
   traces(): Promise<Traces>;
@@ -73,6 +74,11 @@ export const getTrace = operation({
   },
 });
 
+const TRACE = field(
+  v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)),
+  "A trace: a .zip file, or the id of a run",
+);
+
 export const showTrace = operation({
   name: "traces.show",
   summary: "Show the steps of a trace",
@@ -84,19 +90,13 @@ export const showTrace = operation({
   subcommand: "trace show",
   leftOut: { http: "GET /runs/{run_id}/trace returns the archive, which has the steps", script: FOR_PEOPLE },
   input: v.strictObject({
-    trace: field(
-      v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)),
-      "A trace: a .zip file, or the id of a run",
-    ),
+    trace: TRACE,
     pictures: field(v.optional(path(v.pipe(v.string(), v.nonEmpty()))), "Folder to write its pictures to"),
   }),
   /** `written`: where the pictures are. */
   output: v.object({ run: ABOUT, steps: v.array(STEP), written: v.exactOptional(v.string()) }),
   async run(service: Uses, { trace: given, pictures }, { grant }) {
-    const isFile = existsSync(given) || !/^[0-9a-f-]{4,36}$/.test(given);
-    using trace = isFile
-      ? (await import("./open")).openTrace(given)
-      : (await service.traces()).open(given).trace;
+    using trace = (await open(service, given)).trace;
     await permitTo(service, trace, grant);
     const run = about(trace.run);
     const steps = trace.steps();
@@ -108,6 +108,42 @@ export const showTrace = operation({
     return { run, steps, written: pictures };
   },
 });
+
+export const exportTrace = operation({
+  name: "traces.export",
+  summary: "Write a trace as one HTML file that shows itself",
+  scope: "screen",
+  reveals: true,
+  acts: true,
+  elsewhere: true,
+  subcommand: "trace export",
+  leftOut: {
+    http: "GET /runs/{run_id}/trace returns the archive, which the file is made of",
+    script: FOR_PEOPLE,
+  },
+  input: v.strictObject({
+    trace: TRACE,
+    file: field(
+      path(v.pipe(v.string(), v.regex(/^[^\0]*\.html?$/i, "a path that ends in .html"))),
+      "File to write",
+    ),
+  }),
+  output: v.object({ file: v.string(), bytes: v.number(), steps: v.number() }),
+  async run(service: Uses, { trace: given, file }, { grant }) {
+    const opened = await open(service, given);
+    using trace = opened.trace;
+    await permitTo(service, trace, grant);
+    const bytes = await writePage(trace, opened.file, file, "file");
+    return { file, bytes, steps: trace.run.steps };
+  },
+});
+
+/** The trace in a file, or of a run. @throws as `openTrace`. */
+async function open(service: Uses, given: string): Promise<{ readonly file: string; readonly trace: Trace }> {
+  const isFile = existsSync(given) || !/^[0-9a-f-]{4,36}$/.test(given);
+  if (!isFile) return (await service.traces()).open(given);
+  return { file: given, trace: (await import("./open")).openTrace(given) };
+}
 
 /**
  * Refuses a trace to whoever may not use each of its commands, as it has their answers.
@@ -129,4 +165,4 @@ function picturesOf(steps: readonly Step[]): string[] {
   ) as string[];
 }
 
-export const operations = [listTraces, getTrace, showTrace];
+export const operations = [listTraces, getTrace, showTrace, exportTrace];

@@ -14,6 +14,7 @@ import { shortage } from "../../lib/quota";
 import { openTrace, type Trace } from "./open";
 import type { TracedRun } from "./trace";
 import { createTraceWriter, type StepEnd, type StepStart } from "./trace-writer";
+import { writePage } from "./write-page";
 
 /** How many traces that clients asked for are kept, and the most that those and the traces of jobs take, in bytes each. */
 const MAX_ASKED = 20;
@@ -167,6 +168,13 @@ export class Traces {
     writeNamedFile(file, readFileSync(from), field);
     rmSync(from, { force: true });
     return kept;
+  }
+
+  /** Writes the trace of a run as a page that shows it. @throws as {@link open}; `bad_input` when the page cannot be written. */
+  async writePage(run_id: string, page: string, field: string): Promise<void> {
+    const { file, trace } = this.open(run_id);
+    using _ = trace;
+    await writePage(trace, file, page, field);
   }
 
   private fileOf(run_id: string): string {
