@@ -206,7 +206,7 @@ testOnDisplay("a child killed between two calls costs at most the call that meet
   await made.desktop.screenSize(forever);
   process.kill(childOf(made.desktop), "SIGKILL");
   // Nobody has noticed yet.
-  await expect(made.desktop.screenSize(forever)).rejects.toMatchObject({ code: "no_screen" });
+  await expect(made.desktop.screenSize(forever)).rejects.toMatchObject({ code: "unavailable" });
   expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
 });
 
@@ -221,7 +221,7 @@ testOnDisplay("a stop does not wait for a call that hangs", async () => {
   await nextTurn();
   const answers = Promise.allSettled([hung, waiting]);
   await made.desktop.stop();
-  expect(await answers).toMatchObject([{ reason: { code: "no_screen" } }, { reason: { code: "cancelled" } }]);
+  expect(await answers).toMatchObject([{ reason: { code: "unavailable" } }, { reason: { code: "cancelled" } }]);
 });
 
 testOnDisplay("the error for a wrong cookie says that the X server refuses it", async () => {
