@@ -10,6 +10,7 @@ import { printable } from "../../../lib/sanitize";
 import { connect } from "../x11/connection";
 
 const ACCESSIBLE = "org.a11y.atspi.Accessible";
+const APPLICATION = "org.a11y.atspi.Application";
 const PROPERTIES = "org.freedesktop.DBus.Properties";
 /** Programs that draw a large window for the first time take some tenths of a second. */
 const CALL_MS = 1_500;
@@ -18,6 +19,8 @@ const DEAF_MS = 3_000;
 const CONNECT_MS = 3_000;
 /** How many calls may be under way: more only wait in the queues of programs. */
 const AT_ONCE = 48;
+/** How many connections to programs may be open. */
+const MAX_LINES = 32;
 
 /** An element: the name of its program on the bus, and its path there. */
 export interface Ref {
@@ -40,6 +43,18 @@ export interface Bus {
   ): Promise<unknown[]>;
   /** A property of an interface. @throws as `call`. */
   get(ref: Ref, face: string, name: string): Promise<unknown>;
+  /**
+   * A call that changes something, as `call`, on a connection to the program of its own where that offers one: a menu item of GTK 3 runs
+   * its dialog inside the call, and the connection that it came on is not read until the dialog is closed. A late answer is a `timeout`
+   * failure, and the program is not deaf for it.
+   */
+  change(
+    ref: Ref,
+    face: string,
+    member: string,
+    signature?: string,
+    body?: readonly unknown[],
+  ): Promise<unknown[]>;
   /** Sets a property of an interface. @throws as `call`. */
   set(ref: Ref, face: string, name: string, signature: string, value: unknown): Promise<void>;
   /** Whether the program was late for a call just now. */
@@ -100,12 +115,16 @@ async function connected(busAddress: string): Promise<Connection> {
   }
 }
 
+/** @param answered is called when the answer is there, also when that is late. */
 async function asked(
   connection: Connection,
   message: ConstructorParameters<typeof dbus.Message>[0],
   ms = CALL_MS,
+  answered = () => {},
 ) {
-  const reply = await deadline(connection.call(new dbus.Message(message)), { ms });
+  const answer = connection.call(new dbus.Message(message));
+  answer.then(answered, answered);
+  const reply = await deadline(answer, { ms });
   return reply?.body ?? [];
 }
 
@@ -170,10 +189,12 @@ function wrap(connection: Connection): Bus {
   const close = () => {
     isOpen = false;
     connection.disconnect();
+    lines.close();
   };
   connection.on("error", close);
   connection.on("disconnect", close);
   const deafUntil = new Map<string, number>();
+  const lines = privateLines();
   const isDeaf = (bus: string) => (deafUntil.get(bus) ?? 0) > performance.now();
   const turns = limited(AT_ONCE);
   const call: Bus["call"] = ({ bus, path }, face, member, signature = "", body = []) =>
@@ -188,8 +209,25 @@ function wrap(connection: Connection): Bus {
         throw error;
       }
     });
+  const addressOf = async (bus: string): Promise<string | undefined> => {
+    const [address] = await call(rootOf(bus), APPLICATION, "GetApplicationBusAddress").catch((error) => {
+      if (error instanceof NoSuchThing) return [];
+      throw error;
+    });
+    return typeof address === "string" && address !== "" ? address : undefined;
+  };
   return {
     call,
+    async change({ bus, path }, face, member, signature = "", body = []) {
+      if (isDeaf(bus)) throw timedOut("the program does not answer");
+      const message = { destination: bus, path, interface: face, member, signature, body: [...body] };
+      const line = await lines.take(bus, addressOf);
+      try {
+        return await asked(line?.connection ?? connection, message, CALL_MS, line?.answered);
+      } catch (error) {
+        throw error instanceof dbus.DBusError ? refusal(error) : error;
+      }
+    },
     async get(ref, face, name) {
       const [value] = await call(ref, PROPERTIES, "Get", "ss", [face, name]);
       return value instanceof dbus.Variant ? value.value : value;
@@ -202,6 +240,73 @@ function wrap(connection: Connection): Bus {
       return isOpen;
     },
     close,
+  };
+}
+
+/** The element of a program that holds its windows. */
+export const rootOf = (bus: string): Ref => ({ bus, path: "/org/a11y/atspi/accessible/root" });
+
+/** A connection to a program beside the bus. */
+interface Line {
+  readonly connection: Connection;
+  /** The call has an answer. The next one may take it once it is read again: some answer first, and then do what opens a dialog. */
+  readonly answered: () => void;
+}
+
+/** Connections to programs that offer them (the bridge of ATK does): each is one call's at a time, as a dialog may keep it for long. */
+function privateLines() {
+  const idle = new Map<string, Connection[]>();
+  const open = new Set<Connection>();
+  const addresses = new Map<string, string | undefined>();
+  const hangUp = (connection: Connection) => {
+    open.delete(connection);
+    for (const all of idle.values()) {
+      const at = all.indexOf(connection);
+      if (at >= 0) all.splice(at, 1);
+    }
+    connection.disconnect();
+  };
+  const dial = async (bus: string, busAddress: string): Promise<Connection> => {
+    const connection = dbus.sessionBus({ busAddress });
+    const ready = Promise.withResolvers<void>();
+    const gone = (error?: unknown) => {
+      ready.reject(unavailable(`the program takes no connection: ${messageOf(error)}`));
+      hangUp(connection);
+    };
+    connection.once("connect", () => ready.resolve());
+    // There is no bus on it that could greet: a refusal of the greeting is an answer too.
+    connection.on("error", (error: unknown) =>
+      error instanceof dbus.DBusError ? ready.resolve() : gone(error),
+    );
+    open.add(connection);
+    try {
+      await deadline(ready.promise, { ms: CALL_MS });
+      return connection;
+    } catch (error) {
+      hangUp(connection);
+      throw error;
+    }
+  };
+  return {
+    /** A line that no call is on; undefined where the program offers none. @param ask asks the program for its address, once. */
+    async take(bus: string, ask: (bus: string) => Promise<string | undefined>): Promise<Line | undefined> {
+      if (!addresses.has(bus)) addresses.set(bus, await ask(bus));
+      const address = addresses.get(bus);
+      if (address === undefined) return undefined;
+      const [oldest] = open;
+      if (oldest && open.size >= MAX_LINES) hangUp(oldest);
+      const connection = idle.get(bus)?.pop() ?? (await dial(bus, address).catch(() => undefined));
+      if (!connection) return undefined;
+      const free = () => {
+        if (open.has(connection)) idle.set(bus, [...(idle.get(bus) ?? []), connection]);
+      };
+      const ping = { destination: bus, path: "/", interface: "org.freedesktop.DBus.Peer", member: "Ping" };
+      const answered = () => void connection.call(new dbus.Message(ping)).then(free, free);
+      return { connection, answered };
+    },
+    close() {
+      for (const connection of open) hangUp(connection);
+    },
   };
 }
 

@@ -12,6 +12,7 @@ import { type Accessibles, FACES, normalized, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TableText } from "./calls";
 import { isNamed } from "./names";
+import { actionsOf, doAction } from "./press";
 import type { Search } from "./search";
 
 /** What an action of an element uses. */
@@ -53,6 +54,23 @@ async function ask1(bus: Bus, ref: Ref, face: string, member: string, signature 
   }
 }
 
+/** As {@link ask1}, of a call that changes something. */
+async function change(
+  bus: Bus,
+  ref: Ref,
+  face: string,
+  member: string,
+  signature = "",
+  body: unknown[] = [],
+) {
+  try {
+    return (await bus.change(ref, face, member, signature, body))[0];
+  } catch (error) {
+    if (error instanceof NoSuchThing) return undefined;
+    throw error;
+  }
+}
+
 async function property(bus: Bus, ref: Ref, face: string, name: string): Promise<unknown> {
   try {
     return await bus.get(ref, face, name);
@@ -63,12 +81,11 @@ async function property(bus: Bus, ref: Ref, face: string, name: string): Promise
 }
 
 /** Does the action of the name, or the first. @returns whether the program says that it did. */
-export async function act(bus: Bus, ref: Ref, wanted: RegExp, orFirst: boolean): Promise<boolean> {
-  const actions = await ask1(bus, ref, FACES.action, "GetActions");
-  const names = Array.isArray(actions) ? actions.map((action) => String(action?.[0])) : [];
+async function act({ bus, ask }: Reach, ref: Ref, wanted: RegExp, orFirst: boolean): Promise<boolean> {
+  const names = await actionsOf(bus, ref);
   const named = names.findIndex((name) => wanted.test(name));
   if (names.length === 0 || (named < 0 && !orFirst)) return false;
-  return (await ask1(bus, ref, FACES.action, "DoAction", "i", [Math.max(0, named)])) === true;
+  return doAction(bus, ask, ref, Math.max(0, named));
 }
 
 /** The name of an item, or of what is in it. */
@@ -121,7 +138,7 @@ export async function select(reach: Reach, ref: Ref, item: string | undefined): 
 
 const textOf = (bus: Bus, ref: Ref) => ask1(bus, ref, FACES.text, "GetText", "ii", [0, 1_000]);
 
-const byPress = ({ bus }: Reach, ref: Ref) => act(bus, ref, /^(?:select|click|press|activate)$/i, true);
+const byPress = (reach: Reach, ref: Ref) => act(reach, ref, /^(?:select|click|press|activate)$/i, true);
 
 async function bySelection({ bus, ask }: Reach, ref: Ref): Promise<boolean> {
   let child = ref;
@@ -129,10 +146,10 @@ async function bySelection({ bus, ask }: Reach, ref: Ref): Promise<boolean> {
     if (TABLES.has(await ask.role(parent))) {
       const row = await rowOf(bus, ask, parent, ref, child);
       if (row !== undefined)
-        return (await ask1(bus, parent, FACES.table, "AddRowSelection", "i", [row])) === true;
+        return (await change(bus, parent, FACES.table, "AddRowSelection", "i", [row])) === true;
     }
     const at = await ask.indexInParent(child);
-    if ((await ask1(bus, parent, FACES.selection, "SelectChild", "i", [at])) === true) return true;
+    if ((await change(bus, parent, FACES.selection, "SelectChild", "i", [at])) === true) return true;
     child = parent;
   }
   return false;
@@ -150,10 +167,10 @@ async function rowOf(bus: Bus, ask: Accessibles, table: Ref, cell: Ref, child: R
 }
 
 /** Opens or closes what can be. @throws `unavailable` where the program does not. */
-export async function expand({ bus, ask }: Reach, ref: Ref, open: boolean): Promise<void> {
-  const isDone = async () => (await ask.states(ref))(STATE.expanded) === open;
+export async function expand(reach: Reach, ref: Ref, open: boolean): Promise<void> {
+  const isDone = async () => (await reach.ask.states(ref))(STATE.expanded) === open;
   if (await isDone()) return;
-  const did = await act(bus, ref, open ? /expand|open|show/i : /collapse|contract|close|hide/i, true);
+  const did = await act(reach, ref, open ? /expand|open|show/i : /collapse|contract|close|hide/i, true);
   if (did && (await comes(isDone))) return;
   throw unavailable(`the program did not ${open ? "open" : "close"} it`);
 }
@@ -164,10 +181,10 @@ const ANYWHERE = 6;
 export async function scrollTo({ bus, ask }: Reach, ref: Ref): Promise<void> {
   const isShowing = async () => (await ask.states(ref))(STATE.showing);
   const before = await ask.bounds(ref);
-  const did = await ask1(bus, ref, FACES.component, "ScrollTo", "u", [ANYWHERE]);
+  const did = await change(bus, ref, FACES.component, "ScrollTo", "u", [ANYWHERE]);
   if (did === true && (await comes(isShowing))) return;
   // Some scroll to what has the focus.
-  if (!(await isShowing())) await ask1(bus, ref, FACES.component, "GrabFocus");
+  if (!(await isShowing())) await change(bus, ref, FACES.component, "GrabFocus");
   if (await comes(isShowing)) return;
   throw unavailable(`the program did not scroll to it${before ? "" : ", and does not say where it is"}`);
 }

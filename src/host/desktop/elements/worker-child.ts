@@ -6,12 +6,13 @@ import { confineLightly } from "../../../lib/confine";
 import { notFound, unavailable } from "../../../lib/errors";
 import { lowerPriority } from "../../../lib/priority";
 import { desktopVariables } from "../session";
-import { type Accessibles, accessibles, FACES, STATE } from "./accessible";
+import { accessibles, FACES, STATE } from "./accessible";
 import { type Bus, NoSuchThing, openBus, type Ref } from "./bus";
 import type { Branch, Content, Element, ElementCalls } from "./calls";
 import { cellOf, expand, readTable, scrollTo, select } from "./child-actions";
 import { framesAt } from "./frames";
 import { stateOf } from "./names";
+import { press } from "./press";
 import { nativeRoleOf, PASSWORD, roleOf } from "./roles";
 import { type Place, type Seen, search } from "./search";
 import { survey } from "./survey";
@@ -19,8 +20,6 @@ import { type Asking, readAt, readTree, type SeenBranch } from "./tree";
 
 /** The longest text that is read, in characters. */
 const MAX_TEXT = 100_000;
-/** Names of actions that are what a press does. */
-const PRESSES = /^(?:click|press|activate|jump|open|toggle|do ?default)$/i;
 
 interface Session extends Asking {
   /** The variables of the session of the desktop. */
@@ -84,11 +83,14 @@ function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
       };
       return Promise.all(ids.map((id) => first(id).catch(() => null)));
     },
-    press: async (id) => press(await use(), refOf(id)),
+    async press(id) {
+      const { bus, ask } = await use();
+      await press(bus, ask, refOf(id));
+    },
     async focus(id) {
       const { bus } = await use();
       const [done] = await bus
-        .call(refOf(id), FACES.component, "GrabFocus")
+        .change(refOf(id), FACES.component, "GrabFocus")
         .catch(orLacking("cannot be focused"));
       if (done !== true) throw unavailable("the program did not focus it");
     },
@@ -160,41 +162,10 @@ const branchOf = ({ seen, children }: SeenBranch): Branch => ({
   children: children.map(branchOf),
 });
 
-async function press({ bus, ask }: Session, ref: Ref): Promise<void> {
-  const [actions] = await bus.call(ref, FACES.action, "GetActions").catch(orNone);
-  const names = Array.isArray(actions) ? actions.map((action) => String(action?.[0])) : [];
-  const at = Math.max(
-    0,
-    names.findIndex((name) => PRESSES.test(name)),
-  );
-  // Firefox names no action of a box, and has one.
-  const [done] = await bus.call(ref, FACES.action, "DoAction", "i", [at]).catch(orNone);
-  if (done !== true) {
-    if (names.length > 0) throw unavailable("the program did not do it");
-    // A tab of GTK has no action: what holds it selects it.
-    if (!(await selectInParent(bus, ask, ref))) throw unavailable("by its program it cannot be pressed");
-  }
-  // A press that opens a dialog can keep a program from answering until that is closed.
-  const program = { bus: ref.bus, path: "/org/a11y/atspi/accessible/root" };
-  await ask.name(program).catch(() => undefined);
-  if (bus.isDeaf(ref.bus))
-    throw unavailable(
-      "it was pressed, and its program answers no more: a dialog that it opened may have to be closed by hand",
-    );
-}
-
-async function selectInParent(bus: Bus, ask: Accessibles, ref: Ref): Promise<boolean> {
-  const parent = await ask.parent(ref);
-  if (!parent) return false;
-  const index = await ask.indexInParent(ref);
-  const [done] = await bus.call(parent, FACES.selection, "SelectChild", "i", [index]).catch(orNone);
-  return done === true;
-}
-
 async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<void> {
   if ((await ask.role(ref)) === SPIN || (await holdsNumber(bus, ref))) return setNumber(bus, ref, text);
   const [done] = await bus
-    .call(ref, FACES.editable, "SetTextContents", "s", [text])
+    .change(ref, FACES.editable, "SetTextContents", "s", [text])
     .catch(orLacking(`takes no text: ${TYPE_IT}`));
   if (done !== true) throw unavailable("the program did not take the text");
   // Some answer that they did, and did not. A secret is read back as dots.

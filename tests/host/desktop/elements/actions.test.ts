@@ -1,6 +1,6 @@
 /** Items, menus, tables and states of real programs, by their own interfaces, and by pointer and keyboard. */
 import { describe, expect, setDefaultTimeout } from "bun:test";
-import { waitForOne, waitForUsable } from "../../../../src/host/desktop/elements/elements";
+import { waitForOne, waitForUsable, waitUntilGone } from "../../../../src/host/desktop/elements/elements";
 import { parseLocator } from "../../../../src/host/desktop/elements/locator";
 import { chooseMenu } from "../../../../src/host/desktop/elements/menus";
 import { testWith } from "../../../support";
@@ -52,4 +52,39 @@ describe("elements:", () => {
     const dialog = await waitForOne(at.elements, parseLocator('dialog "Find and Replace"'), patient);
     expect(dialog.app_name).toBe("mousepad");
   });
+
+  testWith(...session, "mousepad")(
+    "a press that opens a modal dialog of GTK 3 leaves its program able to answer",
+    async () => {
+      await using at = await startSession();
+      const { elements } = at;
+      const use = (line: string) => waitForUsable(elements, parseLocator(line), patient);
+      at.start("mousepad");
+      await use('menuitem "Save As..."');
+      for (const name of ["first.txt", "second.txt"]) {
+        await chooseMenu(elements, ["File", "Save As..."], {}, patient);
+        const field = await use('textbox "Name" window "Save As"');
+        await elements.setText(field.native_id, name);
+        expect(await elements.read(field.native_id)).toMatchObject({ text: name });
+        await elements.press((await use('button "Cancel" window "Save As"')).native_id);
+        await waitUntilGone(elements, parseLocator('dialog "Save As"'), patient);
+      }
+    },
+  );
+
+  testWith(...session, "speedcrunch")(
+    "a press counts as done when Qt shows the dialog that it opens before it answers",
+    async () => {
+      await using at = await startSession();
+      const { elements } = at;
+      // Qt registers only where somebody has asked before.
+      await elements.tree({}, 1);
+      at.start("speedcrunch");
+      const use = (line: string) => waitForUsable(elements, parseLocator(line), patient);
+      await use('menuitem "Save..."');
+      await chooseMenu(elements, ["Session", "Save..."], {}, patient);
+      await elements.press((await use('button "Cancel" window "Save Session"')).native_id);
+      await waitUntilGone(elements, parseLocator('dialog "Save Session"'), patient);
+    },
+  );
 });

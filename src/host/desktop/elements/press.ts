@@ -1,0 +1,89 @@
+/**
+ * Doing what a program offers for an element. A dialog that comes of it may keep the program from saying that it did: the dialog says so.
+ */
+import { sleep } from "../../../lib/deadline";
+import { failureOf, timedOut, unavailable } from "../../../lib/errors";
+import { type Accessibles, FACES } from "./accessible";
+import { type Bus, NoSuchThing, type Ref, rootOf } from "./bus";
+
+/** Names of actions that are what a press does. */
+const PRESSES = /^(?:click|press|activate|jump|open|toggle|do ?default)$/i;
+/** How often it is asked, until the answer is there, whether a window has come. */
+const POLL_MS = 100;
+
+/** Presses an element. @throws `unavailable` where its program does nothing, `timeout` where nobody can say whether it did. */
+export async function press(bus: Bus, ask: Accessibles, ref: Ref): Promise<void> {
+  const names = await actionsOf(bus, ref);
+  const at = names.findIndex((name) => PRESSES.test(name));
+  // Firefox names no action of a box, and has one.
+  if (!(await doAction(bus, ask, ref, Math.max(0, at)))) {
+    if (names.length > 0) throw unavailable("the program did not do it");
+    // A tab of GTK has no action: what holds it selects it.
+    if (!(await selectInParent(bus, ask, ref))) throw unavailable("by its program it cannot be pressed");
+  }
+  // A press that opens a dialog can keep a program from answering until that is closed.
+  await ask.name(rootOf(ref.bus)).catch(() => undefined);
+  if (bus.isDeaf(ref.bus))
+    throw unavailable(
+      "it was pressed, and its program answers no more: a dialog that it opened may have to be closed by hand",
+    );
+}
+
+/** The names of what can be done with an element, some of them empty. */
+export async function actionsOf(bus: Bus, ref: Ref): Promise<string[]> {
+  const [actions] = await bus.call(ref, FACES.action, "GetActions").catch(orNone);
+  return Array.isArray(actions) ? actions.map((action) => String(action?.[0])) : [];
+}
+
+/**
+ * Does one of the actions of an element.
+ *
+ * @returns whether the program says that it did, or has other windows.
+ * @throws `timeout` where it does not say, and has no others.
+ */
+export async function doAction(bus: Bus, ask: Accessibles, ref: Ref, at: number): Promise<boolean> {
+  const windows = async () => (await ask.children(rootOf(ref.bus))).map(({ path }) => path);
+  const before = new Set(await windows().catch(() => []));
+  /** A window has come, or the last has gone, and the program perhaps with it. */
+  const isOther = async () => {
+    const now = await windows().catch(() => [...before]);
+    return now.some((path) => !before.has(path)) || (now.length === 0 && before.size > 0);
+  };
+  let isOver = false;
+  const answer = bus
+    .change(ref, FACES.action, "DoAction", "i", [at])
+    .catch(orNone)
+    .finally(() => {
+      isOver = true;
+    });
+  const comes = async () => {
+    while (!isOver) {
+      await sleep(POLL_MS, undefined);
+      if (!isOver && (await isOther())) return [true];
+    }
+    return answer;
+  };
+  try {
+    const [done] = await Promise.race([answer, comes()]);
+    return done === true || (done === undefined && (await isOther()));
+  } catch (error) {
+    if (failureOf(error)?.code !== "timeout") throw error;
+    if (await isOther()) return true;
+    throw timedOut(
+      "it was pressed, and its program neither answers nor opens a window: look at what it shows",
+    );
+  }
+}
+
+async function selectInParent(bus: Bus, ask: Accessibles, ref: Ref): Promise<boolean> {
+  const parent = await ask.parent(ref);
+  if (!parent) return false;
+  const index = await ask.indexInParent(ref);
+  const [done] = await bus.change(parent, FACES.selection, "SelectChild", "i", [index]).catch(orNone);
+  return done === true;
+}
+
+function orNone(error: unknown): unknown[] {
+  if (error instanceof NoSuchThing) return [];
+  throw error;
+}
