@@ -37,7 +37,9 @@ export default {
             true,
             false,
           );
-          return { ...withDefaults(defaults, input), actions };
+          const { needs = [], ...others } = defaults;
+          const parameters = [...new Set([...(input.parameters ?? []), ...needs])];
+          return { ...withDefaults(others, input), parameters, actions };
         }),
       columns,
       rows: (script) => [row(script)],

@@ -314,7 +314,6 @@ const SCOPE_OF = {
     "screen.thumbnail",
     "screen.ticket",
     "traces.export",
-    "traces.export",
     "traces.get",
     "traces.show",
   ],

@@ -38,13 +38,14 @@ export async function withActions<T>(
 }
 
 /**
- * What a script says of its run, for runs on other hosts, which are given no pace.
+ * What a script says of its run, for runs on other hosts, which are given no pace and no needs.
  *
  * @throws a `bad_input` failure for a script that has one.
  */
-export function forHosts({ pace, ...others }: RunDefaults): Omit<RunDefaults, "pace"> {
-  if (pace === undefined) return others;
-  throw badInput("script: its pace cannot be sent to hosts: leave it out");
+export function forHosts({ pace, needs, ...others }: RunDefaults): Omit<RunDefaults, "pace" | "needs"> {
+  const odd = needs ? "needs" : pace === undefined ? undefined : "pace";
+  if (odd === undefined) return others;
+  throw badInput(`script: its ${odd} cannot be sent to hosts: leave it out`);
 }
 
 async function scriptIn(given: string): Promise<Script> {

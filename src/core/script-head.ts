@@ -5,6 +5,7 @@
  * `auto_control` around it, says nothing and goes on, as it always did.
  */
 import * as v from "valibot";
+import { badInput } from "../lib/errors";
 import { parseDuration } from "../lib/units";
 import { between, field, seconds } from "./fields";
 import { checkInput, type Offence } from "./input";
@@ -25,6 +26,10 @@ export const HEAD = v.strictObject({
     "Seconds that keys wait after the pointer has acted, or a text such as `0.3s`",
   ),
   variables: field(v.optional(VARIABLES), "Values of variables that nothing else sets, by name"),
+  needs: field(
+    v.optional(v.pipe(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))), v.maxLength(100))),
+    "Variables without a value, such as a password: whoever runs the script gives them, else nothing of it runs",
+  ),
 });
 
 /** What `head` says in the words of a run; empty for a script that says nothing. */
@@ -33,6 +38,8 @@ export interface RunDefaults {
   readonly timeout_s?: number;
   readonly pace?: number;
   readonly variables?: Readonly<Record<string, unknown>>;
+  /** Variables that whoever runs it has to give. */
+  readonly needs?: readonly string[];
 }
 
 /** The fields that a file with `actions` has beside them and those of {@link HEAD}. */
@@ -49,13 +56,14 @@ export function readHead(
   });
   const checked = checkInput(HEAD, Object.fromEntries(said), { quote: false });
   if (!checked.ok) return { offences: checked.offences };
-  const { stop_on_error, timeout, pace, variables } = checked.input;
+  const { stop_on_error, timeout, pace, variables, needs } = checked.input;
   return {
     defaults: {
       stop_on_error,
       ...(timeout !== undefined && { timeout_s: timeout }),
       ...(pace !== undefined && { pace }),
       ...(variables && { variables }),
+      ...(needs && needs.length > 0 && { needs }),
     },
   };
 }
@@ -64,10 +72,24 @@ export function readHead(
  * The options of a run: what was `given` for it, else what its script says.
  *
  * @param given no field of it is there and undefined.
+ * @throws a `bad_input` failure that names a variable which the script needs and nobody gives.
  */
 export function withDefaults<
   O extends { readonly variables?: Readonly<Record<string, unknown>> | undefined },
->(defaults: RunDefaults, given: O): RunDefaults & O {
+>({ needs, ...defaults }: RunDefaults, given: O): RunDefaults & O {
   const variables = { ...defaults.variables, ...given.variables };
+  requireNeeds(needs, variables);
   return { ...defaults, ...given, ...(Object.keys(variables).length > 0 && { variables }) };
+}
+
+/** @throws a `bad_input` failure that names a variable which the script needs and nobody gives. */
+export function requireNeeds(
+  needs: readonly string[] | undefined,
+  variables: Readonly<Record<string, unknown>>,
+): void {
+  const missing = needs?.find((name) => !Object.hasOwn(variables, name));
+  if (missing === undefined) return;
+  throw badInput(
+    `variables: the script needs ${missing}, which has no value (svc execute --var-file FILE, with {"${missing}": …})`,
+  );
 }

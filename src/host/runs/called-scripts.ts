@@ -35,6 +35,8 @@ export interface CalledScript {
   readonly parameters: readonly string[] | undefined;
   /** Those that it has where nobody gives them. */
   readonly variables: Readonly<Record<string, unknown>>;
+  /** Those that whoever calls it has to give. */
+  readonly needs?: readonly string[] | undefined;
 }
 
 /** The called scripts of a run, by their paths. */
@@ -141,8 +143,8 @@ async function read(parts: Parts, path: string): Promise<CalledScript & { readon
   const named = parts.quote ? script : { ...script, name: "the called script" };
   const linked: InPlaces = (work) => withPlaces(named, work);
   const { actions, commands, described } = await linked(() => parts.check(script.actions));
-  const { variables = {} } = script.defaults;
-  return { path, actions, commands, described, parameters: undefined, variables, linked };
+  const { variables = {}, needs } = script.defaults;
+  return { path, actions, commands, described, parameters: undefined, variables, needs, linked };
 }
 
 /** @throws a `bad_input` failure for a variable that the script does not take. */

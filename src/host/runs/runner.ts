@@ -7,6 +7,7 @@
 import { performOperation } from "../../core/call";
 import type { Caller } from "../../core/caller";
 import type { Departure, Outcome, RunContext, StopOnError } from "../../core/run";
+import { requireNeeds } from "../../core/script-head";
 import { deadline } from "../../lib/deadline";
 import { cancelled, Failure, failureOf, messageOf, rejected } from "../../lib/errors";
 import type { Log } from "../../lib/log";
@@ -269,6 +270,7 @@ export class Runner {
       throw rejected(`expected at most ${MAX_CALLS} scripts that call each other`);
     const called = parts.called.get(path) ?? (await parts.call(path));
     checkParameters(called, Object.keys(given));
+    requireNeeds(called.needs, { ...called.variables, ...given });
     const isShown = (name: string) => {
       const value = Object.entries(source ?? {}).find(([key]) => key === name)?.[1];
       return isReference(value) && referencesIn(value).every((one) => around.variables.isShown(one));

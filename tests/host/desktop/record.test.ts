@@ -6,7 +6,7 @@ import type { Picture } from "../../../src/host/desktop/backend";
 import { decodePng } from "../../../src/host/desktop/images/decode";
 import { isStill, pictureOfChange } from "../../../src/host/desktop/record/changes";
 import { cut, Scenes, templateAt } from "../../../src/host/desktop/record/scenes";
-import { actionsOf, type Deed } from "../../../src/host/desktop/record/script";
+import { actionsOf, type Deed, needsOf } from "../../../src/host/desktop/record/script";
 import { SOURCE, temporaryFolder, testWith, until } from "../../support";
 import { openTerminal, startDisplay } from "./support";
 
@@ -52,6 +52,45 @@ describe("what was done becomes", () => {
     expect(inWindow(click(0), click(5_000, 900, null))).toEqual([
       ["AC_locate_and_click", { image: "a/1.png", timeout: 10, offset_y: 3 }],
       ["AC_click_mouse", { x: 900, y: 20 }],
+    ]);
+  });
+
+  test("a click by its name where it has one, and by a picture before a locator without one", () => {
+    const at = (line: string, isNamed: boolean, image: string | null): Deed => ({
+      ...{ kind: "click", button: "left", window, at: 0 },
+      place: { x: 1, y: 2, image, element: { line, isNamed } },
+    });
+    const named = inWindow(at('button "Save"', true, null))[0];
+    expect(named).toEqual(["AC_click_element", { element: 'button "Save"', timeout: 10 }]);
+    expect(inWindow(at("row nth 2", false, "a/1.png"))[0]).toEqual([
+      ...["AC_locate_and_click", { image: "a/1.png", timeout: 10 }],
+    ]);
+    expect(inWindow(at("row nth 2", false, null))[0]).toEqual([
+      ...["AC_click_element", { element: "row nth 2", timeout: 10 }],
+    ]);
+  });
+
+  test("a variable for what is typed into a secret field, whatever moves in it, and no picture of it", () => {
+    const secret = (name: string, ...chord: string[]): Deed =>
+      ({ ...key(name, ...chord), secret: true }) as Deed;
+    const seeing = (deed: Deed): Deed => ({ ...deed, sight: { image: "a/7.png", isStill: false } });
+    const typed = [..."hunter"].map((one) => secret(one));
+    const moved = [seeing(secret("left")), secret("X"), secret("v", "ctrl"), seeing(secret("tab")), key("b")];
+    const actions = inWindow(...typed, ...moved);
+    expect(actions).toEqual([
+      ["AC_write", { write_string: "${password}" }],
+      ["AC_type_keyboard", { keycode: "tab" }],
+      ["AC_write", { write_string: "b" }],
+    ]);
+    expect(needsOf(actions as ReturnType<typeof actionsOf>)).toEqual(["password"]);
+    expect(needsOf([])).toEqual([]);
+  });
+
+  test("as it was typed where the focus moved on to a secret field before it was asked for", () => {
+    const last = { ...key("x"), secret: true } as Deed;
+    expect(inWindow(...[..."Ma"].map((one) => key(one)), last, key("tab"))).toEqual([
+      ["AC_write", { write_string: "Max" }],
+      ["AC_type_keyboard", { keycode: "tab" }],
     ]);
   });
 

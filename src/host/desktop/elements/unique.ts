@@ -28,7 +28,9 @@ export interface Located {
 
 /** What of those at a place is meant, `chain` being the outermost first: what can be acted on, else the innermost that has a name. */
 export function meantOf(chain: readonly Element[]): Element | undefined {
-  const inner = chain.slice(1).toReversed();
+  // The items of a combo box that is closed are where it is, and it is what can be clicked.
+  const box = chain.findIndex(({ role }) => role === "combobox");
+  const inner = (box < 0 ? chain : chain.slice(0, box + 1)).slice(1).toReversed();
   return (
     inner.find(({ role, name }) => ACTIONABLE.has(role) && name !== "") ??
     inner.find(({ role }) => ACTIONABLE.has(role)) ??

@@ -11,6 +11,7 @@ import type { WindowProperties } from "../x11/properties";
 import { isStill, pictureOfChange } from "./changes";
 import { type KeyReading, type Meaning, meaningOf, readKey } from "./keyboard";
 import type { Stroke } from "./listen";
+import type { NamedPlace, Names } from "./names";
 import { type Scene, type Scenes, templateAt } from "./scenes";
 import type { Deed, Ending, SeenPlace, SeenWindow, Sight } from "./script";
 import { placeOnRoot, seenWindow, underPointer } from "./windows";
@@ -42,6 +43,8 @@ export interface DeedParts {
   readonly control: XConnection;
   readonly windows: WindowProperties;
   readonly scenes: Scenes;
+  /** What programs show by name. */
+  readonly names: Names;
   /** The window that has the focus; undefined for none. */
   focused(): number | undefined;
   /** Takes a picture. @returns the path by which the script names it. */
@@ -70,6 +73,10 @@ interface StrokeContext {
   readonly before: readonly Scene[];
   /** In milliseconds. */
   readonly at: number;
+  /** What is there by name, for a press of a button. */
+  readonly element: NamedPlace | undefined;
+  /** Whether a secret field has the focus, for a key. */
+  readonly secret: boolean;
 }
 
 /** A button that is down. */
@@ -183,26 +190,32 @@ export class DeedReader {
 
   take(stroke: Stroke): void {
     if (this.#hasEnded) return;
-    const { control, windows, scenes, focused, log } = this.parts;
+    const { control, windows, scenes, names, focused, log } = this.parts;
     const at = performance.now();
     const { kind, detail } = stroke;
+    const busyAt = this.#busyAt;
     const before = kind === "button press" ? scenes.before(at, stroke) : [];
     const moment = this.#momentAt(at);
     this.#busyAt = at;
     if (kind === "button release") this.#pointer = stroke;
     const active = focused();
     // Read now: a moment later the program may have changed it.
+    const pointed = kind === "button press" ? underPointer(control, windows, stroke) : undefined;
     const reading = Promise.all([
       kind === "key press" || kind === "key release" ? readKey(control, detail) : undefined,
       active === undefined ? undefined : seenWindow(windows, active),
-      kind === "button press" ? underPointer(control, windows, stroke) : undefined,
+      pointed,
       active === undefined ? undefined : placeOnRoot(control, active),
+      kind === "button press" && BUTTONS.has(detail)
+        ? pointed?.then(({ window }) => names.at(stroke, busyAt, window === undefined))
+        : undefined,
+      kind === "key press" && names.isSecret(),
     ]);
     reading.catch(() => {});
     this.#handled = this.#handled
       .then(async () => {
-        const [key, active, under, inside] = await reading;
-        const context = { active, under, before, at, moment, inside };
+        const [key, active, under, inside, element, secret] = await reading;
+        const context = { active, under, before, at, moment, inside, element, secret };
         if (key) await this.#readKey(stroke, key, context);
         else this.#readButton(stroke, context);
       })
@@ -233,7 +246,7 @@ export class DeedReader {
     if (kind === "button press" && under) {
       if (window && window.hwnd === this.#own) return;
       if (window && window.hwnd !== active?.hwnd) this.#warnOfFocus(window);
-      const place = this.#placeOf(stroke, before, under.around);
+      const place = this.#placeOf(stroke, before, under.around, context.element);
       this.#pressed.set(detail, { place, window, at, context });
       return;
     }
@@ -268,7 +281,9 @@ export class DeedReader {
       return;
     }
     const named = chords.length > 0 && plain && "key" in plain ? plain.key : meaning.key;
-    this.#add({ kind: "key", key: named, with: [...chords, ...shift], window, at }, context);
+    const { secret } = context;
+    const key = { kind: "key", key: named, with: [...chords, ...shift], window, at } as const;
+    this.#add(secret ? { ...key, secret } : key, context);
   }
 
   #add(deed: Deed, { moment, inside }: Pick<StrokeContext, "moment" | "inside">): void {
@@ -285,13 +300,19 @@ export class DeedReader {
   }
 
   /** A place whose picture is made when there is time. */
-  #placeOf({ x, y }: Stroke, before: readonly Scene[], around: Region): SeenPlace {
+  #placeOf(
+    { x, y }: Stroke,
+    before: readonly Scene[],
+    around: Region,
+    element: NamedPlace | undefined,
+  ): SeenPlace {
     const { log, keep } = this.parts;
-    const place = { x, y, image: null as string | null, offset: { x: 0, y: 0 } };
+    const place = { x, y, image: null as string | null, offset: { x: 0, y: 0 }, element };
+    if (element?.isNamed) return place;
     this.#search(() => {
       const found = templateAt({ x, y }, before, around);
       if (found) Object.assign(place, { image: keep(found.png), offset: found.offset });
-      else log.warn(`the place ${x}, ${y} looks like other places: its click has coordinates`);
+      else if (!element) log.warn(`the place ${x}, ${y} looks like other places: its click has coordinates`);
     });
     return place;
   }

@@ -62,8 +62,14 @@ export const recordScript = operation({
     };
     const { record } = await import("./record");
     const limit = duration_s === undefined ? [] : [AbortSignal.timeout(duration_s * 1_000)];
-    const begun = () =>
-      log.info("recording; Escape or Ctrl-C ends it. The script will have all that is typed, passwords too");
+    const begun = (missing: string | undefined) => {
+      const ends = "recording; Escape or Ctrl-C ends it";
+      if (missing === undefined)
+        log.info(
+          `${ends}. A field that says that it is secret is written as \${password}; all else that is typed is`,
+        );
+      else log.info(`${ends}. The script will have all that is typed, passwords too (${missing})`);
+    };
     const { deeds, ending } = await record({
       log,
       signal: AbortSignal.any([signal, ...limit]),
@@ -71,7 +77,7 @@ export const recordScript = operation({
       skipsOwnWindow: Boolean(process.stdin.isTTY),
       begun,
     });
-    const { actionsOf } = await import("./script");
+    const { actionsOf, needsOf } = await import("./script");
     const actions = actionsOf(deeds, ending);
     if (actions.length === 0) throw rejected("nothing was done, so there is no script");
     if (actions.length > MAX_ACTIONS) {
@@ -87,7 +93,9 @@ export const recordScript = operation({
     }
     const lines = actions.map((action) => `    ${JSON.stringify(action)}`);
     // What it does next is for what it expects: it stops where that is not there.
-    const text = `{\n  "stop_on_error": true,\n  "actions": [\n${lines.join(",\n")}\n  ]\n}\n`;
+    const needs = needsOf(actions);
+    const given = needs.length > 0 ? `  "needs": ${JSON.stringify(needs)},\n` : "";
+    const text = `{\n  "stop_on_error": true,\n${given}  "actions": [\n${lines.join(",\n")}\n  ]\n}\n`;
     writeNamedFile(script, text, "script");
     return { script, actions: actions.length, images: used.length > 0 ? folder : null };
   },

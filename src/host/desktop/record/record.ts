@@ -5,13 +5,15 @@
  */
 import { messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
-import { windowProperties } from "../x11/properties";
+import type { XConnection } from "../x11/connection";
+import { type WindowProperties, windowProperties } from "../x11/properties";
 import { createScreen, rootPlace } from "../x11/screen";
 import { DeedReader } from "./deeds";
 import { listen } from "./listen";
+import { createNames, type Names } from "./names";
 import { LOOK_MS, Scenes } from "./scenes";
 import type { Deed, Ending } from "./script";
-import { followFocus } from "./windows";
+import { followFocus, underPointer } from "./windows";
 
 /** How often the screen is looked at before the start, at most, until it is still: a video never is. */
 const MAX_FIRST_LOOKS = 5;
@@ -31,8 +33,8 @@ export interface RecordingParts {
   keep(png: Uint8Array): string;
   /** Whether what is done in the window that has the focus at the start is left out: the terminal of this command. */
   readonly skipsOwnWindow: boolean;
-  /** Called when it listens. */
-  begun(): void;
+  /** Called when it listens. @param missing why nothing is known by name, and so no field as secret; undefined where it is. */
+  begun(missing: string | undefined): void;
 }
 
 /** What was done, and what came of it. */
@@ -53,12 +55,15 @@ export async function record({
   begun,
 }: RecordingParts): Promise<Recording> {
   const scenes = new Scenes();
+  const names = await createNames(log);
   const { promise: over, resolve: end } = Promise.withResolvers<void>();
   let focused = (): number | undefined => undefined;
   let reader: DeedReader | undefined;
-  const { control, stop, close } = await listen((stroke) => reader?.take(stroke), end);
+  const listening = listen((stroke) => reader?.take(stroke), end);
+  listening.catch(() => names.stop());
+  const { control, stop, close } = await listening;
   const windows = windowProperties(control);
-  const deeds = new DeedReader({ log, control, windows, scenes, focused: () => focused(), keep, end });
+  const deeds = new DeedReader({ log, control, windows, scenes, names, focused: () => focused(), keep, end });
   reader = deeds;
   focused = await followFocus(control, windows);
 
@@ -82,6 +87,8 @@ export async function record({
       await Promise.race([Bun.sleep(LOOK_MS), over]);
     }
   })();
+  const pointing = lookWhereItPoints({ control, windows, names, deeds }, over);
+  pointing.catch(() => {});
   looking.catch((error) => {
     log.error(`the screen cannot be read any more: ${messageOf(error)}`);
     end();
@@ -91,7 +98,7 @@ export async function record({
     if (signal.aborted) end();
     signal.addEventListener("abort", () => end(), { once: true });
     await Promise.race([ready, looking, over]);
-    begun();
+    begun(names.missing);
     await over;
     // What was done before may not have been read yet.
     await stop();
@@ -99,7 +106,39 @@ export async function record({
   } finally {
     deeds.end();
     end();
-    await looking.catch(() => {});
+    await Promise.allSettled([looking, pointing]);
+    await names.stop();
     close();
+  }
+}
+
+/** How often it is asked where the pointer is, in milliseconds. */
+const POINT_MS = 80;
+
+/** Looks at what is under the pointer where it has moved, or something was done since, until it is over. */
+async function lookWhereItPoints(
+  {
+    control,
+    windows,
+    names,
+    deeds,
+  }: {
+    readonly control: XConnection;
+    readonly windows: WindowProperties;
+    readonly names: Names;
+    readonly deeds: DeedReader;
+  },
+  over: Promise<void>,
+): Promise<void> {
+  let last = { place: "", at: 0 };
+  while (!deeds.hasEnded) {
+    const { rootX: x, rootY: y } = await control.need.QueryPointer(control.screen.root);
+    const place = `${x} ${y}`;
+    if (place !== last.place || last.at < deeds.busyAt) {
+      last = { place, at: performance.now() };
+      const { window } = await underPointer(control, windows, { x, y });
+      await names.look({ x, y }, window === undefined);
+    }
+    await Promise.race([Bun.sleep(POINT_MS), over]);
   }
 }

@@ -2,6 +2,7 @@
  * What a person did, as the actions of a script: a pure function of what was seen, in order.
  */
 import type { Button, DesktopWindow, Direction } from "../backend";
+import type { NamedPlace } from "./names";
 
 /** A window, as it was when something was done in it. */
 export type SeenWindow = Pick<DesktopWindow, "hwnd" | "title">;
@@ -13,6 +14,8 @@ export interface SeenPlace {
   readonly image: string | null;
   /** Where the place is from the centre of the picture. */
   readonly offset?: { readonly x: number; readonly y: number };
+  /** What is there by name, as a locator in one line. */
+  readonly element?: NamedPlace | undefined;
 }
 
 /** What a replay sees before it goes on. */
@@ -45,6 +48,8 @@ export type Deed = {
       readonly key: string;
       /** The modifiers that were down, without the Shift that the character itself needs. */
       readonly with: readonly string[];
+      /** Whether a secret field had the focus. */
+      readonly secret?: boolean;
     }
   | { readonly kind: "click"; readonly button: Button; readonly place: SeenPlace }
   | { readonly kind: "drag"; readonly button: Button; readonly from: SeenPlace; readonly to: SeenPlace }
@@ -75,13 +80,20 @@ const MAX_TITLE = 1_000;
 export function actionsOf(deeds: readonly Deed[], ending: Ending = { image: null }): RecordedAction[] {
   const actions: RecordedAction[] = [];
   let text = "";
+  let secrets: boolean[] = [];
+  /** Whether what is seen now is what a secret has changed. */
+  let isAfterSecret = false;
   let window: SeenWindow | undefined;
   let last: Deed | undefined;
   let clicks = 1;
   const add = (command: string, input: Readonly<Record<string, unknown>>) => actions.push([command, input]);
   const endText = () => {
-    if (text !== "") add("AC_write", { write_string: text });
+    const isSecret = isOfSecret(secrets);
+    if (isSecret) add("AC_write", { write_string: PASSWORD });
+    else if (text !== "") add("AC_write", { write_string: text });
+    if (secrets.length > 0) isAfterSecret = isSecret;
     text = "";
+    secrets = [];
   };
   const waitFor = (image: string | null) => {
     if (image !== null) add("AC_wait_image", { image, timeout: PATIENCE_S });
@@ -89,11 +101,13 @@ export function actionsOf(deeds: readonly Deed[], ending: Ending = { image: null
   for (const deed of deeds) {
     const isOther = deed.window !== undefined && deed.window.hwnd !== window?.hwnd;
     const isAgain = deed.kind === "click" && isSecondClick(last, deed) && clicks < 3;
-    const sight = isAgain ? undefined : deed.sight;
+    const isByName = deed.kind === "click" && nameOf(deed.place) !== undefined;
+    const isKept = isWithheld(deed) && secrets.length > 0 && !isOther;
+    const sight = isAgain || isKept ? undefined : deed.sight;
     if (sight) {
       endText();
-      // A window that comes is what has changed.
-      if (!isOther || deed.window?.title === "") waitFor(sight.image);
+      // A window that comes is what has changed; and what is named is awaited by its name.
+      if (!isByName && !isAfterSecret && (!isOther || deed.window?.title === "")) waitFor(sight.image);
     }
     if (deed.window && isOther) {
       endText();
@@ -104,13 +118,20 @@ export function actionsOf(deeds: readonly Deed[], ending: Ending = { image: null
         add("AC_focus_window", { title_substring });
       }
     }
-    if (sight?.isStill) add("AC_wait_still", { still: STILL_S, timeout: PATIENCE_S });
-    if (deed.kind === "key" && deed.with.length === 0 && isCharacter(deed.key)) {
+    if (sight?.isStill && !isByName) add("AC_wait_still", { still: STILL_S, timeout: PATIENCE_S });
+    if (isWithheld(deed)) {
+      secrets.push(true);
+      // The next field may be the secret one: what is typed is kept until its end shows which.
+      if (deed.kind === "key" && deed.with.length === 0 && isCharacter(deed.key))
+        text += deed.key === "space" ? " " : deed.key;
+    } else if (deed.kind === "key" && deed.with.length === 0 && isCharacter(deed.key)) {
       text += deed.key === "space" ? " " : deed.key;
+      secrets.push(false);
     } else if (deed.kind === "key" && deed.key === "backspace" && deed.with.length === 0 && text !== "") {
       text = [...text].slice(0, -1).join("");
     } else {
       endText();
+      isAfterSecret = false;
       if (deed.kind === "key" && deed.with.length === 0) add("AC_type_keyboard", { keycode: deed.key });
       if (deed.kind === "key" && deed.with.length > 0) {
         add("AC_hotkey", { key_code_list: [...deed.with, deed.key] });
@@ -138,8 +159,33 @@ export function actionsOf(deeds: readonly Deed[], ending: Ending = { image: null
   if (gone)
     add("AC_wait_window_gone", { title_substring: gone.title.slice(0, MAX_TITLE), timeout: PATIENCE_S });
   if (came) add("AC_wait_window", { title_substring: came.title.slice(0, MAX_TITLE), timeout: PATIENCE_S });
-  waitFor(ending.image);
+  if (!isAfterSecret && !(last?.kind === "click" && nameOf(last.place) !== undefined)) waitFor(ending.image);
   return actions;
+}
+
+/** What stands for a text that was typed into a secret field. */
+const PASSWORD = "${password}";
+/** The variables that whoever runs the actions has to give. */
+export const needsOf = (actions: readonly RecordedAction[]): string[] =>
+  actions.some(([, { write_string }]) => write_string === PASSWORD) ? ["password"] : [];
+
+/** Keys that leave a field. */
+const LEAVES: ReadonlySet<string> = new Set(["tab", "enter", "esc", "up", "down", "f4"]);
+
+/** Whether a key belongs to what is typed into a secret field, also one that moves in it or pastes. */
+const isWithheld = (deed: Deed): boolean =>
+  deed.kind === "key" && deed.secret === true && !LEAVES.has(deed.key) && !deed.with.includes("alt");
+
+/**
+ * Whether what was typed is a secret. The focus is asked for a moment after each key: by then the next key may have moved it, so that the
+ * last answers of a text can be those of the next field.
+ */
+const isOfSecret = (secrets: readonly boolean[]): boolean =>
+  secrets[0] === true || secrets.filter((one) => one).length * 2 > secrets.length;
+
+/** The locator that a click is recorded by: one with a name, else one without where there is no picture. */
+function nameOf({ element, image }: SeenPlace): string | undefined {
+  return element && (element.isNamed || image === null) ? element.line : undefined;
 }
 
 /** Whether the key types one character, rather than having a name. */
@@ -155,13 +201,17 @@ function isSecondClick(last: Deed | undefined, deed: Deed & { kind: "click" }): 
   );
 }
 
-function clickOf(button: Button, { x, y, image, offset }: SeenPlace, clicks: number): RecordedAction {
+function clickOf(button: Button, place: SeenPlace, clicks: number): RecordedAction {
+  const { x, y, image, offset } = place;
   const from = {
     ...(offset?.x && { offset_x: offset.x }),
     ...(offset?.y && { offset_y: offset.y }),
   };
   const which = button === "left" ? {} : { mouse_keycode: `mouse_${button}` };
   const often = clicks === 1 ? {} : { clicks };
+  const element = nameOf(place);
+  if (element !== undefined)
+    return ["AC_click_element", { element, timeout: PATIENCE_S, ...which, ...often }];
   if (image !== null)
     return ["AC_locate_and_click", { image, timeout: PATIENCE_S, ...which, ...often, ...from }];
   const click: RecordedAction = ["AC_click_mouse", { ...which, x, y }];
