@@ -221,7 +221,10 @@ testOnDisplay("a stop does not wait for a call that hangs", async () => {
   await nextTurn();
   const answers = Promise.allSettled([hung, waiting]);
   await made.desktop.stop();
-  expect(await answers).toMatchObject([{ reason: { code: "unavailable" } }, { reason: { code: "cancelled" } }]);
+  expect(await answers).toMatchObject([
+    { reason: { code: "unavailable" } },
+    { reason: { code: "cancelled" } },
+  ]);
 });
 
 testOnDisplay("the error for a wrong cookie says that the X server refuses it", async () => {

@@ -266,7 +266,7 @@ function privateLines() {
     }
     connection.disconnect();
   };
-  const dial = async (bus: string, busAddress: string): Promise<Connection> => {
+  const dial = async (busAddress: string): Promise<Connection> => {
     const connection = dbus.sessionBus({ busAddress });
     const ready = Promise.withResolvers<void>();
     const gone = (error?: unknown) => {
@@ -295,7 +295,7 @@ function privateLines() {
       if (address === undefined) return undefined;
       const [oldest] = open;
       if (oldest && open.size >= MAX_LINES) hangUp(oldest);
-      const connection = idle.get(bus)?.pop() ?? (await dial(bus, address).catch(() => undefined));
+      const connection = idle.get(bus)?.pop() ?? (await dial(address).catch(() => undefined));
       if (!connection) return undefined;
       const free = () => {
         if (open.has(connection)) idle.set(bus, [...(idle.get(bus) ?? []), connection]);
