@@ -35,6 +35,11 @@ export async function answer(request: Request, requests: string[], isReversed: b
       ),
     "/start": () => page("Start", "<a href=/orders>Orders</a> <a href=/customers>Customers</a>"),
     "/orders": () => page("Orders", "<h1>Orders</h1><a href=/start>Start</a>"),
+    "/watched": () =>
+      page(
+        "Watched",
+        "<h1>Watched</h1><script>addEventListener('pagehide',()=>navigator.sendBeacon('/closed'))</script>",
+      ),
     "/table": () => {
       const rows = ordered(["Initech", "ACME", "Beta"]).map((name, nth) => row(name, nth + 1));
       return page("Invoices", `<table><tr><th>Name<th>Amount<th>Action${rows.join("")}</table>`);

@@ -18,7 +18,7 @@ export function chromium({ home, url, change }: World, path: string, { bars = fa
   ];
 }
 
-/** Firefox with one page and a profile of its own. */
+/** Firefox with one page (of the web server, or one of its own, `about:…`) and a profile of its own. */
 export function firefox({ home, url, change }: World, path: string): string[] {
   const profile = join(home, "firefox");
   mkdirSync(profile, { recursive: true });
@@ -42,7 +42,7 @@ export function firefox({ home, url, change }: World, path: string): string[] {
     ([name, value]) => `user_pref("${name}", ${JSON.stringify(value)});`,
   );
   writeFileSync(join(profile, "user.js"), `${lines.join("\n")}\n`);
-  return ["firefox-esr", "--no-remote", "--profile", profile, `${url}${path}`];
+  return ["firefox-esr", "--no-remote", "--profile", profile, path.startsWith("/") ? `${url}${path}` : path];
 }
 
 /** LibreOffice with a profile of its own (that of the home) and a file. */

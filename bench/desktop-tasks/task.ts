@@ -63,6 +63,11 @@ export const click = (role: string, name: string, window_title: string): readonl
   wait(`${role} ${JSON.stringify(name)} window ${JSON.stringify(window_title)}`),
   ["AC_a11y_click", { role, name, window_title }],
 ];
+/** As {@link click}, of what a locator names. */
+export const clickOn = (element: string, clicks = 1): Action => [
+  "AC_click_element",
+  { element, clicks, timeout: 20 },
+];
 export const keys = (...key_code_list: readonly string[]): Action => ["AC_hotkey", { key_code_list }];
 export const write = (write_string: string): Action => ["AC_write", { write_string }];
 export const sleep = (seconds: number): Action => ["AC_sleep", { seconds }];

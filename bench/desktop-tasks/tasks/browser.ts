@@ -118,6 +118,23 @@ export const browser: readonly Task[] = [
       ).includes("Orders of today"),
   },
   {
+    ...{ id: "B09", ...gecko, what: "a new tab, and the other closed" },
+    ready: 'heading "Watched" window "Watched"',
+    start: (world) => [firefox(world, "/watched")],
+    script: ({ url }) => [
+      ...toWindow("Watched"),
+      keys("ctrl", "t"),
+      sleep(0.5),
+      write(`${url}/customers\n`),
+      press('tab "Watched" app "Firefox"'),
+      ...toWindow("Watched"),
+      keys("ctrl", "w"),
+    ],
+    // The page says so when it is closed.
+    check: ({ requests, exitCode }) =>
+      requests.includes("GET /customers") && requests.at(-1) === "POST /closed" && exitCode() === null,
+  },
+  {
     ...{
       id: "B11",
       ...chrome,

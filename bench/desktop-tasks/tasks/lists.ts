@@ -1,6 +1,19 @@
 /** Lists and tables. */
-import { orders } from "../programs";
-import { type Action, click, keys, press, sleep, type Task, toWindow, wait, write } from "../task";
+import { orders, qt } from "../programs";
+import {
+  type Action,
+  click,
+  clickOn,
+  keys,
+  press,
+  setText,
+  sleep,
+  type Task,
+  toWindow,
+  wait,
+  waitGone,
+  write,
+} from "../task";
 import type { World } from "../world";
 
 const fruit = {
@@ -35,6 +48,15 @@ const zip = async ({ ask }: World) => {
     "echo 1 > f1.txt; seq 2000 > f2.txt; echo three > f3.txt; zip -q t.zip f?.txt; rm f?.txt",
   );
 };
+
+/** A database of passwords with an entry for each user. */
+async function passwords(ask: World["ask"], users: readonly string[]): Promise<void> {
+  const made = "(echo pw; echo pw) | keepassxc-cli db-create --set-password d.kdbx";
+  const adds = users.map(
+    (user) => `(echo pw; echo x; echo x) | keepassxc-cli add -u ${user} -p d.kdbx 'mail of ${user}'`,
+  );
+  await ask("sh", "-c", [made, ...adds].join(" && "));
+}
 
 export const lists: readonly Task[] = [
   {
@@ -157,5 +179,49 @@ export const lists: readonly Task[] = [
     ],
     check: ({ read }) => read("order.txt")?.includes("Beta=31") === true,
     german: {},
+  },
+  {
+    ...{ id: "L09", program: "qt5-assistant", toolkit: "Qt 5", what: "open a page of a list, bookmark it" },
+    ready: 'cell "Qt Assistant Quick Guide" app "assistant"',
+    start: (world) => [qt(world, "assistant")],
+    script: () => [
+      press('tab "Index" app "assistant"'),
+      clickOn('listitem "Using Qt Assistant" app "assistant"', 2),
+      sleep(1),
+      ...toWindow("Qt Assistant"),
+      keys("ctrl", "d"),
+      setText('textbox "Bookmark" window "Add Bookmark"', "Read this"),
+      press('button "OK" window "Add Bookmark"'),
+      waitGone('dialog "Add Bookmark" app "assistant"'),
+      press('menuitem "Quit" app "assistant"'),
+    ],
+    // The bookmarks are one value, in which texts have two bytes a letter: name and address.
+    async check({ ask }) {
+      const query = "select hex(Value) from SettingsTable where Key='Bookmarks'";
+      const hex = await ask("sh", "-c", `sqlite3 ~/.local/share/QtProject/Assistant/*.qhc "${query}"`);
+      const utf16 = (text: string) =>
+        [...text].map((one) => `00${Buffer.from(one).toString("hex")}`).join("");
+      return [utf16("Read this"), utf16("assistant-details.html")].every((part) =>
+        hex.toLowerCase().includes(part),
+      );
+    },
+  },
+  {
+    ...{
+      id: "L10",
+      program: "keepassxc",
+      toolkit: "Qt 5",
+      what: "unlock, select an entry, copy its user name",
+    },
+    ready: 'button "Unlock" app "KeePassXC"',
+    files: ({ ask, ordered }) => passwords(ask, ordered(["anna", "bob"])),
+    start: (world) => [qt(world, "keepassxc", "d.kdbx")],
+    script: () => [
+      setText('textbox focused app "KeePassXC"', "pw"),
+      press('button "Unlock" app "KeePassXC"'),
+      clickOn('cell "mail of bob" app "KeePassXC"'),
+      press('menuitem "Copy Username" app "KeePassXC"'),
+    ],
+    check: async ({ clipboard }) => (await clipboard()) === "bob",
   },
 ];

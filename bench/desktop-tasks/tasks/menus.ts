@@ -1,6 +1,18 @@
 /** Menus, and keys of calculators. */
 import { qt } from "../programs";
-import { check, focus, keys, press, setText, type Task, toWindow } from "../task";
+import {
+  check,
+  clickOn,
+  focus,
+  keys,
+  press,
+  setText,
+  sleep,
+  type Task,
+  toWindow,
+  wait,
+  write,
+} from "../task";
 
 const galculator = {
   ...{ program: "galculator", toolkit: "GTK 3", ready: 'menuitem "Quit" window "galculator"' },
@@ -101,6 +113,29 @@ export const menus: readonly Task[] = [
     check: async ({ clipboard }) => (await clipboard()).startsWith("12.7"),
   },
   {
+    ...{
+      id: "M09",
+      program: "qalculate-gtk",
+      toolkit: "GTK 3",
+      hard: true,
+      what: "take the result before the last from the history",
+    },
+    ready: 'textbox focused window "Qalculate!"',
+    start: () => [["qalculate-gtk"]],
+    script: () => [
+      ...["5+6", "7+8"].flatMap((expression) => [
+        ...toWindow("Qalculate!"),
+        setText('textbox focused window "Qalculate!"', expression),
+        keys("enter"),
+      ]),
+      press('button "History" window "Qalculate!"'),
+      clickOn('cell "= 11" window "Qalculate!"'),
+      sleep(0.3),
+      keys("ctrl", "c"),
+    ],
+    check: async ({ clipboard }) => (await clipboard()) === "11",
+  },
+  {
     ...{ id: "M10", program: "gnome-calculator", toolkit: "GTK 4", what: "calculate, and copy the result" },
     ready: 'button "= =" app "gnome-calculator"',
     start: () => [["gnome-calculator"]],
@@ -110,6 +145,28 @@ export const menus: readonly Task[] = [
       keys("ctrl", "c"),
     ],
     check: async ({ clipboard }) => (await clipboard()) === "81",
+  },
+  {
+    ...{
+      id: "M11",
+      program: "gnome-calculator",
+      toolkit: "GTK 4",
+      hard: true,
+      what: "a number in another base",
+    },
+    ready: 'button "= =" app "gnome-calculator"',
+    start: () => [["gnome-calculator"]],
+    script: () => [
+      ...toWindow("Calculator"),
+      keys("ctrl", "alt", "p"),
+      wait('button "Programming" app "gnome-calculator"'),
+      write("255\n"),
+      sleep(0.5),
+      keys("ctrl", "h"),
+      sleep(0.5),
+      keys("ctrl", "c"),
+    ],
+    check: async ({ clipboard }) => (await clipboard()) === "FF",
   },
   {
     ...{ id: "M12", program: "mousepad", toolkit: "GTK 3", what: "show line numbers" },

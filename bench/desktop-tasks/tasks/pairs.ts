@@ -1,6 +1,6 @@
 /** Two programs. */
-import { firefox } from "../programs";
-import { focus, keys, press, sleep, type Task, toWindow, write } from "../task";
+import { chromium, firefox, office } from "../programs";
+import { focus, keys, press, sleep, type Task, toWindow, wait, write } from "../task";
 
 export const pairs: readonly Task[] = [
   {
@@ -72,6 +72,37 @@ export const pairs: readonly Task[] = [
     check: ({ outputs }) => outputs[0] === "42\n",
   },
   {
+    ...{ id: "P04", program: "chromium + libreoffice-calc", toolkit: "LibreOffice", seconds: 120 },
+    ...{
+      hard: true,
+      what: "the rows of a table on a page into a sheet",
+      ready: 'cell "ACME" window "Invoices"',
+    },
+    async files({ write: put, ask }) {
+      put("s.csv", "Customer,Sum\n");
+      await ask("soffice", "--headless", "--convert-to", "ods", "s.csv");
+    },
+    start: (world) => [chromium(world, "/table"), office("calc", "s.ods")],
+    script: () => [
+      ["AC_read_table", { element: 'table window "Invoices"', timeout: 20, as: "table" }],
+      wait('textbox nth 1 window "s.ods" within toolbar "Formula Tool Bar"', 40),
+      ...toWindow("s.ods"),
+      ...[0, 1, 2].flatMap((row) => [
+        keys("down"),
+        write(`\${table.rows[${row}].Name}\t\${table.rows[${row}].Amount}\n`),
+        sleep(0.3),
+        keys("up"),
+      ]),
+      keys("ctrl", "s"),
+    ],
+    async check({ ask, ordered }) {
+      const content = await ask("unzip", "-p", "s.ods", "content.xml");
+      const texts = [...content.matchAll(/<text:p>([^<]*)</g)].map((one) => one[1]);
+      const rows = ordered(["Initech", "ACME", "Beta"]).map((name, nth) => `${name},${(nth + 1) * 10}`);
+      return texts.join() === ["Customer,Sum", ...rows].join();
+    },
+  },
+  {
     ...{
       id: "P05",
       program: "gedit + firefox-esr",
@@ -92,5 +123,33 @@ export const pairs: readonly Task[] = [
       press('button "Save" window "Order"'),
     ],
     check: ({ requests }) => requests.some((line) => line.startsWith("POST /save customer=Initech&")),
+  },
+  {
+    ...{ id: "P06", program: "evince + libreoffice-writer", toolkit: "LibreOffice", seconds: 120 },
+    ...{ what: "the line of a PDF into a document", ready: 'document "Document View" window "p.pdf"' },
+    async files({ write: put, ask }) {
+      put("p.txt", "Invoice 4711\n");
+      put("a.txt", "Total:\n");
+      await ask("soffice", "--headless", "--convert-to", "pdf", "p.txt");
+      await ask("soffice", "--headless", "--convert-to", "odt", "a.txt");
+    },
+    start: () => [["evince", "p.pdf"], office("writer", "a.odt")],
+    script: () => [
+      wait('menuitem "Heading 1" window "a.odt"', 40),
+      ...toWindow("p.pdf"),
+      focus('document "Document View" window "p.pdf"'),
+      keys("ctrl", "a"),
+      sleep(0.5),
+      keys("ctrl", "c"),
+      sleep(0.5),
+      ...toWindow("a.odt"),
+      keys("ctrl", "v"),
+      sleep(0.5),
+      keys("ctrl", "s"),
+    ],
+    check: async ({ ask }) => {
+      const content = await ask("unzip", "-p", "a.odt", "content.xml");
+      return content.includes("Invoice 4711") && content.includes("Total:");
+    },
   },
 ];

@@ -9,6 +9,11 @@ const gedit = {
 } satisfies Partial<Task>;
 const preferences = press('button "Preferences" nth 1 window "gedit"');
 
+const keepass = {
+  ...{ program: "keepassxc", toolkit: "Qt 5", ready: 'button "Create new database" app "KeePassXC"' },
+  start: (world) => [qt(world, "keepassxc")],
+} satisfies Partial<Task>;
+
 export const settings: readonly Task[] = [
   {
     ...{ id: "G01", ...gedit, what: "preferences: tabs are 4 wide" },
@@ -43,5 +48,21 @@ export const settings: readonly Task[] = [
     start: (world) => [qt(world, "qterminal")],
     script: ({ folder }) => [...toWindow("Shell"), sleep(1), write(`pwd > ${folder}/a\n`)],
     check: ({ exists }) => exists("a"),
+  },
+  {
+    ...{ id: "G07", ...keepass, hard: true, what: "a new database with a password" },
+    script: ({ folder }) => [
+      press('button "Create new database" app "KeePassXC"'),
+      press('button "Continue" app "KeePassXC"'),
+      wait('text "Encryption Settings" app "KeePassXC"'),
+      press('button "Continue" app "KeePassXC"'),
+      setText('textbox "Enter password" window "Create a new KeePassXC database"', "pw12"),
+      setText('textbox "Confirm password" window "Create a new KeePassXC database"', "pw12"),
+      press('button "Done" app "KeePassXC"'),
+      setText('textbox "File name:" window "Save database as"', `${folder}/new.kdbx`),
+      press('button "Save" window "Save database as"'),
+    ],
+    check: async ({ ask }) =>
+      (await ask("sh", "-c", "echo pw12 | keepassxc-cli db-info new.kdbx")).includes("UUID"),
   },
 ];

@@ -1,6 +1,7 @@
 /** Text editing. */
-import { qt } from "../programs";
-import { keys, press, setText, type Task, toWindow, wait, write } from "../task";
+import { office, qt } from "../programs";
+import { keys, press, setText, sleep, type Task, toWindow, wait, waitGone, write } from "../task";
+import type { World } from "../world";
 
 const mousepad = {
   ...{ program: "mousepad", toolkit: "GTK 3", ready: 'menuitem "Save As..." window "note.txt"' },
@@ -11,6 +12,17 @@ const gedit = {
   ...{ program: "gedit", toolkit: "GTK 3", ready: 'textbox focused window "note.txt"' },
   start: () => [["gedit", "--standalone", "note.txt"]],
 } satisfies Partial<Task>;
+
+const writer = {
+  ...{ program: "libreoffice-writer", toolkit: "LibreOffice", seconds: 90 },
+  ready: 'menuitem "Heading 1" window "a.odt"',
+  async files({ write: put, ask }: World) {
+    put("a.txt", "Plain line\n");
+    await ask("soffice", "--headless", "--convert-to", "odt", "a.txt");
+  },
+  start: () => [office("writer", "a.odt")],
+} satisfies Partial<Task>;
+const document = ({ ask }: World) => ask("unzip", "-p", "a.odt", "content.xml");
 
 export const texts: readonly Task[] = [
   {
@@ -86,6 +98,7 @@ export const texts: readonly Task[] = [
   },
   {
     ...{ id: "T07", program: "featherpad", toolkit: "Qt 5", what: "replace all of a text, save" },
+    leftOut: { dark: "it takes a style sheet for a file to open" },
     ready: 'button "New" window "note.txt"',
     files: ({ write }) => void write("note.txt", "old"),
     start: (world) => [qt(world, "featherpad", "--standalone", "note.txt")],
@@ -97,6 +110,7 @@ export const texts: readonly Task[] = [
   },
   {
     ...{ id: "T08", program: "featherpad", toolkit: "Qt 5", what: "change two tabs, save both" },
+    leftOut: { dark: "it takes a style sheet for a file to open" },
     ready: 'tab "b.txt" app "FeatherPad"',
     files({ write }) {
       write("a.txt", "old");
@@ -123,5 +137,39 @@ export const texts: readonly Task[] = [
       keys("ctrl", "s"),
     ],
     check: ({ read }) => read("note.txt") === "new text\n",
+  },
+  {
+    ...{ id: "T11", ...writer, what: "a line as a heading, save" },
+    script: () => [
+      ...toWindow("a.odt"),
+      write("Report\n"),
+      keys("up"),
+      press('menuitem "Heading 1" window "a.odt"'),
+      sleep(0.5),
+      keys("ctrl", "s"),
+    ],
+    check: async (world) =>
+      /<text:h text:style-name="Heading_20_1" text:outline-level="1">Report<\/text:h><text:p[^>]*>Plain line</.test(
+        await document(world),
+      ),
+  },
+  {
+    ...{ id: "T12", ...writer, hard: true, what: "insert a table of 2 by 2, fill it in, save" },
+    script: () => [
+      press('menuitem "Insert Table..." window "a.odt"'),
+      setText('spinbutton "Columns" window "Insert Table"', "2"),
+      setText('spinbutton "Rows" window "Insert Table"', "2"),
+      press('button "Insert" window "Insert Table"'),
+      waitGone('dialog "Insert Table" app "soffice"'),
+      ...toWindow("a.odt"),
+      sleep(0.5),
+      write("Name\tAmount\tACME\t12"),
+      sleep(0.3),
+      keys("ctrl", "s"),
+    ],
+    async check(world) {
+      const cells = [...(await document(world)).matchAll(/<table:table-cell[^>]*><text:p[^>]*>([^<]*)</g)];
+      return cells.map((cell) => cell[1]).join("|") === "Name|Amount|ACME|12";
+    },
   },
 ];

@@ -138,7 +138,8 @@ export async function waitForUsable(
         before = undefined;
         return undefined;
       }
-      const place = `${element.native_id} ${element.bounds}`;
+      // Not its id: Qt 5 gives a cell of a table another one each time.
+      const place = `${element.native_role} ${element.name} ${element.bounds}`;
       if (before?.place !== place) before = { place, since: performance.now() };
       return performance.now() - before.since >= STILL_MS - 5 ? element : undefined;
     },

@@ -168,10 +168,11 @@ async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<v
     .change(ref, FACES.editable, "SetTextContents", "s", [text])
     .catch(orLacking(`takes no text: ${TYPE_IT}`));
   if (done !== true) throw unavailable("the program did not take the text");
-  // Some answer that they did, and did not. A secret is read back as dots.
+  // Some answer that they did, and did not. Of a secret, GTK says dots and Qt nothing, and both how many characters it has.
   const isSecret = (await ask.role(ref)) === PASSWORD;
-  const now = await textOf(bus, ref);
-  const isThere = isSecret ? [...(now ?? "")].length === [...text].length : now === text;
+  const isThere = isSecret
+    ? (await bus.get(ref, FACES.text, "CharacterCount").catch(orNone)) === [...text].length
+    : (await textOf(bus, ref)) === text;
   if (!isThere) throw unavailable(`the program says that it took the text, and does not hold it: ${TYPE_IT}`);
 }
 
