@@ -64,13 +64,7 @@ export function hostForm(known) {
         first,
         "Pin the key that the host shows now, and compare it afterwards",
       ),
-      !known &&
-        el(
-          "label",
-          { class: "check" },
-          unasked,
-          "Add it though it may not answer with this pin and token now",
-        ),
+      !known && el("label", { class: "check" }, unasked, "Add it without asking it first"),
       el("details", {}, el("summary", {}, "Without a pin"), trust),
     ],
     /** What was filled in, but for the token. */

@@ -201,7 +201,7 @@ describe("a mixed fleet", () => {
     await machine.run(["admin", "import", join(folder.path, "plain.csv")]);
     expect((await add("by authority", "--ca", cert)).exitCode).toBe(0);
     expect((await add("by pin", "--pin", `sha256:${sha256}`)).exitCode).toBe(0);
-    expect((await add("by wrong pin", "--pin", `sha256:${"00".repeat(32)}`)).exitCode).toBe(0);
+    expect((await add("by wrong pin", "--pin", `sha256:${"00".repeat(32)}`, "--unchecked")).exitCode).toBe(0);
     const { stdout } = await machine.run(["admin", "poll", "--json"]);
     expect((JSON.parse(stdout) as PollResult[]).map(({ label, error }) => [label, error])).toEqual([
       ["first", null],

@@ -125,9 +125,8 @@ describe("an entry", () => {
   test("is removed once its host was asked to forget this desk", async () => {
     await using made = await desk();
     expect((await made.ask("remove", { label: "gone" })).body).toEqual({
-      removed: true,
-      revoked: false,
-      problem: "not linked (last seen never)",
+      ...{ removed: true, revoked: false, problem: "not linked (last seen never)" },
+      hosts: [{ label: "gone", revoked: false, problem: "not linked (last seen never)" }],
     });
     // The host has joined nobody, and says so.
     expect((await made.ask("remove", { label: "lab" })).body).toMatchObject({

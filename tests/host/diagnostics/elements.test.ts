@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { localCaller } from "../../../src/core/caller";
 import { waitForOne } from "../../../src/host/desktop/elements/elements";
 import { elements, judge } from "../../../src/host/diagnostics/checks/elements";
-import { unavailable } from "../../../src/lib/errors";
+import { noScreen, unavailable } from "../../../src/lib/errors";
 import { testWith } from "../../support";
 import { PROGRAMS, startSession } from "../desktop/elements/support";
 
@@ -58,7 +58,7 @@ describe("programs by name:", () => {
       throw unavailable("no accessibility bus: none");
     };
     const noDisplay = async () => {
-      throw unavailable("no display: DISPLAY is not set");
+      throw noScreen("no display: DISPLAY is not set");
     };
     expect(await on(noDisplay, noBus)).toMatchObject({ ok: true, severity: "info" });
     expect(await on(async () => [], noBus)).toMatchObject({
