@@ -74,22 +74,29 @@ function inTurns(socket: Readable, take: (bytes: Buffer) => Buffer | undefined):
   const waiting: Buffer[] = [];
   let isPaused = false;
   let isDue = false;
+  const canGoOn = () => waiting.length > 0 && !isPaused && !isDue && !socket.destroyed;
+  const piece = () => {
+    const [next = Buffer.alloc(0)] = waiting;
+    if (next.length > SLICE_BYTES) waiting[0] = next.subarray(SLICE_BYTES);
+    else waiting.shift();
+    const rest = take(next.subarray(0, SLICE_BYTES));
+    if (rest && rest.length > 0) waiting.unshift(rest);
+  };
   const goOn = () => {
     isDue = false;
+    // The slice that it has waited for: who asks for another one first would wait behind all others, without end.
+    if (canGoOn()) piece();
     turn();
   };
   const turn = () => {
-    for (let [next] = waiting; next && !isPaused && !isDue && !socket.destroyed; [next] = waiting) {
+    while (canGoOn()) {
       const slice = nextSlice();
       if (slice) {
         isDue = true;
         void slice.then(goOn);
         break;
       }
-      if (next.length > SLICE_BYTES) waiting[0] = next.subarray(SLICE_BYTES);
-      else waiting.shift();
-      const rest = take(next.subarray(0, SLICE_BYTES));
-      if (rest && rest.length > 0) waiting.unshift(rest);
+      piece();
     }
     if (waiting.length > 0 || isPaused) socket.pause();
     else if (socket.isPaused()) socket.resume();

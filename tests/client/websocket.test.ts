@@ -148,7 +148,11 @@ const FIRST = Buffer.from([0x02, 0x01, 0]);
 const PARTS = Buffer.alloc(60_000).fill(Buffer.from([0x00, 0x01, 0]));
 
 test.each([
-  ["a message that is longer than is taken", Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 0x10, 0, 1]), "too long"],
+  [
+    "a message that is longer than is taken",
+    Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 0x10, 0, 1]),
+    "too large",
+  ],
   ["more parts of a message than is taken for its length", FIRST, "it sends a message of too many frames"],
 ])("a stream ends whose other end sends %s", async (_what, first, why) => {
   await using server = await serveFlood(first, PARTS, true);
