@@ -188,6 +188,8 @@ const NO_QUEUES: Readonly<Record<string, string>> = {
   "src/events/hand-over.ts": "the events of this process, in batches",
   "src/http/server.ts": "looks of the server at its own files",
   "src/lib/log.ts": "lines of the log",
+  "src/lib/ndjson.ts": "the lines of one answer",
+  "src/lib/queue.ts": "the prunes of the owner, who alone may ask for one",
   "src/lib/turn.ts": "one turn of the event loop for each, and each is over in that turn",
   "src/host/scheduler/scheduler.ts": "looks of the scheduler at the jobs",
   "src/service/links.ts": "changes of the one membership",

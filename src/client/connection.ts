@@ -23,7 +23,7 @@ import {
 } from "./carrier";
 import { takeSlot } from "./connection-slots";
 import { CLOSED } from "./dial";
-import { type AnswerIntake, createIntake } from "./intake";
+import { type AnswerIntake, answerRoom } from "./intake";
 import { type Line, openLine } from "./line";
 import { openRequest, sendRequest } from "./line-request";
 import { takeTurn } from "./pace";
@@ -33,17 +33,6 @@ const NOT_ASKED = "HTTP 401: unauthorized (not asked again: `svc admin poll --as
 
 /** From this size on, an answer is handed over in a turn of its own: to read it takes the event loop some 10 ms for a mebibyte. */
 const LARGE_BYTES = 262_144;
-
-/** The memory is the process's, so no service owns it. */
-const takingOf = createIntake();
-
-/**
- * Room for the answers of one request after the other, each until the next one: for a caller that keeps an answer longer than until it has
- * it. Its disposal says that the last one has been handed over.
- *
- * @param client as of {@link carrierTo}.
- */
-export const answerRoom = (client: string | null): AnswerIntake => takingOf(client);
 
 /**
  * The carrier to `server`, once a named token may ask it (`pace.ts`) and this process may have one more connection (`connection-slots.ts`).
@@ -71,7 +60,7 @@ export async function carrierTo(
     const carrier = via ? await via(url, signal, client) : connectionTo(server, signal);
     return {
       async ask(request, limits) {
-        const taking = room ?? takingOf(client);
+        const taking = room ?? answerRoom(client);
         let isKept = false;
         try {
           const response = await carrier.ask(request, { ...limits, taking });

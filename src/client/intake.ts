@@ -198,3 +198,14 @@ export function createIntake(most = MAX_BYTES, largeBytes = LARGE_BYTES, lookMs 
 }
 
 const tooSlow = () => new RemoteError("answer", "too slow an answer, while others wait for room", true);
+
+/** The memory is the process's, so no service owns it. */
+const takingOf = createIntake();
+
+/**
+ * Room for the answers of one request after the other, each until the next one: for a caller that keeps an answer longer than until it has
+ * it. Its disposal says that the last one has been handed over.
+ *
+ * @param client as of `carrierTo`.
+ */
+export const answerRoom = (client: string | null): AnswerIntake => takingOf(client);

@@ -32,6 +32,7 @@ import security from "../../docs/security.md" with { type: "file" };
 import service from "../../docs/service.md" with { type: "file" };
 import stalls from "../../docs/stalls.md" with { type: "file" };
 import sync from "../../docs/sync.md" with { type: "file" };
+import tenHosts from "../../docs/ten-hosts.md" with { type: "file" };
 import troubleshooting from "../../docs/troubleshooting.md" with { type: "file" };
 import turn from "../../docs/turn.md" with { type: "file" };
 import upgrades from "../../docs/upgrades.md" with { type: "file" };
@@ -69,6 +70,7 @@ const FILES = {
   service,
   stalls,
   sync,
+  "ten-hosts": tenHosts,
   troubleshooting,
   turn,
   upgrades,

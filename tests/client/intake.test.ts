@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { deadlineIn } from "../../src/client/carrier";
-import { answerRoom, carrierTo } from "../../src/client/connection";
-import { createIntake } from "../../src/client/intake";
+import { carrierTo } from "../../src/client/connection";
+import { answerRoom, createIntake } from "../../src/client/intake";
 
 /** Answers that come for a client, for which there is room for 100 bytes in all; from 10 on, one is large. */
 function coming(lookMs?: number) {

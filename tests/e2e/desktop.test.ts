@@ -157,7 +157,10 @@ testOnDisplay("a region is given by its corners, in a query string too", async (
     },
   });
   const odd = await machine.run(["screenshot", "--region", "1,2,3"], { env: display.env });
-  expect(odd).toMatchObject({ exitCode: 2, stderr: "svc: --region[3]: missing: expected four numbers: x1, y1, x2, y2\n" });
+  expect(odd).toMatchObject({
+    exitCode: 2,
+    stderr: "svc: --region[3]: missing: expected four numbers: x1, y1, x2, y2\n",
+  });
   const gap = await machine.run(["screenshot", "--region", "1,,30,40"], { env: display.env });
   expect(gap).toMatchObject({ exitCode: 2, stderr: 'svc: --region[1]: expected a number but found ""\n' });
   const nowhere = await machine.run(["screenshot", "--output", "no/where.png"], { env: display.env });

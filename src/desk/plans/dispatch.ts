@@ -3,8 +3,9 @@
  *
  * The promise: the ledger knows that a job is sent before it is.
  */
-import { answerRoom } from "../../client/connection";
+
 import type { AnswerIntake } from "../../client/intake";
+import { answerRoom } from "../../client/intake";
 import { messageOf } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { DeliverOptions, JobResult, Way } from "../../wire/job/job";

@@ -183,3 +183,12 @@ export function wavesOf(shares: readonly string[], total: number): number[] {
   const ends = [...shares.map((share) => countOf(share, total, true)), total];
   return ends.filter((end, at) => end > Math.max(0, ...ends.slice(0, at)));
 }
+
+/** What makes sure that the host under a label is the one that was meant. */
+export const identityOf = ({
+  member,
+  base_url,
+}: {
+  readonly member?: { readonly host_id: string } | undefined;
+  readonly base_url: string;
+}): string => member?.host_id ?? base_url;

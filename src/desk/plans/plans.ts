@@ -18,7 +18,7 @@ import { aboutPlan, planCreated, planRemoved, planStarted } from "./events";
 import type { ForeignPlans } from "./foreign-plans";
 import { type Ledger, openLedger } from "./ledger/ledger";
 import type { Plan } from "./ledger/rows";
-import { ADOPTED_BY, digestOfPlan, type PlannedHost, type Spec } from "./plan";
+import { ADOPTED_BY, digestOfPlan, identityOf, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner, type Runner } from "./runner";
 import type { HowEnded } from "./runner-parts";
@@ -99,9 +99,6 @@ export interface Plans extends PlanChanges, HostLinks {
   remove(plan: Plan): void;
   stop(): void;
 }
-
-/** What makes sure that the host under a label is the one that was meant. */
-export const identityOf = ({ member, base_url }: Host): string => member?.host_id ?? base_url;
 
 export function createPlans(uses: PlansUses): Plans {
   const { files, publish } = uses;

@@ -173,7 +173,13 @@ describe("over a link", () => {
   test("a host that is removed forgets its desk, which ends the token and the link", async () => {
     await using made = await linkedFleet();
     const { stdout, exitCode } = await made.svc("admin", "remove", made.label, "--json");
-    expect([JSON.parse(stdout), exitCode]).toEqual([{ removed: true, revoked: true, problem: null }, 0]);
+    expect([JSON.parse(stdout), exitCode]).toEqual([
+      {
+        ...{ removed: true, revoked: true, problem: null },
+        hosts: [{ label: made.label, revoked: true, problem: null }],
+      },
+      0,
+    ]);
     expect(readMembership(made.host.files.desk)).toBeUndefined();
     expect(await TOKENS(made)).toEqual({ tokens: [] });
     await untilEvent(made.desk, "host.down");

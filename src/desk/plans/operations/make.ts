@@ -16,8 +16,7 @@ import { unknownLabels, VARIABLES_FOR_HOSTS, variablesFor } from "../../../wire/
 import type { AddressBook } from "../../fleet/address-book";
 import type { CommandNeed, RefusalsOf } from "../../fleet/rights";
 import { writeContents } from "../host-contents";
-import { countOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from "../plan";
-import { identityOf } from "../plans";
+import { countOf, identityOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from "../plan";
 import { adoptPlan, cancelPlan, pausePlan, removePlan } from "./change";
 import { listPlans, showPlan } from "./look";
 import type { Permits, Uses } from "./one-plan";

@@ -19,7 +19,8 @@ import { INSTALL } from "../../../wire/release/upgrade-messages";
 import type { AddressBook } from "../../fleet/address-book";
 import type { Host } from "../../fleet/host";
 import { A_SHARE, LIMITS, specOf } from "../operations/make";
-import { identityOf, type Plans } from "../plans";
+import { identityOf } from "../plan";
+import type { Plans } from "../plans";
 
 /** A signed binary of a release. */
 interface ReleaseOffer extends Pick<ReleasedBinary, "version" | "target"> {
