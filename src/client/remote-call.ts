@@ -39,7 +39,7 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   client?: string | null,
   maxBytes = MAX_ANSWER_BYTES,
 ): Promise<v.InferOutput<O>> {
-  const route = http?.content ? undefined : http;
+  const route = http && isSent(http) ? http : undefined;
   if (!route && !command) throw badInput(`${name} cannot be called on another host`);
   using carrier = await carrierTo(server, signal, client);
   const run = {
@@ -81,9 +81,14 @@ function withNulls(schema: v.GenericSchema, value: unknown): unknown {
   };
 }
 
+/** A route whose answer is JSON, of a method that links carry. */
+type SentRoute = HttpRoute & { readonly method: "GET" | "POST" };
+
+const isSent = (http: HttpRoute): http is SentRoute => !http.content && http.method !== "DELETE";
+
 function routeRequest(
   schema: InputSchema,
-  { method, path, body }: HttpRoute,
+  { method, path, body }: SentRoute,
   input: Readonly<Record<string, unknown>>,
 ): Request {
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(`${input[name]}`));

@@ -15,7 +15,7 @@ export type OutputSchema = v.GenericSchema;
 
 /** Where an operation is reachable over HTTP. */
 export interface HttpRoute {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   /** An OpenAPI path template (`/dashboard/{asset}`); its parameters are fields of the input. */
   readonly path: string;
   /**
@@ -29,6 +29,13 @@ export interface HttpRoute {
   readonly settled?: true;
   /** Set for what is asked for again and again: it leaves a row by itself when it is refused only. */
   readonly routine?: true;
+  /**
+   * Set for libraries of tests, which ask many times a second and wait for each answer: it spends from a bucket of its own, which is
+   * larger (`http/gate.ts`), and takes a token as the password of HTTP Basic too (RFC 7617), though from no page.
+   */
+  readonly paced?: true;
+  /** Set where the last parameter of the path is all that follows, slashes too. */
+  readonly tail?: true;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */
   readonly content?: string;
   /**

@@ -21,11 +21,12 @@ export const passGate =
   (next) =>
   (exchange) => {
     const key = exchange.client?.key ?? "unknown";
-    const authorization = exchange.request.raw.headers.get("authorization");
-    const { relays: isRelay = false, isRoutine } = exchange.route;
+    const { route } = exchange;
+    const { relays: isRelay = false } = route;
+    const authorization = authorizationOf(exchange);
     const verdict = exchange.link
-      ? gate.admit(key, exchange.link.grant(), exchange.started, isRoutine)
-      : gate.check(key, authorization, exchange.started, { isRelay, isRoutine });
+      ? gate.admit(key, exchange.link.grant(), exchange.started, route)
+      : gate.check(key, authorization, exchange.started, route);
     if (verdict.kind === "pass") {
       exchange.grant = verdict.grant;
       return isRelay ? passOn(gate, key, exchange, verdict.grant, next) : next(exchange);
@@ -34,6 +35,23 @@ export const passGate =
     exchange.refusal = verdict.kind;
     return verdict.kind === "unauthorized" ? unauthorized(verdict.reason) : tooManyResponse(verdict);
   };
+
+/**
+ * The header `Authorization`. A page never sends a token as HTTP Basic: a browser that knows one would add it to the requests of any page.
+ */
+function authorizationOf({ request: { raw }, route }: Exchange): string | null {
+  const header = raw.headers.get("authorization");
+  const isOfPage = raw.headers.has("origin") || raw.headers.has("sec-fetch-site");
+  return header !== null && route.isPaced && !isOfPage ? passwordOf(header) : header;
+}
+
+/** The password of `Basic <user:password>` as `Bearer` has it (RFC 7617 section 2); any other header as it is. */
+function passwordOf(header: string): string {
+  const [, pair] = /^basic +([A-Za-z0-9+/=]+)$/i.exec(header) ?? [];
+  if (pair === undefined) return header;
+  const text = Buffer.from(pair, "base64").toString();
+  return `Bearer ${text.slice(text.indexOf(":") + 1)}`;
+}
 
 /** Counts a request against the limit of the host that gets it; a request that no host gets counts as any other. */
 function passOn(gate: Gate, key: string, exchange: Exchange, grant: Grant, next: Handler): Answer {
@@ -44,7 +62,7 @@ function passOn(gate: Gate, key: string, exchange: Exchange, grant: Grant, next:
     to(host) {
       if (isSpent) return;
       isSpent = true;
-      limit = gate.spend(key, grant, started, { host, isRoutine: route.isRoutine });
+      limit = gate.spend(key, grant, started, { host, ...kindOf(route) });
       if (limit) throw tooMany("rate limited");
     },
     recorded() {
@@ -156,6 +174,19 @@ interface RateRefusal {
  */
 const CONFLICTS: Rate = { ratePerMinute: 1_200, burst: 2_400 };
 
+/** Which bucket of a token a request spends from. */
+interface BucketKind {
+  /** What comes again and again. */
+  readonly isRoutine?: boolean | undefined;
+  /** What libraries of tests ask, one thing after the other. */
+  readonly isPaced?: boolean | undefined;
+}
+
+const kindOf = ({ isRoutine, isPaced }: BucketKind): BucketKind => ({ isRoutine, isPaced });
+
+/** How many times as large the bucket of libraries of tests is: a keyword or command of theirs is a request, and they wait for each. */
+const PACED_TIMES = 50;
+
 /** Who may pass, by token, and how often. */
 export interface Gate {
   /**
@@ -166,17 +197,16 @@ export interface Gate {
    * @param client the client's `key` (`client-address.ts`).
    * @param authorization the header, or null when there is none.
    * @param now milliseconds of a clock that only goes forward.
-   * @param kind.isRelay whether the request may be handed on to another host: `spend` counts it, once that is known.
-   * @param kind.isRoutine whether it spends from the bucket for what comes again and again.
+   * @param kind.relays whether the request may be handed on to another host: `spend` counts it, once that is known.
    */
   check(
     client: string,
     authorization: string | null,
     now: number,
-    options?: { isRelay?: boolean | undefined; isRoutine?: boolean | undefined },
+    kind?: BucketKind & { readonly relays?: boolean | undefined },
   ): Verdict;
   /** Decides on a request whose sender is known without a token, and counts it. @param grant undefined: none is in force. */
-  admit(client: string, grant: Grant | undefined, now: number, isRoutine?: boolean): Verdict;
+  admit(client: string, grant: Grant | undefined, now: number, kind?: BucketKind): Verdict;
   /**
    * Counts a request that `check` has let pass to be handed on.
    *
@@ -187,7 +217,7 @@ export interface Gate {
     client: string,
     grant: Grant,
     now: number,
-    options?: { readonly host?: string; readonly isRoutine?: boolean },
+    kind?: BucketKind & { readonly host?: string },
   ): RateRefusal | undefined;
   /** What the token of this digest (hexadecimal) allows now; undefined when it is not in force any longer. */
   now(sha256: string): Grant | undefined;
@@ -207,20 +237,35 @@ export function createGate(
   seen: (grant: Grant) => Grant = (grant) => grant,
 ): Gate {
   const anyToken: GrantOf = (sent, fresh) => guessable(sent, fresh) ?? generated(sent, fresh);
-  const spendPass = createBuckets(options);
-  const spendRelay = createBuckets(options);
+  const paced = { ratePerMinute: options.ratePerMinute * PACED_TIMES, burst: options.burst * PACED_TIMES };
+  const passing = { usual: createBuckets(options), paced: createBuckets(paced) };
+  const relaying = { usual: createBuckets(options), paced: createBuckets(paced) };
   const spendRefusal = createBuckets(options);
   const spendConflict = createBuckets(options.ratePerMinute === 0 ? options : CONFLICTS);
   /**
    * A bucket for each token of a client: one that allows less must not use up the requests of another. Routine requests, which come
-   * again and again, have one of their own.
+   * again and again, have one of their own, and so has what is paced.
    */
-  const spend = (client: string, { name }: Grant, now: number, isRoutine: boolean): number =>
-    spendPass(`${client} ${name ?? ""}${isRoutine ? " routine" : ""}`, now);
+  const spend = (
+    buckets: typeof passing,
+    { isRoutine, isPaced }: BucketKind,
+    now: number,
+    client: string,
+    { name }: Grant,
+    host?: string,
+  ): number => {
+    const key = [
+      client,
+      name ?? "",
+      ...(isRoutine ? ["routine"] : []),
+      ...(host === undefined ? [] : [host]),
+    ];
+    return buckets[isPaced ? "paced" : "usual"](key.join(" "), now);
+  };
   const guesses = createGuesses();
 
   return {
-    check(client, authorization, now, { isRelay = false, isRoutine = false } = {}) {
+    check(client, authorization, now, { relays = false, ...kind } = {}) {
       const until = guesses.lockedUntil(client);
       const locked = until > now;
       // While a client is locked out, not even the time of an answer may show whether a guess is right.
@@ -231,7 +276,7 @@ export function createGate(
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
       const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {
-        const wait = isRelay ? 0 : spend(client, grant, now, isRoutine);
+        const wait = relays ? 0 : spend(passing, kind, now, client, grant);
         return wait === 0 ? { kind: "pass", grant: seen(grant) } : limited("rate_limited", wait, false);
       }
       if (locked) return limited("locked_out", until - now, false);
@@ -243,17 +288,14 @@ export function createGate(
       const reason = token ? ended?.(token) : guess ? MISTYPED : undefined;
       return { kind: "unauthorized", guess, reason };
     },
-    admit(client, grant, now, isRoutine = false) {
+    admit(client, grant, now, kind = {}) {
       if (!grant) return { kind: "unauthorized", guess: false };
-      const wait = spend(client, grant, now, isRoutine);
+      const wait = spend(passing, kind, now, client, grant);
       return wait === 0 ? { kind: "pass", grant: seen(grant) } : limited("rate_limited", wait, false);
     },
-    spend(client, grant, now, { host, isRoutine = false } = {}) {
+    spend(client, grant, now, { host, ...kind } = {}) {
       if (grant.name === null) return undefined;
-      const wait =
-        host === undefined
-          ? spend(client, grant, now, isRoutine)
-          : spendRelay(`${client} ${grant.name}${isRoutine ? " routine" : ""} ${host}`, now);
+      const wait = spend(host === undefined ? passing : relaying, kind, now, client, grant, host);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
     now(sha256) {

@@ -39,7 +39,10 @@ export function openApiDocument(
     tags: tagsOf(operations),
     paths,
     components: {
-      securitySchemes: { BearerAuth: { type: "http", scheme: "bearer" } },
+      securitySchemes: {
+        BearerAuth: { type: "http", scheme: "bearer" },
+        BasicAuth: { type: "http", scheme: "basic", description: "The token is the password" },
+      },
       schemas: {
         Error: {
           type: "object",
@@ -76,6 +79,7 @@ function describe(operation: Operation, http: HttpRoute, events: EventSchemas): 
     "x-svc-scope": operation.scope,
     ...(operation.command && { "x-svc-command": operation.command }),
     ...(http.public && { security: [] }),
+    ...(http.paced && { security: [{ BearerAuth: [] }, { BasicAuth: [] }] }),
     ...(http.stream !== undefined && !http.content && { "x-svc-events": Object.fromEntries(refs) }),
     ...request(operation, http),
     responses: responses(operation, http),
@@ -119,7 +123,7 @@ function request(operation: Operation, { method, path, body, long }: HttpRoute):
     required?: string[];
   };
   const { properties = {}, required = [] } = whole;
-  const hasQuery = method === "GET" || body !== undefined;
+  const hasQuery = method !== "POST" || body !== undefined;
   const parameters: JsonObject[] = Object.entries(properties).flatMap(
     ([name, { description, ...schema }]) => {
       const inPath = path.includes(`{${name}}`);

@@ -26,6 +26,8 @@ export interface Route {
   readonly isSocket?: boolean;
   /** Whether it leaves a row when it is refused only (`routine` of the operation). */
   readonly isRoutine: boolean;
+  /** Whether it is for libraries of tests (`paced` of the operation). */
+  readonly isPaced?: boolean;
 }
 
 /** The last step of every request. */
@@ -39,6 +41,7 @@ export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   relays: http.relays === true,
   isSocket: http.socket !== undefined,
   isRoutine: http.routine === true,
+  isPaced: http.paced === true,
 });
 
 /** The routes of what no operation answers, by path: a 405 where the path has other methods, else a 404. */
@@ -70,8 +73,9 @@ function methodNotAllowed(sharing: readonly RoutedOperation[]): Response {
   return errorResponse(405, "method not allowed", { allow: methods.join(", ") });
 }
 
-/** What a parameter of a path matches: a segment; all that follows in a public path, whose every name is public. */
-const parameterPattern = ({ public: isPublic }: HttpRoute) => (isPublic ? "[^]*" : "[^/]+");
+/** What a parameter of a path matches: a segment; all that follows where that is meant, and in a public path, whose every name is public. */
+const parameterPattern = ({ public: isPublic, tail }: HttpRoute) =>
+  isPublic ? "[^]*" : tail ? "[^]+" : "[^/]+";
 
 /** The path template as Hono writes it. */
 export const honoPath = (http: HttpRoute): string =>

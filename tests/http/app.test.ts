@@ -58,9 +58,11 @@ async function testApp(parts: Partial<AppParts> = {}) {
     requestIP: () => ({ address: "127.0.0.1", family: "IPv4" as const, port: 1 }),
     upgrade: () => false,
   };
-  const headers = { authorization: `Bearer ${TOKEN}` };
-  const ask = (path: string, method = "GET") =>
-    app.fetch(new Request(`http://127.0.0.1:1${path}`, { method, headers }), { server });
+  const ask = (
+    path: string,
+    method = "GET",
+    headers: Record<string, string> = { authorization: `Bearer ${TOKEN}` },
+  ) => app.fetch(new Request(`http://127.0.0.1:1${path}`, { method, headers }), { server });
   return { ask, counted, [Symbol.asyncDispose]: () => host[Symbol.asyncDispose]() };
 }
 
@@ -86,6 +88,35 @@ describe("a path without parameters", () => {
     expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, "15", ""]);
     expect((await app.ask("/health", "POST")).status).toBe(405);
     expect((await app.ask("/health", "DELETE")).status).toBe(405);
+  });
+});
+
+describe("a route for libraries of tests", () => {
+  const paced = operation({
+    name: "test.paced",
+    summary: "Answer what follows the path",
+    scope: "read",
+    http: { method: "DELETE", path: "/test/{rest}", paced: true, tail: true },
+    input: v.strictObject({ rest: v.string() }),
+    output: v.string(),
+    run: (_service, { rest }) => rest,
+  });
+  const usual = operation({ ...paced, name: "test.usual", http: { method: "GET", path: "/usual/{rest}" } });
+  const basic = { authorization: `Basic ${btoa(`anybody:${TOKEN}`)}` };
+
+  test("takes the token as the password of HTTP Basic, and all of its path", async () => {
+    await using app = await testApp({ operations: [paced] });
+    const answer = await app.ask("/test/a/b/c", "DELETE", basic);
+    expect([answer.status, await answer.json()]).toEqual([200, "a/b/c"]);
+    expect((await app.ask("/test/a", "DELETE")).status).toBe(200);
+  });
+
+  test("takes it from no page, and no other route takes it", async () => {
+    await using app = await testApp({ operations: [paced, usual] });
+    for (const header of [{ origin: "https://elsewhere.example" }, { "sec-fetch-site": "cross-site" }])
+      expect((await app.ask("/test/a", "DELETE", { ...basic, ...header })).status).toBe(401);
+    expect((await app.ask("/usual/a", "GET", basic)).status).toBe(401);
+    expect((await app.ask("/usual/a/b", "GET")).status).toBe(404);
   });
 });
 

@@ -228,6 +228,15 @@ describe("the rate", () => {
     expect(passesOf(gate, GENERATED, 100, 0)).toBe(30);
   });
 
+  test("libraries of tests have their own, which is larger", () => {
+    const gate = gateWith();
+    const paced = { isPaced: true };
+    for (let nth = 0; nth < 1_000; nth++) expect(gate.check("a", GENERATED, 0, paced).kind).toBe("pass");
+    expect(passesOf(gate, GENERATED, 100, 0)).toBe(30);
+    for (let nth = 0; nth < 600; nth++) gate.check("a", GENERATED, 0, paced);
+    expect(gate.check("a", GENERATED, 0, paced).kind).toBe("rate_limited");
+  });
+
   test("0 turns it off", () => {
     expect(passesOf(gateWith({ ratePerMinute: 0 }), RIGHT, 10_000, 0)).toBe(10_000);
   });

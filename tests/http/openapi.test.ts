@@ -46,7 +46,9 @@ test("names the server that gives it, and needs a token everywhere but on public
   expect(await (await host.call("/openapi.json")).json()).toMatchObject({
     servers: [{ url: host.server.url }],
     security: [{ BearerAuth: [] }],
-    components: { securitySchemes: { BearerAuth: { type: "http", scheme: "bearer" } } },
+    components: {
+      securitySchemes: { BearerAuth: { type: "http", scheme: "bearer" }, BasicAuth: { scheme: "basic" } },
+    },
   });
   const open = operations.flatMap(({ http, name }) => (http?.public ? name : []));
   const without = documentedOperations().filter(({ operation }) => "security" in operation);
