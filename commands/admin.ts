@@ -4,7 +4,7 @@ import { HOST_VARIABLE_FIELDS, HOST_VARIABLE_NAMES, withHostVariables } from "..
 import { reportOfBroadcast } from "../src/cli/report/of-hosts";
 import { forHosts, SCRIPT, withActions } from "../src/cli/script";
 import { shownTable } from "../src/cli/shown-table";
-import { type Group, oneOf, print } from "../src/cli/subcommand";
+import { type GlobalFlags, type Group, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
 import { scopesText } from "../src/core/rights";
@@ -85,6 +85,13 @@ function tagsIn(words: readonly string[]) {
 
 const WHICH_HOSTS = { on: changeTags.input.entries.on };
 
+/** As JSON, the host that a label names, or the list that a selection stands for. */
+function printHosts(globals: GlobalFlags, on: string, hosts: readonly Host[]): number {
+  const [only] = hosts;
+  print(globals, only && isLabel(on) ? only : hosts, () => shownTable(HOST_COLUMNS, hosts.map(rowOf)));
+  return 0;
+}
+
 const setTags = view(changeTags, {
   on: false,
   positionals: ["on", "tags"],
@@ -99,6 +106,11 @@ const setTags = view(changeTags, {
     if (clear !== (tags === undefined)) throw badInput("tags, clear: expected one of them");
     return { on, ...(tags ? tagsIn(tags) : { set: [] }) };
   },
+  async run({ globals, input, call, show }) {
+    const hosts = await call(input);
+    if (!globals.json) return show(hosts);
+    return printHosts(globals, input.on, hosts);
+  },
   columns: ["LABEL", "TAGS", "ADDED", "REMOVED"],
   rows: (hosts) =>
     hosts.map(({ label, tags, added, removed }) => [
@@ -112,9 +124,7 @@ const showTags = view(listHosts, {
   positionals: ["on"],
   names: { on: "hosts" },
   async run({ globals, call, extra }) {
-    const hosts = selectHosts(await call({}), extra.on);
-    print(globals, hosts, () => shownTable(HOST_COLUMNS, hosts.map(rowOf)));
-    return 0;
+    return printHosts(globals, extra.on, selectHosts(await call({}), extra.on));
   },
 });
 

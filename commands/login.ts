@@ -73,7 +73,7 @@ async function logIn(service: Service, globals: GlobalFlags, given: Given): Prom
     given.token ??
     (await readSecret({
       name: "token",
-      file: process.stdin.isTTY ? undefined : "-",
+      file: process.stdin.isTTY || process.env.SVC_DESK_TOKEN ? undefined : "-",
       flag: "--token-file",
       variable: "SVC_DESK_TOKEN",
     }));

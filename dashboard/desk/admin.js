@@ -10,7 +10,7 @@ import { icon } from "../icons.js";
 import { actionButton, badge, nothing, panel, time } from "../parts.js";
 import { table } from "../table.js";
 import { broadcastPanel } from "./broadcast.js";
-import { hostForm } from "./host-form.js";
+import { hostForm, tagsForm } from "./host-form.js";
 import { joinPanel } from "./join.js";
 import { wallPanel } from "./live-wall.js";
 
@@ -88,6 +88,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   let askAgain = false;
 
   const when = el("span", { class: "hint", role: "status" });
+  const retag = actionButton("Tags…", changeTags, (error) => made.tell(error), { hidden: true });
   const made = panel("Hosts", {
     tools: [
       when,
@@ -97,6 +98,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
           () => pollAll(),
           (error) => made.tell(error),
         ),
+      retag,
       may("admin") && actionButton([icon("add"), "Add…"], add, (error) => made.tell(error)),
     ],
   });
@@ -210,6 +212,8 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       })),
     );
     offer(hosts.length > 0 ? [...new Set(hosts.flatMap((host) => host.tags))].sort() : null);
+    retag.hidden = selected.size === 0 || !may("admin");
+    setText(retag, `Tags of ${hostsOf(selected.size)}…`);
     tellSelection();
   }
 
@@ -351,21 +355,38 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   /** @param {string} label */
   async function change(label) {
     const form = hostForm(hosts.find((host) => host.label === label));
+    const name = el("input", { required: true, maxlength: 128, spellcheck: "false", value: label });
     const clear = el("input", { type: "checkbox" });
     const post = async () => {
       const token = form.token.value.trim();
       const changed = { ...form.host(), ...(token && { token }), clear_trust: clear.checked };
       tellPin(changed, await api.post("admin/hosts/set", { label, ...changed }));
+      const to = name.value.trim();
+      if (to === label) return;
+      await api.post("admin/hosts/rename", { label, to });
+      if (selected.delete(label)) selected.add(to);
     };
+    const named = labelled("Name", name, "Token, pin, tags, log and plans go along with a new name.");
     const forget = el(
       "label",
       { class: "check" },
       clear,
       "Forget pin and certificate: trust the usual authorities",
     );
-    if (!(await fill(`Edit ${label}`, "Save", post, ...form.fields, forget))) return;
+    if (!(await fill(`Edit ${label}`, "Save", post, named, ...form.fields, forget))) return;
     await list.now();
     await polled.now();
+  }
+
+  /** Adds and removes tags of the selected hosts; their other tags stay. */
+  async function changeTags() {
+    const on = [...selected];
+    const form = tagsForm(hosts.filter(({ label }) => selected.has(label)));
+    const post = async () => {
+      await api.post("admin/hosts/tags", { on: on.join(","), ...form.change() });
+    };
+    if (!(await fill(`Tags of ${hostsOf(on.length)}`, "Save", post, ...form.fields))) return;
+    await list.now();
   }
 
   /** @param {string} label */
@@ -406,6 +427,9 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
 
 /** @param {number | null | undefined} value */
 const number = (value) => (value === null || value === undefined ? "–" : count(value));
+
+/** @param {number} hosts */
+const hostsOf = (hosts) => (hosts === 1 ? "1 host" : `${count(hosts)} hosts`);
 
 /** How a host is reached. @param {string} url */
 const wayTo = (url) => ({ link: "link", nats: "NATS", http: "HTTP" })[url.split(":")[0] ?? ""] ?? "HTTPS";

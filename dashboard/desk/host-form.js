@@ -80,5 +80,24 @@ export function hostForm(known) {
   };
 }
 
+/**
+ * The fields that change the tags of several hosts.
+ *
+ * @param {readonly Pick<Host, "tags">[]} hosts
+ */
+export function tagsForm(hosts) {
+  const present = [...new Set(hosts.flatMap(({ tags }) => tags))].sort();
+  const add = el("input", { placeholder: "floor-9", spellcheck: "false" });
+  const remove = el("input", { placeholder: "floor-8", spellcheck: "false" });
+  const now = present.length > 0 ? `Now there are ${present.join(", ")}.` : "Now there are none.";
+  return {
+    fields: [
+      labelled("Add", add, "Separated by commas or spaces. Other tags stay."),
+      labelled("Remove", remove, now),
+    ],
+    change: () => ({ add: split(add.value), remove: split(remove.value) }),
+  };
+}
+
 /** @param {string} text */
 const split = (text) => text.split(/[\s,]+/).filter(Boolean);

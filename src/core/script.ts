@@ -60,11 +60,16 @@ export interface Script {
  * The script at `path`.
  *
  * @param reader default: for the owner of the host.
+ * @param options.quote whether messages of a file that cannot be read name it (default true).
  * @throws a `bad_input` failure when there is no such file, it is not a regular file with the end of a script (also behind a
  *   symbolic link), it is too large, or it is not what its name says in UTF-8. No message quotes the content.
  */
-export async function readScript(path: string, reader?: ScriptReader): Promise<Script> {
-  const content = await readRegularFile(path);
+export async function readScript(
+  path: string,
+  reader?: ScriptReader,
+  { quote = true }: { readonly quote?: boolean } = {},
+): Promise<Script> {
+  const content = await readRegularFile(path, quote);
   return parseScript(content, path, "path: the file is not in UTF-8", notationOf(path), reader);
 }
 
@@ -203,25 +208,27 @@ export async function withPlaces<T>(script: Script, work: () => T | Promise<T>):
   }
 }
 
-/** As compilers name a place: `nightly.json:3:14: /2/1/seconds: …`. */
+/** As compilers name a place: `nightly.json:3:14: actions[2].seconds: …`. */
 function placed(
   name: string,
-  { line = 1, column = 1, pointer, message }: Partial<TextPlace> & Record<"pointer" | "message", string>,
+  { line = 1, column = 1, action, message }: Partial<TextPlace> & Record<"action" | "message", string>,
 ): Offence {
-  const at = pointer && `${printable(pointer, 200)}: `;
+  const at = action && `${printable(action, 200)}: `;
   return { field: `${name}:${line}:${column}`, message: at + message };
 }
 
-async function readRegularFile(path: string): Promise<Uint8Array> {
+async function readRegularFile(path: string, quote: boolean): Promise<Uint8Array> {
+  const shown = quote ? `: ${printable(path, 200)}` : "";
   try {
     const real = await realpath(path);
-    if (!notationOf(path) || !notationOf(real)) throw badInput(`path: expected ${SCRIPT_FILE}`);
+    if (!notationOf(path) || !notationOf(real)) throw badInput(`path: expected ${SCRIPT_FILE}${shown}`);
     // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).
     const file = await open(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
       const found = await file.stat();
-      if (!found.isFile()) throw badInput("path: expected a regular file");
-      if (found.size > MAX_SCRIPT_BYTES) throw badInput(`path: expected at most ${MAX_SCRIPT_BYTES} bytes`);
+      if (!found.isFile()) throw badInput(`path: expected a regular file${shown}`);
+      if (found.size > MAX_SCRIPT_BYTES)
+        throw badInput(`path: expected at most ${MAX_SCRIPT_BYTES} bytes${shown}`);
       return await file.readFile();
     } finally {
       await file.close();
@@ -229,12 +236,12 @@ async function readRegularFile(path: string): Promise<Uint8Array> {
   } catch (error) {
     if (error instanceof Failure) throw error;
     const code = systemCode(error);
-    if (code === "ENOENT" || code === "ENOTDIR") throw badInput("path: no such file");
-    if (code === "EACCES" || code === "EPERM") throw badInput("path: not readable");
+    if (code === "ENOENT" || code === "ENOTDIR") throw badInput(`path: no such file${shown}`);
+    if (code === "EACCES" || code === "EPERM") throw badInput(`path: not readable${shown}`);
     if (/^(ELOOP|ENAMETOOLONG|EINVAL|ERR_INVALID_ARG_VALUE)$/.test(code ?? "")) {
-      throw badInput("path: not a usable path");
+      throw badInput(`path: not a usable path${shown}`);
     }
-    throw badInput(`path: cannot be read (${code ?? messageOf(error)})`);
+    throw badInput(`path: cannot be read (${code ?? messageOf(error)})${shown}`);
   }
 }
 

@@ -45,11 +45,11 @@ test.each([
 });
 
 test.each([
-  ["json5", "[\n  ['AC_sleep', {secnds: 1}],\n]", "2:16: /0/1/seconds: missing: expected a number"],
+  ["json5", "[\n  ['AC_sleep', {secnds: 1}],\n]", "2:16: actions[0].seconds: missing: expected a number"],
   [
     "yaml",
     "- - AC_loop\n  - times: 2\n    body:\n      - [AC_slep]",
-    "4:10: /0/1/body/0/0: unknown command AC_slep",
+    "4:10: actions[0].body[0]: unknown command AC_slep",
   ],
   ["yaml", "- [AC_sleep, [1]\n- [AC_sleep]", "2:1: not YAML: expected other syntax (bad indent)"],
   ["json5", "[['AC_sleep', [1]]", "1:19: not JSON5: expected , or ]"],
@@ -64,7 +64,7 @@ test.each([
 test("a file with another name is no script", () => {
   const message = "path: expected a .json, .json5, .yaml or .yml file";
   expect(readScript("/etc/passwd")).rejects.toThrow(message);
-  expect(readScript("/etc/x.toString")).rejects.toThrow("path: no such file");
+  expect(readScript("/etc/x.toString")).rejects.toThrow("path: no such file: /etc/x.toString");
 });
 
 /** The failure of the check of a file with this content. */
@@ -77,7 +77,7 @@ async function refusalOf(text: string, end = "json") {
   return { message: message.replaceAll(path, `script.${end}`), more };
 }
 
-test("a problem in a script is named with line, column and pointer, and its content not quoted", async () => {
+test("a problem in a script is named with line, column and field, and its content not quoted", async () => {
   const { message, more } = await refusalOf(`[
   ["AC_sleep", {"seconds": "hunter2"}],
   ["AC_loop", [2, [
@@ -86,10 +86,10 @@ test("a problem in a script is named with line, column and pointer, and its cont
   ["AC_scren_size"]
 ]`);
   expect(message.split("; ")).toEqual([
-    "script.json:2:28: /0/1/seconds: expected a number",
-    "script.json:4:18: /1/1/1/0/1/seconds: missing: expected a number",
-    "script.json:4:29: /1/1/1/0/1/secnds: unknown field (did you mean seconds?)",
-    "script.json:6:4: /2/0: unknown command AC_scren_size (did you mean AC_screen_size?)",
+    "script.json:2:28: actions[0].seconds: expected a number",
+    "script.json:4:18: actions[1].body[0].seconds: missing: expected a number",
+    "script.json:4:29: actions[1].body[0].secnds: unknown field (did you mean seconds?)",
+    "script.json:6:4: actions[2]: unknown command AC_scren_size (did you mean AC_screen_size?)",
   ]);
   expect(more.unknown_commands).toEqual(["AC_scren_size"]);
   expect(more.problems.at(-1)).toEqual({
@@ -102,6 +102,12 @@ test("a problem in a script is named with line, column and pointer, and its cont
 });
 
 test("the pointer goes through auto_control where that is around the list", async () => {
-  const { message } = await refusalOf('{"auto_control": [["AC_sleep", [true]]]}');
-  expect(message).toBe("script.json:1:33: /auto_control/0/1/0: expected a number");
+  const { message, more } = await refusalOf('{"auto_control": [["AC_sleep", [true]]]}');
+  expect(message).toBe("script.json:1:33: actions[0].seconds: expected a number");
+  expect(more.problems[0].pointer).toBe("/auto_control/0/1/0");
+});
+
+test("a text in place of a list is named by its place in the list", async () => {
+  const { message } = await refusalOf('[["AC_shell_command", {"shell_command": ["ls", "-l", 80]}]]');
+  expect(message).toBe("script.json:1:54: actions[0].shell_command[2]: expected a text");
 });

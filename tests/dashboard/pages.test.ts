@@ -752,6 +752,27 @@ test("the admin page adds hosts, shows their health, tags them, and broadcasts w
   expect(await seriousViolations(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Cancel" }).click();
 
+  await page.getByLabel("Select slow-01").check();
+  await page.getByRole("button", { name: "Edit… slow-01" }).click();
+  await dialog.getByLabel("Name").fill("slow-02");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await row("slow-02").getByText("healthy", { exact: true }).waitFor();
+  expect(await row("slow-01").count()).toBe(0);
+  await page.getByLabel("Select lab-01").check();
+  await page.getByRole("button", { name: "Tags of 2 hosts…" }).click();
+  await dialog.getByText("Now there are floor-2, lab, slow.").waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+  await dialog.getByLabel("Add").fill("floor-9");
+  await dialog.getByLabel("Remove").fill("lab");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  for (const [label, tags] of [
+    ["lab-01", "floor-2floor-9"],
+    ["slow-02", "slowfloor-9"],
+  ] as const) {
+    await row(label).getByText("floor-9").waitFor();
+    expect(await row(label).locator(".tags").textContent()).toBe(tags);
+  }
+
   await page.getByRole("group", { name: "Select hosts" }).getByRole("button", { name: "all" }).click();
   await page
     .getByLabel("Actions for the hosts")
@@ -762,7 +783,7 @@ test("the admin page adds hosts, shows their health, tags them, and broadcasts w
   await results.getByRole("row", { name: /wrong.*unauthorized/ }).waitFor();
   await page.getByText("0 ok, 1 failed, 2 pending").waitFor();
   await page.getByText("2 ok, 1 failed, 0 without a result").waitFor();
-  await results.getByRole("row", { name: /slow-01 ok/ }).waitFor();
+  await results.getByRole("row", { name: /slow-02 ok/ }).waitFor();
 
   await page.getByLabel("Actions for the hosts").fill('[["AC_sleep", {"seconds": 4}]]');
   await page.getByRole("button", { name: "Broadcast to 3 hosts…" }).click();

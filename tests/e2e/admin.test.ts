@@ -357,7 +357,7 @@ describe("a broadcast", () => {
     expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
     expect(readFileSync(output, "utf8")).toBe("of the last time\n");
     expect(ended.stderr).toContain(
-      "script:1:3: /0/0: unknown command AC_nope\nsvc: script:1:14: /1/1/seconds: missing",
+      "script:1:3: actions[0]: unknown command AC_nope\nsvc: script:1:14: actions[1].seconds: missing",
     );
   });
 

@@ -32,9 +32,9 @@ testWith(...PROGRAMS)(
     const draft = await execute("--check");
     expect(draft.exitCode).toBe(2);
     expect(draft.stderr.trim().split("\n")).toEqual([
-      `svc: ${script}:3:4: /1/0: unknown command AC_focus_windw (did you mean AC_focus_window?)`,
-      expect.stringMatching(/order\.json:5:24: \/3\/1\/keycode: missing: expected/),
-      `svc: ${script}:5:35: /3/1/keycod: unknown field (did you mean keycode?)`,
+      `svc: ${script}:3:4: actions[1]: unknown command AC_focus_windw (did you mean AC_focus_window?)`,
+      expect.stringMatching(/order\.json:5:24: actions\[3\]\.keycode: missing: expected/),
+      `svc: ${script}:5:35: actions[3].keycod: unknown field (did you mean keycode?)`,
     ]);
 
     // Mended, it finds its window on another desktop, as an icon, and types into it what the day brings.

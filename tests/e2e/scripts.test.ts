@@ -75,7 +75,7 @@ test("a script runs, its outcomes are printed, and the exit code says whether al
   });
   expect(bad.exitCode).toBe(1);
   const wrong = await machine.run("execute", '[["AC_loop",[1,[["AC_nonsense"]]]]]');
-  expect(wrong.stderr).toBe("svc: script:1:18: /0/1/1/0/0: unknown command AC_nonsense\n");
+  expect(wrong.stderr).toBe("svc: script:1:18: actions[0].body[0]: unknown command AC_nonsense\n");
   expect(wrong.exitCode).toBe(2);
 });
 
@@ -84,7 +84,7 @@ test("svc scripts add names what is wrong with its place, and warns of variables
   const add = (...args: string[]) => machine.run("scripts", "add", "q", ...args);
   writeFileSync(join(machine.path, "bad.json"), '[\n  ["AC_sleep", [0]],\n  ["AC_slep"]\n]\n');
   expect(await add("bad.json")).toMatchObject({
-    stderr: "svc: bad.json:3:4: /1/0: unknown command AC_slep (did you mean AC_sleep?)\n",
+    stderr: "svc: bad.json:3:4: actions[1]: unknown command AC_slep (did you mean AC_sleep?)\n",
     exitCode: 2,
   });
   expect(existsSync(machine.config)).toBe(false);
@@ -133,7 +133,7 @@ test("svc execute --check names what is wrong with its place, and runs nothing",
 
   writeFileSync(join(machine.path, "bad.json"), '[\n  ["AC_sleep", [0]],\n  ["AC_scren_size"]\n]\n');
   const bad = await machine.run("execute", "bad.json", "--check");
-  const what = "/1/0: unknown command AC_scren_size (did you mean AC_screen_size?)";
+  const what = "actions[1]: unknown command AC_scren_size (did you mean AC_screen_size?)";
   expect(bad).toEqual({ stdout: "", stderr: `svc: ${machine.path}/bad.json:3:4: ${what}\n`, exitCode: 2 });
   const three = '[\n  ["AC_hotkey", [["ctlr", "c"]]],\n  ["AC_slep"],\n  ["AC_sleep", {"seconds": "x"}]\n]\n';
   writeFileSync(join(machine.path, "three.json"), three);

@@ -23,7 +23,7 @@ export interface BookChanges {
   changeTags(
     selection: string,
     change: (tags: readonly string[]) => string[],
-  ): Promise<Array<Pick<Host, "label" | "tags"> & { readonly before: Host["tags"] }>>;
+  ): Promise<Array<{ readonly host: Host; readonly before: Host["tags"] }>>;
   /**
    * Gives the host another label; the rest of its entry stays.
    *
@@ -41,13 +41,13 @@ export function createBookChanges(store: Pick<JsonStore<Host>, "change">): BookC
   return {
     changeTags: (selection, change) =>
       store.change((list) => {
-        const before = new Map(selectHosts(list.entries, selection).map(({ label, tags }) => [label, tags]));
+        const selected = new Map(selectHosts(list.entries, selection).map((host) => [host.label, host]));
         const changed = list.updateEach(({ label, tags }) => {
-          const next = before.has(label) ? change(tags) : tags;
+          const next = selected.has(label) ? change(tags) : tags;
           return isDeepStrictEqual(next, tags) ? undefined : { tags: next };
         });
-        const now = new Map(changed.map(({ label, tags }) => [label, tags]));
-        return [...before].map(([label, tags]) => ({ label, before: tags, tags: now.get(label) ?? tags }));
+        const now = new Map(changed.map((host) => [host.label, host]));
+        return [...selected.values()].map((old) => ({ host: now.get(old.label) ?? old, before: old.tags }));
       }),
     rename: (label, to) =>
       store.change((list) => {

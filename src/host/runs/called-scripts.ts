@@ -139,7 +139,7 @@ async function read(parts: Parts, path: string): Promise<CalledScript & { readon
     const { actions, parameters, variables = {} } = await parts.stored(path.slice(STORED.length));
     return { ...parts.check(actions), path, parameters, variables, linked: async (work) => work() };
   }
-  const script = await readScript(path, parts.reader);
+  const script = await readScript(path, parts.reader, { quote: parts.quote });
   const named = parts.quote ? script : { ...script, name: "the called script" };
   const linked: InPlaces = (work) => withPlaces(named, work);
   const { actions, commands, described } = await linked(() => parts.check(script.actions));

@@ -27,9 +27,9 @@ test("tags of a selection change together, and the answer says what each host ha
     host("c"),
   );
   const change = { on: "tag:lab", add: ["floor-9"], remove: ["floor-8"] };
-  expect((await ask(desk, "/admin/hosts/tags", change)).body).toEqual([
-    { label: "a", tags: ["lab", "floor-9"], added: ["floor-9"], removed: ["floor-8"] },
-    { label: "b", tags: ["lab", "floor-9"], added: ["floor-9"], removed: [] },
+  expect((await ask(desk, "/admin/hosts/tags", change)).body).toMatchObject([
+    { label: "a", trust: "loopback", tags: ["lab", "floor-9"], added: ["floor-9"], removed: ["floor-8"] },
+    { label: "b", trust: "loopback", tags: ["lab", "floor-9"], added: ["floor-9"], removed: [] },
   ]);
   expect(desk.book.hosts().map(({ tags }) => tags)).toEqual([["lab", "floor-9"], ["lab", "floor-9"], []]);
   expect((await ask(desk, "/admin/hosts/tags", { on: "a", set: ["only"], add: ["x"] })).body).toMatchObject([

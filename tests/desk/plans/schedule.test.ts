@@ -59,8 +59,8 @@ test("a job says what is wrong with the actions of the plan that it makes, and q
   );
   await using made = await deskWithJob(wrong);
   const { problem } = made.added as { problem: string };
-  expect(problem).toContain("/0/1/actions/0/1/seconds: expected a number");
-  expect(problem).toContain("/0/1/actions/1/0: unknown command AC_screen_siz");
+  expect(problem).toContain("actions[0].seconds: expected a number");
+  expect(problem).toContain("actions[1]: unknown command AC_screen_siz");
   expect(problem).not.toContain("hidden");
 });
 

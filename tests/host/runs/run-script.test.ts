@@ -57,16 +57,16 @@ describe("AC_run_script", () => {
   });
 
   test.each([
-    ["a script that is not there", {}, "main.json:1:27: /0/1/path: no such file"],
+    ["a script that is not there", {}, "main.json:1:27: actions[0].path: no such file"],
     [
       "what is wrong in it",
       { "other.json": '[\n["AC_slep"]]' },
-      "main.json:1:27: /0/1/path: the called script:2:2: /0/0: unknown command AC_slep (did you mean AC_sleep?)",
+      "main.json:1:27: actions[0].path: the called script:2:2: actions[0]: unknown command AC_slep (did you mean AC_sleep?)",
     ],
     [
       "what is wrong in one that it calls",
       { "other.json": [call("deep.json")], "deep.json": [["AC_break"]] },
-      "the called script:1:27: /0/1/path: the called script:1:2: /0: expected AC_break inside",
+      "the called script:1:27: actions[0].path: the called script:1:2: actions[0]: expected AC_break inside",
     ],
   ])("nothing runs with %s", async (_what, files, message) => {
     await using host = scripts({ "main.json": [call("other.json")], ...files });
@@ -99,7 +99,7 @@ describe("AC_run_script", () => {
     });
     expect((await host.run("main.json", { which: "good" })).ok).toBe(true);
     const { error_text } = await host.run("main.json", { which: "bad" });
-    expect(error_text).toContain("the called script:1:3: /0/0: unknown command AC_slep");
+    expect(error_text).toContain("the called script:1:3: actions[0]: unknown command AC_slep");
   });
 
   test("scripts that are sure to call themselves are refused before anything runs", async () => {
@@ -108,7 +108,7 @@ describe("AC_run_script", () => {
       "two.json": [call("three.json")],
       "three.json": [call("two.json")],
     });
-    expect(host.run("one.json")).rejects.toThrow("/1/1/path: the script calls itself, without end");
+    expect(host.run("one.json")).rejects.toThrow("actions[1].path: the script calls itself, without end");
     expect(host.run("two.json")).rejects.toThrow("the scripts call each other in a circle, without end");
     const executor = await host.service.executor();
     const [two, three] = ["two.json", "three.json"].map((name) => join(host.folder, name));

@@ -80,7 +80,7 @@ describe("a file that is an object with actions", () => {
     const read = (text: string) => parseScript(text, "a.json", "");
     const refused = read('{"timeout": "soon",\n "stop": true,\n "actions": []}');
     expect(refused).rejects.toThrow(
-      /a\.json:1:13: \/timeout: expected a number.*a\.json:2:10: \/stop: unknown field/,
+      /a\.json:1:13: timeout: expected a number.*a\.json:2:10: stop: unknown field/,
     );
     const { defaults } = await read('{"timeout": "2m", "pace": 0.3, "variables": {"a": 1}, "actions": []}');
     expect(defaults).toEqual({ stop_on_error: true, timeout_s: 120, pace: 0.3, variables: { a: 1 } });
@@ -98,7 +98,7 @@ describe("a file that is an object with actions", () => {
     expect(checked.options).toEqual({ stop_on_error: "focus", variables: { a: 1 } });
     expect(checked.variables.unset).toEqual(["b"]);
     const { error } = await made.answer("/execute/check", { text: '{"actions": [\n["AC_slep"]]}' });
-    expect(error).toContain("script:2:2: /actions/0/0: unknown command AC_slep");
+    expect(error).toContain("script:2:2: actions[0]: unknown command AC_slep");
   });
 });
 

@@ -47,7 +47,7 @@ test("POST /execute/check takes the text of a script, and names the lines of its
   const check = async (body: object) => (await host.call("/execute/check", post(body))).json();
   const text = '[\n  ["AC_sleep", [0]],\n  ["AC_slep", ["${n}"]]\n]\n';
   expect(await check({ text })).toMatchObject({
-    error: expect.stringContaining("script:3:4: /1/0: unknown command AC_slep"),
+    error: expect.stringContaining("script:3:4: actions[1]: unknown command AC_slep"),
     problems: [{ action: "actions[1]", line: 3, column: 4 }],
   });
   expect(await check({ text: text.replace("slep", "sleep") })).toMatchObject({

@@ -80,7 +80,7 @@ test("scripts manage jobs with the commands they know", async () => {
 test("adding a job whose script cannot be run yet says so", async () => {
   await using host = await testServer();
   const added = await host.call("/jobs/add", post({ script_path: "/no/such.json", interval_seconds: 60 }));
-  expect(await added.json()).toMatchObject({ enabled: true, problem: "path: no such file" });
+  expect(await added.json()).toMatchObject({ enabled: true, problem: "path: no such file: /no/such.json" });
 });
 
 describe("running a job by hand", () => {
@@ -118,7 +118,11 @@ describe("running a job by hand", () => {
     await using host = await testServer();
     await host.call("/jobs/add", post({ job_id: "a", script_path: "/gone.json", interval_seconds: 60 }));
     const begun = await (await host.call("/jobs/run", post({ job_id: "a" }))).json();
-    expect(begun).toMatchObject({ job_id: "a", status: "error", error_text: "path: no such file" });
+    expect(begun).toMatchObject({
+      job_id: "a",
+      status: "error",
+      error_text: "path: no such file: /gone.json",
+    });
   });
 
   test("is not waited for within a script", async () => {
@@ -135,14 +139,18 @@ test("a job whose script has gone is a failed run in the history", async () => {
     ["AC_scheduler_add_job", { script_path: "/gone.json", interval_seconds: 60, job_id: "a" }],
   ]);
   const { runId, ended } = await scheduler.runNow("a");
-  expect(await ended).toEqual({ run_id: runId, status: "error", error_text: "path: no such file" });
+  expect(await ended).toEqual({
+    run_id: runId,
+    status: "error",
+    error_text: "path: no such file: /gone.json",
+  });
   expect(await (await host.service.history()).list({ limit: 1 })).toMatchObject([
     {
       run_id: runId,
       source_type: "scheduler",
       source_id: "a",
       status: "error",
-      error_text: "path: no such file",
+      error_text: "path: no such file: /gone.json",
     },
   ]);
 });

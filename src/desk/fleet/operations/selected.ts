@@ -51,8 +51,7 @@ export const changeTags = operation({
   }),
   output: v.array(
     v.object({
-      label: v.string(),
-      tags: v.array(v.string()),
+      ...LISTED_HOST.entries,
       /** What the host had not before, and what it has no more. */
       added: v.array(v.string()),
       removed: v.array(v.string()),
@@ -67,11 +66,10 @@ export const changeTags = operation({
       ...new Set([...(set ?? old), ...add].filter((tag) => !remove.includes(tag))),
     ];
     const changed = await (await service.addressBook()).changeTags(on, change);
-    return changed.map(({ label, tags, before }) => ({
-      label,
-      tags: [...tags],
-      added: tags.filter((tag) => !before.includes(tag)),
-      removed: before.filter((tag) => !tags.includes(tag)),
+    return changed.map(({ host, before }) => ({
+      ...toListed(host),
+      added: host.tags.filter((tag) => !before.includes(tag)),
+      removed: before.filter((tag) => !host.tags.includes(tag)),
     }));
   },
 });
