@@ -14,6 +14,7 @@ import {
   removePlan,
   withLedgerHere,
 } from "../src/desk/plans/operations/change";
+import { followPlan, isOver } from "../src/desk/plans/operations/follow";
 import { listPlans, showPlan } from "../src/desk/plans/operations/look";
 import { newPlan } from "../src/desk/plans/operations/make";
 import { applyPlan, progressOf, resumePlan, retryPlan } from "../src/desk/plans/operations/run";
@@ -31,9 +32,6 @@ import {
   stateText,
   whyOf,
 } from "../src/desk/plans/operations/text";
-import { type Backoff, doubled, jitter } from "../src/lib/backoff";
-import { sleep } from "../src/lib/deadline";
-import { cancelled, Failure, unavailable } from "../src/lib/errors";
 import { createProgress } from "../src/lib/progress";
 import { findRunningServer } from "../src/lib/running-server";
 import { printable } from "../src/lib/sanitize";
@@ -41,13 +39,7 @@ import { terminated } from "../src/lib/signals";
 import type { Body } from "../src/service/answer";
 import type { Service } from "../src/service/service";
 
-/** How often a plan is looked at, sooner at its begin; and how often in a row its server may not be there. */
-const LOOK: Backoff = { firstMs: 50, longestMs: 1_000 };
-const MAX_MISSED = 10;
-
 const one = { positionals: ["id"], on: false } as const;
-
-const isOver = ({ ended, state }: Summary) => ended !== null || state === "paused";
 
 const isGood = ({ state, counts, total }: Summary) => state === "done" && counts.ok === total;
 
@@ -85,11 +77,13 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
   const ending = new AbortController();
   void terminated().then(() => ending.abort());
   const { signal } = ending;
-  const inServer = service.elsewhere !== undefined || findRunningServer(service.configDir) !== null;
+  const isServed = () => service.elsewhere !== undefined || findRunningServer(service.configDir) !== null;
+  const inServer = isServed();
   const progress = (step: Progress) => watcher.show(step);
   try {
     let plan = (await call(input, { signal, progress })) as Plan;
-    if (inServer && !isOver(plan)) plan = await follow(service, plan.id, { signal, progress });
+    const show = (only?: ["none"]) => look(service, plan.id, only);
+    if (inServer && !isOver(plan)) plan = await followPlan(plan.id, { show, isServed }, { signal, progress });
     watcher.show(progressOf(plan));
     watcher.end();
     print(globals, plan, () => planText(plan));
@@ -109,34 +103,7 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
   }
 }
 
-const isEnd = (error: unknown) =>
-  error instanceof Failure && (error.code === "cancelled" || error.code === "unavailable");
-
-/** The plan, once it is over or paused. A server that is restarted goes on with it. */
-async function follow(
-  service: Service,
-  id: string,
-  { signal, progress }: { readonly signal: AbortSignal; readonly progress: (step: Progress) => void },
-): Promise<Plan> {
-  for (let looks = 0, missed = 0; missed <= MAX_MISSED; looks++) {
-    await sleep(jitter(doubled(LOOK, looks)), signal);
-    if (signal.aborted) throw cancelled("cancelled");
-    try {
-      const plan = await look(service, id, ["none"]);
-      if (isOver(plan)) return look(service, id);
-      progress(progressOf(plan));
-      const isRun = service.elsewhere !== undefined || findRunningServer(service.configDir) !== null;
-      missed = isRun ? 0 : missed + 1;
-    } catch (error) {
-      // A server that ends says so to who asks, or nothing any more.
-      if (!isEnd(error)) throw error;
-      missed++;
-    }
-  }
-  throw unavailable(`the server that ran the plan has ended: \`svc serve\` goes on with the plan ${id}`);
-}
-
-const look = async (service: Service, id: string, only?: Plan["targets"][number]["state"][] | ["none"]) =>
+const look = async (service: Service, id: string, only?: ["none"]) =>
   (await answerHere(service, showPlan, { id, ...(only && { only }) })) as Review;
 
 export default {

@@ -11,20 +11,26 @@ import type { ServiceParts } from "./parts";
  * @returns `performOperation`, which the server on the folder does where one runs and the operation says so. A change of the files of the
  *   folder is made by its owner. That throws as `answerOf` does.
  */
-export function createPerform({ configDir, isBeside }: Pick<ServiceParts, "configDir" | "isBeside">) {
+export function createPerform(
+  shared: Pick<ServiceParts, "configDir" | "isBeside" | "service">,
+): typeof performOperation {
+  const { configDir, isBeside } = shared;
   if (!isBeside) return performOperation;
   const perform: typeof performOperation = (service, operation, input, caller) => {
     const here = () => performOperation(service, operation, input, caller);
     if (!operation.serverInRuns) return here();
     const ask = async () => {
       const listener = listenerOf(caller);
+      const { askOfDesk, fromRun } = await import("./desk-actions");
       if (operation.answeredBy === "owner") {
         const { ownedAnswer } = await import("./answer");
-        const owned = withPaths(operation, input);
+        const owned = withPaths(operation, fromRun(operation, input, caller));
         return ownedAnswer(configDir, service, operation, owned, listener, async () => here());
       }
       const { askOwner } = await import("../client/owner");
-      const asked = await askOwner(configDir, operation, input, listener);
+      const asked =
+        (await askOfDesk(shared.service, operation, input, caller, listener)) ??
+        (await askOwner(configDir, operation, input, listener));
       return asked ? asked.answer : here();
     };
     return ask();

@@ -16,6 +16,7 @@ import { conflict } from "../../src/lib/errors";
 import { tryLock } from "../../src/lib/lock";
 import { connectToOwner, listenAsOwner } from "../../src/lib/owner-socket";
 import { configFiles } from "../../src/lib/paths";
+import { host as addressed } from "../desk/fleet/support";
 import { runActions, temporaryFolder, testServer, testService } from "../support";
 
 /** An operation of a test, which the owner answers. */
@@ -311,6 +312,51 @@ describe("an action of a run in a process beside a server", () => {
     const list = executor.prepare([["AC_usb_watch_start"]]);
     await expect(executor.run(list, caller)).rejects.toThrow("AC_usb_watch_start needs operate");
     expect((await host.service.usb()).watcher.running).toBe(false);
+  });
+
+  test("makes plans, runs them and broadcasts by that server, which alone writes the ledger", async () => {
+    await using host = await testServer();
+    await (await host.service.addressBook()).add(addressed("here", host.server.url));
+    await using beside = testService({ configDir: host.configDir, handsOver: true });
+    const nothing = [["AC_sleep", { seconds: 0 }]];
+    const { outcomes } = await runActions(beside.service, [
+      ["AC_plan_new", { actions: nothing, on: "here", as: "made" }],
+      ["AC_plan_apply", { id: "${made.id}", digest: "${made.digest}", wait: true }],
+      ["AC_plan_retry", { id: "${made.id}", state: ["failed"] }],
+      ["AC_admin_broadcast_execute", { actions: nothing, on: "here" }],
+    ]);
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, true, false, true]);
+    expect(outcomes[1]?.result).toMatchObject({ state: "done", counts: { ok: 1 } });
+    expect(outcomes[2]?.error).toContain("has no host that is failed");
+    expect(outcomes[3]?.result).toMatchObject([{ label: "here", ok: true }]);
+    const typesOf = (bus: ReturnType<typeof beside.service.events>) =>
+      Array.from({ length: bus.newest }, (_, nth) => bus.at(nth + 1)?.type.name);
+    expect(typesOf(beside.service.events()).filter((type) => type?.startsWith("plan."))).toEqual([]);
+    expect(typesOf(host.service.events()).filter((type) => type === "plan.started")).toHaveLength(2);
+    const rows = await (await host.service.audit())?.list({ limit: 50 });
+    const subjects = rows?.flatMap((row) =>
+      row.event_type === "cli" ? [`${row.detail}`.split(" ", 1)[0]] : [],
+    );
+    // What failed has a second row.
+    const [retry, ...others] = ["plan.retry", "plan.retry", "admin.broadcast_execute"];
+    expect(subjects?.reverse()).toEqual(["plan.new", "plan.apply", retry, ...others]);
+  });
+
+  test("fails as a plan does that it waits for", async () => {
+    await using host = await testServer();
+    await (await host.service.addressBook()).add(addressed("here", host.server.url));
+    await using beside = testService({ configDir: host.configDir, handsOver: true });
+    const { outcomes } = await runActions(beside.service, [
+      [
+        "AC_plan_new",
+        { actions: [["AC_assert", { name: "x", op: "eq", value: 1 }]], on: "here", as: "made" },
+      ],
+      ["AC_plan_apply", { id: "${made.id}", digest: "${made.digest}", wait: true }],
+    ]);
+    expect(outcomes[1]).toMatchObject({
+      ok: false,
+      error: expect.stringMatching(/^the plan \S+ is .*1 failed$/),
+    });
   });
 
   test("is done by the process itself where no server runs", async () => {

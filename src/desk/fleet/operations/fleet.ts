@@ -183,6 +183,7 @@ export const broadcastExecute = operation({
   subcommand: "admin broadcast",
   summary: "Run a list of actions on hosts of the address book",
   answeredBy: "server or here",
+  serverInRuns: true,
   attended: true,
   scope: "operate",
   changes: "announces",

@@ -59,6 +59,7 @@ export const showPlan = operation({
   summary: "Show a plan: what its digest stands for, and what became of it at each host",
   scope: "operate",
   answeredBy: "server or here",
+  serverInRuns: true,
   command: "AC_plan_show",
   http: { method: "GET", path: "/plans/{id}" },
   example: EXAMPLE,

@@ -82,6 +82,7 @@ export const newPlan = operation({
   name: "plan.new",
   summary: "Make a plan: a list of actions for hosts of the address book, which runs when it is applied",
   answeredBy: "owner",
+  serverInRuns: true,
   scope: "operate",
   changes: "announces",
   command: "AC_plan_new",
@@ -188,11 +189,15 @@ export function specOf(
   };
 }
 
+/** The path of a list that an action makes a plan of, where it has none: that of its script, for a caller that may name files of this desk. */
+export const pathInRun = ({ grant, run }: Pick<Caller, "grant" | "run">): string | undefined =>
+  run && allows(grant, "admin") && isAbsolute(run.script) ? run.script : undefined;
+
 /** Where the list is; empty where it is in no file. @throws `forbidden` for a caller that may not name files of this desk. */
-function pathOf(given: string | undefined, { grant, run }: Caller): string {
-  const mayName = allows(grant, "admin");
-  if (given === undefined) return run && mayName && isAbsolute(run.script) ? run.script : "";
-  if (!mayName) throw forbidden(beyond(grant, "path, a file on this desk, needs admin"));
+function pathOf(given: string | undefined, caller: Caller): string {
+  const { grant } = caller;
+  if (given === undefined) return pathInRun(caller) ?? "";
+  if (!allows(grant, "admin")) throw forbidden(beyond(grant, "path, a file on this desk, needs admin"));
   if (!isAbsolute(given)) throw badInput("path: expected an absolute path");
   return given;
 }

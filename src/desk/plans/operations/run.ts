@@ -80,7 +80,7 @@ async function settled(plans: Plans, seq: number, { signal, progress }: Caller) 
 }
 
 /** @throws `conflict` for a plan that is paused, or of which a host is not ok: it says how many are in which state. */
-function requireGood({ id, state, reason, counts, total }: v.InferInput<typeof PLAN_SUMMARY>): void {
+export function requireGood({ id, state, reason, counts, total }: v.InferInput<typeof PLAN_SUMMARY>): void {
   if (state === "done" && counts.ok === total) return;
   const each = Object.entries(counts).flatMap(([one, hosts]) => (hosts ? [`${hosts} ${one}`] : []));
   throw conflict(`the plan ${id} is ${state}${reason === null ? "" : ` (${reason})`}: ${each.join(", ")}`);
@@ -100,6 +100,7 @@ export const applyPlan = operation({
   changes: "announces",
   command: "AC_plan_apply",
   answeredBy: "server or here",
+  serverInRuns: true,
   http: { method: "POST", path: "/plans/{id}/apply" },
   example: { ...EXAMPLE, digest: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
   input: v.strictObject({
@@ -124,6 +125,7 @@ export const resumePlan = operation({
   ...CHANGE,
   name: "plan.resume",
   answeredBy: "server or here",
+  serverInRuns: true,
   summary: "Go on with a plan that is paused; the failures so far do not count any more",
   command: "AC_plan_resume",
   http: { method: "POST", path: "/plans/{id}/resume" },
@@ -139,6 +141,7 @@ export const retryPlan = operation({
   ...CHANGE,
   name: "plan.retry",
   answeredBy: "server or here",
+  serverInRuns: true,
   summary: "Run a plan again on the hosts where it ended in one of these states",
   command: "AC_plan_retry",
   http: { method: "POST", path: "/plans/{id}/retry" },
