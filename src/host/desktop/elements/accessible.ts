@@ -85,8 +85,12 @@ export interface Accessibles {
   /** Those below it that have one of the roles; undefined where the program does not search. */
   matches(ref: Ref, roles: readonly number[], most: number): Promise<Ref[] | undefined>;
   indexInParent(ref: Ref): Promise<number>;
+  /** What of it is at a place of the screen, as its program says; undefined where it does not. */
+  atPoint(ref: Ref, x: number, y: number): Promise<Ref | undefined>;
 }
 
+/** Places are asked for in the coordinates of the screen. */
+const ON_SCREEN = 0;
 const NOWHERE = -(2 ** 31);
 const LABELLED_BY = 2;
 const ANY = 2;
@@ -128,7 +132,7 @@ export function accessibles(bus: Bus): Accessibles {
       return (state) => (((words[state >> 5] ?? 0) >>> (state & 31)) & 1) === 1;
     },
     async bounds(ref) {
-      const [extents] = await gently(bus.call(ref, FACES.component, "GetExtents", "u", [0]), []);
+      const [extents] = await gently(bus.call(ref, FACES.component, "GetExtents", "u", [ON_SCREEN]), []);
       const read = v.safeParse(v.tuple([v.number(), v.number(), v.number(), v.number()]), extents);
       if (!read.success) return undefined;
       const [x, y, width, height] = read.output;
@@ -155,5 +159,20 @@ export function accessibles(bus: Bus): Accessibles {
       return read.success ? read.output.filter((one) => !isNothing(one)) : undefined;
     },
     indexInParent: async (ref) => v.parse(NUMBER, (await ask(ref, "GetIndexInParent"))[0]),
+    async atPoint(ref, x, y) {
+      const body = [x, y, ON_SCREEN];
+      const [said] = await gently(bus.call(ref, FACES.component, "GetAccessibleAtPoint", "iiu", body), []);
+      const read = v.safeParse(REF, said);
+      return read.success && !isNothing(read.output) ? read.output : undefined;
+    },
   };
+}
+
+/** The process of a name on the bus; null where the bus does not say. */
+export async function pidOf(bus: Bus, name: string): Promise<number | null> {
+  const daemon = { bus: "org.freedesktop.DBus", path: "/org/freedesktop/DBus" };
+  const [pid] = await bus
+    .call(daemon, "org.freedesktop.DBus", "GetConnectionUnixProcessID", "s", [name])
+    .catch(() => []);
+  return typeof pid === "number" ? pid : null;
 }

@@ -9,8 +9,8 @@ import { messageOf, timedOut, unavailable } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { connect } from "../x11/connection";
 
-const ACCESSIBLE = "org.a11y.atspi.Accessible";
-const APPLICATION = "org.a11y.atspi.Application";
+export const ACCESSIBLE = "org.a11y.atspi.Accessible";
+export const APPLICATION = "org.a11y.atspi.Application";
 const PROPERTIES = "org.freedesktop.DBus.Properties";
 /** Programs that draw a large window for the first time take some tenths of a second. */
 const CALL_MS = 1_500;
@@ -329,5 +329,3 @@ function limited(most: number) {
     }
   };
 }
-
-export { ACCESSIBLE };

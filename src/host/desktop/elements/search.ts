@@ -5,9 +5,10 @@
  */
 import * as v from "valibot";
 import { failureOf } from "../../../lib/errors";
-import { type Accessibles, type Bounds, normalized, REGISTRY, STATE } from "./accessible";
+import { type Accessibles, type Bounds, normalized, pidOf, REGISTRY, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { Locator } from "./locator";
+import { type Memory, remembering } from "./memory";
 import { namedBy } from "./named-by";
 import { besideOf, folded, hasStates, LABEL_ROLES, LABELLED, labelText, NAMED_BY_CONTENT } from "./names";
 import { numbersOf } from "./roles";
@@ -73,38 +74,48 @@ export interface Search {
 }
 
 /** The elements below one, by the search of the program, else step by step. */
-function lister(ask: Accessibles): Search["below"] {
+function lister(ask: Accessibles, memory: Memory): Search["below"] {
   const walk = async (from: Ref, wanted: ReadonlySet<number> | undefined, most: number): Promise<Ref[]> => {
+    const isKept = memory.holds(from.bus);
+    const { role: roleOf, children: childrenOf } = isKept ? memory : ask;
     const found: Ref[] = [];
     let seen = 0;
     let level = [from];
     while (level.length > 0 && seen < MAX_NODES && found.length < most) {
       seen += level.length;
       const looked = await Promise.all(
-        level.map(async (ref) => {
-          const [role, children] = await Promise.all([wanted ? ask.role(ref) : 0, ask.children(ref)]);
-          return { ref, role, children };
+        level.map((ref) => {
+          const leaf = isKept ? memory.leaf(ref) : undefined;
+          return leaf === undefined
+            ? Promise.all([wanted ? roleOf(ref) : 0, childrenOf(ref)])
+            : ([leaf, NONE] as const);
         }),
       );
-      for (const { ref, role } of looked) if (ref !== from && (!wanted || wanted.has(role))) found.push(ref);
-      level = looked.flatMap(({ children }) => children);
+      for (const [nth, [role]] of looked.entries()) {
+        const ref = level[nth];
+        if (ref && ref !== from && (!wanted || wanted.has(role))) found.push(ref);
+      }
+      level = looked.flatMap(([, children]) => children);
     }
     return found.slice(0, most);
   };
   return async (at, roles, most) => {
     const ref = "ref" in at ? at.ref : at;
-    const mayAsk = roles !== undefined && "ref" in at && !holdsSheet(at);
+    const mayAsk = roles !== undefined && "ref" in at && !holdsSheet(at) && !memory.holds(ref.bus);
     const found = mayAsk && (await ask.matches(ref, roles, most));
+    if (mayAsk && !found) memory.begin(ref.bus);
     return found || walk(ref, roles && new Set(roles), most);
   };
 }
+
+const NONE: readonly Ref[] = [];
 
 /** LibreOffice searches every cell of a sheet, all 17 thousand million of them, and answers nothing meanwhile. */
 const holdsSheet = ({ program, window }: Place) =>
   folded(program.name) === "soffice" && /\bCalc\b/.test(window);
 
 /** What of one place a locator names. */
-function matcher(ask: Accessibles, below: Search["below"], look: Search["look"]) {
+function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look: Search["look"]) {
   const inPlace = async (place: Place, locator: Locator): Promise<Seen[]> => {
     const { role, name, pattern } = locator;
     const fits = namedBy(locator);
@@ -115,7 +126,7 @@ function matcher(ask: Accessibles, below: Search["below"], look: Search["look"])
     );
     if (name === undefined && pattern === undefined)
       return Promise.all(refs.map((ref) => look({ ...place, ref })));
-    const names = await Promise.all(refs.map((ref) => ask.name(ref)));
+    const names = await memory.names(refs, fits);
     const hits = refs.filter((_, nth) => fits(names[nth] ?? ""));
     if (hits.length > 0) return Promise.all(hits.map((ref) => look({ ...place, ref })));
     const nameless = refs.filter((_, nth) => names[nth] === "").slice(0, MAX_LABELLED);
@@ -179,7 +190,8 @@ export function search(bus: Bus, ask: Accessibles): Search {
     const refs = (await ask.children(program.ref)).slice(0, MAX_WINDOWS);
     return Promise.all(refs.map(async (ref) => ({ ref, program, window: await ask.name(ref) })));
   };
-  const below = lister(ask);
+  const memory = remembering(ask);
+  const below = lister(ask, memory);
   const look = async (place: Place): Promise<Seen> => {
     const { ref } = place;
     const [role, name, bounds, has] = await Promise.all([
@@ -190,7 +202,7 @@ export function search(bus: Bus, ask: Accessibles): Search {
     ]);
     return { ...place, role, name, bounds, has };
   };
-  const inPlace = matcher(ask, below, look);
+  const inPlace = matcher(ask, memory, below, look);
   const find = async (locator: Locator): Promise<Hits> => {
     // A pattern that is none is no fault of the programs.
     namedBy(locator);
@@ -245,13 +257,4 @@ function seenOf(all: readonly Seen[]): readonly Seen[] {
 /** Each element once: what is within two places is found twice. */
 function uniqueOf<T extends { readonly ref: Ref }>(all: readonly T[]): T[] {
   return [...new Map(all.map((one) => [`${one.ref.bus}${one.ref.path}`, one])).values()];
-}
-
-/** The process of a name on the bus. */
-async function pidOf(bus: Bus, name: string): Promise<number | null> {
-  const daemon = { bus: "org.freedesktop.DBus", path: "/org/freedesktop/DBus" };
-  const [pid] = await bus
-    .call(daemon, "org.freedesktop.DBus", "GetConnectionUnixProcessID", "s", [name])
-    .catch(() => []);
-  return typeof pid === "number" ? pid : null;
 }

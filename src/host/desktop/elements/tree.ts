@@ -1,9 +1,8 @@
 /**
  * What windows show, as trees, and what is at a place: read in the child process.
  */
-import * as v from "valibot";
 import { failureOf } from "../../../lib/errors";
-import { type Accessibles, FACES, STATE } from "./accessible";
+import { type Accessibles, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TreeScope } from "./calls";
 import type { Frame } from "./frames";
@@ -114,18 +113,13 @@ const isIn = ({ bounds }: Seen, { x, y }: Spot): boolean =>
   x < bounds.x + bounds.width &&
   y < bounds.y + bounds.height;
 
-const REF = v.tuple([v.string(), v.string()]);
-
 /**
  * The windows and elements at a place, the outermost first; empty where nothing has a name there.
  *
  * @param frames places of the windows there, as the display has them: the window that fits one best is the one on top.
  */
-export async function readAt(
-  { bus, ask, look }: Asking,
-  spot: Spot,
-  frames: readonly Frame[],
-): Promise<Seen[]> {
+export async function readAt(asking: Asking, spot: Spot, frames: readonly Frame[]): Promise<Seen[]> {
+  const { ask, look } = asking;
   const { places } = await look.places({});
   const seen = await Promise.all(places.map((place) => look.look(place).catch(() => undefined)));
   const here = seen.filter((one) => one !== undefined && isIn(one, spot) && one.has(STATE.showing));
@@ -136,7 +130,7 @@ export async function readAt(
   const chain = [window];
   for (let inner: Seen | undefined = window; inner && chain.length < MAX_DEEP; ) {
     if (inner.role === PASSWORD) break;
-    inner = await innerAt({ bus, ask, look }, inner, spot);
+    inner = await innerAt(asking, inner, spot);
     if (inner) chain.push(inner);
   }
   const leaf = chain.at(-1);
@@ -165,22 +159,13 @@ function fit({ bounds, has }: Seen, frames: readonly Frame[]): number {
 }
 
 /** What is in an element at a place, by its program, else by the places of its children. */
-async function innerAt({ bus, ask, look }: Asking, outer: Seen, spot: Spot): Promise<Seen | undefined> {
+async function innerAt({ ask, look }: Asking, outer: Seen, spot: Spot): Promise<Seen | undefined> {
   const isOther = (ref: Ref) => ref.path !== outer.ref.path && !ref.path.endsWith("/null");
   const fits = (one: Seen) => isIn(one, spot) && one.has(STATE.showing);
-  const [answer] = await bus
-    .call(outer.ref, FACES.component, "GetAccessibleAtPoint", "iiu", [spot.x, spot.y, 0])
-    .catch((error): unknown[] => {
-      if (error instanceof NoSuchThing) return [];
-      throw error;
-    });
-  const said = v.safeParse(REF, answer);
-  if (said.success) {
-    const ref = { bus: said.output[0], path: said.output[1] };
-    if (ref.bus === outer.ref.bus && isOther(ref)) {
-      const one = await look.look({ ...outer, ref });
-      if (fits(one)) return one;
-    }
+  const ref = await ask.atPoint(outer.ref, spot.x, spot.y);
+  if (ref?.bus === outer.ref.bus && isOther(ref)) {
+    const one = await look.look({ ...outer, ref });
+    if (fits(one)) return one;
   }
   const refs = (await ask.children(outer.ref)).slice(0, MAX_COMPARED);
   const children = await Promise.all(refs.map((ref) => look.look({ ...outer, ref }).catch(() => undefined)));

@@ -16,7 +16,9 @@ import { press } from "./press";
 import { nativeRoleOf, PASSWORD, roleOf } from "./roles";
 import { type Place, type Seen, search } from "./search";
 import { survey } from "./survey";
+import { mended } from "./toolkits";
 import { type Asking, readAt, readTree, type SeenBranch } from "./tree";
+import { xWindows } from "./x-windows";
 
 /** The longest text that is read, in characters. */
 const MAX_TEXT = 100_000;
@@ -24,6 +26,7 @@ const MAX_TEXT = 100_000;
 interface Session extends Asking {
   /** The variables of the session of the desktop. */
   readonly env: NodeJS.ProcessEnv;
+  close(): void;
 }
 
 export default async function elementsChild(): Promise<void> {
@@ -33,8 +36,13 @@ export default async function elementsChild(): Promise<void> {
     if (process.platform !== "linux") throw unavailable("elements by name: not on this platform");
     const env = { ...given, ...(await desktopVariables(given)) };
     const bus = await openBus(env, looks);
-    const ask = accessibles(bus);
-    return { bus, ask, look: search(bus, ask), env };
+    const windows = xWindows(env);
+    const ask = mended(bus, accessibles(bus), windows);
+    const close = () => {
+      windows.close();
+      bus.close();
+    };
+    return { bus, ask, look: search(bus, ask), env, close };
   };
   const use = async (): Promise<Session> => {
     if (opened && (await opened.catch(() => undefined))?.bus.isOpen !== true) opened = undefined;
@@ -51,11 +59,11 @@ export default async function elementsChild(): Promise<void> {
         try {
           return await survey(session);
         } finally {
-          session.bus.close();
+          session.close();
         }
       },
     }),
-    async () => (await opened?.catch(() => undefined))?.bus.close(),
+    async () => (await opened?.catch(() => undefined))?.close(),
   );
 }
 

@@ -5,9 +5,9 @@ import { desktopOn, startDisplay } from "../support";
 export const PROGRAMS = ["Xvfb", "openbox", "dbus-daemon", "zenity"] as const;
 
 /** A display with a session bus and a desktop on both; all end with the scope. */
-export async function startSession() {
+export async function startSession(options: Parameters<typeof startDisplay>[0] = {}) {
   await using stack = new AsyncDisposableStack();
-  const display = stack.use(await startDisplay());
+  const display = stack.use(await startDisplay(options));
   const flags = ["--session", "--nofork", "--print-address"];
   const daemon = Bun.spawn(["dbus-daemon", ...flags], {
     env: display.env,

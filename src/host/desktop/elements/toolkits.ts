@@ -1,0 +1,124 @@
+/**
+ * What some toolkits say otherwise than the rest, mended: {@link gtk4}, and places in larger units of a program that is drawn at twice
+ * its size (GTK 3, Qt).
+ */
+import { type Accessibles, type Bounds, pidOf } from "./accessible";
+import { APPLICATION, type Bus, NoSuchThing, type Ref, rootOf } from "./bus";
+import { gtk4 } from "./gtk4";
+import type { XWindow, XWindows } from "./x-windows";
+
+/** Questions to elements as `ask` has them, with what their toolkits say otherwise mended. */
+export function mended(bus: Bus, ask: Accessibles, windows: XWindows): Accessibles {
+  const pids = remembered((name: string) => pidOf(bus, name));
+  const ownWindows = async (name: string): Promise<readonly XWindow[]> => {
+    const [all, pid] = await Promise.all([windows.list(), pids(name)]);
+    return pid === null ? [] : all.filter((one) => one.pid === pid);
+  };
+  const kits = remembered((name: string) => isGtk4(bus, name));
+  const usual = scaled(ask, ownWindows);
+  const special = gtk4(ask, windows, ownWindows);
+  const of = async ({ bus: name }: Ref) => ((await kits(name)) ? special : usual);
+  return {
+    ...ask,
+    role: async (ref) => (await of(ref)).role(ref),
+    name: async (ref) => (await of(ref)).name(ref),
+    children: async (ref) => (await of(ref)).children(ref),
+    states: async (ref) => (await of(ref)).states(ref),
+    bounds: async (ref) => (await of(ref)).bounds(ref),
+    atPoint: async (ref, x, y) => (await of(ref)).atPoint(ref, x, y),
+  };
+}
+
+/** The most answers that are remembered: of names that come and go. */
+const MAX_REMEMBERED = 500;
+
+/** Asks once for each name; what failed is asked again. */
+function remembered<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
+  const known = new Map<string, Promise<T>>();
+  return (name) => {
+    const before = known.get(name);
+    if (before) return before;
+    if (known.size >= MAX_REMEMBERED) known.clear();
+    const asked = ask(name);
+    known.set(name, asked);
+    asked.catch(() => known.delete(name));
+    return asked;
+  };
+}
+
+async function isGtk4(bus: Bus, name: string): Promise<boolean> {
+  try {
+    const [kit, version] = await Promise.all(
+      ["ToolkitName", "Version"].map((one) => bus.get(rootOf(name), APPLICATION, one)),
+    );
+    return kit === "GTK" && String(version).startsWith("4.");
+  } catch (error) {
+    if (error instanceof NoSuchThing) return false;
+    throw error;
+  }
+}
+
+/** How long a scale counts, in milliseconds, where no window has shown it, and where one has. */
+const UNSURE_MS = 1_000;
+const SURE_MS = 30_000;
+
+/** Places in pixels, of programs that say them in units of their own. */
+function scaled(ask: Accessibles, ownWindows: (name: string) => Promise<readonly XWindow[]>): Accessibles {
+  const known = new Map<string, { readonly until: number; readonly scale: Promise<number | undefined> }>();
+  const measure = async (name: string): Promise<number | undefined> => {
+    const drawn = await ownWindows(name);
+    if (drawn.length === 0) return undefined;
+    const tops = await ask.children(rootOf(name));
+    const places = await Promise.all(tops.slice(0, 20).map((top) => ask.bounds(top)));
+    const scales = places.flatMap((place) => (place ? drawn.map((one) => scaleBetween(place, one)) : []));
+    // A window that is as large as it says settles it.
+    return scales.includes(1) ? 1 : scales.find((scale) => scale !== undefined);
+  };
+  const scaleOf = async (name: string): Promise<number> => {
+    const before = known.get(name);
+    if (before && before.until > performance.now()) return (await before.scale) ?? 1;
+    if (known.size >= MAX_REMEMBERED) known.clear();
+    const scale = measure(name).catch(() => undefined);
+    known.set(name, { until: performance.now() + UNSURE_MS, scale });
+    const found = await scale;
+    if (found !== undefined) known.set(name, { until: performance.now() + SURE_MS, scale });
+    return found ?? 1;
+  };
+  return {
+    ...ask,
+    async bounds(ref) {
+      const [place, scale] = await Promise.all([ask.bounds(ref), scaleOf(ref.bus)]);
+      return place && times(place, scale);
+    },
+    async atPoint(ref, x, y) {
+      const scale = await scaleOf(ref.bus);
+      return ask.atPoint(ref, Math.floor(x / scale), Math.floor(y / scale));
+    },
+  };
+}
+
+const times = ({ x, y, width, height }: Bounds, scale: number): Bounds =>
+  scale === 1
+    ? { x, y, width, height }
+    : {
+        ...{ x: Math.round(x * scale), y: Math.round(y * scale) },
+        ...{ width: Math.round(width * scale), height: Math.round(height * scale) },
+      };
+
+/** How many pixels the frame of a window manager, which some count in, may make a window wider and higher. */
+const MAX_BORDER = 24;
+const MAX_TITLE = 80;
+const MAX_SCALE = 4;
+
+/** By how much a window is larger than its element says, in quarters; undefined where it is another window. */
+export function scaleBetween(place: Bounds, drawn: Bounds): number | undefined {
+  const scale = Math.round((4 * drawn.width) / place.width) / 4;
+  if (scale < 1 || scale > MAX_SCALE) return undefined;
+  const apart = (side: "x" | "y" | "width" | "height") => Math.abs(place[side] * scale - drawn[side]);
+  const fits =
+    apart("width") <= MAX_BORDER * scale &&
+    apart("x") <= MAX_BORDER * scale &&
+    apart("height") <= MAX_TITLE * scale &&
+    apart("y") <= MAX_TITLE * scale;
+  return fits ? scale : undefined;
+}
