@@ -121,6 +121,7 @@ const STORES: ReadonlyArray<{ readonly why: string; readonly files: readonly str
       "src/host/runs/history.ts",
       "src/host/runs/stored-scripts.ts",
       "src/host/scheduler/jobs.ts",
+      "src/host/secrets/secrets.ts",
       "src/host/webhooks/hooks.ts",
       "src/trust/ended-tokens.ts",
       "src/trust/named-tokens.ts",

@@ -44,6 +44,7 @@ export default {
         ["$0 token add prometheus --scope metrics --token-file token", "The same token on another host"],
         ["$0 token add anna --scope read", "See the state of the host; neither its screen nor its audit log"],
         ["$0 token add ci --scope run:nightly --expires 30d", "Run one stored script, and nothing else"],
+        ["$0 token add crm --scope 'operate,secret:crm_*'", "Also scripts that name these secrets"],
       ],
     }),
     list: view(listTokens, {

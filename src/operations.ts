@@ -67,6 +67,7 @@ import { operations as runs } from "./host/runs/operations/execute";
 import { operations as scripts } from "./host/runs/operations/scripts";
 import { eventTypes as jobEvents } from "./host/scheduler/events";
 import { operations as scheduler } from "./host/scheduler/operations";
+import { operations as secrets } from "./host/secrets/operations";
 import { eventTypes as syncEvents } from "./host/sync/events";
 import { operations as sync } from "./host/sync/operations";
 import { operations as trace } from "./host/trace/operations";
@@ -94,6 +95,7 @@ const all = [
   ...tls,
   ...runs,
   ...scripts,
+  ...secrets,
   ...scheduler,
   ...trace,
   ...metrics,

@@ -28,6 +28,9 @@ export const judged = mark({ secret: true, judged: true });
 /** As {@link judged}, for what variables are set to or compared with. */
 export const passed = mark({ secret: true, judged: true, passed: true });
 
+/** A value in which no secret of the host may be. @param why not, as the end of a message. */
+export const withoutHostSecrets = (why: string) => mark({ open: why });
+
 /** A span of time in seconds. As text also `90s`, `15m`, `2h` or `1d`. */
 export const seconds = mark<number | "never">({ text: "duration" });
 

@@ -18,20 +18,50 @@ export const NAME_TEXT = v.pipe(
   v.regex(new RegExp(`^${NAME}$`), "1 to 64 letters, digits, . _ and -, the first a letter or digit"),
 );
 
-/** One of these words, or running one stored script and nothing else: `run:nightly`. */
+/** What a scope for secrets begins with, as a reference to one in a script does: `${secret:crm_password}`. */
+export const SECRET = "secret:";
+
+/** One secret, those whose names begin so (`secret:crm_*`), or all (`secret:*`). */
+const SECRETS = `${SECRET}(?:${NAME}\\*?|\\*)`;
+const SECRETS_TEXT = "secret: and the name of a secret, or its beginning and *";
+
+/** One of these words, the use of secrets, or running one stored script and nothing else: `run:nightly`. */
 export const scopeOr = <const W extends readonly string[]>(words: W) =>
   v.pipe(
     v.string(),
     v.regex(
-      new RegExp(`^(?:${words.join("|")}|run:${NAME})$`),
-      `${words.join(", ")}, or run: and the name of a stored script`,
+      new RegExp(`^(?:${words.join("|")}|run:${NAME}|${SECRETS})$`),
+      `${words.join(", ")}, run: and the name of a stored script, or ${SECRETS_TEXT}`,
     ),
-    v.guard((text): text is W[number] | `run:${string}` => text !== ""),
+    v.guard((text): text is W[number] | `run:${string}` | `secret:${string}` => text !== ""),
+    v.metadata({ choices: words }),
+  );
+
+/** One of these words, or the use of secrets: what a run or a desk is limited to. */
+export const limitOr = <const W extends readonly string[]>(words: W) =>
+  v.pipe(
+    v.string(),
+    v.regex(new RegExp(`^(?:${words.join("|")}|${SECRETS})$`), `${words.join(", ")}, or ${SECRETS_TEXT}`),
+    v.guard((text): text is W[number] | `secret:${string}` => text !== ""),
     v.metadata({ choices: words }),
   );
 
 /** What a token can be given. */
 export const SCOPE = scopeOr(SCOPES);
+
+/** What a run can be limited to, and a desk be allowed. */
+export const LIMIT = limitOr(SCOPES);
+
+export type Limit = v.InferOutput<typeof LIMIT>;
+
+/** The scope of one secret. */
+export const secretScope = (name: string): `secret:${string}` => `${SECRET}${name}`;
+
+export const isSecretScope = (scope: string): scope is `secret:${string}` => scope.startsWith(SECRET);
+
+/** Whether `pattern`, a scope for secrets, includes all that `scope` does. */
+const covers = (pattern: string, scope: string): boolean =>
+  isSecretScope(pattern) && pattern.endsWith("*") && scope.startsWith(pattern.slice(0, -1));
 
 export type Scope = v.InferOutput<typeof SCOPE>;
 
@@ -69,7 +99,8 @@ export const ANYBODY: Grant = { name: null, scopes: ["read"] };
 
 /** Whether an operation that needs this may be used. */
 export function allows({ scopes }: Grant, need: Need | Scope): boolean {
-  return need === "any" || scopes.includes(need) || scopes.includes("admin");
+  if (need === "any" || scopes.includes(need) || scopes.includes("admin")) return true;
+  return isSecretScope(need) && scopes.some((scope) => covers(scope, need));
 }
 
 /** Why a grant does not allow an operation: `usb.list needs read`; undefined where it does. @param called how it was called. */
@@ -84,9 +115,27 @@ export function missingFor(
   return grant.without?.includes(name) ? `${called} is left out (--exclude-tools)` : undefined;
 }
 
+const isScope = (text: string): text is Scope => v.is(SCOPE, text);
+
 /** `grant` without the scopes that are not in `scopes`; what it does not allow, it does not allow then either. */
-export function limitedTo(grant: Grant, scopes: readonly Scope[]): Grant {
-  return { ...grant, scopes: scopes.filter((scope) => allows(grant, scope)), limited: true };
+export function limitedTo(grant: Grant, scopes: readonly string[]): Grant {
+  const allowed = scopes.filter(isScope).filter((scope) => allows(grant, scope));
+  // Of `secret:*`, a token for `secret:crm_*` has these.
+  const within = grant.scopes.filter(
+    (own) => isSecretScope(own) && scopes.some((scope) => covers(scope, own)),
+  );
+  return { ...grant, scopes: [...new Set([...allowed, ...within])], limited: true };
+}
+
+/**
+ * What a list for other hosts is limited to there; null for a grant that may do anything, which those hosts limit themselves.
+ *
+ * @param secrets whether the list names any: a host of before knows no scopes for secrets.
+ */
+export function limitsOf(grant: Grant, secrets: boolean): Limit[] | null {
+  if (allows(grant, "admin")) return null;
+  const own = SCOPES.filter((one) => allows(grant, one));
+  return secrets ? [...own, ...grant.scopes.filter(isSecretScope)] : own;
 }
 
 /** Who made something, and when, in milliseconds since the epoch. */
@@ -135,8 +184,9 @@ export function requireOwnToken({ limited }: Grant, what: string): void {
 /** Scopes as a person gives them: `desk` for all that a desk needs, and `admin`, which includes all. */
 export function scopesText(scopes: readonly string[]): string {
   if (scopes.includes("admin")) return "admin";
-  const isDesk = scopes.length === DESK_SCOPES.length && DESK_SCOPES.every((one) => scopes.includes(one));
-  return isDesk ? "desk" : scopes.join(", ") || "nothing";
+  const isDesk = DESK_SCOPES.every((one) => scopes.includes(one));
+  const others = scopes.filter((one) => !DESK_SCOPES.some((known) => known === one));
+  return (isDesk ? ["desk", ...others] : scopes).join(", ") || "nothing";
 }
 
 /** Why a grant is not enough. @param needs what is asked for and its scope: `this needs admin`. */

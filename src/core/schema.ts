@@ -16,6 +16,8 @@ export interface Metadata {
   readonly content?: true;
   /** It is the name of a variable, which the action sets or reads. */
   readonly variable?: "sets" | "reads";
+  /** Why no secret of the host may be in it, in words that end a message. */
+  readonly open?: string;
   /** It is an expression, which reads variables. */
   readonly expression?: true;
   /** It becomes the value of a variable and is quoted nowhere: what uses that variable is looked at by itself. */

@@ -3,13 +3,19 @@ import type { InputSchema } from "./operation";
 import { baseOf, entryOf, metadataOf } from "./schema";
 
 const NAME = "[A-Za-z_][A-Za-z0-9_]{0,63}";
+
+/** A secret of the host: it has the form of its scope (`rights.ts`). */
+const SECRET_NAME = "secret:[A-Za-z0-9][A-Za-z0-9._-]{0,63}";
 const PATH = String.raw`(?:\.[A-Za-z_][\w-]{0,99}|\[\d{1,7}\]|\['[^']{1,100}'\]){0,16}`;
 
 /** What a text has in it that refers to a variable, or to none with another `$` before it. */
-export const REFERENCE_PATTERN = String.raw`\$\{(${NAME})(${PATH})\}`;
+export const REFERENCE_PATTERN = String.raw`\$\{(${SECRET_NAME}|${NAME})(${PATH})\}`;
 
 /** As {@link REFERENCE_PATTERN}, with the other `$`: for `matchAll` and `search`. */
 export const REFERENCE = new RegExp(String.raw`(\$?)${REFERENCE_PATTERN}`, "g");
+
+/** A text that is a reference and nothing else. */
+export const REFERENCE_ALONE = new RegExp(`^${REFERENCE_PATTERN}$`);
 
 /** A variable or a part of one, as it is between the braces. */
 export const REFERENCE_TEXT = new RegExp(`^${NAME}${PATH}$`);

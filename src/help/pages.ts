@@ -28,6 +28,7 @@ import plans from "../../docs/plans.md" with { type: "file" };
 import readme from "../../docs/README.md" with { type: "file" };
 import scale from "../../docs/scale.md" with { type: "file" };
 import scripts from "../../docs/scripts.md" with { type: "file" };
+import secrets from "../../docs/secrets.md" with { type: "file" };
 import security from "../../docs/security.md" with { type: "file" };
 import service from "../../docs/service.md" with { type: "file" };
 import stalls from "../../docs/stalls.md" with { type: "file" };
@@ -66,6 +67,7 @@ const FILES = {
   plans,
   scale,
   scripts,
+  secrets,
   security,
   service,
   stalls,

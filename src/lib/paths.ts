@@ -82,6 +82,10 @@ export const configFiles = (configDir: string) => ({
   releases: join(configDir, "releases"),
   /** A newer program that a desk sends to this host, and what became of it. */
   upgrade: join(configDir, "upgrade"),
+  /** The secrets of this host, and the key to which they are encrypted. */
+  secrets: join(configDir, "secrets.json"),
+  secretsLock: join(configDir, "run", "secrets.lock"),
+  secretsKey: join(configDir, "secrets_key"),
   webhooks: join(configDir, "webhooks.json"),
   webhooksLock: join(configDir, "run", "webhooks.lock"),
   /** What is still to be delivered to webhooks. */

@@ -4,10 +4,9 @@
  * The promise: a key is made once, whichever processes want it first, and never in place of one that is missing or broken; its
  * private half is in no message and no answer.
  */
-import { linkSync, rmSync } from "node:fs";
-import { basename, dirname } from "node:path";
-import { messageOf, systemCode, unavailable } from "./errors";
-import { ensurePrivateFolder, writeFileAtomic } from "./files";
+import { basename } from "node:path";
+import { unavailable } from "./errors";
+import { writeKeyOnce } from "./key-file";
 import { readTrustFile, unusable } from "./trust-files";
 
 /** A private key that signs; the key itself stays inside. */
@@ -55,22 +54,7 @@ export function signingKey(pem: string): SigningKey | undefined {
 function makeSigningKey(file: string): SigningKey {
   const { generateKeyPairSync } = nodeCrypto();
   const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-  const made = `${file}.new-${crypto.randomUUID()}`;
-  try {
-    ensurePrivateFolder(dirname(file));
-    writeFileAtomic(made, pem);
-    // Unlike a rename, it leaves the key that another process has made meanwhile.
-    linkSync(made, file);
-  } catch (error) {
-    const code = systemCode(error);
-    // Some file systems have no hard links (exFAT, some network shares).
-    if (/^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS)$/.test(code ?? "")) writeFileAtomic(file, pem);
-    else if (code !== "EEXIST") {
-      throw unavailable(`${basename(file)} cannot be written (${code ?? messageOf(error)})`);
-    }
-  } finally {
-    rmSync(made, { force: true });
-  }
+  writeKeyOnce(file, pem);
   const key = readSigningKey(file);
   if (!key) throw unavailable(`${basename(file)} was removed while it was made`);
   return key;

@@ -5,8 +5,15 @@
  * opens a debugger or changes what it is.
  */
 
-/** Where svc takes secrets from. */
-const SECRETS = ["SVC_TOKEN", "SVC_DESK_TOKEN", "SVC_HOST_TOKEN", "SVC_PASSPHRASE", "SVC_TURN_SECRET"];
+/** Where svc takes secrets from; the last names the folder of systemd's credentials. */
+const SECRETS = [
+  "SVC_TOKEN",
+  "SVC_DESK_TOKEN",
+  "SVC_HOST_TOKEN",
+  "SVC_PASSPHRASE",
+  "SVC_TURN_SECRET",
+  "CREDENTIALS_DIRECTORY",
+];
 
 /** Where `svc serve`, which starts over without {@link runtimeVariables}, keeps the names of those that were there. */
 const DROPPED = "SVC_DROPPED_VARIABLES";

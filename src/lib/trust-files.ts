@@ -18,6 +18,8 @@ export const TRUST_FILES = [
   "scripts.json",
   "trusted_viewers.json",
   "webhooks.json",
+  "secrets.json",
+  "secrets_key",
   "admin_hosts.json",
   "join.db",
   "plans.db",

@@ -35,6 +35,15 @@ const READERS: Readonly<Record<Exclude<Name, "admin_hosts.json">, (files: Files)
     (await import("../host/desktop/screen/trusted-viewers")).trustedStore(file, lock, silentLog).entries(),
   "webhooks.json": async ({ webhooks: file, webhooksLock: lock }) =>
     (await import("../host/webhooks/hooks")).createHooks({ file, lock }, silentLog).list(),
+  "secrets.json": async (files) =>
+    (await import("../host/secrets/secrets"))
+      .createSecrets(
+        { file: files.secrets, lock: files.secretsLock, key: files.secretsKey },
+        silentLog,
+        undefined,
+      )
+      .list(),
+  secrets_key: async ({ secretsKey }) => (await import("../host/secrets/key")).readSecretsKey(secretsKey),
   "join.db": database("joinStrings"),
   "plans.db": database("plans"),
   "desk.json": async ({ desk }) => (await import("../wire/join/membership")).readMembership(desk),

@@ -2,7 +2,7 @@
  * The named tokens as the other features see them: how one ended, and those that this host makes for desks.
  */
 import * as v from "valibot";
-import { allows, SCOPES } from "../core/rights";
+import { allows, isSecretScope, SCOPES } from "../core/rights";
 import type { DeskTokens } from "../host/join/enter";
 import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -84,7 +84,13 @@ export function createTokenUses(
         },
         scopes(name) {
           const allowed = find(name)?.allows;
-          return allowed ? SCOPES.filter((scope) => allowed.includes(scope)) : null;
+          return (
+            (allowed && [
+              ...SCOPES.filter((scope) => allowed.includes(scope)),
+              ...allowed.filter(isSecretScope),
+            ]) ??
+            null
+          );
         },
         async limit(name, scopes) {
           const former = find(name)?.allows ?? [];

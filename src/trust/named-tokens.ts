@@ -71,7 +71,7 @@ export const NEW_TOKEN = v.strictObject({
   name: field(NAME_TEXT, "Name of the token, also in the audit log"),
   scope: field(
     v.pipe(v.array(GIVEN_SCOPE), v.minLength(1), v.maxLength(100), v.transform(scopesOf)),
-    "What it allows; desk: all but admin; run:NAME: one stored script, and nothing else",
+    "What it allows; desk: all but admin; run:NAME: one stored script, and nothing else; secret:NAME, secret:crm_*: use secrets in scripts",
   ),
   expires_s: field(
     EXPIRES,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setFileAside } from "../../src/host/config/set-aside";
+import { openSecretsKey } from "../../src/host/secrets/key";
 import { formatText } from "../../src/lib/format";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
@@ -35,6 +36,9 @@ const CHANGES: Readonly<Record<TrustFile, (service: Service, files: Files, nth: 
       .change((list) => list.add({ viewer_id: `viewer-${nth}` })),
   "webhooks.json": async (service, _files, nth) =>
     (await service.webhooks()).hooks.add({ ...HOOK, name: `hook-${nth}` }),
+  "secrets.json": async (service, _files, nth) =>
+    (await service.secrets()).set(`secret-${nth}`, "correct horse", null),
+  secrets_key: (_service, { secretsKey }) => openSecretsKey(secretsKey),
   "admin_hosts.json": async (service, _files, nth) =>
     (await service.addressBook()).add({
       ...{ label: `lab-${nth}`, base_url: "https://127.0.0.1:1", token: "a-token-12345", tags: [] },

@@ -104,7 +104,7 @@ const MEMBER = v.object({
   time: v.optional(v.number()),
 });
 
-const WORDS = v.pipe(v.array(v.pipe(v.string(), v.regex(/^[a-z0-9][\w:.-]{0,79}$/i))), v.maxLength(100));
+const WORDS = v.pipe(v.array(v.pipe(v.string(), v.regex(/^[a-z0-9][\w:.*-]{0,79}$/i))), v.maxLength(100));
 
 /** What the host lets this desk do, as it has said last. Both may have words that this desk does not know. */
 const RIGHTS = v.object({

@@ -3,7 +3,16 @@
  * asked for its sessions.
  */
 import type { Caller } from "../../core/caller";
-import { allows, type Need, PERMISSIONS, type Permission, type Scope, shareOf } from "../../core/rights";
+import {
+  allows,
+  isSecretScope,
+  type Limit,
+  type Need,
+  PERMISSIONS,
+  type Permission,
+  type Scope,
+  shareOf,
+} from "../../core/rights";
 import { printable } from "../../lib/sanitize";
 import type { AddressBook } from "./address-book";
 import type { Host } from "./host";
@@ -12,7 +21,7 @@ import type { Poller } from "./poll";
 /** What a command needs of the host on which it runs. */
 export interface CommandNeed {
   readonly command: string;
-  readonly scope: Need;
+  readonly scope: Need | Limit;
   readonly permission: Permission | undefined;
 }
 
@@ -67,7 +76,7 @@ export async function refusalsOf(
 function isUnknown({ rights }: Host, needs: readonly CommandNeed[]): boolean {
   return needs.some(
     ({ scope, permission }) =>
-      (scope === "admin" && rights === undefined) ||
+      ((scope === "admin" || isSecretScope(scope)) && rights === undefined) ||
       (permission !== undefined && rights?.permits === undefined),
   );
 }
@@ -78,8 +87,10 @@ function reasonOf({ rights, member }: Host, needs: readonly CommandNeed[]): stri
   // What it says may have scopes of a later svc, which no command here needs.
   const grant = { name: null, scopes: rights.allows as Scope[] };
   const beyond = needs.filter(({ scope }) => !allows(grant, scope));
+  const secrets = beyond.map(({ scope }) => scope).filter(isSecretScope);
+  const words = [beyond.some(({ scope }) => scope === "admin") ? "admin" : "desk", ...secrets];
   const advice = member
-    ? `\`svc desk set --allow ${beyond.some(({ scope }) => scope === "admin") ? "admin" : "desk"}\` there allows it`
+    ? `\`svc desk set --allow ${words.join()}\` there allows it`
     : "its token does not allow it";
   const permits = new Set(rights.permits);
   const unpermitted = rights.permits

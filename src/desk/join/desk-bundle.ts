@@ -34,6 +34,8 @@ const FILES = {
   "scripts.json": v.optional(v.string()),
   "jobs.json": v.optional(v.string()),
   "webhooks.json": v.optional(v.string()),
+  "secrets.json": v.optional(v.string()),
+  secrets_key: v.optional(v.string()),
   "ice.json": v.optional(v.string()),
   "host_service.json": v.optional(v.string()),
   witness_key: v.optional(v.string()),

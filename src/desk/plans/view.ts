@@ -2,7 +2,7 @@
  * A plan as callers see it, without the results of its actions and the values of their secrets.
  */
 import * as v from "valibot";
-import { type Grant, maySee, SCOPES } from "../../core/rights";
+import { type Grant, maySee } from "../../core/rights";
 import { readContent } from "../../wire/job/content";
 import { commonContent } from "./host-contents";
 import type { Ledger } from "./ledger/ledger";
@@ -89,7 +89,7 @@ export const PLAN_REVIEW = v.object({
   host_variables: v.array(v.string()),
   stop_on_error: v.nullable(v.union([v.boolean(), v.literal("focus")])),
   /** What the runs are limited to; null for all that the tokens of the hosts allow. */
-  scope: v.nullable(v.array(v.picklist(SCOPES))),
+  scope: v.nullable(v.array(v.string())),
   /** The scripts and pictures that travel with it; `actions` of a script. */
   files: v.array(v.object({ name: v.string(), sha256: v.string(), bytes: v.number(), actions: ACTIONS })),
 });

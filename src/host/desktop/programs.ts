@@ -19,6 +19,8 @@ export interface Launch {
   readonly command: string | readonly string[];
   readonly cwd?: string | undefined;
   readonly detach: boolean;
+  /** Variables of its environment, besides those of svc. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The run that starts a program. */
@@ -45,12 +47,12 @@ export function createPrograms(publish: Publish): Programs {
   /** Those that still run, and how to end those that do not outlive svc. */
   const running = new Map<number, () => Promise<void>>();
   return {
-    async launch({ command, cwd, detach }, run) {
+    async launch({ command, cwd, detach, env: own = {} }, run) {
       const env = process.platform === "linux" ? await desktopVariables(process.env) : {};
       if (running.size >= MAX_PROGRAMS) {
         throw unavailable(`${MAX_PROGRAMS} programs that scripts have started still run`);
       }
-      const child = start(command, cwd, { ...process.env, ...env });
+      const child = start(command, cwd, { ...process.env, ...env, ...own });
       const { pid } = child;
       let isOver = false;
       const end = async () => {

@@ -9,14 +9,14 @@ import { configFiles } from "../../lib/paths";
 import { deskPinsEndpoint, natsGrantEndpoint } from "../../wire/join/endpoints";
 import { readMembership } from "../../wire/join/membership";
 import type { HostUses } from "./enter";
-import { DESK_RIGHTS } from "./rights";
+import { DESK_RIGHT } from "./rights";
 
 const ON_THE_HOST = {
   http: "who may use the token of a host is decided on the host itself",
   script: "who may use the token of a host is decided by a person",
 };
 
-const RIGHTS = v.pipe(v.array(v.picklist(DESK_RIGHTS)), v.minLength(1), v.maxLength(20));
+const RIGHTS = v.pipe(v.array(DESK_RIGHT), v.minLength(1), v.maxLength(100));
 
 export const join = operation({
   name: "join.enter",
@@ -47,7 +47,7 @@ export const join = operation({
     ),
     allow: field(
       v.optional(RIGHTS),
-      "What the desk may do here: desk, which is all but `admin`; admin, also run programs; or scopes (default: as before, else desk)",
+      "What the desk may do here: desk, which is all but `admin`; admin, also run programs; or scopes; secret:NAME, secret:crm_*: also use secrets (default: as before, else desk)",
     ),
   }),
   output: v.object({
@@ -128,7 +128,10 @@ export const setDesk = operation({
   leftOut: ON_THE_HOST,
   example: { allow: ["admin"] },
   input: v.strictObject({
-    allow: field(RIGHTS, "desk: all but `admin`; admin: also run programs; or scopes"),
+    allow: field(
+      RIGHTS,
+      "desk: all but `admin`; admin: also run programs; or scopes; secret:NAME, secret:crm_*: also use secrets",
+    ),
   }),
   output: v.object({ desk: v.string(), allows: v.array(v.string()) }),
   requires({ configDir }: Pick<HostUses, "configDir">) {

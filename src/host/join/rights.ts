@@ -1,18 +1,19 @@
 /**
  * What a host lets its desk do, as a person says it.
  */
-import { DESK_SCOPES, SCOPES } from "../../core/rights";
+import type * as v from "valibot";
+import { DESK_SCOPES, isSecretScope, type Limit, limitOr, SCOPES } from "../../core/rights";
 
-/** The words of `--allow`: scopes, and `desk` for all that a desk needs. */
-export const DESK_RIGHTS = ["desk", ...SCOPES] as const;
+/** A word of `--allow`: a scope, `desk` for all that a desk needs, and the use of secrets. */
+export const DESK_RIGHT = limitOr(["desk", ...SCOPES]);
 
-export type DeskRight = (typeof DESK_RIGHTS)[number];
+export type DeskRight = v.InferOutput<typeof DESK_RIGHT>;
 
 /** What the token of a desk allows. */
-export type DeskScopes = ReadonlyArray<(typeof SCOPES)[number]>;
+export type DeskScopes = readonly Limit[];
 
-/** The scopes of these words, each once, in the order of the table. */
+/** The scopes of these words, each once, in the order of the table; then those for secrets. */
 export function scopesOf(words: readonly DeskRight[]): DeskScopes {
   const wanted = new Set<DeskRight>(words.flatMap((word) => (word === "desk" ? DESK_SCOPES : [word])));
-  return SCOPES.filter((scope) => wanted.has(scope));
+  return [...SCOPES.filter((scope) => wanted.has(scope)), ...[...wanted].filter(isSecretScope).sort()];
 }

@@ -54,6 +54,7 @@ const SETS = {
     "history.list",
     "scripts.list",
     "scripts.run",
+    "secret.list",
     "jobs.list",
     "jobs.add",
     "jobs.add_cron",

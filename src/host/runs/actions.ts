@@ -14,8 +14,9 @@ import { byName, countReferences, hasReference, isWholeList, sizeOfExpressions }
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
+import { refusesSecret } from "./secret-places";
 import { VARIABLE_NAME } from "./types";
-import { expressionFault, isReference } from "./variables";
+import { expressionFault, isReference, secretsIn } from "./variables";
 
 /** The most actions in one list, nested ones included. */
 export const MAX_ACTIONS = 1_000;
@@ -178,6 +179,15 @@ class ListChecker {
     });
     this.offences.push(...faults);
     if (faults.length > 0) return [];
+    const misplaced = deferred.flatMap((field) => {
+      const [named] = secretsIn(keywords[field]);
+      const why = named === undefined ? undefined : refusesSecret(operation, field);
+      return why === undefined
+        ? []
+        : { field: `${at}.${field}`, path: given.pathTo(field), message: `\${secret:${named}}: ${why}` };
+    });
+    this.offences.push(...misplaced);
+    if (misplaced.length > 0) return [];
     if (this.hasManyReferences(deferred.map((field) => keywords[field])))
       return this.refuse(
         place,

@@ -30,6 +30,8 @@ export interface CalledScript {
   readonly path: string;
   readonly actions: readonly Action[];
   readonly commands: ReadonlyArray<Command["command"]>;
+  /** The secrets of the host that it names. */
+  readonly secrets: readonly string[];
   readonly described: string;
   /** The variables that a stored script takes; undefined for a file, which takes any. */
   readonly parameters: readonly string[] | undefined;
@@ -42,7 +44,7 @@ export interface CalledScript {
 /** The called scripts of a run, by their paths. */
 export type CalledScripts = Map<string, CalledScript>;
 
-interface ScriptCheck extends Pick<CalledScript, "actions" | "commands" | "described"> {
+interface ScriptCheck extends Pick<CalledScript, "actions" | "commands" | "secrets" | "described"> {
   readonly count: number;
 }
 
@@ -142,9 +144,9 @@ async function read(parts: Parts, path: string): Promise<CalledScript & { readon
   const script = await readScript(path, parts.reader, { quote: parts.quote });
   const named = parts.quote ? script : { ...script, name: "the called script" };
   const linked: InPlaces = (work) => withPlaces(named, work);
-  const { actions, commands, described } = await linked(() => parts.check(script.actions));
+  const { actions, commands, secrets, described } = await linked(() => parts.check(script.actions));
   const { variables = {}, needs } = script.defaults;
-  return { path, actions, commands, described, parameters: undefined, variables, needs, linked };
+  return { path, actions, commands, secrets, described, parameters: undefined, variables, needs, linked };
 }
 
 /** @throws a `bad_input` failure for a variable that the script does not take. */

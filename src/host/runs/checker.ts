@@ -3,6 +3,7 @@
  */
 import { type Operation, redact } from "../../core/operation";
 import {
+  allows,
   beyond,
   type Grant,
   missingFor,
@@ -10,6 +11,7 @@ import {
   PERMISSIONS,
   type Permission,
   type Scope,
+  secretScope,
 } from "../../core/rights";
 import { readScript, withPlaces } from "../../core/script";
 import type { RunDefaults } from "../../core/script-head";
@@ -30,7 +32,7 @@ import {
 import { CALLS, type CalledScripts, linkCalled } from "./called-scripts";
 import { describeCommand } from "./reference";
 import type { StoredScript } from "./stored-scripts";
-import { variableUse } from "./variable-use";
+import { secretUse, variableUse } from "./variable-use";
 
 /** A list that passed the check. */
 export interface CheckedList extends ReturnType<Checker["check"]> {
@@ -119,26 +121,32 @@ export class Checker {
     return this.check(list, false).actions.map(shownAction);
   }
 
-  /** What these commands need that a caller with this grant may not use. */
-  protected missing(names: readonly string[], grant: Grant): string[] {
-    return names.flatMap((name) => {
+  /** What these commands and secrets need that a caller with this grant may not use. */
+  protected missing(names: readonly string[], grant: Grant, secrets: readonly string[] = []): string[] {
+    const commands = names.flatMap((name) => {
       const operation = this.commands.get(name);
       return (operation && missingFor(grant, operation, name)) ?? [];
     });
+    const refused = secrets.map(secretScope).filter((scope) => !allows(grant, scope));
+    return [...commands, ...refused.map((scope) => `\${${scope}} needs ${scope}`)];
   }
 
-  /** @throws a `forbidden` failure that names the commands that a caller with this grant may not use. */
-  permit(names: readonly string[], grant: Grant, who?: string): void {
-    const refused = this.missing(names, grant);
+  /** @throws a `forbidden` failure that names the commands and secrets that a caller with this grant may not use. */
+  permit(names: readonly string[], grant: Grant, who?: string, secrets: readonly string[] = []): void {
+    const refused = this.missing(names, grant, secrets);
     if (refused.length > 0) throw forbidden(beyond(grant, refused.join(", "), who));
   }
 
-  /** What these commands need of the host on which they run. */
-  needsOf(names: readonly string[]) {
-    return names.flatMap((command) => {
+  /** What these commands, and the use of these secrets, need of the host on which they run. */
+  needsOf(names: readonly string[], secrets: readonly string[] = []) {
+    const ofCommands = names.flatMap((command) => {
       const operation = this.commands.get(command);
       return operation ? [{ command, scope: operation.scope, permission: operation.needs }] : [];
     });
+    const ofSecrets = secrets.map((name) => ({
+      ...{ command: `\${${secretScope(name)}}`, scope: secretScope(name), permission: undefined },
+    }));
+    return [...ofCommands, ...ofSecrets];
   }
 
   /**
@@ -204,12 +212,13 @@ export class Checker {
     if (called.size === 0) return { ...checked, called };
     const scripts = [...called.values()];
     const commands = new Set([...checked.commands, ...scripts.flatMap((script) => script.commands)]);
+    const secrets = new Set([...checked.secrets, ...scripts.flatMap((script) => script.secrets)]);
     const digest = Bun.SHA256.hash(
       JSON.stringify(scripts.map(({ path, described }) => [path, described])),
       "hex",
     );
     const described = `${checked.described} calls=sha256:${digest}`;
-    return { ...checked, called, commands: [...commands], described };
+    return { ...checked, called, commands: [...commands], secrets: [...secrets], described };
   }
 
   /**
@@ -230,9 +239,11 @@ export class Checker {
       called,
       [from],
     );
-    const all = new Set([...checked.commands, ...[...called.values()].flatMap(({ commands }) => commands)]);
+    const scripts = [...called.values()];
+    const all = new Set([...checked.commands, ...scripts.flatMap(({ commands }) => commands)]);
+    const secrets = new Set([...checked.secrets, ...scripts.flatMap((script) => script.secrets)]);
     const travelling = await travellingWith(checked.actions, from, called);
-    return { ...checked, commands: [...all], travelling };
+    return { ...checked, commands: [...all], secrets: [...secrets], travelling };
   }
 
   protected linking(requester: Requester, quote: boolean, here = true) {
@@ -247,6 +258,8 @@ export function checkedList(actions: readonly Action[]) {
   const names = flatten(actions).map(({ operation }) => operation.command);
   const commands = [...new Set(names)];
   const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
+  const secrets = secretUse(actions);
+  const named = secrets.length > 0 ? ` secrets=${secrets.join(",")}` : "";
   return {
     /** Of its run, which has not begun. */
     id: crypto.randomUUID(),
@@ -256,8 +269,10 @@ export function checkedList(actions: readonly Action[]) {
     /** The names in it, nested ones included, each once. */
     commands,
     variables: variableUse(actions),
-    /** For an audit row: the commands, and a digest of the arguments without secrets. */
-    described: `commands=${commands.join(",")} args=sha256:${digest}`,
+    /** The secrets of the host that it names, each once, sorted. */
+    secrets,
+    /** For an audit row: the commands, the names of secrets, and a digest of the arguments without secrets. */
+    described: `commands=${commands.join(",")}${named} args=sha256:${digest}`,
   };
 }
 

@@ -47,6 +47,8 @@ export interface ExecutorParts extends CheckerParts {
   runs(): Promise<Pick<Runs, "begin" | "refuse">>;
   /** What this host is called. */
   hostLabel(): string;
+  /** The values of secrets of this host. @throws a `bad_input` failure for an unknown one; `unavailable` where they cannot be read. */
+  secrets(names: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Does an action (default: this process). */
   readonly perform?: typeof performOperation | undefined;
   /** The lock on pointer and keyboard. */
@@ -95,15 +97,17 @@ export class Executor extends Checker {
       id,
       actions,
       commands,
+      secrets: named,
       described,
       called = new Map(),
     } = list.called ? list : await this.link(list, path, requesterOf({ ...others, grant: given }));
     const grant = scope === undefined ? given : limitedTo(given, scope);
     const caller: Caller = { ...others, grant };
-    await this.permitRun(commands, grant, given);
+    await this.permitRun(commands, named, grant, given);
     if (tellBegun) requireOwnToken(grant, "wait=0");
     if (asked && !allows(grant, "screen")) throw forbidden(beyond(grant, "trace needs screen", "this run"));
     const variables = variablesOf(options.variables ?? {});
+    const secrets = new Map(named.length > 0 ? await this.parts.secrets(named) : []);
     await caller.announce(`run=${id} ${asked ? "trace=true " : ""}${described}`);
     const runs = await this.parts.runs();
     const start = begun(id, grant, source);
@@ -123,7 +127,7 @@ export class Executor extends Checker {
     tellBegun?.(id);
     using _ends = endWith(caller, active);
     const { service, log, perform } = this.parts;
-    const call = (unknown: string) => this.callLate(unknown, id, called, caller, active);
+    const call = (unknown: string) => this.callLate(unknown, id, called, caller, active, secrets);
     const logs = (message: string) => {
       caller.logged?.(message);
       return active.log(message);
@@ -137,6 +141,7 @@ export class Executor extends Checker {
       active: logging,
       caller,
       variables,
+      secrets,
       hostLabel: () => this.parts.hostLabel(),
       trace,
       called,
@@ -231,11 +236,16 @@ export class Executor extends Checker {
     called: CalledScripts,
     caller: Caller,
     active: ActiveRun,
+    secrets: Map<string, string>,
   ) {
     const known: CalledScripts = new Map(called);
     const script = await link(this.linking(requesterOf(caller, active.signal), false), unknown, known);
     const names = [...new Set([...known.values()].flatMap((one) => one.commands))];
-    await this.permitRun(names, caller.grant, caller.grant);
+    const named = [...new Set([...known.values()].flatMap((one) => one.secrets))];
+    await this.permitRun(names, named, caller.grant, caller.grant);
+    const fresh = named.filter((name) => !secrets.has(name));
+    if (fresh.length > 0)
+      for (const [name, value] of await this.parts.secrets(fresh)) secrets.set(name, value);
     active.adds(names);
     // The clicks and keys of a run have no rows of their own.
     await caller.announce(`run=${id} calls ${unknown} ${script.described}`);
@@ -245,10 +255,15 @@ export class Executor extends Checker {
   }
 
   /** As `permit`. @param given what the token allows: where that is not enough, a desk learns where it gets more. */
-  private async permitRun(names: readonly string[], grant: Grant, given: Grant): Promise<void> {
-    const refused = this.missing(names, grant);
+  private async permitRun(
+    names: readonly string[],
+    secrets: readonly string[],
+    grant: Grant,
+    given: Grant,
+  ): Promise<void> {
+    const refused = this.missing(names, grant, secrets);
     if (refused.length === 0) return;
-    const isOfToken = this.missing(names, given).length > 0;
+    const isOfToken = this.missing(names, given, secrets).length > 0;
     const advice = (isOfToken && (await this.parts.adviceFor?.(given))) || "";
     throw forbidden(`${beyond(grant, refused.join(", "), "this run")}${advice}`);
   }

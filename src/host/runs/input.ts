@@ -7,17 +7,20 @@ import { entryOf, metadataOf } from "../../core/schema";
 import { badInput } from "../../lib/errors";
 import type { Action, Command } from "./actions";
 import { holdsSecret, type Secrets } from "./redact";
+import { isForOthers, refusesValue } from "./secret-places";
 import {
   expressionsIn,
   fillIn,
+  forOthers,
   namesOfExpression,
   referenceOf,
   referencesIn,
+  secretOf,
   type Variables,
 } from "./variables";
 
-/** @param secrets takes what is secret. */
-export function createInputs(secrets: Secrets) {
+/** @param secrets takes what is secret. @param ofHost the secrets of this host among them. */
+export function createInputs(secrets: Secrets, ofHost: Secrets) {
   /** The error messages that variables were set to, by their names. */
   const errors = new Map<string, string>();
 
@@ -36,10 +39,13 @@ export function createInputs(secrets: Secrets) {
   /** `value` of the field `field`, filled in; remembers the secrets in it. */
   const fill = (operation: Command, field: string, value: unknown, variables: Variables): unknown => {
     for (const source of expressionsIn(value)) evaluate(source, variables);
-    const filled = fillIn(value, variables);
+    const isElsewhere = isForOthers(operation, field);
+    const filled = fillIn(value, isElsewhere ? forOthers(variables) : variables);
+    const why = ofHost.isIn(filled) ? refusesValue(operation, field) : undefined;
+    if (why !== undefined) throw badInput(`${field}: ${why}`);
     const isPassed = metadataOf(entryOf(operation.input, field) ?? v.unknown()).passed === true;
     for (const reference of referencesIn(value)) {
-      if (variables.isShown(reference)) continue;
+      if (variables.isShown(reference) || (isElsewhere && secretOf(reference) !== undefined)) continue;
       const found = variables.resolve(reference);
       if (!isPassed || typeof found !== "object") conceal(found);
     }

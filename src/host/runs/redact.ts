@@ -139,6 +139,37 @@ export class Secrets {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.scrubAll(item)]));
   }
 
+  /** `value` with every secret in its texts, numbers and names of fields replaced by `***`; what has none stays the same object. */
+  mask<T>(value: T): T {
+    return (this.isEmpty ? value : this.masked(value)) as T;
+  }
+
+  /** Whether a secret is in a text, a number or the name of a field of `value`. */
+  isIn(value: unknown): boolean {
+    return !this.isEmpty && this.masked(value) !== value;
+  }
+
+  private get isEmpty(): boolean {
+    return this.texts.size === 0 && !this.tooMany;
+  }
+
+  private masked(value: unknown): unknown {
+    if (typeof value === "string") return this.scrub(value);
+    if (typeof value === "number") {
+      const text = this.scrub(`${value}`);
+      return text === `${value}` ? value : text;
+    }
+    if (typeof value !== "object" || value === null) return value;
+    if (Array.isArray(value)) {
+      const items = value.map((item) => this.masked(item));
+      return items.some((item, at) => item !== value[at]) ? items : value;
+    }
+    const before = Object.entries(value);
+    const now = before.map(([key, item]) => [this.scrub(key), this.masked(item)] as const);
+    const isSame = now.every(([key, item], at) => key === before[at]?.[0] && item === before[at]?.[1]);
+    return isSame ? value : Object.fromEntries(now);
+  }
+
   private rememberQuoted(text: string): void {
     for (const quoted of [JSON.stringify(text), jsonLine(text)]) this.remember(quoted.slice(1, -1));
   }

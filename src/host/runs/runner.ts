@@ -50,6 +50,8 @@ export interface RunParts {
   readonly active: Pick<ActiveRun, "signal" | "abort" | "hold" | "log">;
   readonly caller: Caller;
   readonly variables: Variables;
+  /** The secrets of the host that it may use; those of a script that is called late are added. */
+  readonly secrets: ReadonlyMap<string, string>;
   /** What this host is called where it has joined; else its name. */
   hostLabel(): string;
   /** Records the actions, without secrets; absent for a run that is not traced. None of it throws. */
@@ -61,6 +63,8 @@ export class Runner {
   /** The operation behind an outcome of this run, nested ones included. */
   readonly operations = new WeakMap<object, Command>();
   readonly secrets = new Secrets();
+  /** The secrets of the host among them: masked in its answer too, which has all others. */
+  private readonly ofHost = new Secrets();
   /** The outcomes whose result is no secret, whatever the operation says. */
   readonly open = new WeakSet<object>();
   private executed = 0;
@@ -71,7 +75,7 @@ export class Runner {
   /** What is to be done when the run ends. */
   private readonly last: Array<() => Promise<void>> = [];
 
-  private readonly inputs = createInputs(this.secrets);
+  private readonly inputs = createInputs(this.secrets, this.ofHost);
   private readonly results;
   /** Called for a shielded list; its signal is that of the list. */
   private readonly shielded;
@@ -83,8 +87,25 @@ export class Runner {
     const { path, variables, active } = parts;
     this.results = createResults(active.hold);
     this.shielded = createShield(active.signal);
-    variables.surroundings = this.surroundings();
+    this.surround(variables);
     this.script = { path, variables, depth: 0 };
+    this.learnSecrets();
+  }
+
+  /** Masks the secrets of the host from now on, whether an action uses them or not. */
+  private learnSecrets(): void {
+    for (const value of this.parts.secrets.values()) {
+      // A program prints a line of it by itself.
+      for (const text of [value, ...value.split(/\r?\n/)]) {
+        this.secrets.add(text);
+        this.ofHost.add(text);
+      }
+    }
+  }
+
+  private surround(variables: Variables): void {
+    variables.surroundings = this.surroundings();
+    variables.secrets = this.parts.secrets;
   }
 
   /** What expressions know besides variables. */
@@ -170,16 +191,16 @@ export class Runner {
       const whole = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
       if (action.as !== undefined) this.script.variables.set(action.as, whole, isResultShown);
       // What a flow command returns has been counted already: it is the results inside it.
-      const result = !leaf || this.results.fits(whole) ? whole : operation.brief?.(whole);
-      const isLeftOut = result === undefined || (result !== whole && !this.results.fits(result));
+      const brief = !leaf || this.results.fits(whole) ? whole : operation.brief?.(whole);
+      const isLeftOut = brief === undefined || (brief !== whole && !this.results.fits(brief));
       if (isLeftOut) return { command, ok: true, omitted: true, duration_ms: took() };
-      const outcome = { command, ok: true, result, duration_ms: took() };
+      const outcome = { command, ok: true, result: this.ofHost.mask(brief), duration_ms: took() };
       if (isShown) this.open.add(outcome);
       return outcome;
     } catch (thrown) {
       const { message, more } = this.failureOf(thrown, signal, command);
-      const detail = Object.keys(more).length > 0 ? { detail: { ...more } } : {};
-      return { command, ok: false, error: message, ...detail, duration_ms: took() };
+      const detail = Object.keys(more).length > 0 ? { detail: this.ofHost.mask({ ...more }) } : {};
+      return { command, ok: false, error: this.ofHost.mask(message), ...detail, duration_ms: took() };
     }
   }
 
@@ -199,9 +220,13 @@ export class Runner {
   private callerOf(action: Action, signal: AbortSignal, place: string, show: () => void): Caller {
     const { caller, id } = this.parts;
     // The run reports its own progress.
-    const { progress: _, ...others } = caller;
+    const { progress: _, warn, recordFailure, ...others } = caller;
     return {
       ...others,
+      ...(recordFailure && {
+        recordFailure: (subject: string, error: unknown) => recordFailure(this.secrets.scrub(subject), error),
+      }),
+      warn: warn && ((text) => warn(this.secrets.scrub(text))),
       signal,
       announce: async (subject) => {
         this.announced++;
@@ -269,6 +294,7 @@ export class Runner {
     if (around.depth >= MAX_CALLS)
       throw rejected(`expected at most ${MAX_CALLS} scripts that call each other`);
     const called = parts.called.get(path) ?? (await parts.call(path));
+    this.learnSecrets();
     checkParameters(called, Object.keys(given));
     requireNeeds(called.needs, { ...called.variables, ...given });
     const isShown = (name: string) => {
@@ -276,7 +302,7 @@ export class Runner {
       return isReference(value) && referencesIn(value).every((one) => around.variables.isShown(one));
     };
     const variables = variablesOf({ ...called.variables, ...given }, isShown);
-    variables.surroundings = this.surroundings();
+    this.surround(variables);
     await this.step(signal);
     this.script = { path, variables, depth: around.depth + 1 };
     try {
@@ -296,7 +322,11 @@ export class Runner {
       log.error(`${command} in run ${id}: ${this.secrets.scrub(messageOf(thrown))}`);
       return failure;
     }
-    log.error(`${command} failed in run ${id}: ${messageOf(thrown)}`, thrown);
+    const isClean = !this.ofHost.isIn(Object(thrown).stack) && !this.ofHost.isIn(messageOf(thrown));
+    log.error(
+      `${command} failed in run ${id}: ${this.ofHost.mask(messageOf(thrown))}`,
+      isClean ? thrown : undefined,
+    );
     return new Failure("unavailable", "internal error");
   }
 }

@@ -5,8 +5,9 @@
  * Background processes of a program that ended by itself live on.
  */
 import * as v from "valibot";
-import { between, field, path, seconds } from "../../core/fields";
+import { between, field, judged, path, seconds } from "../../core/fields";
 import { operation } from "../../core/operation";
+import { COMMAND, ENV } from "../../core/program";
 import { notPermitted, type Permission } from "../../core/rights";
 import { deadline } from "../../lib/deadline";
 import { badInput, Failure, rejected, systemCode } from "../../lib/errors";
@@ -23,16 +24,18 @@ const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100_000));
 
 const INPUT = v.strictObject({
   shell_command: field(
-    v.union([
-      TEXT,
-      v.pipe(v.array(v.pipe(v.string(), v.maxLength(100_000))), v.minLength(1), v.maxLength(1_000)),
-    ]),
+    COMMAND,
     "A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a list: the program and its arguments",
   ),
   cwd: field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)"),
   timeout_s: field(
     v.optional(seconds(between(0.001, 86_400)), 300),
     "Seconds after which the program and everything it started are ended",
+  ),
+  env: ENV,
+  stdin: field(
+    v.optional(judged(v.pipe(v.string(), v.maxLength(1_000_000)))),
+    "What the program reads on standard input (default: nothing); it may have secrets",
   ),
 });
 
@@ -79,11 +82,17 @@ export const operations = [
  *   the result; the signal's reason when it is aborted; `bad_input` when the program cannot be started.
  */
 export async function runProgram(
-  { shell_command, cwd, timeout_s }: v.InferOutput<typeof INPUT>,
+  {
+    shell_command,
+    cwd,
+    timeout_s,
+    env = {},
+    stdin,
+  }: v.InferInput<typeof INPUT> & { readonly timeout_s: number },
   signal: AbortSignal,
 ): Promise<Result> {
   if (signal.aborted) throw signal.reason;
-  const child = start(commandLine(shell_command), cwd);
+  const child = start(commandLine(shell_command), cwd, env, stdin);
   const enough = new AbortController();
   const output = Promise.all([collect(child.stdout, enough.signal), collect(child.stderr, enough.signal)]);
   let late: boolean;
@@ -112,14 +121,20 @@ export async function runProgram(
   throw rejected(how, { ...result });
 }
 
-type Child = Bun.Subprocess<"ignore", "pipe", "pipe">;
+type Child = Bun.Subprocess<"ignore" | Blob, "pipe", "pipe">;
 
-function start(cmd: readonly string[], cwd: string | undefined): Child {
+function start(
+  cmd: readonly string[],
+  cwd: string | undefined,
+  env: Readonly<Record<string, string>>,
+  stdin: string | undefined,
+): Child {
   try {
     return spawn(cmd, {
       ...(cwd !== undefined && { cwd }),
       ...OWN_GROUP,
-      stdin: "ignore",
+      env: { ...process.env, ...env },
+      stdin: stdin === undefined ? ("ignore" as const) : new Blob([stdin]),
       stdout: "pipe",
       stderr: "pipe",
     });

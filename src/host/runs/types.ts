@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { between, field, flag, judged, seconds, whole } from "../../core/fields";
-import { SCOPES } from "../../core/rights";
+import { LIMIT } from "../../core/rights";
 import {
   DEFAULT_PACE_S,
   DEFAULT_TIMEOUT_S,
@@ -32,7 +32,7 @@ export const RUN_OPTIONS = v.strictObject({
     "Seconds after which the run is ended",
   ),
   scope: field(
-    v.optional(v.array(v.picklist(SCOPES))),
+    v.optional(v.pipe(v.array(LIMIT), v.maxLength(200))),
     "Scopes that the run is limited to (default: all that its caller has); it then starts no job and no sync, and ends with its client",
   ),
   variables: field(v.optional(judged(VARIABLES), {}), "Initial values of variables, by name"),

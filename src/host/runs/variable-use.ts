@@ -5,7 +5,8 @@ import { metadataOf } from "../../core/schema";
 import { hasReference } from "../../core/written";
 import { meant } from "../../lib/nearest";
 import { type Action, flatten } from "./actions";
-import { namesIn, namesOfExpression, referenceOf, SURROUNDINGS } from "./variables";
+import { isForOthers } from "./secret-places";
+import { namesIn, namesOfExpression, referenceOf, SURROUNDINGS, secretsIn } from "./variables";
 
 /** The variables of a list, each name once, sorted. */
 export interface VariableUse {
@@ -50,6 +51,17 @@ export function variableUse(actions: readonly Action[]): VariableUse {
       ? used.filter((name) => !set.includes(name) && !SURROUNDINGS.includes(name))
       : [],
   };
+}
+
+/**
+ * The secrets of the host that `actions`, and the actions inside them, name: each once, sorted.
+ Those in lists for other hosts are not of this one.
+ */
+export function secretUse(actions: readonly Action[]): string[] {
+  const named = flatten(actions).flatMap(({ operation, input, deferred }) =>
+    deferred.flatMap((field) => (isForOthers(operation, field) ? [] : secretsIn(input[field]))),
+  );
+  return [...new Set(named)].sort();
 }
 
 /**

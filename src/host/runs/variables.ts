@@ -3,10 +3,12 @@
  *
  * `${name.field[0]['other field']}` is a part of the variable. A text that consists of one reference alone becomes its value,
  * of any type. Within other text, a value that is no text is written as JSON. `$${name}` stands for a literal `${name}`.
+ * `${secret:name}` is a secret of the host, which is read before the run begins.
  * `${= … }` is the value of an expression (`expressions.ts`), which reads variables and nothing else.
  */
 import { kindOf } from "../../core/input";
-import { partsOfText, REFERENCE, REFERENCE_TEXT, type TextPart } from "../../core/written";
+import { isSecretScope, SECRET } from "../../core/rights";
+import { partsOfText, REFERENCE, REFERENCE_ALONE, type TextPart } from "../../core/written";
 import { badInput, messageOf } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
@@ -25,6 +27,8 @@ export class Variables extends Map<string, unknown> {
   turn: number | undefined;
   /** What is there unless a variable has its name: `run`, `host`, `now`. None of it is secret. */
   surroundings: Readonly<Record<string, () => unknown>> = {};
+  /** The secrets of the host that the run may use, by their names. */
+  secrets: ReadonlyMap<string, string> = new Map();
 
   /**
    * @param shown whether its value is no secret, which the run may keep and log.
@@ -46,7 +50,7 @@ export class Variables extends Map<string, unknown> {
     return super.set(name, value);
   }
 
-  /** Whether what `reference` stands for is no secret. */
+  /** Whether what `reference` stands for is no secret: one of the host always is. */
   isShown(reference: Reference): boolean {
     const { name } = reference;
     return this.isTurn(reference) || this.open.has(name) || (!this.has(name) && this.isAround(name));
@@ -61,6 +65,13 @@ export class Variables extends Map<string, unknown> {
       if (isTurn(name, path)) throw badInput("${loop.index}: expected inside a loop");
     }
     const isAround = !this.has(name) && this.isAround(name);
+    const secret = secretOf(reference);
+    if (secret !== undefined) {
+      const value = this.secrets.get(secret);
+      if (value === undefined) throw badInput(`unknown secret: ${secret}`);
+      if (path.length > 0) throw badInput(`\${${name}}: a secret is a text, which has no parts`);
+      return value;
+    }
     if (!isAround && !this.has(name)) throw badInput(`unknown variable: ${name}${meant(name, this.keys())}`);
     let at = name;
     let value = isAround ? this.around(name) : this.get(name);
@@ -119,6 +130,10 @@ export interface Reference {
   readonly path: ReadonlyArray<string | number>;
 }
 
+/** The name of the secret of the host that it refers to; undefined for a variable. */
+export const secretOf = ({ name }: Reference): string | undefined =>
+  isSecretScope(name) ? name.slice(SECRET.length) : undefined;
+
 const isTurn = (name: string, path: Reference["path"]) =>
   name === "loop" && path.length === 1 && path[0] === "index";
 
@@ -156,10 +171,7 @@ const keysOf = (path: string): Array<string | number> =>
 
 /** Whether `value` is one `${…}` and nothing else. */
 export const isReference = (value: unknown): value is string =>
-  typeof value === "string" &&
-  value.startsWith("${") &&
-  value.endsWith("}") &&
-  REFERENCE_TEXT.test(value.slice(2, -1));
+  typeof value === "string" && value.startsWith("${") && REFERENCE_ALONE.test(value);
 
 /** Expressions are an own module, which is loaded with the first of them: few scripts have any. */
 function readExpression(source: string) {
@@ -233,7 +245,21 @@ export function referencesIn(value: unknown): Reference[] {
 
 /** The names of the variables that `value` refers to, but for `${loop.index}`, which every loop sets. */
 export const namesIn = (value: unknown): string[] =>
-  referencesIn(value).flatMap(({ name, path }) => (isTurn(name, path) ? [] : name));
+  referencesIn(value).flatMap((reference) => {
+    const { name, path } = reference;
+    return isTurn(name, path) || secretOf(reference) !== undefined ? [] : name;
+  });
+
+/** The names of the secrets of the host that `value` refers to. */
+export const secretsIn = (value: unknown): string[] =>
+  referencesIn(value).flatMap((reference) => secretOf(reference) ?? []);
+
+/** What fills in a list for other hosts: secrets are those of the host that runs it, so their references stay. */
+export const forOthers = (variables: Variables): Pick<Variables, "resolve" | "evaluate"> => ({
+  resolve: (reference) =>
+    secretOf(reference) === undefined ? variables.resolve(reference) : `\${${reference.name}}`,
+  evaluate: (source) => variables.evaluate(source),
+});
 
 /**
  * `value` with every `${name}` filled in, also within lists and objects, but not in keys.

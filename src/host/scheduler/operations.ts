@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
 import { type Caller, requesterOf } from "../../core/caller";
-import { field, flag, judged, NO_INPUT, path } from "../../core/fields";
+import { field, flag, judged, NO_INPUT, path, withoutHostSecrets } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { type Grant, requireOwnToken } from "../../core/rights";
 import { RUN_STATUS } from "../../core/run";
@@ -17,8 +17,14 @@ export type { JobView } from "./view";
 interface Uses {
   scheduler(): Promise<Scheduler>;
   executor(): Promise<{
-    prepareFile(path: string, requester: Requester): Promise<{ readonly commands: readonly string[] }>;
-    permit(commands: readonly string[], grant: Grant, who: string): void;
+    prepareFile(
+      path: string,
+      requester: Requester,
+    ): Promise<{
+      readonly commands: readonly string[];
+      readonly secrets: readonly string[];
+    }>;
+    permit(commands: readonly string[], grant: Grant, who: string, secrets: readonly string[]): void;
   }>;
 }
 
@@ -68,7 +74,9 @@ const RUN_SETTINGS = {
     "Stop a run at the first action that fails; `focus`: that fails to find or focus a window (default: what its script says, or true)",
   ),
   variables: field(
-    v.optional(judged(JOB_SETTINGS.variables)),
+    withoutHostSecrets("`jobs.json` would have it: name the secret in the script of the job")(
+      v.optional(judged(JOB_SETTINGS.variables)),
+    ),
     "Values of variables for its script, by name; they are kept in `jobs.json`",
   ),
 } as const;
@@ -130,12 +138,12 @@ async function add(
 async function problemWith(service: Uses, script: string, caller: Caller): Promise<string | null> {
   const executor = await service.executor();
   try {
-    const { commands } = await executor.prepareFile(script, requesterOf(caller)).catch((error) => {
+    const { commands, secrets } = await executor.prepareFile(script, requesterOf(caller)).catch((error) => {
       // Another process may run the jobs, with --allow-shell.
-      if (error instanceof Failure && error.code === "forbidden") return { commands: [] };
+      if (error instanceof Failure && error.code === "forbidden") return { commands: [], secrets: [] };
       throw error;
     });
-    executor.permit(commands, caller.grant, "this job");
+    executor.permit(commands, caller.grant, "this job", secrets);
     return null;
   } catch (error) {
     if (error instanceof Failure) return error.message;

@@ -10,6 +10,7 @@ import type { BundleMergers, BundleReaders } from "../../host/config/bundle";
 import type { Settings } from "../../host/config/settings";
 import type { Diagnostics } from "../../host/diagnostics/diagnostics";
 import type { Daemon } from "../../host/release/upgrade";
+import type { HostSecrets } from "../../host/secrets/secrets";
 import type { Usb } from "../../host/usb/usb";
 import type { TokenList } from "../../trust/token-list";
 import type { FileFault } from "../file-faults";
@@ -32,6 +33,8 @@ export interface HostFeatures {
   /** What is wrong with the files on which trust rests. */
   fileFaults(): Promise<readonly FileFault[]>;
   usb(): Promise<Usb>;
+  /** What scripts name as `${secret:…}`. */
+  secrets(): Promise<HostSecrets>;
   /** The named tokens, and when tokens were used last. */
   tokens(): Promise<TokenList>;
   /** The daemons that run a program. @param binary absolute, without links. */
@@ -114,6 +117,11 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
     usb: stoppable(async () => {
       const { createUsb } = await import("../../host/usb/usb");
       return createUsb({ log, mask_serials: options.mask_serials, publish: observed });
+    }),
+    secrets: feature(async () => {
+      const { createSecrets } = await import("../../host/secrets/secrets");
+      const { secrets: file, secretsLock: lock, secretsKey: key } = files;
+      return createSecrets({ file, lock, key }, log, process.env.CREDENTIALS_DIRECTORY);
     }),
     tokens: feature(async () => (await import("../../trust/token-list")).createTokenList(files, log)),
     daemonsRunning: async (binary) => (await import("../daemons")).daemonsRunning(binary),

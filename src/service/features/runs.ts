@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import type { performOperation } from "../../core/call";
+import type { Grant } from "../../core/rights";
 import type { Executor } from "../../host/runs/executor";
 import type { History } from "../../host/runs/history";
 import type { Runs } from "../../host/runs/runs";
@@ -72,13 +73,11 @@ export function runFeatures(
         ...{ permits: service.permits, runs: service.runs },
         stored: async (name) => (await service.storedScripts()).get(name),
         perform: shared.service.perform,
+        secrets: async (names) => (await service.secrets()).read(names),
         hostLabel: () => labelOf(() => readMembership(files.desk)),
         inputLock: async () => (await service.desktop()).inputLock,
         trace: async (start, asked) => (await service.traces()).begin(start, asked),
-        async adviceFor({ name }) {
-          const desk = name === null ? null : await service.deskWith(name).catch(() => null);
-          return desk === null ? "" : ": `svc desk set --allow` on this host lets its desk do more";
-        },
+        adviceFor: (grant) => adviceFor(shared, grant),
       });
     }),
     traces: feature(async () => {
@@ -141,6 +140,12 @@ export function runFeatures(
     endJobsOfScript: async (name) =>
       hasJobs() ? (await shared.service.scheduler()).disown("script", name) : 0,
   };
+}
+
+/** How a desk, whose token has this grant, may do more here; empty for another token. */
+async function adviceFor({ service }: ServiceParts, { name }: Grant): Promise<string> {
+  const desk = name === null ? null : await service.deskWith(name).catch(() => null);
+  return desk === null ? "" : ": `svc desk set --allow` on this host lets its desk do more";
 }
 
 /** What a trace keeps of the screen. */

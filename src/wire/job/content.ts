@@ -4,7 +4,7 @@
  * It is written once for a plan, and its digest is in the envelope of each job.
  */
 import * as v from "valibot";
-import { SCOPES } from "../../core/rights";
+import { LIMIT, type Limit } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR, type StopOnError } from "../../core/run";
 import { badInput } from "../../lib/errors";
 import { jsonIn } from "../../lib/json-in";
@@ -36,7 +36,7 @@ const CONTENT = v.strictObject({
   stop_on_error: STOP_ON_ERROR,
   timeout_s: v.pipe(v.number(), v.minValue(0.001), v.maxValue(MAX_TIMEOUT_S)),
   /** What the run is limited to; null for all that its token allows. */
-  scope: v.nullable(v.array(v.picklist(SCOPES))),
+  scope: v.nullable(v.array(LIMIT)),
   /** The commands of the actions and of the scripts among the files, each once. */
   commands: v.array(v.string()),
 });
@@ -54,7 +54,7 @@ export interface ContentParts {
   readonly commands: readonly string[];
   readonly stop_on_error: StopOnError;
   readonly timeout_s: number;
-  readonly scope: ReadonlyArray<(typeof SCOPES)[number]> | null;
+  readonly scope: readonly Limit[] | null;
   /** Absent for a list that refers to no file which travels. */
   readonly travelling?: TravellingFiles | undefined;
 }

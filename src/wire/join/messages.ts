@@ -5,7 +5,7 @@
  */
 import * as v from "valibot";
 import { field, secret, whole } from "../../core/fields";
-import { SCOPES } from "../../core/rights";
+import { LIMIT } from "../../core/rights";
 
 const base64url = (length: number) =>
   v.pipe(v.string(), v.regex(new RegExp(`^[A-Za-z0-9_-]{${length}}$`), `${length} characters of base64url`));
@@ -38,7 +38,7 @@ export const JOIN_REQUEST = v.strictObject({
   token: field(secret(text(512)), "Token of the host for the desk"),
   token_expires: field(v.optional(v.pipe(v.string(), v.isoTimestamp())), "When that token ends"),
   allow: field(
-    v.optional(v.pipe(v.array(v.picklist(SCOPES)), v.minLength(1), v.maxLength(SCOPES.length))),
+    v.optional(v.pipe(v.array(LIMIT), v.minLength(1), v.maxLength(200))),
     "What that token allows, where it is something else than what every desk gets",
   ),
   time: field(

@@ -85,6 +85,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   foundLogs: async () => new Map(),
   desktop: async () => DESKTOP,
   existingAudit: async () => LOG,
+  secrets: async () => ({ list: () => [], faults: async () => [] }),
   tokens: async () => ({ list: () => [], ownerFromElsewhere: () => null }),
   probeWebRtc: async () => "0.0.0",
   usb: async () => ({ lister: { list: async () => ({ backend: "usb", error: null }) } }),

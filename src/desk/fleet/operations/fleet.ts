@@ -6,7 +6,7 @@ import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
 import { between, field, flag, orLabels, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { allows, beyond, type Grant, SCOPES, shareOf } from "../../../core/rights";
+import { allows, beyond, type Grant, type Limit, limitsOf, shareOf } from "../../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
 import { badInput, forbidden } from "../../../lib/errors";
 import { readTextFile } from "../../../lib/files";
@@ -60,7 +60,7 @@ export interface BroadcastUses extends Uses {
     readonly hosts: readonly Host[];
     readonly commands: readonly string[];
     /** What the runs are limited to; null for all that the tokens of the hosts allow. */
-    readonly scope: ReadonlyArray<(typeof SCOPES)[number]> | null;
+    readonly scope: readonly Limit[] | null;
     readonly maxFailures: number;
     readonly maxParallel: number;
     readonly grant: Grant;
@@ -71,11 +71,15 @@ export interface BroadcastUses extends Uses {
   }): Promise<void>;
   executor(): Promise<{
     /** @throws a `bad_input` failure that lists everything wrong with the actions. */
-    check(actions: unknown): { readonly commands: readonly string[]; readonly described: string };
+    check(actions: unknown): {
+      readonly commands: readonly string[];
+      readonly secrets: readonly string[];
+      readonly described: string;
+    };
     /** @throws a `forbidden` failure when the caller may not use all of the commands. */
-    permit(commands: readonly string[], grant: Grant): void;
-    /** What these commands need of the host on which they run. */
-    needsOf(commands: readonly string[]): CommandNeed[];
+    permit(commands: readonly string[], grant: Grant, who?: string, secrets?: readonly string[]): void;
+    /** What these commands and secrets need of the host on which they run. */
+    needsOf(commands: readonly string[], secrets: readonly string[]): CommandNeed[];
     /** The same for what those commands run, as it was written. */
     permitElsewhere(actions: unknown, grant: Grant): void;
   }>;
@@ -253,13 +257,13 @@ async function broadcastTo(
   const before = variablesFor(labelsOf(hosts), input);
   const executor = await service.executor();
   const checked = executor.check(actions);
-  const { described } = checked;
+  const { described, secrets } = checked;
   const isSet = before.common.length + before.names.length > 0;
   const commands = isSet ? [...checked.commands, "AC_set_var"] : checked.commands;
-  executor.permit(commands, grant);
+  executor.permit(commands, grant, undefined, secrets);
   executor.permitElsewhere(actions, grant);
   if (input.ask_again) await book.askAgain(hosts);
-  await service.refusals(hosts, executor.needsOf(commands), caller);
+  await service.refusals(hosts, executor.needsOf(commands, secrets), caller);
   const unknown = unknownLabels(input, labelsOf(book.hosts()));
   if (unknown) caller.warn?.(unknown);
   const which = `on=${JSON.stringify(on)}${retry === undefined ? "" : ` retry=${JSON.stringify(retry)}`}`;
@@ -283,7 +287,7 @@ async function broadcastTo(
     maxFailures: countOf(input.max_failures, hosts.length),
   };
   // The token of a host may allow more than that of the caller.
-  const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
+  const scope = limitsOf(grant, secrets.length > 0);
   try {
     const about = { input, before, on, hosts, commands, scope, ...limits, grant, signal, done };
     if (hosts.length > 0) await service.runBroadcast(about);

@@ -7,7 +7,7 @@ import * as v from "valibot";
 import { type Caller, requesterOf } from "../../../core/caller";
 import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { allows, beyond, requireOwnToken, SCOPES } from "../../../core/rights";
+import { allows, beyond, limitsOf, requireOwnToken } from "../../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
 import { badInput, forbidden } from "../../../lib/errors";
 import type { Requester } from "../../../lib/slots";
@@ -30,8 +30,8 @@ interface NewUses extends Uses {
 }
 
 interface NewExecutor extends Permits {
-  /** What these commands need of the host on which they run. */
-  needsOf(commands: readonly string[]): CommandNeed[];
+  /** What these commands and secrets need of the host on which they run. */
+  needsOf(commands: readonly string[], secrets: readonly string[]): CommandNeed[];
   /**
    * @param from the path of the list: the files that it refers to from there travel with it.
    * @throws a `bad_input` failure that lists everything wrong with the actions.
@@ -42,6 +42,8 @@ interface NewExecutor extends Permits {
 interface CheckedList {
   /** Of the list, and of the scripts that travel with it. */
   readonly commands: readonly string[];
+  /** The names of the secrets that each host has. */
+  readonly secrets: readonly string[];
   readonly described: string;
   readonly travelling: TravellingFiles | undefined;
 }
@@ -130,13 +132,13 @@ export const newPlan = operation({
     const { described, travelling } = checked;
     const isSet = before.common.length + before.names.length > 0;
     const commands = isSet ? [...checked.commands, "AC_set_var"] : checked.commands;
-    executor.permit(commands, grant);
+    executor.permit(commands, grant, undefined, checked.secrets);
     executor.permitElsewhere(actions, grant);
     const total = hosts.length;
-    const refusing = await service.refusals(hosts, executor.needsOf(commands), caller);
+    const refusing = await service.refusals(hosts, executor.needsOf(commands, checked.secrets), caller);
     const spec = specOf(input, commands, total, timeout_s);
     // The token of a host may allow more than that of the caller.
-    const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
+    const scope = limitsOf(grant, checked.secrets.length > 0);
     const common = writeContent({
       actions: [...before.common, ...actions],
       commands: spec.commands,

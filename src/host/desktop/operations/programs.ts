@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { field, flag, path } from "../../../core/fields";
 import { runOf } from "../../../core/nested-lists";
 import { operation } from "../../../core/operation";
+import { COMMAND, ENV } from "../../../core/program";
 import { notPermitted, type Permission, requireOwnToken } from "../../../core/rights";
 import type { Programs } from "../programs";
 
@@ -28,14 +29,12 @@ export const operations = [
     example: { command: ["xterm", "-title", "Report"] },
     input: v.strictObject({
       command: field(
-        v.union([
-          TEXT,
-          v.pipe(v.array(v.pipe(v.string(), v.maxLength(100_000))), v.minLength(1), v.maxLength(1_000)),
-        ]),
+        COMMAND,
         "A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a list: the program and its arguments",
       ),
       cwd: field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)"),
       detach: flag("Let it go on when the run has ended"),
+      env: ENV,
     }),
     output: v.object({ pid: v.number() }),
     async run(service: Uses, input, caller) {

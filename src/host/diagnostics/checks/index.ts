@@ -13,6 +13,7 @@ export const CHECKS = {
   disk_space: async () => (await import("./disk-space")).diskSpace,
   trust_files: async () => (await import("./trust-files")).trustFiles,
   permissions: async () => (await import("./permissions")).permissions,
+  secrets: async () => (await import("./secrets")).secrets,
   tokens: async () => (await import("./tokens")).tokens,
   rest_api: async () => (await import("./rest-api")).restApi,
   tls_certificate: async () => (await import("./tls-certificate")).tlsCertificate,

@@ -121,6 +121,12 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     },
     { name: "webhooks.json", path: files.webhooks, leaked: ["svc webhook remove, and add it again"] },
     { name: "webhooks.db", path: files.webhookQueue },
+    {
+      name: "secrets_key",
+      path: files.secretsKey,
+      leaked: ["svc config set-aside secrets_key and secrets.json, and set each secret to another value"],
+    },
+    { name: "secrets.json", path: files.secrets },
     { name: "join.db", path: files.joinStrings },
     { name: "tls/key.pem", path: files.tlsKey, leaked: ["svc tls renew --new-key --overlap 0"] },
     { name: "tls/next.json", path: files.tlsNext, leaked: ["svc tls renew --new-key --overlap 0, twice"] },

@@ -112,10 +112,10 @@ export const checkActionList = operation({
       const checked = executor.prepare(list);
       return runs ? executor.link(checked, from, requester) : checked;
     };
-    const { commands, count, variables } = script
+    const { commands, count, variables, secrets } = script
       ? await withPlaces(script, () => check(script.actions))
       : await check(actions);
-    if (runs) executor.permit(commands, grant);
+    if (runs) executor.permit(commands, grant, undefined, secrets);
     const { defaults = {} } = script ?? {};
     const set = Object.keys(defaults.variables ?? {});
     const unset = variables.unset.filter((name) => !set.includes(name));

@@ -6,7 +6,7 @@ import * as v from "valibot";
 import { requesterOf } from "../../../core/caller";
 import { ACTION_LIST, field, flag, NO_INPUT } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { allows, beyond, type Grant, NAME_TEXT } from "../../../core/rights";
+import { allows, beyond, type Grant, isSecretScope, NAME_TEXT } from "../../../core/rights";
 import { badInput, forbidden } from "../../../lib/errors";
 import { meant } from "../../../lib/nearest";
 import type { CheckedList } from "../checker";
@@ -161,7 +161,12 @@ const grantOf = (
   trace: boolean,
 ): Grant => ({
   ...grant,
-  scopes: [...executor.scopesOf(commands), ...(trace ? (["screen"] as const) : [])],
+  // Its own word about secrets stays: what a parameter is filled into may show one.
+  scopes: [
+    ...executor.scopesOf(commands),
+    ...(trace ? (["screen"] as const) : []),
+    ...grant.scopes.filter(isSecretScope),
+  ],
   script,
 });
 

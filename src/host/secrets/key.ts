@@ -1,0 +1,32 @@
+/**
+ * The key to which the secrets of this host are encrypted: an age identity (X25519) in `{config_dir}/secrets_key`, which never leaves
+ * the folder but in a bundle of `svc desk export`.
+ */
+import { basename } from "node:path";
+import { unavailable } from "../../lib/errors";
+import { writeKeyOnce } from "../../lib/key-file";
+import { readTrustFile, unusable } from "../../lib/trust-files";
+
+/** As `age-keygen` writes it; comments may stand before it. */
+const IDENTITY = /^AGE-SECRET-KEY-1[02-9AC-HJ-NP-Z]{58}$/;
+
+/** The identity in `file`; undefined where there is none and never was. @throws `unavailable` where it cannot be used. */
+export function readSecretsKey(file: string): string | undefined {
+  const text = readTrustFile(file)?.toString();
+  if (text === undefined) return undefined;
+  const lines = text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("#"));
+  const [identity = ""] = lines;
+  if (lines.length === 1 && IDENTITY.test(identity.trim())) return identity.trim();
+  throw unusable(file, "is not an age identity");
+}
+
+/** The identity in `file`, which is made (0600) where there is none and never was. @throws as {@link readSecretsKey}. */
+export async function openSecretsKey(file: string): Promise<string> {
+  const known = readSecretsKey(file);
+  if (known !== undefined) return known;
+  const { generateX25519Identity } = await import("age-encryption");
+  writeKeyOnce(file, `${await generateX25519Identity()}\n`);
+  const made = readSecretsKey(file);
+  if (made !== undefined) return made;
+  throw unavailable(`${basename(file)} was removed while it was made`);
+}
