@@ -1,7 +1,10 @@
 import type { Group } from "../src/cli/subcommand";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { flag } from "../src/core/fields";
 import { openScreenPage, proxyScreen } from "../src/host/desktop/screen/operations/proxy";
+import { badInput } from "../src/lib/errors";
+import { readSecret } from "../src/lib/secret";
 import { terminated } from "../src/lib/signals";
 
 const open = view(openScreenPage, {
@@ -20,18 +23,27 @@ export default {
     open,
     proxy: view(proxyScreen, {
       positionals: ["host"],
+      extra: { ask_password: flag("Ask for the password on this terminal") },
+      async complete(input, { ask_password }) {
+        if (!ask_password) return input;
+        if (input.password !== undefined) throw badInput("ask_password: expected without --password-file");
+        const asked = { name: "password for viewers", flag: "--password-file", variable: "", confirm: true };
+        return { ...input, password: await readSecret(asked) };
+      },
       async run({ service, globals, input, call }) {
         const ended = terminated();
         const proxy = await call(input);
         const at = `${proxy.address.includes(":") ? `[${proxy.address}]` : proxy.address}:${proxy.port}`;
         const what = `${proxy.host ?? "this host"}${proxy.control ? ", with pointer and keyboard" : ", to look at"}`;
-        print(globals, proxy, () => `VNC viewers of ${what}: connect to ${at}`);
+        const asks = proxy.asks_password ? ", with the password" : "";
+        print(globals, proxy, () => `VNC viewers of ${what}: connect to ${at}${asks}`);
         service.log.info("Ctrl-C ends it");
         await ended;
         return 0;
       },
       examples: [
         ["$0 screen proxy lab-01", "Let VNC viewers on this machine see lab-01, at 127.0.0.1:5900"],
+        ["$0 screen proxy lab-01 --password-file vnc.txt", "Viewers without this password are refused"],
         ["$0 screen proxy lab-01 --control --listen 5901", "With pointer and keyboard, at another port"],
       ],
     }),

@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { Duplex } from "node:stream";
 import { openLocalEnd } from "../../../../src/host/desktop/screen/carry/local-end";
+import { answerTo, createJudge } from "../../../../src/host/desktop/screen/carry/password";
 import { type OpenStream, startProxy } from "../../../../src/host/desktop/screen/carry/proxy";
 import { forbidden } from "../../../../src/lib/errors";
 import { silentLog } from "../../../../src/lib/log";
@@ -70,6 +71,84 @@ test("a viewer that was not let in reads why, in each version of the protocol", 
     expect(answer.readUInt32BE(before.length)).toBe(why.length);
     expect(answer.subarray(before.length + 4).toString()).toBe(why);
   }
+});
+
+/** As a viewer with this password does, in this version of the protocol. @returns what follows the challenge. */
+async function answering(port: number, version: string, password: string) {
+  const viewer = await viewerAt(port);
+  await until("the greeting", () => viewer.got().length === 12);
+  viewer.socket.write(version);
+  const isOld = version.includes("003.003");
+  const offered = isOld ? [0, 0, 0, 2] : [1, 2];
+  await until("the security types", () => viewer.got().length >= 12 + offered.length);
+  expect([...viewer.got().subarray(12, 12 + offered.length)]).toEqual(offered);
+  if (!isOld) viewer.socket.write(Buffer.of(2));
+  const before = 12 + offered.length + 16;
+  await until("the challenge", () => viewer.got().length === before);
+  viewer.socket.write(answerTo(viewer.got().subarray(before - 16), password));
+  return { ...viewer, after: () => viewer.got().subarray(before) };
+}
+
+test("the answer to a challenge is that of other viewers", () => {
+  // As TigerVNC and RealVNC compute it: of `vncpasswd -f`, whose fixed key is 23 82 107 6 35 78 88 7.
+  const fixed = Buffer.of(23, 82, 107, 6, 35, 78, 88, 7).toString("latin1");
+  expect(answerTo(Buffer.from("password"), fixed).toString("hex")).toBe("dbd83cfd727a1458");
+});
+
+test("a viewer with the password is let in by each version of the protocol, and only then the host hears of it", async () => {
+  for (const version of ["RFB 003.003\n", "RFB 003.007\n", "RFB 003.008\n"]) {
+    const host = streamOfHost();
+    let opened = 0;
+    const open = async () => {
+      opened++;
+      host.stream.push(Buffer.from("RFB 003.008\n"));
+      host.stream.push(Buffer.of(1, 1));
+      host.stream.push(Buffer.alloc(4));
+      return host.stream;
+    };
+    const proxy = await startProxy(FREE, "lab-01", open, silentLog, "s3cret!x");
+    await using _stop = { [Symbol.asyncDispose]: proxy.stop };
+    const wrong = await answering(proxy.port, version, "s3cret!y");
+    await wrong.closed;
+    const reason = version.includes("008") ? [0, 0, 0, 14, ...Buffer.from("wrong password")] : [];
+    expect([...wrong.after()]).toEqual([0, 0, 0, 1, ...reason]);
+    expect(opened).toBe(0);
+    const known = await answering(proxy.port, version, "s3cret!x");
+    await until("the result", () => known.after().length === 4);
+    expect([...known.after()]).toEqual([0, 0, 0, 0]);
+    known.socket.write(Buffer.of(1));
+    await until("the init", () => host.written().length === 14);
+    expect([...host.written()]).toEqual([...Buffer.from("RFB 003.008\n"), 1, 1]);
+    host.stream.push(Buffer.from("pictures"));
+    await until("what the host sends", () => known.after().toString().endsWith("pictures"));
+    known.socket.destroy();
+  }
+});
+
+test("a viewer that knows no password, or takes another security type, is refused", async () => {
+  let opened = 0;
+  const open = async () => {
+    opened++;
+    return streamOfHost().stream;
+  };
+  const proxy = await startProxy(FREE, "lab-01", open, silentLog, "s3cret!x");
+  await using _stop = { [Symbol.asyncDispose]: proxy.stop };
+  const viewer = await viewerAt(proxy.port);
+  viewer.socket.write("RFB 003.008\n");
+  await until("the security types", () => viewer.got().length === 14);
+  viewer.socket.write(Buffer.of(1));
+  await viewer.closed;
+  expect(opened).toBe(0);
+});
+
+test("after a wrong password, nobody's is judged for a while", async () => {
+  const judge = createJudge("s3cret!x", 300);
+  const challenge = Buffer.alloc(16, 7);
+  const right = answerTo(challenge, "s3cret!x");
+  const began = performance.now();
+  expect(await judge(challenge, Buffer.alloc(16))).toBe(false);
+  expect(await judge(challenge, right)).toBe(true);
+  expect(performance.now() - began).toBeGreaterThan(290);
 });
 
 test("each connection is admitted by itself, and the seventeenth is refused", async () => {

@@ -11,6 +11,39 @@ import { startTiger, TEXT, TIGER } from "./tiger";
 setDefaultTimeout(180_000);
 
 testWith(...PROGRAMS, ...TIGER)(
+  "TigerVNC's viewer is let in with the password of the proxy, and neither with another nor without one",
+  async () => {
+    await using display = await startDisplay();
+    await using screen = desktopOn(display.env);
+    const { desktop } = screen;
+    let opened = 0;
+    const open = async () => {
+      opened++;
+      const door: Door = await desktop.openViewer({ id: "v1", control: false, name: "owner" });
+      const socket = connect(door.path);
+      socket.write(door.key);
+      return socket;
+    };
+    const where = { address: "127.0.0.1", port: 0 };
+    const proxy = await startProxy(where, "this host", open, silentLog, "s3cret!x");
+    await using _stop = { [Symbol.asyncDispose]: proxy.stop };
+    await desktop.nameScreen("the screen of lab-01");
+    {
+      await using wrong = await startTiger(proxy.port, "s3cret!y");
+      await wrong.shows("Authentication|VNC|TigerVNC");
+    }
+    {
+      await using without = await startTiger(proxy.port);
+      await without.shows("TigerVNC|Error|VNC");
+    }
+    expect(opened).toBe(0);
+    await using tiger = await startTiger(proxy.port, "s3cret!x");
+    await tiger.shows("the screen of lab-01");
+    expect(opened).toBe(1);
+  },
+);
+
+testWith(...PROGRAMS, ...TIGER)(
   "TigerVNC's viewer shows the screen, and what is typed into it arrives exactly",
   async () => {
     await using display = await startDisplay();

@@ -11,16 +11,17 @@ const FURTHER_KEYS = ["udiaeresis", "ssharp", "U4E16", "U754C"].map(
   (name, nth) => `keycode ${247 + nth} = ${name}`,
 );
 
-/** The viewer, connected to a port of this machine; it ends with the scope. */
-export async function startTiger(port: number) {
+/** The viewer, connected to a port of this machine; it ends with the scope. @param password that it gives (default: it knows none). */
+export async function startTiger(port: number, password?: string) {
   await using stack = new AsyncDisposableStack();
   const display = stack.use(await startDisplay());
   const { env } = display;
   // Else xdotool gives a keycode another meaning for each character, and the viewer may look it up too late.
   await Bun.$`xmodmap ${FURTHER_KEYS.flatMap((line) => ["-e", line])}`.env(env).quiet();
-  const flags = ["-SecurityTypes=None", "-FullScreen=0", "-RemoteResize=0", "-geometry=1300x850+0+0"];
+  const security = password === undefined ? "None" : "VncAuth";
+  const flags = [`-SecurityTypes=${security}`, "-FullScreen=0", "-RemoteResize=0", "-geometry=1300x850+0+0"];
   const child = Bun.spawn(["xtigervncviewer", ...flags, `127.0.0.1::${port}`], {
-    env,
+    env: { ...env, ...(password !== undefined && { VNC_PASSWORD: password }) },
     stdio: ["ignore", "ignore", "pipe"],
   });
   stack.defer(async () => {

@@ -2,8 +2,8 @@
  * `svc screen proxy`: a TCP listener for any VNC viewer (RFC 6143), each of whose connections is a viewer of the screen of a host.
  *
  * Promises. Each connection is admitted by the host by itself: its limits, approvals and rows in the audit log hold. What the host
- * refuses is said to the person in the viewer. Whoever reaches the port sees the screen: it is on loopback unless asked for
- * otherwise. The proxy carries bytes, and slows the one side down to the other.
+ * refuses is said to the person in the viewer. Whoever reaches the port, and has the password where there is one, sees the screen: it is on
+ * loopback unless asked for otherwise. The proxy carries bytes, and slows the one side down to the other.
  */
 import { createServer, isIP, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -11,6 +11,7 @@ import { messageOf, systemCode, unavailable } from "../../../../lib/errors";
 import type { Log } from "../../../../lib/log";
 import { isLoopback } from "../../../../lib/loopback";
 import { printable } from "../../../../lib/sanitize";
+import { askPassword, createJudge, type JudgeAnswer } from "./password";
 
 /** As many viewers as a host lets in. */
 const MAX_CONNECTIONS = 16;
@@ -28,6 +29,7 @@ export interface Proxy {
 
 /**
  * @param host what the viewers see, for messages.
+ * @param password that viewers have to give; without it, none.
  * @throws an `unavailable` failure where the port cannot be listened on.
  */
 export async function startProxy(
@@ -35,9 +37,11 @@ export async function startProxy(
   host: string,
   open: OpenStream,
   log: Log,
+  password?: string,
 ): Promise<Proxy> {
   const connections = new Set<Socket>();
   const stopping = new AbortController();
+  const judge = password === undefined ? undefined : createJudge(password);
   const server: Server = createServer((client) => {
     if (connections.size >= MAX_CONNECTIONS) {
       refuse(client, `svc: ${MAX_CONNECTIONS} viewers are connected already`);
@@ -45,7 +49,8 @@ export async function startProxy(
     }
     connections.add(client);
     client.once("close", () => connections.delete(client));
-    void carry(client, open, stopping.signal, (text) => log.info(`a viewer of ${host} ${text}`));
+    const say = (text: string) => log.info(`a viewer of ${host} ${text}`);
+    void carry(client, { open, judge, stopping: stopping.signal, say });
   });
   await new Promise<void>((listening, failed) => {
     server.once("listening", listening).once("error", (error) => {
@@ -58,7 +63,9 @@ export async function startProxy(
   const at = server.address();
   if (!isLoopback(address))
     log.warn(
-      `everybody who reaches ${address} sees the screen of ${host}: a VNC viewer shows no token, and what it sends is not encrypted`,
+      password === undefined
+        ? `everybody who reaches ${address} sees the screen of ${host}: a VNC viewer shows no token, and what it sends is not encrypted`
+        : `what goes through ${address} is not encrypted, and a VNC password is weak: eight characters of it count`,
     );
   return {
     address,
@@ -72,15 +79,20 @@ export async function startProxy(
   };
 }
 
+interface Carrying {
+  readonly open: OpenStream;
+  /** Judges the password; absent where there is none. */
+  readonly judge: JudgeAnswer | undefined;
+  readonly stopping: AbortSignal;
+  say(text: string): void;
+}
+
 /** Joins a connection to the stream of a viewer until one of them ends. */
-async function carry(
-  client: Socket,
-  open: OpenStream,
-  stopping: AbortSignal,
-  say: (text: string) => void,
-): Promise<void> {
+async function carry(client: Socket, { open, judge, stopping, say }: Carrying): Promise<void> {
   const gone = new AbortController();
   client.on("error", () => {}).once("close", () => gone.abort());
+  const viewer = judge && (await askPassword(client, judge).catch(() => undefined));
+  if (judge && !viewer) return say("was not let in: it has not given the password");
   // Its end is noticed only while it is read. A viewer waits for the greeting: it sends nothing before.
   const isTooEarly = () => void client.destroy();
   client.on("data", isTooEarly);
@@ -88,11 +100,13 @@ async function carry(
   try {
     stream = await open(AbortSignal.any([gone.signal, stopping]));
     client.off("data", isTooEarly).pause();
+    await viewer?.letIn(stream);
   } catch (error) {
     client.off("data", isTooEarly);
     const why = printable(messageOf(error), 300);
     if (!client.destroyed) say(`was not let in: ${why}`);
-    refuse(client, why);
+    if (viewer) viewer.refuse(why);
+    else refuse(client, why);
     return;
   }
   if (client.destroyed) return void stream.destroy();

@@ -3,12 +3,13 @@
  */
 import * as v from "valibot";
 import type { RemoteServer } from "../../../../client/carrier";
-import { field, flag } from "../../../../core/fields";
+import { field, flag, secret } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import { unavailable } from "../../../../lib/errors";
 import { isIP } from "../../../../lib/is-ip";
 import type { Log } from "../../../../lib/log";
 import type { ScreenPeers } from "../../../peers/screen-peers";
+import { PASSWORD_LENGTH } from "../vnc-password";
 
 export interface ProxyUses {
   readonly configDir: string;
@@ -54,14 +55,29 @@ export const proxyScreen = operation({
       "Address and port to listen on; port 0 picks a free one",
     ),
     control: flag("Let the viewers use pointer and keyboard"),
+    password: field(
+      v.optional(
+        secret(
+          v.pipe(
+            v.string(),
+            v.regex(/^[\x21-\x7e]*$/, "letters, digits and signs of ASCII"),
+            v.minLength(PASSWORD_LENGTH.least),
+            v.maxLength(PASSWORD_LENGTH.most, "at most 8 characters: a VNC viewer uses no more"),
+          ),
+        ),
+      ),
+      "Password of 6 to 8 characters that a viewer must give (default: none). It is weak: use it besides a network that you trust",
+    ),
   }),
   output: v.object({
     host: v.nullable(v.string()),
     address: v.string(),
     port: v.number(),
     control: v.boolean(),
+    /** Whether viewers have to give a password. */
+    asks_password: v.boolean(),
   }),
-  async run(service: ProxyUses, { host = null, listen, control }) {
+  async run(service: ProxyUses, { host = null, listen, control, password }) {
     const [{ startProxy }, { openScreen }, { localServer }] = await Promise.all([
       import("../carry/proxy"),
       import("../carry/open"),
@@ -76,9 +92,10 @@ export const proxyScreen = operation({
       host ?? "this host",
       async (signal) => (await openScreen(server(), control, service.screenPeers, signal)).bytes,
       service.log,
+      password,
     );
     service.keepScreenProxy(proxy);
-    return { host, address: proxy.address, port: proxy.port, control };
+    return { host, address: proxy.address, port: proxy.port, control, asks_password: password !== undefined };
   },
 });
 
