@@ -10,8 +10,14 @@ export default view(readHelp, {
   on: false,
   hidden: ["elements"],
   positionals: ["topic"],
-  text: ({ pages = [], found, read }) => {
-    if (read) return rendered(read.text);
+  async run({ call, input, globals, show }) {
+    const body = await call(input);
+    if (!body.read || globals.json) return show(body);
+    // Not by `print`: its colours are orders to the terminal, and the page is of this program.
+    process.stdout.write(`${rendered(body.read.text)}\n`);
+    return 0;
+  },
+  text: ({ pages = [], found }) => {
     if (found?.length === 0) return "No page has all of these words.";
     const hits = found?.map(({ page, heading, entry, line }) => {
       const where = `svc help ${entry ?? `${page}.md`}`;

@@ -59,7 +59,7 @@ async function confirmPin(pin: string, why: string): Promise<void> {
     );
   }
   process.stderr.write(
-    `${why}. Its key has the pin\n  ${pin}\nCompare it with what \`svc pin\` prints there.\n`,
+    `${printable(why, 500)}. Its key has the pin\n  ${pin}\nCompare it with what \`svc pin\` prints there.\n`,
   );
   if (await isConfirmed("Is it the same?")) return;
   throw cancelled("not logged in: the pin is not that of the desk");

@@ -7,7 +7,7 @@ import { badInput, Failure } from "../lib/errors";
 import { stderrLog } from "../lib/log";
 import { once } from "../lib/once";
 import { resolveConfigDir } from "../lib/paths";
-import { jsonLine } from "../lib/sanitize";
+import { jsonLine, printableLines } from "../lib/sanitize";
 import type { Service, ServiceOptions } from "../service/service";
 import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type TypedFlags } from "./flags";
 
@@ -180,13 +180,14 @@ export async function withService<T>(
 }
 
 /**
- * Prints data on stdout: as one line of JSON with `--json`, else as `text` says.
+ * Prints data on stdout: as one line of JSON with `--json`, else as `text` says. Whoever the data comes from, a desk elsewhere too, it
+ * gives the terminal no orders.
  *
  * @returns false where its reader is slower: what goes on printing waits until it is {@link read}.
  */
 export function print({ json }: { readonly json: boolean }, data: unknown, text: () => string): boolean {
   // Unlike console.log, this reports a reader that has gone: see `unread`.
-  return process.stdout.write(`${json ? jsonLine(data) : text()}\n`);
+  return process.stdout.write(`${json ? jsonLine(data) : printableLines(text())}\n`);
 }
 
 /** Resolves when the reader of stdout has read what was printed, or has gone. */

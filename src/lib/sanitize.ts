@@ -21,5 +21,16 @@ export function printable(text: string, max = 2_000): string {
   );
 }
 
+/**
+ * `text` of several lines, with controls as `\\uNNNN`, so that JSON in it stays JSON. Line feeds and tabs stay, and a carriage return
+ * before a line feed.
+ */
+export function printableLines(text: string): string {
+  return text.replace(HOSTILE, (character, at: number) => {
+    const isSpace = character === "\n" || character === "\t" || (character === "\r" && text[at + 1] === "\n");
+    return isSpace ? character : `\\u${hexOf(character, 4)}`;
+  });
+}
+
 const hexOf = (character: string, digits: number) =>
   character.charCodeAt(0).toString(16).padStart(digits, "0");

@@ -20,7 +20,7 @@ export const applyText = (
   { id, digest }: { readonly id: string; readonly digest: string | null },
   configDir: string | undefined,
 ) =>
-  `svc plan apply ${id} --digest ${digest}${configDir === undefined ? "" : ` --config-dir ${quoted(configDir)}`}`;
+  `svc plan apply ${quoted(id)} --digest ${quoted(`${digest}`)}${configDir === undefined ? "" : ` --config-dir ${quoted(configDir)}`}`;
 
 /** The most hosts, and the most actions, that are listed for a person. */
 const MAX_LISTED = 50;
