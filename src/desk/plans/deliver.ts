@@ -229,9 +229,9 @@ async function wait(attempt: Attempt, records: string | null, isNew: boolean): P
   const known = { mayHave: true, hasBegun: true, records };
   options.running();
   const began = performance.now();
-  for (let faults = 0, isNext = isNew; ; isNext = false) {
+  for (let faults = 0, isNext = isNew, isHasty = false; ; isNext = false) {
     if (!isNext) options.idle?.();
-    const isLong = !isNext && desk.long < most;
+    const isLong: boolean = !isNext && !isHasty && desk.long < most;
     if (isLong) desk.long++;
     else if (!isNext && !(await attempt.pause(pauseAt(performance.now() - began, attempt))))
       return results.left();
@@ -241,6 +241,8 @@ async function wait(attempt: Attempt, records: string | null, isNew: boolean): P
       faults = 0;
       const verdict = verdictOf(answer, known);
       if (verdict !== "running" && verdict !== "unseen") return results.ended(verdict, answer);
+      // A host that does not wait as it was asked to would be asked again and again, as fast as it answers.
+      isHasty = isLong && performance.now() - began - elapsed < longS * 500;
       if (elapsed > job.timeout_s * 1_000 + OVERTIME_MS) return results.overtime();
     } catch (error) {
       if (error instanceof NoJobs) return results.unknown(NO_LONGER);

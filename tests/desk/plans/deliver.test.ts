@@ -142,6 +142,24 @@ test("a job is brought to a host, and its results back", async () => {
   expect(table.ran()).toBe(1);
 });
 
+test("a host that says at once that the job still runs, however long it is to wait, is not asked without a pause", async () => {
+  const running = { id: "x", state: "running", records: "r", outcome: null };
+  using host = await between("http://127.0.0.1:9", (_, { content }) => {
+    const isSent = content !== undefined || host.asked.some((path) => path.endsWith("with content"));
+    return { body: JSON.stringify({ ...running, state: isSent ? "running" : "unseen" }) };
+  });
+  const ending = new AbortController();
+  const by = createDelivery(() => key, { firstS: 0, nextS: 0, longS: 20, pauseMs: [100, 200] });
+  const bringing = brought(host.target, madeUpJob({ timeout_s: 60 }), { signal: ending.signal }, by);
+  await until("it was sent", () => host.asked.length > 1);
+  const begun = performance.now();
+  await until("it was asked about again", () => host.asked.length > 6);
+  // Two questions for each pause, of which none is shorter than half of what it is to be.
+  expect(performance.now() - begun).toBeGreaterThan(100);
+  ending.abort();
+  expect((await bringing).state).toBe("lost");
+});
+
 test("one that fails says why", async () => {
   await using host = await testServer();
   const job = madeUpJob({ actions: [["AC_fail", { message: "no disk" }]] });
