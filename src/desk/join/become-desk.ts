@@ -1,14 +1,14 @@
 /**
  * Makes a folder the desk of a bundle.
  *
- * The promises: a bundle that is refused changes nothing; what is replaced stays beside it as `<name>.bak.<unix time>`; no log of a host that is
+ * The promises: a bundle that is refused changes nothing, nor does one for which the disk has no room; what is replaced stays beside it as `<name>.bak.<unix time>`; no log of a host that is
  * known as broken, there or here, counts as good afterwards; no plan runs that did not run here.
  */
 import type { Database } from "bun:sqlite";
-import { existsSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, fsyncSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { conflict } from "../../lib/errors";
-import { ensurePrivateFolder, writeFileAtomic } from "../../lib/files";
+import { beginReplace, ensurePrivateFolder, PRIVATE_FILE } from "../../lib/files";
 import { withLock } from "../../lib/lock";
 import { configFiles } from "../../lib/paths";
 import { openReadOnly } from "../../lib/sqlite";
@@ -88,6 +88,16 @@ export async function becomeDesk(
       );
     const { databases, notes } = arrived(configDir, bundle, coming.filter(isDatabase), arrivals);
     await announce(`desk.import ${coming.join(",")}`);
+    // All of it is on the disk before anything gives way.
+    using begun = new DisposableStack();
+    const next = coming.map((name) => {
+      const path = join(configDir, name);
+      ensurePrivateFolder(dirname(path));
+      const file = begun.use(beginReplace(path, PRIVATE_FILE, true));
+      writeFileSync(file.fd, isDatabase(name) ? (databases.get(name) ?? "") : (bundle.files[name] ?? ""));
+      fsyncSync(file.fd);
+      return file;
+    });
     const stamp = Math.floor(Date.now() / 1_000);
     const backups: Record<string, string> = {};
     for (const name of leaving(bundle, names, coming, replace)) {
@@ -96,11 +106,7 @@ export async function becomeDesk(
       backups[name] = `${name}.bak.${stamp}`;
       (isDatabase(name) ? moveAway : renameSync)(path, join(configDir, backups[name]));
     }
-    for (const name of coming) {
-      const path = join(configDir, name);
-      ensurePrivateFolder(dirname(path));
-      writeFileAtomic(path, isDatabase(name) ? (databases.get(name) ?? "") : (bundle.files[name] ?? ""));
-    }
+    for (const file of next) file.commit();
     return { written: coming, backups, notes: [...notes, ...missing(bundle, coming)] };
   });
 }

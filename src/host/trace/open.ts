@@ -12,6 +12,8 @@ const MAX_RUN = 1024 * 1024;
 /** Somewhat more than is recorded: steps that have not ended do not count there. */
 const MAX_STEPS = LIMITS.stepBytes + 2 * 1024 * 1024;
 const MAX_PICTURE = 64 * 1024 * 1024;
+/** All pictures that are asked for together: as much as is recorded, or one large picture. */
+const MAX_PICTURES = MAX_PICTURE;
 
 /** Counted before any of them is looked at. */
 const STEPS = v.pipe(
@@ -26,8 +28,12 @@ export interface Trace extends Disposable {
   /** Read when they are asked for. @throws as {@link openTrace}. */
   steps(): Step[];
   names(): string[];
-  /** The bytes of the picture of that name. @throws as {@link openTrace}. */
-  picture(name: string): Buffer;
+  /**
+   * The bytes of the pictures of these names, one after the other. In an archive, many names may stand for one small place.
+   *
+   * @throws as {@link openTrace}, also where all together are too large: then before the first.
+   */
+  pictures(names: readonly string[]): Iterable<readonly [name: string, bytes: Buffer]>;
 }
 
 /** Opens the trace at `path`. @throws a `bad_input` failure when it cannot be read or is no trace. */
@@ -37,7 +43,7 @@ export function openTrace(path: string): Trace {
     return {
       run: parsed(TRACED_RUN, zip, RUN_FILE, MAX_RUN),
       names: () => zip.names(),
-      picture: (name) => zip.read(name, MAX_PICTURE),
+      pictures: (names) => picturesIn(zip, names),
       steps: () => parsed(STEPS, zip, STEPS_FILE, MAX_STEPS),
       [Symbol.dispose]: () => zip[Symbol.dispose](),
     };
@@ -45,6 +51,12 @@ export function openTrace(path: string): Trace {
     zip[Symbol.dispose]();
     throw error;
   }
+}
+
+function* picturesIn(zip: Zip, names: readonly string[]): Generator<readonly [string, Buffer]> {
+  if (names.reduce((sum, name) => sum + (zip.size(name) ?? 0), 0) > MAX_PICTURES)
+    throw badInput(`trace: its pictures have more than ${MAX_PICTURES} bytes`);
+  for (const name of names) yield [name, zip.read(name, MAX_PICTURE)];
 }
 
 function parsed<S extends v.GenericSchema>(schema: S, zip: Zip, name: string, max: number): v.InferOutput<S> {

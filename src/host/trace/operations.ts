@@ -102,9 +102,8 @@ export const showTrace = operation({
     const steps = trace.steps();
     if (pictures === undefined) return { run, steps };
     mkdirSync(pictures, { recursive: true, mode: PRIVATE_FOLDER });
-    for (const name of picturesOf(steps)) {
-      writeNamedFile(join(pictures, basename(name)), trace.picture(name), "pictures");
-    }
+    for (const [name, bytes] of trace.pictures(picturesOf(steps)))
+      writeNamedFile(join(pictures, basename(name)), bytes, "pictures");
     return { run, steps, written: pictures };
   },
 });

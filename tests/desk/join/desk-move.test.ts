@@ -1,7 +1,7 @@
 /** What a desk has besides its keys goes along when it moves: verdicts, tokens, jobs, webhooks, plans. */
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
@@ -113,6 +113,21 @@ test("whatever a desk has, the machine that takes its place lists the same", asy
     { numRuns: 8 },
   );
 }, 60_000);
+
+test("a bundle that cannot be written whole takes nothing away from the desk that is there", async () => {
+  await using desk = await deskWith(["ok"]);
+  await using other = await deskWith([]);
+  const { tlsKey } = configFiles(other.configDir);
+  rmSync(dirname(tlsKey), { recursive: true, force: true });
+  writeFileSync(dirname(tlsKey), "a file where a folder is to be");
+  const bundle = (await bundleOf(desk)) as { files: Record<string, string> };
+  bundle.files["tls/key.pem"] ??= readFileSync(configFiles(desk.configDir).tlsKey, "utf8");
+  // Looking at a database makes what SQLite has beside it.
+  const files = () => readdirSync(other.configDir).filter((name) => !/-(shm|wal)$/.test(name));
+  const before = files().toSorted();
+  await expect(take(other, bundle, { replace: true })).rejects.toThrow();
+  expect(files().toSorted()).toEqual(before);
+});
 
 test("a desk leaves no plan that runs behind", async () => {
   await using desk = await deskWith([]);

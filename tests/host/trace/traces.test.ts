@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { crc32, deflateRawSync } from "node:zlib";
 import { callOperation } from "../../../src/core/call";
 import { type Caller, localCaller } from "../../../src/core/caller";
 import type { Scope } from "../../../src/core/rights";
@@ -437,5 +438,71 @@ describe("a run", () => {
     runs.cancel(run_id, "enough");
     expect((await report).status).toBe("cancelled");
     expect((await made.service.traces()).list()).toMatchObject([{ run_id, status: "cancelled", steps: 1 }]);
+  });
+});
+
+describe("a trace of somebody else", () => {
+  /** An archive whose index names `names`, all of which stand for one deflated picture of `bytes` zeros. */
+  function bomb(file: string, names: readonly string[], bytes: number): void {
+    const steps = names.map((name, at) => ({
+      ...{ number: at + 1, place: `[${at}]`, command: "AC_sleep", arguments: {}, at_ms: 0, duration_ms: 1 },
+      ...{ ok: true, before: name, after: null },
+    }));
+    const about = { ...run(1), ...END, format: "svc-trace", version: 1, steps: names.length };
+    const { share: _, ...shown } = { ...about, pictures: 1, omitted_steps: 0, omitted_pictures: 0 };
+    const picture = Buffer.alloc(bytes);
+    const parts: Buffer[] = [];
+    let at = 0;
+    const local = (data: Buffer) => {
+      const header = Buffer.alloc(30);
+      header.writeUInt32LE(0x0403_4b50, 0);
+      const here = at;
+      parts.push(header, data);
+      at += 30 + data.length;
+      return here;
+    };
+    const entry = (name: string, method: number, data: Buffer, whole: Buffer, where: number) => {
+      const header = Buffer.alloc(46);
+      header.writeUInt32LE(0x0201_4b50, 0);
+      header.writeUInt16LE(method, 10);
+      header.writeUInt32LE(crc32(whole), 16);
+      header.writeUInt32LE(data.length, 20);
+      header.writeUInt32LE(whole.length, 24);
+      header.writeUInt16LE(name.length, 28);
+      header.writeUInt32LE(where, 42);
+      return Buffer.concat([header, Buffer.from(name)]);
+    };
+    const small = deflateRawSync(picture);
+    const texts = { "run.json": shown, "steps.json": steps };
+    const index = Object.entries(texts).map(([name, value]) => {
+      const data = Buffer.from(JSON.stringify(value));
+      return entry(name, 0, data, data, local(data));
+    });
+    const where = local(small);
+    index.push(...names.map((name) => entry(name, 8, small, picture, where)));
+    const whole = Buffer.concat(index);
+    const end = Buffer.alloc(22);
+    end.writeUInt32LE(0x0605_4b50, 0);
+    end.writeUInt16LE(index.length, 10);
+    end.writeUInt32LE(whole.length, 12);
+    end.writeUInt32LE(at, 16);
+    writeFileSync(file, Buffer.concat([...parts, whole, end]));
+  }
+
+  test("writes its pictures where they are as large as one may be, and none where many names stand for more", async () => {
+    using folder = temporaryFolder();
+    await using host = testService();
+    const file = join(folder.path, "run.zip");
+    const show = (pictures: string) =>
+      callOperation(host.service, showTrace, { trace: file, pictures }, localCaller(host.service, "cli"));
+    const names = Array.from({ length: 40 }, (_, nth) => `pictures/${nth}.png`);
+    bomb(file, names, 1_024 * 1_024);
+    await show(join(folder.path, "good"));
+    expect(readdirSync(join(folder.path, "good")).length).toBe(40);
+    bomb(file, names, 2 * 1_024 * 1_024);
+    await expect(show(join(folder.path, "bad"))).rejects.toThrow(
+      "its pictures have more than 67108864 bytes",
+    );
+    expect(readdirSync(join(folder.path, "bad"))).toEqual([]);
   });
 });
