@@ -97,7 +97,11 @@ export function openReadOnly(path: string): Database {
     if (!/^SQLITE_(CANTOPEN|READONLY)/.test(systemCode(error) ?? "")) throw nameFile(path, error);
     // Without files of a write-ahead log, SQLite reads such a file as one that nobody changes (https://sqlite.org/wal.html).
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
-    return opened(`${pathToFileURL(path).href}?immutable=1`, flags, look);
+    try {
+      return prepared(`${pathToFileURL(path).href}?immutable=1`, flags, look);
+    } catch (fault) {
+      throw nameFile(path, fault);
+    }
   }
 }
 

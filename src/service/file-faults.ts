@@ -3,6 +3,7 @@
  */
 import { messageOf } from "../lib/errors";
 import { silentLog } from "../lib/log";
+import { lookThrough } from "../lib/look";
 import { type ConfigFiles, configFiles } from "../lib/paths";
 import { openReadOnly } from "../lib/sqlite";
 import {
@@ -13,6 +14,7 @@ import {
   sizeOf,
   TRUST_FILES,
   type TrustFile,
+  unusable,
 } from "../lib/trust-files";
 
 /** A file that cannot be used, and why. */
@@ -24,8 +26,13 @@ export interface FileFault {
 type Files = ConfigFiles;
 type Name = TrustFile | RecordFile;
 
+/** Those on which no trust rests, and with which a host does less than its owner has asked for. */
+const OTHER_FILES = ["jobs.json", "host_service.json", "ice.json", "audit_head"] as const;
+
 /** What reads each file. It throws where that fails. */
-const READERS: Readonly<Record<Exclude<Name, "admin_hosts.json">, (files: Files) => Promise<unknown>>> = {
+const READERS: Readonly<
+  Record<Exclude<Name, "admin_hosts.json"> | (typeof OTHER_FILES)[number], (files: Files) => Promise<unknown>>
+> = {
   rest_token: async ({ token }) => (await import("../trust/owner-token")).readToken(token),
   "tokens.json": async (files) =>
     (await import("../trust/named-tokens")).tokenStore(files, silentLog).entries(),
@@ -63,6 +70,12 @@ const READERS: Readonly<Record<Exclude<Name, "admin_hosts.json">, (files: Files)
   "agent_changes.db": database("agentChanges"),
   "webhooks.db": database("webhookQueue"),
   "inbox-index/inbox.db": database("inboxIndex"),
+  "jobs.json": async ({ jobs: file, jobsLock: lock }) =>
+    (await import("../host/scheduler/jobs")).requireJobs({ file, lock }),
+  "host_service.json": async ({ settings: file, adminLock: lock }) =>
+    (await import("../host/config/settings")).createSettings({ file, lock }, { "diagnose.skip": [] }).list(),
+  "ice.json": async ({ ice }) => (await import("../host/peers/ice")).readIceConfig(ice),
+  audit_head: async ({ auditLog }) => (await import("../host/audit/note")).requireNote(auditLog),
 };
 
 function signingKey(name: keyof Files) {
@@ -72,8 +85,11 @@ function signingKey(name: keyof Files) {
 /** A database that is being made is empty for a moment. */
 function database(name: keyof Files) {
   return async (files: Files) => {
-    requireNotLost(files[name]);
-    if (sizeOf(files[name]) > 0) openReadOnly(files[name]).close();
+    const path = files[name];
+    requireNotLost(path);
+    // Of a folder, SQLite says that the disk is broken.
+    if (lookThrough(path)?.isFile() === false) throw unusable(path, "cannot be read (it is no file)");
+    if (sizeOf(path) > 0) openReadOnly(path).close();
   };
 }
 
@@ -84,12 +100,9 @@ function database(name: keyof Files) {
  */
 export async function fileFaults(configDir: string, hosts: () => Promise<unknown>): Promise<FileFault[]> {
   const files = configFiles(configDir);
-  const readers: Readonly<Record<Name, (files: Files) => Promise<unknown>>> = {
-    ...READERS,
-    "admin_hosts.json": hosts,
-  };
+  const readers = { ...READERS, "admin_hosts.json": hosts };
   const faults: FileFault[] = [];
-  for (const file of [...TRUST_FILES, ...RECORD_FILES]) {
+  for (const file of [...TRUST_FILES, ...RECORD_FILES, ...OTHER_FILES]) {
     try {
       requireNotLost(pathOf(configDir, file));
       await readers[file](files);

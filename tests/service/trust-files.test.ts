@@ -168,6 +168,43 @@ for (const name of TRUST_FILES) {
   });
 }
 
+/** Files on which no trust rests, broken: a host does less with them than its owner has asked for. */
+const BROKEN = {
+  "jobs.json": "{",
+  "host_service.json": "{",
+  "ice.json": "{",
+  audit_head: "12:",
+};
+
+for (const [name, text] of Object.entries(BROKEN))
+  test(`${name}, broken: named by diagnose, which changes nothing`, async () => {
+    using folder = temporaryFolder();
+    const service = createService({ configDir: folder.path, log: silentLog });
+    expect(await service.fileFaults()).toEqual([]);
+    writeFileSync(pathOf(folder.path, name), text);
+    const named = { file: name, problem: expect.stringContaining(name) };
+    expect(await service.fileFaults()).toEqual([named]);
+    expect(readFileSync(pathOf(folder.path, name), "utf8")).toBe(text);
+  });
+
+test("jobs.json, set aside: named by diagnose until it is mended or deleted", async () => {
+  using folder = temporaryFolder();
+  const service = createService({ configDir: folder.path, log: silentLog });
+  writeFileSync(pathOf(folder.path, "jobs.json"), "{");
+  await (await service.scheduler()).jobs();
+  const [fault] = await service.fileFaults();
+  expect(fault).toMatchObject({ file: "jobs.json", problem: expect.stringContaining("is set aside as") });
+  await service.stop();
+});
+
+test.each(["join.db", "plans.db", "webhooks.db"])("%s, a folder: named by its name", async (name) => {
+  using folder = temporaryFolder();
+  mkdirSync(pathOf(folder.path, name));
+  const service = createService({ configDir: folder.path, log: silentLog });
+  const problem = expect.stringContaining(`${name} cannot be read (it is no file)`);
+  expect(await service.fileFaults()).toEqual([{ file: name, problem }]);
+});
+
 /** Without them, nobody could know that it is this host, or come in: no server starts. */
 const NEEDED = ["rest_token", "host_key", "tls/key.pem"];
 

@@ -7,8 +7,9 @@
  */
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { writeFileAtomic } from "../../lib/files";
+import { isMissing, writeFileAtomic } from "../../lib/files";
 import { configFiles } from "../../lib/paths";
+import { unusable } from "../../lib/trust-files";
 import type { Head } from "./high-water";
 
 /** How long after a row the note is written, milliseconds. Each one costs two flushes. */
@@ -16,14 +17,25 @@ export const NOTE_MS = 1_000;
 
 const noteFile = (path: string) => configFiles(dirname(path)).auditHead;
 
-/** The note about the log at `path`; read it before the log. Undefined when there is none. Never throws. */
+/** The note about the log at `path`; read it before the log. Undefined when there is none, or what is there is none. Never throws. */
 export function readNote(path: string): Head | undefined {
   try {
-    const [, id, hash] = /^(\d{1,15}):([0-9a-f]{64})\n$/.exec(readFileSync(noteFile(path), "utf8")) ?? [];
-    return id && hash ? { id: Number(id), hash } : undefined;
+    return noteIn(noteFile(path));
   } catch {
     return undefined;
   }
+}
+
+function noteIn(file: string): Head | undefined {
+  const [, id, hash] = /^(\d{1,15}):([0-9a-f]{64})\n$/.exec(readFileSync(file, "utf8")) ?? [];
+  return id && hash ? { id: Number(id), hash } : undefined;
+}
+
+/** @throws `unavailable` where there is something that is no note: then nobody knows whether the log at `path` is an old copy. */
+export function requireNote(path: string): void {
+  const file = noteFile(path);
+  if (!isMissing(file) && readNote(path) === undefined)
+    throw unusable(file, "does not say where the audit log ends");
 }
 
 /** @throws the system error. */

@@ -2,9 +2,9 @@
  * The jobs in their file, which several processes and people change. What changes of them is published, whoever changed it.
  */
 import type { Publish } from "../../core/events";
-import { notFound } from "../../lib/errors";
+import { notFound, unavailable } from "../../lib/errors";
 import { createJsonStore, type EntryList, parseBy } from "../../lib/json-store";
-import type { Log } from "../../lib/log";
+import { type Log, silentLog } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { createJobWatch } from "./changes";
 import { JOB, type Job } from "./job";
@@ -21,10 +21,23 @@ export interface JobsParts {
   readonly hadNone?: boolean;
 }
 
+const FORMAT = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
+
+/**
+ * Looks at the file, and changes nothing.
+ *
+ * @throws `unavailable` where it is broken, cannot be read, or was set aside and is there still.
+ */
+export function requireJobs(files: JobsParts["files"]): void {
+  const store = createJsonStore<Job>({ ...files, ...FORMAT }, silentLog);
+  store.entries();
+  const [problem] = store.problems();
+  if (problem !== undefined) throw unavailable(problem);
+}
+
 /** @param stateOf a job with its active run. */
 export function createJobs({ files, log, publish, hadNone }: JobsParts, stateOf: (job: Job) => JobState) {
-  const format = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
-  const store = createJsonStore<Job>({ ...files, ...format, setsAside: true }, log);
+  const store = createJsonStore<Job>({ ...files, ...FORMAT, setsAside: true }, log);
   const publishChanges = createJobWatch(stateOf, publish, hadNone);
 
   const jobs = {

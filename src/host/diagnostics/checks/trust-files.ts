@@ -8,7 +8,7 @@ interface Uses {
 export const trustFiles = check({
   name: "trust_files",
   summary:
-    "The keys, lists and databases on which trust rests can be read, and none that was there is missing",
+    "The keys, lists and databases on which trust rests can be read, and none that was there is missing; jobs and settings can be read",
   advice: ["see the table of files in docs/service.md"],
   async run(service: Uses) {
     const faults = await service.fileFaults();
