@@ -13,6 +13,10 @@ export default {
           "Post these events there",
         ],
         [
+          "$0 webhook add bus https://broker.example/events --format cloudevents",
+          "All events, as CloudEvents",
+        ],
+        [
           "$0 webhook add local http://127.0.0.1:8000/ --allow-private",
           "All events, to a program on this host",
         ],

@@ -7,6 +7,7 @@
 import type { EventType } from "../../core/events";
 import { Failure, messageOf } from "../../lib/errors";
 import type { DeliveryParts } from "./deliveries";
+import { bodyOf } from "./forms";
 import type { Hook } from "./hooks";
 
 /** What webhooks need of the bus. */
@@ -23,6 +24,8 @@ export interface FeedParts
   readonly events: Events;
   /** The names of the types that `types` means. @throws for what means none. */
   namesOf(types: readonly string[]): Promise<ReadonlySet<string>>;
+  /** This host as a URI. */
+  source(): string;
   /** Is called after each look at the bus. What it throws counts as a queue that cannot be written. */
   collected(): void;
 }
@@ -39,6 +42,7 @@ export function createFeed({
   log,
   events,
   namesOf,
+  source,
   queue,
   active,
   collected,
@@ -67,8 +71,13 @@ export function createFeed({
       if (!event) continue;
       const { name } = event.type;
       const to = wanted.filter(({ names }) => names.has(name));
-      for (const { hook } of to)
-        all.push({ hook: hook.name, ...messageFor(`${events.boot}-${seq}`, name, event.text) });
+      if (to.length === 0) continue;
+      const { at } = JSON.parse(event.text) as { at: string };
+      const posted = { id: `${events.boot}-${seq}`, type: name, at, text: event.text };
+      for (const { hook } of to) {
+        const body = bodyOf(hook.format, posted, source());
+        all.push({ hook: hook.name, message: posted.id, type: name, body });
+      }
     }
     if (all.length > 0) queue().add(all, now());
     collected();
@@ -106,15 +115,5 @@ export function createFeed({
       if (endListening) wake();
       await collecting;
     },
-  };
-}
-
-/** The payload of Standard Webhooks. @param text the data of an event, JSON with its time. */
-function messageFor(message: string, type: string, text: string) {
-  const { at } = JSON.parse(text) as { at: string };
-  return {
-    message,
-    type,
-    body: `{"type":${JSON.stringify(type)},"timestamp":${JSON.stringify(at)},"data":${text}}`,
   };
 }

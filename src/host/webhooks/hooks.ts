@@ -9,6 +9,7 @@ import { createJsonStore, parseBy } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { isPublic } from "./addresses";
+import { FORMS } from "./forms";
 
 /** The most webhooks of a host. */
 const MAX_HOOKS = 20;
@@ -25,6 +26,8 @@ const HOOK = v.object({
   allow_private: v.boolean(),
   /** `whsec_` and base64. */
   secret: v.pipe(v.string(), v.regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/)),
+  /** In which form events are posted; svc of before knows one form. */
+  format: v.optional(v.picklist(FORMS), "standard"),
   /** When it was added, ISO 8601. */
   added: v.pipe(v.string(), v.isoTimestamp()),
   /** The token that added it; null: the owner of the host. */
@@ -43,7 +46,9 @@ export interface Hooks {
   /** @throws `not_found` for an unknown name. */
   get(name: string): Hook;
   /** Makes its secret. @throws `conflict` for a name that is taken, and when there are {@link MAX_HOOKS}. */
-  add(given: Omit<Hook, "secret" | "added" | "disabled">): Promise<Hook>;
+  add(
+    given: Omit<Hook, "secret" | "added" | "disabled" | "format"> & Partial<Pick<Hook, "format">>,
+  ): Promise<Hook>;
   /** @throws `not_found` for an unknown name. */
   remove(name: string): Promise<void>;
   disable(name: string, why: string): Promise<void>;
@@ -68,7 +73,7 @@ export function createHooks(place: { readonly file: string; readonly lock: strin
           throw busy(`there are ${MAX_HOOKS} webhooks, which is the limit`, "conflict");
         const random = Buffer.from(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)));
         const secret = `whsec_${random.toString("base64")}`;
-        const hook = { ...given, secret, added: new Date().toISOString() };
+        const hook = { format: "standard" as const, ...given, secret, added: new Date().toISOString() };
         list.add(hook);
         return hook;
       }),

@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { field, flag, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { NAME_TEXT } from "../../core/rights";
+import { FORMS } from "./forms";
 import type { Hook } from "./hooks";
 import type { Webhooks } from "./webhooks";
 
@@ -20,6 +21,8 @@ const SHOWN = {
   /** Names of types, also `run.*`; empty: all. */
   types: v.array(v.string()),
   allow_private: v.boolean(),
+  /** In which form events are posted. */
+  format: v.picklist(FORMS),
   /** The token that added it, with which it ends; null: the owner of the host. */
   token: v.optional(v.nullable(v.string()), null),
 };
@@ -40,8 +43,8 @@ const TALLY = {
 
 export type Tally = { readonly [K in keyof typeof TALLY]: v.InferOutput<(typeof TALLY)[K]> };
 
-const shown = ({ name, url, types, allow_private, token }: Hook) => {
-  return { name, url, types, allow_private, token };
+const shown = ({ name, url, types, allow_private, format, token }: Hook) => {
+  return { name, url, types, allow_private, format, token };
 };
 
 /** Who sees the path of an address may post there. */
@@ -64,22 +67,26 @@ export const addWebhook = operation({
       "Types of events, also `run.*` (default: all)",
     ),
     allow_private: flag("Also an address of this host or its network, and http"),
+    format: field(
+      v.optional(v.picklist(FORMS), "standard"),
+      "How an event is posted: as Standard Webhooks says, or as a CloudEvent; both are signed",
+    ),
   }),
   output: v.object({
     ...SHOWN,
     /** Signs each delivery: the receiver checks that with it. It is not shown again. */
     secret: secret(v.string()),
   }),
-  async run(service: Uses, { name, url, types: asked, allow_private }, caller) {
+  async run(service: Uses, { name, url, types: asked, allow_private, format }, caller) {
     const types = asked.flatMap((text) => text.split(",")).map((text) => text.trim());
     const { receiverUrl } = await import("./hooks");
     const receiver = receiverUrl(url, allow_private);
     await service.eventNames(types);
-    const about = `url=${originOf(receiver)} types=${types.join() || "all"} allow_private=${allow_private}`;
+    const about = `url=${originOf(receiver)} types=${types.join() || "all"} allow_private=${allow_private} format=${format}`;
     await caller.announce(`webhook.add name=${name} ${about}`);
     const webhooks = await service.webhooks();
     const hook = await webhooks.hooks.add({
-      ...{ name, url: receiver, types, allow_private },
+      ...{ name, url: receiver, types, allow_private, format },
       token: caller.grant.name,
     });
     // Deliveries to an earlier webhook of this name.

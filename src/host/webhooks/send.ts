@@ -14,6 +14,7 @@ import { deadline } from "../../lib/deadline";
 import { Failure } from "../../lib/errors";
 import { version } from "../../version";
 import { isPublic } from "./addresses";
+import { MEDIA_TYPES } from "./forms";
 import type { Hook } from "./hooks";
 
 /** How long a delivery may take, in milliseconds. */
@@ -38,7 +39,7 @@ export interface DeliveryResult {
   readonly retry_after?: number;
 }
 
-type Receiver = Pick<Hook, "url" | "secret" | "allow_private">;
+type Receiver = Pick<Hook, "url" | "secret" | "allow_private"> & Partial<Pick<Hook, "format">>;
 
 /** Never throws. */
 export async function deliver(
@@ -57,7 +58,7 @@ export async function deliver(
       // Who gave up the delivery closes no line that comes later.
       if (isOver) throw new Failure("timeout", "the delivery was given up");
       line = openLine(url, { trust: { kind: "system" }, address });
-      const fields = headersOf(hook.secret, url, message);
+      const fields = headersOf(hook, url, message);
       return headTo(line, requestText("POST", url.pathname + url.search, fields, message.body));
     };
     const { status, headers } = await deadline(work(), { ms, signal });
@@ -99,11 +100,15 @@ const addressesOf = (host: string) =>
     }),
   );
 
-function headersOf(secret: string, { host }: URL, { id, body }: Message): Record<string, string> {
+function headersOf(
+  { secret, format = "standard" }: Receiver,
+  { host }: URL,
+  { id, body }: Message,
+): Record<string, string> {
   const timestamp = Math.floor(Date.now() / 1_000);
   return {
     Host: host,
-    "Content-Type": "application/json",
+    "Content-Type": MEDIA_TYPES[format],
     "Content-Length": `${Buffer.byteLength(body)}`,
     "User-Agent": `svc/${version}`,
     "webhook-id": id,

@@ -10,6 +10,7 @@ import { messageOf } from "../../lib/errors";
 import { isMissing } from "../../lib/files";
 import { createDeliveries, PAUSES, pauseAfter } from "./deliveries";
 import { createFeed, type FeedParts } from "./feed";
+import { bodyOf } from "./forms";
 import { createHooks, type Hook, type Hooks } from "./hooks";
 import type { Tally } from "./operations";
 import { NO_TALLY, openQueue, type Queue } from "./queue";
@@ -20,6 +21,8 @@ const TEST_MS = 8_000;
 
 export interface WebhookParts extends Pick<FeedParts, "log" | "events" | "namesOf"> {
   readonly files: { readonly webhooks: string; readonly webhooksLock: string; readonly webhookQueue: string };
+  /** This host as a URI, the `source` of CloudEvents. */
+  source(): string;
   /** Whether this process delivers: the server does. */
   delivers(): boolean;
   /** How tokens have ended (default: none has). */
@@ -55,6 +58,7 @@ export function createWebhooks({
   log,
   events,
   namesOf,
+  source,
   delivers,
   endings = async () => () => null,
   now = steadyClock(),
@@ -80,7 +84,7 @@ export function createWebhooks({
   const shared = { log, queue, active, signal, now, pause };
   const deliveries = createDeliveries({ ...shared, hooks, hooksName, existingQueue });
   const { beginDue } = deliveries;
-  const feed = createFeed({ ...shared, events, namesOf, collected: beginDue });
+  const feed = createFeed({ ...shared, events, namesOf, source, collected: beginDue });
 
   return {
     hooks,
@@ -117,7 +121,7 @@ export function createWebhooks({
       deliveries.forget(name);
       existingQueue()?.clear(name, true);
     },
-    test: (hook, signal) => deliver(hook, messageOfTest(new Date()), { ms: TEST_MS, signal }),
+    test: (hook, signal) => deliver(hook, messageOfTest(hook, source(), new Date()), { ms: TEST_MS, signal }),
     async stop() {
       stopping.abort();
       await feed.stop();
@@ -134,8 +138,8 @@ function endOf({ token, added }: Hook, howEnded: HowEnded): string | null {
   return how === null ? null : `its token ${token} ${how}`;
 }
 
-function messageOfTest(at: Date) {
-  const timestamp = at.toISOString();
-  const body = JSON.stringify({ type: "webhook.test", timestamp, data: { at: timestamp } });
-  return { id: `test-${crypto.randomUUID()}`, body };
+function messageOfTest({ format }: Hook, source: string, time: Date) {
+  const [id, at] = [`test-${crypto.randomUUID()}`, time.toISOString()];
+  const posted = { id, type: "webhook.test", at, text: JSON.stringify({ at }) };
+  return { id, body: bodyOf(format, posted, source) };
 }

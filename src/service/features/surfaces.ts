@@ -1,6 +1,7 @@
 /**
  * How the table is reached: the REST server and its pages, events and webhooks, agents, metrics.
  */
+
 import type { RemoteServer } from "../../client/carrier";
 import type { EventSource } from "../../client/events";
 import type { EventType } from "../../core/events";
@@ -100,11 +101,15 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
     events: () => events,
     eventStreams: feature(async () => (await import("../../events/stream")).createStreams(events)),
     webhooks: feature(async () => {
-      const { createWebhooks } = await import("../../host/webhooks/webhooks");
+      const [{ createWebhooks }, { uriOf }] = await Promise.all([
+        import("../../host/webhooks/webhooks"),
+        import("../host-uri"),
+      ]);
       await prepareFor(files.webhookQueue);
       const namesOf = shared.service.eventNames;
       const webhooks = createWebhooks({
         ...{ files, log, events, namesOf, endings: tokens.endings },
+        source: uriOf(files.hostKey),
         delivers: () => phase.runsJobs,
       });
       // Runs end while they stop, and say so.

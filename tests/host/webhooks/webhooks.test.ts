@@ -2,6 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import Ajv from "ajv";
+import addFormats from "ajv-formats";
+import { type CloudEvent, HTTP } from "cloudevents";
 import { Webhook } from "standardwebhooks";
 import * as v from "valibot";
 import { requestText } from "../../../src/client/connection";
@@ -10,6 +13,7 @@ import { eventType } from "../../../src/core/events";
 import { createBus } from "../../../src/events/bus";
 import { createHistory } from "../../../src/host/runs/history";
 import { isPublic } from "../../../src/host/webhooks/addresses";
+import { bodyOf } from "../../../src/host/webhooks/forms";
 import { receiverUrl } from "../../../src/host/webhooks/hooks";
 import { openQueue } from "../../../src/host/webhooks/queue";
 import { deliver, retryAfter } from "../../../src/host/webhooks/send";
@@ -60,10 +64,67 @@ function made(
   const types = [rang, cracked];
   const webhooks = createWebhooks({
     ...{ files: configFiles(folder.path), log, events: bus, delivers: () => true, pause },
+    source: () => "urn:svc:host:0123",
     namesOf: async (asked) => new Set(asked.length ? asked : types.map(({ name }) => name)),
   });
   return { bus, webhooks, [Symbol.asyncDispose]: () => webhooks.stop() };
 }
+
+describe("as CloudEvents", () => {
+  const schema = JSON.parse(
+    readFileSync(join(import.meta.dir, "../../fixtures/cloudevents.schema.json"), "utf8"),
+  );
+
+  test("an event is posted in structured mode: the published schema and the SDK take it, and it is signed", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver();
+    await using here = made(folder);
+    const { secret } = await here.webhooks.hooks.add({ ...hookAt(to.url), format: "cloudevents" });
+    here.webhooks.start();
+    here.bus.publish(rang, { nth: 1 });
+    await until("the delivery", () => to.received.length === 1);
+    const [{ body, headers } = { body: "", headers: {} as Record<string, string> }] = to.received;
+    expect(headers["content-type"]).toBe("application/cloudevents+json; charset=utf-8");
+    expect(() => new Webhook(secret).verify(body, headers)).not.toThrow();
+    const ajv = new Ajv({ strict: false });
+    addFormats(ajv);
+    expect([ajv.validate(schema, JSON.parse(body)), ajv.errors]).toEqual([true, null]);
+    const event = HTTP.toEvent({ headers, body }) as CloudEvent<unknown>;
+    expect(event.validate()).toBe(true);
+    expect(event).toMatchObject({
+      ...{ specversion: "1.0", id: headers["webhook-id"], source: "urn:svc:host:0123", type: "bell.rang" },
+      ...{ time: expect.stringMatching(/^\d{4}-.*Z$/), datacontenttype: "application/json" },
+      data: { nth: 1, at: event.time },
+    });
+  });
+
+  test("an event names what it is about, and a test is one as well", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver();
+    await using here = made(folder);
+    const hook = await here.webhooks.hooks.add({ ...hookAt(to.url), format: "cloudevents" });
+    expect(await here.webhooks.test(hook, new AbortController().signal)).toMatchObject({ ok: true });
+    expect(JSON.parse(to.received[0]?.body ?? "")).toMatchObject({
+      type: "webhook.test",
+      specversion: "1.0",
+    });
+    const posted = {
+      id: "x-1",
+      type: "run.ended",
+      at: "2026-01-01T00:00:00.000Z",
+      text: '{"run_id":"9f1c"}',
+    };
+    expect(JSON.parse(bodyOf("cloudevents", posted, "urn:svc:host:1"))).toMatchObject({ subject: "9f1c" });
+  });
+
+  test("a webhook of an earlier svc has the form that it had", async () => {
+    using folder = temporaryFolder();
+    await using here = made(folder);
+    const { format: _, ...hook } = await here.webhooks.hooks.add(hookAt("http://127.0.0.1:1/"));
+    writeFileSync(configFiles(folder.path).webhooks, JSON.stringify({ webhooks: [hook] }));
+    expect(here.webhooks.hooks.get("here").format).toBe("standard");
+  });
+});
 
 const hookAt = (url: string, more: { name?: string; types?: string[] } = {}) => ({
   ...{ name: "here", url, types: [], allow_private: true, token: null },
@@ -189,6 +250,7 @@ describe("a delivery", () => {
     await here.webhooks.stop();
     const late = createWebhooks({
       ...{ files: configFiles(folder.path), log: silentLog, events: here.bus, delivers: () => true },
+      source: () => "urn:svc:host:0123",
       ...{ namesOf: async () => new Set<string>(), now: () => Date.now() + 86_400_000 },
     });
     late.start();
@@ -345,7 +407,13 @@ describe("a receiver", () => {
       "[::]",
     ]) {
       const url = new URL(`http://${host}:${port}/`).href;
-      const hook = { ...hookAt(url), allow_private: false, secret: `whsec_${"A".repeat(44)}`, added: "" };
+      const hook = {
+        ...hookAt(url),
+        format: "standard" as const,
+        allow_private: false,
+        secret: `whsec_${"A".repeat(44)}`,
+        added: "",
+      };
       const sent = await here.webhooks.test(hook, new AbortController().signal);
       expect([host, sent.error]).toEqual([host, expect.stringContaining("is not a public address")]);
     }
@@ -511,6 +579,7 @@ describe("a webhook of a token", () => {
     const bus = createBus(silentLog);
     const webhooks = createWebhooks({
       ...{ files: configFiles(folder.path), log: silentLog, events: bus, delivers: () => true },
+      source: () => "urn:svc:host:0123",
       namesOf: async () => new Set([rang.name]),
       endings: async () => (token) => (ended.has(token) ? "was revoked" : null),
     });
