@@ -94,7 +94,7 @@ async function check(
   const [body, missing, set] = await withActions(script, async (actions, defaults) => {
     const path = isInline(script) ? {} : { path: resolve(script) };
     const checked = await answerHere(service, checkActionList, { actions, ...path });
-    const list = (await service.executor()).check(actions);
+    const list = await (await service.executor()).check(actions);
     const files = missingFiles(list.actions, [folder, configFiles(service.configDir).images]);
     return [checked, files, Object.keys(defaults.variables ?? {})] as const;
   });

@@ -31,7 +31,7 @@ export default {
         withActions(file, async (actions, defaults) => {
           const executor = service.elsewhere ? undefined : await service.executor();
           await executor?.link(
-            executor.check(actions),
+            await executor.check(actions),
             `script:${input.name}`,
             new Requester(null),
             true,

@@ -18,7 +18,7 @@
  *
  * const service = createService({ configDir: "/tmp/svc-example" });
  * const executor = await service.executor();
- * const run = executor.prepare([["AC_rest_api_status"]]);
+ * const run = await executor.prepare([["AC_rest_api_status"]]);
  * const report = await executor.run(run, localCaller(service, "api"));
  * console.log(report.ok); // true
  * await service.stop();

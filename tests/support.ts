@@ -83,7 +83,7 @@ export async function runActions(
   caller: Caller = localCaller(service, "api"),
 ): Promise<RunReport> {
   const executor = await service.executor();
-  return executor.run(executor.prepare(actions), caller, options);
+  return executor.run(await executor.prepare(actions), caller, options);
 }
 
 /** The command of svc from the source tree, which needs no build. */

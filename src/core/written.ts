@@ -1,4 +1,5 @@
 /** An action as it is written: its references to variables, and its arguments by their places. */
+import { innerValues } from "../lib/inner-values";
 import type { InputSchema } from "./operation";
 import { baseOf, entryOf, metadataOf } from "./schema";
 
@@ -54,14 +55,19 @@ export function partsOfText(text: string): TextPart[] | undefined {
   return parts;
 }
 
-/** How many characters the expressions in `value` have together; none where one has no end. */
+/** So many characters more each expression counts: the shortest takes some time to read. */
+export const EACH_EXPRESSION = 16;
+
+/** How many characters the expressions in `value` have together, each with {@link EACH_EXPRESSION} more; none where one has no end. */
 export function sizeOfExpressions(value: unknown): number {
   if (typeof value === "string") {
     const parts = value.includes(EXPRESSION_START) ? partsOfText(value) : undefined;
-    return parts?.reduce((size, { expression = "" }) => size + expression.length, 0) ?? 0;
+    const sizeOf = ({ expression }: TextPart) =>
+      expression === undefined ? 0 : expression.length + EACH_EXPRESSION;
+    return parts?.reduce((size, part) => size + sizeOf(part), 0) ?? 0;
   }
   if (typeof value !== "object" || value === null) return 0;
-  return Object.values(value).reduce((size: number, inner) => size + sizeOfExpressions(inner), 0);
+  return innerValues(value).reduce((size: number, inner) => size + sizeOfExpressions(inner), 0);
 }
 
 /** Where the brace is that closes the one before `from`. */
@@ -83,7 +89,7 @@ function endOfExpression(text: string, from: number): number | undefined {
 /** Whether `value` contains a `${name}`, a `$${name}` or a `${= … }` anywhere. */
 export function hasReference(value: unknown): boolean {
   if (typeof value === "string") return value.includes(EXPRESSION_START) || value.search(REFERENCE) >= 0;
-  return typeof value === "object" && value !== null && Object.values(value).some(hasReference);
+  return typeof value === "object" && value !== null && innerValues(value).some(hasReference);
 }
 
 const ANY_REFERENCE = new RegExp(FILLED_PATTERN, "g");
@@ -95,7 +101,7 @@ export function countReferences(value: unknown, most: number): number {
   if (typeof value === "string") {
     for (const _ of value.matchAll(ANY_REFERENCE)) if (++count >= most) break;
   } else if (typeof value === "object" && value !== null)
-    for (const inner of Object.values(value)) count += countReferences(inner, most - count);
+    for (const inner of innerValues(value)) count += countReferences(inner, most - count);
   return count;
 }
 

@@ -1,6 +1,7 @@
 /**
  * The size of a JSON value, without writing it as text, for which it may be nested too deep.
  */
+import { innerValues } from "./inner-values";
 
 /** The limits of a value. */
 export interface SizeLimits {
@@ -8,13 +9,16 @@ export interface SizeLimits {
   readonly bytes: number;
   /** Levels of nesting. */
   readonly depth: number;
+  /** What each value counts at least, in bytes. */
+  readonly least?: number;
 }
 
 /** The size of `value`; undefined as soon as it exceeds `limits`. */
 export function sizeWithin(value: unknown, limits: SizeLimits): number | undefined {
   let bytes = 0;
+  const { least = 0 } = limits;
   const fits = (item: unknown, depth: number): boolean => {
-    bytes += typeof item === "string" ? item.length + 2 : 8;
+    bytes += Math.max(least, typeof item === "string" ? item.length + 2 : 8);
     if (bytes > limits.bytes || depth > limits.depth) return false;
     if (typeof item !== "object" || item === null) return true;
     if (Array.isArray(item)) {
@@ -35,7 +39,7 @@ export function hasMoreValues(value: unknown, most: number): boolean {
   for (let found = 1; waiting.length > 0; ) {
     const one = waiting.pop();
     if (typeof one !== "object" || one === null) continue;
-    const inside: unknown[] = Array.isArray(one) ? one : Object.values(one);
+    const inside = innerValues(one);
     found += inside.length;
     if (found > most) return true;
     for (const next of inside) waiting.push(next);

@@ -47,21 +47,21 @@ export function meant(name: string, known: Iterable<string>): string {
  */
 function distance(left: string, right: string, most: number): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: right.length + 1 }, (_, n) => n)];
+  let leastBefore = 0;
   for (let i = 1; i <= left.length; i++) {
     const row = [i];
+    let least = i;
     for (let j = 1; j <= right.length; j++) {
       const cost = left[i - 1] === right[j - 1] ? 0 : 1;
-      const swapped = left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1];
-      row[j] = Math.min(
-        (last[j] ?? 0) + 1,
-        (row[j - 1] ?? 0) + 1,
-        (last[j - 1] ?? 0) + cost,
-        swapped ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
-      );
+      const swapped = i > 1 && j > 1 && left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1];
+      let steps = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + cost);
+      if (swapped) steps = Math.min(steps, (before[j - 2] ?? 0) + 1);
+      row[j] = steps;
+      least = Math.min(least, steps);
     }
     // A swap needs one of the two rows before.
-    if (Math.min(...row, ...last) >= most) return most;
-    [before, last] = [last, row];
+    if (Math.min(least, leastBefore) >= most) return most;
+    [before, last, leastBefore] = [last, row, least];
   }
   return last[right.length] ?? 0;
 }

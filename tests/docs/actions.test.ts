@@ -22,7 +22,7 @@ test("every command has an entry whose example passes the check, and a descripti
     const list = operation.within?.includes("AC_loop")
       ? [["AC_loop", { times: 1, body: [example] }]]
       : [example];
-    expect(executor.prepare(list).actions, operation.command).toHaveLength(1);
+    expect((await executor.prepare(list)).actions, operation.command).toHaveLength(1);
     expect(parameters.filter(({ description }) => description === "")).toEqual([]);
   }
 });

@@ -309,7 +309,7 @@ describe("an action of a run in a process beside a server", () => {
     const caller = localCaller(beside.service, "script", {
       grant: { name: null, scopes: ["read"], owner: true },
     });
-    const list = executor.prepare([["AC_usb_watch_start"]]);
+    const list = await executor.prepare([["AC_usb_watch_start"]]);
     await expect(executor.run(list, caller)).rejects.toThrow("AC_usb_watch_start needs operate");
     expect((await host.service.usb()).watcher.running).toBe(false);
   });

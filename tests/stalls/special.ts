@@ -73,6 +73,67 @@ function* scripts(size: number): Generator<StallRequest> {
   }
 }
 
+/** Lists of locators and expressions, of which each is checked before anything runs: as many and as long as a list may have. */
+function* locatorsAndExpressions(): Generator<StallRequest> {
+  const element = (text: (nth: number) => string) => (nth: number) => [
+    "AC_press_element",
+    { element: text(nth) },
+  ];
+  const message = (text: (nth: number) => string) => (nth: number) => ["AC_log", { message: text(nth) }];
+  const around = 'button "a" within button "b" within button "c" within button "d" within button "e"';
+  const lists: Record<string, readonly [count: number, action: (nth: number) => unknown]> = {
+    "locators of words": [480, element(() => "a ".repeat(990))],
+    "locators of six words": [1_000, element(() => `a b c d e f${" ".repeat(900)}`)],
+    "locators without an end": [480, element(() => "button within ".repeat(130))],
+    "locators of states": [1_000, element(() => "not enabled ".repeat(80))],
+    "locators of spaces": [480, element(() => `${" ".repeat(1_990)}x`)],
+    "locators of slashes": [480, element(() => `b /${"a".repeat(1_980)}`)],
+    "locators of unknown roles": [1_000, element((nth) => `buttn${nth} "x"`)],
+    "locators with patterns": [900, element(() => `button /${"a{100}".repeat(60)}/`)],
+    "locators that are good": [1_000, element(() => `${around} enabled checked focused selected expanded`)],
+    "steps of unknown roles": [
+      100,
+      () => [
+        "AC_act",
+        {
+          steps: Array.from({ length: 50 }, () => ({ do: "press", element: "a within a within a within b" })),
+        },
+      ],
+    ],
+    "expressions of wrong types": [
+      900,
+      message((nth) => `\${= [${"1,".repeat(20)}1].all(x, x.y == '${nth}')}`),
+    ],
+    "expressions that add a text": [990, (nth) => ["AC_if", { when: `1 +${nth} + 'a'`, then: [] }]],
+    "expressions of unknown functions": [990, message((nth) => `\${=f${nth}()}`)],
+    "expressions that are good": [990, message((nth) => `\${= [a,b,c].all(x, x.y.z == '${nth}') && q}`)],
+    "short expressions": [990, message((nth) => `\${=${nth}1}`.repeat(10))],
+    "expressions of brackets": [25, message(() => `\${= ${"(".repeat(900)}1${")".repeat(900)}}`)],
+    "expressions of negations": [25, message((nth) => `\${= ${"!".repeat(1_900)}a${nth}}`)],
+    "expressions in each other": [
+      60,
+      message((nth) => `\${= ${"[1].map(x,".repeat(28)}${nth}${")".repeat(28)}}`),
+    ],
+    "a value of short expressions": [
+      1,
+      () => ["AC_set_var", { name: "x", value: Array.from({ length: 9_900 }, (_, nth) => `\${=${nth}}`) }],
+    ],
+    "a value of expressions without an end": [
+      1,
+      () => ["AC_set_var", { name: "x", value: Array.from({ length: 60_000 }, () => "${= 1") }],
+    ],
+    "a text of expressions without an end": [
+      1,
+      () => ["AC_set_var", { name: "x", value: "${= '".repeat(150_000) }],
+    ],
+  };
+  for (const [what, [length, action]] of Object.entries(lists)) {
+    const actions = Array.from({ length }, (_, nth) => action(nth));
+    yield post(`script: ${what}`, "/execute/check", { actions });
+    yield post(`script: ${what}`, "/plans/new", { actions, on: "host-0" });
+  }
+}
+
 function* selections(size: number): Generator<StallRequest> {
   const actions = [["AC_sleep", [0]]];
   for (const term of ["!tag:x", "host-1", "!host-1", "tag:lab"]) {
@@ -126,6 +187,7 @@ function* pages(): Generator<StallRequest> {
 /** Every special request, for bodies of `size` bytes. */
 export function* specialOf(size: number): Generator<StallRequest> {
   yield* scripts(size);
+  yield* locatorsAndExpressions();
   yield* selections(size);
   yield* messages(size);
   yield* pages();

@@ -177,20 +177,24 @@ function waitsOf(plans: Plans, plan: Plan, targets: readonly Target[], grant: Gr
 }
 
 /** What hosts run, for a person. @param shown a list without its secrets; it throws for one that is wrong. */
-export function reviewOf(content: string, shown: (list: unknown) => unknown[]) {
+export async function reviewOf(content: string, shown: (list: unknown) => Promise<unknown[]>) {
   const common = content === "" ? undefined : orNull(() => commonContent(content));
   const read = common && orNull(() => readContent(common.content));
-  const actionsOf = (list: () => unknown) => orNull(() => shown(list()));
-  const files = Object.entries(read?.files ?? {}).map(([name, sha256]) => {
-    const bytes = read?.bytes.get(name) ?? new Uint8Array();
-    return {
-      name,
-      sha256,
-      bytes: bytes.length,
-      actions: actionsOf(() => JSON.parse(Buffer.from(bytes).toString())),
-    };
-  });
-  const actions = read ? actionsOf(() => read.actions) : null;
+  const actionsOf = async (list: () => unknown) => {
+    try {
+      return await shown(list());
+    } catch {
+      return null;
+    }
+  };
+  const files = await Promise.all(
+    Object.entries(read?.files ?? {}).map(async ([name, sha256]) => {
+      const bytes = read?.bytes.get(name) ?? new Uint8Array();
+      const actions = await actionsOf(() => JSON.parse(Buffer.from(bytes).toString()));
+      return { name, sha256, bytes: bytes.length, actions };
+    }),
+  );
+  const actions = read ? await actionsOf(() => read.actions) : null;
   const host_variables = [...(common?.names ?? [])];
   return {
     actions,

@@ -8,6 +8,7 @@ import * as v from "valibot";
 import { secret } from "../../core/fields";
 import { kindOf, type Offence } from "../../core/input";
 import { rejected } from "../../lib/errors";
+import { innerValues } from "../../lib/inner-values";
 import { printable } from "../../lib/sanitize";
 
 /** The version of the format that svc writes, and the only one that it reads. */
@@ -185,7 +186,7 @@ export function jsonFault(value: unknown): string | undefined {
     if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
       return "expected numbers below 1e308";
     }
-    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));
+    level = level.flatMap((item) => (typeof item === "object" && item !== null ? innerValues(item) : []));
     if (level.length === 0) return undefined;
   }
   return `expected at most ${MAX_DEPTH} levels of nesting`;

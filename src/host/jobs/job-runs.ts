@@ -28,7 +28,7 @@ interface ListOptions {
 
 /** What checks and runs action lists. */
 interface JobExecutor<L> {
-  prepare(list: unknown): L;
+  prepare(list: unknown): Promise<L>;
   link(list: L, from: string, requester: Requester): Promise<L>;
   run(list: L, caller: Caller, options: ListOptions): Promise<Omit<JobReport, "by_desk">>;
 }
@@ -92,7 +92,7 @@ export function createJobRuns<L extends { readonly id: string }>(
       const caller = callerOf(client, one.job, isSigned, scope);
       const run = await executor();
       using files = placeFiles(folder, name, content.bytes);
-      const list = await run.link(run.prepare(content.actions), files.path, requesterOf(caller));
+      const list = await run.link(await run.prepare(content.actions), files.path, requesterOf(caller));
       one.run_id = list.id;
       const report = await run.run(list, caller, {
         stop_on_error,

@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import { Failure, unavailable } from "../../lib/errors";
+import { innerValues } from "../../lib/inner-values";
 import { type Content, MAX_TEXT, text, untrusted } from "./content";
 import { pictureText } from "./places";
 import { SIDE } from "./tools";
@@ -74,8 +75,7 @@ export async function contentOf(answer: unknown, most = MAX_TEXT): Promise<Conte
   const shots = new Map<string, unknown>();
   const collect = (value: unknown): void => {
     if (v.is(RESULT, value)) shots.set(value.data, value);
-    else if (typeof value === "object" && value !== null)
-      for (const one of Object.values(value)) collect(one);
+    else if (typeof value === "object" && value !== null) for (const one of innerValues(value)) collect(one);
   };
   collect(answer);
   const last = [...shots.keys()].slice(-MOST);

@@ -10,10 +10,18 @@ import { checkInput, type Offence } from "../../core/input";
 import { type InputSchema, type Operation, redact } from "../../core/operation";
 import { baseOf, entryOf, isOptional, metadataOf } from "../../core/schema";
 import { ListFault } from "../../core/script";
-import { byName, countReferences, hasReference, isWholeList, sizeOfExpressions } from "../../core/written";
+import {
+  byName,
+  countReferences,
+  EACH_EXPRESSION,
+  hasReference,
+  isWholeList,
+  sizeOfExpressions,
+} from "../../core/written";
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
+import { inSlices } from "../../lib/turn";
 import { refusesSecret } from "./secret-places";
 import { VARIABLE_NAME } from "./types";
 import { expressionFault, isReference, secretsIn } from "./variables";
@@ -64,19 +72,30 @@ export interface Action {
 }
 
 /**
- * Checks a whole list, nested lists included.
+ * Checks a whole list, nested lists included, in slices.
  *
  * @param options.quote whether messages may quote arguments (default true).
  * @throws a `bad_input` failure that lists every offence (`problems`: `[{action, pointer, message}]`) and every unknown
  *   name (`unknown_commands`, sorted, once each). Nothing has run.
  */
-export function checkActions(
+export async function checkActions(
   table: CommandTable,
   list: unknown,
   { quote = true }: { readonly quote?: boolean } = {},
-): Action[] {
-  return new ListChecker(table, quote).check(list);
+): Promise<Action[]> {
+  const checker = new ListChecker(table, quote);
+  const work = checker.check(list);
+  let actions: Action[] = [];
+  await inSlices(() => {
+    const { done, value } = work.next();
+    if (done) actions = value;
+    return done === true;
+  });
+  return actions;
 }
+
+/** Work that yields after each action, and returns what it made. */
+type InSteps<T> = Generator<undefined, T>;
 
 /** `actions` and all nested ones, each before those inside it. */
 export function flatten(actions: readonly Action[]): Action[] {
@@ -115,20 +134,20 @@ class ListChecker {
     private readonly inAll = { expressions: 0 },
   ) {}
 
-  check(list: unknown): Action[] {
+  *check(list: unknown): InSteps<Action[]> {
     const root = { at: "actions", path: [], around: [] };
     const limits = { bytes: Number.POSITIVE_INFINITY, depth: MAX_JSON_DEPTH };
     const actions =
       sizeWithin(list, limits) === undefined
         ? this.refuse(root, `expected at most ${MAX_JSON_DEPTH} levels of arrays and objects`)
-        : this.list(list, root);
+        : yield* this.list(list, root);
     // A list inside an action may be empty: `"else": []`.
     if (Array.isArray(list) && list.length === 0) this.refuse(root, "expected at least one action");
     if (this.offences.length === 0) return actions;
     throw new ListFault(this.offences, [...this.unknown].sort());
   }
 
-  private list(list: unknown, place: Place): Action[] {
+  private *list(list: unknown, place: Place): InSteps<Action[]> {
     const { at, path, around } = place;
     if (!Array.isArray(list)) return this.refuse(place, "expected a list of actions");
     if (around.length >= MAX_DEPTH) {
@@ -140,12 +159,17 @@ class ListChecker {
       if (before > MAX_ACTIONS) return [];
       return this.refuse(place, `expected at most ${MAX_ACTIONS} actions in all`);
     }
-    return list.flatMap((source, index) =>
-      this.action(source, { at: `${at}[${index}]`, path: [...path, index], around }),
-    );
+    const actions: Action[] = [];
+    for (const [index, source] of list.entries()) {
+      actions.push(
+        ...(yield* this.action(source, { at: `${at}[${index}]`, path: [...path, index], around })),
+      );
+      yield;
+    }
+    return actions;
   }
 
-  private action(source: unknown, place: Place): Action[] {
+  private *action(source: unknown, place: Place): InSteps<Action[]> {
     const { at, path, around } = place;
     if (!Array.isArray(source) || typeof source[0] !== "string" || source.length > 2) {
       return this.refuse(place, 'expected ["NAME"], ["NAME", {…}] or ["NAME", […]]');
@@ -163,13 +187,18 @@ class ListChecker {
     const given = this.given(operation, written, place);
     if (given === undefined) return [];
     const { keywords, as } = given;
-    const lists = this.lists(operation, given, place);
-    this.remoteLists(operation, given, place);
+    const lists = yield* this.lists(operation, given, place);
+    yield* this.remoteLists(operation, given, place);
     const deferred = deferredFields(operation.input, keywords);
     if (this.hasLongExpressions(operation, keywords, deferred))
       return this.refuse(
         place,
         `expected expressions of at most ${MAX_EXPRESSIONS.toLocaleString("en")} characters in all`,
+      );
+    if (this.hasManyReferences(deferred.map((field) => keywords[field])))
+      return this.refuse(
+        place,
+        `expected at most ${MAX_REFERENCES.toLocaleString("en")} references to variables in all`,
       );
     const faults = deferred.flatMap((field) => {
       const fault = expressionFault(keywords[field]);
@@ -188,11 +217,6 @@ class ListChecker {
     });
     this.offences.push(...misplaced);
     if (misplaced.length > 0) return [];
-    if (this.hasManyReferences(deferred.map((field) => keywords[field])))
-      return this.refuse(
-        place,
-        `expected at most ${MAX_REFERENCES.toLocaleString("en")} references to variables in all`,
-      );
     const checked = checkInput(withUnchecked(operation.input, deferred), keywords, {
       quote: this.quote,
       hint: this.offences.length < MAX_HINTS,
@@ -244,7 +268,7 @@ class ListChecker {
     for (const [field, value] of Object.entries(keywords)) {
       const schema = entryOf(input, field);
       const isWhole = typeof value === "string" && schema && metadataOf(schema).expression === true;
-      if (isWhole) this.inAll.expressions += value.length;
+      if (isWhole) this.inAll.expressions += value.length + EACH_EXPRESSION;
       else if (deferred.includes(field)) this.inAll.expressions += sizeOfExpressions(value);
     }
     return this.inAll.expressions > MAX_EXPRESSIONS;
@@ -289,24 +313,28 @@ class ListChecker {
   }
 
   /** The nested lists. The input check refuses a value that is no list. */
-  private lists(operation: Command, { keywords, pathTo }: ActionArguments, { at, around }: Place) {
+  private *lists(operation: Command, { keywords, pathTo }: ActionArguments, { at, around }: Place) {
     const lists: Record<string, Action[]> = {};
     for (const field of listFields(operation.input)) {
       const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
       if (!Array.isArray(list)) continue;
       const inner = [...around, operation.command];
-      lists[field] = this.list(list, { at: `${at}.${field}`, path: pathTo(field), around: inner });
+      lists[field] = yield* this.list(list, { at: `${at}.${field}`, path: pathTo(field), around: inner });
     }
     return lists;
   }
 
   /** Lists that run on other hosts. What variables make of one is checked when the command runs. */
-  private remoteLists(operation: Command, { keywords, pathTo }: ActionArguments, { at }: Place): void {
+  private *remoteLists(
+    operation: Command,
+    { keywords, pathTo }: ActionArguments,
+    { at }: Place,
+  ): InSteps<void> {
     for (const field of remoteFields(operation.input)) {
       const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
       if (!Array.isArray(list) || hasReference(list)) continue;
       const checker = new ListChecker(this.table, false, this.inAll);
-      checker.list(list, { at: `${at}.${field}`, path: pathTo(field), around: [] });
+      yield* checker.list(list, { at: `${at}.${field}`, path: pathTo(field), around: [] });
       this.offences.push(...checker.offences);
       for (const name of checker.unknown) this.unknown.add(name);
     }

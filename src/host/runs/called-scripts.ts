@@ -57,7 +57,7 @@ interface Parts {
     readonly variables?: Readonly<Record<string, unknown>>;
   }>;
   /** Checks the list of a called script. */
-  check(list: unknown): ScriptCheck;
+  check(list: unknown): Promise<ScriptCheck>;
   /** Whether messages may quote a path. */
   readonly quote: boolean;
   /** Whether a script with this path is left out: by default, none is. */
@@ -139,7 +139,7 @@ type InPlaces = <T>(work: () => T | Promise<T>) => Promise<T>;
 async function read(parts: Parts, path: string): Promise<CalledScript & { readonly linked: InPlaces }> {
   if (path.startsWith(STORED)) {
     const { actions, parameters, variables = {} } = await parts.stored(path.slice(STORED.length));
-    return { ...parts.check(actions), path, parameters, variables, linked: async (work) => work() };
+    return { ...(await parts.check(actions)), path, parameters, variables, linked: async (work) => work() };
   }
   const script = await readScript(path, parts.reader, { quote: parts.quote });
   const named = parts.quote ? script : { ...script, name: "the called script" };

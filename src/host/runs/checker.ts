@@ -35,7 +35,7 @@ import type { StoredScript } from "./stored-scripts";
 import { secretUse, variableUse } from "./variable-use";
 
 /** A list that passed the check. */
-export interface CheckedList extends ReturnType<Checker["check"]> {
+export interface CheckedList extends ReturnType<typeof checkedList> {
   /** The scripts that it calls, once they have been read and checked. */
   readonly called?: CalledScripts;
   /** What its file says of its run. */
@@ -99,8 +99,8 @@ export class Checker {
    * @param quote whether messages may quote arguments.
    * @throws a `bad_input` failure that lists every fault.
    */
-  check(list: unknown, quote = true) {
-    return checkedList(checkActions(this.commands, list, { quote }));
+  async check(list: unknown, quote = true) {
+    return checkedList(await checkActions(this.commands, list, { quote }));
   }
 
   /**
@@ -108,8 +108,8 @@ export class Checker {
    *
    * @throws as {@link check}; a `forbidden` failure when this process may not run all of it.
    */
-  prepare(list: unknown, quote = true): CheckedList {
-    const checked = this.check(list, quote);
+  async prepare(list: unknown, quote = true): Promise<CheckedList> {
+    const checked = await this.check(list, quote);
     const needs = flatten(checked.actions).map(({ operation }) => operation);
     const refused = needs.find((command) => !this.allows(command));
     if (refused?.needs === undefined) return checked;
@@ -117,8 +117,8 @@ export class Checker {
   }
 
   /** A list that has been checked elsewhere, for a person: as it was written; secrets are `"***"`. @throws as {@link check}. */
-  shown(list: unknown): unknown[] {
-    return this.check(list, false).actions.map(shownAction);
+  async shown(list: unknown): Promise<unknown[]> {
+    return (await this.check(list, false)).actions.map(shownAction);
   }
 
   /** What these commands and secrets need that a caller with this grant may not use. */
@@ -155,9 +155,9 @@ export class Checker {
    *
    * @throws a `forbidden` failure for a command that is left out, a list in a variable, and a script that is called by its name.
    */
-  permitElsewhere(list: unknown, grant: Grant): void {
+  async permitElsewhere(list: unknown, grant: Grant): Promise<void> {
     if (!grant.without?.length) return;
-    const { actions, commands } = this.check(list, false);
+    const { actions, commands } = await this.check(list, false);
     this.permit(commands, grant);
     for (const { operation, input, deferred, at } of flatten(actions)) {
       const refuse = (what: string) => {
@@ -167,7 +167,7 @@ export class Checker {
       if (operation.command === CALLS.command) refuse("a script");
       for (const field of remoteFields(operation.input)) {
         if (deferred.includes(field)) refuse("a list with variables");
-        if (input[field] !== undefined) this.permitElsewhere(input[field], grant);
+        if (input[field] !== undefined) await this.permitElsewhere(input[field], grant);
       }
     }
   }
@@ -185,8 +185,8 @@ export class Checker {
   async prepareFile(path: string, requester: Requester): Promise<CheckedList> {
     const script = await readScript(path, { yaml: this.yaml, requester });
     const { actions, defaults } = script;
-    const list = await withPlaces(script, () =>
-      this.link(this.prepare(actions, false), path, requester, false),
+    const list = await withPlaces(script, async () =>
+      this.link(await this.prepare(actions, false), path, requester, false),
     );
     return { ...list, defaults };
   }
@@ -228,7 +228,7 @@ export class Checker {
    * @throws as {@link check}; a `bad_input` failure that says where a file cannot be used.
    */
   async checkTravelling(list: unknown, from: string, requester: Requester) {
-    const checked = this.check(list);
+    const checked = await this.check(list);
     if (from === "") return { ...checked, travelling: undefined };
     const called: CalledScripts = new Map();
     const { staysThere, travellingWith } = await import("./travel");

@@ -6,6 +6,7 @@
  */
 import { Environment } from "@marcbachmann/cel-js";
 import { RE2JS } from "re2js";
+import { RecentMap } from "../../lib/buckets";
 import { badInput } from "../../lib/errors";
 import { indexIn, lastIndexIn, splitAt } from "../../lib/find-text";
 import { sizeWithin } from "../../lib/json-size";
@@ -24,8 +25,12 @@ const MAX_MS = 30;
 const MAX_TIME = 100;
 /** The largest value that an expression looks at: that of all variables. */
 const MAX_VALUE = { bytes: 4 * 1024 * 1024, depth: 64 };
-/** Instructions of a pattern times characters that take as long as one step. */
+/** What each value in a list or an object counts at least, in bytes: of a million empty texts, copying alone takes 100 ms. */
+const LEAST_BYTES = 16;
+/** Instructions of a pattern times characters that take as long as one step; fewer where it looks for a letter in any case. */
 const STEP_MATCHES = 32;
+const STEP_FOLDED_MATCHES = 6;
+const IN_ANY_CASE = /\(\?[a-zA-Z]*i/;
 const MAX_PATTERN = 500;
 
 const LIMITS = {
@@ -65,6 +70,12 @@ const MIXED = {
 } as const;
 
 let environment: Environment | undefined;
+
+/** The names in expressions that have been read, and are good: a check asks for each twice, and a loop in each turn. */
+let known: RecentMap<readonly string[]> | undefined;
+const MAX_KNOWN = 2_048;
+/** Longer ones are few, and are read again. */
+const MAX_KNOWN_LENGTH = 200;
 
 /** What the language has, without any variable: it takes a while to make. */
 function theEnvironment(): Environment {
@@ -108,11 +119,7 @@ export function readExpression(source: string): Expression {
   if (source.length > MAX_EXPRESSION)
     throw badInput(`expected an expression of at most ${MAX_EXPRESSION} characters`);
   const parse = () => theEnvironment().parse(source);
-  const parsed = inWords(parse);
-  const names = freeNames(parsed.ast as unknown as Node);
-  if (names.includes("cel")) throw badInput("the expression: cel.bind is not there");
-  const { valid, error } = parsed.check();
-  if (!valid) throw fault(error);
+  const names = namesOf(source, parse);
   return {
     names,
     compute(read) {
@@ -126,6 +133,20 @@ export function readExpression(source: string): Expression {
       });
     },
   };
+}
+
+/** @throws as {@link readExpression}. */
+function namesOf(source: string, parse: () => ReturnType<Environment["parse"]>): readonly string[] {
+  const before = known?.get(source);
+  if (before) return before;
+  const parsed = inWords(parse);
+  const names = freeNames(parsed.ast as unknown as Node);
+  if (names.includes("cel")) throw badInput("the expression: cel.bind is not there");
+  const { valid, error } = parsed.check();
+  if (!valid) throw fault(error);
+  known ??= new RecentMap(MAX_KNOWN);
+  if (source.length <= MAX_KNOWN_LENGTH) known.set(source, names);
+  return names;
 }
 
 function inWords<T>(work: () => T): T {
@@ -175,8 +196,10 @@ function createBudget(): Budget {
   const sizeOf = (value: object): number => {
     const known = sizes.get(value);
     if (known !== undefined) return known;
-    const size =
-      Array.isArray(value) || isPlainObject(value) ? (sizeWithin(value, MAX_VALUE) ?? Infinity) : 0;
+    // What nothing is left for is not gone over to its end.
+    const bounds = { ...MAX_VALUE, bytes: left * STEP_BYTES, least: LEAST_BYTES };
+    const isJson = Array.isArray(value) || isPlainObject(value);
+    const size = isJson ? (sizeWithin(value, bounds) ?? Number.POSITIVE_INFINITY) : 0;
     sizes.set(value, size);
     return size;
   };
@@ -211,13 +234,15 @@ function count(root: Node, budget: Budget): void {
 
 function wrap(node: Node, budget: Budget): void {
   // The library replaces it the first time.
-  let inner: Evaluate = isMatch(node)
+  const own = isMatch(node)
     ? matcher(budget)
     : isSearch(node)
       ? searcher(node, budget)
-      : node.evaluate;
+      : isJoin(node)
+        ? joiner(budget)
+        : undefined;
+  let inner: Evaluate = own ?? node.evaluate;
   const isTime = node.op === "call" && Array.isArray(node.args) && TIMES.has(`${node.args[0]}`);
-  const isFixed = isMatch(node) || isSearch(node);
   const counted: Evaluate = (evaluator, one, context) => {
     endWhereExhausted(evaluator);
     if (isTime) requireShort(evaluator, node, context);
@@ -230,7 +255,7 @@ function wrap(node: Node, budget: Budget): void {
   Object.defineProperty(node, "evaluate", {
     get: () => counted,
     set(next: Evaluate) {
-      if (!isFixed) inner = next;
+      if (!own) inner = next;
     },
   });
 }
@@ -313,6 +338,23 @@ function takeParts(text: string, part: string, take: Budget["take"]): void {
   else for (let at = indexIn(text, part); at >= 0; at = indexIn(text, part, at + part.length)) take(1);
 }
 
+const isJoin = ({ op, args }: Node) => op === "rcall" && Array.isArray(args) && args[0] === "join";
+
+/** Joins texts as the library does, once it is known how long it gets: a list and a text of a request can make some gigabytes. */
+const joiner =
+  ({ take }: Budget): Evaluate =>
+  (evaluator, node, context) => {
+    const [, receiver, [between]] = node.args as [string, Node, Node[]];
+    const texts = evaluator.run(receiver, context);
+    const part = between ? evaluator.run(between, context) : "";
+    const isText = (one: unknown) => typeof one === "string";
+    if (!Array.isArray(texts) || !isText(part) || !texts.every(isText))
+      throw new Bounds("the expression: join expects a list of texts, and a text");
+    const length = texts.reduce((sum, text) => sum + text.length + part.length, 0);
+    take(Math.ceil(length / STEP_BYTES));
+    return texts.join(part);
+  };
+
 /** @param take is called with what it takes, in steps. */
 function matchesIn(text: string, pattern: string, take: (steps: number) => void): boolean {
   if (pattern.length > MAX_PATTERN)
@@ -326,7 +368,8 @@ function matchesIn(text: string, pattern: string, take: (steps: number) => void)
     throw new Bounds("the expression: matches expects a pattern as RE2 has them");
   }
   const instructions = compiled.programSize();
-  take(instructions + Math.ceil((text.length * instructions) / STEP_MATCHES));
+  const most = IN_ANY_CASE.test(pattern) ? STEP_FOLDED_MATCHES : STEP_MATCHES;
+  take(instructions + Math.ceil((text.length * instructions) / most));
   return compiled.matcher(text).find();
 }
 

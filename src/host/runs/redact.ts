@@ -8,6 +8,7 @@
 import type * as v from "valibot";
 import type { Outcome } from "../../core/run";
 import { mapParts, metadataOf, partsOf } from "../../core/schema";
+import { innerValues } from "../../lib/inner-values";
 import { sizeWithin } from "../../lib/json-size";
 import { jsonLine } from "../../lib/sanitize";
 import type { Runner } from "./runner";
@@ -63,7 +64,7 @@ export function keepable(
 const holdsLongText = (value: unknown): boolean =>
   typeof value === "string"
     ? value.length > MAX_KEPT.bytes
-    : typeof value === "object" && value !== null && Object.values(value).some(holdsLongText);
+    : typeof value === "object" && value !== null && innerValues(value).some(holdsLongText);
 
 /** `value` with what `schema` marks as secret replaced by `"***"`; null stays null. */
 function withoutSecrets(schema: v.GenericSchema, value: unknown): unknown {
@@ -102,7 +103,7 @@ export class Secrets {
       this.remember(value);
       this.rememberQuoted(value);
     } else if (typeof value === "object" && value !== null) {
-      for (const item of Object.values(value)) this.add(item);
+      for (const item of innerValues(value)) this.add(item);
     }
   }
 

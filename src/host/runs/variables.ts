@@ -10,6 +10,7 @@ import { kindOf } from "../../core/input";
 import { isSecretScope, SECRET } from "../../core/rights";
 import { partsOfText, REFERENCE, REFERENCE_ALONE, type TextPart } from "../../core/written";
 import { badInput, messageOf } from "../../lib/errors";
+import { innerValues } from "../../lib/inner-values";
 import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
 import { VARIABLE_NAME } from "./types";
@@ -221,7 +222,7 @@ function faultIn(read: () => void): string | undefined {
 /** The expressions in `value`. */
 export function expressionsIn(value: unknown): string[] {
   if (typeof value === "string") return parts(value).flatMap(({ expression }) => expression ?? []);
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(expressionsIn) : [];
+  return typeof value === "object" && value !== null ? innerValues(value).flatMap(expressionsIn) : [];
 }
 
 /** What an expression refers to, but for the turn of a loop. */
@@ -240,7 +241,7 @@ export function referencesIn(value: unknown): Reference[] {
       );
     });
   }
-  return typeof value === "object" && value !== null ? Object.values(value).flatMap(referencesIn) : [];
+  return typeof value === "object" && value !== null ? innerValues(value).flatMap(referencesIn) : [];
 }
 
 /** The names of the variables that `value` refers to, but for `${loop.index}`, which every loop sets. */

@@ -157,8 +157,8 @@ describe("keys:", () => {
     await using made = testService();
     const executor = await made.service.executor();
     Reflect.set(Reflect.get(executor, "parts"), "service", { ...made.service, desktop: async () => desktop });
-    const run = (pace: number, ...list: unknown[]) =>
-      executor.run(executor.prepare(list), localCaller(made.service, "api"), { pace });
+    const run = async (pace: number, ...list: unknown[]) =>
+      executor.run(await executor.prepare(list), localCaller(made.service, "api"), { pace });
     const click = ["AC_click_mouse", { x: 5, y: 700 }];
     const before = performance.now();
     await run(0.4, click, ["AC_hotkey", ["shift"]]);

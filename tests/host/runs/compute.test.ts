@@ -100,19 +100,19 @@ describe("whatever it is given,", () => {
 test("what needs a value is refused without it before anything runs, and the other way round", async () => {
   await using host = testService();
   const executor = await host.service.executor();
-  const refusal = (input: object) => {
+  const refusal = async (input: object) => {
     try {
-      executor.prepare([["AC_set_var", { name: "n", ...input }]]);
+      await executor.prepare([["AC_set_var", { name: "n", ...input }]]);
       return "";
     } catch (error) {
       return error instanceof Error ? error.message : "";
     }
   };
-  expect(refusal({})).toBe("actions[0].value: missing: expected any value");
-  expect(refusal({ op: "add" })).toBe("actions[0].value: missing: expected any value");
-  expect(refusal({ op: "trim", value: 1 })).toBe("actions[0].value: expected none with trim");
-  expect(refusal({ op: "pow", value: 1 })).toContain("actions[0].op: expected add, sub");
-  expect(refusal({ op: "trim" })).toBe("");
+  expect(await refusal({})).toBe("actions[0].value: missing: expected any value");
+  expect(await refusal({ op: "add" })).toBe("actions[0].value: missing: expected any value");
+  expect(await refusal({ op: "trim", value: 1 })).toBe("actions[0].value: expected none with trim");
+  expect(await refusal({ op: "pow", value: 1 })).toContain("actions[0].op: expected add, sub");
+  expect(await refusal({ op: "trim" })).toBe("");
 });
 
 test("it is checked again when a variable says which", async () => {

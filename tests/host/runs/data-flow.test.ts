@@ -84,7 +84,7 @@ describe("as", () => {
   test("is the name of a variable, which is checked before anything runs", async () => {
     await using host = testService();
     const executor = await host.service.executor();
-    expect(() => executor.prepare([["AC_sleep", { seconds: 0, as: "a b" }]])).toThrow(
+    await expect(executor.prepare([["AC_sleep", { seconds: 0, as: "a b" }]])).rejects.toThrow(
       "actions[0].as: expected the name of a variable",
     );
   });
@@ -382,7 +382,7 @@ describe("what is kept of a run", () => {
 
 test("a list that carries data warns of no variable that it sets itself", async () => {
   await using host = testService();
-  const { variables } = (await host.service.executor()).check([
+  const { variables } = await (await host.service.executor()).check([
     ["AC_screen_size", { as: "screen" }],
     [
       "AC_for_each",

@@ -311,7 +311,7 @@ describe('"stop_on_error": "focus"', () => {
 test("AC_break outside a loop is refused before anything runs", async () => {
   await using host = testService();
   const executor = await host.service.executor();
-  expect(() => executor.prepare([["AC_try", { body: [["AC_break"]] }]])).toThrow(
+  await expect(executor.prepare([["AC_try", { body: [["AC_break"]] }]])).rejects.toThrow(
     "actions[0].body[0]: expected AC_break inside AC_for_each, AC_loop or AC_while only",
   );
 });

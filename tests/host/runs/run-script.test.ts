@@ -79,7 +79,7 @@ describe("AC_run_script", () => {
     const path = join(host.folder, "other.json");
     const executor = await host.service.executor();
     const checked = await executor.link(
-      executor.prepare([
+      await executor.prepare([
         call(path, {}, { as: "called" }),
         ["AC_set_var", ["seen", "${called.variables.seen}"]],
       ]),
@@ -112,7 +112,7 @@ describe("AC_run_script", () => {
     expect(host.run("two.json")).rejects.toThrow("the scripts call each other in a circle, without end");
     const executor = await host.service.executor();
     const [two, three] = ["two.json", "three.json"].map((name) => join(host.folder, name));
-    const linked = executor.link(executor.prepare([call("three.json")]), `${two}`, new Requester(null));
+    const linked = executor.link(await executor.prepare([call("three.json")]), `${two}`, new Requester(null));
     expect(linked).rejects.toThrow(`a circle, without end: ${two} -> ${three} -> ${two}`);
   });
 

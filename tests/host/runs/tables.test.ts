@@ -122,7 +122,7 @@ describe("the folder of the script", () => {
   test("is missing for a list that was sent", async () => {
     await using host = testService();
     const executor = await host.service.executor();
-    const list = executor.prepare([readCsv("/tmp/a.csv")]);
+    const list = await executor.prepare([readCsv("/tmp/a.csv")]);
     const { outcomes } = await executor.run(list, localCaller(host.service, "api"), {});
     expect(outcomes[0]?.error).toStartWith("path: expected in a script that is a file");
   });

@@ -17,7 +17,7 @@ const ORDER = [
 
 async function useOf(actions: unknown) {
   await using made = testService();
-  return (await made.service.executor()).check(actions).variables;
+  return (await (await made.service.executor()).check(actions)).variables;
 }
 
 test("names what a list uses, and what of it no action of the list sets", async () => {

@@ -109,9 +109,9 @@ describe("in a run", () => {
   test("what is not filled in is checked beforehand", async () => {
     await using host = testService();
     const executor = await host.service.executor();
-    expect(() => executor.prepare([["AC_retry", { backoff: "${b}", max_attempts: -1, body: [] }]])).toThrow(
-      "actions[0].max_attempts",
-    );
+    await expect(
+      executor.prepare([["AC_retry", { backoff: "${b}", max_attempts: -1, body: [] }]]),
+    ).rejects.toThrow("actions[0].max_attempts");
   });
 
   test("variables that are given may not be too large, too deep or oddly named", async () => {

@@ -71,17 +71,17 @@ export interface BroadcastUses extends Uses {
   }): Promise<void>;
   executor(): Promise<{
     /** @throws a `bad_input` failure that lists everything wrong with the actions. */
-    check(actions: unknown): {
+    check(actions: unknown): Promise<{
       readonly commands: readonly string[];
       readonly secrets: readonly string[];
       readonly described: string;
-    };
+    }>;
     /** @throws a `forbidden` failure when the caller may not use all of the commands. */
     permit(commands: readonly string[], grant: Grant, who?: string, secrets?: readonly string[]): void;
     /** What these commands and secrets need of the host on which they run. */
     needsOf(commands: readonly string[], secrets: readonly string[]): CommandNeed[];
     /** The same for what those commands run, as it was written. */
-    permitElsewhere(actions: unknown, grant: Grant): void;
+    permitElsewhere(actions: unknown, grant: Grant): Promise<void>;
   }>;
 }
 
@@ -256,12 +256,12 @@ async function broadcastTo(
   const on = input.on ?? input.labels?.join(",") ?? "all";
   const before = variablesFor(labelsOf(hosts), input);
   const executor = await service.executor();
-  const checked = executor.check(actions);
+  const checked = await executor.check(actions);
   const { described, secrets } = checked;
   const isSet = before.common.length + before.names.length > 0;
   const commands = isSet ? [...checked.commands, "AC_set_var"] : checked.commands;
   executor.permit(commands, grant, undefined, secrets);
-  executor.permitElsewhere(actions, grant);
+  await executor.permitElsewhere(actions, grant);
   if (input.ask_again) await book.askAgain(hosts);
   await service.refusals(hosts, executor.needsOf(commands, secrets), caller);
   const unknown = unknownLabels(input, labelsOf(book.hosts()));
@@ -313,7 +313,7 @@ export async function withFilesHere(
   const hosts = hostsOf(service, await service.addressBook(), input);
   const executor = await service.executor();
   // What is refused touches no file.
-  executor.check(input.actions);
+  await executor.check(input.actions);
   variablesFor(labelsOf(hosts), input);
   const file = output === undefined ? undefined : openResultFile(output);
   const results: Delivery[] = [];

@@ -20,7 +20,7 @@ interface LookUses {
 
 interface ShowUses extends LookUses {
   /** `shown`: a list as it was written, without its secrets. @throws where it is wrong. */
-  executor(): Promise<{ shown(list: unknown): unknown[] }>;
+  executor(): Promise<{ shown(list: unknown): Promise<unknown[]> }>;
 }
 
 /** The summary of a plan of another desk. */
@@ -84,7 +84,7 @@ export const showPlan = operation({
     }
     const { seq } = plan;
     const executor = await service.executor();
-    const review = reviewOf(plans.ledger.content(seq), (list) => executor.shown(list));
+    const review = await reviewOf(plans.ledger.content(seq), (list) => executor.shown(list));
     return { ...viewOf(plans, seq, grant, states, limit), ...review };
   },
 });

@@ -133,7 +133,7 @@ export const newPlan = operation({
     const isSet = before.common.length + before.names.length > 0;
     const commands = isSet ? [...checked.commands, "AC_set_var"] : checked.commands;
     executor.permit(commands, grant, undefined, checked.secrets);
-    executor.permitElsewhere(actions, grant);
+    await executor.permitElsewhere(actions, grant);
     const total = hosts.length;
     const refusing = await service.refusals(hosts, executor.needsOf(commands, checked.secrets), caller);
     const spec = specOf(input, commands, total, timeout_s);

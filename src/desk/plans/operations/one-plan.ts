@@ -17,7 +17,7 @@ export interface Permits {
   /** @throws a `forbidden` failure when the caller may not use all of them. */
   permit(commands: readonly string[], grant: Grant, who?: string, secrets?: readonly string[]): void;
   /** The same for what other hosts run by those commands: the list as it was written. */
-  permitElsewhere(actions: unknown, grant: Grant): void;
+  permitElsewhere(actions: unknown, grant: Grant): Promise<void>;
 }
 
 /** How a plan is named: its id, or how that begins. */

@@ -41,7 +41,7 @@ async function permitted(service: RunUses, id: string, { grant }: Caller) {
     const content = readContent(commonContent(plans.ledger.content(plan.seq)).content);
     requireRights(content, grant);
     // Who made it may have had all.
-    executor.permitElsewhere(content.actions, grant);
+    await executor.permitElsewhere(content.actions, grant);
   }
   return { plans, plan };
 }

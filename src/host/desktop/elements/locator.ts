@@ -37,6 +37,10 @@ export const MAX_NAME = 1_000;
 /** How many elements may be around each other in one locator. */
 export const MAX_DEPTH = 5;
 export const MAX_NTH = 1_000;
+/** More words, texts and numbers than a line with {@link MAX_DEPTH} elements needs. */
+const MAX_TOKENS = 200;
+/** More words than the name of any role has. */
+const MAX_WORDS = 6;
 
 const TOKEN = /\s*(?:("(?:[^"\\]|\\.)*")|([A-Za-z]+)|(\d+)|\/((?:[^/\\]|\\.)+)\/|(\S))/y;
 
@@ -51,6 +55,7 @@ function tokensOf(line: string): Token[] {
   TOKEN.lastIndex = 0;
   const end = line.trimEnd().length;
   while (TOKEN.lastIndex < end) {
+    if (tokens.length > MAX_TOKENS) throw wrong(line, `it has more than ${MAX_TOKENS} words`);
     const at = TOKEN.lastIndex;
     const [, quoted, word, digits, pattern] = TOKEN.exec(line) ?? [];
     if (quoted !== undefined) tokens.push({ text: unquoted(quoted) });
@@ -128,6 +133,7 @@ export function parseLocator(line: string): Locator {
       // The first `window` is a role, any other begins a title.
       if (KEYWORDS.includes(token.word) || (words.length > 0 && token.word === "window")) break;
       words.push(token.word);
+      if (words.length > MAX_WORDS) throw wrong(line, `${jsonLine(words.join(" "))} begins no role`);
       at++;
     }
     return words.length > 0 ? knownRole(words.join(" ")) : undefined;

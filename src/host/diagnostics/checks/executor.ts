@@ -36,7 +36,7 @@ export const executor = check({
     const { permits } = service.runningServer() ?? {};
     const commands = executor.allowed(permits && ((need) => permits.includes(need))).length;
     const perform = async (action: unknown) => {
-      for (const { operation, input } of executor.prepare([action]).actions) {
+      for (const { operation, input } of (await executor.prepare([action])).actions) {
         await performOperation(service, operation, input, caller);
       }
     };

@@ -39,7 +39,7 @@ export const executeActions = operation({
   output: RUN_REPORT,
   async run(service: Uses, { actions, ...options }, caller) {
     const executor = await service.executor();
-    return executor.run(executor.prepare(actions), caller, options);
+    return executor.run(await executor.prepare(actions), caller, options);
   },
   brief: withoutResults,
 });
@@ -109,7 +109,7 @@ export const checkActionList = operation({
     // A token that runs nothing checks lists of others, and reads no file.
     const runs = allows(grant, "operate");
     const check = async (list: unknown) => {
-      const checked = executor.prepare(list);
+      const checked = await executor.prepare(list);
       return runs ? executor.link(checked, from, requester) : checked;
     };
     const { commands, count, variables, secrets } = script

@@ -61,7 +61,7 @@ export const addScript = operation({
     // Whether this process may run it does not matter.
     const executor = await service.executor();
     const from = `script:${script.name}`;
-    const checked = executor.check(script.actions);
+    const checked = await executor.check(script.actions);
     const { described, variables } = await executor.link(checked, from, requesterOf(caller), true, false);
     const set = [...script.parameters, ...Object.keys(script.variables ?? {})];
     for (const fault of variableFaults(variables, set, "--parameter")) caller.warn?.(fault);
@@ -134,7 +134,7 @@ export const runScript = operation({
     if (odd !== undefined) throw badInput(noParameters(name, odd));
     const executor = await service.executor();
     const path = `script:${name}`;
-    const checked = await executor.link(executor.prepare(actions, false), path, requesterOf(caller));
+    const checked = await executor.link(await executor.prepare(actions, false), path, requesterOf(caller));
     const list = { ...checked, described: `script=${name} stored=sha256:${sha256} ${checked.described}` };
     const grant = isGiven ? grantOf(caller.grant, name, executor, checked, trace) : caller.grant;
     const options = { stop_on_error, timeout_s, ...(pace !== undefined && { pace }), path, trace };
