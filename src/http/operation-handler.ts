@@ -10,6 +10,7 @@ import { ANYBODY, shareOf } from "../core/rights";
 import { SocketAnswer } from "../core/socket";
 import { fromQuery } from "../core/text";
 import { badInput, Failure, failureOf, isNoScreen, messageOf } from "../lib/errors";
+import { hasLongList, jsonInSlices } from "../lib/json-slices";
 import type { Log } from "../lib/log";
 import { Requester } from "../lib/slots";
 import { readJson, readText } from "./body";
@@ -182,12 +183,15 @@ function createResponder(operation: RoutedOperation, { unread, log }: Pick<Handl
       if (isEventStream(result)) return content(unread.follow(result, reader, false));
       return unread.whole(content(result), reader, !operation.changes);
     }
-    const text = settled ? textOnce(result) : JSON.stringify(result);
-    keeper?.text(text);
-    return unread.respond(text, reader, {
-      isRead: !operation.changes,
-      brief: operation.brief && (() => JSON.stringify(operation.brief?.(result))),
-    });
+    const written = (text: string) => {
+      keeper?.text(text);
+      return unread.respond(text, reader, {
+        isRead: !operation.changes,
+        brief: operation.brief && (() => JSON.stringify(operation.brief?.(result))),
+      });
+    };
+    if (settled) return written(textOnce(result));
+    return hasLongList(result) ? jsonInSlices(result).then(written) : written(JSON.stringify(result));
   };
   const fail = (thrown: unknown, exchange: Exchange) => {
     if (isNoScreen(thrown)) exchange.lacks = "screen";

@@ -4,6 +4,7 @@
 import type { Database } from "bun:sqlite";
 import * as v from "valibot";
 import { field, timestamp, whole } from "../../core/fields";
+import { nextTurn } from "../../lib/turn";
 import type { ListedRow } from "./row";
 
 /** A date, or a date and time with or without a zone. A query string turns the `+` of a zone into a space. */
@@ -37,6 +38,9 @@ export type ListQuery = v.InferOutput<typeof LIST_QUERY>;
  */
 const STEP = 20_000;
 
+/** Rows that are read at a time: some milliseconds, as each may be a thousand characters long. */
+const PAGE = 500;
+
 /** The rows that `query` asks for. @param read runs `work` on the log; each takes a few milliseconds. */
 export async function listRows(
   read: <T>(work: (db: Database) => T) => Promise<T>,
@@ -44,19 +48,20 @@ export async function listRows(
 ): Promise<ListedRow[]> {
   const { event_type, host_id, since, until } = query;
   const isIndexed = event_type === undefined || host_id === undefined;
-  if (isIndexed && since === undefined && until === undefined) return read((db) => select(db, query, null));
+  const isScanned = !isIndexed || since !== undefined || until !== undefined;
   const rows: ListedRow[] = [];
   let before: number | null = query.before_id ?? Number.MAX_SAFE_INTEGER;
   while (before !== null && rows.length < query.limit) {
-    const rest: ListQuery = { ...query, before_id: before, limit: query.limit - rows.length };
+    const limit = Math.min(query.limit - rows.length, PAGE);
+    const rest: ListQuery = { ...query, before_id: before, limit };
     const step = await read((db) => {
-      const from = stepDown(db, rest.before_id ?? 0);
+      const from = isScanned ? stepDown(db, rest.before_id ?? 0) : null;
       return { from, found: select(db, rest, from) };
     });
     rows.push(...step.found);
-    before = step.from;
+    before = step.found.length === limit ? (step.found.at(-1)?.id ?? null) : step.from;
     // Let other work of the event loop run.
-    await new Promise((resolve) => setImmediate(resolve));
+    if (before !== null && rows.length < query.limit) await nextTurn();
   }
   return rows;
 }

@@ -1,6 +1,7 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isTime, timeBound } from "../../../src/host/audit/list";
+import { isTime, listRows, timeBound } from "../../../src/host/audit/list";
 import { TOKEN, testServer } from "../../support";
 import { event, testLog, withDatabase } from "./support";
 
@@ -22,6 +23,28 @@ describe("listing", () => {
     expect(await ids({ event_type: "odd", host_id: "h1" })).toEqual([2]);
     expect(await ids({ event_type: "odd", limit: 2, before_id: 8 })).toEqual([6, 4]);
     expect(await ids({ host_id: "no such" })).toEqual([]);
+  });
+
+  test("reads 500 rows at a time, and others have their turns in between", async () => {
+    await using made = await testLog();
+    withDatabase(made.path, (db) => {
+      const insert = db.query("INSERT INTO events (ts, event_type) VALUES ('2026-04-01T10:00:00Z', ?)");
+      db.transaction(() => {
+        for (let nth = 0; nth < 2_600; nth++) insert.run(nth % 2 ? "odd" : "even");
+      })();
+    });
+    using db = new Database(made.path);
+    const reads: number[] = [];
+    const read = async <T>(work: (db: Database) => T) => {
+      const found = work(db);
+      reads.push(Object(found).found.length);
+      return found;
+    };
+    for (const narrowed of [{}, { since: "2020-01-01" }]) {
+      const rows = await listRows(read, { limit: 1_200, event_type: "odd", ...narrowed });
+      expect(rows.map(({ id }) => id)).toEqual(Array.from({ length: 1_200 }, (_, nth) => 2_600 - 2 * nth));
+      expect(Math.max(...reads)).toBe(500);
+    }
   });
 
   test("gives the types of the rows that there are, each once", async () => {
