@@ -1,5 +1,5 @@
 /**
- * What is done with elements by the interfaces of their programs, beside a press: items, what opens and closes, tables, scrolling.
+ * What is done with elements by the interfaces of their programs, beside a press: items, what opens and closes, tables.
  *
  * What was to change is looked at afterwards: an answer of true proves nothing.
  */
@@ -11,6 +11,7 @@ import { jsonLine } from "../../../lib/sanitize";
 import { type Accessibles, FACES, normalized, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TableText } from "./calls";
+import { COMBO_BOX, hasItem } from "./labels";
 import { isNamed } from "./names";
 import { actionsOf, doAction } from "./press";
 import type { Search } from "./search";
@@ -24,6 +25,7 @@ export interface Reach {
 
 /** The numbers of items: of lists, menus, tables, trees and tabs. */
 const ITEMS: readonly number[] = [8, 32, 35, 37, 44, 45, 56, 90, 91];
+const LABEL = 29;
 const MENU_ITEMS: ReadonlySet<number> = new Set([8, 35, 45]);
 const TABLES: ReadonlySet<number> = new Set([55, 66]);
 /** How many items are compared with the one that is wanted. */
@@ -31,11 +33,11 @@ const MAX_ITEMS = 2_000;
 /** How far the table of a cell, and what selects an item, may be above it. */
 const MAX_CLIMB = 4;
 /** How long a program may take to show what it did. */
-const SETTLE_MS = 1_000;
+const SETTLE_MS = 2_500;
 const POLL_MS = 25;
 
 /** Whether it comes true within {@link SETTLE_MS}. */
-async function comes(look: () => Promise<boolean>): Promise<boolean> {
+export async function comes(look: () => Promise<boolean>): Promise<boolean> {
   const end = performance.now() + SETTLE_MS;
   for (;;) {
     if (await look()) return true;
@@ -45,7 +47,14 @@ async function comes(look: () => Promise<boolean>): Promise<boolean> {
 }
 
 /** The first answer of a call; undefined where the program has no such thing. */
-async function ask1(bus: Bus, ref: Ref, face: string, member: string, signature = "", body: unknown[] = []) {
+export async function ask1(
+  bus: Bus,
+  ref: Ref,
+  face: string,
+  member: string,
+  signature = "",
+  body: unknown[] = [],
+) {
   try {
     return (await bus.call(ref, face, member, signature, body))[0];
   } catch (error) {
@@ -55,7 +64,7 @@ async function ask1(bus: Bus, ref: Ref, face: string, member: string, signature 
 }
 
 /** As {@link ask1}, of a call that changes something. */
-async function change(
+export async function change(
   bus: Bus,
   ref: Ref,
   face: string,
@@ -71,7 +80,7 @@ async function change(
   }
 }
 
-async function property(bus: Bus, ref: Ref, face: string, name: string): Promise<unknown> {
+export async function property(bus: Bus, ref: Ref, face: string, name: string): Promise<unknown> {
   try {
     return await bus.get(ref, face, name);
   } catch (error) {
@@ -97,7 +106,9 @@ async function wordsOf({ ask, look }: Reach, ref: Ref): Promise<string> {
 }
 
 async function itemOf(reach: Reach, ref: Ref, item: string): Promise<Ref> {
-  const refs = await reach.look.below(ref, ITEMS, MAX_ITEMS);
+  const items = await reach.look.below(ref, ITEMS, MAX_ITEMS);
+  // The items of a list of Java are labels.
+  const refs = items.length > 0 ? items : await reach.look.below(ref, [LABEL], MAX_ITEMS);
   const names = await Promise.all(refs.map((one) => wordsOf(reach, one)));
   const at = names.findIndex((name) => isNamed(name, { name: item }));
   const found = refs[at];
@@ -109,10 +120,10 @@ async function itemOf(reach: Reach, ref: Ref, item: string): Promise<Ref> {
 }
 
 /** The elements around one, the nearest first. */
-async function above(ask: Accessibles, ref: Ref): Promise<Ref[]> {
+export async function above(ask: Accessibles, ref: Ref, most = MAX_CLIMB): Promise<Ref[]> {
   const found: Ref[] = [];
   let at: Ref | undefined = ref;
-  while (found.length < MAX_CLIMB) {
+  while (found.length < most) {
     at = await ask.parent(at);
     if (!at) break;
     found.push(at);
@@ -124,19 +135,28 @@ async function above(ask: Accessibles, ref: Ref): Promise<Ref[]> {
 export async function select(reach: Reach, ref: Ref, item: string | undefined): Promise<void> {
   const { bus, ask } = reach;
   const wanted = item === undefined ? ref : await itemOf(reach, ref, item);
+  const isCombo = item !== undefined && (await ask.role(ref)) === COMBO_BOX;
+  // Most name a combo box by what is chosen: the list of Qt 5 marks an item that is not chosen yet.
+  const saysChosen = isCombo && (await hasItem(ask, reach.look.below, { ref, name: await ask.name(ref) }));
   const isDone = async () => {
-    if ((await ask.states(wanted))(STATE.selected)) return true;
+    if (!saysChosen && (await ask.states(wanted))(STATE.selected)) return true;
     if (item === undefined) return false;
-    // A combo box has the name of what is chosen, or its text.
     return [await ask.name(ref), normalized(String(await textOf(bus, ref)))].includes(normalized(item));
   };
   if (await isDone()) return;
-  const ways = MENU_ITEMS.has(await ask.role(wanted)) ? [byPress, bySelection] : [bySelection, byPress];
-  for (const way of ways) if ((await way(reach, wanted)) && (await comes(isDone))) return;
-  throw unavailable("the program did not select it: click it (AC_click_element)");
+  const itself = MENU_ITEMS.has(await ask.role(wanted)) ? [byPress, bySelection] : [bySelection, byPress];
+  for (const way of [...(isCombo ? [byCombo(ref)] : []), ...itself])
+    if ((await way(reach, wanted)) && (await comes(isDone))) return;
+  throw unavailable('the program did not select it: let it be clicked ("input": "real")');
 }
 
 const textOf = (bus: Bus, ref: Ref) => ask1(bus, ref, FACES.text, "GetText", "ii", [0, 1_000]);
+
+/** A combo box selects its items by their numbers (GTK 3, Java). */
+const byCombo =
+  (combo: Ref) =>
+  async ({ bus, ask }: Reach, item: Ref) =>
+    (await change(bus, combo, FACES.selection, "SelectChild", "i", [await ask.indexInParent(item)])) === true;
 
 const byPress = (reach: Reach, ref: Ref) => act(reach, ref, /^(?:select|click|press|activate)$/i, true);
 
@@ -168,25 +188,29 @@ async function rowOf(bus: Bus, ask: Accessibles, table: Ref, cell: Ref, child: R
 
 /** Opens or closes what can be. @throws `unavailable` where the program does not. */
 export async function expand(reach: Reach, ref: Ref, open: boolean): Promise<void> {
-  const isDone = async () => (await reach.ask.states(ref))(STATE.expanded) === open;
+  const isCombo = (await reach.ask.role(ref)) === COMBO_BOX;
+  const isDone = async () => {
+    const isOpen =
+      (await reach.ask.states(ref))(STATE.expanded) || (isCombo && (await showsList(reach.ask, ref)));
+    return isOpen === open;
+  };
   if (await isDone()) return;
   const did = await act(reach, ref, open ? /expand|open|show/i : /collapse|contract|close|hide/i, true);
   if (did && (await comes(isDone))) return;
   throw unavailable(`the program did not ${open ? "open" : "close"} it`);
 }
 
-const ANYWHERE = 6;
+const LISTS: ReadonlySet<number> = new Set([31, 33, 41, 98]);
 
-/** Scrolls until it is on the screen. @throws `unavailable` where the program does not. */
-export async function scrollTo({ bus, ask }: Reach, ref: Ref): Promise<void> {
-  const isShowing = async () => (await ask.states(ref))(STATE.showing);
-  const before = await ask.bounds(ref);
-  const did = await change(bus, ref, FACES.component, "ScrollTo", "u", [ANYWHERE]);
-  if (did === true && (await comes(isShowing))) return;
-  // Some scroll to what has the focus.
-  if (!(await isShowing())) await change(bus, ref, FACES.component, "GrabFocus");
-  if (await comes(isShowing)) return;
-  throw unavailable(`the program did not scroll to it${before ? "" : ", and does not say where it is"}`);
+/** Whether the list of a combo box is on the screen: GTK 3 and Qt 5 do not say that it is open. */
+async function showsList(ask: Accessibles, ref: Ref): Promise<boolean> {
+  const inside = await Promise.all(
+    (await ask.children(ref)).map(async (one) => {
+      const [role, has] = await Promise.all([ask.role(one), ask.states(one)]);
+      return LISTS.has(role) && has(STATE.showing);
+    }),
+  );
+  return inside.includes(true);
 }
 
 const MAX_COLUMNS = 50;

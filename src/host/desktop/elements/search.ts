@@ -7,10 +7,11 @@ import * as v from "valibot";
 import { failureOf } from "../../../lib/errors";
 import { type Accessibles, type Bounds, normalized, pidOf, REGISTRY, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
+import { COMBO_BOX, labelOf, mayBeLabelled } from "./labels";
 import type { Locator } from "./locator";
 import { type Memory, remembering } from "./memory";
 import { namedBy } from "./named-by";
-import { besideOf, folded, hasStates, LABEL_ROLES, LABELLED, labelText, NAMED_BY_CONTENT } from "./names";
+import { folded, hasStates, LABEL_ROLES, LABELLED, NAMED_BY_CONTENT } from "./names";
 import { numbersOf } from "./roles";
 
 /** How many elements of a program are looked at. */
@@ -129,7 +130,9 @@ function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look:
     const names = await memory.names(refs, fits);
     const hits = refs.filter((_, nth) => fits(names[nth] ?? ""));
     if (hits.length > 0) return Promise.all(hits.map((ref) => look({ ...place, ref })));
-    const nameless = refs.filter((_, nth) => names[nth] === "").slice(0, MAX_LABELLED);
+    // What is chosen in a combo box is its name for many toolkits: all of them may have a label.
+    const mayAll = roles?.includes(COMBO_BOX) === true;
+    const nameless = refs.filter((_, nth) => mayAll || names[nth] === "").slice(0, MAX_LABELLED);
     if (roles?.some((one) => NAMED_BY_CONTENT.has(one))) return byContent(place, nameless, locator);
     return labelled(place, nameless, locator);
   };
@@ -151,14 +154,13 @@ function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look:
   const labelled = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<Seen[]> => {
     const seen = await Promise.all(refs.map((ref) => look({ ...place, ref })));
     const fields = seen.filter(({ role }) => LABELLED.has(role));
-    if (fields.length === 0) return [];
+    if (!fields.some(mayBeLabelled)) return [];
     const labels = (await below(place, LABEL_ROLES, MAX_LABELLED)).map((ref) => look({ ...place, ref }));
     const texts = await Promise.all(labels);
     const named = await Promise.all(
-      fields.map(async (field) => {
-        const said = await Promise.all((await ask.labels(field.ref)).map((ref) => ask.name(ref)));
-        return { ...field, name: labelText(said.join(" ") || besideOf(field, texts, fields)) };
-      }),
+      fields
+        .filter(mayBeLabelled)
+        .map(async (field) => ({ ...field, name: await labelOf(ask, below, field, texts, fields) })),
     );
     return named.filter(({ name }) => namedBy(locator)(name));
   };

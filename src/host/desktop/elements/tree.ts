@@ -6,7 +6,8 @@ import { type Accessibles, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TreeScope } from "./calls";
 import type { Frame } from "./frames";
-import { besideOf, LABEL_ROLES, LABELLED, labelText } from "./names";
+import { COMBO_BOX, labelOf, mayBeLabelled } from "./labels";
+import { LABEL_ROLES, LABELLED } from "./names";
 import { PASSWORD } from "./roles";
 import type { Place, Search, Seen } from "./search";
 
@@ -34,7 +35,7 @@ const MAX_LABELLED = 200;
  * @param placeOf the place of an id.
  */
 export async function readTree(
-  { ask, look }: Asking,
+  { ask, look }: Pick<Asking, "ask" | "look">,
   { id, shown, ...scope }: TreeScope,
   most: number,
   placeOf: (id: string) => Place,
@@ -65,36 +66,34 @@ export async function readTree(
     }
   };
   const windows = (await Promise.all(places.map(branch))).filter((one) => one !== undefined);
-  const named = await Promise.all(windows.map((window) => labelled(ask, window)));
+  const named = await Promise.all(windows.map((window) => labelled({ ask, look }, window)));
   return { windows: named, more: left <= 0, deaf: [...late] };
 }
 
 const flat = ({ seen, children }: SeenBranch): Seen[] => [seen, ...children.flatMap(flat)];
 
 /** The tree with the names of labels for fields that have none. */
-async function labelled(ask: Accessibles, window: SeenBranch): Promise<SeenBranch> {
+async function labelled(
+  { ask, look }: Pick<Asking, "ask" | "look">,
+  window: SeenBranch,
+): Promise<SeenBranch> {
   const all = flat(window);
   const fields = all.filter(({ role }) => LABELLED.has(role));
   const texts = all.filter(({ role }) => LABEL_ROLES.includes(role));
   const names = new Map<Seen, string>();
-  const nameless = fields.filter(({ name }) => name === "").slice(0, MAX_LABELLED);
   await Promise.all(
-    nameless.map(async (field) => {
-      names.set(field, await labelOf(ask, field, texts, fields));
-    }),
+    fields
+      .filter(mayBeLabelled)
+      .slice(0, MAX_LABELLED)
+      .map(async (field) => {
+        names.set(field, await labelOf(ask, look.below, field, texts, fields));
+      }),
   );
   const renamed = ({ seen, children }: SeenBranch): SeenBranch => ({
     seen: { ...seen, name: names.get(seen) || seen.name },
     children: children.map(renamed),
   });
   return names.size === 0 ? window : renamed(window);
-}
-
-/** The name that a label gives to a field; empty where none does. */
-async function labelOf(ask: Accessibles, field: Seen, texts: readonly Seen[], fields: readonly Seen[]) {
-  const refs = await ask.labels(field.ref).catch(() => []);
-  const said = await Promise.all(refs.map((ref) => ask.name(ref).catch(() => "")));
-  return labelText(said.join(" ") || besideOf(field, texts, fields));
 }
 
 interface Spot {
@@ -133,15 +132,18 @@ export async function readAt(asking: Asking, spot: Spot, frames: readonly Frame[
     inner = await innerAt(asking, inner, spot);
     if (inner) chain.push(inner);
   }
-  const leaf = chain.at(-1);
-  if (leaf && leaf.name === "" && LABELLED.has(leaf.role)) {
+  // What is in a closed combo box is where it is.
+  const at = chain.findLastIndex(mayBeLabelled);
+  const leaf = chain[at];
+  if (leaf && (at === chain.length - 1 || leaf.role === COMBO_BOX)) {
     const [texts, fields] = await Promise.all(
       [LABEL_ROLES, [...LABELLED]].map(async (roles) => {
         const refs = await look.below(window, roles, MAX_LABELLED);
         return Promise.all(refs.map((ref) => look.look({ ...leaf, ref })));
       }),
     );
-    chain[chain.length - 1] = { ...leaf, name: await labelOf(ask, leaf, texts ?? [], fields ?? []) };
+    const label = await labelOf(ask, look.below, leaf, texts ?? [], fields ?? []);
+    chain[at] = { ...leaf, name: label || leaf.name };
   }
   return chain;
 }
