@@ -119,7 +119,8 @@ export function sendRequest(
 
 function answerOf(head: Head, body: Uint8Array<ArrayBuffer>): Answer {
   const { status, headers } = head;
-  const retryAfterS = Number(headers["retry-after"]);
+  // Whole seconds (RFC 9110 section 10.2.3): a host that says less would be asked again at once, as often as it says so.
+  const retryAfterS = Math.ceil(Number(headers["retry-after"]));
   return {
     ...{ status, body, ...repeatsIn(status, headers) },
     ...(retryAfterS > 0 && { retryAfterS }),

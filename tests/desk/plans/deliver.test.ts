@@ -160,6 +160,18 @@ test("a host that says at once that the job still runs, however long it is to wa
   expect((await bringing).state).toBe("lost");
 });
 
+test("a host that wants to be asked again at once is asked again after a second", async () => {
+  using host = await between("http://127.0.0.1:9", () => ({ retryAfter: "0.0001" }));
+  const ending = new AbortController();
+  const bringing = brought(host.target, madeUpJob(), { signal: ending.signal });
+  await until("it was asked", () => host.asked.length > 0);
+  const begun = performance.now();
+  await until("it was asked again", () => host.asked.length > 1);
+  expect(performance.now() - begun).toBeGreaterThan(900);
+  ending.abort();
+  await bringing;
+});
+
 test("one that fails says why", async () => {
   await using host = await testServer();
   const job = madeUpJob({ actions: [["AC_fail", { message: "no disk" }]] });
