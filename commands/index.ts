@@ -68,6 +68,7 @@ const groups: Registry["groups"] = [
       locate: { describe: "Look for an image on the screen, or an element", load: () => import("./locate") },
       record: { describe: "Record a script from what a person does", load: () => import("./record") },
       recording: { describe: "Record the screen to a file that browsers play; list recordings" },
+      robot: { describe: "Serve Robot Framework on this machine", load: () => import("./robot") },
       data: { describe: "Add, list and remove what svc does not carry", load: () => import("./data") },
     },
   },

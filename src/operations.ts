@@ -20,6 +20,7 @@ import { operations as natsServer } from "./desk/nats/operations/server";
 import { eventTypes as planEvents } from "./desk/plans/events";
 import { operations as plans } from "./desk/plans/operations/make";
 import { operations as upgrades } from "./desk/plans/upgrade/operations";
+import { operations as robotRelay } from "./desk/robot/operations";
 import { operations as screenRelays } from "./desk/screen/relay";
 import { operations as witnessedLogs } from "./desk/witness/operations";
 import { operations as events } from "./events/operations";
@@ -62,6 +63,7 @@ import { eventTypes as sessionEvents } from "./host/peers/events";
 import { operations as sessions } from "./host/peers/operations";
 import { eventTypes as upgradeEvents } from "./host/release/events";
 import { operations as release } from "./host/release/operations";
+import { operations as robot } from "./host/robot/operations";
 import { eventTypes as runEvents } from "./host/runs/events";
 import { operations as runs } from "./host/runs/operations/execute";
 import { operations as scripts } from "./host/runs/operations/scripts";
@@ -149,6 +151,8 @@ const all = [
   ...upgrades,
   ...upgradedHere,
   ...mcp,
+  ...robot,
+  ...robotRelay,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
 
 /** Every type of event. */

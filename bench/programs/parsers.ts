@@ -15,6 +15,7 @@ import { excessIn } from "../../src/lib/json-bounds";
 import { faultIn, placesIn } from "../../src/lib/json-places";
 import { printable } from "../../src/lib/sanitize";
 import { parsePin, spkiPin } from "../../src/lib/spki";
+import { parseMethodCall } from "../../src/lib/xml-rpc/parse";
 import { operations } from "../../src/operations";
 import { parseNote, parseVerifierKey } from "../../src/wire/witness/signed-note";
 
@@ -203,6 +204,44 @@ export const PARSERS: readonly Parser[] = [
         inputOf("/jobs/add"),
         Object.fromEntries(Array.from({ length: Math.floor(length / 12) }, (_, nth) => [`n${nth}`, 0])),
       ),
+  },
+  {
+    name: "calls of XML-RPC",
+    most: 1_000_000,
+    pieces: [
+      "<value>",
+      "</value>",
+      "<i4>1</i4>",
+      "<array><data>",
+      "<struct><member><name>a</name>",
+      "&lt;",
+      "&#x41;",
+      "<!--",
+      "-->",
+      "<![CDATA[",
+      "]]>",
+      "<?",
+      "a",
+      " ",
+      "<",
+    ],
+    worst: ["<value/>", "<!---->", "<![CDATA[]]>", "&lt;", "<value><array><data>", "< ", "<!--", "a<?a?>"],
+    read: refusing((text) =>
+      parseMethodCall(
+        `<methodCall><methodName>a</methodName><params><param><value><array><data>${text}</data></array></value></param></params></methodCall>`,
+      ),
+    ),
+  },
+  {
+    name: "texts in calls of XML-RPC",
+    most: 1_000_000,
+    pieces: ["a", "&lt;", "&#65;", "&#x41;", "&", "<!--x-->", "<![CDATA[<]]>", "é", "\n"],
+    worst: ["&lt;", "<!---->", "<![CDATA[a]]>", "&#x41;", "&"],
+    read: refusing((text) =>
+      parseMethodCall(
+        `<methodCall><methodName>a</methodName><params><param><value>${text}</value></param></params></methodCall>`,
+      ),
+    ),
   },
   {
     name: "messages of a viewer (RFB)",

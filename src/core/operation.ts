@@ -62,6 +62,8 @@ export interface HttpRoute {
   readonly relays?: true;
   /** What each line is, where `content` is lines of JSON. */
   readonly line?: OutputSchema;
+  /** Makes the answer to a failure, but for 401, where the protocol of its clients has one of its own. */
+  fault?(status: number, message: string): Response;
 }
 
 /** The surfaces that are derived from the table. */

@@ -26,6 +26,7 @@ import nats from "../../docs/nats.md" with { type: "file" };
 import performance from "../../docs/performance.md" with { type: "file" };
 import plans from "../../docs/plans.md" with { type: "file" };
 import readme from "../../docs/README.md" with { type: "file" };
+import robot from "../../docs/robot.md" with { type: "file" };
 import scale from "../../docs/scale.md" with { type: "file" };
 import scripts from "../../docs/scripts.md" with { type: "file" };
 import secrets from "../../docs/secrets.md" with { type: "file" };
@@ -65,6 +66,7 @@ const FILES = {
   nats,
   performance,
   plans,
+  robot,
   scale,
   scripts,
   secrets,

@@ -15,7 +15,7 @@ import { checkHost } from "./host-header";
 import { measure, type RequestMetrics } from "./measure";
 import { call, type HandlerParts } from "./operation-handler";
 import { type RequestAudit, record } from "./request-audit";
-import { completeHead, errorResponse } from "./responses";
+import { completeHead, errorResponse, speakFaults } from "./responses";
 import {
   createUnrouted,
   type Entry,
@@ -49,7 +49,7 @@ export type Bindings = { readonly server: Listener; readonly link?: LinkEntry };
 export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   const { clients, connections, audit, answersTo, gate, metrics, uses, entryOf, log } = parts;
 
-  const answered = [completeHead, nameEntry(entryOf), measure(metrics)];
+  const answered = [speakFaults, completeHead, nameEntry(entryOf), measure(metrics)];
   const noted = [...answered, identifyClient(clients), record(audit, createHoldBack())];
   const counted = [...noted, checkHost(answersTo)];
   const entries: Record<Entry, Handler> = {

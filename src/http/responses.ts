@@ -1,6 +1,7 @@
 /**
  * Responses: the headers that all of them have, and the response to a failure.
  */
+import * as v from "valibot";
 import { type Failure, HTTP_STATUS, short } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { after, type Step } from "./exchange";
@@ -76,6 +77,26 @@ export function failureResponse({ code, message, more }: Failure): Response {
   const closing = code === "too_large" || code === "slow_client" ? { connection: "close" } : undefined;
   return errorResponse(HTTP_STATUS[code], message, closing, more);
 }
+
+/** Answers failures as the protocol of the route has them: what went wrong is measured and on record as what it is. */
+export const speakFaults: Step = (next) => (exchange) => {
+  const { fault } = exchange.route;
+  if (!fault) return next(exchange);
+  return after(next(exchange), async (response) => {
+    const { status } = response;
+    // Whoever has no token in force speaks HTTP first.
+    if (status < 400 || status === 401) return response;
+    const { error } = v.parse(ERROR, await response.json());
+    const answer = content(fault(status, error));
+    for (const name of ["connection", "retry-after"]) {
+      const value = response.headers.get(name);
+      if (value !== null) answer.headers.set(name, value);
+    }
+    return answer;
+  });
+};
+
+const ERROR = v.object({ error: v.string() });
 
 /** Hono removes the body of the answer to a HEAD; this keeps its length (RFC 9110 section 9.3.2). */
 export const completeHead: Step = (next) => (exchange) =>

@@ -28,6 +28,8 @@ export interface Route {
   readonly isRoutine: boolean;
   /** Whether it is for libraries of tests (`paced` of the operation). */
   readonly isPaced?: boolean;
+  /** Makes the answer to a failure (`fault` of the operation). */
+  readonly fault?: HttpRoute["fault"];
 }
 
 /** The last step of every request. */
@@ -42,6 +44,7 @@ export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   isSocket: http.socket !== undefined,
   isRoutine: http.routine === true,
   isPaced: http.paced === true,
+  ...(http.fault && { fault: http.fault }),
 });
 
 /** The routes of what no operation answers, by path: a 405 where the path has other methods, else a 404. */

@@ -185,10 +185,27 @@ function* pages(): Generator<StallRequest> {
 }
 
 /** Every special request, for bodies of `size` bytes. */
+/** Calls of XML-RPC. */
+function* calls(size: number): Generator<StallRequest> {
+  const inValue = (value: string) =>
+    `<methodCall><methodName>run_keyword</methodName><params><param>${value}</param></params></methodCall>`;
+  const texts: Readonly<Record<string, string>> = {
+    values: inValue(filled("<value/>", size, "<value><array><data>", "</data></array></value>")),
+    references: inValue(filled("&#x41;", size, "<value>", "</value>")),
+    comments: inValue(filled("<!---->", size, "<value>", "</value>")),
+    levels: inValue(filled("<value><array><data>", size)),
+    members: inValue(
+      filled("<member><name>a</name><value/></member>", size, "<value><struct>", "</struct></value>"),
+    ),
+  };
+  for (const [what, body] of Object.entries(texts)) yield { what: `call: ${what}`, path: "/robot", body };
+}
+
 export function* specialOf(size: number): Generator<StallRequest> {
   yield* scripts(size);
   yield* locatorsAndExpressions();
   yield* selections(size);
   yield* messages(size);
+  yield* calls(size);
   yield* pages();
 }

@@ -12,6 +12,7 @@ import type { Streams } from "../../events/stream";
 import type { AskPerson } from "../../host/mcp/calls";
 import type { Mcp, McpOptions } from "../../host/mcp/open";
 import type { Choice } from "../../host/mcp/toolsets";
+import type { RobotLibrary } from "../../host/robot/library";
 import type { Webhooks } from "../../host/webhooks/webhooks";
 import type { PageAssets } from "../../http/assets";
 import type { RestControl } from "../../http/server";
@@ -20,6 +21,7 @@ import { findRunningServer } from "../../lib/running-server";
 import type { Metrics } from "../../metrics/metrics";
 import type { ServiceOptions } from "../options";
 import type { ServiceParts } from "../parts";
+import type { RobotOptions, RobotServer } from "../robot";
 import type { ServerReport } from "../server-report";
 import { serverReport } from "../server-report";
 
@@ -41,6 +43,12 @@ export interface SurfaceFeatures {
   explorer(): Promise<PageAssets>;
   /** Agents at `POST /mcp`. */
   mcp(): Promise<Mcp>;
+  /** Robot Framework at `POST /robot`. */
+  robot(): Promise<RobotLibrary>;
+  /** Robot Framework on this machine: a server of this process, on loopback. */
+  robotOnLoopback(options: RobotOptions): Promise<RobotServer>;
+  /** Writes the documentation of its keywords. @throws `bad_input` where the file cannot be written. */
+  writeLibdoc(file: string): Promise<{ readonly file: string; readonly keywords: number }>;
   /** The agent that has started this process. @throws `bad_input` for a tool that there is not. */
   agentsOverStdio(how: Pick<McpOptions, "on" | "rate"> & { readonly approve: boolean }): Promise<{
     /** Resolves when the agent has gone, or `signal` is aborted. */
@@ -126,6 +134,16 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
       const how = { write, ask: options.mcp_approve ? ask : null, on, rate, exclude, origins };
       return createMcp(shared.service, how);
     }),
+    robot: feature(async () => {
+      const { createLibrary } = await import("../../host/robot/library");
+      const { service } = shared;
+      return createLibrary({
+        ...{ service, log, executor: service.executor },
+        operations: await service.operations(),
+      });
+    }),
+    robotOnLoopback: async (how) => (await import("../robot")).openOnLoopback(shared.service, how),
+    writeLibdoc: async (file) => (await import("../robot")).writeLibdoc(shared.service, file),
     entryOf: async (message) => (await entries()).entryOf(message),
     async agentsOverStdio(how) {
       return (await import("../agents")).openStdio(shared.service, how);
