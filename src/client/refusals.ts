@@ -2,14 +2,14 @@
  * The tokens that other servers have refused. Each is not sent again for {@link REMEMBERED_MS}: eight wrong tokens in a minute
  * lock this machine out of a host.
  *
- * The promise: all processes on one `{config_dir}` know the same refusals, by a hash of address and token. Where the file cannot be
- * written, a process knows its own. The file holds no token.
+ * The promise: all processes on one `{config_dir}` know the same refusals, by a hash of address and token. Where two of them write in the
+ * same moment, or the file cannot be written, a process knows its own: others send such a token once more. The file holds no token.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import * as v from "valibot";
-import { fileStamp, writeFileAtomic } from "../lib/files";
-import { withLock } from "../lib/lock";
+import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../lib/files";
 import type { RemoteServer } from "./carrier";
 
 /** How long a refusal counts, in milliseconds. */
@@ -20,9 +20,6 @@ const MAX_REMEMBERED = 10_000;
 
 /** How long refusals are collected before they are written, in milliseconds: those of a poll come at once. */
 const COLLECT_MS = 10;
-
-/** How long to wait for the lock, in milliseconds. */
-const LOCK_MS = 1_000;
 
 /** The tokens that servers have refused lately. */
 export interface Refusals {
@@ -40,8 +37,8 @@ type Endpoint = Pick<RemoteServer, "url" | "token">;
 /** The time of each refusal, by its key. */
 const FILE = v.record(v.string(), v.number());
 
-/** @param paths the file, and the lock for changes to it. Nothing is made before the first refusal. */
-export function createRefusals({ file, lock }: { readonly file: string; readonly lock: string }): Refusals {
+/** Nothing is made before the first refusal. */
+export function createRefusals(file: string): Refusals {
   let known = { stamp: "", times: new Map<string, number>() };
   /** What is not in the file yet: the time of a refusal, or undefined for one to forget. */
   const changes = new Map<string, number | undefined>();
@@ -57,14 +54,17 @@ export function createRefusals({ file, lock }: { readonly file: string; readonly
     writing = undefined;
     const all = new Map([...read(), ...changes]);
     const kept = [...all].filter(([, time = 0]) => isRecent(time)).sort(([, a = 0], [, b = 0]) => a - b);
+    ensurePrivateFolder(dirname(file));
     writeFileAtomic(file, `${JSON.stringify(Object.fromEntries(kept.slice(-MAX_REMEMBERED)))}\n`);
     changes.clear();
   };
   const save = async () => {
     await new Promise((resolve) => setTimeout(resolve, COLLECT_MS));
-    await withLock(lock, write, LOCK_MS).catch(() => {
-      writing = undefined;
-    });
+    try {
+      write();
+    } catch {
+      // The disk is full, or the folder read-only.
+    }
   };
 
   return {

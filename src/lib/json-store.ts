@@ -2,7 +2,7 @@
  * A JSON file that holds a list (`{"jobs": […]}`) which several processes, and people with editors, read and change.
  *
  * Promises. A reader sees the old file or the new one. Each change is read, made and written under a lock, so that none
- * is lost. A broken file is reported and never overwritten: a change is refused, or, where no trust rests on the file, sets it aside
+ * is lost: it may wait in its middle, the owner of the folder makes several at once, and a program that embeds svc need own no folder. A broken file is reported and never overwritten: a change is refused, or, where no trust rests on the file, sets it aside
  * under another name. An entry that is not valid is reported and left out; it stays where it is in the file, as does every field
  * of the file that svc does not know.
  */

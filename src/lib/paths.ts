@@ -71,7 +71,7 @@ export const configFiles = (configDir: string) => ({
   plans: join(configDir, "plans.db"),
   /** What agents have changed in the last hour, by token. */
   agentChanges: join(configDir, "agent_changes.db"),
-  /** One lock for each plan that runs. */
+  /** One lock for each plan that runs: without a server, who runs it does not own the folder meanwhile. */
   planLocks: join(configDir, "run", "plans"),
   /** Those of other desks, as the server has heard. */
   foreignPlans: join(configDir, "run", "other_plans.json"),
@@ -98,7 +98,6 @@ export const configFiles = (configDir: string) => ({
   tlsCert: join(configDir, "tls", "cert.pem"),
   /** The key that is announced. */
   tlsNext: join(configDir, "tls", "next.json"),
-  tlsLock: join(configDir, "run", "tls.lock"),
   endedTokens: join(configDir, "ended_tokens.json"),
   tokenUse: join(configDir, "token_use.json"),
   scripts: join(configDir, "scripts.json"),
@@ -111,6 +110,7 @@ export const configFiles = (configDir: string) => ({
   ownerName: join(configDir, "run", "owner_name"),
   /** Which upgrade of the program the server has reported last. */
   upgradeSeen: join(configDir, "run", "upgrade_seen"),
+  /** Of who changes a list of the same name (`json-store.ts`): one owner makes several changes at once. So are the others. */
   tokensLock: join(configDir, "run", "tokens.lock"),
   scriptsLock: join(configDir, "run", "scripts.lock"),
   /** Of who changes the address book, the settings, the keys of a NATS server, or imports them. */
@@ -131,7 +131,6 @@ export const configFiles = (configDir: string) => ({
   inboxIndex: join(configDir, "inbox-index", "inbox.db"),
   /** Where folders of format 1 have it. */
   formerInboxIndex: join(configDir, "sync", "inbox.db"),
-  joinLock: join(configDir, "run", "join.lock"),
   /** Pictures to look for on the screen. */
   images: join(configDir, "images"),
   /** What the reader of text must know of languages. */

@@ -10,7 +10,6 @@ import * as v from "valibot";
 import { OWNER } from "../core/rights";
 import { messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { watchFile, writeFileAtomic } from "../lib/files";
-import { withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import type { ConfigFiles } from "../lib/paths";
 import { readToken, writeToken } from "./owner-token";
@@ -19,11 +18,11 @@ import { digestToken, type GrantOf, hexOf, sameToken, type TokenDigest } from ".
 
 const NOTE = v.object(ROTATES);
 
-/** The note, and the lock file of those who change it. */
-type Place = Pick<ConfigFiles, "previousTokens" | "tokensLock">;
+/** The note. */
+type Place = Pick<ConfigFiles, "previousTokens">;
 
 /**
- * Replaces the token in `file`, alone among all processes.
+ * Replaces the token in `file`, in one turn of the event loop. Callers must own the folder.
  *
  * @param succeed makes the new token, from the old one and those that it replaced.
  * @throws what `succeed` throws; `not_found` without an old token; `unavailable` for a file that cannot be read or written.
@@ -32,7 +31,7 @@ export function replaceOwnToken(
   place: Place,
   file: string,
   succeed: (old: TokenRotation) => Successor,
-): Promise<Successor> {
+): Successor {
   return changeOwnToken(place, file, (old) => {
     const next = succeed(old);
     // Until the new token is in force, the note does not count.
@@ -42,30 +41,24 @@ export function replaceOwnToken(
   });
 }
 
-/** Writes a new token to `file`, whatever is in it, alone among all processes; all others end. @returns the new token. */
-export const resetOwnToken = ({ tokensLock }: Place, file: string): Promise<string> =>
-  withLock(tokensLock, () => writeToken(file));
-
 /** Notes what `edit` makes of the token in `file` and those that it replaced. @throws as {@link replaceOwnToken}. */
 export const noteOwnToken = <T extends { readonly kept: TokenRotation }>(
   place: Place,
   file: string,
   edit: (old: TokenRotation) => T,
-): Promise<T> =>
+): T =>
   changeOwnToken(place, file, (old) => {
     const edited = edit(old);
     if (old.previous.length > 0) writeNote(place, edited.kept);
     return edited;
   });
 
-function changeOwnToken<T>(place: Place, file: string, change: (old: TokenRotation) => T): Promise<T> {
-  return withLock(place.tokensLock, () => {
-    const token = readToken(file);
-    if (token === undefined) throw notFound(`there is no token in ${file}`);
-    const sha256 = hexOf(digestToken(token));
-    const noted = readNote(place);
-    return change({ sha256, generated: false, previous: noted?.sha256 === sha256 ? noted.previous : [] });
-  });
+function changeOwnToken<T>(place: Place, file: string, change: (old: TokenRotation) => T): T {
+  const token = readToken(file);
+  if (token === undefined) throw notFound(`there is no token in ${file}`);
+  const sha256 = hexOf(digestToken(token));
+  const noted = readNote(place);
+  return change({ sha256, generated: false, previous: noted?.sha256 === sha256 ? noted.previous : [] });
 }
 
 /** What the host's own tokens allow that were replaced. @param digest returns the digest of the token in force. */

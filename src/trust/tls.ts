@@ -10,7 +10,6 @@ import { dirname } from "node:path";
 import * as v from "valibot";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, fileStamp, isMissing, writeFileAtomic } from "../lib/files";
-import { withLock } from "../lib/lock";
 import type { ConfigFiles } from "../lib/paths";
 import { isFor, spkiPin } from "../lib/spki";
 import { readTrustFile, requireNeverThere, unusable } from "../lib/trust-files";
@@ -21,8 +20,11 @@ export interface Pair {
   readonly cert: string;
 }
 
-/** The files of the key, and the lock of those who change them. */
-export type TlsPlace = Pick<ConfigFiles, "tlsKey" | "tlsCert" | "tlsNext" | "tlsLock" | "runFolder">;
+/** The files of the key. */
+export type TlsPlace = Pick<ConfigFiles, "tlsKey" | "tlsCert" | "tlsNext">;
+
+/** What makes keys and certificates. Not loaded with the module: a server without TLS needs none of it. */
+type Maker = Pick<typeof import("./certificate"), "makeKey" | "makeCertificate" | "parseKey">;
 
 /** A certificate is renewed when it has less than this left; diagnostics warn later. */
 const RENEW_BELOW_MS = 30 * 86_400_000;
@@ -30,7 +32,7 @@ const RENEW_BELOW_MS = 30 * 86_400_000;
 /** A server that starts announces the next key at least this long, or as long as was asked for: it may have been down. */
 const LEAST_ANNOUNCED_S = 3_600;
 
-/** Not loaded with the module: a server without TLS needs none of it. */
+/** Not loaded with the module either. */
 const crypto = () => process.getBuiltinModule("node:crypto");
 
 /** More addresses than this are those of containers. */
@@ -60,7 +62,7 @@ const NEXT_TEXT = v.pipe(v.string(), v.parseJson(), NEXT);
 export const ownPair = (
   place: TlsPlace,
   { wanted = [], starts = false, now = new Date() }: OwnPairOptions = {},
-): Promise<Pair> => changePair(place, () => currentPair(place, wanted, starts, now));
+): Promise<Pair> => changePair(place, (maker) => currentPair(place, maker, { wanted, starts, now }));
 
 /**
  * {@link ownPair} for a server that runs: a key that has gone since is not replaced by another, which nobody pins.
@@ -92,27 +94,26 @@ export const renewPair = (
   { new_key, overlap_s }: { readonly new_key: boolean; readonly overlap_s: number },
   now = new Date(),
 ) =>
-  changePair(place, async () => {
+  changePair(place, (maker) => {
     if (!new_key) {
-      const { key } = await currentPair(place, [], false, now);
-      await writeCertificate(place, key, [], now);
+      const { key } = currentPair(place, maker, { now });
+      writeCertificate(place, maker, key, [], now);
       return null;
     }
     const next = readNext(place);
     if (next && overlap_s > 0)
       throw conflict(`the next key is announced already, and used from ${next.from}`);
-    const { makeKey } = await import("./certificate");
     if (overlap_s === 0) {
       // Whoever follows the key that was announced finds that one.
-      writePrivate(place.tlsKey, next?.key ?? makeKey());
+      writePrivate(place.tlsKey, next?.key ?? maker.makeKey());
       rmSync(place.tlsNext, { force: true });
-      await currentPair(place, [], false, now);
+      currentPair(place, maker, { now });
       return null;
     }
-    await currentPair(place, [], false, now);
-    const made = { key: makeKey(), from: secondsLater(now, overlap_s), overlap_s };
+    currentPair(place, maker, { now });
+    const made = { key: maker.makeKey(), from: secondsLater(now, overlap_s), overlap_s };
     writeNext(place, made);
-    return { pin: await keyPin(made.key), from: made.from };
+    return { pin: keyPin(maker, made.key), from: made.from };
   });
 
 /** The pair as it is, for a client to show. @throws `unavailable` when it cannot be read. */
@@ -124,7 +125,7 @@ export function shownPair({ tlsKey, tlsCert }: TlsPlace): Pair | undefined {
 /** The next key: its pin, and when it takes the place of the present one. Null where none is announced. */
 export async function nextPin(place: TlsPlace): Promise<{ pin: string; from: string } | null> {
   const next = readNext(place);
-  return next && { pin: await keyPin(next.key), from: next.from };
+  return next && { pin: keyPin(await import("./certificate"), next.key), from: next.from };
 }
 
 /** When {@link ownPair} has something to change, in milliseconds since 1970. */
@@ -167,18 +168,20 @@ export function readNamed(option: string, path: string): string {
   }
 }
 
-function changePair<T>(place: TlsPlace, change: () => Promise<T>): Promise<T> {
+/**
+ * @param change reads and writes the files in one turn of the event loop: nothing of this process comes between. Callers must own the folder, so
+ *   that no other process does.
+ */
+async function changePair<T>(place: TlsPlace, change: (maker: Maker) => T): Promise<T> {
   ensurePrivateFolder(dirname(place.tlsKey));
-  ensurePrivateFolder(place.runFolder);
-  return withLock(place.tlsLock, change);
+  return change(await import("./certificate"));
 }
 
-async function currentPair(
+function currentPair(
   place: TlsPlace,
-  wanted: readonly string[],
-  starts: boolean,
-  now: Date,
-): Promise<Pair> {
+  maker: Maker,
+  { wanted = [], starts = false, now }: OwnPairOptions & { readonly now: Date },
+): Pair {
   let next = readNext(place);
   if (next && starts) {
     const least = secondsLater(now, Math.min(next.overlap_s, LEAST_ANNOUNCED_S));
@@ -191,12 +194,10 @@ async function currentPair(
     writePrivate(place.tlsKey, next.key);
     rmSync(place.tlsNext, { force: true });
   }
-  const key =
-    readTrustFile(place.tlsKey)?.toString() ??
-    writePrivate(place.tlsKey, (await import("./certificate")).makeKey());
+  const key = readTrustFile(place.tlsKey)?.toString() ?? writePrivate(place.tlsKey, maker.makeKey());
   const cert = readOwn(place.tlsCert);
   if (cert !== undefined && isGood(cert, key, wanted, now)) return { key, cert };
-  return { key, cert: await writeCertificate(place, key, wanted, now) };
+  return { key, cert: writeCertificate(place, maker, key, wanted, now) };
 }
 
 /** Whether a certificate is the key's, has these names, and is valid for a while. */
@@ -216,13 +217,13 @@ function isGood(cert: string, key: string, wanted: readonly string[], now: Date)
 }
 
 /** Puts a new certificate for `key` in place of the present one, and returns it. @throws `unavailable` when `key` is none. */
-async function writeCertificate(
+function writeCertificate(
   place: TlsPlace,
+  { makeCertificate, parseKey }: Maker,
   key: string,
   wanted: readonly string[],
   now: Date,
-): Promise<string> {
-  const { makeCertificate, parseKey } = await import("./certificate");
+): string {
   const own = hostname().toLowerCase();
   const names = [own, own.replace(/\..*$/, ""), "localhost", "127.0.0.1", "::1", ...wanted];
   const known = dnsNames(readOwn(place.tlsCert));
@@ -252,10 +253,8 @@ function dnsNames(cert: string | undefined): string[] {
   }
 }
 
-async function keyPin(key: string): Promise<string> {
-  const { makeCertificate, parseKey } = await import("./certificate");
-  return spkiPin(makeCertificate(parseKey(key), "pin", [], new Date()));
-}
+const keyPin = ({ makeCertificate, parseKey }: Maker, key: string): string =>
+  spkiPin(makeCertificate(parseKey(key), "pin", [], new Date()));
 
 const secondsLater = (now: Date, seconds: number) => new Date(now.getTime() + seconds * 1_000).toISOString();
 

@@ -10,11 +10,8 @@ const server = { url: "http://lab:9939", token: "not-its-token" };
 
 function memory() {
   const folder = temporaryFolder();
-  const paths = {
-    file: join(folder.path, "run", "refused.json"),
-    lock: join(folder.path, "run", "book.lock"),
-  };
-  return { ...paths, make: () => createRefusals(paths), [Symbol.dispose]: () => folder[Symbol.dispose]() };
+  const file = join(folder.path, "run", "refused.json");
+  return { file, make: () => createRefusals(file), [Symbol.dispose]: () => folder[Symbol.dispose]() };
 }
 
 test("all who use the file know a refusal, of that token by that server alone; the file holds neither", async () => {
@@ -68,7 +65,7 @@ test("a file that is broken or cannot be written costs no more than what others 
   expect(refusals.has(server)).toBe(false);
   await refusals.add(server);
   expect(made.make().has(server)).toBe(true);
-  const lost = createRefusals({ file: "/proc/svc/refused.json", lock: "/proc/svc/book.lock" });
+  const lost = createRefusals("/proc/svc/refused.json");
   await lost.add(server);
   expect(lost.has(server)).toBe(true);
   await lost.forget([server]);

@@ -11,8 +11,8 @@ import { callRemote } from "../../client/remote-call";
 import { DESK_SCOPES, scopesText } from "../../core/rights";
 import { type Backoff, pauseBefore } from "../../lib/backoff";
 import { conflict, type Failure, notFound, unavailable } from "../../lib/errors";
-import { withLock } from "../../lib/lock";
 import { configFiles } from "../../lib/paths";
+import type { InTurn } from "../../lib/queue";
 import { hostIdOf, openSigningKey } from "../../trust/identity";
 import { acceptEndpoint, releaseEndpoint } from "../../wire/join/endpoints";
 import { type JoinString, parseJoinString } from "../../wire/join/join-string";
@@ -38,6 +38,8 @@ export interface HostUses {
   /** Who this host is to NATS servers: an NKey that is made on the first call. */
   natsKey(): Promise<NatsKey>;
   deskTokens(): Promise<DeskTokens>;
+  /** Joining, leaving and what the desk changes of the membership, one after the other. Callers own the folder: no other process does it. */
+  readonly inJoinTurn: InTurn;
 }
 
 export interface DeskTokens {
@@ -74,7 +76,7 @@ export interface JoinOptions {
 export async function joinDesk(service: HostUses, { join_string, label, direct, allow }: JoinOptions) {
   const string = parseJoinString(join_string);
   const files = configFiles(service.configDir);
-  return withLock(files.joinLock, async () => {
+  return service.inJoinTurn(async () => {
     const former = readMembership(files.desk);
     if (former && !pinsOfDesk(former).includes(string.pin)) {
       throw conflict(`this host has joined the desk at ${former.desk}: leave it first with \`svc leave\``);
@@ -231,7 +233,7 @@ function refusedBy(address: string, { message, refusal, sent }: RemoteError): Fa
  */
 export async function leaveDesk(service: HostUses) {
   const files = configFiles(service.configDir);
-  return withLock(files.joinLock, async () => {
+  return service.inJoinTurn(async () => {
     const membership = readMembership(files.desk);
     if (!membership) throw notFound("this host has joined no desk");
     const { desk, label, token } = membership;
@@ -271,11 +273,11 @@ async function tellDesk(membership: Membership, sign: (message: string) => strin
  * @throws `not_found` when this host has joined no desk, or has no token for it any more.
  */
 export async function limitDesk(
-  service: Pick<HostUses, "configDir" | "deskTokens">,
+  service: Pick<HostUses, "configDir" | "deskTokens" | "inJoinTurn">,
   words: readonly DeskRight[],
 ) {
   const files = configFiles(service.configDir);
-  return withLock(files.joinLock, async () => {
+  return service.inJoinTurn(async () => {
     const membership = readMembership(files.desk);
     if (!membership) throw notFound("this host has joined no desk");
     const scopes = scopesOf(words);
@@ -290,9 +292,12 @@ export async function limitDesk(
  * @param token the name of the token that the desk sent.
  * @throws `conflict` when it is not the token that this host made for its desk.
  */
-export async function forgetDesk(service: Pick<HostUses, "configDir" | "deskTokens">, token: string | null) {
+export async function forgetDesk(
+  service: Pick<HostUses, "configDir" | "deskTokens" | "inJoinTurn">,
+  token: string | null,
+) {
   const files = configFiles(service.configDir);
-  return withLock(files.joinLock, async () => {
+  return service.inJoinTurn(async () => {
     const membership = readMembership(files.desk);
     if (!membership || membership.token !== token) {
       throw conflict("this is not the token that this host made for its desk");

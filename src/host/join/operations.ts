@@ -110,7 +110,7 @@ export const showDesk = operation({
       }),
     ),
   }),
-  async run({ configDir, deskTokens }: Pick<HostUses, "configDir" | "deskTokens">) {
+  async run({ configDir, deskTokens }: Pick<HostUses, "configDir" | "deskTokens" | "inJoinTurn">) {
     const membership = readMembership(configFiles(configDir).desk);
     if (!membership) return { desk: null };
     const { desk, host_id, label, joined, token } = membership;
@@ -137,7 +137,7 @@ export const setDesk = operation({
   requires({ configDir }: Pick<HostUses, "configDir">) {
     if (!readMembership(configFiles(configDir).desk)) throw notFound("this host has joined no desk");
   },
-  async run(service: Pick<HostUses, "configDir" | "deskTokens">, { allow }) {
+  async run(service: Pick<HostUses, "configDir" | "deskTokens" | "inJoinTurn">, { allow }) {
     const { limitDesk } = await import("./enter");
     return limitDesk(service, allow);
   },
@@ -155,7 +155,7 @@ export const forget = operation({
   },
   input: NO_INPUT,
   output: v.object({ forgotten: v.literal(true) }),
-  async run(service: Pick<HostUses, "configDir" | "deskTokens">, _input, caller) {
+  async run(service: Pick<HostUses, "configDir" | "deskTokens" | "inJoinTurn">, _input, caller) {
     const { forgetDesk } = await import("./enter");
     await forgetDesk(service, caller.grant.name);
     return { forgotten: true as const };
@@ -171,7 +171,7 @@ export const deskPins = operation({
     cli: "the server of the desk sends it",
     script: "the desk signs it",
   },
-  async run(service: Pick<HostUses, "configDir">, pins, caller) {
+  async run(service: Pick<HostUses, "configDir" | "inJoinTurn">, pins, caller) {
     const { takeDeskPins } = await import("./take-pins");
     return { changed: await takeDeskPins(service, pins, caller) };
   },
@@ -186,7 +186,7 @@ export const takeNats = operation({
     cli: "`svc nats grant` on the desk sends it",
     script: "the desk signs it",
   },
-  async run(service: Pick<HostUses, "configDir" | "natsKey">, grant, caller) {
+  async run(service: Pick<HostUses, "configDir" | "natsKey" | "inJoinTurn">, grant, caller) {
     const { takeNatsGrant } = await import("./take-nats");
     return takeNatsGrant(service, grant, caller);
   },

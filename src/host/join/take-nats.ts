@@ -5,7 +5,6 @@
  */
 import type { Caller } from "../../core/caller";
 import { badInput, conflict, forbidden } from "../../lib/errors";
-import { withLock } from "../../lib/lock";
 import { configFiles } from "../../lib/paths";
 import { isSignedBy } from "../../trust/identity";
 import { readMembership, writeMembership } from "../../wire/join/membership";
@@ -20,12 +19,12 @@ import type { HostUses } from "./enter";
  * @throws `conflict` when this host has joined no desk, or knows something newer; `forbidden` when its desk has not signed it.
  */
 export async function takeNatsGrant(
-  service: Pick<HostUses, "configDir" | "natsKey">,
+  service: Pick<HostUses, "configDir" | "natsKey" | "inJoinTurn">,
   { carrier, signed, signature }: NatsGrant & { readonly signature: string },
   caller: Caller,
 ) {
   const files = configFiles(service.configDir);
-  return withLock(files.joinLock, async () => {
+  return service.inJoinTurn(async () => {
     const membership = readMembership(files.desk);
     if (!membership) throw conflict("this host has joined no desk");
     const { host_id, nonce, desk_key, carriers, nats_signed = "" } = membership;

@@ -5,11 +5,11 @@
  */
 import type { Caller } from "../../core/caller";
 import { conflict, forbidden } from "../../lib/errors";
-import { withLock } from "../../lib/lock";
 import { configFiles } from "../../lib/paths";
 import { isSignedBy } from "../../trust/identity";
 import { readMembership, writeMembership } from "../../wire/join/membership";
 import { type DeskPins, deskPinsMessage } from "../../wire/join/messages";
+import type { HostUses } from "./enter";
 
 /**
  * Keeps the pins that the desk of this host has now.
@@ -18,12 +18,12 @@ import { type DeskPins, deskPinsMessage } from "../../wire/join/messages";
  * @throws `conflict` when this host has joined no desk, or knows newer ones; `forbidden` when its desk has not signed them.
  */
 export async function takeDeskPins(
-  { configDir }: { readonly configDir: string },
+  { configDir, inJoinTurn }: Pick<HostUses, "configDir" | "inJoinTurn">,
   { pin, next_pin, signed, signature }: DeskPins & { readonly signature: string },
   caller: Caller,
 ): Promise<boolean> {
   const files = configFiles(configDir);
-  return withLock(files.joinLock, async () => {
+  return inJoinTurn(async () => {
     const membership = readMembership(files.desk);
     if (!membership) throw conflict("this host has joined no desk");
     const { host_id, nonce, desk_key, desk_pin, desk_next_pin, desk_pins_signed = "" } = membership;

@@ -18,6 +18,7 @@ import type { HostUses } from "../../host/join/enter";
 import { messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { configFiles } from "../../lib/paths";
+import { createQueue } from "../../lib/queue";
 import { findRunningServer } from "../../lib/running-server";
 import type { HostLink, Hub } from "../../wire/link/links";
 import type { Membership } from "../../wire/witness/messages";
@@ -25,7 +26,7 @@ import type { DeskOverNats, NatsDeskUses } from "../nats";
 import type { ServiceParts } from "../parts";
 
 /** What a process has as a desk and as a host of one. */
-export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "deskTokens"> {
+export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "deskTokens" | "inJoinTurn"> {
   addressBook(): Promise<AddressBook>;
   poller(): Promise<Poller>;
   /** The hosts that will refuse a list, of which the caller is warned. */
@@ -121,12 +122,12 @@ export function deskFeatures(shared: ServiceParts): Desk {
         import("../../desk/fleet/address-book"),
         import("../../client/refusals"),
       ]);
-      const lock = files.adminLock;
-      const refusals = createRefusals({ file: files.refusedTokens, lock });
+      const refusals = createRefusals(files.refusedTokens);
       const via: Via = async (...asked) => (await linkWay()).via(...asked);
       const natsVia: Via = async (...asked) => (await overNats()).via(...asked);
       const ways = { "link:": via, "nats:": natsVia };
-      return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish, ways);
+      const book = { file: files.adminHosts, lock: files.adminLock };
+      return createAddressBook(book, log, refusals, publish, ways);
     }),
     poller: stoppable(async () => {
       const [{ createPoller }, { createFollower }] = await Promise.all([
@@ -160,7 +161,7 @@ export function deskFeatures(shared: ServiceParts): Desk {
       const joined = await membership();
       return joined?.token === token ? joined.desk : null;
     },
-    deskTokens: tokens.forDesks,
+    ...{ deskTokens: tokens.forDesks, inJoinTurn: createQueue() },
     ownPin: () => ownPin(configDir),
   };
 }

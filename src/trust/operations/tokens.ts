@@ -10,8 +10,8 @@ import type { Log } from "../../lib/log";
 import { machineHint } from "../../lib/machine-service";
 import { configFiles } from "../../lib/paths";
 import { addToken, changeToken, NEW_TOKEN, NEXT_LIFE, removeToken, tokenStore } from "../named-tokens";
-import { noteOwnToken, replaceOwnToken, resetOwnToken } from "../own-rotation";
-import { environmentToken, newOwnToken, ownToken, ownTokenFile, readToken } from "../owner-token";
+import { noteOwnToken, replaceOwnToken } from "../own-rotation";
+import { environmentToken, newOwnToken, ownToken, ownTokenFile, readToken, writeToken } from "../owner-token";
 import {
   confirm,
   MAX_OVERLAP_S,
@@ -137,12 +137,12 @@ export const replaceToken = operation({
     if (overlap_s === 0)
       return {
         name,
-        token: await resetOwnToken(files, file),
+        token: writeToken(file),
         token_file: file,
         expires: null,
         old_until: null,
       };
-    const { token, kept } = await replaceOwnToken(files, file, (old) => rotate(old, overlap_s, newOwnToken));
+    const { token, kept } = replaceOwnToken(files, file, (old) => rotate(old, overlap_s, newOwnToken));
     return { name, token, token_file: file, ...endsOf(kept) };
   },
 });
