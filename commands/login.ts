@@ -26,7 +26,7 @@ const input = v.strictObject({
   list: flag("List the desks, and which one SVC_DESK names"),
 });
 
-type Given = v.InferInput<typeof input>;
+type LoginInput = v.InferInput<typeof input>;
 
 const shownOf = ({ name, url, pin, token_name, expires }: Login) => ({ name, url, pin, token_name, expires });
 
@@ -65,7 +65,7 @@ async function confirmPin(pin: string, why: string): Promise<void> {
   throw cancelled("not logged in: the pin is not that of the desk");
 }
 
-async function logIn(service: Service, globals: GlobalFlags, given: Given): Promise<number> {
+async function logIn(service: Service, globals: GlobalFlags, given: LoginInput): Promise<number> {
   const url = baseUrl(given.url ?? "");
   const name = given.name ?? v.parse(DESK_NAME, new URL(url).hostname.replaceAll(/[^A-Za-z0-9.-]/g, ""));
   const trust = await settleDesk(url, given, confirmPin);

@@ -21,6 +21,7 @@ import { applyPlan, progressOf, resumePlan, retryPlan } from "../src/desk/plans/
 import {
   applyText,
   countsText,
+  hasFailed,
   hostsOf,
   hostsText,
   lineOf,
@@ -147,7 +148,7 @@ export default {
     apply: view(applyPlan, {
       ...one,
       hidden: ["wait"],
-      report: reportOfPlan,
+      report: (plan) => reportOfPlan(plan, hasFailed),
       run: (context) => begin(context, context.input.id),
       epilogue: "Ctrl-C stops waiting; a server that runs here goes on with the plan.",
       examples: [
@@ -191,7 +192,7 @@ export default {
         plan.state === "new" && !only && limit === undefined
           ? [reviewText(plan), "", lineOf(plan)].join("\n")
           : planText(plan, only),
-      report: reportOfPlan,
+      report: (plan) => reportOfPlan(plan, hasFailed),
       examples: [
         ["$0 plan show 7d3f0c52", "The counts, and the hosts that are not ok"],
         ["$0 plan show 7d3f0c52 --only failed,unknown", "Some of its hosts"],
@@ -207,7 +208,7 @@ export default {
     resume: view(resumePlan, {
       ...one,
       hidden: ["wait"],
-      report: reportOfPlan,
+      report: (plan) => reportOfPlan(plan, hasFailed),
       run: (context) => begin(context, context.input.id),
       examples: [["$0 plan resume 7d3f0c52", "The failures so far do not count any more"]],
     }),
@@ -234,7 +235,7 @@ export default {
     retry: view(retryPlan, {
       ...one,
       hidden: ["wait"],
-      report: reportOfPlan,
+      report: (plan) => reportOfPlan(plan, hasFailed),
       run: (context) => begin(context, context.input.id),
       examples: [["$0 plan retry 7d3f0c52 --state failed,expired", "The same again, on these hosts"]],
     }),

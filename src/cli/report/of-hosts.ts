@@ -40,13 +40,14 @@ interface PlanView {
   }>;
 }
 
-/** The states of hosts that have run, or may have: `FAILURES` of `desk/plans/plan.ts`, and `expired`. */
-const BAD = ["failed", "timeout", "unreachable", "refused", "unknown", "expired"];
-
-/** A host that has not begun, or is at work, is skipped. */
-export function reportOfPlan({ id, targets }: PlanView): TestReport {
+/**
+ * A host that has not begun, or is at work, is skipped.
+ *
+ * @param hasFailed says which states are failures.
+ */
+export function reportOfPlan({ id, targets }: PlanView, hasFailed: (state: string) => boolean): TestReport {
   const stateOf = (state: string): CaseState =>
-    state === "ok" ? "passed" : BAD.includes(state) ? "failed" : "skipped";
+    state === "ok" ? "passed" : hasFailed(state) ? "failed" : "skipped";
   return {
     name: `plan ${id}`,
     cases: targets.map(({ label, wave, state, sent, ended, error, waits_for }) => ({

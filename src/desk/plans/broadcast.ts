@@ -128,7 +128,7 @@ export class Broadcast implements Policy, Disposable {
       this.#results.set(target.label, end.result);
       return end;
     } catch (error) {
-      if (!(error instanceof Unwritten)) throw error;
+      if (!(error instanceof LedgerFault)) throw error;
       const result = { ...none(target.label, "failed", UNWRITTEN), duration_ms: WRITE_MS };
       this.#results.set(target.label, result);
       return { state: "failed", result };
@@ -149,7 +149,7 @@ export class Broadcast implements Policy, Disposable {
         // What is on its way by `/execute` is stopped at once; what is on its way as a job, only at the host.
         sending.way = way;
         clearTimeout(sending.timer);
-        if (!(await this.written(Promise.try(options.sent, way, records)))) throw new Unwritten();
+        if (!(await this.written(Promise.try(options.sent, way, records)))) throw new LedgerFault();
         sending.timer = setTimeout(
           () => {
             sending.isLate = true;
@@ -219,6 +219,6 @@ function endOf({ state, result }: JobResult): JobResult {
 }
 
 /** That it is sent cannot be written down now. */
-class Unwritten extends Error {}
+class LedgerFault extends Error {}
 
 const UNWRITTEN = "not sent: the ledger of plans (plans.db) cannot be written";

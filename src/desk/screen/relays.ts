@@ -27,7 +27,7 @@ const LAST_MS = 3_000;
 
 type RelayCaller = Pick<Caller, "grant" | "client">;
 
-interface Relayed extends RelayCaller {
+interface RelayedScreen extends RelayCaller {
   stream?: ScreenStream;
   timer?: Timer;
 }
@@ -51,10 +51,10 @@ export interface ScreenRelays {
 
 /** @param ticketMs how long a ticket is good, in milliseconds. */
 export function createScreenRelays(ticketMs = TICKET_MS): ScreenRelays {
-  const all = new Set<Relayed>();
+  const all = new Set<RelayedScreen>();
   /** Those that wait for their browser, by the digest of the ticket. */
-  const waiting = new Map<string, Relayed>();
-  const forget = (digest: string, one: Relayed) => {
+  const waiting = new Map<string, RelayedScreen>();
+  const forget = (digest: string, one: RelayedScreen) => {
     waiting.delete(digest);
     clearTimeout(one.timer);
   };
@@ -63,7 +63,7 @@ export function createScreenRelays(ticketMs = TICKET_MS): ScreenRelays {
       const users = Array.from(all, (one) => shareOf(one.grant));
       const full = shortage(RELAYED, users, shareOf(grant));
       if (full !== undefined) throw busy(full);
-      const one: Relayed = { grant, client };
+      const one: RelayedScreen = { grant, client };
       all.add(one);
       try {
         const stream = await open();

@@ -28,7 +28,7 @@ export const VARIABLES_FOR_HOSTS = {
   ),
 };
 
-interface Given {
+interface VariableInput {
   readonly variables?: Readonly<Record<string, unknown>> | undefined;
   readonly variables_by_host?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
 }
@@ -51,7 +51,7 @@ export interface HostVariables {
  */
 export function variablesFor(
   labels: readonly string[],
-  { variables = {}, variables_by_host }: Given,
+  { variables = {}, variables_by_host }: VariableInput,
 ): HostVariables {
   if (!variables_by_host) {
     const common = actionsFor(variables, "variables");
@@ -79,7 +79,7 @@ export function variablesFor(
 
 /** Labels that `variables_by_host` has and no host of the address book, in words; undefined where there are none. */
 export function unknownLabels(
-  { variables_by_host = {} }: Given,
+  { variables_by_host = {} }: VariableInput,
   known: readonly string[],
 ): string | undefined {
   const labels = new Set(known);
@@ -109,13 +109,13 @@ function actionsFor(variables: Readonly<Record<string, unknown>>, where: string)
   });
 }
 
-interface Returned {
+interface HostResult {
   readonly result?: Readonly<Record<string, unknown>>;
   readonly outcomes?: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** What a host has returned, without the first `count` actions. */
-export function withoutVariables<R extends Returned>(delivery: R, count: number): R {
+export function withoutVariables<R extends HostResult>(delivery: R, count: number): R {
   if (count === 0) return delivery;
   const { result, outcomes } = delivery;
   const isSet = (key: string) => key.startsWith('execute: ["AC_set_var"');

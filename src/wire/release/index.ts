@@ -34,7 +34,6 @@ export const indexSchema = v.object({
 });
 
 export type ReleaseIndex = v.InferOutput<typeof indexSchema>;
-export type ReleaseFile = ReleaseIndex["files"][string];
 
 /** The index that `text` is. @throws a `rejected` failure that names the first field that is wrong. */
 export function parseIndex(text: string): ReleaseIndex {

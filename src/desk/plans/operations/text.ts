@@ -5,6 +5,7 @@ import type * as v from "valibot";
 import { printable } from "../../../lib/sanitize";
 import { table } from "../../../lib/table";
 import { durationText } from "../../../lib/units";
+import { FAILURES } from "../plan";
 import type { cancelPlan } from "./change";
 import type { showPlan } from "./look";
 
@@ -12,6 +13,10 @@ export type Summary = v.InferOutput<typeof cancelPlan.output>;
 export type Review = v.InferOutput<typeof showPlan.output>;
 /** What the operations answer that begin a plan. */
 export type Plan = Omit<Review, "actions" | "host_variables" | "stop_on_error" | "scope" | "files">;
+
+/** Whether a host in this state has failed, or nothing was done there in time. */
+export const hasFailed = (state: string): boolean =>
+  state === "expired" || (FAILURES as readonly string[]).includes(state);
 
 const quoted = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 

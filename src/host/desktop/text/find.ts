@@ -55,13 +55,13 @@ export const findPattern = (
   );
 
 /** A word, and its text as it is looked at. */
-interface Folded {
+interface FoldedWord {
   readonly word: Word;
   readonly text: string;
 }
 
 function findRanges(
-  lines: ReadonlyArray<readonly Folded[]>,
+  lines: ReadonlyArray<readonly FoldedWord[]>,
   rangesIn: (line: string) => readonly Range[],
 ): TextPlace[] {
   return lines.flatMap((line) =>
