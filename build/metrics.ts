@@ -94,6 +94,7 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
       ledger: { plans: () => [{ seq: 1, state: "running" }], counts: () => ({ ok: 1 }) },
     }),
     foundLogs: async () => new Map([["host", { state: "ok" }]]),
+    spanCounts: () => ({ sent: 0, dropped: 0 }),
     tokens: async () => ({ list: () => [{ name: "prometheus", expires: "2027-01-01T00:00:00.000Z" }] }),
   });
   before(metrics);
@@ -194,6 +195,7 @@ const LABELS = `## Labels
 | \`type\` | the type of an event, such as \`run.ended\` ([events.md](events.md)) |
 | \`state\` of an audit log | what \`svc admin witness\` says of it: \`ok\`, \`silent\`, \`forked\` and others ([audit.md](audit.md#witnesses)) |
 | \`state\` of links | \`linked\`, \`gone\`: the host has lost its link ([links.md](links.md)) |
+| \`result\` | \`sent\`: the collector has taken them; \`dropped\`: they were given up ([OpenTelemetry](opentelemetry.md)) |
 | \`role\` | \`host\`, \`desk\`: as what this machine is connected to a NATS server ([nats.md](nats.md)) |
 | \`state\` of hosts over NATS | \`up\`, \`gone\`: the host ended its connection, or was not heard for 5.5 minutes |
 | \`desk\` | the address of the desk that this host has joined |

@@ -34,6 +34,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "nats/kept-connection.ts": 5,
       "nats/operator.ts": 1,
       "nats/presence.ts": 1,
+      "runs/spans.ts": 1,
       "operations/server.ts": 3,
       "peers/inbox.ts": 1,
       "runs/runner.ts": 1,

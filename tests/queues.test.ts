@@ -194,6 +194,8 @@ const NO_QUEUES: Readonly<Record<string, string>> = {
   "src/host/scheduler/scheduler.ts": "looks of the scheduler at the jobs",
   "src/service/links.ts": "changes of the one membership",
   "src/service/nats.ts": "changes of the one membership",
+  "src/host/desktop/screen/carry/password.ts":
+    "answers of the 16 viewers of one proxy at most, a second for each",
   "src/host/webhooks/feed.ts": "the events of this process, in batches",
   "src/desk/witness/opinions.ts": "one proof answers all who ask for it",
 };

@@ -6,6 +6,7 @@
  * last byte of the response. The size of a response is checked as it arrives; nothing is decompressed.
  * A change whose answer was lost is sent again only to a server that does it once all the same (`again.ts`).
  */
+import { outgoingTraceparent } from "../core/trace-context";
 import { isLoopback } from "../lib/loopback";
 import { ownTurn } from "../lib/turn";
 import { type Answer, askAgain } from "./again";
@@ -115,10 +116,12 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     return line;
   };
   const textOf = ({ method, path, body }: Request, accept = "application/json", key?: string) => {
+    const traceparent = outgoingTraceparent();
     const fields = {
       Host: url.host,
       Accept: accept,
       ...(key !== undefined && { "Idempotency-Key": `"${key}"` }),
+      ...(traceparent !== undefined && { traceparent }),
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
       ...(body !== undefined && {
         "Content-Type": "application/json",

@@ -3,6 +3,7 @@ import { failureOf, HTTP_STATUS } from "../lib/errors";
 import { Requester } from "../lib/slots";
 import { type Grant, OWNER, shareOf } from "./rights";
 import type { RunContext } from "./run";
+import type { TraceContext } from "./trace-context";
 
 export interface Caller {
   /** The surface the call came through; `link`: as `rest`, over the link to the desk. */
@@ -22,6 +23,8 @@ export interface Caller {
   readonly signal: AbortSignal;
   /** The job of a plan that the run is; absent for any other. */
   readonly job?: JobContext;
+  /** The trace to which it belongs, by the word of whoever asks; absent for none. */
+  readonly trace?: TraceContext | undefined;
   /** The run that the operation is an action of; absent when it was called by itself. */
   readonly run?: RunContext;
   /** Set when nobody waits for the answer: takes the id of the run, once it is on record and has begun. */
@@ -72,8 +75,11 @@ export interface RequestContext {
    * expired, or allows something else. Callers must call `ended` when nobody listens any more.
    */
   readonly untilTokenEnds?: (() => { readonly signal: AbortSignal; ended(): void }) | undefined;
-  /** The rows of a call that the request carries, in place of the request's own. @param agent who makes it, by its own word. */
-  readonly rowsOf?: (agent: string) => CallRows;
+  /**
+   * The rows of a call that the request carries, in place of the request's own. @param agent who makes it, by its own word. @param trace to
+   * which it belongs, where it says so.
+   */
+  readonly rowsOf?: (agent: string, trace?: TraceContext) => CallRows;
   /** Of a request that is handed on to another host (`relays` of the route). */
   readonly relay?: Relay | undefined;
 }

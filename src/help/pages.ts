@@ -23,6 +23,7 @@ import liveScreen from "../../docs/live-screen.md" with { type: "file" };
 import mcp from "../../docs/mcp.md" with { type: "file" };
 import metrics from "../../docs/metrics.md" with { type: "file" };
 import nats from "../../docs/nats.md" with { type: "file" };
+import opentelemetry from "../../docs/opentelemetry.md" with { type: "file" };
 import performance from "../../docs/performance.md" with { type: "file" };
 import plans from "../../docs/plans.md" with { type: "file" };
 import readme from "../../docs/README.md" with { type: "file" };
@@ -64,6 +65,7 @@ const FILES = {
   mcp,
   metrics,
   nats,
+  opentelemetry,
   performance,
   plans,
   robot,

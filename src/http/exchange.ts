@@ -4,6 +4,7 @@
 import type { HonoRequest } from "hono";
 import type { Caller, Relay, RequestContext } from "../core/caller";
 import type { Grant } from "../core/rights";
+import { parseTraceparent, type TraceContext } from "../core/trace-context";
 import type { Client } from "./client-address";
 import type { Refusal } from "./gate";
 import type { Route } from "./route";
@@ -62,6 +63,8 @@ export class Exchange {
   lacks: "screen" | null = null;
   /** Who makes the call that it carries, by its own word; null for what is no such call. That has rows of its own. */
   agent: string | null = null;
+  /** The trace to which it belongs, as its `traceparent` says. */
+  trace: TraceContext | undefined;
   /** The rows of such a call. */
   rowsOf: NonNullable<RequestContext["rowsOf"]> = () => NO_ROWS;
 
@@ -71,5 +74,7 @@ export class Exchange {
     readonly route: Route,
     /** Set where it came over the link to the desk. */
     readonly link: LinkEntry | null = null,
-  ) {}
+  ) {
+    this.trace = parseTraceparent(request.raw.headers.get("traceparent"));
+  }
 }

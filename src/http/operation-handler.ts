@@ -9,6 +9,7 @@ import { PacedAnswer } from "../core/paced-answer";
 import { ANYBODY, shareOf } from "../core/rights";
 import { SocketAnswer } from "../core/socket";
 import { fromQuery } from "../core/text";
+import { withTrace } from "../core/trace-context";
 import { badInput, Failure, failureOf, isNoScreen, messageOf } from "../lib/errors";
 import { hasLongList, jsonInSlices } from "../lib/json-slices";
 import type { Log } from "../lib/log";
@@ -86,7 +87,9 @@ export function call(operation: RoutedOperation, parts: HandlerParts): Handler {
     const { request, server } = exchange;
     const isStart = long !== undefined && asksToStart(request.url);
     const caller = callerOf(exchange, !isStart, isStart || operation.changes !== undefined);
-    const result = isStart ? start(input, caller) : callOperation(service, operation, input, caller);
+    const result = withTrace(exchange.trace, () =>
+      isStart ? start(input, caller) : callOperation(service, operation, input, caller),
+    );
     if (result instanceof SocketAnswer) return upgrade(exchange, result);
     if (!(result instanceof Promise)) return respond(result, reader, keeper);
     // The idle timeout is for clients: an operation may take longer than a silent client may.
@@ -264,6 +267,7 @@ function createCallers(
       lasts: true,
       client: client?.address ?? null,
       grant: grant ?? ANYBODY,
+      trace: exchange.trace,
       get request() {
         context ??= contextOf();
         return context;

@@ -36,8 +36,9 @@ export const record =
     const letGo = () => {
       if (release && !isCalling) setImmediate(release);
     };
-    exchange.rowsOf = (agent) => {
+    exchange.rowsOf = (agent, trace) => {
       exchange.agent = agent;
+      exchange.trace = trace ?? exchange.trace;
       isCalling = true;
       return {
         announce: exchange.announce,
@@ -93,10 +94,12 @@ export interface RequestEntry {
   readonly token: string | null;
   readonly via: "nats" | "link" | null;
   readonly agent: string | null;
+  /** The id of the trace to which it belongs; null for none. */
+  readonly trace: string | null;
   readonly quiet: boolean;
 }
 
-export function entryOf({ client, request, grant, route, link, agent }: Exchange): RequestEntry {
+export function entryOf({ client, request, grant, route, link, agent, trace }: Exchange): RequestEntry {
   return {
     client: client?.address ?? "unknown",
     clientKey: client?.key ?? "unknown",
@@ -105,6 +108,7 @@ export function entryOf({ client, request, grant, route, link, agent }: Exchange
     token: grant?.name ?? null,
     via: link?.via ?? null,
     agent,
+    trace: trace?.traceId ?? null,
     // Who polls for events would get that of the poll before, again and again.
     quiet: route.staysOpen && agent === null,
   };
@@ -151,13 +155,14 @@ export function createRequestAudit(
     await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail }, { quiet });
   };
   const appendRequest = (
-    { client, method, path, token, via, agent, quiet }: RequestEntry,
+    { client, method, path, token, via, agent, trace, quiet }: RequestEntry,
     outcome: string,
   ) => {
     const who = [
       ...(token === null ? [] : [` token=${token}`]),
       ...(agent === null ? [] : [` agent=${agent}`, " via=mcp"]),
       ...(via === null ? [] : [` via=${via}`]),
+      ...(trace === null ? [] : [` trace=${trace}`]),
     ].join("");
     return append(client, `${method} ${path} -> ${outcome}${who}`, quiet);
   };

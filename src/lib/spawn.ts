@@ -13,6 +13,7 @@ const SECRETS = [
   "SVC_PASSPHRASE",
   "SVC_TURN_SECRET",
   "CREDENTIALS_DIRECTORY",
+  "OTEL_EXPORTER_OTLP_HEADERS",
 ];
 
 /** Where `svc serve`, which starts over without {@link runtimeVariables}, keeps the names of those that were there. */

@@ -27,6 +27,7 @@ export interface MetricSources extends HostSources {
   scheduler(): Promise<{ count(): number | Promise<number> }>;
   runs(): Promise<{ totals(): RunTotals }>;
   events(): { counts(): ReadonlyMap<string, number> };
+  spanCounts(): { readonly sent: number; readonly dropped: number } | undefined;
   eventStreams(): Promise<{ count(): number }>;
   foundLogs(): Promise<ReadonlyMap<string, { readonly state: string }>>;
   hub(): { links(): ReadonlyArray<{ readonly linked: boolean }> } | null;
@@ -204,6 +205,14 @@ const SERVICE: readonly Reading[] = [
     type: "counter",
     labels: ["desk"],
     read: (service) => ofDeskLink(service, ({ dials }) => dials),
+  },
+  {
+    name: "service_otlp_spans_total",
+    help: "Spans of runs that the collector of --otlp has taken (sent), or that were given up (dropped); absent without one",
+    type: "counter",
+    labels: ["result"],
+    read: (service) =>
+      Object.entries(service.spanCounts() ?? {}).map(([result, value]) => ({ labels: { result }, value })),
   },
   {
     name: "service_nats_up",

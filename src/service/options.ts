@@ -28,6 +28,16 @@ export const SERVICE_FIELDS = {
     v.optional(whole(0, 1_000), 20),
     "Number of jobs of which the trace of the last failed run is kept, with pictures of the screen; 0 keeps none",
   ),
+  otlp: field(
+    v.optional(
+      v.pipe(
+        v.string(),
+        v.regex(/^https?:\/\/[^\s\\?#@]+$/i, "an http or https address"),
+        v.maxLength(2_000),
+      ),
+    ),
+    "Post runs as traces of OpenTelemetry (OTLP/JSON) to this collector, such as http://127.0.0.1:4318",
+  ),
   hub: flag(
     "Take links: hosts that join dial out to this desk, which reaches them over the connection (--max-connections)",
   ),

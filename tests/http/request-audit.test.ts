@@ -20,6 +20,7 @@ const entry = (client: string): RequestEntry => ({
   token: null,
   via: null,
   agent: null,
+  trace: null,
   quiet: false,
 });
 const details = (rows: readonly AuditEvent[]) => rows.map(({ host_id, detail }) => [host_id, detail]);

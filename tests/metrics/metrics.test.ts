@@ -24,6 +24,7 @@ const SOURCES: MetricSources = {
   natsDesk: () => null,
   existingPlans: async () => null,
   foundLogs: async () => new Map(),
+  spanCounts: () => undefined,
   tokens: async () => ({ list: () => [] }),
 };
 

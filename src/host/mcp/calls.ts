@@ -6,6 +6,7 @@ import type { Caller, CallRows } from "../../core/caller";
 import type { Operation } from "../../core/operation";
 import { allows, beyond, type Grant, missingFor } from "../../core/rights";
 import { metadataOf } from "../../core/schema";
+import type { TraceContext } from "../../core/trace-context";
 import { deadline } from "../../lib/deadline";
 import {
   badInput,
@@ -63,6 +64,8 @@ export interface CallsParts {
 /** Who calls. */
 export interface AgentCall {
   readonly caller: Caller;
+  /** The trace to which the call belongs. */
+  readonly trace?: TraceContext | undefined;
   readonly rows: CallRows;
   /** The names of operations that it shall not have, inside lists of actions neither. */
   readonly without?: readonly string[];
@@ -338,7 +341,10 @@ function partsOf(operations: readonly Operation[], operation: Operation, given: 
 }
 
 /** The caller of an operation, for an agent. A change ends with the token and the process, a run and a read with the call too. */
-function callerFor(operation: Operation, { caller, rows, signal, progress, without }: AgentCall): Caller {
+function callerFor(
+  operation: Operation,
+  { caller, trace, rows, signal, progress, without }: AgentCall,
+): Caller {
   const { kind, lasts, client, request } = caller;
   const lasting = request?.lasting?.() ?? caller.signal;
   const goesOn = isProposed(operation) && !operation.http?.long && !operation.uses;
@@ -348,6 +354,7 @@ function callerFor(operation: Operation, { caller, rows, signal, progress, witho
     lasts,
     client,
     grant: agentGrant(caller.grant, without),
+    trace,
     get signal() {
       ended ??= goesOn ? lasting : AbortSignal.any([lasting, signal]);
       return ended;

@@ -13,6 +13,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Caller, CallRows } from "../../core/caller";
 import type { Operation } from "../../core/operation";
+import { parseTraceparent, type TraceContext } from "../../core/trace-context";
 import { MAX_MESSAGE, short } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
 import { printable } from "../../lib/sanitize";
@@ -30,7 +31,7 @@ export interface Peer {
   readonly notice?: string | undefined;
   /** What it says of itself with the request; undefined where the connection knows. */
   readonly agent?: string | undefined;
-  rowsOf(agent: string): CallRows;
+  rowsOf(agent: string, trace?: TraceContext): CallRows;
   /** Aborted when the client has cancelled that request by another one. */
   cancelled?(id: string | number): AbortSignal | undefined;
 }
@@ -86,7 +87,9 @@ export function createToolServer(calls: Calls, peer: Peer, instructions: string)
   server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
     const { name, arguments: given = {} } = params;
     const agent = peer.agent ?? agentName(nameIn(mcpReq) ?? server.getClientVersion()?.name);
-    const rows = peer.rowsOf(agent);
+    // SEP-414: as the header of the same name.
+    const trace = parseTraceparent(mcpReq._meta?.traceparent) ?? caller.trace;
+    const rows = peer.rowsOf(agent, trace);
     if (!calls.has(offered, caller.grant, name)) {
       await rows.ended("failed:404", `mcp ${printable(name, 80)}`);
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${printable(name, 80)}`);
@@ -95,6 +98,7 @@ export function createToolServer(calls: Calls, peer: Peer, instructions: string)
     const signal = cancelled ? AbortSignal.any([mcpReq.signal, cancelled]) : mcpReq.signal;
     return calls.call(offered, name, given, {
       caller,
+      trace,
       rows,
       agent,
       without,

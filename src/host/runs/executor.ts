@@ -21,6 +21,7 @@ import {
   type StartedRun,
 } from "../../core/run";
 import { type RunDefaults, withDefaults } from "../../core/script-head";
+import { childOf, type TraceContext, withTrace } from "../../core/trace-context";
 import { badInput, cancelled, forbidden, messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { Requester } from "../../lib/slots";
@@ -58,9 +59,31 @@ export interface ExecutorParts extends CheckerParts {
    * is not traced. @throws a failure when it cannot be.
    */
   trace?(start: TracedStart, asked: boolean): Promise<RunTrace | undefined>;
+  /** Takes runs as spans of traces (OpenTelemetry); absent where nobody collects them. None of it throws or is awaited. */
+  readonly beginSpan?: ((...run: Parameters<BeginSpan>) => Promise<RunSpan | undefined>) | undefined;
   /** What whoever has this token can do where it is not enough; begins the end of a message, empty for nothing. */
   adviceFor?(grant: Grant): Promise<string>;
 }
+
+/** A run as a span. No text that it is given has a secret. */
+export interface RunSpan {
+  /** Begins a span for an action. @returns what ends it; undefined where it has too many. */
+  step(command: string, place: string): ((error: string | null) => void) | undefined;
+  end(status: string, error: string | null): void;
+}
+
+/** Begins the span of a run. */
+export type BeginSpan = (run: {
+  readonly run_id: string;
+  readonly source_type: string;
+  readonly source_id: string;
+  readonly token: string | null;
+  readonly script_path: string;
+  readonly commands: readonly string[];
+  readonly context: TraceContext;
+  /** Below which it is; absent where the run begins the trace. */
+  readonly parent: TraceContext | undefined;
+}) => RunSpan;
 
 /** Who waits for pointer and keyboard, in words too. */
 interface Turn {
@@ -110,7 +133,9 @@ export class Executor extends Checker {
     const secrets = new Map(named.length > 0 ? await this.parts.secrets(named) : []);
     await caller.announce(`run=${id} ${asked ? "trace=true " : ""}${described}`);
     const runs = await this.parts.runs();
-    const start = begun(id, grant, source);
+    const { beginSpan } = this.parts;
+    const context = caller.trace || beginSpan ? childOf(caller.trace) : undefined;
+    const start = { ...begun(id, grant, source), ...(context && { trace_id: context.traceId }) };
     const active = runs.begin({
       ...{ ...start, commands, timeout_s, share: shareOf(grant), isRead },
       ...(tellBegun && { keptBytes: MAX_UNATTENDED_BYTES }),
@@ -133,6 +158,7 @@ export class Executor extends Checker {
       return active.log(message);
     };
     const logging = { ...active, log: logs };
+    const span = context && (await beginSpan?.({ ...start, commands, context, parent: caller.trace }));
     const runner = new Runner({
       ...{ service, log, perform },
       id,
@@ -144,6 +170,7 @@ export class Executor extends Checker {
       secrets,
       hostLabel: () => this.parts.hostLabel(),
       trace,
+      step: (command, place) => span?.step(command, place),
       called,
       call,
     });
@@ -154,6 +181,7 @@ export class Executor extends Checker {
       done++;
       progress("actions");
     };
+    const end = endOf(active, trace, span);
     const turn = {
       requester: requesterOf(caller, active.signal),
       who: `run ${id.slice(0, 8)} (${[source.type, source.id].filter(Boolean).join(" ")})`,
@@ -162,20 +190,18 @@ export class Executor extends Checker {
     try {
       const all = [actions, ...[...called.values()].map((script) => script.actions)].flat();
       const outcomes = await this.inTurn(active, all, actions.length, turn, () =>
-        runner.run(actions, stop_on_error, keep).finally(() => runner.finish()),
+        withTrace(context, () => runner.run(actions, stop_on_error, keep).finally(() => runner.finish())),
       );
       const { status, error } = judge(outcomes, actions.length, active.signal);
       // The text is logged and kept; the caller alone gets the outcomes.
       const scrub = (text: string) => runner.secrets.scrub(text);
       const error_text = error === null ? null : scrub(error);
-      await trace?.end({ status, error_text }, scrub);
-      active.end(status, error_text);
+      await end({ status, error_text }, scrub);
       const result = resultOf(actions, outcomes);
       const logged = active.logged.length > 0 && { log: [...active.logged] };
       return { run_id: id, result, ok: status === "ok", status, error_text, outcomes, ...logged };
     } catch (error) {
-      await trace?.end({ status: "error", error_text: "internal error" }, () => "***");
-      active.end("error", "internal error");
+      await end({ status: "error", error_text: "internal error" }, () => "***");
       throw error;
     }
   }
@@ -316,6 +342,18 @@ function sourceOf(kind: Caller["kind"], id: string, script: string): RunSource {
   if (isRemote({ kind })) return { type: "rest", id, script };
   return { type: kind === "scheduler" ? kind : "manual", id, script };
 }
+
+/** Ends a run in all that keeps it: its trace first, which is whole once the run counts as ended. */
+const endOf =
+  (active: ActiveRun, trace: RunTrace | undefined, span: RunSpan | undefined) =>
+  async (
+    { status, error_text }: Pick<EndedRun, "error_text"> & { status: Parameters<ActiveRun["end"]>[0] },
+    scrub: (text: string) => string,
+  ) => {
+    await trace?.end({ status, error_text }, scrub);
+    active.end(status, error_text);
+    span?.end(status, error_text);
+  };
 
 const begun = (run_id: string, { name: token }: Grant, { type, id, script }: RunSource) => ({
   ...{ run_id, source_type: type, source_id: id, token, script_path: script },

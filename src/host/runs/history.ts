@@ -227,7 +227,7 @@ function write(db: Database, runs: Iterable<RunState>): void {
   const insert = db.query(
     `INSERT INTO runs (${NAMES.join(", ")}) VALUES (${NAMES.map((name) => `$${name}`).join(", ")})`,
   );
-  for (const { commands: _, ...state } of runs) {
+  for (const { commands: _, trace_id: __, ...state } of runs) {
     const run = { ...state, pid: process.pid };
     if (complete.run(run).changes === 0) insert.run(run);
   }

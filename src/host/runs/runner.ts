@@ -54,6 +54,8 @@ export interface RunParts {
   readonly secrets: ReadonlyMap<string, string>;
   /** What this host is called where it has joined; else its name. */
   hostLabel(): string;
+  /** Begins the span of an action. @returns what ends it, with the error of one that has failed, without secrets. */
+  step?(command: string, place: string): ((error: string | null) => void) | undefined;
   /** Records the actions, without secrets; absent for a run that is not traced. None of it throws. */
   readonly trace?: Pick<RunTrace, "step"> | undefined;
 }
@@ -133,7 +135,9 @@ export class Runner {
       const missedBefore = this.missed;
       const place = `${around}[${index}]`;
       const ended = await this.traceStep(action, place);
+      const endSpan = this.parts.step?.(action.operation.command, place);
       const outcome = await this.action(action, signal, place);
+      endSpan?.(outcome.error === undefined ? null : this.secrets.scrub(outcome.error));
       this.operations.set(outcome, action.operation);
       await ended?.(outcome);
       outcomes.push(outcome);

@@ -42,7 +42,7 @@ const STEP_MS = 100;
 type StartField = "run_id" | "source_type" | "source_id" | "token" | "script_path" | "commands";
 
 /** A run that is about to begin. */
-export interface RunStart extends Pick<RunState, StartField> {
+export interface RunStart extends Pick<RunState, StartField>, Partial<Pick<RunState, "trace_id">> {
   readonly timeout_s: number;
   /** In whose share it counts (default: that of its token). */
   readonly share?: string | null;
@@ -103,7 +103,7 @@ interface Entry {
 }
 
 /** The state of a run that begins now. */
-const newState = (begun: Pick<RunState, StartField>): RunState => ({
+const newState = (begun: Pick<RunState, StartField> & Partial<Pick<RunState, "trace_id">>): RunState => ({
   ...begun,
   status: "running",
   started_at: new Date().toISOString(),

@@ -127,6 +127,8 @@ const RUN_STATE = v.object({
   source_id: v.string(),
   /** The token whose rights it has; null for the owner of the host. Hosts of 0.1.0 do not send it. */
   token: v.optional(v.nullable(v.string()), null),
+  /** The trace to which it belongs (W3C trace context), where it has one. Hosts of before do not send it. */
+  trace_id: v.exactOptional(v.string()),
   /** Empty when the list came without a file. */
   script_path: v.string(),
   /** The commands of its actions, each once. */
@@ -151,7 +153,7 @@ export type RunView = v.InferOutput<typeof RUN_VIEW>;
 /** A row of the history. Rows of another tool may have no id, and a status of its own. */
 export const HISTORY_ROW = v.object({
   id: v.number(),
-  ...v.omit(RUN_STATE, ["commands"]).entries,
+  ...v.omit(RUN_STATE, ["commands", "trace_id"]).entries,
   run_id: v.nullable(v.string()),
   status: v.string(),
 });

@@ -6,9 +6,10 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import type { performOperation } from "../../core/call";
 import type { Grant } from "../../core/rights";
-import type { Executor } from "../../host/runs/executor";
+import type { BeginSpan, Executor } from "../../host/runs/executor";
 import type { History } from "../../host/runs/history";
 import type { Runs } from "../../host/runs/runs";
+import type { SpanExporter } from "../../host/runs/spans";
 import type { StoredScripts } from "../../host/runs/stored-scripts";
 import type { RunState } from "../../host/runs/types";
 import type { Job } from "../../host/scheduler/job";
@@ -22,6 +23,8 @@ import { startJob } from "../start-job";
 /** What runs action lists in a process. */
 export interface RunFeatures {
   executor(): Promise<Executor>;
+  /** How many spans of runs were sent to a collector, and dropped; undefined where there is none. */
+  spanCounts(): { readonly sent: number; readonly dropped: number } | undefined;
   /** As `performOperation`; what the server on the folder is to do in place of this process, it does (`run-action.ts`). */
   readonly perform: typeof performOperation;
   /** The traces of runs that this host keeps. */
@@ -56,9 +59,10 @@ export function runFeatures(
       return error;
     }
   };
+  const otlp = createOtlp(shared);
   const hasJobs = () => made.scheduler !== undefined || existsSync(files.jobs);
   return {
-    hasJobs,
+    ...{ hasJobs, spanCounts: otlp.counts },
     perform: createPerform(shared),
     executor: feature(async () => {
       const { service } = shared;
@@ -70,7 +74,7 @@ export function runFeatures(
         service,
         operations: await service.operations(),
         log,
-        ...{ permits: service.permits, runs: service.runs },
+        ...{ permits: service.permits, runs: service.runs, beginSpan: otlp.begin },
         stored: async (name) => (await service.storedScripts()).get(name),
         perform: shared.service.perform,
         secrets: async (names) => (await service.secrets()).read(names),
@@ -140,6 +144,24 @@ export function runFeatures(
     endJobsOfScript: async (name) =>
       hasJobs() ? (await shared.service.scheduler()).disown("script", name) : 0,
   };
+}
+
+/** Runs as traces for the collector that the options name, if any. */
+function createOtlp({ options, log, stopLast }: ServiceParts) {
+  const { otlp: url } = options;
+  let exporter: SpanExporter | undefined;
+  const begin = async (...run: Parameters<BeginSpan>) => {
+    const { createSpanExporter, headersIn } = await import("../../host/runs/spans");
+    if (!exporter && url !== undefined) {
+      const headers = headersIn(process.env.OTEL_EXPORTER_OTLP_HEADERS);
+      exporter = createSpanExporter(url, log, { headers });
+      const { stop } = exporter;
+      // Runs end while they stop.
+      stopLast(stop);
+    }
+    return exporter?.begin(...run);
+  };
+  return { begin: url === undefined ? undefined : begin, counts: () => exporter?.counts() };
 }
 
 /** How a desk, whose token has this grant, may do more here; empty for another token. */

@@ -83,6 +83,8 @@ export const FROM_HUB = v.variant("t", [
     accept: headerText(100),
     /** `Idempotency-Key`. */
     key: v.optional(headerText(100)),
+    /** The trace to which it belongs (W3C trace context). */
+    traceparent: v.optional(headerText(100)),
     /** How long its body is; absent where it has none. */
     bytes: v.optional(whole(MAX_BODY_BYTES)),
     /** How long the hub waits for the answer. */

@@ -14,6 +14,8 @@ export interface CallHeaders {
   /** `Idempotency-Key`. */
   readonly key?: string | undefined;
   readonly within_ms?: number;
+  /** `traceparent`; hosts of before do not read it. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Who asks: what it has begun ends with it. */
@@ -39,6 +41,7 @@ export interface LinkRequest {
   readonly signal: AbortSignal | undefined;
   readonly asker: Asker | undefined;
   readonly key: string | undefined;
+  readonly traceparent: string | undefined;
 }
 
 /**
@@ -61,11 +64,11 @@ export class HostRequest implements Ends {
 
   /** @throws where it cannot begin. */
   begin(): void {
-    const { hostId, request, limits, signal, asker, key } = this.asked;
+    const { hostId, request, limits, signal, asker, key, traceparent } = this.asked;
     if (signal?.aborted || asker?.isClosed) throw cancelled(false);
     const { deadline, answerWithinMs, maxBytes, taking } = limits;
     const within_ms = Math.max(1, Math.ceil(deadline.at - performance.now() + (answerWithinMs ?? 0)));
-    const call = this.beginCall(hostId, request, { accept: "application/json", key, within_ms });
+    const call = this.beginCall(hostId, request, { accept: "application/json", key, within_ms, traceparent });
     this.call = call;
     asker?.began(call);
     signal?.addEventListener("abort", this);

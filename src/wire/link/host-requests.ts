@@ -1,6 +1,7 @@
 /**
  * Requests to hosts as a hub offers them, of the calls that a link carries: with their deadlines, their bounds and their repeats.
  */
+
 import { type Answer, askAgain } from "../../client/again";
 import {
   type Carrier,
@@ -14,6 +15,7 @@ import {
   type ResponseStream,
 } from "../../client/carrier";
 import { within } from "../../client/line-request";
+import { outgoingTraceparent } from "../../core/trace-context";
 import {
   AnswerReader,
   type Asker,
@@ -112,7 +114,8 @@ export function createHostRequests(
 
   return {
     ask(hostId, request, limits, signal, asker) {
-      const asked = { hostId, request, limits, signal, asker, key: undefined };
+      const traceparent = outgoingTraceparent();
+      const asked = { hostId, request, limits, signal, asker, key: undefined, traceparent };
       const isPlain = request.method !== "POST" || request.once;
       return inTurn(limits.deadline, signal, () =>
         isPlain ? askOnce(asked) : askWithKey({ ...asked, key: crypto.randomUUID() }),

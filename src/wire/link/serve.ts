@@ -129,12 +129,13 @@ export function createAnswers(
   };
 }
 
-const requestOf = ({ method, path, accept, key, bytes }: Ask, { control, body }: OpenRequest) =>
+const requestOf = ({ method, path, accept, key, traceparent, bytes }: Ask, { control, body }: OpenRequest) =>
   new Request(`http://link${path}`, {
     method,
     headers: {
       accept,
       ...(key !== undefined && { "idempotency-key": `"${key}"` }),
+      ...(traceparent !== undefined && { traceparent }),
       ...(bytes !== undefined && { "content-type": "application/json", "content-length": String(bytes) }),
     },
     ...(body && { body: streamOf(body) }),

@@ -8,6 +8,7 @@ import { between, field, flag, orLabels, path, REMOTE_LIST, seconds, whole } fro
 import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant, type Limit, limitsOf, shareOf } from "../../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
+import { withTrace } from "../../../core/trace-context";
 import { badInput, forbidden } from "../../../lib/errors";
 import { readTextFile } from "../../../lib/files";
 import type { Log } from "../../../lib/log";
@@ -290,7 +291,7 @@ async function broadcastTo(
   const scope = limitsOf(grant, secrets.length > 0);
   try {
     const about = { input, before, on, hosts, commands, scope, ...limits, grant, signal, done };
-    if (hosts.length > 0) await service.runBroadcast(about);
+    if (hosts.length > 0) await withTrace(caller.trace, () => service.runBroadcast(about));
   } finally {
     file?.close(results.all);
   }
