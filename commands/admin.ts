@@ -299,7 +299,9 @@ export default {
         const results: Delivery[] = [];
         const progress = ({ item }: { readonly item?: unknown }) => {
           const result = item as Delivery;
-          results.push(result);
+          // What a host returned may be large: the line has the most of it, and the summary none.
+          const { result: _, outcomes: __, ...rest } = result;
+          results.push(rest);
           if (!globals.json) print(globals, result, () => resultLine(result));
         };
         try {

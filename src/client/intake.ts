@@ -17,7 +17,7 @@ const MAX_BYTES = 32 * 1_048_576;
  * After so many bytes of large answers, what is left of them is collected, in bytes: by itself, JavaScriptCore would wait until it is some
  * hundred megabytes. It takes the event loop as long as reading one or two mebibytes.
  */
-const COLLECT_BYTES = 8 * 1_048_576;
+const COLLECT_BYTES = 16 * 1_048_576;
 
 /** From this size on, an answer is large, in bytes. A smaller one counts no longer than it comes. */
 const LARGE_BYTES = 65_536;

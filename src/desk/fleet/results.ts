@@ -102,8 +102,7 @@ export function createKeptResults(mostBytes: number) {
     all,
     put(place: number, result: Delivery): void {
       const wasTooMuch = left < 0;
-      if (!wasTooMuch && Number.isFinite(left))
-        left -= sizeWithin(result, { bytes: left, depth: MAX_DEPTH }) ?? left + 1;
+      if (!wasTooMuch) left -= sizeWithin(result, { bytes: left, depth: MAX_DEPTH }) ?? left + 1;
       all[place] = left < 0 ? withoutResult(result) : result;
       if (left >= 0 || wasTooMuch) return;
       // Some places may have none yet.

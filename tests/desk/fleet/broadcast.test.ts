@@ -266,6 +266,34 @@ describe("svc admin broadcast", () => {
   });
 });
 
+test("at a terminal too, what hosts returned is kept up to 32 MiB together", async () => {
+  await using console = testService();
+  const book = await console.service.addressBook();
+  const labels = Array.from({ length: 12 }, (_, nth) => `h${nth}`);
+  await book.addAll(
+    labels.map((label) => host(label)),
+    false,
+  );
+  const result = { "0": "x".repeat(4 * 1_048_576) };
+  const service = Object.create(console.service, {
+    runBroadcast: {
+      value: async ({ done }: { done(delivery: object): unknown }) => {
+        for (const label of labels) done({ label, ok: true, status: "ok", duration_ms: 1, result });
+      },
+    },
+  }) as typeof console.service;
+  const ask = (on: string) =>
+    callOperation(
+      service,
+      broadcastExecute,
+      { actions: [["AC_rest_api_status"]], on },
+      localCaller(console.service, "cli"),
+    );
+  const all = await ask("all");
+  expect(all.map(({ label }) => label)).toEqual(labels);
+  expect(all.filter((one) => one.result !== undefined)).toEqual([]);
+});
+
 describe("a retry", () => {
   const line = (label: string, status: string) => JSON.stringify({ label, ok: false, status });
 

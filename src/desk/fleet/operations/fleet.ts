@@ -96,7 +96,7 @@ const LABELS = field(
 
 const DEFAULT_CONCURRENCY = 64;
 
-/** The most of what hosts returned that is kept for an answer or a run, in bytes: a run reports no more. */
+/** The most of what hosts returned that is kept for an answer, a run or a terminal, in bytes: a run reports no more. */
 const MAX_KEPT_BYTES = 32 * 1_048_576;
 
 const HOST_COUNT = whole(0, 100_000);
@@ -271,9 +271,7 @@ async function broadcastTo(
   await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
   const file = output === undefined ? undefined : openResultFile(output);
   const places = new Map(hosts.map(({ label }, n) => [label, n]));
-  // Whoever waits at a terminal has all of them, as the file has.
-  const isBounded = !file && (caller.run !== undefined || caller.kind === "rest" || caller.kind === "link");
-  const results = createKeptResults(isBounded ? MAX_KEPT_BYTES : Number.POSITIVE_INFINITY);
+  const results = createKeptResults(MAX_KEPT_BYTES);
   let finished = 0;
   const done = (delivery: Delivery) => {
     const item = withoutVariables(delivery, before.count(places.get(delivery.label) ?? 0));
@@ -317,17 +315,18 @@ export async function withFilesHere(
   await executor.check(input.actions);
   variablesFor(labelsOf(hosts), input);
   const file = output === undefined ? undefined : openResultFile(output);
-  const results: Delivery[] = [];
+  const results = createKeptResults(MAX_KEPT_BYTES);
+  let finished = 0;
   const done = (result: Delivery) => {
     file?.add(result);
-    results.push(result);
+    results.put(finished++, result);
   };
   const labels = hosts.map(({ label }) => label);
   try {
     if (hosts.length === 0) return [];
     return await run(retry === undefined ? rest : { ...rest, on: undefined, labels }, done);
   } finally {
-    file?.close(results);
+    file?.close(results.all);
   }
 }
 

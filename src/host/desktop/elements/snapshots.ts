@@ -5,6 +5,7 @@
  */
 import { sleep } from "../../../lib/deadline";
 import { cancelled, rejected } from "../../../lib/errors";
+import { createFairMap } from "../../../lib/fair-map";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Element, TreeScope } from "./calls";
 import type { Elements } from "./elements";
@@ -23,6 +24,7 @@ import {
 const MAX_READ = 4_000;
 /** Of how many fields a snapshot shows what they hold. */
 const MAX_HELD = 200;
+/** How many snapshots and references are kept of all callers together. */
 const MAX_KEPT = 64;
 const MAX_REFERENCES = 5_000;
 /** What is the same after this time rests, in milliseconds. */
@@ -89,29 +91,22 @@ export const isBare = (reference: string): boolean => REFERENCE.test(reference) 
 const numberIn = (reference: string): string => reference.split(" ", 1)[0] ?? "";
 
 export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): Snapshots {
-  const kept = new Map<
-    number,
-    { readonly look: Look; readonly share: string | null; readonly about: string }
-  >();
+  const kept = createFairMap<number, { readonly look: Look; readonly about: string }>(MAX_KEPT);
   const numbers = new Map<string, number>();
-  const named = new Map<number, Element>();
+  const named = createFairMap<number, Element>(MAX_REFERENCES, (_, { native_id }) =>
+    numbers.delete(native_id),
+  );
   let newest = 0;
   let references = 0;
 
-  const refOf = ({ id, element }: Entry): string => {
-    const number = numbers.get(id) ?? ++references;
-    numbers.set(id, number);
-    named.delete(number);
-    named.set(number, element);
-    if (named.size > MAX_REFERENCES) forgetReference();
-    return `e${number}`;
-  };
-  const forgetReference = () => {
-    const [oldest] = named;
-    if (!oldest) return;
-    named.delete(oldest[0]);
-    numbers.delete(oldest[1].native_id);
-  };
+  const refOf =
+    (share: string | null) =>
+    ({ id, element }: Entry): string => {
+      const number = numbers.get(id) ?? ++references;
+      numbers.set(id, number);
+      named.put(share, number, element);
+      return `e${number}`;
+    };
   const look = async (scope: Scope): Promise<Look> => {
     const tree = await elements.tree({ ...scope, shown: true }, MAX_READ);
     const entries = entriesOf(tree);
@@ -121,8 +116,8 @@ export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): 
     return { entries: withContents(entries, contents), deaf: tree.deaf, more: tree.more };
   };
   const earlier = ({ since, share, scope }: Wish) => {
-    const found = since === undefined ? undefined : kept.get(since);
-    return found && found.share === share && found.about === JSON.stringify(scope) ? found.look : undefined;
+    const found = since === undefined ? undefined : kept.get(share, since);
+    return found && found.about === JSON.stringify(scope) ? found.look : undefined;
   };
   return {
     look,
@@ -139,21 +134,21 @@ export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): 
     },
     answer(now, wish, base = earlier(wish)) {
       const keep = (look: Look) => {
-        kept.set(++newest, { look, share: wish.share, about: JSON.stringify(wish.scope) });
-        for (const [oldest] of kept) if (kept.size > MAX_KEPT) kept.delete(oldest);
+        kept.put(wish.share, ++newest, { look, about: JSON.stringify(wish.scope) });
         return newest;
       };
       const isKept = base !== undefined && base === earlier(wish);
       const since = base ? ((isKept ? wish.since : keep(base)) ?? null) : null;
       const snapshot = keep(now);
-      const all = () => linesOf(now.entries, wish.most, refOf);
-      const { lines, leftOut } = base ? changes(base, now, wish.most, refOf) : all();
+      const name = refOf(wish.share);
+      const all = () => linesOf(now.entries, wish.most, name);
+      const { lines, leftOut } = base ? changes(base, now, wish.most, name) : all();
       return { snapshot, since, lines, left_out: leftOut, deaf: now.deaf };
     },
     earlier,
     outline: async (most) => linesOf((await look({})).entries, most).lines,
     resolve(reference) {
-      const element = named.get(Number(numberIn(reference).slice(1)));
+      const element = named.find(Number(numberIn(reference).slice(1)));
       if (!element) throw stale(reference, "no snapshot has it, or svc has started anew since");
       if (!isBare(reference) && reference !== wordedReference(reference, element))
         throw stale(reference, "it names another");
