@@ -73,7 +73,10 @@ describe("who may call", () => {
 
   test("no page in a browser", async () => {
     await using host = await testServer();
-    expect(await send(host, callOf("get_keyword_names"), { origin: host.server.url })).toEqual({
+    const names = callOf("get_keyword_names");
+    const origin = host.server.url;
+    expect((await send(host, names, { origin })).status).toBe(401);
+    expect(await send(host, names, { origin, authorization: `Bearer ${TOKEN}` })).toEqual({
       status: 200,
       value: { faultCode: 403, faultString: "a page in a browser is no Robot Framework" },
     });
