@@ -12,6 +12,7 @@ const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
   "audit-child": () => import("./host/audit/worker"),
   "desktop-child": () => import("./host/desktop/worker-child"),
   "elements-child": () => import("./host/desktop/elements/worker-child"),
+  "query-child": () => import("./host/desktop/webdriver/query-child"),
   "session-child": () => import("./host/peers/worker"),
   "upgrade-by-root": () => import("./service/upgrade-by-root"),
   "upgrade-child": () => import("./service/upgrade-child"),

@@ -51,6 +51,7 @@ import { operations as screen } from "./host/desktop/screen/operations/viewers";
 import { eventTypes as recordingEvents } from "./host/desktop/screen/record/events";
 import { operations as recordings } from "./host/desktop/screen/record/operations";
 import { operations as thumbnails } from "./host/desktop/screen/thumbnail/operations";
+import { operations as webdriver } from "./host/desktop/webdriver/operations";
 import { eventTypes as diagnosisEvents } from "./host/diagnostics/events";
 import { operations as diagnostics } from "./host/diagnostics/operations";
 import { eventTypes as inspectorEvents } from "./host/inspector/events";
@@ -107,6 +108,7 @@ const all = [
   ...usb,
   ...config,
   ...desktop,
+  ...webdriver,
   ...record,
   ...screen,
   ...recordings,

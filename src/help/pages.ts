@@ -40,6 +40,7 @@ import troubleshooting from "../../docs/troubleshooting.md" with { type: "file" 
 import turn from "../../docs/turn.md" with { type: "file" };
 import upgrades from "../../docs/upgrades.md" with { type: "file" };
 import usb from "../../docs/usb.md" with { type: "file" };
+import webdriver from "../../docs/webdriver.md" with { type: "file" };
 import webhooks from "../../docs/webhooks.md" with { type: "file" };
 import { unpack } from "../lib/unpack";
 
@@ -81,6 +82,7 @@ const FILES = {
   turn,
   upgrades,
   usb,
+  webdriver,
   webhooks,
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -14,6 +14,7 @@ import type { Recordings } from "../../host/desktop/screen/record/recordings";
 import type { Screens } from "../../host/desktop/screen/screens";
 import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails";
 import type { Tickets } from "../../host/desktop/screen/tickets";
+import type { Webdriver } from "../../host/desktop/webdriver/webdriver";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import { forbidden } from "../../lib/errors";
 import type { ScreenStream } from "../../wire/screen/stream";
@@ -27,6 +28,8 @@ export interface DesktopFeatures {
   recordings(): Promise<Recordings>;
   /** The programs that scripts start and do not wait for. */
   programs(): Promise<Programs>;
+  /** The sessions of WebDriver clients. */
+  webdriver(): Promise<Webdriver>;
   /** Whether a grant is one of the trusted viewers of the screen. */
   trustedViewers(): Promise<(grant: Grant) => boolean>;
   /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */
@@ -72,6 +75,7 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
       desktop.viewerListeners.add(createViewerSamples(shared.service.inspector, log));
       return desktop;
     }),
+    webdriver: stoppable(() => openWebdriver(shared)),
     thumbnails: feature(async () => {
       const { createThumbnails } = await import("../../host/desktop/screen/thumbnail/thumbnails");
       return createThumbnails(async (size) => (await shownDesktop()).snapshot(size));
@@ -138,4 +142,16 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
     }),
     keepScreenProxy: (proxy) => stopFirst(() => proxy.stop()),
   };
+}
+
+async function openWebdriver({ service, log }: ServiceParts): Promise<Webdriver> {
+  const [{ createWebdriver }, { createElsewhere }, { createScriptCall }] = await Promise.all([
+    import("../../host/desktop/webdriver/webdriver"),
+    import("../../host/desktop/webdriver/elsewhere"),
+    import("../../host/desktop/webdriver/script-call"),
+  ]);
+  const { desktop, programs, permits, addressBook } = service;
+  const execute = createScriptCall(service);
+  const elsewhere = createElsewhere(addressBook);
+  return createWebdriver({ log, desktop, programs, permits, execute, elsewhere });
 }

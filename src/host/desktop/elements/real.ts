@@ -78,6 +78,15 @@ export async function clickOn(
   for (let nth = 0; nth < clicks; nth++) await desktop.click(place, button, "tap", requester);
 }
 
+/**
+ * Gives an element the keys, by a click where it is on the screen: a program behind another gets none, and some say that they gave the
+ * focus when they did not.
+ */
+export async function focusOn(hands: Hands, element: Element): Promise<void> {
+  if (element.center && element.showing) await clickOn(hands, element);
+  else await hands.desktop.elements.focus(element.native_id);
+}
+
 /** Types a text in place of what a field holds, or after the focus (`add`). @throws `unavailable` where it holds another then. */
 export async function typeInto(
   hands: Hands,
@@ -86,9 +95,7 @@ export async function typeInto(
   { add = false } = {},
 ): Promise<void> {
   const { desktop, requester } = hands;
-  // A program behind another gets no keys, and some say that they gave the focus when they did not.
-  if (element.center && element.showing) await clickOn(hands, element);
-  else await desktop.elements.focus(element.native_id);
+  await focusOn(hands, element);
   if (!add) await desktop.strike(["ctrl", "a"], "tap", requester);
   if (text === "") await desktop.strike(["delete"], "tap", requester);
   else await desktop.type(text, requester);

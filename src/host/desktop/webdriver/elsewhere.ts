@@ -1,0 +1,105 @@
+/**
+ * Sessions on hosts of the address book: this desk hands their commands on, over http, a link or NATS.
+ *
+ * The promise: only the token that made a session here uses it, and the host does no more for it than that token allows here, whatever
+ * it allows this desk.
+ */
+
+import { RemoteError, type RemoteServer } from "../../../client/carrier";
+import { callRemote } from "../../../client/remote-call";
+import type { Caller } from "../../../core/caller";
+import { allows, beyond, type Grant, SCOPES, type Scope } from "../../../core/rights";
+import { forbidden, unavailable } from "../../../lib/errors";
+import { type Answer, failing } from "./errors";
+import { handedOn } from "./handed-on";
+import type { Request } from "./webdriver";
+
+interface Book {
+  servers(selection: string): ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>;
+}
+
+/** Sessions on other hosts. */
+export interface Elsewhere {
+  /** Whether a session of that id is on another host. */
+  has(id: string): boolean;
+  /** Makes a session there. @returns the value of the answer. */
+  create(label: string, body: unknown, caller: Caller): Promise<unknown>;
+  ask(id: string, request: Request, caller: Caller): Promise<Answer>;
+}
+
+/** How long a host is waited for, in milliseconds: a list of actions may take long. */
+const PATIENCE = { sendMs: 15_000, answerMs: 3_600_000 };
+/** Sessions that are remembered; the oldest go first. */
+const MOST = 10_000;
+
+interface Known {
+  readonly label: string;
+  readonly id: string;
+  readonly owner: string;
+}
+
+const ownerOf = ({ name, since }: Grant) => `${name ?? ""} ${since ?? ""}`;
+
+/** All of them for `admin`: the host leaves out what it does not allow this desk. */
+const scopesOf = (grant: Grant): Scope[] => (allows(grant, "admin") ? [...SCOPES] : [...grant.scopes]);
+
+export function createElsewhere(addressBook: () => Promise<Book>): Elsewhere {
+  const known = new Map<string, Known>();
+
+  const hand = async (label: string, request: Request, caller: Caller): Promise<Answer> => {
+    if (!allows(caller.grant, "operate"))
+      throw forbidden(beyond(caller.grant, "asking other hosts needs operate"));
+    const server = (await addressBook()).servers(label).find((one) => one.label === label)?.server;
+    if (!server)
+      throw failing(
+        "session not created",
+        `svc:host: there is no host ${JSON.stringify(label)} in the address book`,
+      );
+    caller.request?.relay?.to(label);
+    const { method, path, body } = request;
+    const input = { method, path, body: body ?? null, scopes: scopesOf(caller.grant) };
+    try {
+      return await callRemote(server, handedOn, input, PATIENCE, caller.signal, caller.grant.name);
+    } catch (error) {
+      if (error instanceof RemoteError)
+        throw unavailable(`${label}: ${error.message}`, { webdriver: "unknown error" });
+      throw error;
+    }
+  };
+
+  return {
+    has: (id) => known.has(id),
+    async create(label, body, caller) {
+      const answer = await hand(label, { method: "POST", path: "/session", body: withoutHost(body) }, caller);
+      if (answer.status !== 200) throw failing("session not created", messageIn(answer.value));
+      const { sessionId, capabilities } = Object(answer.value);
+      if (typeof sessionId !== "string")
+        throw failing("session not created", `${label} answered without a session`);
+      const id = crypto.randomUUID();
+      known.set(id, { label, id: sessionId, owner: ownerOf(caller.grant) });
+      const [oldest] = known.size > MOST ? known.keys() : [];
+      if (oldest !== undefined) known.delete(oldest);
+      return { sessionId: id, capabilities: { ...Object(capabilities), "svc:host": label } };
+    },
+    async ask(id, request, caller) {
+      const session = known.get(id);
+      if (session?.owner !== ownerOf(caller.grant))
+        throw failing("invalid session id", "there is no such session: it has ended, or is of another token");
+      const path = request.path.replace(`/session/${id}`, `/session/${session.id}`);
+      const answer = await hand(session.label, { ...request, path }, caller);
+      const isEnd = request.method === "DELETE" && path === `/session/${session.id}`;
+      if (isEnd || Object(answer.value).error === "invalid session id") known.delete(id);
+      return answer;
+    },
+  };
+}
+
+const messageIn = (value: unknown): string => `${Object(value).message ?? "the host made no session"}`;
+
+/** The capabilities without the host, which is reached by now. */
+function withoutHost(body: unknown): unknown {
+  const { alwaysMatch = {}, firstMatch = [{}] } = Object(Object(body).capabilities);
+  const without = (one: unknown) =>
+    Object.fromEntries(Object.entries(Object(one)).filter(([name]) => name !== "svc:host"));
+  return { capabilities: { alwaysMatch: without(alwaysMatch), firstMatch: [...firstMatch].map(without) } };
+}

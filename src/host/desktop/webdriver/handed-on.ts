@@ -1,0 +1,21 @@
+/** How a desk hands a command of WebDriver on to a host. */
+import * as v from "valibot";
+import { field, secret } from "../../../core/fields";
+import { endpoint } from "../../../core/operation";
+import { SCOPE } from "../../../core/rights";
+
+export const handedOn = endpoint({
+  name: "webdriver.handed_on",
+  http: { method: "POST", path: "/webdriver_command", paced: true },
+  input: v.strictObject({
+    method: field(v.picklist(["GET", "POST", "DELETE"]), "Method of the command"),
+    path: field(
+      v.pipe(v.string(), v.startsWith("/"), v.maxLength(2_000)),
+      "Path of the command, below /webdriver",
+    ),
+    // What is typed is in it.
+    body: field(secret(v.optional(v.unknown(), null)), "Parameters of the command"),
+    scopes: field(v.pipe(v.array(SCOPE), v.maxLength(32)), "What the client may do"),
+  }),
+  output: v.object({ status: v.number(), value: v.unknown() }),
+});

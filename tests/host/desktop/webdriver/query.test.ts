@@ -1,0 +1,66 @@
+/** Elements by XPath and CSS, in the child process. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { createQueries, type QueryBranch } from "../../../../src/host/desktop/webdriver/query";
+import { silentLog } from "../../../../src/lib/log";
+
+const queries = createQueries(silentLog);
+afterAll(() => queries.stop());
+
+const one = (role: string, name: string, ...children: QueryBranch[]): QueryBranch => ({
+  role,
+  attributes: { name, enabled: `${name !== "Off"}` },
+  children,
+});
+const TREE = [
+  one("window", "Main", one("group", "Left", one("button", "OK")), one("button", "Off")),
+  one("dialog", 'Say "hi"', one("button", "OK")),
+];
+
+describe("the places of what is selected, in the order of the tree", () => {
+  test.each([
+    ["xpath", "//button", [2, 3, 5]],
+    ["xpath", "//dialog/button[@name='OK']", [5]],
+    ["xpath", "//button[not(@enabled='false')]", [2, 5]],
+    ["xpath", "//*[@name='Say \"hi\"']", [4]],
+    ["css selector", "window > button", [3]],
+    ["css selector", "button[name^=O]:not([enabled=false])", [2, 5]],
+    ["css selector", "group button, dialog button", [2, 5]],
+    ["css selector", "button:first-child", [2, 5]],
+    ["css selector", "window:has(group)", [0]],
+    ["css selector", "*", [0, 1, 2, 3, 4, 5]],
+  ] as const)("%s %s", async (using, expression, places) => {
+    expect(await queries.select(TREE, using, expression, false)).toEqual([...places]);
+  });
+
+  test("in an element, what it holds alone", async () => {
+    const [window] = TREE;
+    if (!window) throw new Error("no tree");
+    expect(await queries.select([window], "xpath", ".//button", true)).toEqual([2, 3]);
+    expect(await queries.select([window], "css selector", "window button", true)).toEqual([]);
+    expect(await queries.select([window], "css selector", "button", true)).toEqual([2, 3]);
+  });
+});
+
+test.each([
+  ["xpath", "//["],
+  ["xpath", "count(//button)"],
+  ["xpath", "//button/@name"],
+  ["css selector", "button["],
+  ["css selector", "::before"],
+] as const)("%s %s is refused", async (using, expression) => {
+  expect(queries.select(TREE, using, expression, false)).rejects.toMatchObject({ code: "bad_input" });
+});
+
+test("an expression that takes too long ends with its process, and the next is answered", async () => {
+  const many = [one("window", "Main", ...Array.from({ length: 3_000 }, (_, n) => one("button", `${n}`)))];
+  const slow = queries.select(many, "xpath", "//*[count(//*[count(//*) > 1]) > 1]", false);
+  expect(slow).rejects.toMatchObject({ code: "timeout" });
+  await slow.catch(() => {});
+  expect(await queries.select(TREE, "xpath", "//dialog", false)).toEqual([4]);
+}, 30_000);
+
+test("the tree as XML has what XML cannot hold replaced", async () => {
+  expect(await queries.source([one("button", "a<b & \u0000")])).toBe(
+    '<desktop><button name="a&lt;b &amp; \ufffd" enabled="true"/></desktop>',
+  );
+});
