@@ -9,6 +9,7 @@ import { actionButton, asError, badge, download, notice, panel } from "../parts.
 import { openEither, openRelay, openSocket } from "./live-carrier.js";
 import { keyButtons, keyboardField, typeText } from "./live-keys.js";
 import { aboutPanel, clipboardPart, recordButton } from "./live-parts.js";
+import { picker } from "./live-picker.js";
 import { Watch } from "./live-watch.js";
 
 /** Seconds between requests for who looks: also for the round trip. */
@@ -92,6 +93,7 @@ export function open(view) {
     title: "Downloads the picture of now",
   });
   const record = label === null && recordButton(view, made.tell);
+  const picks = label === null ? picker(watch, stage, api) : null;
   const again = button("Look again", () => watch.begin(), { class: "primary", hidden: true });
   /** For who controls. */
   const forControl = [keyboard, moreKeys, type, pasting];
@@ -103,10 +105,20 @@ export function open(view) {
     full,
     ...(may("operate") ? forControl : []),
     picture,
+    picks?.switch ?? null,
     record,
     again,
   );
-  const frame = el("div", { class: "live-frame" }, bar, keys.root, clipboard.root, notes, stage);
+  const frame = el(
+    "div",
+    { class: "live-frame" },
+    bar,
+    keys.root,
+    clipboard.root,
+    notes,
+    picks?.result ?? null,
+    stage,
+  );
   const way = el("p", { class: "hint live-way", role: "status" });
   made.body.append(
     frame,

@@ -134,8 +134,9 @@ export function createViewer(signal, { closes }) {
       ...(no_picture === undefined ? [] : term("No picture", prose(no_picture))),
       ...(tree.length === 0 ? [] : term("By name, after it", el("pre", {}, tree.join("\n")))),
     );
-    before.show(files.get(step.before ?? ""));
-    after.show(files.get(step.after ?? ""));
+    const used = placeOf(result);
+    before.show(files.get(step.before ?? ""), used);
+    after.show(files.get(step.after ?? ""), used);
   }
 
   /**
@@ -213,15 +214,53 @@ const outcomeOf = (ok) =>
  */
 const term = (name, ...text) => [el("dt", {}, name), el("dd", {}, ...text)];
 
+/**
+ * Where the element is that is the result of a step; undefined for any other result.
+ *
+ * @param {unknown} result
+ * @returns {readonly number[] | undefined}
+ */
+function placeOf(result) {
+  if (typeof result !== "object" || result === null || !("bounds" in result) || !("role" in result))
+    return undefined;
+  const { bounds } = result;
+  return Array.isArray(bounds) && bounds.length === 4 && bounds.every(Number.isFinite) ? bounds : undefined;
+}
+
 /** A picture with its caption. @param {string} caption */
 function picture(caption) {
   const image = el("img", { alt: `The screen, ${caption.toLowerCase()}`, hidden: true });
   const none = el("p", { class: "hint" }, "no picture");
-  const root = el("figure", {}, el("figcaption", {}, caption), image, none);
+  const marked = el("div", { class: "cut", hidden: true });
+  const root = el(
+    "figure",
+    {},
+    el("figcaption", {}, caption),
+    el("div", { class: "pictured" }, image, marked),
+    none,
+  );
+  /** @type {readonly number[] | undefined} */
+  let used;
+  image.addEventListener("load", () => {
+    const [left = 0, top = 0, width = 0, height = 0] = used ?? [];
+    const { naturalWidth, naturalHeight } = image;
+    marked.hidden = used === undefined || left >= naturalWidth || top >= naturalHeight;
+    // Of what is partly beside the screen, the part that is on it.
+    const [right, bottom] = [Math.min(left + width, naturalWidth), Math.min(top + height, naturalHeight)];
+    marked.style.left = `${(100 * Math.max(0, left)) / naturalWidth}%`;
+    marked.style.top = `${(100 * Math.max(0, top)) / naturalHeight}%`;
+    marked.style.width = `${(100 * (right - Math.max(0, left))) / naturalWidth}%`;
+    marked.style.height = `${(100 * (bottom - Math.max(0, top))) / naturalHeight}%`;
+  });
   return {
     root,
-    /** @param {Blob | undefined} file */
-    show(file) {
+    /**
+     * @param {Blob | undefined} file
+     * @param {readonly number[]} [place] of the element that the step used: left, top, width, height
+     */
+    show(file, place) {
+      used = place;
+      marked.hidden = true;
       URL.revokeObjectURL(image.src);
       image.hidden = file === undefined;
       none.hidden = file !== undefined;

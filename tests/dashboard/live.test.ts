@@ -55,6 +55,33 @@ test("a ticket opens the stream, and nothing is sent to the host before a person
   expect(besides(tab.complaints)).toEqual([]);
 });
 
+test("a person points at something, gets what names it, and the host is sent nothing", async () => {
+  await using host = standIn(server.url);
+  await using tab = await openLive(host);
+  const { page } = tab;
+  const canvas = page.locator(".live-stage canvas");
+  await page.getByRole("button", { name: "Take control" }).click();
+  await page.getByText("you control").waitFor();
+  await page.getByRole("switch", { name: "Pick" }).click();
+  const sent = host.sent.length;
+  await canvas.click();
+  await page.getByText(/^Nothing has a name at \d+, \d+\.$/).waitFor();
+  host.element = { locator: 'button "OK"', unique: true, element: { bounds: [80, 50, 160, 100] } };
+  await canvas.click();
+  await page.getByText("names this alone").waitFor();
+  expect(await page.locator(".live-picked code").textContent()).toBe('button "OK"');
+  const [picture, mark] = [await canvas.boundingBox(), await page.locator(".live-stage .cut").boundingBox()];
+  expect((mark?.width ?? 0) / (picture?.width ?? 1)).toBeCloseTo(0.5, 1);
+  host.element = { ...host.element, unique: false };
+  await canvas.click();
+  await page.getByText("names others as well").waitFor();
+  expect(host.sent.slice(sent).filter((one) => one !== "pointer 0")).toEqual([]);
+  await page.getByRole("switch", { name: "Pick" }).click();
+  expect(await page.locator(".live-picked").textContent()).toBe("");
+  await canvas.click();
+  await until("the click", () => host.sent.includes("pointer 1"));
+});
+
 test("keys that a browser keeps, and a text that is typed for a person, go to the host", async () => {
   await using host = standIn(server.url);
   await using tab = await openLive(host);

@@ -117,6 +117,8 @@ export function standIn(url: string) {
     controls: [] as Array<{ viewer: string; action: string; run?: string }>,
     /** The ids of those that were ended. */
     closed: [] as string[],
+    /** What is at each place, as `GET /element_at` answers. */
+    element: null as null | { locator: string; unique: boolean; element: { bounds: number[] } },
     /** Whether it speaks first, as a host does that has let the viewer in. */
     greets: true,
     /** What becomes of a request for control; it is granted at once unless a test says otherwise. */
@@ -131,6 +133,7 @@ export function standIn(url: string) {
       return { ticket: `secret-${tickets}`, url: "", expires_at: new Date().toISOString(), viewer_id };
     },
     "/screen/state": () => ({ ...SIZE, viewers: host.viewers, input: host.input }),
+    "/element_at": () => host.element,
     "/sessions/close"({ id }: { readonly id: string }) {
       host.closed.push(id);
       host.viewers = host.viewers.filter((one) => one.id !== id);

@@ -28,7 +28,8 @@ async function writeTrace(file: string): Promise<void> {
     const command = fails ? "AC_assert" : "AC_click_mouse";
     const ended = await recorder.step({ command, arguments: { x: nth }, pictured: true, place: `[${nth}]` });
     const error = "</script><script>document.title = 'taken'</script>";
-    await ended({ ok: !fails, duration_ms: 3, ...(fails && { error }) });
+    const used = { role: "button", name: "Save", window_title: "", bounds: [16, 8, 32, 16] };
+    await ended({ ok: !fails, duration_ms: 3, ...(fails ? { error } : { result: used }) });
   }
   const now = new Date().toISOString();
   const run = { run_id: "0f1e2d3c-4b5a-4000-8000-000000000001", source_type: "manual", source_id: "" };
@@ -57,6 +58,14 @@ browserTest()(
       });
       await page.goto(pathToFileURL(html).href);
       await page.getByText(`Step 1 of ${STEPS}`).waitFor();
+      const mark = page.locator(".pictured .cut").first();
+      await mark.waitFor();
+      const [picture, place] = [
+        await page.locator(".pictured").first().boundingBox(),
+        await mark.boundingBox(),
+      ];
+      expect(((place?.x ?? 0) - (picture?.x ?? 0)) / (picture?.width ?? 1)).toBeCloseTo(0.25, 1);
+      expect((place?.width ?? 0) / (picture?.width ?? 1)).toBeCloseTo(0.5, 1);
       await page.getByRole("button", { name: "Next failure" }).click();
       await page.getByText("Step 121 of 200").waitFor();
       await page.getByText("</script><script>document.title").waitFor();

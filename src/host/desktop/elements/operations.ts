@@ -253,6 +253,10 @@ export const locate = operation({
     findInWays(await service.desktop(), input, waitingOf(caller, timeout), caller, false),
 });
 
+/** Without what is not set. */
+const given = <T extends object>(fields: T): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+
 export const at = operation({
   ...SEES,
   name: "elements.at",
@@ -267,13 +271,24 @@ export const at = operation({
     v.object({
       /** In one line; `unique` is false where it names others as well. */
       locator: v.string(),
+      /** The same, field by field, as scripts have it. */
+      fields: v.object({
+        role: v.optional(v.string()),
+        name: v.optional(v.string()),
+        window: v.optional(v.string()),
+        within: v.optional(v.string()),
+        nth: v.optional(v.number()),
+      }),
       unique: v.boolean(),
       element: ELEMENT,
     }),
   ),
   async run(service: Uses, { x, y }) {
     const located = await locatedAt((await service.desktop()).elements, x, y);
-    return located ? { ...located, locator: printLocator(located.locator) } : null;
+    if (!located) return null;
+    const { role, name, window, within, nth } = located.locator;
+    const fields = { role, name, window, within: within && printLocator(within), nth };
+    return { ...located, locator: printLocator(located.locator), fields: given(fields) };
   },
 });
 

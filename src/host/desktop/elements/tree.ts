@@ -2,7 +2,7 @@
  * What windows show, as trees, and what is at a place: read in the child process.
  */
 import { failureOf } from "../../../lib/errors";
-import { type Accessibles, STATE } from "./accessible";
+import { type Accessibles, type Bounds, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TreeScope } from "./calls";
 import type { Frame } from "./frames";
@@ -116,22 +116,25 @@ const isIn = ({ bounds }: Seen, { x, y }: Spot): boolean =>
  * The windows and elements at a place, the outermost first; empty where nothing has a name there.
  *
  * @param frames places of the windows there, as the display has them: the window that fits one best is the one on top.
+ * @param popup where the list or menu is that is open on top of them, if one is.
  */
-export async function readAt(asking: Asking, spot: Spot, frames: readonly Frame[]): Promise<Seen[]> {
+export async function readAt(
+  asking: Asking,
+  spot: Spot,
+  frames: readonly Frame[],
+  popup: Bounds | undefined,
+): Promise<Seen[]> {
   const { ask, look } = asking;
   const { places } = await look.places({});
+  const open = popup && (await openedAs(asking, places, popup));
+  if (open) return descend(asking, open, spot);
   const seen = await Promise.all(places.map((place) => look.look(place).catch(() => undefined)));
   const here = seen.filter((one) => one !== undefined && isIn(one, spot) && one.has(STATE.showing));
   const [window] = here
     .filter((one) => one !== undefined)
     .toSorted((a, b) => fit(a, frames) - fit(b, frames));
   if (!window) return [];
-  const chain = [window];
-  for (let inner: Seen | undefined = window; inner && chain.length < MAX_DEEP; ) {
-    if (inner.role === PASSWORD) break;
-    inner = await innerAt(asking, inner, spot);
-    if (inner) chain.push(inner);
-  }
+  const chain = await descend(asking, [window], spot);
   // What is in a closed combo box is where it is.
   const at = chain.findLastIndex(mayBeLabelled);
   const leaf = chain[at];
@@ -146,6 +149,54 @@ export async function readAt(asking: Asking, spot: Spot, frames: readonly Frame[
     chain[at] = { ...leaf, name: label || leaf.name };
   }
   return chain;
+}
+
+/** What is at a place in the last of a chain, at the end of it. */
+async function descend(asking: Asking, from: readonly Seen[], spot: Spot): Promise<Seen[]> {
+  const chain = [...from];
+  for (let inner = chain.at(-1); inner && chain.length < MAX_DEEP; ) {
+    if (inner.role === PASSWORD) break;
+    inner = await innerAt(asking, inner, spot);
+    if (inner) chain.push(inner);
+  }
+  return chain;
+}
+
+/** What may be a window of its own on the screen while it is part of another: lists and menus. */
+const OPENED: readonly number[] = [31, 33, 41, 69, 98];
+/** How many of them are compared with what is open. */
+const MAX_OPENED = 500;
+/** How much of what is open a list has to take. */
+const MOST_OF = 0.5;
+
+/** The window, and the list or menu of it, that is open at a place of the screen. */
+async function openedAs(
+  { look }: Asking,
+  places: readonly Place[],
+  popup: Bounds,
+): Promise<Seen[] | undefined> {
+  const size = ({ width, height }: Bounds) => width * height;
+  const found = await Promise.all(
+    places.map(async (place) => {
+      const refs = await look.below(place, OPENED, MAX_OPENED).catch(() => []);
+      const all = await Promise.all(refs.map((ref) => look.look({ ...place, ref }).catch(() => undefined)));
+      return all.flatMap((list) =>
+        list?.bounds && list.has(STATE.showing) && size(shared(list.bounds, popup)) >= MOST_OF * size(popup)
+          ? [{ place, list, size: size(list.bounds) }]
+          : [],
+      );
+    }),
+  );
+  const [best] = found.flat().toSorted((a, b) => a.size - b.size);
+  return best && [await look.look(best.place), best.list];
+}
+
+/** The part of two places that both have. */
+function shared(one: Bounds, other: Bounds): Bounds {
+  const [x, y] = [Math.max(one.x, other.x), Math.max(one.y, other.y)];
+  const right = Math.min(one.x + one.width, other.x + other.width);
+  const bottom = Math.min(one.y + one.height, other.y + other.height);
+  return { x, y, width: Math.max(0, right - x), height: Math.max(0, bottom - y) };
 }
 
 const ACTIVE = 1;

@@ -19,7 +19,7 @@ import { type Place, type Seen, search } from "./search";
 import { survey } from "./survey";
 import { mended } from "./toolkits";
 import { type Asking, readAt, readTree, type SeenBranch } from "./tree";
-import { xWindows } from "./x-windows";
+import { type XWindow, type XWindows, xWindows } from "./x-windows";
 
 /** The longest text that is read, in characters. */
 const MAX_TEXT = 100_000;
@@ -27,6 +27,7 @@ const MAX_TEXT = 100_000;
 interface Session extends Asking {
   /** The variables of the session of the desktop. */
   readonly env: NodeJS.ProcessEnv;
+  readonly windows: XWindows;
   close(): void;
 }
 
@@ -43,7 +44,7 @@ export default async function elementsChild(): Promise<void> {
       windows.close();
       bus.close();
     };
-    return { bus, ask, look: search(bus, ask), env, close };
+    return { bus, ask, look: search(bus, ask), env, windows, close };
   };
   const use = async (): Promise<Session> => {
     if (opened && (await opened.catch(() => undefined))?.bus.isOpen !== true) opened = undefined;
@@ -82,7 +83,9 @@ function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
     async at(x, y) {
       const session = await use();
       const frames = await framesAt(session.env, x, y).catch(() => []);
-      return (await readAt(session, { x, y }, frames)).map(described);
+      const isOnTop = (one: XWindow) => `${[one.x, one.y, one.width, one.height]}` === `${frames[0]}`;
+      const popup = (await session.windows.list()).find((one) => one.isPopup && isOnTop(one));
+      return (await readAt(session, { x, y }, frames, popup)).map(described);
     },
     async contents(ids, characters) {
       const session = await use();
