@@ -117,7 +117,7 @@ export default {
       async run({ call, globals, input }) {
         const answer = await call(input.output === "-" ? {} : input);
         if (!(answer instanceof Response)) {
-          if (globals.json) print(globals, answer, String);
+          print(globals, answer, () => `${printable(answer.output)}  ${rowsText(answer.rows)}`);
           return 0;
         }
         for await (const lines of answer.body ?? []) await Bun.write(Bun.stdout, lines);

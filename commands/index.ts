@@ -67,7 +67,10 @@ const groups: Registry["groups"] = [
       tree: { describe: "Show what programs show, as an outline", load: () => import("./tree") },
       locate: { describe: "Look for an image on the screen, or an element", load: () => import("./locate") },
       record: { describe: "Record a script from what a person does", load: () => import("./record") },
-      recording: { describe: "Record the screen to a file that browsers play; list recordings" },
+      recording: {
+        describe: "Record the screen to a file that browsers play; list recordings",
+        load: () => import("./recording"),
+      },
       robot: { describe: "Serve Robot Framework on this machine", load: () => import("./robot") },
       data: { describe: "Add, list and remove what svc does not carry", load: () => import("./data") },
     },

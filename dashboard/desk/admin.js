@@ -132,7 +132,12 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
                 ? el("a", { href: `#live:${encodeURIComponent(label)}`, title: "Show its screen" }, label)
                 : label,
             ),
-            el("div", { class: "hint" }, el("code", {}, base_url)),
+            // The id of a host has room in one line, however wide the other columns are.
+            el(
+              "div",
+              { class: "hint" },
+              el("code", { class: /^(link|nats):/.test(base_url) && "flag" }, base_url),
+            ),
             trust === "nothing"
               ? badge("error", "not encrypted")
               : el(

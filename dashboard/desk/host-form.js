@@ -64,7 +64,7 @@ export function hostForm(known) {
         first,
         "Pin the key that the host shows now, and compare it afterwards",
       ),
-      !known && el("label", { class: "check" }, unasked, "Add it without asking it first"),
+      !known && el("label", { class: "check" }, unasked, "Add it without asking it first: it is off now"),
       el("details", {}, el("summary", {}, "Without a pin"), trust),
     ],
     /** What was filled in, but for the token. */

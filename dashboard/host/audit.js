@@ -106,7 +106,15 @@ function patrolLines(patrolled) {
     );
   if (verified_at === null)
     return [el("p", { class: "hint" }, "The server is verifying all rows for the first time.")];
-  return [el("p", { class: "hint" }, "The server verifies all rows in turn; last ", time(verified_at))];
+  return [
+    el(
+      "p",
+      { class: "hint" },
+      "The server verifies all rows in turn. It has verified all of them ",
+      time(verified_at),
+      ".",
+    ),
+  ];
 }
 
 /** @param {import("../view.js").View} view */

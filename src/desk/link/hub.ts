@@ -12,6 +12,7 @@ import { createBuckets } from "../../lib/buckets";
 import type { Log } from "../../lib/log";
 import { firstToGo } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
+import { timeText } from "../../lib/time-text";
 import { linkReplaced } from "../../wire/link/events";
 import { CODE } from "../../wire/link/frames";
 import { createHostRequests } from "../../wire/link/host-requests";
@@ -174,7 +175,7 @@ function refusalOf(
 
 /** Why a host cannot be asked. */
 function notLinked(isStopping: boolean, lost: LostLink | undefined): RemoteError {
-  const seen = lost?.last_seen ? `last seen ${lost.last_seen}` : "not seen since this desk started";
+  const seen = lost?.last_seen ? `last seen ${timeText(lost.last_seen)}` : "not seen since this desk started";
   return new RemoteError("unreachable", `not linked (${isStopping ? "this desk stops" : seen})`, false);
 }
 

@@ -189,7 +189,8 @@ export const forgetLog = operation({
 
 async function watchedHere(service: Uses) {
   const watched = await service.watchedLogs();
-  if (!watched) throw conflict("no server of a desk runs here: `svc serve` looks at the logs");
+  if (!watched)
+    throw conflict("no log of a host is looked at here: `svc serve` does so once a host has joined");
   return watched;
 }
 
