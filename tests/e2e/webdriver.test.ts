@@ -15,7 +15,7 @@ const FORM = [
 const SUITES = join(import.meta.dir, "webdriver");
 const PROGRAMS = [
   ...["Xvfb", "openbox", "dbus-daemon", "zenity", "node", "/usr/lib/python3/dist-packages/selenium"],
-  // `npm ci --prefix tests/e2e/webdriver` installs it.
+  // `npm ci` in that folder installs it.
   join(SUITES, "node_modules", "webdriverio"),
 ];
 

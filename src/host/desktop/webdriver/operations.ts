@@ -17,7 +17,16 @@ const COMMAND = field(
   v.pipe(v.string(), v.nonEmpty(), v.maxLength(2_000)),
   "The command as the standard writes it: session/{session id}/element",
 );
-const ROUTE = { path: "/webdriver/{command}", content: "application/json", paced: true, tail: true } as const;
+const ROUTE = {
+  path: "/webdriver/{command}",
+  content: "application/json",
+  paced: true,
+  tail: true,
+  fault: (status: number, message: string) => responseOf({ status, value: refusal(message) }),
+} as const;
+
+/** A request that reaches no command, as clients read it. */
+const refusal = (message: string) => ({ error: "unknown error", message, stacktrace: "" });
 
 /** An answer as the standard wants it (W3C WebDriver, section 6.6). */
 function responseOf({ status, value }: Answer): Response {
