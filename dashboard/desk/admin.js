@@ -264,6 +264,8 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
     return box;
   }
 
+  /** New names of hosts, by the old ones: a list of before has the latter, and what is selected stays so. @type {Map<string, string>} */
+  const renamed = new Map();
   /** Why there is no poll: it stands also where the list of hosts is here. @type {import("../api.js").ApiError | null} */
   let refusal = null;
   const list = poll({
@@ -273,7 +275,11 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
     show(answer) {
       made.fail(refusal);
       hosts = answer;
-      for (const label of selected) if (!hosts.some((host) => host.label === label)) selected.delete(label);
+      for (const label of [...selected].filter((one) => !hosts.some((host) => host.label === one))) {
+        selected.delete(label);
+        const to = renamed.get(label);
+        if (to !== undefined) selected.add(to);
+      }
       show();
       if (links === null && hosts.some(({ trust }) => trust === "identity")) followLinks();
     },
@@ -368,8 +374,8 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       tellPin(changed, await api.post("admin/hosts/set", { label, ...changed }));
       const to = name.value.trim();
       if (to === label) return;
+      renamed.set(label, to);
       await api.post("admin/hosts/rename", { label, to });
-      if (selected.delete(label)) selected.add(to);
     };
     const named = labelled("Name", name, "Token, pin, tags, log and plans go along with a new name.");
     const forget = el(

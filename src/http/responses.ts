@@ -86,8 +86,10 @@ export const speakFaults: Step = (next) => (exchange) => {
     const { status } = response;
     // Whoever has no token in force speaks HTTP first.
     if (status < 400 || status === 401) return response;
-    const { error } = v.parse(ERROR, await response.json());
-    const answer = content(fault(status, error));
+    // What its operation answers itself has that form already.
+    const read = v.safeParse(ERROR, await response.clone().json());
+    if (!read.success) return response;
+    const answer = content(fault(status, read.output.error));
     for (const name of ["connection", "retry-after"]) {
       const value = response.headers.get(name);
       if (value !== null) answer.headers.set(name, value);

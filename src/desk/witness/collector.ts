@@ -78,7 +78,7 @@ export function createCollector<E extends Entry>({ book, ...uses }: CollectorOpt
   const followBook = () => follow(book, watches, { former, peers, keep: watcher.keep });
   const storeStatuses = () => storeChanged(store, watches);
   let timer: Timer | undefined;
-  let kept = 0;
+  let kept = Number.NEGATIVE_INFINITY;
   let isFailing = false;
 
   const tick = () => {

@@ -61,18 +61,27 @@ function request(verb: WindowRequest, path: string, summary: string): Command {
 
 const inSession = (path: string) => `/session/{session}${path}`;
 
-/** What clients ask by a script of their own, as browsers have no command for it. */
-const ATOM = /^\s*\/\* (isDisplayed|getAttribute) \*\//;
-const DISPLAYED = "function isElementDisplayed(element)";
+/** Reads something of an element; `name` is the second argument of the script. */
+type Read = (call: Call, reference: string, name: string) => unknown;
+
+/** What clients read by a script of their own, as browsers have no command for it: by a text that is in the script alone. */
+const READS: ReadonlyArray<readonly [text: string, read: Read]> = [
+  ["/* getAttribute */", attributeOf],
+  ["/* isDisplayed */", isDisplayed],
+  // Those of webdriverio.
+  ["function isElementDisplayed(element)", isDisplayed],
+  ["elem.checkVisibility(params)", isDisplayed],
+  ["window.getComputedStyle(elem)", () => ({ value: "" })],
+];
 
 async function execute(call: Call, script: string, args: readonly unknown[]): Promise<unknown> {
-  const [, atom] = ATOM.exec(script) ?? [];
   const [first, second] = args;
-  if (atom !== undefined || script.includes(DISPLAYED)) {
+  const read = READS.find(([text]) => script.includes(text))?.[1];
+  if (read) {
     const reference =
       typeof first === "object" && first !== null ? Reflect.get(first, ELEMENT_KEY) : undefined;
     if (typeof reference !== "string") throw failing("invalid argument", "args: expected an element first");
-    return atom === "getAttribute" ? attributeOf(call, reference, `${second}`) : isDisplayed(call, reference);
+    return read(call, reference, `${second}`);
   }
   if (script.trim() === "svc: run") return call.execute(first);
   throw failing(
