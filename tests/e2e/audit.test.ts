@@ -81,7 +81,11 @@ test("the log is kept from the command line: log, list, verify, export, prune, c
   expect(await run("audit", "verify", "--noted", `2:${"0".repeat(64)}`)).toMatchObject({ exitCode: 1 });
 
   const file = join(path, "export.jsonl");
-  expect(await run("audit", "export", file)).toMatchObject({ stdout: "", stderr: "", exitCode: 0 });
+  expect(await run("audit", "export", file)).toMatchObject({
+    stdout: `${file}  4 rows\n`,
+    stderr: "",
+    exitCode: 0,
+  });
   // Each export is a row of its own.
   expect((await run("audit", "export")).stdout).toStartWith(readFileSync(file, "utf8"));
   expect((await run("audit", "verify", "--file", file)).stdout).toBe("Chain OK (4 rows)\n");

@@ -74,6 +74,8 @@ export interface StallRequest {
   readonly what: string;
   readonly path: string;
   readonly body?: string;
+  /** `METHOD /path` of the route, where that has parameters. */
+  readonly route?: string;
 }
 
 /** The longest query, in characters: a head has 16 KiB. */

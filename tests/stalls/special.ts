@@ -184,7 +184,25 @@ function* pages(): Generator<StallRequest> {
     yield { what: `elements of ${topic}`, path: `/help?topic=${topic}&elements=true` };
 }
 
-/** Every special request, for bodies of `size` bytes. */
+/** Sessions that WebDriver clients ask for, none of which is made. */
+function* sessions(size: number): Generator<StallRequest> {
+  const capabilities = (alwaysMatch: string, firstMatch: string) =>
+    `{"capabilities":{"alwaysMatch":{"browserName":"x"${alwaysMatch}},"firstMatch":[${firstMatch}]}}`;
+  const many = (from: number, bytes: number) =>
+    Array.from({ length: bytes / 16 }, (_, nth) => `"a:${from + nth}":${nth % 10}`).join(",");
+  const texts: Readonly<Record<string, string>> = {
+    "many capabilities": capabilities(`,${many(0, size)}`, "{}"),
+    "alternatives of many capabilities": capabilities(
+      `,${many(0, size / 2)}`,
+      Array.from({ length: 16 }, (_, nth) => `{${many(nth * size, size / 32)}}`).join(","),
+    ),
+    "a long name": capabilities(`,"${"a".repeat(size)}":1`, "{}"),
+  };
+  const route = "POST /webdriver/{command}";
+  for (const [what, body] of Object.entries(texts))
+    yield { what: `session: ${what}`, route, path: "/webdriver/session", body };
+}
+
 /** Calls of XML-RPC. */
 function* calls(size: number): Generator<StallRequest> {
   const inValue = (value: string) =>
@@ -201,11 +219,13 @@ function* calls(size: number): Generator<StallRequest> {
   for (const [what, body] of Object.entries(texts)) yield { what: `call: ${what}`, path: "/robot", body };
 }
 
+/** Every special request, for bodies of `size` bytes. */
 export function* specialOf(size: number): Generator<StallRequest> {
   yield* scripts(size);
   yield* locatorsAndExpressions();
   yield* selections(size);
   yield* messages(size);
   yield* calls(size);
+  yield* sessions(size);
   yield* pages();
 }
