@@ -65,6 +65,7 @@ function withKeywords<J extends object>(
     variable: _variable,
     place: _place,
     content: _content,
+    open: _open,
     ...others
   }: J & Metadata,
   mode: Mode,

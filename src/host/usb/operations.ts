@@ -35,7 +35,7 @@ export const listUsbDevices = operation({
 
 export const recentUsbEvents = operation({
   name: "usb.events",
-  summary: "List the USB devices that were added or removed while the watcher ran, oldest first",
+  summary: "List the USB devices that came or went while the watcher ran, oldest first",
   scope: "read",
   answeredBy: "server",
   serverInRuns: true,

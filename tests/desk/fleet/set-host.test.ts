@@ -82,9 +82,9 @@ test("on the command line, a label alone shows the tags and leaves no audit row"
   const run = (...args: string[]) =>
     Bun.spawnSync([...SOURCE, "admin", "tag", ...args, "--json", "--config-dir", made.configDir]);
   const shown = run("a");
-  expect(JSON.parse(shown.stdout.toString())[0].tags).toEqual(["lab"]);
+  expect(JSON.parse(shown.stdout.toString()).tags).toEqual(["lab"]);
   expect(await made.service.existingAudit()).toBeNull();
   expect(run("b").stdout.toString()).toBe('{"error":"hosts: no host is labelled b"}\n');
-  expect(JSON.parse(run("a", "--clear").stdout.toString())[0].tags).toEqual([]);
-  expect(JSON.parse(run("a").stdout.toString())[0].tags).toEqual([]);
+  expect(JSON.parse(run("a", "--clear").stdout.toString()).tags).toEqual([]);
+  expect(JSON.parse(run("a").stdout.toString()).tags).toEqual([]);
 });

@@ -86,7 +86,7 @@ export const waitPixel = operation({
 export const waitStill = operation({
   ...SEES,
   name: "desktop.wait_still",
-  summary: "Wait until nothing on the screen, or in a region, has changed for a while, but for a caret",
+  summary: "Wait until the screen, or a region, has not changed for a while, but for a caret",
   command: "AC_wait_still",
   example: { still: 1, region: [0, 0, 640, 400] },
   input: v.strictObject({
