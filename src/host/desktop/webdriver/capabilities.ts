@@ -57,13 +57,18 @@ const OWN = new Set(Object.keys(CAPABILITIES.entries));
 /** What a session is made with. */
 export type Capabilities = v.InferOutput<typeof CAPABILITIES>;
 
+/** How many capabilities may be asked for at once: each alternative is compared with all of them. */
+const MOST = 200;
+
+const SOME = v.custom<Readonly<Record<string, unknown>>>(
+  (value) =>
+    typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length <= MOST,
+);
+
 const GIVEN = v.object({
   capabilities: v.object({
-    alwaysMatch: v.optional(v.record(v.string(), v.unknown()), {}),
-    firstMatch: v.optional(
-      v.pipe(v.array(v.record(v.string(), v.unknown())), v.minLength(1), v.maxLength(16)),
-      [{}],
-    ),
+    alwaysMatch: v.optional(SOME, {}),
+    firstMatch: v.optional(v.pipe(v.array(SOME), v.minLength(1), v.maxLength(16)), [{}]),
   }),
 });
 
@@ -80,7 +85,10 @@ export const PLATFORM = PLATFORMS[process.platform] ?? process.platform;
 export function capabilitiesIn(body: unknown): Capabilities {
   const given = v.safeParse(GIVEN, body);
   if (!given.success)
-    throw failing("invalid argument", "capabilities: expected an object with alwaysMatch and firstMatch");
+    throw failing(
+      "invalid argument",
+      `capabilities: expected an object with alwaysMatch and firstMatch, each with at most ${MOST} capabilities`,
+    );
   const { alwaysMatch, firstMatch } = given.output.capabilities;
   const reasons: string[] = [];
   for (const first of firstMatch) {

@@ -42,6 +42,12 @@ describe("a session is refused", () => {
     expect([answer.error, answer.message]).toEqual([error, expect.stringContaining(message)]);
   });
 
+  test("for more capabilities than are compared", () => {
+    const many = Object.fromEntries(Array.from({ length: 201 }, (_, nth) => [`a:${nth}`, nth]));
+    expect(errorOf(() => capabilitiesIn(asked(many)))).toMatchObject({ error: "invalid argument" });
+    expect(errorOf(() => capabilitiesIn(asked({}, {}, many)))).toMatchObject({ error: "invalid argument" });
+  });
+
   test("for a body without capabilities", () => {
     expect(errorOf(() => capabilitiesIn({ desiredCapabilities: {} })).error).toBe("invalid argument");
   });
