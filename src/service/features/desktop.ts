@@ -147,7 +147,7 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
 async function openWebdriver({ service, log }: ServiceParts): Promise<Webdriver> {
   const [{ createWebdriver }, { createElsewhere }, { createScriptCall }] = await Promise.all([
     import("../../host/desktop/webdriver/webdriver"),
-    import("../../host/desktop/webdriver/elsewhere"),
+    import("../../desk/webdriver/elsewhere"),
     import("../../host/desktop/webdriver/script-call"),
   ]);
   const { desktop, programs, permits, addressBook } = service;

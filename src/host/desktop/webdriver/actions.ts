@@ -6,9 +6,9 @@ import { DEFAULT_PACE_S } from "../../../core/run";
 import { sleep } from "../../../lib/deadline";
 import { cancelled } from "../../../lib/errors";
 import type { Requester } from "../../../lib/slots";
+import { failing } from "../../../wire/webdriver/errors";
 import type { Desktop } from "../desktop";
 import { ELEMENT_KEY } from "./answers";
-import { failing } from "./errors";
 import { keyOf } from "./keys";
 import type { Session } from "./sessions";
 

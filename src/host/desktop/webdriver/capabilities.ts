@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { jsonLine } from "../../../lib/sanitize";
-import { failing } from "./errors";
+import { failing } from "../../../wire/webdriver/errors";
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100_000));
 const MILLISECONDS = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(86_400_000));

@@ -4,12 +4,12 @@
 import { type Caller, requesterOf } from "../../../core/caller";
 import { sleep } from "../../../lib/deadline";
 import { cancelled } from "../../../lib/errors";
+import { failing, named } from "../../../wire/webdriver/errors";
 import type { DesktopWindow } from "../backend";
 import type { Desktop } from "../desktop";
 import type { Branch, Element } from "../elements/calls";
 import { type Locator, parseLocator, printLocator } from "../elements/locator";
 import { knownRole } from "../elements/roles";
-import { failing, named } from "./errors";
 import { inOrder, queryBranch } from "./query";
 import type { Session } from "./sessions";
 

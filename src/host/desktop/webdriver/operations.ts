@@ -4,9 +4,9 @@ import type { Caller } from "../../../core/caller";
 import { field, secret } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { limitedTo } from "../../../core/rights";
-import type { Answer } from "./errors";
-import { handedOn } from "./handed-on";
-import type { Request, Webdriver } from "./webdriver";
+import { handedOn, type Request } from "../../../wire/webdriver/endpoint";
+import type { Answer } from "../../../wire/webdriver/errors";
+import type { Webdriver } from "./webdriver";
 
 interface Uses {
   webdriver(): Promise<Webdriver>;

@@ -1,8 +1,8 @@
 /** Pictures for WebDriver clients. */
 import { requesterOf } from "../../../core/caller";
+import { named } from "../../../wire/webdriver/errors";
 import type { Region } from "../geometry";
 import type { Call } from "./command";
-import { named } from "./errors";
 
 /** A PNG of the desktop, or of what of a region is on it, in base64. @throws `unable to capture screen`. */
 export async function pngOf({ look: { desktop, caller } }: Call, region?: Region): Promise<string> {

@@ -3,7 +3,7 @@ import { callOperation } from "../../../core/call";
 import type { Caller } from "../../../core/caller";
 import type { Operation } from "../../../core/operation";
 import { jsonLine } from "../../../lib/sanitize";
-import { failing } from "./errors";
+import { failing } from "../../../wire/webdriver/errors";
 
 interface Uses {
   operations(): Promise<readonly Operation[]>;

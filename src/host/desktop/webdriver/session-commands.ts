@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import { requesterOf } from "../../../core/caller";
 import { field } from "../../../core/fields";
+import { failing } from "../../../wire/webdriver/errors";
 import type { DesktopWindow, WindowRequest } from "../backend";
 import { listed, waitUntilGone } from "../windows";
 import { type Actor, perform, releaseAll, requireFitting, SOURCES } from "./actions";
@@ -11,7 +12,6 @@ import { ELEMENT_KEY } from "./answers";
 import { TIMEOUTS } from "./capabilities";
 import { ACTING, type Call, type Command, command, LOOKING } from "./command";
 import { attributeOf, byHand, elementIn, isDisplayed } from "./element-commands";
-import { failing } from "./errors";
 import { treeOf, windowOf } from "./find";
 import { pngOf } from "./pictures";
 import { queryBranch } from "./query";

@@ -8,8 +8,8 @@ import type { Caller } from "../../../core/caller";
 import { type Grant, shareOf } from "../../../core/rights";
 import type { Log } from "../../../lib/log";
 import { type Quota, shortage } from "../../../lib/quota";
+import { failing } from "../../../wire/webdriver/errors";
 import type { Capabilities } from "./capabilities";
-import { failing } from "./errors";
 import { createQueries, type Queries } from "./query";
 
 /** Sessions at once, of all tokens together. */
@@ -42,7 +42,7 @@ export interface Session {
   atEnd(work: () => Promise<void>): void;
 }
 
-interface Kept extends Session {
+interface OpenSession extends Session {
   readonly owner: string;
   readonly user: string | null;
   idle: Timer;
@@ -63,13 +63,13 @@ export interface Sessions {
 const ownerOf = ({ name, since, limited }: Grant) => `${name ?? ""} ${since ?? ""} ${limited ?? ""}`;
 
 export function createSessions(log: Log): Sessions {
-  const sessions = new Map<string, Kept>();
+  const sessions = new Map<string, OpenSession>();
   const endIn = (id: string, capabilities: Capabilities) => {
     const timer = setTimeout(() => sessions.get(id)?.end(), capabilities["svc:idleTimeout"] * 1_000);
     timer.unref();
     return timer;
   };
-  const find = (id: string, grant: Grant): Kept => {
+  const find = (id: string, grant: Grant): OpenSession => {
     const session = sessions.get(id);
     if (session?.owner === ownerOf(grant)) return session;
     throw failing("invalid session id", "there is no such session: it has ended, or is of another token");
@@ -85,7 +85,7 @@ export function createSessions(log: Log): Sessions {
       const works: Array<() => Promise<void>> = [];
       const token = caller.request?.untilTokenEnds?.();
       const queries = createQueries(log);
-      const session: Kept = {
+      const session: OpenSession = {
         ...{ id, capabilities, queries, user, owner: ownerOf(caller.grant), window: null, pressed: [] },
         timeouts: { script: 30_000, pageLoad: 300_000, implicit: 0, ...(given as Partial<Timeouts>) },
         ...createReferences(),

@@ -1,7 +1,7 @@
 /** What clients ask of a new session. */
 import { describe, expect, test } from "bun:test";
 import { capabilitiesIn, PLATFORM } from "../../../../src/host/desktop/webdriver/capabilities";
-import { answerTo } from "../../../../src/host/desktop/webdriver/errors";
+import { answerTo } from "../../../../src/wire/webdriver/errors";
 
 const errorOf = (work: () => unknown) => {
   try {

@@ -1,7 +1,7 @@
 /**
  * The errors of WebDriver (W3C WebDriver, section 6.6): the name that clients know, and the status of the answer.
  */
-import { Failure, type FailureCode, failureOf } from "../../../lib/errors";
+import { Failure, type FailureCode, failureOf } from "../../lib/errors";
 
 /** The names of errors that svc answers with, and their HTTP status. */
 const STATUS = {

@@ -1,9 +1,18 @@
 /** How a desk hands a command of WebDriver on to a host. */
 import * as v from "valibot";
-import { field, secret } from "../../../core/fields";
-import { endpoint } from "../../../core/operation";
-import { SCOPE } from "../../../core/rights";
+import { field, secret } from "../../core/fields";
+import { endpoint } from "../../core/operation";
+import { SCOPE } from "../../core/rights";
 
+/** A command as it came. */
+export interface Request {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Below `/webdriver`, with its first slash. */
+  readonly path: string;
+  readonly body: unknown;
+}
+
+/** Answers a command that a desk hands on; `status` and `value` are those of the standard. */
 export const handedOn = endpoint({
   name: "webdriver.handed_on",
   http: { method: "POST", path: "/webdriver_command", paced: true },

@@ -5,14 +5,13 @@
  * it allows this desk.
  */
 
-import { RemoteError, type RemoteServer } from "../../../client/carrier";
-import { callRemote } from "../../../client/remote-call";
-import type { Caller } from "../../../core/caller";
-import { allows, beyond, type Grant, SCOPES, type Scope } from "../../../core/rights";
-import { forbidden, unavailable } from "../../../lib/errors";
-import { type Answer, failing } from "./errors";
-import { handedOn } from "./handed-on";
-import type { Request } from "./webdriver";
+import { RemoteError, type RemoteServer } from "../../client/carrier";
+import { callRemote } from "../../client/remote-call";
+import type { Caller } from "../../core/caller";
+import { allows, beyond, type Grant, SCOPES, type Scope } from "../../core/rights";
+import { forbidden, unavailable } from "../../lib/errors";
+import { handedOn, type Request } from "../../wire/webdriver/endpoint";
+import { type Answer, failing } from "../../wire/webdriver/errors";
 
 interface Book {
   servers(selection: string): ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>;
