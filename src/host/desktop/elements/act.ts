@@ -4,7 +4,7 @@
 import { badInput, Failure, failureOf, timedOut } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Element } from "./calls";
-import { type Elements, until, type Waiting, waitForUsable } from "./elements";
+import { type Elements, untilUsable, type Waiting, waitForUsable, whyUnusable } from "./elements";
 import { parseLocator } from "./locator";
 import { becomesChecked } from "./real";
 import { REFERENCE, type Snapshots, stale, wordedReference } from "./snapshots";
@@ -20,9 +20,6 @@ export interface ActStep {
   /** For `set_text`. */
   readonly text?: string | undefined;
 }
-
-/** How long an element must have stayed where it is, in milliseconds. */
-const STILL_MS = 95;
 
 /**
  * Does the steps in their order.
@@ -62,9 +59,8 @@ async function usableByReference(
   waiting: Waiting,
 ): Promise<Element> {
   const known = snapshots.resolve(reference);
-  let before: { readonly place: string; readonly since: number } | undefined;
   let last: Element | undefined;
-  return until(
+  const usable = await untilUsable(
     waiting,
     async () => {
       last = await elements.look(known.native_id).catch((error) => {
@@ -72,16 +68,14 @@ async function usableByReference(
       });
       // The program gave its place to something else.
       if (last.native_role !== known.native_role) throw stale(reference, "it has gone");
-      if (!last.visible || !last.enabled) return undefined;
-      const place = `${last.bounds}`;
-      if (before?.place !== place) before = { place, since: performance.now() };
-      return performance.now() - before.since >= STILL_MS ? { ...known, ...stateOf(last) } : undefined;
+      return last;
     },
     async () => {
-      const why = last?.enabled ? (last.visible ? "moves" : "is not visible") : "is not enabled";
+      const why = last ? whyUnusable(last) : "is not there";
       return timedOut(`${wordedReference(reference, known)} ${why} after ${waiting.timeout} s`);
     },
   );
+  return { ...known, ...stateOf(usable) };
 }
 
 const stateOf = ({ checked, focused, expanded, selected, bounds, center }: Element) => ({

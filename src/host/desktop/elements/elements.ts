@@ -121,19 +121,21 @@ export async function waitForOne(elements: Elements, locator: Locator, waiting: 
 /** Qt hides the items of a menu that is closed, and does what they say all the same. */
 const isReachable = ({ visible, role }: Element) => visible || role.startsWith("menuitem");
 
-/** As {@link waitForOne}; and it is visible or in a menu, enabled, and has not moved for {@link STILL_MS}. */
-export async function waitForUsable(
-  elements: Elements,
-  locator: Locator,
+/**
+ * What `look` answers, once it can be used: it is visible or in a menu, enabled, and has not moved for {@link STILL_MS}.
+ *
+ * @throws as {@link until}.
+ */
+export function untilUsable<T extends Element>(
   waiting: Waiting,
-): Promise<Element> {
-  let last: Findings | undefined;
+  look: () => Promise<T | undefined>,
+  late: () => Promise<Failure>,
+): Promise<T> {
   let before: { readonly place: string; readonly since: number } | undefined;
   return until(
     waiting,
     async () => {
-      last = await elements.find(locator, MAX_FOUND);
-      const element = only(last, locator);
+      const element = await look();
       if (!element || !isReachable(element) || !element.enabled) {
         before = undefined;
         return undefined;
@@ -143,11 +145,31 @@ export async function waitForUsable(
       if (before?.place !== place) before = { place, since: performance.now() };
       return performance.now() - before.since >= STILL_MS - 5 ? element : undefined;
     },
+    late,
+  );
+}
+
+/** Why an element cannot be used, in words that follow its name. */
+export const whyUnusable = ({ enabled, visible }: Element): string =>
+  enabled ? (visible ? "moves" : "is not visible") : "is not enabled";
+
+/** As {@link waitForOne}, once it can be used: {@link untilUsable}. */
+export async function waitForUsable(
+  elements: Elements,
+  locator: Locator,
+  waiting: Waiting,
+): Promise<Element> {
+  let last: Findings | undefined;
+  return untilUsable(
+    waiting,
+    async () => {
+      last = await elements.find(locator, MAX_FOUND);
+      return only(last, locator);
+    },
     async () => {
       const [element] = last?.elements ?? [];
       if (!element) return missing(elements, locator, waiting.timeout, last);
-      const why = element.enabled ? (element.visible ? "moves" : "is not visible") : "is not enabled";
-      return timedOut(`${printLocator(locator)} ${why} after ${waiting.timeout} s`);
+      return timedOut(`${printLocator(locator)} ${whyUnusable(element)} after ${waiting.timeout} s`);
     },
   );
 }

@@ -9,7 +9,7 @@ import { sleep } from "../../../lib/deadline";
 import { cancelled } from "../../../lib/errors";
 import { failing, named } from "../../../wire/webdriver/errors";
 import type { Element } from "../elements/calls";
-import { until } from "../elements/elements";
+import { untilUsable, whyUnusable } from "../elements/elements";
 import { clickOn, focusOn, type Hands, shown, typeInto } from "../elements/real";
 import { withInput } from "../operations/input-operation";
 import { elementAnswer } from "./answers";
@@ -28,8 +28,6 @@ const TEXT = v.pipe(v.string(), v.maxLength(100_000));
 
 /** How long an element may take to be usable, in seconds, where the session has no implicit wait. */
 const USABLE_S = 5;
-/** How long it has to stay where it is, in milliseconds. */
-const STILL_MS = 95;
 const POLL_MS = 20;
 
 /** The element of a reference as it is now. @throws `stale element reference`. */
@@ -51,26 +49,19 @@ async function labelOf(
 
 /** The same, once it is enabled, visible and still. @throws `element not interactable`; `stale element reference`. */
 async function usable(call: Call, reference: string): Promise<Element> {
-  const { signal } = call.look.caller;
-  let before: { readonly place: string; readonly since: number } | undefined;
+  const { caller, session } = call.look;
   let last: Element | undefined;
-  return until(
-    { timeout: Math.max(USABLE_S, call.look.session.timeouts.implicit / 1_000), signal },
+  return untilUsable(
+    { timeout: Math.max(USABLE_S, session.timeouts.implicit / 1_000), signal: caller.signal },
     async () => {
       last = await elementIn(call, reference);
-      if (!last.enabled || !(last.visible || last.role.startsWith("menuitem"))) {
-        before = undefined;
-        return undefined;
-      }
-      const place = `${last.bounds}`;
-      if (before?.place !== place) before = { place, since: performance.now() };
-      return performance.now() - before.since >= STILL_MS ? last : undefined;
+      return last;
     },
-    async () => {
-      const why =
-        last?.enabled === false ? "is not enabled" : last?.visible === false ? "is not visible" : "moves";
-      return failing("element not interactable", `the ${last?.role ?? "element"} ${why}`);
-    },
+    async () =>
+      failing(
+        "element not interactable",
+        last ? `the ${last.role} ${whyUnusable(last)}` : "there was no time to look",
+      ),
   );
 }
 
