@@ -12,16 +12,7 @@ import type { Registry } from "./registry";
 import type { Description } from "./subcommand";
 
 /** What kind of names a flag or an argument takes. */
-export type NameKind =
-  | "selection"
-  | "label"
-  | "tags"
-  | "plan"
-  | "run"
-  | "job"
-  | "token"
-  | "script"
-  | "approval";
+type NameKind = "selection" | "label" | "tags" | "plan" | "run" | "job" | "token" | "script" | "approval";
 
 /** Those of arguments that are not told by their flag alone, by the subcommand. */
 const BY_SUBCOMMAND: ReadonlyArray<{

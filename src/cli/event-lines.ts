@@ -30,7 +30,7 @@ const WITHIN_MS = 30_000;
 const MOST = { events: 16_384, characters: 16 * 1_048_576 };
 
 /** What to print. */
-export interface EventLinesOptions extends Pick<HostsToFollow, "on" | "types"> {
+interface EventLinesOptions extends Pick<HostsToFollow, "on" | "types"> {
   readonly globals: GlobalFlags;
   /** The id after which to begin (default: now for those that happen, else the oldest). */
   readonly after?: string | undefined;

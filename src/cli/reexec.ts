@@ -10,7 +10,7 @@ import { compiled } from "../version";
 import type { CommandLine } from "./parser";
 
 /** A subcommand without a verb, and what was typed for it. */
-export interface HandedOver extends CommandLine {
+interface HandedOver extends CommandLine {
   readonly noun: string;
 }
 

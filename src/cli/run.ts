@@ -144,7 +144,7 @@ async function takeOwnersPlace(one: Subcommand, { typed, globals }: CommandLine,
 }
 
 /** The subcommand that a command line names, or the list to choose from. */
-export type NamedSubcommand =
+type NamedSubcommand =
   | {
       readonly called: string;
       readonly noun: string;

@@ -74,10 +74,10 @@ export interface Context<I extends InputSchema, O extends OutputSchema, X extend
 }
 
 /** What a view may want of its caller: a signal of its own, or progress other than a bar. */
-export type CallerParts = Partial<Pick<Caller, "signal" | "progress">>;
+type CallerParts = Partial<Pick<Caller, "signal" | "progress">>;
 
 /** How an answer is watched. */
-export interface WatchView<I, B> {
+interface WatchView<I, B> {
   /** Seconds between two updates by default, also where there are no events: for hosts of before, and values that have none. */
   readonly interval: number;
   /** The types of events at which it may be another one. */
@@ -94,7 +94,7 @@ export interface WatchView<I, B> {
 }
 
 /** What the table cannot know of a subcommand. */
-export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>
+interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>
   extends AnswerView<Body<O>, Extra<X>, v.InferInput<I>>,
     Omit<SubcommandOptions<InputSchema>, "describe" | "desk" | "input" | "run"> {
   /** One line for the list of subcommands (default: the operation's summary). */

@@ -38,7 +38,7 @@ export type StreamItem =
 type Refusal = NonNullable<RemoteError["refusal"]>;
 
 /** The data of an event: `at`, when it happened, and what its type says. */
-export type EventData = Readonly<Record<string, unknown>>;
+type EventData = Readonly<Record<string, unknown>>;
 
 /** Where events come from without a request over HTTP. */
 export interface EventSource {

@@ -14,7 +14,7 @@ import { carrierTo } from "./connection";
 import { bodyOf, callRemote, failureIn } from "./remote-call";
 
 /** The host that is asked, by its label. */
-export interface Target {
+interface Target {
   readonly label: string;
   readonly server: RemoteServer;
 }

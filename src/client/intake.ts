@@ -27,7 +27,7 @@ const LEAST_BYTES = 655_360;
 const LOOK_MS = 10_000;
 
 /** How an answer comes. */
-export interface AnswerFlow {
+interface AnswerFlow {
   /** Lets what still comes wait. It may be called again while it waits. */
   pause(): void;
   resume(): void;

@@ -21,7 +21,7 @@ const RATES = {
  * @param requests how many it is about to make there.
  * @throws a `cancelled` {@link RemoteError} once `signal` is aborted.
  */
-export type Pace = (client: string, origin: string, requests: number, signal?: AbortSignal) => Promise<void>;
+type Pace = (client: string, origin: string, requests: number, signal?: AbortSignal) => Promise<void>;
 
 export function createPace(rates: Record<keyof typeof RATES, Rate> = RATES): Pace {
   const own = createBuckets(rates.own);

@@ -69,7 +69,7 @@ const PIECE_BYTES = 65_536;
 /** How many pings are answered while the other end reads none of the answers. */
 const MAX_PINGS = 1_000;
 
-export interface WebSocketOptions {
+interface WebSocketOptions {
   /** The subprotocols to offer (default: none). */
   readonly protocols?: readonly string[];
   /** For it to open, in milliseconds. */

@@ -18,7 +18,7 @@ export interface Offence {
 }
 
 /** The checked and defaulted input, or what is wrong with it. */
-export type CheckResult<I extends InputSchema = InputSchema> =
+type CheckResult<I extends InputSchema = InputSchema> =
   | { ok: true; input: v.InferOutput<I> }
   | { ok: false; offences: Offence[] };
 

@@ -36,7 +36,7 @@ export interface Metadata {
 export type Place = "x" | "y" | "width" | "height" | "point" | "region";
 
 /** How text becomes a value of the field, where its type alone does not say. */
-export type TextForm = "duration" | "size" | "time" | "file" | "path" | "assignment";
+type TextForm = "duration" | "size" | "time" | "file" | "path" | "assignment";
 
 type Entries = { readonly entries: v.ObjectEntries };
 
@@ -131,7 +131,7 @@ function mayHoldObject(schema: v.GenericSchema): boolean {
 }
 
 /** A list with too many items, or a record with too many fields. */
-export interface CountExcess {
+interface CountExcess {
   /** The keys that lead to it. */
   readonly path: readonly string[];
   readonly count: number;

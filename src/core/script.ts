@@ -24,7 +24,7 @@ const MAX_JSON5 = 256 * 1024;
 const NOTATIONS = { json: "json", json5: "json5", yaml: "yaml", yml: "yaml" } as const;
 
 /** How a script is written. */
-export type ScriptNotation = (typeof NOTATIONS)[keyof typeof NOTATIONS];
+type ScriptNotation = (typeof NOTATIONS)[keyof typeof NOTATIONS];
 
 /** What the name of a file of actions ends in, in words. */
 export const SCRIPT_FILE = "a .json, .json5, .yaml or .yml file";

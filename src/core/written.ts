@@ -10,7 +10,7 @@ const SECRET_NAME = "secret:[A-Za-z0-9][A-Za-z0-9._-]{0,63}";
 const PATH = String.raw`(?:\.[A-Za-z_][\w-]{0,99}|\[\d{1,7}\]|\['[^']{1,100}'\]){0,16}`;
 
 /** What a text has in it that refers to a variable, or to none with another `$` before it. */
-export const REFERENCE_PATTERN = String.raw`\$\{(${SECRET_NAME}|${NAME})(${PATH})\}`;
+const REFERENCE_PATTERN = String.raw`\$\{(${SECRET_NAME}|${NAME})(${PATH})\}`;
 
 /** As {@link REFERENCE_PATTERN}, with the other `$`: for `matchAll` and `search`. */
 export const REFERENCE = new RegExp(String.raw`(\$?)${REFERENCE_PATTERN}`, "g");

@@ -50,7 +50,7 @@ interface Batch {
 }
 
 /** What a stream needs of its request. */
-export interface StreamRequest {
+interface StreamRequest {
   readonly filter: Filter;
   readonly owner: Owner;
   /** As of `placeOf`. */

@@ -4,7 +4,7 @@
 import { anchorOf } from "./sections";
 
 /** A text, or an element: its tag, its attributes, and what is in it. */
-export type Element = string | readonly [string, Readonly<Record<string, string | number>>, ...Element[]];
+type Element = string | readonly [string, Readonly<Record<string, string | number>>, ...Element[]];
 
 /** The attributes that are kept. */
 const KEPT = ["href", "start", "src", "alt"];

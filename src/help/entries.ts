@@ -49,7 +49,7 @@ const LONGEST = 4_096;
 const REMEMBERED = 64;
 
 /** Which message has which entry. */
-export interface Entries {
+interface Entries {
   /** The number of the entry (`T42`) that quotes `message`; undefined where none does. */
   entryOf(message: string): string | undefined;
 }

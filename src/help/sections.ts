@@ -80,7 +80,7 @@ export function findTopic(topic: string): { readonly page: PageName; readonly se
 }
 
 /** A section in which all words were found. */
-export interface SearchHit {
+interface SearchHit {
   readonly section: Section;
   /** The line that shows it best. */
   readonly line: string;

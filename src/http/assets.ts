@@ -20,7 +20,7 @@ import { unpack } from "../lib/unpack";
 type Source = Pick<Bun.BunFile, "type" | "bytes">;
 
 /** The parts of a page; a file is a path from `import … with { type: "file" }`, where nothing else is said. */
-export interface PageFiles {
+interface PageFiles {
   /** The page's own path, without the leading slash; its assets are one level below. */
   readonly path: string;
   readonly page: string;

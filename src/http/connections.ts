@@ -17,7 +17,7 @@ import type { Step } from "./exchange";
 /** Which limit a connection was over. */
 export type ConnectionLimit = "total" | "client";
 
-export interface ConnectionLimits {
+interface ConnectionLimits {
   /** All connections. */
   readonly total: number;
   /** Those of one client that have brought no token. */
@@ -79,7 +79,7 @@ const FEW = 64;
 /** Accepted connections that are remembered while there are so few; with more, those that have gone are forgotten. */
 const MAX_REMEMBERED = 8_192;
 
-export interface ConnectionParts {
+interface ConnectionParts {
   readonly limits: ConnectionLimits;
   readonly clients: ClientResolver;
   readonly log: Log;

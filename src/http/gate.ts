@@ -157,7 +157,7 @@ export type Refusal =
   | `failed:${number}`;
 
 /** The gate's answer for one request; `guess`: it brought a wrong token; `reason`: what is wrong with it, for who holds it. */
-export type Verdict =
+type Verdict =
   | { readonly kind: "pass"; readonly grant: Grant }
   | { readonly kind: "unauthorized"; readonly guess: boolean; readonly reason?: string | undefined }
   | RateRefusal;

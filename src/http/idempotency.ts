@@ -18,10 +18,10 @@ const KEPT_MS = 86_400_000;
 const MAX = { rows: 100_000, bytes: 256 * 1_048_576 };
 
 /** Who asks: the name of a token, and since when it has that name; null for the owner. */
-export type Asker = Pick<Grant, "name" | "since">;
+type Asker = Pick<Grant, "name" | "since">;
 
 /** An answer as it is sent. */
-export interface KeptAnswer {
+interface KeptAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;

@@ -9,7 +9,7 @@ import { takesIdempotencyKey } from "./repeats";
 type JsonObject = Record<string, unknown>;
 
 /** The schema of the data of an event, by its type. */
-export type EventSchemas = Readonly<Record<string, JsonObject>>;
+type EventSchemas = Readonly<Record<string, JsonObject>>;
 
 /**
  * @param serverUrl where the API answers; `/` is the server that the document came from.

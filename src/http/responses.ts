@@ -35,7 +35,7 @@ export function content(response: Response): Response {
 }
 
 /** What stays open until its client or its token goes. */
-export const EVENT_STREAM = "text/event-stream";
+const EVENT_STREAM = "text/event-stream";
 
 /** The most of each field beside the message of a failure, in bytes of its JSON: a list keeps its first values. */
 const MAX_FIELD = { bytes: 16_384, depth: 64 };

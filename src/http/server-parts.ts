@@ -55,7 +55,7 @@ export interface ServerParts {
   readonly stopping: AbortController;
 }
 
-export interface ServerPartsOptions {
+interface ServerPartsOptions {
   readonly options: Options;
   readonly keys: KeyFiles;
   readonly clients: ClientResolver;
@@ -144,7 +144,7 @@ function clearFolders(files: ConfigFiles, tokenFile: string | undefined): void {
 }
 
 /** The tokens of a server. */
-export interface Credentials extends TokensInForce {
+interface Credentials extends TokensInForce {
   /** That of the owner. */
   readonly token: TokenSource;
   /** The digest of the named token, hexadecimal; undefined where none has the name. */
@@ -190,7 +190,7 @@ async function openAuditLog(service: ServerUses, maxRows: number): Promise<Audit
 }
 
 /** The host names that a server answers to. */
-export interface AnsweredNames {
+interface AnsweredNames {
   has(host: string): boolean;
   /** Takes those of the certificate that is in use now. */
   renew(): void;

@@ -91,7 +91,7 @@ export interface Protocol<M, E = object> {
 /** A child process that serves the methods of `M`. It is killed when it is disposed of. */
 export type Child<M extends object> = ReturnType<typeof startChild<M>>;
 
-export interface ChildOptions<M extends object, E extends object> {
+interface ChildOptions<M extends object, E extends object> {
   /** The command line (`selfCommand`) of a process that runs {@link serveParent}. */
   readonly command: readonly string[];
   /** What it is, for messages: "the peer session". */

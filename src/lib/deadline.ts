@@ -6,7 +6,7 @@
 import { timedOut } from "./errors";
 
 /** What may end the wait for a promise; each part is optional. */
-export interface Limits<L = never> {
+interface Limits<L = never> {
   /** After so many milliseconds, `late` decides. */
   readonly ms?: number;
   /** Throws, or returns what takes the place of the result (default: throws a `timeout` failure). */

@@ -6,7 +6,7 @@
  */
 
 /** Entries by caller and key. A caller is known by a share; null is the owner. */
-export interface FairMap<K, V> {
+interface FairMap<K, V> {
   /** The value becomes the newest of that caller. */
   put(share: string | null, key: K, value: V): void;
   /** What that caller has. */

@@ -18,7 +18,7 @@ export const mostValues = (maxBytes: number): number =>
   Math.max(1_000, Math.floor(maxBytes / BYTES_OF_A_VALUE));
 
 /** What a JSON text has too much of. */
-export type JsonExcess = "depth" | "values";
+type JsonExcess = "depth" | "values";
 
 /**
  * What `json` has too much of; undefined where it has not. Time is linear in its length, some nanoseconds a byte. It need not be JSON:

@@ -27,7 +27,7 @@ export const keysOf = (pointer: string): string[] =>
     .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
 
 /** What a text is. */
-export type Notation = "json" | "json5";
+type Notation = "json" | "json5";
 
 /** The places of the values at `pointers` in `text`, which is in this notation; of what is not there, the place of what it would be in. */
 export async function placesIn(

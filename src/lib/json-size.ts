@@ -4,7 +4,7 @@
 import { innerValues } from "./inner-values";
 
 /** The limits of a value. */
-export interface SizeLimits {
+interface SizeLimits {
   /** Roughly the bytes of its JSON; a string counts its characters. */
   readonly bytes: number;
   /** Levels of nesting. */

@@ -6,7 +6,7 @@
  */
 
 /** A text as a {@link NumberTable} knows it. */
-export type Key = number;
+type Key = number;
 
 /** @returns a function that gives each text its key; another one gives it another. */
 export function createKeys(): (text: string) => Key {

@@ -47,7 +47,7 @@ const GREETING = v.object({
 });
 
 /** What the owner says of itself. */
-export type Greeting = v.InferOutput<typeof GREETING>;
+type Greeting = v.InferOutput<typeof GREETING>;
 
 const PROOF = v.object({ nonce: v.string(), proof: v.string() });
 

@@ -5,7 +5,7 @@
 import { badInput, cancelled } from "./errors";
 import { readTextFile } from "./files";
 
-export interface SecretSources {
+interface SecretSources {
   readonly name: string;
   /** The path of a file whose first line it is, `-` for standard input, and the flag that named it. */
   readonly file?: string | undefined;

@@ -8,7 +8,7 @@ import { deadline } from "./deadline";
 import { cancelled } from "./errors";
 
 /** Work under way. */
-export type SharedWork<T> = ReturnType<typeof share<T>>;
+type SharedWork<T> = ReturnType<typeof share<T>>;
 
 /** Begins `work`, which callers then join. */
 export function share<T>(work: (signal: AbortSignal) => Promise<T>) {

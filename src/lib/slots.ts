@@ -18,7 +18,7 @@ export class Requester {
   ) {}
 }
 
-export interface SlotsOptions {
+interface SlotsOptions {
   /** How many slots there are. */
   readonly most: number;
   /** What waits, in words, for who is refused: `calls of the desktop`. */

@@ -11,7 +11,7 @@ import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "./files";
 import { FORMAT, NEEDS } from "./format";
 import { requireNotLost, sizeOf, unusable } from "./trust-files";
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** `FULL`: a commit is on disk. `NORMAL`: a power cut may take back the last ones, and breaks nothing. */
   readonly synchronous: "FULL" | "NORMAL";
   /** How long a statement waits for a lock of another process, which blocks the thread, in milliseconds (default 0). */

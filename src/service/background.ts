@@ -13,7 +13,7 @@ import { createLooking, startUpkeep } from "./upkeep";
 export const LIST_NOT_KEPT = "the list of files in format.json was not kept";
 
 /** What the features of a process leave to its background. */
-export interface BackgroundTasks extends Pick<Desk, "lookAtDesk" | "lookAtNats" | "stopLink"> {
+interface BackgroundTasks extends Pick<Desk, "lookAtDesk" | "lookAtNats" | "stopLink"> {
   /** Whether there are scripts on a schedule. */
   hasJobs(): boolean;
   /** Watches the audit logs of the hosts of this desk. */

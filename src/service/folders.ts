@@ -9,7 +9,7 @@ import { requireInboxApart } from "../lib/inside";
 import { foreignOwner, isOpenToOthers, requireOwnInbox } from "../lib/owner";
 import { configFiles } from "../lib/paths";
 
-export interface FolderOptions {
+interface FolderOptions {
   /** `{config_dir}`, absolute. */
   readonly configDir: string;
   /** The folder for files from peers, as it was given; without it, one in `{config_dir}`. */

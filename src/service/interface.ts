@@ -16,7 +16,7 @@ import type { SurfaceFeatures } from "./features/surfaces";
 import type { OwnerDoor } from "./owner";
 
 /** The answer of a desk elsewhere to an operation, over its route. @throws the failure that it answers with, or why it gives none. */
-export type AskElsewhere = <I extends InputSchema, O extends OutputSchema>(
+type AskElsewhere = <I extends InputSchema, O extends OutputSchema>(
   operation: Operation<I, O, Service>,
   input: v.InferInput<I>,
   signal: AbortSignal,

@@ -222,7 +222,7 @@ function prolongOnce({ log }: Service, prolong: (token: string) => Promise<void>
 }
 
 /** The connections of this host to the desk that it has joined. */
-export interface HostConnections {
+interface HostConnections {
   /** Begins or ends a connection where the membership is another than before. One look after the other. */
   look(): Promise<void>;
   /** How the link is; null where this host has joined no desk. */

@@ -23,7 +23,7 @@ import type { SERVICE_OPTIONS } from "./options";
 import type { TokenUses } from "./token-uses";
 
 /** What has been made so far, for those that look and do not make it. */
-export interface Instances {
+interface Instances {
   scheduler?: Scheduler;
   runs?: Runs;
   sessions?: Sessions;

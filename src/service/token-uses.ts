@@ -15,7 +15,7 @@ import type { NamedToken } from "../trust/named-tokens";
  *
  * @param since ISO 8601: a token of that name that was made later is another one.
  */
-export type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
+type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
 
 export interface TokenUses {
   /** As the file is now. While it is missing or broken, no token is known to have ended, nor is one whose entry is broken. */

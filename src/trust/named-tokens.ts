@@ -90,7 +90,7 @@ export const NEXT_LIFE = field(
 type Place = EndedPlace & { readonly tokens: string };
 
 /** The tokens of the file, and those that are over. */
-export type TokenStore = JsonStore<NamedToken> & { readonly ended: ReturnType<typeof endedTokenStore> };
+type TokenStore = JsonStore<NamedToken> & { readonly ended: ReturnType<typeof endedTokenStore> };
 
 /** The tokens of `{config_dir}`, in the order of the file. */
 export function tokenStore(place: Place, log: Log, publish = unheard): TokenStore {

@@ -23,7 +23,7 @@ export const LISTED_TOKEN = v.object({
   old_until: v.nullable(v.string()),
 });
 
-export type ListedToken = v.InferOutput<typeof LISTED_TOKEN>;
+type ListedToken = v.InferOutput<typeof LISTED_TOKEN>;
 
 /** The named tokens, for whoever lists them. */
 export interface TokenList {

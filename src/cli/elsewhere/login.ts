@@ -21,7 +21,7 @@ export function baseUrl(text: string): string {
 }
 
 /** By what a desk is known. */
-export interface DeskTrust {
+interface DeskTrust {
   /** Null where the usual authorities vouch for it, and for http. */
   readonly pin: string | null;
   /** The same, for a person. */

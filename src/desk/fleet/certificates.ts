@@ -19,7 +19,7 @@ import { type Host, linkedHost, serverOf } from "./host";
 const SLOTS = 16;
 
 /** The certificate of a host, PEM, or why there is none to trust; null where it is reached over its link, and needs none. */
-export type ShownCertificate =
+type ShownCertificate =
   | { readonly label: string; readonly ok: true; readonly result: Certificate | null }
   | { readonly label: string; readonly ok: false; readonly error: string };
 

@@ -26,7 +26,7 @@ const PATIENT_MS = 2_000;
 /** The largest answer that a poll accepts. */
 const MAX_POLL_BYTES = 1_048_576;
 
-export interface PollOptions {
+interface PollOptions {
   /** Hosts to ask at once; slow hosts stop counting. */
   readonly concurrency: number;
   /** How long a host may take for both answers, in milliseconds. */

@@ -26,13 +26,13 @@ export interface CommandNeed {
 }
 
 /** A host that will refuse a list, and why, in words. */
-export interface Refusal {
+interface Refusal {
   readonly label: string;
   readonly why: string;
 }
 
 /** What is used of the service. */
-export interface RightsUses {
+interface RightsUses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "reach" | "askAgain">>;
   poller(): Promise<Pick<Poller, "poll">>;
 }

@@ -5,7 +5,7 @@
 import { type Host, linkedHost } from "./host";
 
 /** What Prometheus scrapes, and the labels that it gives to it. */
-export interface Target {
+interface Target {
   readonly targets: string[];
   readonly labels: Record<string, string>;
 }

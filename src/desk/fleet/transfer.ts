@@ -8,7 +8,7 @@ import { printable } from "../../lib/sanitize";
 import { type Host, linkedHost, parseHost } from "./host";
 
 export const TRANSFER_FORMATS = ["csv", "json"] as const;
-export type TransferFormat = (typeof TRANSFER_FORMATS)[number];
+type TransferFormat = (typeof TRANSFER_FORMATS)[number];
 
 const COLUMNS = ["label", "base_url", "token", "tags", "ca", "pin"];
 

@@ -31,16 +31,16 @@ type Entry = Pick<
 >;
 
 /** A way from the desk to the host, as the host keeps it. */
-export interface Carrier {
+interface Carrier {
   readonly kind: string;
   readonly [field: string]: unknown;
 }
 
 /** The address book. */
-export type Members = Pick<AddressBook, "hosts" | "reserve" | "admit" | "remove">;
+type Members = Pick<AddressBook, "hosts" | "reserve" | "admit" | "remove">;
 
 /** That a host has an NKey. */
-export interface NatsProof {
+interface NatsProof {
   readonly message: string;
   readonly signature: string;
 }

@@ -25,7 +25,7 @@ const LOOK_MS = 500;
 const MAX_BYTES = 65_536;
 
 /** A host of the address book. */
-export type Grantee = Pick<Host, "label" | "base_url" | "tags" | "token" | "member">;
+type Grantee = Pick<Host, "label" | "base_url" | "tags" | "token" | "member">;
 
 /** What a desk uses of its service. */
 export interface GrantUses extends Pick<DeskUses, "configDir" | "natsCarrier"> {
@@ -33,7 +33,7 @@ export interface GrantUses extends Pick<DeskUses, "configDir" | "natsCarrier"> {
 }
 
 /** What became of one host. */
-export type Outcome =
+type Outcome =
   | { readonly label: string; readonly ok: true; readonly changed: boolean }
   | { readonly label: string; readonly ok: false; readonly error: string };
 

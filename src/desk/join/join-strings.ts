@@ -32,7 +32,7 @@ const ROW = v.object({
 /** A join string without its secret. */
 export type JoinRow = v.InferOutput<typeof ROW>;
 
-export interface NewJoinString
+interface NewJoinString
   extends Readonly<Pick<JoinRow, "address" | "pin" | "tags" | "label_prefix" | "uses">> {
   /** How long it works, in seconds. */
   readonly expires_s: number;

@@ -164,7 +164,7 @@ const BY_HOST = {
   script: "a host signs it with its identity key",
 };
 
-export const accept = operation({
+const accept = operation({
   ...acceptEndpoint,
   summary: "Take a host into the address book: it has a join string, and signs with its identity key",
   scope: "any",
@@ -176,7 +176,7 @@ export const accept = operation({
   },
 });
 
-export const release = operation({
+const release = operation({
   ...releaseEndpoint,
   summary: "Remove a host that leaves: it signs with its identity key",
   scope: "any",

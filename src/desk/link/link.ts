@@ -33,7 +33,7 @@ const NOT_JOINED = "this host has not joined this desk";
 const SILENT_MS = 75_000;
 
 /** A host of the address book that has joined. */
-export interface Member {
+interface Member {
   readonly label: string;
   readonly host_key: string;
 }

@@ -25,7 +25,7 @@ interface ListUses extends Uses {
 
 const NOT_HERE = "a link is of the server; its hosts are asked with `on`";
 
-export const openLink = operation({
+const openLink = operation({
   name: "link.open",
   summary: "Open a link: a host that has joined dials, and answers requests over the connection",
   scope: "any",

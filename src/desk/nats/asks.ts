@@ -42,7 +42,7 @@ const REFUSED = v.object({
 /** The host runs, and not in the process that the request was sealed for: it may be asked anew. */
 export class Stale extends RemoteError {}
 
-export interface AsksParts {
+interface AsksParts {
   /** The public half of the desk's NKey. */
   readonly id: string;
   readonly key: Pick<SigningKey, "sign">;

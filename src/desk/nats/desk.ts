@@ -16,7 +16,7 @@ import { createNatsPresence, type NatsPresence, type PresenceParts } from "../..
 import { type Asks, createAsks, Stale } from "./asks";
 import { type AnnouncementParts, createHearing, startAnnouncing } from "./plan-announcements";
 
-export interface DeskParts {
+interface DeskParts {
   /** The public half of the desk's NKey. */
   readonly id: string;
   readonly login: Login;

@@ -31,7 +31,7 @@ const CREDENTIALS_S = 300;
 /** Something that should not be so. */
 class Finding extends Error {}
 
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly url: ServerUrl;
   readonly trust: Trust;
   /** What this desk is on the server; undefined where it is no user of it. */

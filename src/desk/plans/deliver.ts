@@ -50,7 +50,7 @@ interface Patience {
 const PATIENCE: Patience = { firstS: 1, nextS: 9, longS: 20, most: 256, pauseMs: [5_000, 60_000] };
 
 /** How a desk sends jobs. */
-export interface Delivery {
+interface Delivery {
   readonly deliver: DeliverJob;
   readonly cancel: CancelJob;
 }

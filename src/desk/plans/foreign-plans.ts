@@ -14,7 +14,7 @@ import type { Plans } from "./plans";
 import { PLAN_VIEW, viewOf } from "./view";
 
 /** A desk that has said nothing for so long may be gone, in milliseconds: it says every 20 s which plans it has. */
-export const SILENT_MS = 60_000;
+const SILENT_MS = 60_000;
 
 /** For how long the plans of a silent desk are kept, in milliseconds: no plan has longer (`MAX_EXPIRES_S`). */
 const KEPT_MS = 30 * 86_400_000;

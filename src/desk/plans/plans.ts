@@ -54,7 +54,7 @@ export interface PlansUses {
 }
 
 /** A broadcast, and who waits for it. */
-export interface BroadcastRequest extends Omit<BroadcastCaller, "targetOf"> {
+interface BroadcastRequest extends Omit<BroadcastCaller, "targetOf"> {
   readonly content_digest: string;
   readonly spec: Spec;
   readonly hosts: readonly Host[];
@@ -62,7 +62,7 @@ export interface BroadcastRequest extends Omit<BroadcastCaller, "targetOf"> {
 }
 
 /** The hosts of the address book, as plans reach them. */
-export interface HostLinks {
+interface HostLinks {
   /** Whether the host has not dialled since this process started, and may do so soon. */
   isExpected(label: string): boolean;
   /** Whether the host dials this process, and has no link to it. */

@@ -29,7 +29,7 @@ interface SignedBinary {
 }
 
 /** A signed binary that may be kept. */
-export interface OfferedFile {
+interface OfferedFile {
   readonly version: string;
   readonly target: string;
   /** Verifies the file, and keeps nothing. @throws a failure for what cannot be read or is not signed. */
@@ -39,7 +39,7 @@ export interface OfferedFile {
 }
 
 /** What a person offers to send to hosts. */
-export interface Offer {
+interface Offer {
   readonly keyId: string;
   readonly files: OfferedFile[];
 }

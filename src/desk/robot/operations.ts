@@ -20,7 +20,7 @@ interface Uses {
 /** How long the host may take until it has the call, in milliseconds. */
 const SEND_MS = 30_000;
 
-export const hostCall = operation({
+const hostCall = operation({
   name: "admin.robot",
   summary: "Hand a call of Robot Framework on to a host of the address book",
   scope: "operate",

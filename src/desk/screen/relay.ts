@@ -85,7 +85,7 @@ function requireControl(control: boolean, { grant }: Caller): void {
   if (control && !allows(grant, "operate")) throw forbidden(beyond(grant, "control needs operate"));
 }
 
-export const offerOfHost = operation({
+const offerOfHost = operation({
   name: "admin.screen_offer",
   summary: "Hand the offer of a viewer on to a host of the address book",
   scope: "screen",
@@ -104,7 +104,7 @@ export const offerOfHost = operation({
   },
 });
 
-export const stateOfHost = operation({
+const stateOfHost = operation({
   name: "admin.screen_state",
   summary: "Show who watches the screen of a host of the address book, and who uses its pointer and keyboard",
   scope: "screen",
@@ -125,7 +125,7 @@ export const stateOfHost = operation({
   },
 });
 
-export const controlOfHost = operation({
+const controlOfHost = operation({
   name: "admin.screen_control",
   summary: "Give a viewer of a host's screen pointer and keyboard, or take them from it",
   scope: "operate",
@@ -142,7 +142,7 @@ export const controlOfHost = operation({
   },
 });
 
-export const relayOfHost = operation({
+const relayOfHost = operation({
   name: "admin.screen_relay",
   summary: "Open the screen of a host of the address book for a viewer that gets it over this desk",
   scope: "screen",
@@ -178,7 +178,7 @@ export const relayOfHost = operation({
   },
 });
 
-export const joinRelay = operation({
+const joinRelay = operation({
   name: "admin.screen_stream",
   summary:
     "Open the stream of a viewer at a host (RFC 6143) as a WebSocket, with a ticket among its subprotocols",

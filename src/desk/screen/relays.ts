@@ -14,7 +14,7 @@ import { closeReason, type ScreenStream } from "../../wire/screen/stream";
 import { CLOSE } from "../../wire/screen/viewer";
 
 /** How long a ticket is good, in milliseconds: the browser has it, and connects at once. */
-export const TICKET_MS = 15_000;
+const TICKET_MS = 15_000;
 
 /** How many there are at once, those included that are being opened. Most need a process of this desk (`screen-peers.ts`). */
 const RELAYED = { what: "viewers at other hosts over this desk", most: 16, times: 3 };

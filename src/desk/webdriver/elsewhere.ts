@@ -18,7 +18,7 @@ interface Book {
 }
 
 /** Sessions on other hosts. */
-export interface Elsewhere {
+interface Elsewhere {
   /** Whether a session of that id is on another host. */
   has(id: string): boolean;
   /** Makes a session there. @returns the value of the answer. */

@@ -36,7 +36,7 @@ export interface Entry {
   readonly member?: Member["member"] | undefined;
 }
 
-export interface CollectorOptions<E extends Entry>
+interface CollectorOptions<E extends Entry>
   extends Pick<WatcherUses<E>, "store" | "witness" | "deskKey" | "verifyRow" | "log" | "publish"> {
   readonly book: { hosts(): readonly E[]; reach(entry: E): RemoteServer };
   /** At how many hosts at a time peers are asked (default: half the connections that this process may have). */

@@ -20,7 +20,7 @@ export interface FindingParts<E> {
   readonly former: { leave(leaving: ReadonlyArray<Watch<E>>): void };
 }
 
-export interface Findings<E> {
+interface Findings<E> {
   /** Replaces the status of a host. */
   keep(watch: Watch<E>, status: LogStatus): void;
   /** Takes note of what a look has found. @throws where evidence cannot be stored. */

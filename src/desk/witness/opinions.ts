@@ -15,7 +15,7 @@ import type { Member, Opinion, ProofFrom } from "./peer-opinion";
 import { ASKING_MS, type Peers } from "./peers";
 
 /** The log that peers are asked about, and the way to its host. */
-export interface Question {
+interface Question {
   readonly carrier: Carrier;
   readonly log: Log;
   readonly submission: Submission;
@@ -25,7 +25,7 @@ export interface Question {
 }
 
 /** What they say. */
-export interface Opinions {
+interface Opinions {
   readonly cosigned: ReadonlyArray<Cosignature & { readonly host_id: string }>;
   /** What they say against the log, and do not prove. */
   readonly claims: readonly string[];

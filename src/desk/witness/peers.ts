@@ -21,7 +21,7 @@ import {
 } from "./peer-opinion";
 
 /** How many peers witness a log. */
-export const PEERS = 3;
+const PEERS = 3;
 
 /** How long a peer that does not witness is not asked, in milliseconds: one that is unreachable, and one that cannot witness. */
 const AWAY_MS = 60_000;

@@ -19,7 +19,7 @@ import { checkpointOf, type LogKey, limits } from "./look";
 import type { LogStatus } from "./states";
 
 /** What a proof that a row is in a log shows (C2SP tlog-proof). */
-export interface ProvenRow {
+interface ProvenRow {
   /** Why it proves nothing; null when it does. */
   readonly reason: string | null;
   /** Of the leaf. */

@@ -15,7 +15,7 @@ const QUIET: readonly State[] = ["late", "silent"];
 
 /** After how long without a good checkpoint a log is late, and silent, in milliseconds. The desk asks every 12 s, and waits 8 s. */
 export const LATE_MS = 35_000;
-export const SILENT_MS = 65_000;
+const SILENT_MS = 65_000;
 
 /** After how long a log that lacks rows of which the desk knows is silent, in milliseconds: a checkpoint comes within 10 s. */
 const OWING_MS = 30_000;
@@ -112,7 +112,7 @@ export const newLogStatus = (): LogStatus => ({
 });
 
 /** What a host has found of its own rows, all of which it verifies in turn. */
-export interface OwnRows {
+interface OwnRows {
   readonly verified_at: string | null;
   readonly altered: ReadonlyArray<{ readonly id: number | null; readonly reason: string }>;
 }

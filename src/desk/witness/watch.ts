@@ -65,7 +65,7 @@ export interface WatcherUses<E> extends FindingParts<E> {
 }
 
 /** What is done at each host. */
-export interface Watcher<E> {
+interface Watcher<E> {
   /** Replaces the status of a host. */
   keep(watch: Watch<E>, status: LogStatus): void;
   /** Looks at the log. Callers must not call it while the host is busy. @throws what is no fault of the host. */

@@ -22,14 +22,14 @@ export const VERDICT = v.object({
 export type Verdict = v.InferOutput<typeof VERDICT>;
 
 /** Where a chain begins; the id is null when the first row is not known. */
-export interface ChainStart {
+interface ChainStart {
   readonly id: number | null;
   /** Undefined when the hash before the first row is not known. */
   readonly prevHash: string | null | undefined;
 }
 
 /** The hash of a row, known from elsewhere; `what` describes the row in words. */
-export interface KnownRow {
+interface KnownRow {
   readonly id: number;
   readonly hash: string | null;
   readonly what: string;

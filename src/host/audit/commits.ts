@@ -27,7 +27,7 @@ interface QueuedRow extends NewRow {
   reject(error: unknown): void;
 }
 
-export interface CommitParts {
+interface CommitParts {
   readonly file: AuditFile;
   readonly log: Log;
   /** Whether it is logged when rows cannot be written, and when they can again. */
@@ -41,7 +41,7 @@ export interface CommitParts {
 }
 
 /** What appends to one file. */
-export interface Commits {
+interface Commits {
   /** Resolves to the id of the row when it is on disk. @throws an `unavailable` failure when it cannot be written. */
   append(event: AuditEvent, options?: AppendOptions): Promise<number>;
   /** The number of rows, without a query. */

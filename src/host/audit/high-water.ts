@@ -149,7 +149,7 @@ export interface NewRow {
   readonly event: AuditEvent;
 }
 
-export interface AppendResult {
+interface AppendResult {
   /** Its id is that of the last row. */
   readonly head: Head;
   /** With these rows; undefined while so many rows are not in it that they join in steps. */

@@ -28,7 +28,7 @@ import { verdictFor } from "./verify";
 import type { PatrolReport, WitnessedRows } from "./witness/findings";
 import type { WitnessedLog } from "./witness/witnessed-log";
 
-export interface AuditLogOptions {
+interface AuditLogOptions {
   readonly path: string;
   readonly log: Log;
   /** How long a write may wait for the lock of another process, in milliseconds (default 5,000). */

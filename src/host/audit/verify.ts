@@ -21,7 +21,7 @@ export interface VerifyOptions {
 }
 
 /** How a scan is made. */
-export interface ScanOptions {
+interface ScanOptions {
   readonly progress?: VerifyOptions["progress"];
   /** Whether another process looks at the structure of the file: {@link structureFault}. */
   readonly rowsOnly?: boolean;

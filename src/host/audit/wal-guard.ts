@@ -16,7 +16,7 @@ const SALTS_BYTES = 8;
 const MAGIC = 0x377f0682;
 
 /** What knows whether the write-ahead log is whole. */
-export interface WalGuard {
+interface WalGuard {
   /**
    * Whether the log is as SQLite left it. The caller holds the write lock, so that nobody writes meanwhile.
    *

@@ -91,7 +91,7 @@ export interface BundledFile {
 export type BundleReaders = Readonly<Partial<Record<BundledName, (content: unknown) => readonly string[]>>>;
 
 /** A file as it is here, with what a bundle adds to it. */
-export interface Merge {
+interface Merge {
   readonly content: unknown;
   /** The names of entries that stay as they are here, where the bundle has another. */
   readonly conflicts: readonly string[];

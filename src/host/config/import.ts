@@ -34,7 +34,7 @@ import {
 import { diffContent } from "./diff";
 import { decode, type FolderEntry, findFile } from "./folder";
 
-export interface ImportOptions {
+interface ImportOptions {
   /** Report what would change, and change nothing. */
   readonly dryRun?: boolean;
   /** Import only these files. */

@@ -9,7 +9,7 @@ import { type DaemonPlan, planDaemon, thisUser, type User } from "./daemon";
 import { isUpgradedByRoot } from "./systemd";
 
 /** A daemon that `svc service install` has installed. */
-export interface InstalledDaemon {
+interface InstalledDaemon {
   /** Whose it is; null for the machine. */
   readonly user: User | null;
   /** Absolute. */

@@ -26,7 +26,7 @@ const aborted = (): never => {
 };
 
 /** The right to use pointer and keyboard. */
-export interface InputHold {
+interface InputHold {
   /**
    * Frees the lock; a second call does nothing. Never throws.
    *
@@ -37,7 +37,7 @@ export interface InputHold {
 }
 
 /** Pointer and keyboard as the owner of the folder gives them. */
-export interface InputPlace {
+interface InputPlace {
   /** Frees them. */
   release(): void;
   /** Resolves when the owner holds them no longer for this process. */

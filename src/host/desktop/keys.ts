@@ -89,7 +89,7 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
  *
  * @returns a name that {@link isKey}; else `name` in small letters.
  */
-export function keyNamed(name: string): string {
+function keyNamed(name: string): string {
   if ([...name].length <= 1) return name;
   const small = name.toLowerCase();
   const plain = small.replaceAll(/[ _-]/g, "");

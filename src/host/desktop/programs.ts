@@ -14,7 +14,7 @@ import { desktopVariables } from "./session";
 const MAX_PROGRAMS = 64;
 
 /** What is started. */
-export interface Launch {
+interface Launch {
   /** A line for the shell, or a program and its arguments. */
   readonly command: string | readonly string[];
   readonly cwd?: string | undefined;

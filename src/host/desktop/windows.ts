@@ -13,7 +13,7 @@ import type { Patience } from "./images/wait";
 export const CANNOT_LIST = "this platform cannot list windows";
 
 /** Which window: all that is given must match. */
-export interface WindowQuery {
+interface WindowQuery {
   readonly title_substring?: string | undefined;
   readonly case_sensitive: boolean;
   /** The name of its program, in any case and with or without `.exe`; or its process id, or that of the process that began its group. */

@@ -89,7 +89,7 @@ const MAX_WAITING = 256;
 const notAsked = () => cancelled("cancelled before the desktop was asked");
 
 /** The child process, and the calls that wait for it. */
-export interface Worker {
+interface Worker {
   /** Releases what a viewer held when the child broke; nothing where that is released. @throws as `call`. */
   lift(): Promise<void>;
   /** The child's process id; null while there is none. */

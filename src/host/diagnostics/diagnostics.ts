@@ -33,7 +33,7 @@ export const REPORT = v.object({
 });
 
 export type CheckResult = v.InferOutput<typeof CHECK_RESULT>;
-export type Report = v.InferOutput<typeof REPORT>;
+type Report = v.InferOutput<typeof REPORT>;
 
 /** The checks of `svc diagnose`. */
 export interface Diagnostics {

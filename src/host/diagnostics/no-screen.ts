@@ -16,7 +16,7 @@ export interface ScreenSettings {
 }
 
 /** Whether this host is to have a screen; undefined where nobody has said. */
-export async function wantsScreen(service: ScreenSettings): Promise<boolean | undefined> {
+async function wantsScreen(service: ScreenSettings): Promise<boolean | undefined> {
   try {
     const answers = (await service.settings()).get("desktop.screen");
     if (answers.includes("expected")) return true;

@@ -32,7 +32,7 @@ interface MetricSummary {
 }
 
 /** The statistics of the samples in the window. */
-export interface WindowSummary {
+interface WindowSummary {
   sample_count: number;
   window_seconds: number;
   metrics: Record<string, MetricSummary>;

@@ -9,7 +9,7 @@ import type { JobRuns } from "./job-runs";
 import type { SeenJob, SeenJobs, SeenRow } from "./seen";
 
 /** Answers about jobs. */
-export interface JobAnswers {
+interface JobAnswers {
   answer(id: string, state: JobAnswer["state"], outcome?: JobAnswer["outcome"]): JobAnswer;
   /**
    * The answer about a job that was taken before; undefined for a new one.

@@ -9,7 +9,7 @@ import { badInput } from "../../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER } from "../../lib/files";
 
 /** Files in place. Disposing of it removes them. */
-export interface JobFiles extends Disposable {
+interface JobFiles extends Disposable {
   /** The path that the list of the job has, from which they are found; empty for a list that is in no file. */
   readonly path: string;
 }

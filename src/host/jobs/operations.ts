@@ -31,7 +31,7 @@ export const SEALED = {
   ),
 };
 
-export const takeJob = operation({
+const takeJob = operation({
   name: "plan.take_job",
   summary: "Run a job of a plan once, or answer how it ended",
   scope: "operate",
@@ -58,7 +58,7 @@ export const takeJob = operation({
   }),
 });
 
-export const cancelJob = operation({
+const cancelJob = operation({
   name: "plan.cancel_job",
   summary: "Cancel a job of a plan: it ends, or never begins",
   scope: "operate",

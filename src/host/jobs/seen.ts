@@ -19,7 +19,7 @@ const KEPT_MS = 7 * 86_400_000;
 const MAX_ROWS = 100_000;
 
 /** `cancelled`: before it began, so that it never does. `interrupted`: this host cannot say how far it came. */
-export type SeenState = "running" | "done" | "interrupted" | "cancelled";
+type SeenState = "running" | "done" | "interrupted" | "cancelled";
 
 /** A job as it was taken. Times in milliseconds since 1970. */
 export interface SeenJob {

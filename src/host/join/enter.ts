@@ -59,7 +59,7 @@ export interface DeskTokens {
 const ANSWER_MS = 15_000;
 
 /** How a host joins a desk. */
-export interface JoinOptions {
+interface JoinOptions {
   readonly join_string: string;
   readonly label?: string | undefined;
   readonly direct?: string | undefined;

@@ -143,7 +143,7 @@ export const setDesk = operation({
   },
 });
 
-export const forget = operation({
+const forget = operation({
   name: "desk.forget",
   summary: "End the token of this request and forget its desk, which has removed this host",
   scope: "any",
@@ -162,7 +162,7 @@ export const forget = operation({
   },
 });
 
-export const deskPins = operation({
+const deskPins = operation({
   ...deskPinsEndpoint,
   summary: "Keep the pins of the desk's TLS key, which it has signed: this host follows it to another key",
   scope: "any",
@@ -177,7 +177,7 @@ export const deskPins = operation({
   },
 });
 
-export const takeNats = operation({
+const takeNats = operation({
   ...natsGrantEndpoint,
   summary: "Connect to the NATS server of the desk with the credentials that it has signed",
   scope: "any",

@@ -34,7 +34,7 @@ const GOOD_MS = 30_000;
 const TWINS = { ratePerMinute: 1, burst: 3 };
 
 /** A desk that has links. */
-export interface Desk {
+interface Desk {
   readonly url: string;
   /** The pins of its TLS key; none where it speaks plain http. */
   readonly pins: readonly string[];
@@ -56,7 +56,7 @@ export interface DialParts {
 }
 
 /** The state of the link of a host. */
-export interface DialState extends Pick<HostLink, "problem" | "rtt_ms" | "dials" | "twin"> {
+interface DialState extends Pick<HostLink, "problem" | "rtt_ms" | "dials" | "twin"> {
   readonly state: Exclude<HostLink["state"], "off">;
   readonly since: Date;
   /** When it dials again. */

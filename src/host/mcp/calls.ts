@@ -62,7 +62,7 @@ export interface CallsParts {
 }
 
 /** Who calls. */
-export interface AgentCall {
+interface AgentCall {
   readonly caller: Caller;
   /** The trace to which the call belongs. */
   readonly trace?: TraceContext | undefined;

@@ -16,7 +16,7 @@ import { userOf } from "./grant";
 import { agentName, type Peer } from "./server";
 
 /** One message and its client. */
-export interface Message {
+interface Message {
   readonly caller: Caller;
   readonly message: unknown;
 }

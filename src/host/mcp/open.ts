@@ -18,7 +18,7 @@ import { createToolServer, instructionsFor, type Peer } from "./server";
 import { type Choice, type Offer, offerOf } from "./toolsets";
 
 /** What MCP uses of the service. */
-export interface McpUses {
+interface McpUses {
   readonly log: Log;
   readonly configDir: string;
   prepareFolder(): Promise<void>;

@@ -12,7 +12,7 @@ interface Uses {
   }>;
 }
 
-export const takeMessage = operation({
+const takeMessage = operation({
   name: "mcp.message",
   summary: "Take a message of an agent (Model Context Protocol, 2026-07-28 or 2025-11-25)",
   scope: "any",

@@ -10,7 +10,7 @@ import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 
 /** How a picture relates to the desktop. */
-export interface Picture {
+interface Picture {
   /** Of the picture, in its own pixels. */
   readonly width: number;
   readonly height: number;

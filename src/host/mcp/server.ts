@@ -42,7 +42,7 @@ const MAX_ERROR = { bytes: 2 * MAX_MESSAGE, depth: 16 };
 /** For how long a client may keep the list of tools, in milliseconds: it changes with the token alone. */
 const LIST_TTL_MS = 60_000;
 
-export const INFO = { name: "svc", title: "svc", version };
+const INFO = { name: "svc", title: "svc", version };
 
 /** @param hosts the selection of `--on`. */
 export const instructionsFor = (hosts: string | undefined): string =>

@@ -23,7 +23,7 @@ export interface ListedTool {
 export const SIDE = { least: 64, usual: 1_568, most: 4_096 } as const;
 
 /** What a tool takes besides the input of its operation. */
-export interface Extras {
+interface Extras {
   /** Which hosts to ask, in place of this one. */
   readonly on?: string;
   /** The longest side of a picture. */

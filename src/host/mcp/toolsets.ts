@@ -137,7 +137,7 @@ const SETS = {
 /** The words for `--toolsets`; `all` has what is in no other set as well. */
 export const TOOLSETS = ["read", "screen", "jobs", "fleet", "desktop", "all"] as const;
 
-export type Toolset = (typeof TOOLSETS)[number];
+type Toolset = (typeof TOOLSETS)[number];
 
 /** Without a choice. */
 const DEFAULT_TOOLSETS: readonly Toolset[] = ["read", "screen"];

@@ -11,7 +11,7 @@ import { type IncomingFile, openIncoming } from "./incoming-file";
 import { listPartials, type PartialFile, partialName, partialSize, tidyPartials, underWay } from "./partials";
 
 /** A file that there was room for. */
-export interface RoomForFile {
+interface RoomForFile {
   readonly file: IncomingFile;
   /** Where it is. */
   readonly temporary: string;

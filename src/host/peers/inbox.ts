@@ -39,7 +39,7 @@ export interface InboxPlace {
 }
 
 /** The version of a file that another one replaces. */
-export interface FormerVersion {
+interface FormerVersion {
   /** Its descriptor. */
   readonly file: number;
   readonly size: number;

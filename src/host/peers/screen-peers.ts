@@ -15,7 +15,7 @@ import type { SessionsOptions } from "./sessions";
 const MAX_SESSIONS = 16;
 
 /** The statistics of a session, once a second, and its route: the candidate types of both sides. */
-export type TakeSample = (sample: LinkSample, route: string | null) => void;
+type TakeSample = (sample: LinkSample, route: string | null) => void;
 
 /** The sessions of the live screen. */
 export interface ScreenPeers {

@@ -13,7 +13,7 @@ import { type Extras, type FileMessage, type FileNeed, MESSAGE_BYTES, parseMessa
 import { listBlocks, Needs } from "./send-blocks";
 
 /** The part of a data channel that sending needs. */
-export interface Outlet {
+interface Outlet {
   sendText(text: string): void;
   sendBytes(bytes: Uint8Array): void;
   /** Bytes that the network has not accepted yet. When they become few, the window is notified. */

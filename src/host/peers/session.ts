@@ -33,7 +33,7 @@ const LEAVE_MS = 5_000;
 const REPLACED = "the folder of its files was replaced";
 
 /** A file to send. */
-export interface SessionSend {
+interface SessionSend {
   readonly path: string;
   readonly name: string;
   /** Receives the number of bytes sent. */

@@ -6,7 +6,7 @@ import { FORMAT, requireKnownFormat } from "../../lib/format";
 import { commit, compiled, programPath, releaseKey, target, version } from "../../version";
 import type { Daemon } from "./upgrade";
 
-export const PUBLIC_KEY = field(
+const PUBLIC_KEY = field(
   v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
   "The public key of minisign that signs releases, or its file (default: the one in this svc)",
 );

@@ -29,7 +29,7 @@ export const ORDER = v.object({
   error: v.nullable(v.string()),
 });
 
-export type Order = v.InferOutput<typeof ORDER>;
+type Order = v.InferOutput<typeof ORDER>;
 
 /** How long the process of an order may take to begin, in milliseconds. */
 export const START_MS = 60_000;
@@ -59,7 +59,7 @@ const VERDICT = v.object({
   ...v.pick(ORDER, ["id", "pid", "ended", "error"]).entries,
 });
 
-export type Verdict = v.InferOutput<typeof VERDICT>;
+type Verdict = v.InferOutput<typeof VERDICT>;
 
 /** @param binary the program, absolute and without links. @throws the system error. */
 export function writeVerdict(binary: string, verdict: Verdict): void {

@@ -61,7 +61,7 @@ export interface UpgradeOptions extends OwnProgram {
   readonly after?: (step: string) => void;
 }
 
-export interface UpgradeResult {
+interface UpgradeResult {
   readonly from: string;
   readonly to: string;
   /** The names of the daemons that were started anew, or would be. */

@@ -18,7 +18,7 @@ const isFlow = ({ name, command, input }: Operation): boolean =>
   Object.values(input.entries).some((entry) => metadataOf(entry as v.GenericSchema).actions === true);
 
 /** `AC_press_element` as `Press Element`. */
-export const nameOf = (command: string): string =>
+const nameOf = (command: string): string =>
   command
     .replace(/^AC_/, "")
     .split("_")

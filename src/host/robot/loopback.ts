@@ -8,7 +8,7 @@ import type { Log } from "../../lib/log";
 import { faultXml, xmlResponse } from "../../lib/xml-rpc/write";
 import type { RobotLibrary } from "./library";
 
-export interface LoopbackOptions {
+interface LoopbackOptions {
   /** 0: a free one. */
   readonly port: number;
   /** What clients send as the password of HTTP Basic, or as a bearer token. */
@@ -17,7 +17,7 @@ export interface LoopbackOptions {
   readonly signal: AbortSignal;
 }
 
-export interface LoopbackServer {
+interface LoopbackServer {
   readonly port: number;
   /** Resolves when no call is under way. */
   stop(): Promise<void>;

@@ -11,7 +11,7 @@ interface Uses {
   robot(): Promise<{ answer(xml: string, caller: Caller): Promise<string> }>;
 }
 
-export const takeCall = operation({
+const takeCall = operation({
   name: "robot.call",
   summary: "Take a call of Robot Framework (remote library interface, XML-RPC)",
   scope: "any",

@@ -24,7 +24,7 @@ export interface RunParts {
 }
 
 /** How a keyword ended: the dictionary of the remote library interface. */
-export interface Ending {
+interface Ending {
   readonly status: "PASS" | "FAIL";
   /** Lines of the log, each with its level. */
   readonly output: string;

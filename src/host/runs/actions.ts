@@ -30,10 +30,10 @@ import { expressionFault, isReference, secretsIn } from "./variables";
 export const MAX_ACTIONS = 1_000;
 
 /** The most references to variables in one list: each is looked up when its action runs. */
-export const MAX_REFERENCES = 10_000;
+const MAX_REFERENCES = 10_000;
 
 /** Characters that the expressions of a list may have together, also of its lists for other hosts: to check them takes 0.5 µs each. */
-export const MAX_EXPRESSIONS = 50_000;
+const MAX_EXPRESSIONS = 50_000;
 
 /** Unknown names that are compared with those that there are: for thousands, that takes long. */
 const MAX_HINTS = 50;
@@ -41,7 +41,7 @@ const MAX_HINTS = 50;
 const MAX_NAMES = 12;
 
 /** The deepest nesting of action lists within actions. */
-export const MAX_DEPTH = 32;
+const MAX_DEPTH = 32;
 
 /** The deepest nesting of arrays and objects; a list in an action takes three levels of it. */
 const MAX_JSON_DEPTH = 3 * MAX_DEPTH + 64;

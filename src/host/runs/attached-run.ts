@@ -11,7 +11,7 @@ import type { Runs } from "./runs";
 import { LOG_LINE, RUN_VIEW } from "./types";
 
 /** What the process says of its run: how it stands, the outcome of an action, or what the script logs. */
-export const REPORTED = v.union([
+const REPORTED = v.union([
   v.strictObject({ run: RUN_VIEW }),
   v.strictObject({ outcome: OUTCOME }),
   v.strictObject({ log: LOG_LINE }),

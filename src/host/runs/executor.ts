@@ -41,7 +41,7 @@ import { variablesOf } from "./variables";
 const MAX_UNATTENDED_BYTES = 256 * 1_024;
 
 /** What the executor is handed. */
-export interface ExecutorParts extends CheckerParts {
+interface ExecutorParts extends CheckerParts {
   /** What operations run on. */
   readonly service: object;
   readonly log: Log;
@@ -66,7 +66,7 @@ export interface ExecutorParts extends CheckerParts {
 }
 
 /** A run as a span. No text that it is given has a secret. */
-export interface RunSpan {
+interface RunSpan {
   /** Begins a span for an action. @returns what ends it; undefined where it has too many. */
   step(command: string, place: string): ((error: string | null) => void) | undefined;
   end(status: string, error: string | null): void;

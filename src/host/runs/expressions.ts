@@ -14,7 +14,7 @@ import { repeatsTooMuch } from "../../lib/pattern-repeats";
 import { printable } from "../../lib/sanitize";
 
 /** The longest expression, in characters. */
-export const MAX_EXPRESSION = 2_000;
+const MAX_EXPRESSION = 2_000;
 
 /** The most steps: values that are computed, and 64 bytes of a value that is looked at. */
 const MAX_STEPS = 100_000;
@@ -102,7 +102,7 @@ function createEnvironment(): Environment {
 }
 
 /** An expression that can be computed. */
-export interface Expression {
+interface Expression {
   /** The variables that it reads, each once. */
   readonly names: readonly string[];
   /**

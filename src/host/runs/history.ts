@@ -60,7 +60,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
 
 type Query = HistoryQuery & { readonly run_id?: string; readonly id?: number };
 
-export interface HistoryOptions {
+interface HistoryOptions {
   readonly path: string;
   /** How many rows to keep from now on (default: unchanged). */
   readonly maxRows: number | undefined;

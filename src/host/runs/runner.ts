@@ -32,7 +32,7 @@ const ABANDON_MS = 5_000;
 const MAX_ACTION_ROWS = 500;
 
 /** What a runner is handed. */
-export interface RunParts {
+interface RunParts {
   /** What operations run on. */
   readonly service: object;
   /** Does an action (default: this process). */

@@ -42,7 +42,7 @@ const STEP_MS = 100;
 type StartField = "run_id" | "source_type" | "source_id" | "token" | "script_path" | "commands";
 
 /** A run that is about to begin. */
-export interface RunStart extends Pick<RunState, StartField>, Partial<Pick<RunState, "trace_id">> {
+interface RunStart extends Pick<RunState, StartField>, Partial<Pick<RunState, "trace_id">> {
   readonly timeout_s: number;
   /** In whose share it counts (default: that of its token). */
   readonly share?: string | null;
@@ -74,7 +74,7 @@ export type AttachRun = (
 ) => RunKeeper | undefined;
 
 /** A run of another process that this one keeps. */
-export interface AttachedRun {
+interface AttachedRun {
   /** Aborted when the run is to end. */
   readonly signal: AbortSignal;
   /** @returns `ended` once it has ended. */

@@ -126,7 +126,7 @@ function part(value: unknown, key: string | number, at: string): unknown {
 }
 
 /** What a `${…}` names: a variable, and the keys that lead to the part of it. */
-export interface Reference {
+interface Reference {
   readonly name: string;
   readonly path: ReadonlyArray<string | number>;
 }

@@ -177,7 +177,7 @@ export const addJob = operation({
   run: add,
 });
 
-export const addCronJob = operation({
+const addCronJob = operation({
   ...CHANGE,
   name: "jobs.add_cron",
   summary: "Schedule a script by a cron expression",

@@ -33,7 +33,7 @@ export interface Clock {
 }
 
 /** What a scheduler is made with. */
-export interface SchedulerParts extends JobsParts, JobRunsParts, DueParts {
+interface SchedulerParts extends JobsParts, JobRunsParts, DueParts {
   /** The lock of the process that runs the jobs. */
   readonly lock: string;
   /** Default: that of the system. */

@@ -26,7 +26,7 @@ export function stateOf(path: string): FileState | undefined {
 }
 
 /** The states of the files in a folder that is open. */
-export interface OpenFolder extends Disposable {
+interface OpenFolder extends Disposable {
   /** The state of the regular file of that name; undefined where there is none, or where only its path says more. */
   stateOf(name: string): FileState | undefined;
 }

@@ -59,7 +59,7 @@ interface OpenOptions extends SyncOptions {
   readonly giveUpMs?: number;
 }
 
-export interface SyncsOptions {
+interface SyncsOptions {
   readonly configDir: string;
   readonly folder: string;
   /** The inbox, whose files may be sent on. */

@@ -104,7 +104,7 @@ export const stopSync = operation({
   run: async (service: Uses, { id }, { grant }) => (await service.syncs()).stop(id, grant),
 });
 
-export const syncStatus = operation({
+const syncStatus = operation({
   name: "sync.status",
   summary: "List the syncs and their state",
   scope: "read",

@@ -35,7 +35,7 @@ const MAX_REMEMBERED = 20_000;
 const MAX_ARGUMENTS = { bytes: 4_096, depth: 64 };
 const MAX_TEXT = 1_000;
 
-export interface TraceWriterParts {
+interface TraceWriterParts {
   /** A private folder of its own, which exists. */
   readonly folder: string;
   /** Takes a picture of the whole screen into a file. */

@@ -49,7 +49,7 @@ export type TracedStart = Readonly<
 };
 
 /** How a run ended; no secret is in it. */
-export type TracedEnd = Readonly<Pick<TracedRun, "status" | "error_text">>;
+type TracedEnd = Readonly<Pick<TracedRun, "status" | "error_text">>;
 
 /** A run that is being traced. */
 export interface RunTrace {
@@ -59,7 +59,7 @@ export interface RunTrace {
 }
 
 /** A trace in a list. */
-export interface KeptTrace extends TracedRun {
+interface KeptTrace extends TracedRun {
   readonly bytes: number;
 }
 

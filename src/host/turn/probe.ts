@@ -22,7 +22,7 @@ const PEER_PORT = 9;
 /** Seconds; the shortest lifetime that a relay gives (RFC 8656 section 7.2). */
 const LIFETIME_S = 600;
 
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly url: TurnUrl;
   readonly user: string;
   readonly secret: string;

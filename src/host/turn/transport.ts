@@ -10,7 +10,7 @@ import { connect as connectTls } from "node:tls";
 import type { Transport } from "werift-ice/lib/common/src/transport";
 import type { TurnUrl } from "./url";
 
-export interface Reach {
+interface Reach {
   readonly url: TurnUrl;
   /** The address of `url.host`. */
   readonly address: string;

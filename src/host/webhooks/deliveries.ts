@@ -41,7 +41,7 @@ export interface DeliveryParts {
 }
 
 /** What sends deliveries. */
-export interface Deliveries {
+interface Deliveries {
   /**
    * Begins deliveries that are due, as many as may be under way, and sets the clock for the next.
    *

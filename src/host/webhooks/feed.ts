@@ -11,7 +11,7 @@ import { bodyOf } from "./forms";
 import type { Hook } from "./hooks";
 
 /** What webhooks need of the bus. */
-export interface Events {
+interface Events {
   readonly boot: string;
   readonly newest: number;
   readonly oldest: number;
@@ -31,7 +31,7 @@ export interface FeedParts
 }
 
 /** What follows the bus. */
-export interface Feed {
+interface Feed {
   /** Puts what is published from now on into the queue. @returns whether it did not do so already. */
   start(): boolean;
   /** Puts what was published into the queue once more, and ends. Callers must have aborted `signal`. */

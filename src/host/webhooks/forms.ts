@@ -6,7 +6,7 @@
 /** The forms, the usual first. */
 export const FORMS = ["standard", "cloudevents"] as const;
 
-export type Form = (typeof FORMS)[number];
+type Form = (typeof FORMS)[number];
 
 /** The media type of each. */
 export const MEDIA_TYPES: Readonly<Record<Form, string>> = {
@@ -15,7 +15,7 @@ export const MEDIA_TYPES: Readonly<Record<Form, string>> = {
 };
 
 /** An event that is to be posted. */
-export interface PostedEvent {
+interface PostedEvent {
   /** The same whenever it is posted. */
   readonly id: string;
   readonly type: string;

@@ -20,7 +20,7 @@ import type { Hook } from "./hooks";
 /** How long a delivery may take, in milliseconds. */
 const DEADLINE_MS = 15_000;
 
-export interface Message {
+interface Message {
   /** The same whenever it is sent: receivers know repeats by it. */
   readonly id: string;
   /** JSON. */

@@ -19,7 +19,7 @@ import { type DeliveryResult, deliver } from "./send";
 /** How long a test may take, in milliseconds: who asks for it waits 10 s for its answer. */
 const TEST_MS = 8_000;
 
-export interface WebhookParts extends Pick<FeedParts, "log" | "events" | "namesOf"> {
+interface WebhookParts extends Pick<FeedParts, "log" | "events" | "namesOf"> {
   readonly files: { readonly webhooks: string; readonly webhooksLock: string; readonly webhookQueue: string };
   /** This host as a URI, the `source` of CloudEvents. */
   source(): string;

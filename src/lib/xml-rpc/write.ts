@@ -21,7 +21,7 @@ export const faultXml = (code: number, message: string): string =>
 const NO_XML = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u;
 
 /** `text` without what XML cannot carry. */
-export const escapable = (text: string): string => text.replaceAll(new RegExp(NO_XML, "gu"), "\ufffd");
+const escapable = (text: string): string => text.replaceAll(new RegExp(NO_XML, "gu"), "\ufffd");
 
 const INT = 2 ** 31;
 

@@ -203,7 +203,7 @@ export const renewToken = operation({
   },
 });
 
-export const confirmToken = operation({
+const confirmToken = operation({
   name: "token.confirm",
   summary:
     "Say that the token of this request was kept: those that it replaced cannot be renewed from now on",

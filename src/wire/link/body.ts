@@ -19,7 +19,7 @@ export interface Outlet {
 }
 
 /** A body that is sent. */
-export interface OutgoingBody {
+interface OutgoingBody {
   /** The receiver has read so many bytes. */
   more(bytes: number): void;
   /** Nobody reads it any longer: `write` returns false. */

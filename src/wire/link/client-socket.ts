@@ -7,7 +7,7 @@ import { dialWebSocket } from "../../client/websocket";
 import { MAX_MESSAGE_BYTES, MAX_UNSENT_BYTES } from "../../core/socket";
 import { PROTOCOL, UNSENT_BYTES } from "./frames";
 
-export interface ClientHandlers {
+interface ClientHandlers {
   /** It is open. @param pin of the certificate; undefined without TLS. */
   opened(pin: string | undefined): void;
   message(message: string | Uint8Array): void;

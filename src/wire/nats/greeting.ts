@@ -17,7 +17,7 @@ const GREETING = v.object({
   tls_required: v.optional(v.boolean(), false),
 });
 
-export type Greeting = v.InferOutput<typeof GREETING>;
+type Greeting = v.InferOutput<typeof GREETING>;
 
 /**
  * The greeting of the server. Nothing is sent but what opens a WebSocket.

@@ -25,7 +25,7 @@ const MAX_HELLO = 1_024;
 const CHANGES = { ratePerMinute: 4, burst: 10 };
 
 /** What a host says of itself. */
-export const HELLO = v.object({
+const HELLO = v.object({
   v: v.literal(1),
   session: v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/)),
   /** Differs for each connection. */
@@ -38,7 +38,7 @@ export const HELLO = v.object({
 type Hello = v.InferOutput<typeof HELLO>;
 
 /** A host that was heard of. */
-export interface HostSighting {
+interface HostSighting {
   readonly version: string;
   readonly connection: string;
   /** The id of its records of jobs; undefined where it does not say. */

@@ -30,7 +30,7 @@ export const SEAL = v.object({
 export type Seal = v.InferOutput<typeof SEAL>;
 
 /** A request as far as the seal goes. */
-export interface SealedRequest {
+interface SealedRequest {
   readonly method: string;
   readonly path: string;
   /** `Idempotency-Key`. */
@@ -38,7 +38,7 @@ export interface SealedRequest {
 }
 
 /** The host that is asked, and which connection of it. */
-export interface Addressee {
+interface Addressee {
   /** The public half of its NKey, and who it is to the desk that it has joined. */
   readonly id: string;
   readonly hostId: string;

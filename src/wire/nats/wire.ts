@@ -49,7 +49,7 @@ const FRAME_HEAD_BYTES = 5;
 /** The most frames in a message. */
 const MAX_FRAMES = 1_024;
 
-export interface Message {
+interface Message {
   readonly number: number;
   readonly session: string;
   /** Text frames as text, pieces as bytes. */

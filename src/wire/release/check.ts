@@ -19,7 +19,7 @@ const DEADLINE_MS = 15_000;
 const MAX_REDIRECTS = 5;
 
 /** An index, and whether a key has verified it. */
-export interface FoundIndex {
+interface FoundIndex {
   readonly index: ReleaseIndex;
   readonly verified: boolean;
 }

@@ -35,7 +35,7 @@ const OLD_MS = 7 * 86_400_000;
 const SPARE_BYTES = 64 * 1_048_576;
 
 /** How far a file has come. */
-export interface UploadState {
+interface UploadState {
   readonly sha256: string;
   /** Bytes. */
   readonly received: number;
@@ -60,7 +60,7 @@ export interface IncomingBinaryOptions {
 }
 
 /** The file that a desk sends. */
-export interface IncomingBinary {
+interface IncomingBinary {
   /** How far the file has come that is here; null where there is none. */
   state(): UploadState | null;
   /**

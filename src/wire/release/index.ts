@@ -22,7 +22,7 @@ const fileSchema = v.object({
 });
 
 /** Further keys are ignored, so that a later release may have them. */
-export const indexSchema = v.object({
+const indexSchema = v.object({
   format: v.literal(1),
   version: versionField,
   /** Abbreviated; `unknown` for sources outside a repository. */

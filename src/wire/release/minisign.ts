@@ -148,7 +148,7 @@ export async function digestOf(file: string | AsyncIterable<Uint8Array>): Promis
 }
 
 /** As minisign prints it: the bytes as a little-endian number. */
-export const keyId = (bytes: Uint8Array): KeyId => Buffer.from(bytes).reverse().toString("hex").toUpperCase();
+const keyId = (bytes: Uint8Array): KeyId => Buffer.from(bytes).reverse().toString("hex").toUpperCase();
 
 /** Without the empty line at the end; with the line ends of Windows too. */
 const linesOf = (text: string): string[] => text.replace(/\r?\n$/, "").split(/\r?\n/);

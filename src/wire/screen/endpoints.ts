@@ -64,7 +64,7 @@ export const stateEndpoint = endpoint({
 });
 
 /** The id of a viewer. */
-export const VIEWER_ID = field(ID, "Id of the viewer");
+const VIEWER_ID = field(ID, "Id of the viewer");
 
 /** Gives a viewer pointer and keyboard, or takes them from it. */
 export const controlEndpoint = endpoint({

@@ -2,7 +2,7 @@
 import * as v from "valibot";
 
 /** How its stream travels. */
-export const CARRIERS = ["websocket", "channel", "proxy"] as const;
+const CARRIERS = ["websocket", "channel", "proxy"] as const;
 export type CarrierKind = (typeof CARRIERS)[number];
 
 /** The stream of the last second; a number that is not known is null. */

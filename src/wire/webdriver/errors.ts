@@ -27,7 +27,7 @@ const STATUS = {
 } as const;
 
 /** The name of an error. */
-export type ErrorName = keyof typeof STATUS;
+type ErrorName = keyof typeof STATUS;
 
 /** The code that svc has for each error that a command throws itself. */
 const CODES: Partial<Record<ErrorName, FailureCode>> = {

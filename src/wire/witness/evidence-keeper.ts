@@ -9,7 +9,7 @@ import type { SignedCheckpoint } from "./signed-checkpoint";
 import { noteOf, toBase64 } from "./signed-note";
 import type { Head, Store } from "./store";
 
-export interface EvidenceKeeper {
+interface EvidenceKeeper {
   /** Keeps that `signed` contradicts `head`, where both are of one size: then two roots need no proof. */
   keepIfOther(signed: SignedCheckpoint, head: Head | undefined): void;
   /** Keeps what proves that the log of `submission` contradicts itself, if it does: anybody can send a wrong proof. */

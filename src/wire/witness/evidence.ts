@@ -40,7 +40,7 @@ export function parseEvidence(text: string): Evidence {
 }
 
 /** What a piece of evidence shows. */
-export interface Contradiction {
+interface Contradiction {
   readonly origin: string;
   /** The sizes of the two checkpoints, the smaller first. */
   readonly sizes: readonly [number, number];

@@ -24,7 +24,7 @@ export interface SignedCheckpoint extends Checkpoint {
 }
 
 /** The verifier key of the log of that name; undefined for one that is not known. */
-export type KeyOf = (origin: string) => string | undefined;
+type KeyOf = (origin: string) => string | undefined;
 
 type Refusal = Extract<Answer, { reason: string }>;
 

@@ -22,7 +22,7 @@ export interface VerifierKey {
   readonly publicKey: string;
 }
 
-export interface NoteSignature {
+interface NoteSignature {
   readonly name: string;
   /** As {@link VerifierKey.id}. */
   readonly id: string;
@@ -39,7 +39,7 @@ export interface SignedNote {
 }
 
 /** A verified signature. */
-export interface VerifiedSignature {
+interface VerifiedSignature {
   readonly name: string;
   /** When a witness cosigned, in seconds since 1970; null for a plain signature. */
   readonly time: number | null;

@@ -26,7 +26,7 @@ import {
 } from "./signed-note";
 import type { Head, Store } from "./store";
 
-export interface WitnessOptions {
+interface WitnessOptions {
   readonly store: Store;
   readonly key: SigningKey;
   /** Milliseconds since 1970 (default: the clock). */

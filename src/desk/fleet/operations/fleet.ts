@@ -201,7 +201,7 @@ export const broadcastExecute = operation({
   brief: (results) => results.map(withoutResult),
 });
 
-export const broadcastLive = operation({
+const broadcastLive = operation({
   name: "admin.broadcast_live",
   summary:
     "Run a list of actions on hosts of the address book; one line of JSON for each result, as soon as it is known",

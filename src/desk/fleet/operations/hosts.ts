@@ -132,7 +132,7 @@ export const rotateHost = operation({
   },
 });
 
-export const tagHost = operation({
+const tagHost = operation({
   name: "admin.tag_host",
   summary: "Replace the tags of a host",
   leftOut: { cli: "`svc admin tag` changes the tags of one host or several" },

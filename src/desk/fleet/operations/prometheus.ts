@@ -61,7 +61,7 @@ function addressOf(service: TargetUses, { request }: Caller): URL | undefined {
   return URL.parse(`${scheme}//${request?.headers?.get("host") ?? own.host}`) ?? own;
 }
 
-export const hostMetrics = operation({
+const hostMetrics = operation({
   name: "admin.host_metrics",
   summary: "Return the metrics of a host of the address book, in the Prometheus text format",
   scope: "metrics",

@@ -19,7 +19,7 @@ const ANSWER_MS = 10_000;
 /** The largest picture: ten times what one of 1920 pixels of noise has. */
 const MAX_BYTES = 4 * 1_048_576;
 
-export const hostThumbnail = operation({
+const hostThumbnail = operation({
   name: "admin.host_thumbnail",
   summary: "Return a small picture of the screen of a host of the address book; 304 while it has not changed",
   scope: "screen",

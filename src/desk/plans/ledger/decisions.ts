@@ -12,7 +12,7 @@ import { stepSql } from "./steps";
 import { listed } from "./tables";
 
 /** What decisions need of the rest of the ledger. */
-export interface DecisionParts {
+interface DecisionParts {
   readonly db: Database;
   readonly reading: Pick<LedgerQueries, "plan">;
   transaction<T>(work: () => T): T;

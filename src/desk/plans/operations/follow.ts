@@ -14,7 +14,7 @@ const PAUSES: Backoff = { firstMs: 50, longestMs: 1_000 };
 const MAX_MISSED = 10;
 
 /** How a plan is looked at. */
-export interface PlanSight {
+interface PlanSight {
   /**
    * The plan as it is now.
    *

@@ -18,7 +18,7 @@ import { type PLAN_SUMMARY, PLAN_VIEW, summaryOf, viewOf } from "../view";
 import { CHANGE, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./one-plan";
 
 /** What running a plan uses of the service. */
-export interface RunUses extends Uses {
+interface RunUses extends Uses {
   executor(): Promise<Permits>;
 }
 

@@ -33,7 +33,7 @@ const PIECE_MS = 60_000;
 export class TooOldError extends Error {}
 
 /** Why a host is not upgraded that is {@link TooOldError}. */
-export const TOO_OLD = "its svc cannot be upgraded by a desk yet: upgrade it by hand once";
+const TOO_OLD = "its svc cannot be upgraded by a desk yet: upgrade it by hand once";
 
 /** The host has too much to do. */
 export class BusyError extends RemoteError {

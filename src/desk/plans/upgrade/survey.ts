@@ -13,7 +13,7 @@ import { askingOf, isOffline, TooOldError } from "./ask";
 const SLOTS = 64;
 
 /** A host before an upgrade. */
-export interface HostSurvey<H> {
+interface HostSurvey<H> {
   readonly host: H;
   /** Null where it did not answer. */
   readonly version: string | null;

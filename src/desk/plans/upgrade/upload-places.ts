@@ -4,7 +4,7 @@
 import { createSlots, type GiveBack, Requester } from "../../../lib/slots";
 
 /** One of the places for one host, which has it for some time or not at all. */
-export interface Place {
+interface Place {
   /** How long the host has had it without a break, and in all, in milliseconds. */
   heldMs(): number;
   totalMs(): number;

@@ -11,7 +11,7 @@ import type { AuditKey } from "./key";
 import { endOf, joinStep, type Tree } from "./tree";
 
 const ROWS = 256;
-export const ROW_MS = 10_000;
+const ROW_MS = 10_000;
 const IDLE_MS = 60_000;
 
 interface Uses {

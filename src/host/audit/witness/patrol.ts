@@ -32,7 +32,7 @@ const SOON_MS = 100;
 /** The most altered rows that are told apart. */
 export const MAX_ALTERED = 16;
 
-export interface PatrolUses {
+interface PatrolUses {
   read<T>(work: (db: Database) => T): Promise<T>;
   readonly log: Pick<Log, "error">;
   readonly publish: Publish;
@@ -41,7 +41,7 @@ export interface PatrolUses {
 }
 
 /** What verifies the rows of a log, in steps. */
-export interface Patrol {
+interface Patrol {
   /** From now on, by itself. */
   start(): void;
   /** Rows were appended here. */

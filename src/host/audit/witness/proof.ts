@@ -21,7 +21,7 @@ import { leafOf } from "./tree";
 
 const FORMAT = "c2sp.org/tlog-proof@v1";
 
-export interface Proof {
+interface Proof {
   /** Undefined where the row was pruned: its hash has to come from elsewhere. */
   readonly row: AuditRow | undefined;
   readonly index: number;

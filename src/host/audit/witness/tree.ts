@@ -18,7 +18,7 @@ const BITS = 4;
 export const WIDTH = 2 ** BITS;
 
 /** Rows that join in one transaction: others wait for the lock as long. */
-export const STEP = 2_000;
+const STEP = 2_000;
 
 /** The end of the tree, where the next leaf goes. */
 export interface Tree {

@@ -20,7 +20,7 @@ import { createPatrol } from "./patrol";
 import { proofText } from "./proof";
 import { leafIndex, nodesOf, readTree } from "./tree";
 
-export interface WitnessedLogUses {
+interface WitnessedLogUses {
   readonly file: AuditFile;
   readonly log: Log;
   readonly publish: Publish;

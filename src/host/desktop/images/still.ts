@@ -7,7 +7,7 @@ import type { Picture } from "../backend";
 import type { Region } from "../geometry";
 
 /** What counts as a change. */
-export interface Stillness {
+interface Stillness {
   readonly region: Region | undefined;
   /** By how much red, green or blue of a pixel may differ, of 255. */
   readonly tolerance: number;

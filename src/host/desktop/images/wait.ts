@@ -15,7 +15,7 @@ import type { Hit, ImageMatches } from "./answers";
 import type { ImageQuery, ImageSource } from "./look";
 
 /** How a picture is named, and what counts as it. */
-export interface WantedImage {
+interface WantedImage {
   /** A path, or the PNG in base64. */
   readonly image: string;
   readonly detect_threshold: number;

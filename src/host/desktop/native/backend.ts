@@ -13,7 +13,7 @@ import { capture, placeOf, type Screens } from "./screen";
 import { createViewerInput } from "./viewer-input";
 import { watchByLooking } from "./watch";
 
-export type Robot = typeof import("robotjs");
+type Robot = typeof import("robotjs");
 
 /** What differs between macOS and Windows. */
 export interface Platform {

@@ -10,7 +10,7 @@ import { inputOperation, NO_ROUTE, type Uses } from "./input-operation";
 /** In characters; over HTTP a body ends before. */
 const MAX_TEXT = 1_000_000;
 
-export const getClipboard = operation({
+const getClipboard = operation({
   name: "desktop.get_clipboard",
   summary: "Get the text of the clipboard; empty when it holds nothing",
   scope: "screen",

@@ -31,7 +31,7 @@ const OLD = 0.88;
 const SEARCH_MS = 500;
 
 /** Two looks at the screen after something was done, and one before. */
-export interface Looks {
+interface Looks {
   readonly before: Scene;
   readonly after: Scene;
   /** Another look after it: what differs there is still moving. */

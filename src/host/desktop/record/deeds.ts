@@ -38,7 +38,7 @@ const WHEEL = new Map([
 ] as const);
 
 /** What reading deeds needs. */
-export interface DeedParts {
+interface DeedParts {
   readonly log: Log;
   readonly control: XConnection;
   readonly windows: WindowProperties;

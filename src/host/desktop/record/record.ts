@@ -25,7 +25,7 @@ const MAX_FIRST_LOOKS = 5;
 const QUIET_MS = 2_000;
 
 /** What a recording needs. */
-export interface RecordingParts {
+interface RecordingParts {
   readonly log: Log;
   /** Ends it. */
   readonly signal: AbortSignal;
@@ -38,7 +38,7 @@ export interface RecordingParts {
 }
 
 /** What was done, and what came of it. */
-export interface Recording {
+interface Recording {
   readonly deeds: readonly Deed[];
   readonly ending: Ending;
 }

@@ -93,7 +93,7 @@ export class Scenes {
 }
 
 /** A picture of what is around a point, as a PNG, and where the point is from its centre. */
-export interface Template {
+interface Template {
   readonly png: Uint8Array;
   readonly offset: Point;
 }

@@ -60,7 +60,7 @@ export type Deed = {
     }
 );
 
-export type RecordedAction = readonly [command: string, input: Readonly<Record<string, unknown>>];
+type RecordedAction = readonly [command: string, input: Readonly<Record<string, unknown>>];
 
 /** How long a replay waits for a window or an image, in seconds. */
 const PATIENCE_S = 10;

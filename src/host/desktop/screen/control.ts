@@ -10,7 +10,7 @@ import type { InputLock } from "../input-lock";
 /** The right to use pointer and keyboard. */
 export type ControlLock = Pick<InputLock, "user" | "take">;
 
-export interface ControlParts {
+interface ControlParts {
   readonly lock: ControlLock;
   /** Whether what a viewer sends counts. */
   controlViewer(id: string, control: boolean): Promise<void>;

@@ -8,7 +8,7 @@ import { basename, dirname } from "node:path";
 import { STARTING_CALLS, type ViewerEvents } from "./calls";
 
 /** The viewers of a child process. */
-export interface ViewerParent {
+interface ViewerParent {
   /** What the child reports of them. */
   readonly events: ViewerEvents;
   /** Releases what viewers held whose child broke. @throws what the call throws. */

@@ -53,7 +53,7 @@ export interface ScreensParts extends Omit<ConsentParts, "waits"> {
 }
 
 /** Who wants to look, and how the stream gets there. */
-export interface Admission {
+interface Admission {
   /** With `request.untilTokenEnds` where nothing else ends the carrier with the token. */
   readonly caller: Pick<Caller, "grant" | "client" | "request">;
   /** Whether it shall control as soon as pointer and keyboard are free. */

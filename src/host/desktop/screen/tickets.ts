@@ -16,7 +16,7 @@ export const LIFETIME_MS = 30_000;
 const OPEN = { what: "tickets that nobody has used", most: 256, times: 1 };
 
 /** What a ticket stands for. */
-export interface Ticket {
+interface Ticket {
   readonly viewer_id: string;
   readonly grant: Grant;
   readonly client: string | null;

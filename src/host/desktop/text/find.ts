@@ -6,7 +6,7 @@ import type { Word } from "./tesseract";
 
 /** What has to be the text: whole words, a whole line, or any part of a line; or a line has a part that fits a pattern. */
 export const TEXT_MATCHES = ["word", "line", "part", "regex"] as const;
-export type TextMatch = (typeof TEXT_MATCHES)[number];
+type TextMatch = (typeof TEXT_MATCHES)[number];
 
 /** Where a text is, and how sure the reader is of the least sure word of it. */
 export interface TextPlace extends Word {

@@ -10,12 +10,12 @@ export interface Grey {
 }
 
 /** Pixels of ink that touch, and the box around them. */
-export interface Ink extends Record<"left" | "top" | "wide" | "high", number> {
+interface Ink extends Record<"left" | "top" | "wide" | "high", number> {
   readonly pixels: readonly number[];
 }
 
 /** The tallest letter, in pixels: in a headline on a screen of twice the usual density. What is larger is no letter. */
-export const TALLEST = 96;
+const TALLEST = 96;
 /** Letters that touch are wider. */
 export const WIDEST = 2 * TALLEST;
 /** A stem is thicker than this part of its height; a rule or a caret is thinner. */

@@ -32,7 +32,7 @@ const SPARSE_TEXT = "11";
 const WORD = /^5\t(\d+\t\d+\t\d+\t\d+)\t\d+\t(\d+)\t(\d+)\t(\d+)\t(\d+)\t([\d.]+)\t(.*\S.*)$/;
 
 /** Where the program is. @throws an `unavailable` failure when it is nowhere. */
-export function tesseract(): string {
+function tesseract(): string {
   const program = Bun.which("tesseract");
   if (program !== null) return program;
   throw unavailable(

@@ -49,7 +49,7 @@ const SOURCE = v.object({
 
 /** The sources of a call, with their actions. */
 export const SOURCES = v.pipe(v.array(SOURCE), v.maxLength(16));
-export type Source = v.InferOutput<typeof SOURCE>;
+type Source = v.InferOutput<typeof SOURCE>;
 
 /** The notch of a wheel, in pixels. */
 const NOTCH = 100;

@@ -26,7 +26,7 @@ export const STRATEGIES = [
     "-svc locator",
   ],
 ] as const;
-export type Strategy = (typeof STRATEGIES)[number];
+type Strategy = (typeof STRATEGIES)[number];
 
 /** How many elements are found at most, and looked at. */
 const MOST = 5_000;

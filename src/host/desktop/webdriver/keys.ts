@@ -22,7 +22,7 @@ const MODIFIERS: Readonly<Record<string, string>> = {
 };
 
 /** The modifier that a character stands for; undefined where it is none. */
-export const modifierOf = (character: string): string | undefined => MODIFIERS[character];
+const modifierOf = (character: string): string | undefined => MODIFIERS[character];
 
 /** The key that a character stands for: itself, where it is none of WebDriver's own. */
 export const keyOf = (character: string): string =>
@@ -31,11 +31,11 @@ export const keyOf = (character: string): string =>
   (character === "\n" || character === "\r" ? "enter" : character);
 
 /** Whether a character stands for a key that types nothing. */
-export const isSpecial = (character: string): boolean =>
+const isSpecial = (character: string): boolean =>
   character === NULL_KEY || Object.hasOwn(NAMED, character) || Object.hasOwn(MODIFIERS, character);
 
 /** A part of what is to be typed: a text, a key to tap, a modifier to hold or to let go. */
-export type Piece =
+type Piece =
   | { readonly text: string }
   | { readonly tap: string }
   | { readonly hold: string }

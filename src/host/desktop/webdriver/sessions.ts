@@ -18,7 +18,7 @@ const MOST: Quota = { what: "WebDriver sessions", most: 64, times: 1 };
 const MAX_ELEMENTS = 20_000;
 
 /** The times of a session, in milliseconds; null for none. */
-export interface Timeouts {
+interface Timeouts {
   script: number | null;
   pageLoad: number;
   implicit: number;
@@ -50,7 +50,7 @@ interface OpenSession extends Session {
 }
 
 /** The sessions of this host. */
-export interface Sessions {
+interface Sessions {
   /** @throws `session not created` where there are too many. */
   create(capabilities: Capabilities, caller: Caller): Session;
   /** The session of that id, which lasts from now on as long again. @throws `invalid session id`. */

@@ -29,7 +29,7 @@ interface Elsewhere {
 }
 
 /** What sessions use of the service. */
-export interface WebdriverUses {
+interface WebdriverUses {
   readonly log: Log;
   desktop(): Promise<Desktop>;
   programs(): Promise<Programs>;

@@ -13,7 +13,7 @@ import { SelectionOffer } from "./selection-offer";
 const MAX_TEXT = 4 * 1_024 * 1_024;
 
 /** The clipboard; its connection is opened by the first call. */
-export interface XClipboard extends Pick<Backend, "clipboard" | "setClipboard"> {
+interface XClipboard extends Pick<Backend, "clipboard" | "setClipboard"> {
   close(): void;
 }
 

@@ -17,7 +17,7 @@ const SHIFT_KEYSYM = 0xffe1;
 const CAPS_LOCK_KEYSYM = 0xffe5;
 
 /** The keyboard. Its calls are made one at a time: between two requests the layout is neither the old one nor the new one. */
-export interface Keyboard extends Pick<Backend, "strike" | "type"> {
+interface Keyboard extends Pick<Backend, "strike" | "type"> {
   /** Strikes the keys of a viewer. */
   keys(strokes: readonly KeyStroke[]): Promise<void>;
   /** Puts the layout back as it was; keys at keycodes that were mapped are released first. */

@@ -34,7 +34,7 @@ export const listCommands = operation({
   run: (service: Uses) => withMade(service.executor(), ({ listed }) => listed),
 });
 
-export const describeCommands = operation({
+const describeCommands = operation({
   name: "commands.reference",
   summary: "Describe the parameters and the result of every command",
   scope: "read",

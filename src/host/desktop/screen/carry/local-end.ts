@@ -11,7 +11,7 @@ import { join } from "node:path";
 /** The key: 32 random bytes, as hexadecimal digits. */
 const KEY_DIGITS = 64;
 
-export interface LocalEnd extends Disposable {
+interface LocalEnd extends Disposable {
   /** Its path, and the key that the other side sends first. */
   readonly end: { readonly path: string; readonly key: string };
   /** The stream, once the other side has sent the key. @throws where it does not. */

@@ -44,7 +44,7 @@ export function createJudge(password: string, pauseMs = PAUSE_MS): JudgeAnswer {
 }
 
 /** A viewer that has given the password, and waits to hear whether it is let in. */
-export interface KnownViewer {
+interface KnownViewer {
   /** Lets it in to `stream`, which says that no password is needed. @throws where that says something else. */
   letIn(stream: Duplex): Promise<void>;
   /** Ends it, with the reason where its version of the protocol has a place for that. */

@@ -19,7 +19,7 @@ const MAX_CONNECTIONS = 16;
 /** Opens the stream of a viewer. @throws why the host lets it not in. */
 export type OpenStream = (signal: AbortSignal) => Promise<Duplex>;
 
-export interface Proxy {
+interface Proxy {
   /** Where it listens. */
   readonly address: string;
   readonly port: number;

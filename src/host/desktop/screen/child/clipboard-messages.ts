@@ -10,7 +10,7 @@ const TEXT = 1;
 const [CAPS, REQUEST, PEEK, NOTIFY, PROVIDE] = [1 << 24, 1 << 25, 1 << 26, 1 << 27, 1 << 28];
 
 /** What an extended message says. */
-export type ClipboardMessage =
+type ClipboardMessage =
   | { readonly kind: "request" | "peek" | "notify" }
   | { readonly kind: "provide"; readonly text: string }
   | { readonly kind: "nothing" };

@@ -17,7 +17,7 @@ const QUEUED_MS = [50, 100, 200];
 const REMEMBERED = 32;
 
 /** What was measured within some time. */
-export type StreamFigures = Pick<
+type StreamFigures = Pick<
   ViewerStats,
   "fps" | "bitrate_kbps" | "rtt_ms" | "jitter_ms" | "loss_pct" | "bytes_sent"
 >;

@@ -7,7 +7,7 @@ import type { Frame, Rect } from "./frame";
 import { rectHeader } from "./server-messages";
 import type { PixelFormat } from "./viewer-messages";
 
-export const RAW = 0;
+const RAW = 0;
 export const ZRLE = 16;
 
 /** How this server has its pixels: as its ServerInit says. */
@@ -79,7 +79,7 @@ export function zrleData(frame: Frame, rect: Rect): Buffer {
 }
 
 /** Deflate with a window of 32 KiB, fastest (RFC 1950). */
-export const ZLIB_HEADER = Buffer.of(0x78, 0x01);
+const ZLIB_HEADER = Buffer.of(0x78, 0x01);
 
 export function zrleRect(rect: Rect, data: Buffer, isFirst: boolean): Buffer {
   const length = Buffer.alloc(4);

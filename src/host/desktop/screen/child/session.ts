@@ -30,7 +30,7 @@ const TURN_MS = 5;
 const ACTS: ReadonlySet<ViewerMessage["kind"]> = new Set(["key", "pointer", "cut"]);
 
 /** What a session needs. */
-export interface SessionOptions {
+interface SessionOptions {
   readonly socket: Socket;
   readonly screen: Screen;
   readonly input: Input;

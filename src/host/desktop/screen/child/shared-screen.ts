@@ -11,7 +11,7 @@ import { openScreen, type Screen } from "./screen";
 const LINGER_MS = 5_000;
 
 /** What the shared screen needs of those who use it. */
-export interface SharedScreenParts {
+interface SharedScreenParts {
   /** Gives the desktop. */
   use(): Promise<Backend>;
   isUsed(): boolean;

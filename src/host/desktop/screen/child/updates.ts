@@ -33,7 +33,7 @@ const [REST_MS, NEXT_PART_MS] = [500, 40];
 const REFINED_PIXELS = 96 * 1_024;
 
 /** What updates need of the session. */
-export interface UpdatesParts {
+interface UpdatesParts {
   readonly screen: Screen;
   readonly gauge: Gauge;
   /** As they are now. */

@@ -29,9 +29,7 @@ export type ViewerMessage =
   | { readonly kind: "too long" };
 
 /** A message and how many bytes it has; with `more`, how many bytes it needs at least. */
-export type CutMessage =
-  | { readonly message: ViewerMessage; readonly length: number }
-  | { readonly more: number };
+type CutMessage = { readonly message: ViewerMessage; readonly length: number } | { readonly more: number };
 
 /** A viewer sent what the protocol does not have; its message is for the log. */
 export class ProtocolError extends Error {}

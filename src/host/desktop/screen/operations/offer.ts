@@ -16,7 +16,7 @@ interface Uses {
 
 const BY_PAGES = { cli: "pages and `svc screen proxy` send it", script: "a script sees no live picture" };
 
-export const offerScreen = operation({
+const offerScreen = operation({
   ...offerEndpoint,
   summary: "Answer the offer of a viewer that wants the live screen over a data channel",
   scope: "screen",
@@ -64,7 +64,7 @@ const ICE = v.object({
   ice_transport_policy: v.picklist(["all", "relay"]),
 });
 
-export const screenIce = operation({
+const screenIce = operation({
   name: "screen.ice",
   summary: "List the STUN and TURN servers with which a page connects to a host",
   scope: "screen",

@@ -58,7 +58,7 @@ export const makeTicket = operation({
   },
 });
 
-export const openStream = operation({
+const openStream = operation({
   name: "screen.rfb",
   summary: "Open the stream of a viewer (RFC 6143) as a WebSocket, with a ticket among its subprotocols",
   scope: "any",
@@ -80,7 +80,7 @@ export const openStream = operation({
   },
 });
 
-export const screenState = operation({
+const screenState = operation({
   ...stateEndpoint,
   summary: "Show who watches the screen live, and who uses pointer and keyboard",
   scope: "screen",
@@ -94,7 +94,7 @@ export const screenState = operation({
   },
 });
 
-export const controlScreen = operation({
+const controlScreen = operation({
   ...controlEndpoint,
   summary: "Give a viewer of the screen pointer and keyboard, or take them from it",
   scope: "operate",

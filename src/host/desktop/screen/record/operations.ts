@@ -104,7 +104,7 @@ export const listRecordings = operation({
   },
 });
 
-export const getRecording = operation({
+const getRecording = operation({
   name: "recording.get",
   summary: "Return a recording of the screen, a WebM file; that of another token needs operate",
   scope: "screen",

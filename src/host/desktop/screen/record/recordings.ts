@@ -35,10 +35,10 @@ export const RECORDING = v.object({
   /** Null while it goes on. */
   result: v.nullable(RECORDED),
 });
-export type Recording = v.InferOutput<typeof RECORDING>;
+type Recording = v.InferOutput<typeof RECORDING>;
 
 /** What recordings need of the service. */
-export interface RecordingsParts {
+interface RecordingsParts {
   /** `{config_dir}/recordings`; made by the first one. */
   readonly folder: string;
   desktop(): Promise<RecordingCalls & { screenSize(): Promise<unknown> }>;
@@ -47,7 +47,7 @@ export interface RecordingsParts {
 }
 
 /** A recording that is asked for. */
-export interface RecordingRequest extends Omit<RecordingOptions, "file"> {
+interface RecordingRequest extends Omit<RecordingOptions, "file"> {
   /** Undefined for one in svc's own folder. */
   readonly file: string | undefined;
   readonly token: string | null;
@@ -58,7 +58,7 @@ export interface RecordingRequest extends Omit<RecordingOptions, "file"> {
 }
 
 /** Who made a recording, when, and in which run where it still goes on. */
-export interface RecordingOrigin extends Origin {
+interface RecordingOrigin extends Origin {
   readonly run: string | null;
 }
 
@@ -74,7 +74,7 @@ export const KEPT_RECORDING = v.object({
   token: v.nullable(v.string()),
 });
 
-export type KeptRecording = Readonly<v.InferOutput<typeof KEPT_RECORDING>>;
+type KeptRecording = Readonly<v.InferOutput<typeof KEPT_RECORDING>>;
 
 /** The recordings of this host. */
 export interface Recordings {

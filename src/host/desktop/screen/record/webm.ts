@@ -94,7 +94,7 @@ function seekHead(cues?: number): Buffer {
 }
 
 /** The start of a file, and what is written over parts of it later. */
-export interface Opening {
+interface Opening {
   readonly bytes: Buffer;
   /** Where places of the index count from. */
   readonly segmentAt: number;
@@ -104,7 +104,7 @@ export interface Opening {
   indexed(cues: number): Patch;
 }
 
-export interface Patch {
+interface Patch {
   readonly at: number;
   readonly bytes: Buffer;
 }

@@ -13,7 +13,7 @@ interface Uses {
   thumbnails(): Promise<Thumbnails>;
 }
 
-export const thumbnail = operation({
+const thumbnail = operation({
   name: "screen.thumbnail",
   summary: "Return a small picture of the screen, a JPEG; 304 while it has not changed",
   scope: "screen",

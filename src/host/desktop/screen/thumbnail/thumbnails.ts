@@ -9,7 +9,7 @@ import { digestText } from "../../../../lib/etag";
 const FRESH_MS = 200;
 
 /** A JPEG. */
-export interface Thumbnail {
+interface Thumbnail {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** What no other picture has. */
   readonly digest: string;
