@@ -33,6 +33,14 @@ export async function answer(request: Request, requests: string[], isReversed: b
           .map((nth) => `<form method=post action=/save/${nth}><button>Save ${nth}</button></form>`)
           .join(""),
       ),
+    // 1,700 elements, as the bench of elements wants them.
+    "/grid": () => {
+      const rows = Array.from(
+        { length: 425 },
+        (_, nth) => `<div><label>Field ${nth} <input></label><button>Save ${nth}</button></div>`,
+      );
+      return page("Grid", rows.join(""));
+    },
     "/start": () => page("Start", "<a href=/orders>Orders</a> <a href=/customers>Customers</a>"),
     "/orders": () => page("Orders", "<h1>Orders</h1><a href=/start>Start</a>"),
     "/watched": () =>

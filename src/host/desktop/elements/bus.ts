@@ -3,6 +3,7 @@
  *
  * A program that does not answer costs its own calls only: after the first that is late, further calls to it fail at once for a while.
  */
+import { Duplex } from "node:stream";
 import * as dbus from "@jellybrick/dbus-next";
 import { deadline } from "../../../lib/deadline";
 import { messageOf, timedOut, unavailable } from "../../../lib/errors";
@@ -115,6 +116,17 @@ async function connected(busAddress: string): Promise<Connection> {
   }
 }
 
+/**
+ * What is written until the next turn of the event loop goes out in one piece: a system call for each message is half of the time of a
+ * walk. Without the stream of the library, whose field is its own, each goes out alone.
+ */
+function gather(connection: Connection): void {
+  const stream = Reflect.get(Object(Reflect.get(connection, "_connection")), "stream");
+  if (!(stream instanceof Duplex) || stream.writableCorked > 0) return;
+  stream.cork();
+  setImmediate(() => stream.uncork());
+}
+
 /** @param answered is called when the answer is there, also when that is late. */
 async function asked(
   connection: Connection,
@@ -122,6 +134,7 @@ async function asked(
   ms = CALL_MS,
   answered = () => {},
 ) {
+  gather(connection);
   const answer = connection.call(new dbus.Message(message));
   answer.then(answered, answered);
   const reply = await deadline(answer, { ms });

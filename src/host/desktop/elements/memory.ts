@@ -1,5 +1,6 @@
 /**
- * What is remembered of programs that do not search themselves (Qt 5, GTK 4), so that a second walk through them is short.
+ * What is remembered of programs that do not search themselves (Qt 5, GTK 4), so that a second walk through them is short; and names for
+ * a moment, of all programs.
  *
  * A path there names one element for as long as the program runs: its role is asked once. What may hold others is listed anew each time.
  */
@@ -55,7 +56,7 @@ export function remembering(ask: Accessibles): Memory {
   };
   const nameNow = async (ref: Ref) => {
     const name = await ask.name(ref);
-    if (programs.has(ref.bus)) keep(names, keyOf(ref), { until: performance.now() + NAME_MS, name });
+    keep(names, keyOf(ref), { until: performance.now() + NAME_MS, name });
     return name;
   };
   return {
