@@ -7,7 +7,6 @@ import { shownTable } from "../src/cli/shown-table";
 import { type GlobalFlags, type Group, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
-import { scopesText } from "../src/core/rights";
 import { withDefaults } from "../src/core/script-head";
 import {
   broadcastExecute,
@@ -25,34 +24,12 @@ import { badInput, cancelled, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
 import type { Service } from "../src/service/service";
+import { HOST_COLUMNS, type Host, listVerb, NO_HOSTS, rowOf } from "./admin-list";
 import { upgradeVerb } from "./admin-upgrade";
 import { verbs as witnessVerbs } from "./admin-witness";
 
-type Host = v.InferOutput<typeof listHosts.output>[number];
-
-const NO_HOSTS = "no hosts: `svc admin add` adds one";
-const HOST_COLUMNS = ["LABEL", "ADDRESS", "TAGS", "TRUST", "ALLOWS"];
 const POLL_COLUMNS = ["LABEL", "STATE", "LATENCY", "CLIENTS", "JOBS", "ADDRESS", "ERROR"];
 
-/** What makes sure that it is the host which answers. */
-const TRUST_WORDS: Readonly<Record<Host["trust"], string>> = {
-  key: "pinned key",
-  certificate: "pinned certificate",
-  ca: "authority of its own",
-  authorities: "usual authorities",
-  identity: "its identity key",
-  server: "the NATS server",
-  loopback: "this machine",
-  nothing: "NONE: not encrypted",
-};
-
-const rowOf = ({ label, base_url, tags, trust, next_pin, allows }: Host) => [
-  label,
-  base_url,
-  tags.join(","),
-  `${TRUST_WORDS[trust]}${next_pin === null ? "" : "; another announced"}`,
-  allows === null ? "" : printable(scopesText(allows), 100),
-];
 const oneHost = (host: Host) => shownTable(HOST_COLUMNS, [rowOf(host)]);
 
 /** With the pin that was found, which nobody has compared yet. */
@@ -239,13 +216,7 @@ export default {
       [setTags, showTags],
       ({ tags, clear }) => (tags === undefined && clear === undefined ? showTags : setTags),
     ),
-    list: view(listHosts, {
-      on: false,
-      columns: HOST_COLUMNS,
-      rows: (hosts) => hosts.map(rowOf),
-      none: NO_HOSTS,
-      examples: [["$0 admin list", "Labels, addresses and tags; never tokens"]],
-    }),
+    list: listVerb,
     poll: view(poll, {
       hidden: ["labels"],
       watch: {

@@ -8,6 +8,7 @@ import actions from "../../docs/actions.md" with { type: "file" };
 import approvals from "../../docs/approvals.md" with { type: "file" };
 import architecture from "../../docs/architecture.md" with { type: "file" };
 import audit from "../../docs/audit.md" with { type: "file" };
+import clients from "../../docs/clients.md" with { type: "file" };
 import configBundle from "../../docs/config-bundle.md" with { type: "file" };
 import dashboard from "../../docs/dashboard.md" with { type: "file" };
 import desktop from "../../docs/desktop.md" with { type: "file" };
@@ -18,6 +19,7 @@ import events from "../../docs/events.md" with { type: "file" };
 import firstFleet from "../../docs/first-fleet.md" with { type: "file" };
 import fleet from "../../docs/fleet.md" with { type: "file" };
 import install from "../../docs/install.md" with { type: "file" };
+import inventories from "../../docs/inventories.md" with { type: "file" };
 import links from "../../docs/links.md" with { type: "file" };
 import liveScreen from "../../docs/live-screen.md" with { type: "file" };
 import mcp from "../../docs/mcp.md" with { type: "file" };
@@ -51,6 +53,7 @@ const FILES = {
   approvals,
   architecture,
   audit,
+  clients,
   "config-bundle": configBundle,
   dashboard,
   desktop,
@@ -61,6 +64,7 @@ const FILES = {
   "first-fleet": firstFleet,
   fleet,
   install,
+  inventories,
   links,
   "live-screen": liveScreen,
   mcp,
