@@ -3,6 +3,15 @@
  */
 import * as v from "valibot";
 
+/** What became of a request for each host: `entries` where it went well. */
+export const perHost = <E extends v.ObjectEntries>(entries: E) =>
+  v.array(
+    v.variant("ok", [
+      v.object({ label: v.string(), ok: v.literal(true), ...entries }),
+      v.object({ label: v.string(), ok: v.literal(false), error: v.string() }),
+    ]),
+  );
+
 /** The metrics of a link, in the order in which they are shown. */
 export const LINK_METRICS = ["rtt_ms", "fps", "bitrate_kbps", "packet_loss_pct", "jitter_ms"] as const;
 export type LinkMetric = (typeof LINK_METRICS)[number];

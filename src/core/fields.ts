@@ -77,6 +77,19 @@ export const region = mark<readonly number[]>({ place: "region" });
 export const columns = mark<number>({ place: "width" });
 export const rows = mark<number>({ place: "height" });
 
+/** The label of a host that the address book may have. */
+export const LABEL = v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256));
+
+/** The same, as most operations describe it. */
+export const HOST_LABEL = field(LABEL, "Label of the host");
+
+/** SHA-256, 64 hexadecimal digits. */
+export const SHA256 = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
+
+/** An address of http or https without user, query and fragment, of at most `most` characters. */
+export const httpAddress = (most: number) =>
+  v.pipe(v.string(), v.regex(/^https?:\/\/[^\s\\?#@]+$/i, "an http or https address"), v.maxLength(most));
+
 /** An action list inside an input: it is checked, with the list around it, before anything runs. */
 export const ACTION_LIST = v.pipe(v.array(v.unknown()), v.metadata({ actions: true }));
 

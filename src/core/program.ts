@@ -4,15 +4,16 @@ import { field, judged, withoutHostSecrets } from "./fields";
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100_000));
 
-/** A line for the shell, or a program and its arguments, which every user of the machine can read while it runs. */
+/** A line for the shell, or a program and its arguments. */
+export const COMMAND_LINE = v.union([
+  TEXT,
+  v.pipe(v.array(v.pipe(v.string(), v.maxLength(100_000))), v.minLength(1), v.maxLength(1_000)),
+]);
+
+/** {@link COMMAND_LINE}, which every user of the machine can read while it runs. */
 export const COMMAND = withoutHostSecrets(
   "every user of the host can read the arguments of a program: give it by env or stdin",
-)(
-  v.union([
-    TEXT,
-    v.pipe(v.array(v.pipe(v.string(), v.maxLength(100_000))), v.minLength(1), v.maxLength(1_000)),
-  ]),
-);
+)(COMMAND_LINE);
 
 /** Variables for a program, besides those of svc, which its user and root alone can read. */
 export const ENV = field(

@@ -2,11 +2,11 @@
  * Script files: an action list, `{"auto_control": [ … ]}` around it, or `{…, "actions": [ … ]}` with defaults of its run, in a regular file of JSON, JSON5 or YAML 1.2. However it
  * is written, it is the same list.
  */
-import { constants } from "node:fs";
-import { open, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { badInput, Failure, messageOf, systemCode } from "../lib/errors";
 import { boundOf, excessIn } from "../lib/json-bounds";
 import { faultIn, placesIn, pointerTo, type TextFault, type TextPlace } from "../lib/json-places";
+import { readRegularFile } from "../lib/regular-file";
 import { printable } from "../lib/sanitize";
 import { Requester } from "../lib/slots";
 import { nextTurn } from "../lib/turn";
@@ -69,7 +69,7 @@ export async function readScript(
   reader?: ScriptReader,
   { quote = true }: { readonly quote?: boolean } = {},
 ): Promise<Script> {
-  const content = await readRegularFile(path, quote);
+  const content = await readScriptFile(path, quote);
   return parseScript(content, path, "path: the file is not in UTF-8", notationOf(path), reader);
 }
 
@@ -217,22 +217,12 @@ function placed(
   return { field: `${name}:${line}:${column}`, message: at + message };
 }
 
-async function readRegularFile(path: string, quote: boolean): Promise<Uint8Array> {
+async function readScriptFile(path: string, quote: boolean): Promise<Uint8Array> {
   const shown = quote ? `: ${printable(path, 200)}` : "";
   try {
     const real = await realpath(path);
     if (!notationOf(path) || !notationOf(real)) throw badInput(`path: expected ${SCRIPT_FILE}${shown}`);
-    // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).
-    const file = await open(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    try {
-      const found = await file.stat();
-      if (!found.isFile()) throw badInput(`path: expected a regular file${shown}`);
-      if (found.size > MAX_SCRIPT_BYTES)
-        throw badInput(`path: expected at most ${MAX_SCRIPT_BYTES} bytes${shown}`);
-      return await file.readFile();
-    } finally {
-      await file.close();
-    }
+    return await readRegularFile(real, MAX_SCRIPT_BYTES, (expected) => badInput(`path: ${expected}${shown}`));
   } catch (error) {
     if (error instanceof Failure) throw error;
     const code = systemCode(error);

@@ -53,12 +53,27 @@ function inFolder(work: () => void): void {
 }
 
 /** Whether `path` can stand in a unit and in a compose file as it is: absolute, and of characters without a meaning there. */
-export const isPlainPath = (path: string) =>
+const isPlainPath = (path: string) =>
   path.length <= 900 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.+@,=-]+)+$/.test(path);
 
 /** What {@link isPlainPath} expects, in words. */
-export const PLAIN_PATH =
+const PLAIN_PATH =
   "expected the absolute path of a file on the server, without . and .., of the characters A-Z a-z 0-9 . _ + @ , = / - (others would need quoting in a unit or a compose file)";
+
+/** What is wrong with the paths of a certificate and its key on the server. */
+export function* certificateFaults({
+  tls_cert,
+  tls_key,
+}: {
+  readonly tls_cert?: string | undefined;
+  readonly tls_key?: string | undefined;
+}): Generator<string> {
+  for (const [field, path] of Object.entries({ tls_cert, tls_key })) {
+    if (path !== undefined && !isPlainPath(path)) yield `${field}: ${PLAIN_PATH}`;
+  }
+  if ((tls_cert === undefined) !== (tls_key === undefined))
+    yield "tls_cert, tls_key: expected both or neither";
+}
 
 /** Folders that `PrivateTmp` and `ProtectHome` hide. */
 const HIDDEN = /^\/(home|root|run\/user|tmp|var\/tmp)\//;

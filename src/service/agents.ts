@@ -5,7 +5,7 @@ import { createTools, type McpOptions } from "../host/mcp/open";
 import { serveClient } from "../host/mcp/stdio";
 import { type Choice, offerOf } from "../host/mcp/toolsets";
 import { findRunningServer } from "../lib/running-server";
-import { answerOf } from "./answer";
+import { answerFor } from "./answer";
 import type { Service } from "./interface";
 
 /** Who asks a person, so that the owner may say yes: it is the owner's process, but not the owner. No token has this name. */
@@ -30,10 +30,8 @@ export async function openStdio(
     return (await service.approvals()).ask({ ...question, caller: { ...caller, grant } });
   };
   const perform: CallsParts["perform"] = async (operation, input, caller) => {
-    const here = async () => callOperation(service, operation, input, caller);
-    if (await isOwnRun(service, operation.name, input)) return here();
-    const { grant, signal, progress, warn } = caller;
-    return answerOf(service, operation, Object(input), { grant, signal, progress, warn }, here);
+    const isOwn = await isOwnRun(service, operation.name, input);
+    return (isOwn ? callOperation : answerFor)(service, operation, input, caller);
   };
   const tools = await createTools(service, { on, rate, ask: approve ? ask : null }, perform);
   return {

@@ -4,7 +4,8 @@
  */
 import type * as v from "valibot";
 import type { Listener } from "../client/owner";
-import { parseCall } from "../core/call";
+import { callOperation, parseCall } from "../core/call";
+import type { Caller } from "../core/caller";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { isNoScreen, messageOf, noScreen, unavailable } from "../lib/errors";
 import type { Service } from "./interface";
@@ -40,6 +41,13 @@ export async function answerOf<I extends InputSchema, O extends OutputSchema>(
   const { askServer } = await import("../client/owner");
   const asked = await askServer(service.configDir, operation, input, listener);
   return asked ? asked.answer : here();
+}
+
+/** {@link answerOf} for a program on this machine that calls as `caller`. */
+export function answerFor(service: Service, operation: Operation, input: unknown, caller: Caller) {
+  const here = async () => callOperation(service, operation, input, caller);
+  const { grant, signal, progress, warn } = caller;
+  return answerOf(service, operation, Object(input), { grant, signal, progress, warn }, here);
 }
 
 /**

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import type { EventType } from "../core/events";
-import { field, flag, whole } from "../core/fields";
+import { field, flag, httpAddress, whole } from "../core/fields";
 import type { Operation } from "../core/operation";
 import { SERVED_MCP_FIELDS } from "../host/mcp/options";
 import { ICE_FIELDS, INBOX_FIELDS } from "../host/peers/options";
@@ -29,13 +29,7 @@ export const SERVICE_FIELDS = {
     "Number of jobs of which the trace of the last failed run is kept, with pictures of the screen; 0 keeps none",
   ),
   otlp: field(
-    v.optional(
-      v.pipe(
-        v.string(),
-        v.regex(/^https?:\/\/[^\s\\?#@]+$/i, "an http or https address"),
-        v.maxLength(2_000),
-      ),
-    ),
+    v.optional(httpAddress(2_000)),
     "Post runs as traces of OpenTelemetry (OTLP/JSON) to this collector, such as http://127.0.0.1:4318",
   ),
   hub: flag(

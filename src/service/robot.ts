@@ -1,5 +1,4 @@
 /** Robot Framework on this machine: its operations run here, or at the server on the same `{config_dir}`, as the owner calls them. */
-import { callOperation } from "../core/call";
 import { libdocOf } from "../host/robot/libdoc";
 import { createLibrary, keywordsOf } from "../host/robot/library";
 import { listenOnLoopback } from "../host/robot/loopback";
@@ -7,7 +6,7 @@ import { badInput } from "../lib/errors";
 import { writeNamedFile } from "../lib/files";
 import { readToken } from "../trust/owner-token";
 import { newToken } from "../trust/token";
-import { answerOf } from "./answer";
+import { answerFor } from "./answer";
 import type { Service } from "./interface";
 
 /** How `svc robot` serves. */
@@ -38,11 +37,7 @@ export async function openOnLoopback(
   const library = createLibrary({
     ...{ service, log: service.log, executor: service.executor },
     operations: await service.operations(),
-    perform(operation, input, caller) {
-      const here = async () => callOperation(service, operation, input, caller);
-      const { grant, signal, progress, warn } = caller;
-      return answerOf(service, operation, Object(input), { grant, signal, progress, warn }, here);
-    },
+    perform: (operation, input, caller) => answerFor(service, operation, input, caller),
   });
   const server = listenOnLoopback(service, library, { port, token, signal });
   return { ...server, token: token_file === undefined ? token : null };

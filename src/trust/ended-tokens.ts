@@ -5,6 +5,7 @@
  * The promise: only tokens that svc made are noted, which nobody guesses; what the file says lets nobody in.
  */
 import * as v from "valibot";
+import { SHA256 } from "../core/fields";
 import { NAME_TEXT } from "../core/rights";
 import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
@@ -17,7 +18,7 @@ const MAX_ENDED = 256;
 
 const ENDED_TOKEN = v.object({
   /** Digest of the token, hexadecimal. */
-  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  sha256: SHA256,
   name: NAME_TEXT,
   how: v.picklist(["removed", "replaced"]),
   /** ISO 8601. */

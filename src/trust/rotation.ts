@@ -6,6 +6,7 @@
  * no new one for it from then on, nor once the owner of the host has replaced it.
  */
 import * as v from "valibot";
+import { SHA256 } from "../core/fields";
 import { conflict, forbidden } from "../lib/errors";
 import { digestToken, hexOf } from "./scopes";
 import { idOf, newToken } from "./token";
@@ -13,7 +14,7 @@ import { idOf, newToken } from "./token";
 /** A token that was replaced and may still work. */
 const REPLACED = v.object({
   /** Digest of the token, hexadecimal. */
-  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  sha256: SHA256,
   /** When it ends, ISO 8601. */
   until: v.pipe(v.string(), v.isoTimestamp()),
   generated: v.optional(v.boolean(), false),

@@ -2,7 +2,6 @@
  * A host of the address book as listings have it: without its token.
  */
 import * as v from "valibot";
-import { field } from "../../core/fields";
 import { type Host, TRUST, trustOf } from "./host";
 
 /** A host in a listing. */
@@ -24,9 +23,3 @@ export function toListed(host: Host): v.InferInput<typeof LISTED_HOST> {
   const { label, base_url, tags, pin = null, next_pin = null, rights } = host;
   return { label, base_url, tags, trust: trustOf(host), pin, next_pin, allows: rights?.allows ?? null };
 }
-
-/** The label of a host that may be in the book. */
-export const LABEL_FIELD = field(
-  v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256)),
-  "Label of the host",
-);

@@ -4,6 +4,7 @@
 import type { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import * as v from "valibot";
+import { perHost } from "../../core/answer-schemas";
 import { between, field, flag, inForm, NO_INPUT, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { conflict, notFound } from "../../lib/errors";
@@ -206,17 +207,10 @@ export const grantNats = operation({
       "Time limit for each host to connect to the server, in seconds",
     ),
   }),
-  output: v.array(
-    v.variant("ok", [
-      v.object({
-        label: v.string(),
-        ok: v.literal(true),
-        /** False where the host was reached over NATS before. */
-        changed: v.boolean(),
-      }),
-      v.object({ label: v.string(), ok: v.literal(false), error: v.string() }),
-    ]),
-  ),
+  output: perHost({
+    /** False where the host was reached over NATS before. */
+    changed: v.boolean(),
+  }),
   requires({ configDir }: GrantUses) {
     if (!existsSync(configFiles(configDir).nats))
       throw conflict("there is no nats.json: `svc nats` makes it");

@@ -12,40 +12,29 @@ import {
   NATS_SERVER,
   type NatsServer,
   newUser,
+  publicKey,
   readPart,
+  seed,
 } from "../../wire/nats/desk-part";
-import { isPublic, isSeed, newNKey, nkey } from "../../wire/nats/nkeys";
+import { isPublic, newNKey, nkey } from "../../wire/nats/nkeys";
 import { accountToken, operatorToken, systemToken, userToken } from "../../wire/nats/tokens";
-
-const SEED = (kind: "O" | "A") =>
-  secret(
-    v.pipe(
-      v.string(),
-      v.check((text) => isSeed(text, kind), "expected the seed of an NKey"),
-    ),
-  );
-const PUBLIC = (kind: "A" | "U") =>
-  v.pipe(
-    v.string(),
-    v.check((text) => isPublic(text, kind), "expected the public key of an NKey"),
-  );
 
 const OPERATOR = v.object({
   svc_nats_operator: v.literal(1),
-  operator: SEED("O"),
+  operator: seed("O"),
   /** When the keys were made, Unix time. */
   made: v.number(),
   /** Nobody has the private keys of the accounts: the operator signs for both. */
-  account: PUBLIC("A"),
-  system_account: PUBLIC("A"),
+  account: publicKey("A"),
+  system_account: publicKey("A"),
   /** What signs the tokens of hosts and of desks. */
-  host_signer: SEED("A"),
-  desk_signer: SEED("A"),
+  host_signer: seed("A"),
+  desk_signer: seed("A"),
   /** The key of the server's own certificate, PEM: hosts know the server by it. */
   tls_key: secret(v.string()),
-  desks: v.array(v.object({ name: NAME, id: PUBLIC("U") })),
+  desks: v.array(v.object({ name: NAME, id: publicKey("U") })),
   /** Public keys of users, each with the Unix time up to which its tokens are void. */
-  revoked: v.record(PUBLIC("U"), v.number()),
+  revoked: v.record(publicKey("U"), v.number()),
   /** Where further desks find the server; absent before the first bundle is written. */
   server: v.optional(NATS_SERVER),
 });

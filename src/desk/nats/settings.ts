@@ -4,7 +4,7 @@
  */
 import { badInput } from "../../lib/errors";
 import { isLoopback, isUnspecified } from "../../lib/loopback";
-import { isPlainPath, PLAIN_PATH } from "../../lib/server-bundle";
+import { certificateFaults } from "../../lib/server-bundle";
 import { PIN_FORM, parsePin } from "../../lib/spki";
 import { formatServerUrl, readServerUrl, type ServerUrl } from "../../wire/nats/server-url";
 import { hasSafeWebSockets, isServerVersion, SAFE_WEBSOCKETS } from "../../wire/nats/server-version";
@@ -43,7 +43,7 @@ export function checkSettings(given: GivenSettings) {
 }
 
 function* faults(given: GivenSettings): Generator<string> {
-  const { url, websocket, websocket_port, server_version, tls_cert, tls_key, ca, pin } = given;
+  const { url, websocket, websocket_port, server_version, tls_cert, ca, pin } = given;
   const urls = url.map(readServerUrl);
   if (urls.some((found) => !found || found.scheme === "wss" || isUnspecified(found.host))) {
     yield "url: expected tls://host[:port], with the name or address at which hosts reach the server (wss:// comes with --websocket)";
@@ -60,11 +60,7 @@ function* faults(given: GivenSettings): Generator<string> {
   }
   if (websocket && ports.has(websocket_port))
     yield "websocket_port: expected another port than that of the URL";
-  for (const [field, path] of Object.entries({ tls_cert, tls_key })) {
-    if (path !== undefined && !isPlainPath(path)) yield `${field}: ${PLAIN_PATH}`;
-  }
-  if ((tls_cert === undefined) !== (tls_key === undefined))
-    yield "tls_cert, tls_key: expected both or neither";
+  yield* certificateFaults(given);
   if (tls_cert === undefined && (ca !== undefined || pin !== undefined)) {
     yield "ca, pin: they are for a certificate of yours: expected --tls-cert and --tls-key";
   }

@@ -3,7 +3,7 @@
  * does no more than the token that is used here allows.
  */
 import * as v from "valibot";
-import { field } from "../../core/fields";
+import { field, HOST_LABEL } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, SCOPES } from "../../core/rights";
 import { MAX_TIMEOUT_S } from "../../core/run";
@@ -37,10 +37,7 @@ const hostCall = operation({
   },
   example: { label: "lab-07", call: "<methodCall><methodName>get_keyword_names</methodName></methodCall>" },
   input: v.strictObject({
-    label: field(
-      v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256)),
-      "Label of the host",
-    ),
+    label: HOST_LABEL,
     call: field(v.string(), "A call of XML-RPC"),
   }),
   output: v.instance(Response),

@@ -6,7 +6,7 @@
 import * as v from "valibot";
 import type { RemoteServer } from "../../client/carrier";
 import type { Caller } from "../../core/caller";
-import { field, flag, NO_INPUT, secret } from "../../core/fields";
+import { flag, HOST_LABEL, NO_INPUT, secret } from "../../core/fields";
 import { type Endpoint, type InputSchema, type OutputSchema, operation } from "../../core/operation";
 import { allows, beyond } from "../../core/rights";
 import { SocketAnswer } from "../../core/socket";
@@ -35,7 +35,8 @@ interface JoinUses {
   screenRelays(): Promise<ScreenRelays>;
 }
 
-interface RelayUses extends ViewerUses, JoinUses {
+/** What relaying the screen of a host uses of the service. */
+export interface RelayUses extends ViewerUses, JoinUses {
   /** Opens the stream of a viewer at another host. @throws why the host lets it not in; a `RemoteError`. */
   openHostScreen(
     server: RemoteServer,
@@ -50,11 +51,6 @@ async function relayedOf(service: ViewerUses, label: string) {
   const [relayed, book] = await Promise.all([service.relayedViewers(), service.addressBook()]);
   return { relayed, known: book.host(label).label };
 }
-
-const LABEL = field(
-  v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256)),
-  "Label of the host",
-);
 
 /** How long a host may take to show its state, in milliseconds. */
 const STATE_MS = 15_000;
@@ -93,7 +89,7 @@ const offerOfHost = operation({
   changes: true,
   leftOut: BY_PAGES,
   http: { method: "POST", path: "/admin/hosts/{label}/screen/offer", relays: true },
-  input: v.strictObject({ label: LABEL, ...OFFER_FIELDS }),
+  input: v.strictObject({ label: HOST_LABEL, ...OFFER_FIELDS }),
   output: offerEndpoint.output,
   async run(service: ViewerUses, { label, ...offer }, caller) {
     requireControl(offer.control, caller);
@@ -111,7 +107,7 @@ const stateOfHost = operation({
   asksFirst: true,
   leftOut: BY_PAGES,
   http: { method: "GET", path: "/admin/hosts/{label}/screen/state", relays: true },
-  input: v.strictObject({ label: LABEL }),
+  input: v.strictObject({ label: HOST_LABEL }),
   output: stateEndpoint.output,
   async run(service: ViewerUses, { label }, caller) {
     const { relayed, known } = await relayedOf(service, label);
@@ -132,7 +128,7 @@ const controlOfHost = operation({
   changes: true,
   leftOut: BY_PAGES,
   http: { method: "POST", path: "/admin/hosts/{label}/screen/control", relays: true },
-  input: v.strictObject({ label: LABEL, ...controlEndpoint.input.entries }),
+  input: v.strictObject({ label: HOST_LABEL, ...controlEndpoint.input.entries }),
   output: controlEndpoint.output,
   async run(service: ViewerUses, { label, ...asked }, caller) {
     const { relayed, known } = await relayedOf(service, label);
@@ -151,7 +147,7 @@ const relayOfHost = operation({
   leftOut: BY_PAGES,
   http: { method: "POST", path: "/admin/hosts/{label}/screen/relay", relays: true },
   input: v.strictObject({
-    label: LABEL,
+    label: HOST_LABEL,
     control: flag("Whether the viewer wants to use pointer and keyboard"),
   }),
   output: v.object({
@@ -191,7 +187,7 @@ const joinRelay = operation({
     const joined = (await service.screenRelays()).join(ticketIn(request?.headers) ?? "", client);
     if (joined) return joined;
     throw forbidden(
-      "expected a ticket of POST /admin/hosts/LABEL/screen/relay that is good, from the same address",
+      "expected a ticket of POST /admin/hosts/HOST_LABEL/screen/relay that is good, from the same address",
     );
   },
 });

@@ -10,20 +10,11 @@ import { callRemote } from "../../client/remote-call";
 import type { Caller } from "../../core/caller";
 import { allows, beyond, type Grant, SCOPES, type Scope } from "../../core/rights";
 import { forbidden, unavailable } from "../../lib/errors";
-import { handedOn, type Request } from "../../wire/webdriver/endpoint";
+import { type Elsewhere, handedOn, type Request } from "../../wire/webdriver/endpoint";
 import { type Answer, failing } from "../../wire/webdriver/errors";
 
 interface Book {
   servers(selection: string): ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>;
-}
-
-/** Sessions on other hosts. */
-interface Elsewhere {
-  /** Whether a session of that id is on another host. */
-  has(id: string): boolean;
-  /** Makes a session there. @returns the value of the answer. */
-  create(label: string, body: unknown, caller: Caller): Promise<unknown>;
-  ask(id: string, request: Request, caller: Caller): Promise<Answer>;
 }
 
 /** How long a host is waited for, in milliseconds: a list of actions may take long. */

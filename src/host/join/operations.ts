@@ -2,7 +2,7 @@
  * The host's part: joining a desk, and leaving it.
  */
 import * as v from "valibot";
-import { field, NO_INPUT, secret } from "../../core/fields";
+import { field, httpAddress, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { notFound } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
@@ -36,13 +36,7 @@ export const join = operation({
       "Name of this host on the desk (default: the host name), after the prefix of the string",
     ),
     direct: field(
-      v.optional(
-        v.pipe(
-          v.string(),
-          v.regex(/^https?:\/\/[^\s\\?#@]+$/i, "an http or https address"),
-          v.maxLength(2_048),
-        ),
-      ),
+      v.optional(httpAddress(2_048)),
       "URL at which the desk reaches this host (default: this host dials a desk that takes links, else where its server listens)",
     ),
     allow: field(

@@ -6,7 +6,7 @@
  * says so, is noticed within 46 s.
  */
 
-import { type Backoff, pauseBefore, type Random } from "../../lib/backoff";
+import { ANY_PART, type Backoff, jitter, pauseBefore, type Random } from "../../lib/backoff";
 import { type Buckets, createBuckets } from "../../lib/buckets";
 import { resolvesWithin, sleep } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
@@ -51,7 +51,7 @@ export interface DialParts {
   records(): string | undefined;
   readonly version: string;
   readonly log: Log;
-  /** From 0 to 1 (default: Math.random). */
+  /** From 0 to 1, for tests. */
   readonly random?: Random;
 }
 
@@ -95,7 +95,7 @@ interface Dialler {
 
 /** Dials the desk until it is stopped. */
 export function keepLink(parts: DialParts): KeptLink {
-  const { log, random = Math.random } = parts;
+  const { log, random } = parts;
   const stopping = new AbortController();
   let state: DialState = {
     state: "dialling",
@@ -126,7 +126,8 @@ export function keepLink(parts: DialParts): KeptLink {
       if (upMs >= GOOD_MS) attempt = 0;
       const isRefused = code === CODE.refused;
       const limits = isRefused ? REDIAL_REFUSED : REDIAL;
-      const pause = retryMs === undefined ? pauseBefore(limits, attempt, random) : random() * retryMs;
+      const pause =
+        retryMs === undefined ? pauseBefore(limits, attempt, random) : jitter(retryMs, ANY_PART, random);
       attempt += 1;
       const why = printable(reason || `closed with ${code}`, 200);
       const problem = isRefused
@@ -185,7 +186,7 @@ async function linkOnce(parts: DialParts, dialler: Dialler): Promise<End> {
       },
     },
   );
-  const timers = watchLink(socket, (rtt_ms) => set({ rtt_ms }), parts.random ?? Math.random);
+  const timers = watchLink(socket, (rtt_ms) => set({ rtt_ms }), parts.random);
   const leave = async () => {
     await resolvesWithin(GRACE_MS, answers?.finish() ?? Promise.resolve());
     socket.close(1_000, "svc stops");

@@ -4,6 +4,7 @@ import { field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { NEEDS, type Permission } from "../../core/rights";
 import { withMade } from "../../lib/once";
+import { FEATURES, SDP } from "../../wire/screen/endpoints";
 import { PEER_ID } from "./identity";
 import type { Sessions } from "./sessions";
 
@@ -13,11 +14,6 @@ interface Uses {
 
 /** What the caller may do on this host: the scopes of its token, and what this process permits scripts. */
 const RIGHTS = v.object({ allows: v.array(v.string()), permits: v.array(v.string()) });
-
-/** A session description with all its candidates has some 2 kB. */
-const SDP = v.pipe(v.string(), v.maxLength(65_536));
-
-const FEATURES = v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(64))), v.maxLength(32)), []);
 
 const OFFER = v.strictObject({
   type: field(v.literal("offer"), "Kind of the session description"),

@@ -7,7 +7,8 @@
  */
 import { chmodSync, closeSync, constants, fstatSync, mkdirSync, openSync } from "node:fs";
 import * as v from "valibot";
-import { failureOf, messageOf, rejected, systemCode } from "../../lib/errors";
+import { SHA256 } from "../../core/fields";
+import { rejected, systemCode } from "../../lib/errors";
 import { readSmallFile } from "../../lib/files";
 import { upgradeFiles } from "../../wire/release/files";
 import {
@@ -17,7 +18,7 @@ import {
   verifyComment,
 } from "../../wire/release/minisign";
 import { MAX_BINARY_BYTES } from "../../wire/release/released-binary";
-import { ORDER, ORDER_FILE, readVerdict, START_MS, writeVerdict } from "./order";
+import { errorOf, ORDER, ORDER_FILE, readVerdict, START_MS, writeVerdict } from "./order";
 import { type UpgradeOptions, upgrade } from "./upgrade";
 
 /** Many times an order. */
@@ -34,7 +35,7 @@ const TAKEN = v.object({
   /** As it is shown later. */
   id: v.pipe(v.string(), v.regex(/^[\w-]{1,100}$/)),
   /** A name in the folder of the daemon. */
-  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  sha256: SHA256,
   began: ORDER.entries.began,
   ended: v.null(),
 });
@@ -81,10 +82,7 @@ export async function carryOutByRoot(
     // The server has put on record that it begins.
     await upgrade(candidate, { ...all, binary, id, allowDowngrade: false, announce: async () => {} });
   };
-  const error = await work().then(
-    () => null,
-    (fault) => (failureOf(fault) ? messageOf(fault) : `it ended early (${messageOf(fault)})`),
-  );
+  const error = await errorOf(work());
   try {
     note(new Date().toISOString(), error);
   } catch {

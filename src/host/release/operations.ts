@@ -4,12 +4,8 @@ import { operation } from "../../core/operation";
 import { unavailable } from "../../lib/errors";
 import { FORMAT, requireKnownFormat } from "../../lib/format";
 import { commit, compiled, programPath, releaseKey, target, version } from "../../version";
+import { PUBLIC_KEY } from "../../wire/release/released-binary";
 import type { Daemon } from "./upgrade";
-
-const PUBLIC_KEY = field(
-  v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
-  "The public key of minisign that signs releases, or its file (default: the one in this svc)",
-);
 
 /** Why no other surface has it. */
 const LOCAL = {

@@ -128,10 +128,7 @@ export async function carryOut(
     const all = { ...(await options()), id, allowDowngrade: false, announce: async () => {} };
     await upgrade({ file, signature }, all);
   };
-  const error = await work().then(
-    () => null,
-    (fault) => (failureOf(fault) ? messageOf(fault) : `it ended early (${messageOf(fault)})`),
-  );
+  const error = await errorOf(work());
   try {
     // First, since it makes room on a full disk.
     for (const path of [file, signature]) rmSync(path, { force: true });
@@ -140,3 +137,10 @@ export async function carryOut(
     // Once this process has ended, it is known from the state beside the program, or counts as dead.
   }
 }
+
+/** Why `work` failed; null where it did not. */
+export const errorOf = (work: Promise<void>): Promise<string | null> =>
+  work.then(
+    () => null,
+    (fault) => (failureOf(fault) ? messageOf(fault) : `it ended early (${messageOf(fault)})`),
+  );

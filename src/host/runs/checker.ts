@@ -210,15 +210,10 @@ export class Checker {
     const called: CalledScripts = new Map();
     await linkCalled(this.linking(requester, quote, here), checked.actions, from, called, [from]);
     if (called.size === 0) return { ...checked, called };
-    const scripts = [...called.values()];
-    const commands = new Set([...checked.commands, ...scripts.flatMap((script) => script.commands)]);
-    const secrets = new Set([...checked.secrets, ...scripts.flatMap((script) => script.secrets)]);
-    const digest = Bun.SHA256.hash(
-      JSON.stringify(scripts.map(({ path, described }) => [path, described])),
-      "hex",
-    );
+    const scripts = Array.from(called.values(), ({ path, described }) => [path, described]);
+    const digest = Bun.SHA256.hash(JSON.stringify(scripts), "hex");
     const described = `${checked.described} calls=sha256:${digest}`;
-    return { ...checked, called, commands: [...commands], secrets: [...secrets], described };
+    return { ...withCalled(checked, called), called, described };
   }
 
   /**
@@ -239,11 +234,8 @@ export class Checker {
       called,
       [from],
     );
-    const scripts = [...called.values()];
-    const all = new Set([...checked.commands, ...scripts.flatMap(({ commands }) => commands)]);
-    const secrets = new Set([...checked.secrets, ...scripts.flatMap((script) => script.secrets)]);
     const travelling = await travellingWith(checked.actions, from, called);
-    return { ...checked, commands: [...all], secrets: [...secrets], travelling };
+    return { ...withCalled(checked, called), travelling };
   }
 
   protected linking(requester: Requester, quote: boolean, here = true) {
@@ -251,6 +243,14 @@ export class Checker {
     const check = (list: unknown) => (here ? this.prepare(list, false) : this.check(list, false));
     return { reader: { yaml: this.yaml, requester }, stored, check, quote };
   }
+}
+
+/** `list` with the commands and the names of secrets of the scripts that it calls. */
+function withCalled(list: CheckedList, called: CalledScripts): CheckedList {
+  const all = [list, ...called.values()];
+  const commands = [...new Set(all.flatMap((one) => one.commands))];
+  const secrets = [...new Set(all.flatMap((one) => one.secrets))];
+  return { ...list, commands, secrets };
 }
 
 /** `actions` as a list that passed the check. */

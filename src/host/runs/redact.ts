@@ -10,6 +10,7 @@ import type { Outcome } from "../../core/run";
 import { mapParts, metadataOf, partsOf } from "../../core/schema";
 import { innerValues } from "../../lib/inner-values";
 import { sizeWithin } from "../../lib/json-size";
+import { mapTexts } from "../../lib/map-texts";
 import { jsonLine } from "../../lib/sanitize";
 import type { Runner } from "./runner";
 
@@ -134,10 +135,7 @@ export class Secrets {
 
   /** `value` with every secret in its texts replaced by `***`; names of fields stay. */
   scrubAll(value: unknown): unknown {
-    if (typeof value === "string") return this.scrub(value);
-    if (Array.isArray(value)) return value.map((item) => this.scrubAll(item));
-    if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.scrubAll(item)]));
+    return mapTexts(value, (text) => this.scrub(text));
   }
 
   /** `value` with every secret in its texts, numbers and names of fields replaced by `***`; what has none stays the same object. */

@@ -5,7 +5,7 @@
  * any more is not run; nobody but the owner of the host stores one.
  */
 import * as v from "valibot";
-import { between, field, judged, seconds } from "../../core/fields";
+import { between, field, judged, SHA256, seconds } from "../../core/fields";
 import { NAME_TEXT } from "../../core/rights";
 import { VARIABLES } from "../../core/run";
 import { busy, conflict, notFound, unavailable } from "../../lib/errors";
@@ -48,7 +48,7 @@ export const SCRIPT_FIELDS = {
 const STORED_SCRIPT = v.object({
   name: NAME_TEXT,
   /** SHA-256 of what is stored, hexadecimal. */
-  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  sha256: SHA256,
   /** When it was stored, ISO 8601. */
   added: v.pipe(v.string(), v.isoTimestamp()),
   ...SCRIPT_FIELDS,

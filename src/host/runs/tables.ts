@@ -4,8 +4,6 @@
  * Promise: no action reads or writes outside of the folder of its script, also behind links; what is read is bounded; a file that is
  * written is whole or the one before.
  */
-import { constants } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
 import { dirname, extname, isAbsolute, resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
@@ -16,6 +14,7 @@ import { badInput, Failure, systemCode } from "../../lib/errors";
 import { writeNamedFile } from "../../lib/files";
 import { namesInside } from "../../lib/inside";
 import { boundOf, excessIn } from "../../lib/json-bounds";
+import { readRegularFile } from "../../lib/regular-file";
 import { printable } from "../../lib/sanitize";
 import { nextTurn } from "../../lib/turn";
 import { FLOW } from "./flow-parts";
@@ -168,27 +167,18 @@ function placeOf(path: string, caller: Caller): string {
 
 /** The text of a regular file in UTF-8. @throws `bad_input` where there is none. */
 async function readText(file: string): Promise<string> {
-  let handle: FileHandle;
+  const content = await readRegularFile(file, MAX_BYTES, (expected) => badInput(`path: ${expected}`)).catch(
+    (error) => {
+      const code = systemCode(error);
+      if (code === undefined) throw error;
+      const why = code === "ENOENT" ? "no such file" : `cannot be read (${code})`;
+      throw badInput(`path: ${why}: ${printable(file, 200)}`);
+    },
+  );
   try {
-    // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).
-    handle = await open(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  } catch (error) {
-    const code = systemCode(error);
-    throw badInput(
-      `path: ${code === "ENOENT" ? "no such file" : `cannot be read (${code})`}: ${printable(file, 200)}`,
-    );
-  }
-  try {
-    const { size, isFile } = await handle
-      .stat()
-      .then((found) => ({ size: found.size, isFile: found.isFile() }));
-    if (!isFile) throw badInput("path: expected a regular file");
-    if (size > MAX_BYTES) throw badInput(`path: expected at most ${MAX_BYTES} bytes`);
-    return new TextDecoder("utf-8", { fatal: true }).decode(await handle.readFile());
-  } catch (error) {
-    throw error instanceof TypeError ? badInput("path: the file is not in UTF-8") : error;
-  } finally {
-    await handle.close();
+    return new TextDecoder("utf-8", { fatal: true }).decode(content);
+  } catch {
+    throw badInput("path: the file is not in UTF-8");
   }
 }
 

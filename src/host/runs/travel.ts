@@ -4,11 +4,10 @@
  *
  * The promise: a script travels as it was read and checked, however its file changes in the meantime.
  */
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { entryOf, metadataOf } from "../../core/schema";
 import { badInput, systemCode } from "../../lib/errors";
+import { readRegularFile } from "../../lib/regular-file";
 import { printable } from "../../lib/sanitize";
 import type { TravellingFiles } from "../../wire/job/content";
 import { type Action, flatten } from "./actions";
@@ -75,12 +74,8 @@ const MAX_PATH = 1_000;
 async function pictureAt(path: string, image: string): Promise<Uint8Array | undefined> {
   const shown = printable(image, 200);
   try {
-    // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).
-    await using file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    const found = await file.stat();
-    if (!found.isFile()) throw badInput(`image: expected a regular file at ${shown}`);
-    if (found.size > MAX_PICTURE) throw badInput(`image: expected at most ${MAX_PICTURE} bytes at ${shown}`);
-    const bytes = await file.readFile();
+    const refused = (expected: string) => badInput(`image: ${expected} at ${shown}`);
+    const bytes = await readRegularFile(path, MAX_PICTURE, refused);
     if (bytes.toString("hex", 0, 8) === PNG) return bytes;
   } catch (error) {
     const code = systemCode(error);

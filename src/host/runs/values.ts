@@ -6,6 +6,7 @@ import { ACTION_LIST, expression, field, passed, secret, setsVariable } from "..
 import { kindOf } from "../../core/input";
 import { failed, INSIDE, insideOf, runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
+import type { RunContext } from "../../core/run";
 import { badInput, rejected } from "../../lib/errors";
 import { ALONE, type Computation, compute, WITH_VALUE } from "./compute";
 import { CONDITION, holds, whyNot } from "./condition";
@@ -68,12 +69,9 @@ export const operations = [
       else: field(v.optional(ACTION_LIST, []), "Actions that run when it is false"),
     }),
     output: v.object({ matched: v.boolean(), ...INSIDE }),
-    async run(_service, condition, caller) {
+    run(_service, condition, caller) {
       const run = runOf(caller);
-      const matched = holds(run, condition);
-      const report = await run.list(matched ? "then" : "else");
-      if (!report.ok) throw failed(report, report.error ?? "", insideOf([report]));
-      return { matched, ...insideOf([report]) };
+      return branch(run, holds(run, condition));
     },
   }),
   operation({
@@ -105,14 +103,12 @@ export const operations = [
       else: field(v.optional(ACTION_LIST, []), "Actions that run when it is false"),
     }),
     output: v.object({ matched: v.boolean(), ...INSIDE }),
-    async run(_service, { when }, caller) {
+    run(_service, { when }, caller) {
       const run = runOf(caller);
       const matched = run.evaluate(when);
       if (typeof matched !== "boolean")
         throw badInput(`when: expected true or false but found ${kindOf(matched)}`);
-      const report = await run.list(matched ? "then" : "else");
-      if (!report.ok) throw failed(report, report.error ?? "", insideOf([report]));
-      return { matched, ...insideOf([report]) };
+      return branch(run, matched);
     },
   }),
   operation({
@@ -159,3 +155,10 @@ export const operations = [
     run: (_service, { message }, caller) => ({ message, kept: runOf(caller).log(message) }),
   }),
 ];
+
+/** Runs the list for `matched`. @throws what its first failed action does, with what ran. */
+async function branch(run: RunContext, matched: boolean) {
+  const report = await run.list(matched ? "then" : "else");
+  if (!report.ok) throw failed(report, report.error ?? "", insideOf([report]));
+  return { matched, ...insideOf([report]) };
+}

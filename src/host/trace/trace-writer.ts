@@ -11,6 +11,7 @@ import type { Outcome } from "../../core/run";
 import { deadline } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
+import { mapTexts } from "../../lib/map-texts";
 import { jsonLine } from "../../lib/sanitize";
 import { createZip } from "../../lib/zip";
 import { LIMITS, PICTURES, RUN_FILE, STEPS_FILE, type Step, type TracedRun } from "./trace";
@@ -153,7 +154,7 @@ export function createTraceWriter({ folder, shoot, outline, sparse }: TraceWrite
       const known = new Set(shots.map(({ name }) => name));
       const kept = (name: string | null) => (name !== null && known.has(name) ? name : null);
       const clean = steps.map((step): Step => {
-        const { error, ...rest } = mapped(step, scrub) as Step;
+        const { error, ...rest } = mapTexts(step, scrub) as Step;
         const around = { before: kept(step.before), after: kept(step.after) };
         // Cut off last: in a part of it, a secret could not be recognized.
         return { ...rest, ...around, ...(error !== undefined && { error: cut(error, MAX_ERROR) }) };
@@ -297,14 +298,6 @@ const cut = (text: string, max: number) => (text.length > max ? `${text.slice(0,
 
 /** `value` with its long texts left out, such as a picture in base64. In a part of one, a secret could not be recognized. */
 function shortened(value: unknown): unknown {
-  const short = mapped(value, (text) => (text.length > MAX_TEXT ? `(${text.length} characters)` : text));
+  const short = mapTexts(value, (text) => (text.length > MAX_TEXT ? `(${text.length} characters)` : text));
   return sizeWithin(short, MAX_ARGUMENTS) === undefined ? "(too large to be kept)" : short;
-}
-
-/** `value` with each text in it replaced; names of fields stay. */
-function mapped(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === "string") return change(value);
-  if (Array.isArray(value)) return value.map((item) => mapped(item, change));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapped(item, change)]));
 }

@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { badInput } from "../../lib/errors";
 import { isHostName } from "../../lib/host-name";
-import { isPlainPath, PLAIN_PATH } from "../../lib/server-bundle";
+import { certificateFaults } from "../../lib/server-bundle";
 import type { GivenSettings } from "./operations";
 
 /** A call takes two or more relayed ports. */
@@ -55,7 +55,7 @@ export function userFault(user: string): string | undefined {
 }
 
 function* faults(given: GivenSettings): Generator<string> {
-  const { realm, user, secret, auth_secret, tls_cert, tls_key, external_ip } = given;
+  const { realm, user, secret, auth_secret, external_ip } = given;
   const { listen_port, tls_port, min_port, max_port } = given;
   if (!isUnicast(realm) && !isHostName(realm)) {
     yield "realm: expected a host name (international ones as xn--…) or the IP address of a machine";
@@ -67,13 +67,7 @@ function* faults(given: GivenSettings): Generator<string> {
   }
   if (secret?.startsWith("0x") && !auth_secret)
     yield "secret: coturn takes one that begins with 0x for a hash";
-  for (const [field, path] of Object.entries({ tls_cert, tls_key })) {
-    if (path !== undefined && !isPlainPath(path)) {
-      yield `${field}: ${PLAIN_PATH}`;
-    }
-  }
-  if ((tls_cert === undefined) !== (tls_key === undefined))
-    yield "tls_cert, tls_key: expected both or neither";
+  yield* certificateFaults(given);
   if (listen_port === tls_port) yield "listen_port, tls_port: expected two different ports";
   if (min_port < 1024) yield "min_port: expected 1024 or more";
   if (max_port - min_port + 1 < MIN_RELAY_PORTS) {

@@ -2,9 +2,9 @@
  * The desktop of this host, its live screen and who looks at it.
  */
 
-import type { RemoteServer } from "../../client/carrier";
 import type { Grant } from "../../core/rights";
 import { allows } from "../../core/rights";
+import type { RelayUses } from "../../desk/screen/relay";
 import type { ScreenRelays } from "../../desk/screen/relays";
 import type { RelayedViewers } from "../../desk/screen/viewers";
 import type { Desktop } from "../../host/desktop/desktop";
@@ -17,7 +17,6 @@ import type { Tickets } from "../../host/desktop/screen/tickets";
 import type { Webdriver } from "../../host/desktop/webdriver/webdriver";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import { forbidden } from "../../lib/errors";
-import type { ScreenStream } from "../../wire/screen/stream";
 import type { ServiceParts } from "../parts";
 
 /** The desktop and its live screen, as a process has them. */
@@ -41,12 +40,7 @@ export interface DesktopFeatures {
   relayedViewers(): Promise<RelayedViewers>;
   /** The streams of such viewers that go over this desk. */
   screenRelays(): Promise<ScreenRelays>;
-  openHostScreen(
-    server: RemoteServer,
-    control: boolean,
-    signal: AbortSignal,
-    client: string | null,
-  ): Promise<ScreenStream>;
+  openHostScreen: RelayUses["openHostScreen"];
   /** How many viewers there are: asking loads nothing. */
   viewersNow(): number;
   /** The data channels of the live screen. */

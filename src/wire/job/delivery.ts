@@ -2,7 +2,24 @@
  * What became of an action list at one host of a plan or a broadcast.
  */
 import * as v from "valibot";
-import { secret } from "../../core/fields";
+import { between, field, seconds, secret } from "../../core/fields";
+import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../core/run";
+
+/** How a list runs on each host of many. */
+export const RUN_ON_HOST = {
+  stop_on_error: field(
+    STOP_ON_ERROR,
+    "On each host, stop at the first action that fails; `focus`: that fails to find or focus a window",
+  ),
+  delivery_timeout_s: field(
+    v.optional(seconds(between(0.01, 3_600)), 10),
+    "Time limit to deliver the list to a host, in seconds",
+  ),
+  timeout_s: field(
+    v.optional(seconds(between(0.01, MAX_TIMEOUT_S)), 300),
+    "Time limit for the run on a host, in seconds",
+  ),
+};
 
 /**
  * `ok`: every action ran and none failed. `failed`: the host refused the list, an action failed, or the connection broke

@@ -16,9 +16,9 @@ const SECOND_MS = 1_000;
  * Pings until the link ends. A ping carries how long the answer to the last one took.
  *
  * @param answered gets that time, in milliseconds.
- * @param random from 0 to 1.
+ * @param random from 0 to 1, for tests.
  */
-export function watchLink(socket: ClientSocket, answered: (rttMs: number) => void, random: Random) {
+export function watchLink(socket: ClientSocket, answered: (rttMs: number) => void, random?: Random) {
   let timer = setTimeout(() => socket.terminate("the desk does not answer"), READY_MS);
   let pauseMs = SECOND_MS;
   let rtt = "";

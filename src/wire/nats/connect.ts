@@ -12,6 +12,7 @@ import { NodeTransport, nodeResolveHost } from "@nats-io/transport-node/lib/node
 import { RemoteError, type Trust } from "../../client/carrier";
 import { dialError, NOT_PINNED } from "../../client/dial";
 import { openWebSocket } from "../../client/websocket";
+import { ANY_PART, jitter } from "../../lib/backoff";
 import { hasPin } from "../../lib/spki";
 import type { NatsServer } from "./desk-part";
 import { nkey } from "./nkeys";
@@ -297,7 +298,7 @@ function authenticator(seed: string, jwt: string) {
 function inOrder(urls: readonly string[]): ServerUrl[] {
   return urls
     .flatMap((url) => parseServerUrl(url) ?? [])
-    .map((url) => ({ url, order: Math.random() + Number((url.scheme === "wss") !== throughWebSocket) }))
+    .map((url) => ({ url, order: jitter(1, ANY_PART) + Number((url.scheme === "wss") !== throughWebSocket) }))
     .sort((a, b) => a.order - b.order)
     .map(({ url }) => url);
 }

@@ -30,12 +30,15 @@ export const NATS_SERVER = v.object({
 
 export type NatsServer = v.InferOutput<typeof NATS_SERVER>;
 
-const PUBLIC = (kind: "A" | "U") =>
+/** The public key of an NKey of that kind. */
+export const publicKey = (kind: "A" | "U") =>
   v.pipe(
     v.string(),
     v.check((text) => isPublic(text, kind), "expected the public key of an NKey"),
   );
-const SEED = (kind: "A" | "U") =>
+
+/** The seed of an NKey of that kind. */
+export const seed = (kind: "A" | "O" | "U") =>
   secret(
     v.pipe(
       v.string(),
@@ -53,10 +56,10 @@ export const DESK_PART = v.object({
   svc_nats: v.literal(1),
   server: NATS_SERVER,
   /** The public key of the account that hosts and desks are users of. */
-  account: PUBLIC("A"),
+  account: publicKey("A"),
   /** What signs the tokens of hosts; absent where this desk takes none in. */
-  host_signer: v.optional(SEED("A")),
-  desk: v.object({ name: NAME, id: PUBLIC("U"), seed: SEED("U"), jwt: secret(v.string()) }),
+  host_signer: v.optional(seed("A")),
+  desk: v.object({ name: NAME, id: publicKey("U"), seed: seed("U"), jwt: secret(v.string()) }),
 });
 
 export type DeskPart = v.InferOutput<typeof DESK_PART>;

@@ -3,8 +3,9 @@
  * signature.
  */
 import * as v from "valibot";
+import { SHA256 } from "../../core/fields";
 import { rejected } from "../../lib/errors";
-import { type ReleasedBinary, sha256Field, sizeField, targetField, versionField } from "./released-binary";
+import { type ReleasedBinary, sizeField, targetField, versionField } from "./released-binary";
 
 /** The file name of the index. */
 export const INDEX_NAME = "release.json";
@@ -18,7 +19,7 @@ const nameField = v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/), v.
 const fileSchema = v.object({
   name: nameField,
   size: sizeField,
-  sha256: sha256Field,
+  sha256: SHA256,
 });
 
 /** Further keys are ignored, so that a later release may have them. */

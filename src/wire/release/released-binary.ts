@@ -2,6 +2,7 @@
  * The binary of one target in a release, as a plan names it and a host takes it: what it is, and what it has to be signed with.
  */
 import * as v from "valibot";
+import { field, SHA256 } from "../../core/fields";
 
 /** No binary is longer: today's have some 140 MB. */
 export const MAX_BINARY_BYTES = 1_000_000_000;
@@ -11,11 +12,14 @@ const VERSION = /^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(-[0-9A-Za
 
 export const versionField = v.pipe(v.string(), v.maxLength(100), v.regex(VERSION));
 
+/** The key that verifies a release, where it is not that of this build. */
+export const PUBLIC_KEY = field(
+  v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
+  "The public key of minisign that signs releases, or its file (default: the one in this svc)",
+);
+
 /** Begins as `linux-x64` does. It has no dot, space or slash, so it can stand in a trusted comment and a file name. */
 export const targetField = v.pipe(v.string(), v.regex(/^[a-z0-9]+(-[a-z0-9]+){1,4}$/), v.maxLength(50));
-
-/** 64 hexadecimal digits. */
-export const sha256Field = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 
 /** Bytes. */
 export const sizeField = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_BINARY_BYTES));
@@ -34,7 +38,7 @@ export const RELEASED_BINARY = v.strictObject({
   target: targetField,
   version: versionField,
   size: sizeField,
-  sha256: sha256Field,
+  sha256: SHA256,
   /** The text of its `.minisig` file. */
   signature: v.pipe(v.string(), v.maxLength(MAX_SIGNATURE)),
 });

@@ -7,9 +7,10 @@ import { endpoint } from "../../core/operation";
 import { VIEWER } from "./viewer";
 
 /** A session description with all its candidates has some 2 kB. */
-const SDP = v.pipe(v.string(), v.maxLength(65_536));
+export const SDP = v.pipe(v.string(), v.maxLength(65_536));
 
-const FEATURES = v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(64))), v.maxLength(32)), []);
+/** What a peer supports beyond the standards. */
+export const FEATURES = v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(64))), v.maxLength(32)), []);
 
 /** The offer of a viewer; a desk sends the same for its own viewers. */
 export const OFFER_FIELDS = {

@@ -1,8 +1,10 @@
 /** How a desk hands a command of WebDriver on to a host. */
 import * as v from "valibot";
+import type { Caller } from "../../core/caller";
 import { field, secret } from "../../core/fields";
 import { endpoint } from "../../core/operation";
 import { SCOPE } from "../../core/rights";
+import type { Answer } from "./errors";
 
 /** A command as it came. */
 export interface Request {
@@ -10,6 +12,15 @@ export interface Request {
   /** Below `/webdriver`, with its first slash. */
   readonly path: string;
   readonly body: unknown;
+}
+
+/** Sessions on other hosts, which a desk hands commands on to. */
+export interface Elsewhere {
+  /** Whether a session of that id is on another host. */
+  has(id: string): boolean;
+  /** Makes a session there. @returns the value of the answer. */
+  create(label: string, body: unknown, caller: Caller): Promise<unknown>;
+  ask(id: string, request: Request, caller: Caller): Promise<Answer>;
 }
 
 /** Answers a command that a desk hands on; `status` and `value` are those of the standard. */

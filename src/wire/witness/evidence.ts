@@ -7,7 +7,7 @@
 import * as v from "valibot";
 import { badInput, Failure, rejected } from "../../lib/errors";
 import { type Checkpoint, parseCheckpoint, parseHash } from "./checkpoint";
-import { type Hash, MAX_PROOF, nodeHash, sameHash, splitOf } from "./merkle";
+import { type Hash, MAX_PROOF, nodeHash, provenRanges, sameHash, splitOf } from "./merkle";
 import { parseNote, parseVerifierKey, verifiedBy } from "./signed-note";
 
 const EVIDENCE = v.object({
@@ -109,19 +109,4 @@ function beginningOf(size: number, later: Checkpoint, old: number, proof: readon
   };
   const root = hashOf(0, later.size);
   return root && sameHash(root, later.root) ? hashOf(0, size) : undefined;
-}
-
-/** The ranges of leaves whose hashes a consistency proof has, in its order (RFC 6962, section 2.1.2). */
-function provenRanges(old: number, size: number): Array<readonly [number, number]> {
-  if (old <= 0 || old >= size) return [];
-  const ranges: Array<readonly [number, number]> = [];
-  let [from, to] = [0, size];
-  while (to !== old) {
-    const middle = from + splitOf(to - from);
-    const isLeft = old <= middle;
-    ranges.unshift(isLeft ? [middle, to] : [from, middle]);
-    if (isLeft) to = middle;
-    else from = middle;
-  }
-  return from === 0 ? ranges : [[from, to], ...ranges];
 }

@@ -73,33 +73,40 @@ export const rootOf = (size: number, node: NodeAt): Hash =>
 /** The proof that leaf `index` is in the tree of `size` leaves: from the sibling of the leaf upwards. */
 export function inclusionProof(index: number, size: number, node: NodeAt): Hash[] {
   requireInside(index, size - 1);
-  const proof: Hash[] = [];
-  let [from, to] = [0, size];
-  while (to - from > 1) {
-    const middle = from + splitOf(to - from);
-    const isLeft = index < middle;
-    proof.unshift(isLeft ? rangeHash(middle, to, node) : rangeHash(from, middle, node));
-    if (isLeft) to = middle;
-    else from = middle;
-  }
-  return proof;
+  const { beside } = wayTo(index, size, (from, to) => to - from === 1);
+  return beside.map(([from, to]) => rangeHash(from, to, node));
 }
 
 /** The proof that the tree of `size` leaves begins with that of `old`; empty where there is nothing to prove. */
 export function consistencyProof(old: number, size: number, node: NodeAt): Hash[] {
   requireInside(old, size);
-  if (old === 0 || old === size) return [];
-  const proof: Hash[] = [];
+  return provenRanges(old, size).map(([from, to]) => rangeHash(from, to, node));
+}
+
+/** The leaves from the first to before the second. */
+type Range = readonly [from: number, to: number];
+
+/** The ranges of leaves whose hashes a consistency proof has, in its order (RFC 6962, section 2.1.2). */
+export function provenRanges(old: number, size: number): Range[] {
+  if (old <= 0 || old >= size) return [];
+  const { beside, end } = wayTo(old - 1, size, (_from, to) => to === old);
+  // Whoever has the old root knows the hash of a subtree that is the whole old tree.
+  return end[0] === 0 ? beside : [end, ...beside];
+}
+
+/** The way from the root towards `leaf`, to the first range that `isEnd`: that range, and those beside the way, the lowest first. */
+function wayTo(leaf: number, size: number, isEnd: (from: number, to: number) => boolean) {
+  const beside: Range[] = [];
   let [from, to] = [0, size];
-  while (to !== old) {
+  while (!isEnd(from, to)) {
     const middle = from + splitOf(to - from);
-    const isLeft = old <= middle;
-    proof.unshift(isLeft ? rangeHash(middle, to, node) : rangeHash(from, middle, node));
+    const isLeft = leaf < middle;
+    beside.unshift(isLeft ? [middle, to] : [from, middle]);
     if (isLeft) to = middle;
     else from = middle;
   }
-  // Whoever has the old root knows the hash of a subtree that is the whole old tree.
-  return from === 0 ? proof : [rangeHash(from, to, node), ...proof];
+  const end: Range = [from, to];
+  return { beside, end };
 }
 
 /** Whether `proof` shows that `leaf` has `index` in the tree of `size` leaves with this `root` (RFC 9162, section 2.1.3.2). */

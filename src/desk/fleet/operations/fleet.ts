@@ -7,14 +7,13 @@ import type { Caller } from "../../../core/caller";
 import { between, field, flag, orLabels, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant, type Limit, limitsOf, shareOf } from "../../../core/rights";
-import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
 import { withTrace } from "../../../core/trace-context";
 import { badInput, forbidden } from "../../../lib/errors";
 import { readTextFile } from "../../../lib/files";
 import type { Log } from "../../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../../lib/ndjson";
 import { printable } from "../../../lib/sanitize";
-import { DELIVERY, DELIVERY_STATUS, type Delivery } from "../../../wire/job/delivery";
+import { DELIVERY, DELIVERY_STATUS, type Delivery, RUN_ON_HOST } from "../../../wire/job/delivery";
 import {
   type HostVariables,
   unknownLabels,
@@ -115,8 +114,6 @@ const ASK_AGAIN = flag(
   "Also ask the hosts that refused their token in the last ten minutes, which otherwise do not get it again",
 );
 
-const timeout = (most: number) => seconds(between(0.01, most));
-
 export const poll = operation({
   name: "admin.poll",
   summary: "Ask hosts of the address book for their state",
@@ -130,7 +127,7 @@ export const poll = operation({
       v.optional(whole(1, 1_000), DEFAULT_CONCURRENCY),
       "Hosts to ask at once; slow hosts stop counting",
     ),
-    timeout_s: field(v.optional(timeout(300), 3), "Time limit for each host, in seconds"),
+    timeout_s: field(v.optional(seconds(between(0.01, 300)), 3), "Time limit for each host, in seconds"),
     labels: LABELS,
     ask_again: ASK_AGAIN,
   }),
@@ -161,15 +158,7 @@ export const BROADCAST = v.strictObject({
     "Start no more hosts after more failures than this: a number, or a share such as 10%",
   ),
   canary: field(v.optional(HOST_COUNT, 0), "Hosts to run first; the others run only if all of these are ok"),
-  stop_on_error: field(
-    STOP_ON_ERROR,
-    "On each host, stop at the first action that fails; `focus`: that fails to find or focus a window",
-  ),
-  delivery_timeout_s: field(
-    v.optional(timeout(3_600), 10),
-    "Time limit to deliver the list to a host, in seconds",
-  ),
-  timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Time limit for the run on a host, in seconds"),
+  ...RUN_ON_HOST,
   retry: field(FILE, "Results file of an earlier broadcast: run on the hosts whose last status is in `only`"),
   only: field(
     v.optional(v.array(v.picklist(DELIVERY_STATUS))),

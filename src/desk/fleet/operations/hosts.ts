@@ -2,14 +2,15 @@
  * The address book: add, change and list hosts.
  */
 import * as v from "valibot";
-import { between, field, flag, NO_INPUT, seconds } from "../../../core/fields";
+import { perHost } from "../../../core/answer-schemas";
+import { between, field, flag, HOST_LABEL, NO_INPUT, seconds } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, conflict } from "../../../lib/errors";
 import { mapInSlices } from "../../../lib/turn";
 import { certificate } from "../../../trust/operations/tls";
 import type { AddressBook } from "../address-book";
 import { HOST_CHANGES, HOST_FIELDS, linkedHost, parseHost } from "../host";
-import { LABEL_FIELD, LISTED_HOST, toListed } from "../listed";
+import { LISTED_HOST, toListed } from "../listed";
 import { TOKEN_ROTATION } from "../results";
 import { requireAnswer, SETTLING_FIELDS, settleTrust, UNCHECKED } from "../settle-trust";
 
@@ -17,7 +18,7 @@ interface Uses {
   addressBook(): Promise<AddressBook>;
 }
 
-const label = LABEL_FIELD;
+const label = HOST_LABEL;
 
 export const addHost = operation({
   name: "admin.add_host",
@@ -181,17 +182,10 @@ export const hostCertificates = operation({
     ),
     on_timeout_s: field(v.optional(seconds(between(0.01, 300)), 10), "With --on: time limit for each host"),
   }),
-  output: v.array(
-    v.variant("ok", [
-      v.object({
-        label: v.string(),
-        ok: v.literal(true),
-        /** Null for a host that is reached over its link, which needs none. */
-        result: v.nullable(certificate.output),
-      }),
-      v.object({ label: v.string(), ok: v.literal(false), error: v.string() }),
-    ]),
-  ),
+  output: perHost({
+    /** Null for a host that is reached over its link, which needs none. */
+    result: v.nullable(certificate.output),
+  }),
   async run(service: Uses, { on, on_timeout_s }) {
     const { certificatesOf } = await import("../certificates");
     const book = await service.addressBook();

@@ -4,7 +4,7 @@
 import { hostname } from "node:os";
 import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
-import { field, NO_INPUT } from "../../../core/fields";
+import { field, LABEL, NO_INPUT } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { notFound } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
@@ -76,10 +76,7 @@ const hostMetrics = operation({
     relays: true,
   },
   input: v.strictObject({
-    label: field(
-      v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256)),
-      "Label of the host, or the id with which it has joined",
-    ),
+    label: field(LABEL, "Label of the host, or the id with which it has joined"),
   }),
   output: v.instance(Response),
   async run(service: Uses, { label }, caller) {

@@ -2,13 +2,13 @@
  * The address book: what changes several hosts at once, and the label of one.
  */
 import * as v from "valibot";
-import { field } from "../../../core/fields";
+import { field, HOST_LABEL } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { badInput, messageOf } from "../../../lib/errors";
 import { runPool } from "../../../lib/pool";
 import type { AddressBook } from "../address-book";
 import { HOST_FIELDS, type Host, TAGS } from "../host";
-import { LABEL_FIELD, LISTED_HOST, toListed } from "../listed";
+import { LISTED_HOST, toListed } from "../listed";
 
 interface Uses {
   addressBook(): Promise<
@@ -100,7 +100,7 @@ export const removeHost = operation({
   http: { method: "POST", path: "/admin/hosts/remove" },
   example: { label: "lab-01" },
   input: v.strictObject({
-    label: field(v.optional(LABEL_FIELD), "Label of the host"),
+    label: field(v.optional(HOST_LABEL), "Label of the host"),
     on: field(v.optional(SELECTION), `${WHICH}; in place of \`label\``),
   }),
   output: v.object({
@@ -154,7 +154,7 @@ export const renameHost = operation({
   command: "AC_admin_rename_host",
   http: { method: "POST", path: "/admin/hosts/rename" },
   example: { label: "lab-01", to: "berlin-01" },
-  input: v.strictObject({ label: LABEL_FIELD, to: field(HOST_FIELDS.label, "The label that it gets") }),
+  input: v.strictObject({ label: HOST_LABEL, to: field(HOST_FIELDS.label, "The label that it gets") }),
   output: LISTED_HOST,
   async run(service: RenameUses, { label, to }, caller) {
     const host = await (await service.addressBook()).rename(label, to);

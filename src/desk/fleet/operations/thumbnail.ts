@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
-import { field, whole } from "../../../core/fields";
+import { field, HOST_LABEL, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { digestText, matches } from "../../../lib/etag";
 import { printable } from "../../../lib/sanitize";
@@ -37,10 +37,7 @@ const hostThumbnail = operation({
     routine: true,
   },
   input: v.strictObject({
-    label: field(
-      v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256)),
-      "Label of the host",
-    ),
+    label: HOST_LABEL,
     width: field(v.optional(whole(16, 1_920), 320), "Width, pixels; a smaller screen has fewer"),
   }),
   output: v.instance(Response),

@@ -8,10 +8,10 @@ import { type Caller, requesterOf } from "../../../core/caller";
 import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond, limitsOf, requireOwnToken } from "../../../core/rights";
-import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../../core/run";
 import { badInput, forbidden } from "../../../lib/errors";
 import type { Requester } from "../../../lib/slots";
 import { type TravellingFiles, writeContent } from "../../../wire/job/content";
+import { RUN_ON_HOST } from "../../../wire/job/delivery";
 import { unknownLabels, VARIABLES_FOR_HOSTS, variablesFor } from "../../../wire/job/variables";
 import type { AddressBook } from "../../fleet/address-book";
 import type { CommandNeed, RefusalsOf } from "../../fleet/rights";
@@ -52,8 +52,6 @@ const SHARE_TEXT = v.pipe(v.string(), v.regex(SHARE, "a number, or a share such 
 /** A number of hosts, or a share of them. */
 export const A_SHARE = v.union([whole(0, 100_000), SHARE_TEXT]);
 
-const timeout = (most: number) => seconds(between(0.01, most));
-
 /** Which hosts a plan is for, and within which limits. */
 export const LIMITS = {
   on: field(
@@ -93,15 +91,7 @@ export const newPlan = operation({
   input: v.strictObject({
     actions: field(REMOTE_LIST, "Action list, as for POST /execute"),
     ...LIMITS,
-    stop_on_error: field(
-      STOP_ON_ERROR,
-      "On each host, stop at the first action that fails; `focus`: that fails to find or focus a window",
-    ),
-    delivery_timeout_s: field(
-      v.optional(timeout(3_600), 10),
-      "Time limit to deliver the list to a host, in seconds",
-    ),
-    timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Time limit for the run on a host, in seconds"),
+    ...RUN_ON_HOST,
     path: field(
       v.optional(path(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)))),
       "Path of the list on this desk: scripts and pictures that it refers to from there travel with the plan (needs `admin`; in a script default: its own path)",

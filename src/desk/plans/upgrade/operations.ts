@@ -11,6 +11,7 @@ import { printable } from "../../../lib/sanitize";
 import { writeContent } from "../../../wire/job/content";
 import {
   MAX_RELEASED,
+  PUBLIC_KEY,
   RELEASED_BINARY,
   type ReleasedBinary,
   versionField,
@@ -132,10 +133,7 @@ export const upgradeHosts = operation({
     ),
     ...UPGRADE_LIMITS,
     skip: flag("Leave out hosts that cannot be upgraded, in place of making no plan"),
-    public_key: field(
-      v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
-      "The public key of minisign that signs releases, or its file (default: the one in this svc)",
-    ),
+    public_key: PUBLIC_KEY,
     dry_run: flag("Ask the hosts and verify the files; make no plan"),
   }),
   output: v.object({

@@ -3,9 +3,8 @@
  *
  * Places are in the pointer's units, which are larger than a pixel on some displays (macOS).
  */
-import { constants } from "node:fs";
-import { open } from "node:fs/promises";
 import { badInput, Failure, systemCode } from "../../../lib/errors";
+import { readRegularFile } from "../../../lib/regular-file";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Backend, Picture } from "../backend";
 import { assertOn, type Point, type Region, type Size, sizeOf } from "../geometry";
@@ -139,12 +138,7 @@ async function readFirst({ asked, paths }: Extract<ImageSource, { asked: string 
 
 async function readRegular(path: string): Promise<Uint8Array | undefined> {
   try {
-    // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).
-    await using file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    const found = await file.stat();
-    if (!found.isFile()) throw badInput("image: expected a regular file");
-    if (found.size > MAX_FILE_BYTES) throw badInput(`image: expected at most ${MAX_FILE_BYTES} bytes`);
-    return await file.readFile();
+    return await readRegularFile(path, MAX_FILE_BYTES, (expected) => badInput(`image: ${expected}`));
   } catch (error) {
     if (error instanceof Failure) throw error;
     const code = systemCode(error);

@@ -1,12 +1,12 @@
 /**
  * What tesseract must know of a language: files that a person adds to `{config_dir}/ocr`.
  */
-import { constants } from "node:fs";
-import { open, readdir, rm, stat } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import * as v from "valibot";
 import { badInput, Failure, notFound, systemCode } from "../../../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, writeFileAtomic } from "../../../lib/files";
+import { readRegularFile } from "../../../lib/regular-file";
 
 /** The name of a language as tesseract has it: `eng`, `chi_sim`. */
 export const LANGUAGE = v.pipe(
@@ -41,12 +41,7 @@ export async function addLanguage(folder: string, language: string, from: string
 
 async function readData(path: string): Promise<Buffer> {
   try {
-    // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).
-    await using file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    const found = await file.stat();
-    if (!found.isFile()) throw badInput("file: expected a regular file");
-    if (found.size > MAX_BYTES) throw badInput(`file: expected at most ${MAX_BYTES} bytes`);
-    return await file.readFile();
+    return await readRegularFile(path, MAX_BYTES, (expected) => badInput(`file: ${expected}`));
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw badInput(`file: cannot be read (${systemCode(error) ?? "unknown error"})`);

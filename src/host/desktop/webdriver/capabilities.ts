@@ -2,6 +2,7 @@
  * What a client asks of a new session (W3C WebDriver, section 7): the standard's own capabilities, and those of svc.
  */
 import * as v from "valibot";
+import { COMMAND_LINE } from "../../../core/program";
 import { jsonLine } from "../../../lib/sanitize";
 import { failing } from "../../../wire/webdriver/errors";
 
@@ -19,13 +20,8 @@ export const TIMEOUTS = {
 const IDLE_S = 300;
 
 const SVC = {
-  /** A program to start: a line for the shell, or a list. */
-  "svc:app": v.optional(
-    v.union([
-      TEXT,
-      v.pipe(v.array(v.pipe(v.string(), v.maxLength(100_000))), v.minLength(1), v.maxLength(1_000)),
-    ]),
-  ),
+  /** A program to start. */
+  "svc:app": v.optional(COMMAND_LINE),
   "svc:cwd": v.optional(TEXT),
   /** The label of a host in the address book. */
   "svc:host": v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(200))),

@@ -8,7 +8,7 @@ import { allows, beyond, notPermitted, type Permission } from "../../../core/rig
 import { failureOf, forbidden, messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import { version } from "../../../version";
-import type { Request } from "../../../wire/webdriver/endpoint";
+import type { Elsewhere, Request } from "../../../wire/webdriver/endpoint";
 import { type Answer, answerTo, failing } from "../../../wire/webdriver/errors";
 import type { Desktop } from "../desktop";
 import type { Programs } from "../programs";
@@ -18,15 +18,6 @@ import type { Call, Command } from "./command";
 import { elementCommands } from "./element-commands";
 import { sessionCommands } from "./session-commands";
 import { createSessions, type Session } from "./sessions";
-
-/** Sessions on other hosts, which a desk hands commands on to. */
-interface Elsewhere {
-  /** Whether a session of that id is on another host. */
-  has(id: string): boolean;
-  /** Makes a session there. @returns the value of the answer. */
-  create(label: string, body: unknown, caller: Caller): Promise<unknown>;
-  ask(id: string, request: Request, caller: Caller): Promise<Answer>;
-}
 
 /** What sessions use of the service. */
 interface WebdriverUses {

@@ -68,7 +68,8 @@ function isLetter([plain = 0, shifted = 0]: readonly number[]): boolean {
   return lower !== upper && lower.toUpperCase() === upper;
 }
 
-function characterOf(keysym: number): string {
+/** The character of a keysym (X Window System Protocol, appendix A); empty for a key with a name. */
+export function characterOf(keysym: number): string {
   if (keysym >= 0x0100_0000 && keysym <= 0x0110_ffff) return String.fromCodePoint(keysym - 0x0100_0000);
   return keysym < 0x100 ? String.fromCodePoint(keysym) : "";
 }

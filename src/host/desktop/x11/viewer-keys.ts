@@ -4,7 +4,7 @@
  */
 import type { KeyStroke } from "../screen/child/watch";
 import type { KeycodeRemap } from "./keycode-remap";
-import { findKeycode, type KeyboardState, strokeOf } from "./layout";
+import { characterOf, findKeycode, type KeyboardState, strokeOf } from "./layout";
 
 /** Keysyms (X11/keysymdef.h). */
 const SHIFTS = new Set([0xffe1, 0xffe2]);
@@ -20,11 +20,6 @@ const isLock = (keysym: number) =>
 /** Characters; the others (from 0xfd00) are keys with names. */
 const isCharacter = (keysym: number) => keysym < 0xfd00 || keysym >= 0x0100_0000;
 const isLetter = (keysym: number) => /^\p{L}$/u.test(characterOf(keysym));
-
-function characterOf(keysym: number): string {
-  if (keysym >= 0x0100_0000 && keysym <= 0x0110_ffff) return String.fromCodePoint(keysym - 0x0100_0000);
-  return keysym < 0x100 ? String.fromCodePoint(keysym) : "";
-}
 
 /** Latin-1 has keysyms of its own, and those only (X Window System Protocol, appendix A). */
 function standardOf(keysym: number): number {

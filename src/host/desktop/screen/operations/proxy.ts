@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import type { RemoteServer } from "../../../../client/carrier";
-import { field, flag, secret } from "../../../../core/fields";
+import { field, flag, LABEL, secret } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import { unavailable } from "../../../../lib/errors";
 import { isIP } from "../../../../lib/is-ip";
@@ -34,10 +34,7 @@ const LISTEN = v.pipe(
   }),
 );
 
-const HOST = field(
-  v.optional(v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256))),
-  "Label of the host in the address book; without one, this host",
-);
+const HOST = field(v.optional(LABEL), "Label of the host in the address book; without one, this host");
 
 const HERE = "it is for a viewer on this machine, and ends with the process";
 
