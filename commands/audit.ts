@@ -37,6 +37,8 @@ export default {
           row.detail ?? "",
         ]),
       none: "no rows",
+      warnings: ({ rows, cut }) =>
+        cut ? [`older rows are left out, as these are large: --before-id ${rows.at(-1)?.id}`] : [],
       examples: [
         ["$0 audit list --event-type rest_api --limit 20", "The latest requests"],
         ["$0 audit list --since 1h", "The last hour"],

@@ -40,11 +40,11 @@ export function paging(size, turned) {
       const before = pages.at(-1);
       return new URLSearchParams({ limit: String(size), ...(before && { before_id: String(before) }) });
     },
-    /** Call with the rows of the page. @param {ReadonlyArray<{ id: number }>} rows */
-    shown(rows) {
+    /** Call with the rows of the page. @param {ReadonlyArray<{ id: number }>} rows @param {boolean} [isCut] whether some were left out */
+    shown(rows, isCut = false) {
       lowest = rows.at(-1)?.id ?? 0;
       newer.disabled = pages.length === 1;
-      older.disabled = rows.length < size;
+      older.disabled = rows.length < size && !isCut;
     },
   };
 }

@@ -7,6 +7,7 @@ import { createConnectionSlots } from "../src/client/connection-slots";
 import { createDesktop } from "../src/host/desktop/desktop";
 import { createInputLock } from "../src/host/desktop/input-lock";
 import { createReader } from "../src/host/desktop/text/tesseract";
+import { createQueries } from "../src/host/desktop/webdriver/query";
 import { createWorkTurns } from "../src/http/work-turns";
 import { silentLog } from "../src/lib/log";
 import { Requester } from "../src/lib/slots";
@@ -34,7 +35,13 @@ afterAll(() => folder[Symbol.dispose]());
 
 /** A desktop that has no display: each call fails in its child process, in its turn. */
 function createBlindDesktop() {
-  const { DISPLAY: _, WAYLAND_DISPLAY: _2, ...env } = process.env;
+  const {
+    DISPLAY: _,
+    WAYLAND_DISPLAY: _2,
+    DBUS_SESSION_BUS_ADDRESS: _3,
+    XDG_RUNTIME_DIR: _4,
+    ...env
+  } = process.env;
   const at = (name: string) => join(folder.path, name);
   const places = { lockFile: at("input.lock"), imagesFolder: at("images"), ocrFolder: at("ocr") };
   return createDesktop({ ...places, log: silentLog, env });
@@ -74,6 +81,30 @@ const QUEUES: readonly Queue[] = [
       const image = { asked: "none.png", paths: [] };
       return Object.assign((requester: Requester) => desktop.locate({ ...LOOK, image }, requester), {
         end: () => desktop.stop(),
+      });
+    },
+  },
+  {
+    what: "calls of elements",
+    file: "src/host/desktop/elements/elements.ts",
+    most: 256,
+    isOwnerApart: true,
+    create() {
+      const desktop = createBlindDesktop();
+      return Object.assign((requester: Requester) => desktop.turnsOf(requester).elements.find({}, 1), {
+        end: () => desktop.stop(),
+      });
+    },
+  },
+  {
+    what: "queries of WebDriver",
+    file: "src/host/desktop/webdriver/query.ts",
+    most: 64,
+    isOwnerApart: true,
+    create() {
+      const queries = createQueries(silentLog);
+      return Object.assign((requester: Requester) => queries.select(requester, [], "xpath", "//a", false), {
+        end: () => queries.stop(),
       });
     },
   },

@@ -184,9 +184,9 @@ export function open(view) {
       if (happened.type === "audit.appended" && pages.query().has("before_id")) return answer;
       return afterRows(answer, happened, PAGE, filter);
     },
-    show({ rows: found }) {
+    show({ rows: found, cut }) {
       rows.fail(null);
-      pages.shown(found);
+      pages.shown(found, cut);
       const [first] = found;
       const last = found.at(-1);
       setText(where, first && last ? `rows ${count(first.id)} to ${count(last.id)}` : "");

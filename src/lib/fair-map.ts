@@ -13,6 +13,8 @@ interface FairMap<K, V> {
   get(share: string | null, key: K): V | undefined;
   /** What any caller has. */
   find(key: K): V | undefined;
+  /** Takes it from whoever has it; `gone` is not called. */
+  remove(key: K): void;
 }
 
 /** @param gone is called with a key that no caller has any longer, and its last value. */
@@ -48,5 +50,11 @@ export function createFairMap<K, V>(
     },
     get: (share, key) => byShare.get(share)?.get(key),
     find,
+    remove(key) {
+      for (const [share, entries] of byShare) {
+        if (entries.delete(key)) size--;
+        if (entries.size === 0) byShare.delete(share);
+      }
+    },
   };
 }

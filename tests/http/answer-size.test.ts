@@ -1,6 +1,6 @@
 /**
  * Whatever a client sends to any route, the answer has at most {@link MOST} times as many bytes: nobody can have the server send, or
- * keep, much more than they send themselves. What they ask for is not looked at: files, pages, streams, results of actions.
+ * keep, much more than they send themselves. What is larger (a page, a document, a file) is asked for by short requests alone.
  *
  * `SVC_TABLE=1` prints the answers that are largest beside their requests.
  */
@@ -9,6 +9,8 @@ import type { Operation } from "../../src/core/operation";
 import { SCOPES } from "../../src/core/rights";
 import { operations } from "../../src/operations";
 import { makeToken } from "../host/mcp/support";
+import { type StallRequest, worstOf } from "../stalls/bodies";
+import { specialOf } from "../stalls/special";
 import { TOKEN, testServer } from "../support";
 
 /** The most bytes of an answer for each byte of a request of more than 10 kB. */
@@ -17,11 +19,15 @@ const MOST = 20;
 /** How long a request is, in characters. */
 const LONG = 12_000;
 
+/** How long an answer that stays open is read, in milliseconds. */
+const OPEN_MS = 300;
+
 let host: Awaited<ReturnType<typeof testServer>>;
 const tokens: string[] = [TOKEN];
 beforeAll(async () => {
   host = await testServer({ max_body: 10_000_000 });
-  for (const scope of SCOPES) tokens.push(await makeToken(host.configDir, scope, [scope]));
+  for (const scope of [...SCOPES, "run:nightly"] as const)
+    tokens.push(await makeToken(host.configDir, scope.replace(":", "-"), [scope]));
 });
 afterAll(async () => {
   if (process.env.SVC_TABLE) console.table(seen.toSorted((a, b) => b.ratio - a.ratio).slice(0, 25));
@@ -58,18 +64,31 @@ const HOSTILE: Readonly<Record<string, unknown>> = {
   "actions that fail": many('["AC_sleep","${x}"],', () => ["AC_sleep", "${x}"]).slice(0, 1_000),
 };
 
+/** How many bytes the answer has: of one that stays open, those that come within {@link OPEN_MS}. */
+async function bytesOf({ body }: Response, staysOpen: boolean): Promise<number> {
+  if (!body) return 0;
+  const reader = body.getReader();
+  const timer = staysOpen ? setTimeout(() => void reader.cancel().catch(() => {}), OPEN_MS) : undefined;
+  let bytes = 0;
+  for (let next = await reader.read(); !next.done; next = await reader.read()) bytes += next.value.length;
+  clearTimeout(timer);
+  return bytes;
+}
+
+/** Sends it with each of the tokens, and looks at what comes back. @returns those that it was not forbidden to. */
 async function look(
-  route: string,
-  body: string,
-  path: string,
+  { route, body, path }: { readonly route: string; readonly body: string; readonly path: string },
   init: RequestInit,
   by: readonly string[] = tokens,
-): Promise<void> {
+): Promise<string[]> {
+  const allowed: string[] = [];
   for (const token of by) {
     const headers = { ...init.headers, authorization: `Bearer ${token}` };
     const answer = await fetch(host.server.url + path, { ...init, headers, redirect: "manual" });
     const sent = path.length + Buffer.byteLength(String(init.body ?? ""));
-    const ratio = Math.round((10 * (await answer.bytes()).length) / sent) / 10;
+    const staysOpen = /event-stream|ndjson/.test(answer.headers.get("content-type") ?? "");
+    const ratio = Math.round((10 * (await bytesOf(answer, staysOpen))) / sent) / 10;
+    if (answer.status !== 403) allowed.push(token);
     // A short one is told apart by the length of its request alone.
     if (sent < 10_000) continue;
     seen.push({ route, body, status: answer.status, ratio });
@@ -79,6 +98,7 @@ async function look(
       ratio: "good",
     });
   }
+  return allowed;
 }
 
 const JSON_TYPE = { "content-type": "application/json", accept: "application/json, text/event-stream" };
@@ -115,31 +135,72 @@ function* bodiesOf({ http, input, example }: Operation, value: unknown): Generat
   for (const name of names) yield [name, { ...example, [name]: value }];
 }
 
+/** Requests without a body: a long field, of the path or the query, and unknown ones, beside good values and beside bad ones. */
+function* queriesOf({ http, input, example = {} }: Operation): Generator<[string, string]> {
+  const long = "x".repeat(LONG);
+  const fill = (text?: string) =>
+    (http?.path ?? "").replaceAll(/\{(\w+)\}/g, (_, name) =>
+      encodeURIComponent(text ?? `${example[name] ?? "a"}`),
+    );
+  const fields = Array.from({ length: LONG / 6 }, (_, n) => `f${n}=1`).join("&");
+  if (http?.path.includes("{")) {
+    yield ["path", fill(long)];
+    yield ["path of controls", fill("\u0001".repeat(LONG / 3))];
+  }
+  for (const path of new Set([
+    fill(),
+    fill("a"),
+    ...(http?.path.endsWith("{asset}") ? [fill("style.css")] : []),
+  ])) {
+    yield ["unknown fields", `${path}?${fields}`];
+    // What has a body takes few of its fields from elsewhere.
+    if (http?.method === "POST" && http.body === undefined) continue;
+    yield ["one field many times", `${path}?${"limit=1&".repeat(LONG / 8)}limit=1`];
+    for (const field of [...Object.keys(input.entries), "nope"]) {
+      yield [field, `${path}?${field}=${long}`];
+      yield [`${field} of controls`, `${path}?${field}=${"%01".repeat(LONG / 3)}`];
+    }
+  }
+}
+
+/** The bodies of `/execute` are looked at in full elsewhere; here they must not run for minutes. */
+const isLasting = ({ what }: StallRequest) => /a loop of steps|a text that grows/.test(what);
+
 describe("over HTTP, an answer is at most 20 times as long as its request:", () => {
   for (const operation of operations) {
-    const { http, input, name } = operation;
-    if (!http || http.socket || (http.method === "GET" && (http.content || http.stream))) continue;
+    const { http, name } = operation;
+    if (!http || http.socket) continue;
     const route = `${http.method} ${http.path}`;
     test(`${route} (${name})`, async () => {
-      const fill = (text: string) => http.path.replaceAll(/\{\w+\}/g, encodeURIComponent(text));
-      const long = "x".repeat(LONG);
-      if (http.path.includes("{")) await look(route, "path", fill(long), { method: http.method });
-      if (http.method === "GET") {
-        for (const field of [...Object.keys(input.entries), "nope"])
-          await look(route, field, `${fill("a")}?${field}=${long}`, {});
-        const fields = Array.from({ length: LONG / 6 }, (_, n) => `f${n}=1`).join("&");
-        await look(route, "unknown fields", `${fill("a")}?${fields}`, {});
-        return;
-      }
+      for (const [body, path] of queriesOf(operation))
+        await look({ route, body, path }, { method: http.method });
+      if (http.method !== "POST") return;
+      const path = http.path.replaceAll(/\{\w+\}/g, "a");
+      const send = (body: string, text: string, by?: readonly string[]) =>
+        look({ route, body, path }, { method: "POST", headers: JSON_TYPE, body: text }, by);
+      const allowed = await send("example", JSON.stringify(operation.example ?? {}));
+      // The token that allows the least of those that allow it.
+      const few = allowed.find((token) => token !== TOKEN) ?? TOKEN;
       for (const [kind, value] of Object.entries(HOSTILE)) {
         for (const [place, body] of bodiesOf(operation, value)) {
-          const text = JSON.stringify(body);
-          // Only the owner's token gets as far as one field that is wrong, in most routes.
-          const by = place === "itself" || place === "in each field" ? tokens : [TOKEN];
-          const init = { method: "POST", headers: JSON_TYPE, body: text };
-          await look(route, `${kind}, ${place}`, fill("a"), init, by);
+          // What a token may not ask for is refused before any field of it is looked at; more rights tell nothing more.
+          const by = place === "itself" || place === "in each field" ? tokens : [few];
+          await send(`${kind}, ${place}`, JSON.stringify(body), by);
         }
       }
-    }, 120_000);
+      for (const { what, path, body } of worstOf({ ...operation, http }, LONG, false))
+        if (body !== undefined)
+          await look({ route, body: what, path }, { method: "POST", headers: JSON_TYPE, body }, [few]);
+    }, 240_000);
   }
+
+  test("special bodies, by the owner and by a token that reads", async () => {
+    for (const request of specialOf(60_000)) {
+      if (isLasting(request)) continue;
+      const { what, path, body } = request;
+      const route = `${body === undefined ? "GET" : "POST"} ${path.replace(/\?.*/, "")}`;
+      const init = body === undefined ? {} : { method: "POST", headers: JSON_TYPE, body };
+      await look({ route, body: what, path }, init, tokens.slice(0, 3));
+    }
+  }, 240_000);
 });

@@ -8,8 +8,9 @@
 import { RemoteError, type RemoteServer } from "../../client/carrier";
 import { callRemote } from "../../client/remote-call";
 import type { Caller } from "../../core/caller";
-import { allows, beyond, type Grant, SCOPES, type Scope } from "../../core/rights";
+import { allows, beyond, type Grant, SCOPES, type Scope, shareOf } from "../../core/rights";
 import { forbidden, unavailable } from "../../lib/errors";
+import { createFairMap } from "../../lib/fair-map";
 import { type Elsewhere, handedOn, type Request } from "../../wire/webdriver/endpoint";
 import { type Answer, failing } from "../../wire/webdriver/errors";
 
@@ -19,8 +20,10 @@ interface Book {
 
 /** How long a host is waited for, in milliseconds: a list of actions may take long. */
 const PATIENCE = { sendMs: 15_000, answerMs: 3_600_000 };
-/** Sessions that are remembered; the oldest go first. */
+/** Sessions that are remembered, of all tokens together. */
 const MOST = 10_000;
+/** The longest id that a host gives a session, in characters: a UUID has 36. */
+const MAX_ID = 200;
 
 interface Known {
   readonly label: string;
@@ -28,13 +31,16 @@ interface Known {
   readonly owner: string;
 }
 
-const ownerOf = ({ name, since }: Grant) => `${name ?? ""} ${since ?? ""}`;
+/** Whose a session is: that of a token that got the name later is another's, and so is that of a part of its rights. */
+const ownerOf = ({ name, since, limited }: Grant) => `${name ?? ""} ${since ?? ""} ${limited ?? ""}`;
 
 /** All of them for `admin`: the host leaves out what it does not allow this desk. */
 const scopesOf = (grant: Grant): Scope[] => (allows(grant, "admin") ? [...SCOPES] : [...grant.scopes]);
 
-export function createElsewhere(addressBook: () => Promise<Book>): Elsewhere {
-  const known = new Map<string, Known>();
+/** @param most how many sessions are remembered. */
+export function createElsewhere(addressBook: () => Promise<Book>, most = MOST): Elsewhere {
+  // Of a token that makes more sessions than others, the oldest go first: a host answers as it likes, and as often.
+  const known = createFairMap<string, Known>(most);
 
   const hand = async (label: string, request: Request, caller: Caller): Promise<Answer> => {
     if (!allows(caller.grant, "operate"))
@@ -58,27 +64,25 @@ export function createElsewhere(addressBook: () => Promise<Book>): Elsewhere {
   };
 
   return {
-    has: (id) => known.has(id),
+    has: (id) => known.find(id) !== undefined,
     async create(label, body, caller) {
       const answer = await hand(label, { method: "POST", path: "/session", body: withoutHost(body) }, caller);
       if (answer.status !== 200) throw failing("session not created", messageIn(answer.value));
       const { sessionId, capabilities } = Object(answer.value);
-      if (typeof sessionId !== "string")
+      if (typeof sessionId !== "string" || sessionId.length > MAX_ID)
         throw failing("session not created", `${label} answered without a session`);
       const id = crypto.randomUUID();
-      known.set(id, { label, id: sessionId, owner: ownerOf(caller.grant) });
-      const [oldest] = known.size > MOST ? known.keys() : [];
-      if (oldest !== undefined) known.delete(oldest);
+      known.put(shareOf(caller.grant), id, { label, id: sessionId, owner: ownerOf(caller.grant) });
       return { sessionId: id, capabilities: { ...Object(capabilities), "svc:host": label } };
     },
     async ask(id, request, caller) {
-      const session = known.get(id);
+      const session = known.find(id);
       if (session?.owner !== ownerOf(caller.grant))
         throw failing("invalid session id", "there is no such session: it has ended, or is of another token");
-      const path = request.path.replace(`/session/${id}`, `/session/${session.id}`);
+      const path = `/session/${session.id}${request.path.slice(`/session/${id}`.length)}`;
       const answer = await hand(session.label, { ...request, path }, caller);
       const isEnd = request.method === "DELETE" && path === `/session/${session.id}`;
-      if (isEnd || Object(answer.value).error === "invalid session id") known.delete(id);
+      if (isEnd || Object(answer.value).error === "invalid session id") known.remove(id);
       return answer;
     },
   };

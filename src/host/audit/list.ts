@@ -38,32 +38,64 @@ export type ListQuery = v.InferOutput<typeof LIST_QUERY>;
  */
 const STEP = 20_000;
 
+/**
+ * The most that one listing has, in bytes of its JSON, where it has more than one row: a row may have megabytes. Rows of svc have some
+ * hundred, so 10,000 of them are far below it, and an answer over a link has at most 32 MiB.
+ */
+const MAX_BYTES = 16 * 1_048_576;
+
 /** Rows that are read at a time: some milliseconds, as each may be a thousand characters long. */
 const PAGE = 500;
+
+/** Rows of the log. */
+export interface RowPage {
+  readonly rows: ListedRow[];
+  /** Whether there are more that were asked for, and are left out as the page would be too large. */
+  readonly isCut: boolean;
+}
 
 /** The rows that `query` asks for. @param read runs `work` on the log; each takes a few milliseconds. */
 export async function listRows(
   read: <T>(work: (db: Database) => T) => Promise<T>,
   query: ListQuery,
-): Promise<ListedRow[]> {
+): Promise<RowPage> {
   const { event_type, host_id, since, until } = query;
   const isIndexed = event_type === undefined || host_id === undefined;
   const isScanned = !isIndexed || since !== undefined || until !== undefined;
   const rows: ListedRow[] = [];
+  let room = MAX_BYTES;
   let before: number | null = query.before_id ?? Number.MAX_SAFE_INTEGER;
   while (before !== null && rows.length < query.limit) {
     const limit = Math.min(query.limit - rows.length, PAGE);
     const rest: ListQuery = { ...query, before_id: before, limit };
     const step = await read((db) => {
       const from = isScanned ? stepDown(db, rest.before_id ?? 0) : null;
-      return { from, found: select(db, rest, from) };
+      return { from, ...fitting(select(db, rest, from), room, rows.length === 0) };
     });
     rows.push(...step.found);
+    if (step.isCut) return { rows, isCut: true };
+    room = step.room;
     before = step.found.length === limit ? (step.found.at(-1)?.id ?? null) : step.from;
     // Let other work of the event loop run.
     if (before !== null && rows.length < query.limit) await nextTurn();
   }
-  return rows;
+  return { rows, isCut: false };
+}
+
+/**
+ * The rows that fit `room` bytes of JSON, and what is left of it then. Rows after them are not read from the disk.
+ *
+ * @param isFirst whether the first row is taken whatever its size, so that each page goes on.
+ */
+function fitting(found: Iterable<ListedRow>, room: number, isFirst: boolean) {
+  const taken: ListedRow[] = [];
+  let left = room;
+  for (const row of found) {
+    left -= Buffer.byteLength(JSON.stringify(row)) + 1;
+    if (left < 0 && !(isFirst && taken.length === 0)) return { found: taken, room: 0, isCut: true };
+    taken.push(row);
+  }
+  return { found: taken, room: left, isCut: false };
 }
 
 /** The row with the latest time; null when there is none. Times that begin with no digit are none. */
@@ -103,7 +135,7 @@ function stepDown(db: Database, before: number): number | null {
 }
 
 /** @param from the lowest id to look at; null for any. */
-function select(db: Database, query: ListQuery, from: number | null): ListedRow[] {
+function select(db: Database, query: ListQuery, from: number | null): Iterable<ListedRow> {
   const narrowing: Array<[condition: string, value: string | number | null | undefined]> = [
     ["event_type = ?", query.event_type],
     ["host_id = ?", query.host_id],
@@ -119,7 +151,7 @@ function select(db: Database, query: ListQuery, from: number | null): ListedRow[
     .query<ListedRow, Array<string | number>>(
       `SELECT id, ts, event_type, host_id, viewer_id, detail FROM events ${where} ORDER BY id DESC LIMIT ?`,
     )
-    .all(...given.map(([, value]) => value), query.limit);
+    .iterate(...given.map(([, value]) => value), query.limit);
 }
 
 /** Whether `text` is a time in ISO 8601. */

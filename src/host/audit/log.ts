@@ -18,7 +18,7 @@ import { auditRemoved } from "./events";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
 import { readHighWater } from "./high-water";
-import { type ListQuery, latestRow, listRows, listTypes } from "./list";
+import { type ListQuery, latestRow, listRows, listTypes, type RowPage } from "./list";
 import type { OldRows, PruneOptions } from "./prune";
 import { createPublisher } from "./publish";
 import { type ArchivedRows, createLimit, type PruneResult } from "./retention";
@@ -59,6 +59,8 @@ export interface AuditLog {
   problem(): Promise<string | null>;
   /** The rows that `query` asks for, newest first. */
   list(query: ListQuery): Promise<ListedRow[]>;
+  /** The same, and whether it is all that was asked for. */
+  page(query: ListQuery): Promise<RowPage>;
   types(): Promise<string[]>;
   /** The row with the latest time, and the time of the last one; null when there is none. */
   latest(): Promise<ReturnType<typeof latestRow>>;
@@ -149,7 +151,8 @@ export async function openAuditLog({
     async problem() {
       return (await file.write(readHighWater).then(() => null, messageOf)) ?? commits.failure();
     },
-    list: (query) => listRows((work) => file.read(work), query),
+    list: async (query) => (await listRows((work) => file.read(work), query)).rows,
+    page: (query) => listRows((work) => file.read(work), query),
     types: () => file.read(listTypes),
     latest: () => file.read(latestRow),
     verify,

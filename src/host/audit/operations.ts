@@ -43,10 +43,15 @@ export const listAudit = operation({
   command: "AC_audit_log_list",
   http: { method: "GET", path: "/audit/list" },
   input: LIST_QUERY,
-  output: v.object({ rows: v.array(LISTED_ROW), count: v.number() }),
+  output: v.object({
+    rows: v.array(LISTED_ROW),
+    count: v.number(),
+    /** Set where older rows are left out, as the answer would be too large: `before_id` with the last id gives them. */
+    cut: v.optional(v.literal(true)),
+  }),
   async run(service: Uses, query) {
-    const rows = await (await openLog(service)).list(query);
-    return { rows, count: rows.length };
+    const { rows, isCut } = await (await openLog(service)).page(query);
+    return { rows, count: rows.length, ...(isCut && { cut: true as const }) };
   },
 });
 

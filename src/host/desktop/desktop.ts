@@ -57,6 +57,8 @@ export interface Desktop extends Calls {
   readonly elements: Elements;
   /** Snapshots of what programs show, and the references in them. */
   readonly snapshots: Snapshots;
+  /** The same desktop, whose `elements` and `snapshots` are asked in the turn of a requester. */
+  turnsOf(requester: Requester): Desktop;
   /** Each gets what is reported of viewers of the live screen. */
   readonly viewerListeners: Set<ViewerEvents>;
   /** The process id of the child; null while there is none. */
@@ -94,7 +96,8 @@ export function createDesktop(options: DesktopOptions): Desktop {
     };
   const { click, strike } = pressed.track<[requester?: Requester]>(calls);
   const reader = once(async () => (await import("./text/tesseract")).createReader(options.ocrFolder));
-  return remote<Desktop>(call, {
+  const snapshots = createSnapshots(elements);
+  const desktop: Desktop = remote<Desktop>(call, {
     strike,
     click: pointing(click),
     // Also a move: with some window managers the window under the pointer has the focus.
@@ -121,7 +124,14 @@ export function createDesktop(options: DesktopOptions): Desktop {
     },
     inputLock,
     elements,
-    snapshots: createSnapshots(elements),
+    snapshots,
+    turnsOf(requester) {
+      const mine = elements.of(requester);
+      const own: Partial<Desktop> = { elements: mine, snapshots: snapshots.of(mine) };
+      return new Proxy(desktop, {
+        get: (whole, name) => Reflect.get(Object.hasOwn(own, name) ? own : whole, name),
+      });
+    },
     viewerListeners,
     imagesFolder: options.imagesFolder,
     get childPid() {
@@ -135,4 +145,5 @@ export function createDesktop(options: DesktopOptions): Desktop {
       ]);
     },
   });
+  return desktop;
 }

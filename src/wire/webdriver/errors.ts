@@ -26,6 +26,9 @@ const STATUS = {
   "unsupported operation": 500,
 } as const;
 
+/** Every HTTP status of an answer. */
+export const STATUSES = [200, 400, 404, 405, 500] as const;
+
 /** The name of an error. */
 type ErrorName = keyof typeof STATUS;
 
@@ -55,7 +58,7 @@ const NAMES: Partial<Record<FailureCode, ErrorName>> = {
 
 /** The status and body of an answer. */
 export interface Answer {
-  readonly status: number;
+  readonly status: (typeof STATUSES)[number];
   readonly value: unknown;
 }
 

@@ -290,3 +290,57 @@ test("a connection that is given up before the server has greeted ends", async (
   await Promise.all([opened.promise, expect(tried).rejects.toMatchObject({ fault: "timeout" })]);
   await closed.promise;
 });
+
+/** Messages, as a server sends them to each subscription, whose ids a client counts from 1. */
+const messages = (payload: string, sids = 8) =>
+  Array.from(
+    { length: sids },
+    (_, nth) => `MSG a ${nth + 1} _INBOX.r ${payload.length}\r\n${payload}\r\n`,
+  ).join("");
+const LEGAL: ReadonlyArray<readonly [string, string]> = [
+  ["messages of a few bytes", messages("x").repeat(200)],
+  ["empty messages", messages("").repeat(200)],
+  ["messages that are asks", messages('{"t":"ask","id":0}').repeat(100)],
+  ["messages of many frames", messages("\u0001".repeat(600)).repeat(50)],
+  ["messages of a mebibyte", messages("x".repeat(1_000_000), 2)],
+  ["messages to nobody", "MSG a 99999 1\r\nx\r\n".repeat(2_000)],
+  ["pings, and reads the answers", "PING\r\n".repeat(5_000)],
+  ["answers to no pings", "PONG\r\n".repeat(5_000)],
+  ["that it is well", "+OK\r\n".repeat(5_000)],
+  ["what it is, again and again", GREETING.repeat(200)],
+  ["that something is refused", "-ERR 'Permissions Violation for Publish to \"a\"'\r\n".repeat(1_000)],
+];
+
+/** How much a process holds of what came and was not looked at, in bytes: one turn's worth, and what the system hands over at once. */
+const MAX_HELD = 64 * MIB;
+
+for (const who of ["host", "desk"] as const)
+  test.each(LEGAL)(
+    `a ${who} goes on with its work, and holds little, while a server sends it %s`,
+    async (_what, more) => {
+      await using server = await startFlood({ more });
+      const before = process.memoryUsage.rss();
+      const user = users[who](server.server);
+      using other = Bun.serve({ port: 0, fetch: () => new Response("here") });
+      try {
+        await until("the flood", () => (server.sent[0] ?? 0) > 4 * MIB || user.state()?.problem != null);
+        const longest = { ms: 0 };
+        for (let nth = 0; nth < 15; nth++) {
+          const began = performance.now();
+          expect(await (await fetch(other.url)).text()).toBe("here");
+          longest.ms = Math.max(longest.ms, performance.now() - began);
+        }
+        expect(longest.ms).toBeLessThan(2_000);
+        expect(process.memoryUsage.rss() - before).toBeLessThan(4 * MAX_HELD);
+        if (process.env.SVC_TABLE)
+          console.log(who, _what, {
+            longest: Math.round(longest.ms),
+            sent: Math.round((server.sent[0] ?? 0) / MIB),
+            rss: Math.round((process.memoryUsage.rss() - before) / MIB),
+            problem: user.state()?.problem,
+          });
+      } finally {
+        await user.stop();
+      }
+    },
+  );

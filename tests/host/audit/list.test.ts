@@ -41,7 +41,7 @@ describe("listing", () => {
       return found;
     };
     for (const narrowed of [{}, { since: "2020-01-01" }]) {
-      const rows = await listRows(read, { limit: 1_200, event_type: "odd", ...narrowed });
+      const { rows } = await listRows(read, { limit: 1_200, event_type: "odd", ...narrowed });
       expect(rows.map(({ id }) => id)).toEqual(Array.from({ length: 1_200 }, (_, nth) => 2_600 - 2 * nth));
       expect(Math.max(...reads)).toBe(500);
     }
@@ -136,6 +136,44 @@ describe("GET /audit/list", () => {
       host_id: "127.0.0.1",
       viewer_id: null,
       detail: "GET /commands -> ok:200",
+    });
+  });
+
+  test("has at most 16 MiB of rows, and says where older ones are left out", async () => {
+    await using host = await testServer();
+    const log = await host.service.audit();
+    const detail = "x".repeat(900_000);
+    for (let nth = 0; nth < 40; nth++) await log?.append(event({ event_type: "large", detail }));
+    const page = async (query: string) => {
+      const answer = await host.call(`/audit/list?event_type=large&limit=10000${query}`);
+      const text = await answer.text();
+      expect(text.length).toBeLessThan(16 * 1_048_576 + 1_000);
+      const { rows, count, cut } = JSON.parse(text) as {
+        rows: Array<{ id: number }>;
+        count: number;
+        cut?: true;
+      };
+      expect(count).toBe(rows.length);
+      return { ids: rows.map(({ id }) => id), cut };
+    };
+    const ids: number[] = [];
+    let next = await page("");
+    expect([next.ids.length, next.cut]).toEqual([18, true]);
+    for (; next.cut; next = await page(`&before_id=${ids.at(-1)}`)) ids.push(...next.ids);
+    ids.push(...next.ids);
+    expect(ids.length).toBe(40);
+    expect(ids).toEqual(ids.toSorted((a, b) => b - a));
+    expect((await (await host.call("/audit/list?limit=1")).json()) as object).not.toHaveProperty("cut");
+  });
+
+  test("gives a row that is larger than that by itself", async () => {
+    await using made = await testLog();
+    await made.log.append(event());
+    await made.log.append(event({ detail: "x".repeat(20 * 1_048_576) }));
+    expect(await made.log.page({ limit: 200 })).toMatchObject({ rows: [{ id: 2 }], isCut: true });
+    expect(await made.log.page({ limit: 200, before_id: 2 })).toMatchObject({
+      rows: [{ id: 1 }],
+      isCut: false,
     });
   });
 

@@ -14,7 +14,14 @@ import { type Elements, waitForOne, waitForUsable } from "./elements";
 import { ACTS, LOCATOR, locatorOf, one, oneReal, patience, REAL, SEES, unnamed, usesInput } from "./fields";
 import { MAX_NAME, printLocator, STATES, type State } from "./locator";
 import { chooseMenu, menuPath } from "./menus";
-import { byHand, chooseMenu as chooseMenuReal, clickOn, select as selectReal, typeInto } from "./real";
+import {
+  byHand,
+  chooseMenu as chooseMenuReal,
+  clickOn,
+  desktopOf,
+  select as selectReal,
+  typeInto,
+} from "./real";
 import { FOUND, findInWays, noWay, WAYS } from "./ways";
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
@@ -52,7 +59,7 @@ export const expand = operation({
   output: ELEMENT,
   mismatch: unnamed,
   async run(service: Uses, { timeout, on, ...input }, caller) {
-    const { elements } = await service.desktop();
+    const { elements } = await desktopOf(service, caller);
     const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
     await elements.expand(element.native_id, on);
     return { ...element, expanded: on };
@@ -69,7 +76,7 @@ export const scrollTo = operation({
   output: ELEMENT,
   mismatch: unnamed,
   async run(service: Uses, { timeout, ...input }, caller) {
-    const { elements } = await service.desktop();
+    const { elements } = await desktopOf(service, caller);
     const locator = locatorOf(input);
     const element = await waitForOne(elements, locator, waitingOf(caller, timeout));
     await elements.scrollTo(element.native_id);
@@ -127,7 +134,7 @@ export const table = operation({
   }),
   mismatch: unnamed,
   async run(service: Uses, { timeout, first_row, max_rows, ...input }, caller) {
-    const { elements } = await service.desktop();
+    const { elements } = await desktopOf(service, caller);
     const element = await waitForOne(elements, locatorOf(input), waitingOf(caller, timeout));
     return elements.table(element.native_id, first_row, max_rows);
   },
@@ -150,7 +157,7 @@ export const cell = operation({
   }),
   mismatch: unnamed,
   async run(service: Uses, { timeout, row, column, ...input }, caller) {
-    const { elements } = await service.desktop();
+    const { elements } = await desktopOf(service, caller);
     const found = await waitForOne(elements, locatorOf(input), waitingOf(caller, timeout));
     const element = await elements.cell(found.native_id, row, column);
     return { ...(await elements.read(element.native_id)), element };
@@ -175,7 +182,7 @@ export const assertElement = operation({
   output: ELEMENT,
   mismatch: unnamed,
   async run(service: Uses, { timeout, is, holds, ...input }, caller) {
-    const { elements } = await service.desktop();
+    const { elements } = await desktopOf(service, caller);
     const locator = locatorOf(input);
     const end = performance.now() + timeout * 1_000;
     for (;;) {

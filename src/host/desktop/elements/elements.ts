@@ -7,6 +7,7 @@ import { cancelled, type Failure, notFound, rejected, timedOut } from "../../../
 import { nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
 import { selfCommand } from "../../../lib/self-command";
+import { createSlots, type Requester } from "../../../lib/slots";
 import type { WorkerOptions } from "../worker";
 import { type Element, type ElementCalls, type Findings, PROTOCOL } from "./calls";
 import { type Locator, printLocator } from "./locator";
@@ -14,6 +15,10 @@ import { mostVisible } from "./names";
 
 const DEADLINE_MS = 15_000;
 const IDLE_MS = 60_000;
+/** How many calls of the owner may go on beside the one of a token: pages and runs ask for several things at once. */
+const OWNERS = 16;
+/** How many calls of tokens may wait. */
+const MAX_WAITING = 256;
 /** How long an element must have stayed where it is before it is used. */
 const STILL_MS = 100;
 /** How many of those that match, or nearly, a failure names. */
@@ -25,6 +30,8 @@ const MAX_COMPARED = 500;
 
 /** The elements of the programs on this desktop. Each call throws `unavailable` where there is no accessibility bus. */
 export interface Elements extends Remote<ElementCalls> {
+  /** The same, asked in the turn of a requester (`slots.ts`). Calls of these here wait for nobody: they are svc's own. */
+  of(requester: Requester): Elements;
   stop(): Promise<void>;
 }
 
@@ -69,7 +76,13 @@ export function createElements({
       }
     }
   };
-  return remote<Elements>(call, { stop: leave });
+  // Programs answer one after the other: what waits in the child would have no order, and its deadline would end the calls of all.
+  const slots = createSlots({
+    ...{ most: 1, ownersOwn: OWNERS, what: "calls of elements", mostWaiting: MAX_WAITING },
+  });
+  const of = (requester: Requester) =>
+    remote<Elements>((method, args) => slots.run(requester, () => call(method, args)), { of, stop: leave });
+  return remote<Elements>(call, { of, stop: leave });
 }
 
 /** How long to wait for an element, and what ends the wait. */

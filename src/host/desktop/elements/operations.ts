@@ -12,7 +12,7 @@ import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
 import { ACTS, locatorOf, one, oneReal, ROLE, SEES, unnamed, usesInput } from "./fields";
 import { type Locator, MAX_NAME, printLocator } from "./locator";
-import { byHand, check as checkReal, clickOn, typeInto } from "./real";
+import { byHand, check as checkReal, clickOn, desktopOf, typeInto } from "./real";
 import { locatedAt } from "./unique";
 import { FOUND, findInWays, hasOtherWays, noWay, oneInWays, WAYS } from "./ways";
 
@@ -46,8 +46,8 @@ const soughtOf = ({ name, role, app_name: app, window_title: window, contains }:
 const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
 
 /** Those that match, the exact name first. */
-async function matching(service: Uses, sought: Sought, count: number): Promise<Element[]> {
-  const { elements } = await (await service.desktop()).elements.find(soughtOf(sought), count);
+async function matching(service: Uses, caller: Caller, sought: Sought, count: number): Promise<Element[]> {
+  const { elements } = await (await desktopOf(service, caller)).elements.find(soughtOf(sought), count);
   const isExact = ({ name }: Element) => name.toLowerCase() === sought.name?.trim().toLowerCase();
   return [...elements.filter(isExact), ...elements.filter((one) => !isExact(one))];
 }
@@ -60,7 +60,7 @@ export const find = operation({
   example: { name: "Save", role: "button" },
   input: v.strictObject(SOUGHT),
   output: v.nullable(ELEMENT),
-  run: async (service: Uses, sought) => (await matching(service, sought, MOST))[0] ?? null,
+  run: async (service: Uses, sought, caller) => (await matching(service, caller, sought, MOST))[0] ?? null,
 });
 
 export const findAll = operation({
@@ -71,8 +71,8 @@ export const findAll = operation({
   example: { role: "button", window_title: "Order" },
   input: v.strictObject({ ...SOUGHT, max_results: most(50) }),
   output: v.array(ELEMENT),
-  run: async (service: Uses, { max_results, ...sought }) =>
-    (await matching(service, sought, MOST)).slice(0, max_results),
+  run: async (service: Uses, { max_results, ...sought }, caller) =>
+    (await matching(service, caller, sought, MOST)).slice(0, max_results),
 });
 
 export const list = operation({
@@ -83,8 +83,8 @@ export const list = operation({
   example: { app_name: "zenity" },
   input: v.strictObject({ ...SCOPE, max_results: most(200) }),
   output: v.array(ELEMENT),
-  async run(service: Uses, { app_name: app, window_title: window, max_results }) {
-    const { windows } = await (await service.desktop()).elements.tree({ app, window }, max_results);
+  async run(service: Uses, { app_name: app, window_title: window, max_results }, caller) {
+    const { windows } = await (await desktopOf(service, caller)).elements.tree({ app, window }, max_results);
     const flat = ({ element, children }: Branch): Element[] => [element, ...children.flatMap(flat)];
     return windows.flatMap(flat);
   },
@@ -99,8 +99,8 @@ export const dump = operation({
   example: { app_name: "zenity" },
   input: v.strictObject({ ...SCOPE, max_results: most(500) }),
   output: v.object({ windows: v.array(BRANCH), more: v.boolean(), deaf: v.array(v.string()) }),
-  run: async (service: Uses, { app_name: app, window_title: window, max_results }) =>
-    (await service.desktop()).elements.tree({ app, window }, max_results),
+  run: async (service: Uses, { app_name: app, window_title: window, max_results }, caller) =>
+    (await desktopOf(service, caller)).elements.tree({ app, window }, max_results),
 });
 
 const click = inputOperation("a11y_click", {
@@ -109,7 +109,7 @@ const click = inputOperation("a11y_click", {
   input: v.strictObject(SOUGHT),
   output: v.boolean(),
   async perform(desktop, sought, requester) {
-    const { elements } = await desktop.elements.find(soughtOf(sought), MOST);
+    const { elements } = await desktop.turnsOf(requester).elements.find(soughtOf(sought), MOST);
     const element = elements.find(({ showing }) => showing) ?? elements[0];
     if (!element) return false;
     if (!element.center) throw unavailable("its program does not say where it is");
@@ -151,7 +151,7 @@ export const focus = operation({
   output: ELEMENT,
   mismatch: unnamed,
   async run(service: Uses, { timeout, ...input }, caller) {
-    const { elements } = await service.desktop();
+    const { elements } = await desktopOf(service, caller);
     const element = await waitForUsable(elements, locatorOf(input), waitingOf(caller, timeout));
     await elements.focus(element.native_id);
     return element;
@@ -208,7 +208,7 @@ export const read = operation({
   output: v.object({ text: secret(v.nullable(v.string())), number: v.nullable(v.number()) }),
   mismatch: unnamed,
   async run(service: Uses, { timeout, ...input }, caller) {
-    const { elements } = await service.desktop();
+    const { elements } = await desktopOf(service, caller);
     const element = await waitForOne(elements, locatorOf(input), waitingOf(caller, timeout));
     return elements.read(element.native_id);
   },
@@ -237,7 +237,7 @@ export const waitGone = operation({
   output: v.null(),
   mismatch: unnamed,
   run: async (service: Uses, { timeout, ...input }, caller) =>
-    waitUntilGone((await service.desktop()).elements, locatorOf(input), waitingOf(caller, timeout)),
+    waitUntilGone((await desktopOf(service, caller)).elements, locatorOf(input), waitingOf(caller, timeout)),
 });
 
 export const locate = operation({
@@ -283,8 +283,8 @@ export const at = operation({
       element: ELEMENT,
     }),
   ),
-  async run(service: Uses, { x, y }) {
-    const located = await locatedAt((await service.desktop()).elements, x, y);
+  async run(service: Uses, { x, y }, caller) {
+    const located = await locatedAt((await desktopOf(service, caller)).elements, x, y);
     if (!located) return null;
     const { role, name, window, within, nth } = located.locator;
     const fields = { role, name, window, within: within && printLocator(within), nth };

@@ -28,6 +28,10 @@ export interface Hands {
 /** What acts on an element: the interface of its program, or pointer and keyboard. */
 export type How = "program" | "real";
 
+/** The desktop, whose elements are asked in the turn of the caller. */
+export const desktopOf = async (service: Uses, caller: Pick<Caller, "grant" | "signal">): Promise<Desktop> =>
+  (await service.desktop()).turnsOf(requesterOf(caller));
+
 /**
  * Does `work`, with a turn at pointer and keyboard where it uses them.
  *
@@ -42,7 +46,7 @@ export async function byHand<T>(
   name: string,
   work: (hands: Hands) => Promise<T>,
 ): Promise<T> {
-  const desktop = await service.desktop();
+  const desktop = await desktopOf(service, caller);
   const { signal } = caller;
   const hands = { desktop, requester: requesterOf(caller), waiting: { timeout, signal } };
   return how === "real" ? withInput(desktop, caller, name, () => work(hands)) : work(hands);

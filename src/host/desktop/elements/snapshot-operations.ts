@@ -10,6 +10,7 @@ import type { Uses } from "../operations/input-operation";
 import { act, DEEDS } from "./act";
 import { ACTS, LINE_OR_REFERENCE, patience, SEES } from "./fields";
 import { MAX_NAME, parseLocator } from "./locator";
+import { desktopOf } from "./real";
 import { isBare, REFERENCE, type Scope, type Snapshots, wordedReference } from "./snapshots";
 
 /** How much a snapshot and a change say by default, and at most, in bytes. */
@@ -62,10 +63,10 @@ export const snapshot = operation({
   example: { window: "Order" },
   input: v.strictObject({ ...SCOPE, ...MOST }),
   output: v.object(SNAPSHOT),
-  async run(service: Uses, { since, max_bytes: most, ...input }, { grant }) {
-    const { snapshots } = await service.desktop();
+  async run(service: Uses, { since, max_bytes: most, ...input }, caller) {
+    const { snapshots } = await desktopOf(service, caller);
     const scope = scopeOf(snapshots, input);
-    const wish = { share: shareOf(grant), scope, since, most };
+    const wish = { share: shareOf(caller.grant), scope, since, most };
     return mutable(snapshots.answer(await snapshots.look(scope), wish));
   },
 });
@@ -112,7 +113,7 @@ export const actOn = operation({
       throw badInput(
         `steps: expected ${bare.element} with role and name, as ${bare.element} button "OK": who reads a list is to know what it does`,
       );
-    const { elements, snapshots } = await service.desktop();
+    const { elements, snapshots } = await desktopOf(service, caller);
     const scope = scopeOf(snapshots, input);
     const wish = { share: shareOf(caller.grant), scope, since, most };
     const before = snapshots.earlier(wish) ?? (await snapshots.look(scope));

@@ -63,8 +63,12 @@ export interface Wish {
   readonly most: number;
 }
 
+type ReadElements = Pick<Elements, "tree" | "contents">;
+
 /** The snapshots of a desktop. */
 export interface Snapshots {
+  /** The same, of what others have read: `elements` are asked by what looks now. */
+  of(elements: ReadElements): Snapshots;
   /** What shows now. @throws as the calls of {@link Elements}. */
   look(scope: Scope): Promise<Look>;
   /** What shows once nothing has changed for a moment; `rests` is false where it never did within 3 seconds. */
@@ -90,7 +94,7 @@ export const isBare = (reference: string): boolean => REFERENCE.test(reference) 
 
 const numberIn = (reference: string): string => reference.split(" ", 1)[0] ?? "";
 
-export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): Snapshots {
+export function createSnapshots(elements: ReadElements): Snapshots {
   const kept = createFairMap<number, { readonly look: Look; readonly about: string }>(MAX_KEPT);
   const numbers = new Map<string, number>();
   const named = createFairMap<number, Element>(MAX_REFERENCES, (_, { native_id }) =>
@@ -107,7 +111,7 @@ export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): 
       named.put(share, number, element);
       return `e${number}`;
     };
-  const look = async (scope: Scope): Promise<Look> => {
+  const lookIn = async (elements: ReadElements, scope: Scope): Promise<Look> => {
     const tree = await elements.tree({ ...scope, shown: true }, MAX_READ);
     const entries = entriesOf(tree);
     const ids = holders(entries).slice(0, MAX_HELD);
@@ -119,14 +123,16 @@ export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): 
     const found = since === undefined ? undefined : kept.get(share, since);
     return found && found.about === JSON.stringify(scope) ? found.look : undefined;
   };
-  return {
-    look,
+  const of = (elements: ReadElements): Snapshots => ({
+    of,
+    look: (scope) => lookIn(elements, scope),
     async lookAtRest(scope, signal) {
       const end = performance.now() + REST_LIMIT_MS;
-      let before = await look(scope);
+      const look = () => lookIn(elements, scope);
+      let before = await look();
       for (;;) {
         await sleep(REST_MS, signal, gone);
-        const now = await look(scope);
+        const now = await look();
         const rests = isSame(before, now);
         if (rests || performance.now() > end) return { ...now, rests };
         before = now;
@@ -146,7 +152,7 @@ export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): 
       return { snapshot, since, lines, left_out: leftOut, deaf: now.deaf };
     },
     earlier,
-    outline: async (most) => linesOf((await look({})).entries, most).lines,
+    outline: async (most) => linesOf((await lookIn(elements, {})).entries, most).lines,
     resolve(reference) {
       const element = named.find(Number(numberIn(reference).slice(1)));
       if (!element) throw stale(reference, "no snapshot has it, or svc has started anew since");
@@ -154,7 +160,8 @@ export function createSnapshots(elements: Pick<Elements, "tree" | "contents">): 
         throw stale(reference, "it names another");
       return element;
     },
-  };
+  });
+  return of(elements);
 }
 
 const gone = (): never => {

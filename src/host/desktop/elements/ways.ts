@@ -5,7 +5,7 @@
  * whoever asks learns which way found it.
  */
 import * as v from "valibot";
-import type { Caller } from "../../../core/caller";
+import { type Caller, requesterOf } from "../../../core/caller";
 import { field } from "../../../core/fields";
 import { sleep } from "../../../lib/deadline";
 import { cancelled, type Failure, failureOf, notFound, timedOut, unavailable } from "../../../lib/errors";
@@ -97,7 +97,7 @@ export async function findInWays(
   caller: Caller,
   usable: boolean,
 ): Promise<Found> {
-  const { elements } = desktop;
+  const { elements } = desktop.turnsOf(requesterOf(caller));
   const end = performance.now() + timeout * 1_000;
   const left = () => Math.max(0, end - performance.now()) / 1_000;
   const locator = namesElement(given) ? locatorOf(given) : undefined;

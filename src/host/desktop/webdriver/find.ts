@@ -140,7 +140,10 @@ async function matching(
   const isWithin = within !== undefined;
   if (locator) return all.slice(isWithin ? 1 : 0).filter((one) => fits(one, locator));
   const language = using === "xpath" ? "xpath" : "css selector";
-  const found = look.session.queries.select(tree.map(queryBranch), language, value, isWithin);
+  const found = look.session.queries.select(
+    requesterOf(look.caller),
+    ...([tree.map(queryBranch), language, value, isWithin] as const),
+  );
   return (await named("bad_input", "invalid selector", found)).flatMap((at) => all[at] ?? []);
 }
 

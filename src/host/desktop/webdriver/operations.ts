@@ -5,7 +5,6 @@ import { field, secret } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { limitedTo } from "../../../core/rights";
 import { handedOn, type Request } from "../../../wire/webdriver/endpoint";
-import type { Answer } from "../../../wire/webdriver/errors";
 import type { Webdriver } from "./webdriver";
 
 interface Uses {
@@ -29,7 +28,7 @@ const ROUTE = {
 const refusal = (message: string) => ({ error: "unknown error", message, stacktrace: "" });
 
 /** An answer as the standard wants it (W3C WebDriver, section 6.6). */
-function responseOf({ status, value }: Answer): Response {
+function responseOf({ status, value }: { readonly status: number; readonly value: unknown }): Response {
   const headers = { "content-type": "application/json; charset=utf-8", "cache-control": "no-cache" };
   return new Response(JSON.stringify({ value }), { status, headers });
 }

@@ -1,10 +1,14 @@
 /**
- * Queries over what programs show, as a tree of XML: in a child process of the session, which ends when an expression takes too long.
+ * Queries over what programs show, as a tree of XML: in a child process, which ends when an expression takes too long. All sessions
+ * share two of them (`slots.ts`).
  */
 import * as v from "valibot";
-import { type Child, type Protocol, startChild } from "../../../lib/child";
+import { type Child, type Protocol, type Remote, startChild } from "../../../lib/child";
+import { deadline } from "../../../lib/deadline";
+import { cancelled } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import { selfCommand } from "../../../lib/self-command";
+import { createSlots, type Requester } from "../../../lib/slots";
 import type { Branch, Element } from "../elements/calls";
 
 /** An element as it is in the XML. */
@@ -38,31 +42,53 @@ const PROTOCOL: Protocol<QueryCalls> = {
 /** How long a query may take, in milliseconds. */
 const QUERY_MS = 5_000;
 
-/** The queries of one session. */
+/** How many queries of tokens may wait: each has a tree in memory. */
+const MAX_WAITING = 64;
+
+type Select = Parameters<QueryCalls["select"]>;
+
+/** The queries of all sessions. */
 export interface Queries {
-  select(...args: Parameters<QueryCalls["select"]>): Promise<number[]>;
-  source(tree: readonly QueryBranch[]): Promise<string>;
+  select(requester: Requester, ...args: Select): Promise<number[]>;
+  source(requester: Requester, tree: readonly QueryBranch[]): Promise<string>;
+  /** Ends the processes; the next query starts one again. */
   stop(): Promise<void>;
 }
 
-/** The child is started by the first query. */
+/**
+ * The processes are started by the first queries. Tokens have one at a time, and the owner of the host has one of its own; the query of
+ * a requester that goes ends with its process.
+ */
 export function createQueries(log: Log): Queries {
-  let child: Child<QueryCalls> | undefined;
-  const calls = () => {
-    if (!child || child.ended())
-      child = startChild<QueryCalls>({
-        command: selfCommand(["query-child"]),
-        what: "the process that finds elements by XPath and CSS",
-        log,
-        protocol: PROTOCOL,
-      });
-    return child.calls(QUERY_MS);
-  };
+  const slots = createSlots({
+    ...{ most: 1, ownersOwn: 1, what: "queries of WebDriver", mostWaiting: MAX_WAITING },
+  });
+  const idle: Child<QueryCalls>[] = [];
+  const start = () =>
+    startChild<QueryCalls>({
+      command: selfCommand(["query-child"]),
+      what: "the process that finds elements by XPath and CSS",
+      log,
+      protocol: PROTOCOL,
+    });
+  const inChild = <T>(requester: Requester, work: (calls: Remote<QueryCalls>) => Promise<T>): Promise<T> =>
+    slots.run(requester, async () => {
+      const child = idle.pop() ?? start();
+      const aborted = (): never => {
+        void child.kill();
+        throw cancelled("cancelled during the query");
+      };
+      try {
+        return await deadline(work(child.calls(QUERY_MS)), { signal: requester.signal, aborted });
+      } finally {
+        if (!child.ended()) idle.push(child);
+      }
+    });
   return {
-    select: (...args) => calls().select(...args),
-    source: (tree) => calls().source(tree),
+    select: (requester, ...args) => inChild(requester, (calls) => calls.select(...args)),
+    source: (requester, tree) => inChild(requester, (calls) => calls.source(tree)),
     async stop() {
-      await child?.leave();
+      await Promise.all(idle.splice(0).map((child) => child.leave()));
     },
   };
 }

@@ -129,7 +129,8 @@ export const sessionCommands: readonly Command[] = [
   }),
   command("GET", inSession("/source"), {
     ...{ ...LOOKING, name: "webdriver.source", summary: "What the window shows, as XML", input: NOTHING },
-    run: async ({ look }: Call) => look.session.queries.source((await treeOf(look)).map(queryBranch)),
+    run: async ({ look }: Call) =>
+      look.session.queries.source(requesterOf(look.caller), (await treeOf(look)).map(queryBranch)),
   }),
   command("GET", inSession("/window"), {
     ...{ ...LOOKING, name: "webdriver.window_handle", summary: "The handle of the window", input: NOTHING },

@@ -33,6 +33,7 @@ export interface Session {
   window: number | null;
   /** The keys and buttons that actions have pressed, in their order. */
   readonly pressed: Array<{ readonly key: string } | { readonly button: "left" | "middle" | "right" }>;
+  /** Those of all sessions. */
   readonly queries: Queries;
   /** The reference of an element. @param nativeId its name on the accessibility bus. */
   referenceOf(nativeId: string): string;
@@ -64,6 +65,7 @@ const ownerOf = ({ name, since, limited }: Grant) => `${name ?? ""} ${since ?? "
 
 export function createSessions(log: Log): Sessions {
   const sessions = new Map<string, OpenSession>();
+  const queries = createQueries(log);
   const endIn = (id: string, capabilities: Capabilities) => {
     const timer = setTimeout(() => sessions.get(id)?.end(), capabilities["svc:idleTimeout"] * 1_000);
     timer.unref();
@@ -84,7 +86,6 @@ export function createSessions(log: Log): Sessions {
       const { timeouts: given = {} } = capabilities;
       const works: Array<() => Promise<void>> = [];
       const token = caller.request?.untilTokenEnds?.();
-      const queries = createQueries(log);
       const session: OpenSession = {
         ...{ id, capabilities, queries, user, owner: ownerOf(caller.grant), window: null, pressed: [] },
         timeouts: { script: 30_000, pageLoad: 300_000, implicit: 0, ...(given as Partial<Timeouts>) },
@@ -95,7 +96,8 @@ export function createSessions(log: Log): Sessions {
           if (!sessions.delete(id)) return;
           clearTimeout(session.idle);
           token?.ended();
-          await Promise.all([queries.stop(), ...works.map((work) => work())]);
+          await Promise.all(works.map((work) => work()));
+          if (sessions.size === 0) await queries.stop();
         },
       };
       token?.signal.addEventListener("abort", () => void session.end(), { once: true });

@@ -88,7 +88,7 @@ export function createWebdriver(service: WebdriverUses): Webdriver {
       throw failing(error, `svc has no ${method} of this path`);
     }
     const session = sessions.use(id, caller.grant);
-    const look = { desktop: await service.desktop(), session, caller };
+    const look = { desktop: (await service.desktop()).turnsOf(requesterOf(caller)), session, caller };
     const call: Call = { look, execute: (what) => service.execute(what, caller) };
     const { operation } = found.command;
     return callOperation(

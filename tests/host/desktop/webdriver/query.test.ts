@@ -2,9 +2,13 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createQueries, type QueryBranch } from "../../../../src/host/desktop/webdriver/query";
 import { silentLog } from "../../../../src/lib/log";
+import { Requester } from "../../../../src/lib/slots";
 
-const queries = createQueries(silentLog);
-afterAll(() => queries.stop());
+const made = createQueries(silentLog);
+afterAll(() => made.stop());
+const owner = new Requester(null);
+type Select = Parameters<typeof made.select> extends [Requester, ...infer A] ? A : never;
+const queries = { select: (...args: Select) => made.select(owner, ...args) };
 
 const one = (role: string, name: string, ...children: QueryBranch[]): QueryBranch => ({
   role,
@@ -60,7 +64,7 @@ test("an expression that takes too long ends with its process, and the next is a
 }, 30_000);
 
 test("the tree as XML has what XML cannot hold replaced", async () => {
-  expect(await queries.source([one("button", "a<b & \u0000")])).toBe(
+  expect(await made.source(owner, [one("button", "a<b & \u0000")])).toBe(
     '<desktop><button name="a&lt;b &amp; \ufffd" enabled="true"/></desktop>',
   );
 });
