@@ -119,7 +119,7 @@ const isLabel = (text: string) => !/[,*?!]|^tag:|^all$/.test(text);
 async function confirmRemoval(labels: readonly string[]): Promise<void> {
   const named = printable(labels.slice(0, 20).join(", "), 2_000);
   const which = labels.length > 20 ? `${named}, … and ${labels.length - 20} more` : named;
-  if (!canAsk()) throw badInput(`yes: expected to remove ${labels.length} hosts: ${which}`);
+  if (!canAsk()) throw badInput(`yes: missing: this removes ${labels.length} hosts: ${which}`);
   process.stderr.write(`${labels.length} hosts: ${which}\n`);
   if (!(await isConfirmed("Remove all of them?"))) throw cancelled("nothing was removed");
 }
@@ -236,7 +236,8 @@ export default {
         const rows = results.map(({ label, base_url, healthy, latency_ms, sessions, job_count, error }) => [
           label,
           healthy ? "healthy" : isBusy({ error }) ? "busy" : "DOWN",
-          `${latency_ms} ms`,
+          // Of a host that is down, the time until svc gave up says nothing about it.
+          healthy ? `${latency_ms} ms` : "",
           sessions === null ? "" : `${sessions.host.connected_clients}`,
           job_count === null ? "" : `${job_count}`,
           base_url,

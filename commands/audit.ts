@@ -46,8 +46,6 @@ export default {
       ],
     }),
     status: view(auditStatus, {
-      // A person may clear it.
-      service: () => ({ allow_audit_clear: true }),
       text: ({ rows, event_types, patrolled }) =>
         [
           `${rowsText(rows)}${rows > 0 ? ` of ${event_types.map((type) => printable(type, 200)).join(", ")}` : ""}`,
@@ -225,7 +223,7 @@ function patrolLines({
   return [
     verified_at === null
       ? "the server is verifying all rows for the first time"
-      : `all rows were verified until ${verified_at}`,
+      : `all rows were verified until ${timeText(verified_at)}`,
   ];
 }
 

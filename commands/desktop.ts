@@ -8,10 +8,13 @@ import {
   dragMouse,
   hotkey,
   listMonitors,
+  pressKey,
   pressMouse,
+  releaseKey,
   releaseMouse,
   scrollMouse,
   setMousePosition,
+  typeKey,
   writeText,
 } from "../src/host/desktop/operations/input";
 import { getPixel, waitPixel, waitStill } from "../src/host/desktop/operations/pixels";
@@ -139,6 +142,13 @@ export default {
         ["$0 desktop write - < password", "Keep the text out of the process list"],
       ],
     }),
+    "type-keyboard": view(typeKey, {
+      positionals: ["keycode"],
+      text: () => "pressed",
+      examples: [["$0 desktop type-keyboard Page_Down", "Press and release a key"]],
+    }),
+    "press-keyboard-key": view(pressKey, { positionals: ["keycode"], text: () => "held" }),
+    "release-keyboard-key": view(releaseKey, { positionals: ["keycode"], text: () => "released" }),
     hotkey: view(hotkey, {
       hidden: ["key_code_list"],
       extra: { key_code_list: field(v.string(), "The keys in order, with + between them") },

@@ -2,6 +2,7 @@ import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { hostCertificates } from "../src/desk/fleet/operations/hosts";
 import { printable } from "../src/lib/sanitize";
+import { timeText } from "../src/lib/time-text";
 import { certificate, renew } from "../src/trust/operations/tls";
 
 const own = view(certificate, { on: false, text: ({ pem }) => pem.trimEnd() });
@@ -33,9 +34,11 @@ export default {
     ),
     renew: view(renew, {
       columns: ["PIN", "NEXT ONE", "IN USE FROM"],
-      rows: ({ pin, next_spki, next_from }) => [[pin, next_spki ?? "", next_from ?? ""]],
+      rows: ({ pin, next_spki, next_from }) => [[pin, next_spki ?? "", next_from ? timeText(next_from) : ""]],
       text: ({ pin, next_spki, next_from }) =>
-        next_spki === null ? `in use: ${pin}` : `in use: ${pin}\nfrom ${next_from} on: ${next_spki}`,
+        next_spki === null
+          ? `in use: ${pin}`
+          : `in use: ${pin}\nfrom ${timeText(`${next_from}`)} on: ${next_spki}`,
       examples: [
         ["$0 tls renew", "A new certificate for the same key: pins of the key stay good"],
         ["$0 tls renew --new-key", "A new key, announced for a day so that desks follow"],

@@ -23,6 +23,7 @@ const POLL_REST_S = 30;
 /** @typedef {import("../wire").Answer<"admin/hosts">[number]} Host */
 /** @typedef {import("../wire").Answer<"admin/poll">[number]} Polled */
 /** @typedef {import("../wire").Answer<"links">["links"][number]} Link */
+/** @typedef {import("../wire").Answer<"admin/witness">["hosts"][number]} WitnessedLog */
 
 /** What makes sure that it is the host which answers. */
 const TRUST = {
@@ -83,6 +84,8 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   let found = new Map();
   /** The links of this desk, by label: null before a host is there that dials it. @type {Map<string, Link> | null} */
   let links = null;
+  /** Audit logs that are broken, by the label of their hosts. @type {Map<string, WitnessedLog>} */
+  let broken = new Map();
   let offered = "";
   /** Whether a person asked for the next poll: it also asks the hosts that refused their token. */
   let askAgain = false;
@@ -115,13 +118,16 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
         label: "Select",
         kind: "tight",
         hidden: !may("operate"),
-        cell: (/** @type {Host & { polled: Polled | null, link: Link | null }} */ { label }) =>
-          checkbox(label),
+        cell: (
+          /** @type {Host & { polled: Polled | null, link: Link | null, log: WitnessedLog | null }} */ {
+            label,
+          },
+        ) => checkbox(label),
       },
       {
         label: "Host",
         kind: "wide",
-        cell: ({ label, base_url, trust, next_pin, link, allows }) =>
+        cell: ({ label, base_url, trust, next_pin, link, allows, log }) =>
           el(
             "div",
             {},
@@ -147,6 +153,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
                 ),
             allows && el("div", { class: "hint" }, `this desk may use there: ${rightsOf(allows)}`),
             link && linkOf(link),
+            log && brokenLog(log),
           ),
       },
       {
@@ -161,7 +168,8 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
         label: "Latency",
         kind: "number",
         hidden: !may("operate"),
-        cell: ({ polled: state }) => milliseconds(state?.latency_ms ?? null),
+        // Of a host that is down, it is the time until the desk gave up.
+        cell: ({ polled: state }) => milliseconds(state?.healthy ? state.latency_ms : null),
       },
       {
         label: "Clients",
@@ -214,6 +222,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
         ...host,
         polled: found.get(host.label) ?? null,
         link: links?.get(host.label) ?? null,
+        log: broken.get(host.label) ?? null,
       })),
     );
     offer(hosts.length > 0 ? [...new Set(hosts.flatMap((host) => host.tags))].sort() : null);
@@ -301,6 +310,20 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       fail() {},
     });
   }
+
+  poll({
+    path: "admin/witness",
+    on: ["witness.*"],
+    every: 30,
+    rest: 120,
+    show(answer) {
+      const logs = answer.hosts.filter(({ standing }) => standing === "broken");
+      broken = new Map(logs.map((log) => [log.label, log]));
+      show();
+    },
+    // The list stands without it.
+    fail() {},
+  });
 
   const polled = may("operate")
     ? poll({
@@ -435,6 +458,15 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   }
   return made.root;
 }
+
+/** An audit log that is not what its desk has seen before: it says nothing about how the host answers. @param {WitnessedLog} log */
+const brokenLog = ({ state, since, reason }) =>
+  el(
+    "div",
+    {},
+    badge("error", `audit log ${state.replaceAll("_", " ")}`),
+    el("span", { class: "hint prose" }, " since ", time(since), reason && `: ${reason}`),
+  );
 
 /** @param {number | null | undefined} value */
 const number = (value) => (value === null || value === undefined ? "–" : count(value));

@@ -6,7 +6,7 @@ import { el } from "../dom.js";
 import { count, counted } from "../format.js";
 import { figure, nothing, panel } from "../parts.js";
 import { table } from "../table.js";
-import { planTone } from "./plan-parts.js";
+import { failuresIn } from "./plan-parts.js";
 
 /** Hosts, plans and logs that are named; their own pages show all. */
 const NAMED = 8;
@@ -110,8 +110,7 @@ export function fleetPanel({ may, poll }) {
         const isOpen = (/** @type {string} */ state) => state === "running" || state === "paused";
         const [newest] = plans;
         const failing = plans.filter(
-          (plan) =>
-            planTone({ ...plan, state: "done" }) === "error" && (isOpen(plan.state) || plan === newest),
+          (plan) => failuresIn(plan.counts) > 0 && (isOpen(plan.state) || plan === newest),
         );
         figures.plans.show(count(failing.length), failing.length > 0 ? "error" : "none");
         show(
@@ -119,7 +118,7 @@ export function fleetPanel({ may, poll }) {
           failing.map(({ id, state, counts, total, commands }) => ({
             page: "plans",
             where: `Plan ${id.slice(0, 8)}`,
-            what: `${state}: ${count(total - (counts.ok ?? 0))} of ${counted(total, "host")} not ok (${commands.join(", ")})`,
+            what: `${state}: ${count(failuresIn(counts))} of ${counted(total, "host")} failed (${commands.join(", ")})`,
           })),
         );
       },

@@ -89,7 +89,7 @@ export function tagsForm(hosts) {
   const present = [...new Set(hosts.flatMap(({ tags }) => tags))].sort();
   const add = el("input", { placeholder: "floor-9", spellcheck: "false" });
   const remove = el("input", { placeholder: "floor-8", spellcheck: "false" });
-  const now = present.length > 0 ? `Now there are ${present.join(", ")}.` : "Now there are none.";
+  const now = present.length > 0 ? `Tags now: ${present.join(", ")}.` : "No tags now.";
   return {
     fields: [
       labelled("Add", add, "Separated by commas or spaces. Other tags stay."),

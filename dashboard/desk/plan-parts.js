@@ -2,7 +2,7 @@
  * What a plan looks like: its states in words and colours, its waves, and the facts about it.
  */
 import { el, svg } from "../dom.js";
-import { count, counted } from "../format.js";
+import { count, counted, duration } from "../format.js";
 import { badge, notice, prose, time } from "../parts.js";
 
 /** @typedef {import("../wire").Answer<"plans/{id}">} Plan */
@@ -22,9 +22,12 @@ const PLAN_TONES = {
 
 const FAILED = /** @type {const} */ (["failed", "timeout", "unreachable", "refused", "unknown"]);
 
+/** How many hosts of a plan have failed. @param {Plan["counts"]} counts */
+export const failuresIn = (counts) => FAILED.reduce((sum, one) => sum + (counts[one] ?? 0), 0);
+
 /** The colour of a plan: one that is done is good only where no host has failed. @param {Pick<Plan, "state" | "counts">} plan */
 export const planTone = ({ state, counts }) =>
-  state === "done" && FAILED.some((one) => (counts[one] ?? 0) > 0) ? "error" : PLAN_TONES[state];
+  state === "done" && failuresIn(counts) > 0 ? "error" : PLAN_TONES[state];
 
 /** In the order in which they are shown. @type {Record<Target["state"], Tone>} */
 export const TONES = {
@@ -146,7 +149,7 @@ export function reviewOf({ actions, files, stop_on_error, scope, ...limits }) {
     max_parallel !== null && `${count(max_parallel)} hosts at once`,
     `${delivery_timeout_s} s to deliver`,
     `${timeout_s} s to run`,
-    `expires ${expires_s / 3_600} h after it is applied`,
+    `expires ${duration(expires_s)} after it is applied`,
     stop_on_error && `a host stops at ${ends}`,
     scope !== null && `limited to the scopes ${scope.join(", ")}`,
   ];

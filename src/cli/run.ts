@@ -6,6 +6,7 @@
  */
 import { join } from "node:path";
 import { explained, failureOf, messageOf, systemCode, unavailable } from "../lib/errors";
+import { machineFolder, mayEnter } from "../lib/machine-service";
 import { meant } from "../lib/nearest";
 import { accountOf, becomeOwner, foreignOwner } from "../lib/owner";
 import { resolveConfigDir } from "../lib/paths";
@@ -127,9 +128,19 @@ async function dispatchWords(registry: Registry, args: readonly string[]): Promi
     rest,
   );
   if (!parsed) return 0;
+  requireMachineFolder(parsed);
   await takeOwnersPlace(one, parsed, args);
   if (one.resident) startOver({ noun, ...parsed }, args);
   return one.run(parsed.typed, parsed.globals);
+}
+
+/** @throws `unavailable` where a user names the folder of the service of the machine, which only root and that service may enter. */
+function requireMachineFolder({ globals }: CommandLine): void {
+  const machine = machineFolder();
+  if (globals.configDir !== machine || mayEnter(machine)) return;
+  throw unavailable(
+    `only root may use ${machine}, where the service of this machine keeps its state: sudo svc --system …`,
+  );
 }
 
 /** Root does not touch somebody's folder as root: `sudo svc … --config-dir ~ann/.svc` runs as ann (`lib/owner.ts`). */

@@ -8,7 +8,7 @@ import { callOperation } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
 import { type InputSchema, isAskable, type Operation, type OutputSchema } from "../core/operation";
 import { badInput } from "../lib/errors";
-import { machineFolder, machineHint } from "../lib/machine-service";
+import { hasMachineService, machineHint } from "../lib/machine-service";
 import { configFiles } from "../lib/paths";
 import { createProgress } from "../lib/progress";
 import { terminated } from "../lib/signals";
@@ -257,7 +257,7 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
 function noticeMachine(service: Service, { scope, uses, answeredBy, changes }: Operation): void {
   if (uses || changes || scope === "any" || answeredBy === "display") return;
   // First, as a folder that this svc cannot use is refused when it is asked for.
-  if (!existsSync(machineFolder())) return;
+  if (!hasMachineService()) return;
   const { configDir, log } = service;
   if (existsSync(configFiles(configDir).format)) return;
   const hint = machineHint(configDir);

@@ -1,11 +1,32 @@
 /** The folder of the service of the machine, which packages and `svc service install --system` start. */
-import { existsSync } from "node:fs";
+import { readdirSync } from "node:fs";
+import { systemCode } from "./errors";
+import { look } from "./look";
 import { resolveConfigDir } from "./paths";
 
 /** Where the service of the machine keeps its state: as its unit, property list or task has it. */
 export function machineFolder(platform: NodeJS.Platform = process.platform): string {
   if (platform === "win32") return "C:\\ProgramData\\svc";
   return platform === "darwin" ? "/Library/Application Support/svc" : "/var/lib/svc";
+}
+
+/** Whether this process may look into a folder; true where there is none. */
+export function mayEnter(folder: string): boolean {
+  try {
+    readdirSync(folder);
+    return true;
+  } catch (error) {
+    return systemCode(error) !== "EACCES";
+  }
+}
+
+/** Whether this machine has a service, or had one. Others than root see only the link to its folder (systemd.exec(5), DynamicUser). */
+export function hasMachineService(machine = machineFolder()): boolean {
+  try {
+    return look(machine) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -16,7 +37,7 @@ export function machineFolder(platform: NodeJS.Platform = process.platform): str
  */
 export function machineHint(configDir: string, machine = machineFolder()): string {
   const isOwn = configDir === resolveConfigDir(undefined, {});
-  return isOwn && existsSync(machine)
+  return isOwn && hasMachineService(machine)
     ? `; the service of this machine keeps its state in ${machine}: \`sudo svc --system …\` uses it`
     : "";
 }

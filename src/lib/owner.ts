@@ -4,7 +4,7 @@
  * Whoever owns a folder can put a link in the place of any file there. Root would follow it; its owner can reach no more
  * through it than before. So `sudo svc … --config-dir ~ann/.svc` runs as ann.
  */
-import { constants, mkdirSync, openSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { accessSync, constants, mkdirSync, openSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "./errors";
 import { nearestExisting } from "./files";
@@ -131,6 +131,8 @@ export async function becomeOwner(owner: Owner, configDir: string, args: readonl
   const { uid, owns, folder } = owner;
   const account = await accountOf(uid);
   const who = account ? account.name : `uid ${uid}`;
+  // As it is called now: in another mount namespace, the runtime sees its own program under no path of a chroot.
+  const [program = process.execPath, ...rest] = selfCommand(args);
   try {
     if (account) await enterGroups(account);
     else process.setgroups?.([]);
@@ -147,13 +149,21 @@ export async function becomeOwner(owner: Owner, configDir: string, args: readonl
   console.error(`svc: runs as ${who}, the owner of ${owns}`);
   const { name = `${uid}`, home = "/" } = account ?? {};
   Object.assign(process.env, { HOME: home, USER: name, LOGNAME: name, SVC_CONFIG_DIR: configDir });
-  const [program = process.execPath, ...rest] = selfCommand(args);
-  // Root may have the program in a folder that the user cannot enter.
-  const self = process.platform === "linux" ? "/proc/self/exe" : program;
+  const self = process.platform === "linux" && !mayRun(program) ? "/proc/self/exe" : program;
   try {
     process.execve?.(self, [program, ...rest], process.env);
   } catch {
     // It goes on in this process, which has become that user too.
+  }
+}
+
+/** False where root has the program in a folder that this user cannot enter. */
+function mayRun(program: string): boolean {
+  try {
+    accessSync(program, constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -1,6 +1,6 @@
 /** A desk elsewhere that answers the command line, and the folder of the service of the machine. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, statSync } from "node:fs";
+import { existsSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { registry } from "../../commands";
 import { parseFlags } from "../../src/cli/parser";
@@ -124,6 +124,9 @@ describe("the service of the machine", () => {
     using folder = temporaryFolder();
     const own = resolveConfigDir(undefined, {});
     expect(machineHint(own, folder.path)).toContain("sudo svc --system");
+    // As the folder of a service with a user of its own is for all users but root: a link into what they may not enter.
+    symlinkSync(join(folder.path, "closed", "svc"), join(folder.path, "linked"));
+    expect(machineHint(own, join(folder.path, "linked"))).toContain("sudo svc --system");
     expect(machineHint(own, join(folder.path, "none"))).toBe("");
     expect(machineHint("/elsewhere", folder.path)).toBe("");
   });

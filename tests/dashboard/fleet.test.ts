@@ -1,5 +1,6 @@
 /** The page Overview of a desk, and of a host without a screen, in Chromium. */
 import { expect } from "bun:test";
+import type { Page } from "playwright-core";
 import { browserTest, openPage, useBrowser } from "../browser";
 import { post, serveSource, TOKEN } from "../support";
 
@@ -29,4 +30,35 @@ test("a desk shows its fleet first and names the host that is down; a host witho
   await page.getByText("Is this host meant to have one?").waitFor({ state: "hidden" });
   const { settings } = (await (await desk.call("/config/list")).json()) as { settings: unknown[] };
   expect(settings).toContainEqual({ name: "desktop.screen", value: ["none"] });
+});
+
+test("a desk says beside its host that an audit log is broken, and how many hosts of a paused plan have failed", async () => {
+  await using desk = await serveSource(["--rate-limit", "0"]);
+  const host = { label: "here", base_url: desk.url, token: TOKEN };
+  expect((await desk.call("/admin/hosts/add", post(host))).status).toBe(200);
+  const made = await desk.call("/plans/new", post({ actions: [["AC_sleep", [0]]], on: "all" }));
+  expect(made.status).toBe(200);
+  const { plans } = (await (await desk.call("/plans")).json()) as { plans: object[] };
+  const paused = { ...plans[0], state: "paused", total: 10, counts: { failed: 1, planned: 9 } };
+  const since = new Date().toISOString();
+  const log = {
+    label: "here",
+    standing: "broken",
+    state: "key_changed",
+    since,
+    reason: "it has another key",
+  };
+  const prepare = async (page: Page) => {
+    await page.route(/\/admin\/witness$/, (route) =>
+      route.fulfill({ json: { watching: true, hosts: [log], left: [] } }),
+    );
+    await page.route(/\/plans$/, (route) => route.fulfill({ json: { plans: [paused] } }));
+  };
+  await using tab = await openPage(browser, `${desk.url}/dashboard#overview`, { token: TOKEN, prepare });
+  const { page } = tab;
+  await page.getByText("paused: 1 of 10 hosts failed (AC_sleep)").waitFor();
+  await page.getByRole("link", { name: "here" }).click();
+  const row = page.getByRole("row", { name: /here/ });
+  await row.getByText("audit log key changed").waitFor();
+  await row.getByText("it has another key").waitFor();
 });

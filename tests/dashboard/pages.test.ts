@@ -760,7 +760,7 @@ test("the admin page adds hosts, shows their health, tags them, and broadcasts w
   expect(await row("slow-01").count()).toBe(0);
   await page.getByLabel("Select lab-01").check();
   await page.getByRole("button", { name: "Tags of 2 hosts…" }).click();
-  await dialog.getByText("Now there are floor-2, lab, slow.").waitFor();
+  await dialog.getByText("Tags now: floor-2, lab, slow.").waitFor();
   expect(await seriousViolations(page)).toEqual([]);
   await dialog.getByLabel("Add").fill("floor-9");
   await dialog.getByLabel("Remove").fill("lab");

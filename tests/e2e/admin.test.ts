@@ -158,6 +158,9 @@ describe("a mixed fleet", () => {
 
     const table = await machine.run(["admin", "poll", "--timeout", "1"]);
     expect(table.stdout).toContain("2 of 9 healthy\n");
+    // The time until svc gave up says nothing about a host that is down.
+    expect(table.stdout).toMatch(/^good +healthy +[\d.]+ ms /m);
+    expect(table.stdout).toMatch(/^refusing +DOWN +- /m);
     expect(table.stdout + table.stderr).not.toMatch(HOSTILE);
     expect(table.stdout + ended.stdout + ended.stderr).not.toContain(TOKEN);
     expect((await machine.run(["admin", "poll", "--on", "good,also good"])).exitCode).toBe(0);

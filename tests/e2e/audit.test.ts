@@ -122,6 +122,22 @@ test("the log is kept from the command line: log, list, verify, export, prune, c
   expect(statSync(machine.database).mode & 0o777).toBe(0o600);
 }, 180_000);
 
+test("beside a server, svc audit status names the row that was altered, and exits with 1", async () => {
+  using machine = installed();
+  for (const detail of ["one", "two", "three"]) await machine.run("audit", "log", "test", "--detail", detail);
+  const { child } = await serve(machine);
+  withDatabase(machine.database, (db) => db.run("UPDATE events SET detail = 'x' WHERE id = 2"));
+  const status = () => machine.run("audit", "status");
+  await until("what was altered", async () => (await status()).exitCode === 1);
+  expect((await status()).stdout).toContain("row 2");
+  child.kill();
+  await child.exited;
+  expect(JSON.parse((await machine.run("audit", "status", "--json")).stdout)).toMatchObject({
+    may_clear: true,
+    patrolled: null,
+  });
+}, 60_000);
+
 test("an export that nobody reads to its end just ends", async () => {
   using machine = installed();
   await machine.run("audit", "log", "large", "--detail", "x".repeat(100_000));

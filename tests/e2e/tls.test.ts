@@ -169,7 +169,8 @@ test("certificate and key are exchanged under 200 requests a second: none fails,
   expect(await pinAt(server.port)).toBe(`${pins[0]}`);
   await more();
   expect(await polled()).toBe("healthy");
-  await host.run("tls", "renew", "--new-key", "--overlap", "8s");
+  const announced = await host.run("tls", "renew", "--new-key", "--overlap", "8s");
+  expect(announced.stdout).toMatch(/\nfrom \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ on: spki:\S+\n$/);
   expect(await polled()).toBe("healthy");
   const { next_spki } = JSON.parse((await host.run("pin", "--json")).stdout);
   const exchanged = async () => (await pinAt(server.port)) === next_spki;

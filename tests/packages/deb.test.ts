@@ -98,6 +98,26 @@ testPackage(
     expect((await shell("dpkg --verify svc | grep -v /usr/share/")).output).toBe("");
     expect(await done("test -x /usr/bin/svc && svc version --json || svc --version")).toContain("0.1.0");
 
+    // A user who has nothing of svc hears where the service is, and how to reach it; root reaches it.
+    await done("mkdir /home/ann && chown 12345 /home/ann");
+    const asAnn = (line: string) => shell(`setpriv --reuid=12345 --clear-groups env HOME=/home/ann ${line}`);
+    expect((await asAnn("svc token show")).output).toContain(
+      "in /var/lib/svc: `sudo svc --system …` uses it",
+    );
+    expect((await asAnn("svc --system token show")).output).toContain(
+      "svc: only root may use /var/lib/svc, where the service of this machine keeps its state: sudo svc --system …",
+    );
+    expect(await done("svc --system token show")).toContain(first.token);
+    expect(await done("svc --system audit verify")).toContain("Chain OK");
+    for (const what of ["install", "uninstall"]) {
+      const refused = await shell(`svc service ${what} --system`);
+      expect(refused).toMatchObject({
+        exitCode: 1,
+        output: expect.stringContaining("a package has installed the service of this machine"),
+      });
+      expect(await state()).toBe("active");
+    }
+
     await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0-rc.1_amd64.deb");
     await done("dpkg --force-unsafe-io --install /mnt/svc_0.1.0_amd64.deb");
     await until("the upgraded server", async () => (await state()) === "active", { seconds: 60 });

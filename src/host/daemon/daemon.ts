@@ -4,7 +4,7 @@
  */
 import { rmSync } from "node:fs";
 import { userInfo } from "node:os";
-import { badInput, messageOf, systemCode, unavailable } from "../../lib/errors";
+import { badInput, conflict, messageOf, systemCode, unavailable } from "../../lib/errors";
 import { isMissing, writeFileAtomic } from "../../lib/files";
 import { holdPlace } from "../../lib/held-place";
 import { home } from "../../lib/paths";
@@ -14,7 +14,7 @@ import { spawn } from "../../lib/spawn";
 import { compiled } from "../../version";
 import { launchdPlan } from "./launchd";
 import { scheduledTaskPlan } from "./scheduled-task";
-import { hasUpgradeUnits, systemdPlan } from "./systemd";
+import { hasUpgradeUnits, packagedUnit, systemdPlan } from "./systemd";
 
 /** What the plan depends on. */
 export interface DaemonOptions extends User {
@@ -98,6 +98,13 @@ export function planHere(system: boolean, what?: Pick<DaemonOptions, "flags" | "
     ...{ binary, flags: [], configDir: null, ...what },
     ...{ system, upgrades, hasUpgrades, ...thisUser() },
   });
+}
+
+/** @throws a `conflict` failure where the service of the machine is that of a package. @param instead what to do. */
+export function requireOwnUnit(system: boolean, instead: string): void {
+  const unit = system && process.platform === "linux" ? packagedUnit() : undefined;
+  if (unit !== undefined)
+    throw conflict(`a package has installed the service of this machine (${unit}): ${instead}`);
 }
 
 /** The user of this process. */

@@ -53,7 +53,8 @@ const install = operation({
   async run(_service, { flags, config_dir = null, system, print }, caller): Promise<Outcome> {
     const [first = "-"] = flags;
     if (!first.startsWith("-")) throw badInput(`Expected flags of svc serve after --, but found ${first}`);
-    const { installDaemon, planHere } = await import("./daemon");
+    const { installDaemon, planHere, requireOwnUnit } = await import("./daemon");
+    requireOwnUnit(system, "`sudo systemctl edit svc` changes its flags");
     const plan = planHere(system, { flags, configDir: config_dir });
     const { path, content } = plan.file;
     const { before = [] } = plan;
@@ -75,7 +76,8 @@ const uninstall = operation({
   input: v.strictObject(WHERE),
   output: OUTCOME,
   async run(_service, { system, print }, caller): Promise<Outcome> {
-    const { planHere, uninstallDaemon } = await import("./daemon");
+    const { planHere, requireOwnUnit, uninstallDaemon } = await import("./daemon");
+    requireOwnUnit(system, "remove the package, or `sudo systemctl disable --now svc` stops it");
     const plan = planHere(system);
     const { path } = plan.file;
     const commands = [...plan.uninstall, ...plan.forget];

@@ -112,6 +112,15 @@ function upgradeUnits(folder: string, binary: string, upgrades: boolean) {
   return units.map(([name, content]) => ({ path: join(folder, name), content: upgrades ? content : null }));
 }
 
+/** Where a package puts the unit of the machine: new systems first (hier(7), file-hierarchy(7)). */
+const PACKAGED = ["/usr/lib/systemd/system", "/lib/systemd/system"];
+
+/** The unit that a package has installed, where it is the one that runs: svc has installed none. Undefined without one. */
+export function packagedUnit(own = SYSTEM_UNITS, packaged: readonly string[] = PACKAGED): string | undefined {
+  if (existsSync(join(own, UNIT))) return undefined;
+  return packaged.map((folder) => join(folder, UNIT)).find((path) => existsSync(path));
+}
+
 /** Whether there is something of root's part of an upgrade that may run. */
 export const hasUpgradeUnits = (): boolean => existsSync(join(SYSTEM_UNITS, UPGRADE_PATH));
 

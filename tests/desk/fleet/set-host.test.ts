@@ -84,6 +84,7 @@ test("on the command line, a label alone shows the tags and leaves no audit row"
   const shown = run("a");
   expect(JSON.parse(shown.stdout.toString()).tags).toEqual(["lab"]);
   expect(await made.service.existingAudit()).toBeNull();
+  expect(JSON.parse(run("tag:lab").stdout.toString())).toMatchObject([{ label: "a", tags: ["lab"] }]);
   expect(run("b").stdout.toString()).toBe('{"error":"hosts: no host is labelled b"}\n');
   expect(JSON.parse(run("a", "--clear").stdout.toString()).tags).toEqual([]);
   expect(JSON.parse(run("a").stdout.toString()).tags).toEqual([]);

@@ -48,6 +48,17 @@ describe.each(ERAS)("svc mcp, for an agent of %s,", (era) => {
   });
 });
 
+test("--changes-per-minute says how much an agent may change", async () => {
+  using folder = temporaryFolder();
+  const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write", "--changes-per-minute", "1"];
+  await using agent = await startAgent(command, envFor(folder.path));
+  const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
+  expect((await agent.call("confirm", { digest })).isError).toBe(false);
+  const again = await agent.propose("execute_actions", { actions: [["AC_log", ["again"]]] });
+  const { isError, text } = await agent.call("confirm", { digest: again.digest });
+  expect([isError, text]).toEqual([true, expect.stringContaining("1 changes a minute, its limit over MCP")]);
+});
+
 test("with --approve, the owner of the host says yes at the server beside it", async () => {
   await using server = await serveSource();
   const command = [...SOURCE, "mcp", "--toolsets", "jobs", "--write", "--approve"];

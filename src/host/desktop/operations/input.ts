@@ -315,6 +315,10 @@ function keyOperation(verb: string, summary: string, stroke: Stroke) {
   });
 }
 
+export const typeKey = keyOperation("type_keyboard", "Press and release a key", "tap");
+export const pressKey = keyOperation("press_keyboard_key", "Press a key and hold it", "press");
+export const releaseKey = keyOperation("release_keyboard_key", "Release a key", "release");
+
 export const hotkey = inputOperation("hotkey", {
   summary: "Press keys one after the other and release them in reverse order",
   example: { key_code_list: ["ctrl", "s"] },
@@ -352,9 +356,9 @@ export const operations = [
   releaseMouse,
   scrollMouse,
   dragMouse,
-  keyOperation("type_keyboard", "Press and release a key", "tap"),
-  keyOperation("press_keyboard_key", "Press a key and hold it", "press"),
-  keyOperation("release_keyboard_key", "Release a key", "release"),
+  typeKey,
+  pressKey,
+  releaseKey,
   hotkey,
   writeText,
 ];
