@@ -35,10 +35,13 @@ export default {
       ],
     }),
     list: view(listSecrets, {
-      columns: ["NAME", "SOURCE", "SET", "BY"],
-      rows: ({ secrets }) => secrets.map(({ name, source, set, by }) => [name, source, timeText(set), by]),
+      columns: ["NAME", "SOURCE", "SET", "BY", "LAST USED", "TOKENS"],
+      rows: ({ secrets }) =>
+        secrets.map(({ name, source, set, by, last_used, tokens }) => [
+          ...[name, source, timeText(set), by, last_used ?? "", tokens?.join(",") ?? ""],
+        ]),
       none: "no secrets",
-      examples: [["$0 secret list", "Names, and when each was set; no values"]],
+      examples: [["$0 secret list", "Names, when each was set and used, which tokens may use it; no values"]],
     }),
     remove: view(removeSecret, {
       positionals: ["name"],

@@ -37,6 +37,13 @@ export const pages = [
     icon: "approvals",
     load: () => import("./host/approvals.js"),
   },
+  {
+    name: "secrets",
+    scope: "read",
+    title: "Secrets",
+    icon: "secrets",
+    load: () => import("./host/secrets.js"),
+  },
   { name: "audit", scope: "audit", title: "Audit log", icon: "audit", load: () => import("./host/audit.js") },
   {
     name: "inspector",

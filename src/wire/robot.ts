@@ -1,8 +1,8 @@
 /** What a desk and a host say to each other of Robot Framework: XML-RPC, which the desk hands on as it is. */
-import type { SCOPES } from "../core/rights";
+import type { Limit } from "../core/rights";
 
 /** Where a host takes calls of Robot Framework. @param scopes what they are limited to; null for all that the token allows. */
-export const robotPath = (scopes: ReadonlyArray<(typeof SCOPES)[number]> | null): string =>
+export const robotPath = (scopes: readonly Limit[] | null): string =>
   scopes === null
     ? "/robot"
     : `/robot?${new URLSearchParams(scopes.map((scope): [string, string] => ["scope", scope]))}`;

@@ -5,7 +5,7 @@
 import * as v from "valibot";
 import { field, HOST_LABEL } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { allows, SCOPES } from "../../core/rights";
+import { limitsOf } from "../../core/rights";
 import { MAX_TIMEOUT_S } from "../../core/run";
 import { forbidden, notFound } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
@@ -48,7 +48,7 @@ const hostCall = operation({
     const server = book.server(label);
     caller.request?.relay?.to(book.host(label).label);
     // The token of the host may allow more than that of the caller.
-    const scopes = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
+    const scopes = limitsOf(grant, true);
     // Loaded on first use: the modules for dialling are large.
     const [{ askHostFor }, { carrierTo }, { bodyOf }, { deadlineIn }] = await Promise.all([
       import("../../client/for-caller"),

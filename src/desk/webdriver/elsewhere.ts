@@ -5,11 +5,12 @@
  * it allows this desk.
  */
 
-import { RemoteError, type RemoteServer } from "../../client/carrier";
+import type { RemoteServer } from "../../client/carrier";
+import { askHostFor } from "../../client/for-caller";
 import { callRemote } from "../../client/remote-call";
 import type { Caller } from "../../core/caller";
-import { allows, beyond, type Grant, SCOPES, type Scope, shareOf } from "../../core/rights";
-import { forbidden, unavailable } from "../../lib/errors";
+import { allows, beyond, type Grant, limitsOf, SCOPES, shareOf } from "../../core/rights";
+import { Failure, forbidden } from "../../lib/errors";
 import { createFairMap } from "../../lib/fair-map";
 import { type Elsewhere, handedOn, type Request } from "../../wire/webdriver/endpoint";
 import { type Answer, failing } from "../../wire/webdriver/errors";
@@ -34,17 +35,14 @@ interface Known {
 /** Whose a session is: that of a token that got the name later is another's, and so is that of a part of its rights. */
 const ownerOf = ({ name, since, limited }: Grant) => `${name ?? ""} ${since ?? ""} ${limited ?? ""}`;
 
-/** All of them for `admin`: the host leaves out what it does not allow this desk. */
-const scopesOf = (grant: Grant): Scope[] => (allows(grant, "admin") ? [...SCOPES] : [...grant.scopes]);
-
 /** @param most how many sessions are remembered. */
 export function createElsewhere(addressBook: () => Promise<Book>, most = MOST): Elsewhere {
   // Of a token that makes more sessions than others, the oldest go first: a host answers as it likes, and as often.
   const known = createFairMap<string, Known>(most);
 
   const hand = async (label: string, request: Request, caller: Caller): Promise<Answer> => {
-    if (!allows(caller.grant, "operate"))
-      throw forbidden(beyond(caller.grant, "asking other hosts needs operate"));
+    const { grant } = caller;
+    if (!allows(grant, "operate")) throw forbidden(beyond(grant, "asking other hosts needs operate"));
     const server = (await addressBook()).servers(label).find((one) => one.label === label)?.server;
     if (!server)
       throw failing(
@@ -53,13 +51,18 @@ export function createElsewhere(addressBook: () => Promise<Book>, most = MOST): 
       );
     caller.request?.relay?.to(label);
     const { method, path, body } = request;
-    const input = { method, path, body: body ?? null, scopes: scopesOf(caller.grant) };
+    // The host leaves out what it does not allow this desk.
+    const scopes = limitsOf(grant, true) ?? [...SCOPES];
+    const input = { method, path, body: body ?? null, scopes };
     try {
-      return await callRemote(server, handedOn, input, PATIENCE, caller.signal, caller.grant.name);
+      return await askHostFor(label, caller, (signal, client) =>
+        callRemote(server, handedOn, input, PATIENCE, signal, client),
+      );
     } catch (error) {
-      if (error instanceof RemoteError)
-        throw unavailable(`${label}: ${error.message}`, { webdriver: "unknown error" });
-      throw error;
+      // It is no fault of an element that a host gives no answer.
+      throw error instanceof Failure
+        ? new Failure(error.code, error.message, { webdriver: "unknown error" })
+        : error;
     }
   };
 

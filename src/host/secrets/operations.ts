@@ -5,11 +5,23 @@ import * as v from "valibot";
 import { field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, NAME_TEXT, secretScope } from "../../core/rights";
+import type { TokenList } from "../../trust/token-list";
 import { type HostSecrets, LISTED_SECRET, SECRET_LENGTH } from "./secrets";
 
 interface Uses {
   secrets(): Promise<HostSecrets>;
 }
+
+interface ListUses extends Uses {
+  tokens(): Promise<Pick<TokenList, "list">>;
+}
+
+/** A secret in a list, with who may use it. */
+const SECRET_IN_LIST = v.object({
+  ...LISTED_SECRET.entries,
+  /** The named tokens that may use it besides the owner of the host; null for a caller without `admin`. */
+  tokens: v.nullable(v.array(v.string())),
+});
 
 const NAME = field(NAME_TEXT, "Name of the secret, as scripts have it: ${secret:NAME}");
 
@@ -39,16 +51,24 @@ export const setSecret = operation({
 
 export const listSecrets = operation({
   name: "secret.list",
-  summary: "List the secrets that may be used: names, times and who set them",
+  summary: "List the secrets that may be used: names, times, who set them, who may use them",
   answeredBy: "server or here",
   scope: "read",
   leftOut,
   http: { method: "GET", path: "/secrets" },
   input: NO_INPUT,
-  output: v.object({ secrets: v.array(LISTED_SECRET) }),
-  async run(service: Uses, _input, { grant }) {
-    const all = (await service.secrets()).list();
-    return { secrets: all.filter(({ name }) => allows(grant, secretScope(name))) };
+  output: v.object({ secrets: v.array(SECRET_IN_LIST) }),
+  async run(service: ListUses, _input, { grant }) {
+    const all = (await service.secrets()).list().filter(({ name }) => allows(grant, secretScope(name)));
+    const now = new Date().toISOString();
+    const tokens = allows(grant, "admin")
+      ? (await service.tokens()).list().filter(({ expires }) => expires === null || expires > now)
+      : undefined;
+    const usersOf = (name: string) =>
+      tokens
+        ?.filter(({ scopes }) => allows({ name: null, scopes }, secretScope(name)))
+        .map((token) => token.name);
+    return { secrets: all.map((one) => ({ ...one, tokens: usersOf(one.name) ?? null })) };
   },
 });
 

@@ -6,7 +6,7 @@
  */
 import * as v from "valibot";
 import { NAME_TEXT } from "../../core/rights";
-import { badInput, busy, conflict, notFound, unavailable } from "../../lib/errors";
+import { badInput, busy, conflict, messageOf, notFound, unavailable } from "../../lib/errors";
 import { createJsonStore, parseBy } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
 import { meant } from "../../lib/nearest";
@@ -30,6 +30,8 @@ const STORED = v.object({
   by: v.string(),
   /** A binary age file in base64. */
   sealed: v.pipe(v.string(), v.base64()),
+  /** The day in UTC on which a run used it last. */
+  used: v.optional(v.pipe(v.string(), v.isoDate())),
 });
 
 type Stored = v.InferOutput<typeof STORED>;
@@ -43,6 +45,8 @@ export const LISTED_SECRET = v.object({
   set: v.string(),
   /** The name of the token that set it; `owner` for the owner of the host, `systemd` for a credential. */
   by: v.string(),
+  /** The day in UTC on which a run used it last; null for never, and for a credential, whose use is not noted. */
+  last_used: v.nullable(v.string()),
 });
 
 export type ListedSecret = v.InferOutput<typeof LISTED_SECRET>;
@@ -60,7 +64,7 @@ export interface HostSecrets {
   set(name: string, value: string, by: string | null): Promise<ListedSecret & { readonly replaced: boolean }>;
   /** @throws `not_found` for an unknown name. */
   remove(name: string): Promise<void>;
-  /** The values, by name. @throws `bad_input` that names each which there is not, and where one cannot be masked; `unavailable` for one that cannot be decrypted. */
+  /** The values, by name, for a run: the day is noted. @throws `bad_input` that names each which there is not, and where one cannot be masked; `unavailable` for one that cannot be decrypted. */
   read(names: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** The names of those whose values cannot be had, and why each. */
   faults(): Promise<Array<{ readonly name: string; readonly why: string }>>;
@@ -83,10 +87,23 @@ export function createSecrets(
     const stored = store.entries().filter(({ name }) => !names.includes(name));
     return [
       ...ofSystemd.map(({ name, since }) => ({
-        ...{ name, source: "systemd" as const, set: since, by: "systemd" },
+        ...{ name, source: "systemd" as const, set: since, by: "systemd", last_used: null },
       })),
-      ...stored.map(({ name, set, by }) => ({ name, source: "store" as const, set, by })),
+      ...stored.map(listed),
     ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  };
+  /** Once a day for each: the file is written whole. Never rejects: the run goes on without it. */
+  const noteUse = async (names: readonly string[]): Promise<void> => {
+    const today = new Date().toISOString().slice(0, 10);
+    const isNew = ({ name, used }: Stored) => names.includes(name) && used !== today;
+    if (!store.entries().some(isNew)) return;
+    try {
+      await store.change(
+        (all) => void all.updateEach((entry) => (isNew(entry) ? { used: today } : undefined)),
+      );
+    } catch (error) {
+      log.warn(`the use of secrets cannot be noted: ${printable(messageOf(error))}`);
+    }
   };
   const readValue = async (name: string): Promise<string> => {
     if (given.has(name)) return given.read(name).replace(/\r?\n$/, "");
@@ -100,14 +117,16 @@ export function createSecrets(
     async set(name, value, by) {
       if (given.has(name)) throw conflict(`name: ${name} is a credential of systemd: its unit sets it`);
       const sealed = await encrypt(value, await openSecretsKey(key));
-      const entry = { name, set: new Date().toISOString(), by: by ?? "owner", sealed };
+      const set = { name, set: new Date().toISOString(), by: by ?? "owner", sealed };
       return store.change((all) => {
         const replaced = all.has(name);
+        const used = all.entries.find((one) => one.name === name)?.used;
+        const entry = { ...set, ...(used !== undefined && { used }) };
         if (!replaced && all.entries.length >= MAX_SECRETS)
           throw busy(`there are already ${MAX_SECRETS} secrets`, "conflict");
         if (replaced) all.replace(entry);
         else all.add(entry);
-        return { name, source: "store", set: entry.set, by: entry.by, replaced };
+        return { ...listed(entry), replaced };
       });
     },
     remove: (name) =>
@@ -132,6 +151,7 @@ export function createSecrets(
           );
         values.set(name, value);
       }
+      await noteUse(names);
       return values;
     },
     async faults() {
@@ -147,6 +167,10 @@ export function createSecrets(
     },
   };
 }
+
+const listed = ({ name, set, by, used }: Stored): ListedSecret => ({
+  ...{ name, source: "store", set, by, last_used: used ?? null },
+});
 
 const unknown = (name: string, known: readonly string[]) =>
   `unknown secret: ${name}${meant(name, known) || `: \`svc secret set ${name}\` on this host sets it`}`;

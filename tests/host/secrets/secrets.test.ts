@@ -5,10 +5,12 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { localCaller } from "../../../src/core/caller";
 import { allows, limitedTo, type Scope } from "../../../src/core/rights";
+import { listSecrets } from "../../../src/host/secrets/operations";
 import { createSecrets } from "../../../src/host/secrets/secrets";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import type { Service } from "../../../src/service/service";
+import { addToken, tokenStore } from "../../../src/trust/named-tokens";
 import { post, runActions, temporaryFolder, testServer, testService } from "../../support";
 
 const VALUE = "pa55-of-the-crm";
@@ -50,8 +52,8 @@ describe("the store", () => {
     const store = await made.service.secrets();
     await store.set("crm_user", "alice-of-sales", "ann");
     expect(store.list()).toEqual([
-      { name: "crm_password", source: "store", set: expect.any(String), by: "owner" },
-      { name: "crm_user", source: "store", set: expect.any(String), by: "ann" },
+      { name: "crm_password", source: "store", set: expect.any(String), by: "owner", last_used: null },
+      { name: "crm_user", source: "store", set: expect.any(String), by: "ann", last_used: null },
     ]);
   });
 
@@ -75,7 +77,7 @@ describe("the store", () => {
     writeFileSync(join(credentials.path, "not a name"), "x");
     const store = storeIn(folder.path, credentials.path);
     expect(store.list()).toEqual([
-      { name: "db.password", source: "systemd", set: expect.any(String), by: "systemd" },
+      { name: "db.password", source: "systemd", set: expect.any(String), by: "systemd", last_used: null },
     ]);
     expect((await store.read(["db.password"])).get("db.password")).toBe("from-systemd");
     expect(store.set("db.password", "another", null)).rejects.toMatchObject({ code: "conflict" });
@@ -85,13 +87,46 @@ describe("the store", () => {
   test("leaves out of a listing what a token may not use", async () => {
     await using made = await withSecret();
     await (await made.service.secrets()).set("erp", "other-value", null);
-    const { listSecrets } = await import("../../../src/host/secrets/operations");
     const { secrets } = await listSecrets.run(
       made.service,
       {},
       caller(made.service, ["read", "secret:crm_*"]),
     );
-    expect(secrets.map(({ name }) => name)).toEqual(["crm_password"]);
+    // Which tokens there are is for `admin`.
+    expect(secrets).toMatchObject([{ name: "crm_password", tokens: null }]);
+  });
+
+  test("says which tokens may use each, for the owner", async () => {
+    await using made = await withSecret();
+    await (await made.service.secrets()).set("erp", "other-value", null);
+    const tokens = tokenStore(configFiles(made.configDir), silentLog);
+    const all: Array<[string, Scope[]]> = [
+      ["crm", ["operate", "secret:crm_*"]],
+      ["night", ["run:nightly", "secret:erp"]],
+      ["reader", ["read"]],
+      ["chief", ["admin"]],
+    ];
+    for (const [name, scope] of all) await addToken(tokens, { name, scope });
+    const { secrets } = await listSecrets.run(made.service, {}, localCaller(made.service, "api"));
+    expect(secrets.map(({ name, tokens }) => [name, tokens])).toEqual([
+      ["crm_password", ["crm", "chief"]],
+      ["erp", ["night", "chief"]],
+    ]);
+  });
+
+  test("notes the day of a run that uses one, once, and keeps it with a new value", async () => {
+    await using made = await withSecret();
+    const { secrets: file } = configFiles(made.configDir);
+    const use = () =>
+      runActions(made.service, [["AC_set_var", { name: "a", value: "${secret:crm_password}" }]]);
+    expect((await use()).status).toBe("ok");
+    const store = await made.service.secrets();
+    const today = new Date().toISOString().slice(0, 10);
+    expect(store.list()).toMatchObject([{ last_used: today }]);
+    const { ino } = statSync(file);
+    await use();
+    expect(statSync(file).ino).toBe(ino);
+    expect(await store.set("crm_password", "another-value", null)).toMatchObject({ last_used: today });
   });
 });
 
@@ -274,7 +309,8 @@ describe("over HTTP", () => {
     await using host = await testServer();
     const set = await host.call("/secrets/set", post({ name: "crm_password", value: VALUE }));
     expect(await set.json()).toEqual({
-      ...{ name: "crm_password", source: "store", set: expect.any(String), by: "owner", replaced: false },
+      ...{ name: "crm_password", source: "store", set: expect.any(String), by: "owner", last_used: null },
+      replaced: false,
     });
     const short = await host.call("/secrets/set", post({ name: "pin", value: "abc" }));
     expect([short.status, await short.text()]).toEqual([400, expect.not.stringContaining("abc")]);
