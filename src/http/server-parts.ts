@@ -1,7 +1,6 @@
 /**
  * What a server answers requests with: its TLS, its tokens, its limits, its audit log, and the app over them. Nothing listens yet.
  */
-import { existsSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { Hono } from "hono";
 import type * as v from "valibot";
@@ -10,7 +9,7 @@ import { unavailable } from "../lib/errors";
 import { clearLeftovers } from "../lib/files";
 import type { Log } from "../lib/log";
 import type { ConfigFiles } from "../lib/paths";
-import { openSigningKey } from "../trust/identity";
+import { requireSigningKey } from "../lib/signing-key";
 import { watchTokens } from "../trust/named-tokens";
 import { watchPreviousTokens } from "../trust/own-rotation";
 import { openToken, type TokenSource } from "../trust/owner-token";
@@ -74,7 +73,7 @@ export async function openServerParts(
 ): Promise<ServerParts> {
   const { log } = service;
   clearFolders(files, options.token_file);
-  if (!existsSync(files.hostKey)) openSigningKey(files.hostKey);
+  requireSigningKey(files.hostKey);
   const tls = await openTls(keys, options, files, log);
   const credentials = openCredentials(options, files, log);
   const uses = noteTokenUse(files.tokenUse, log);

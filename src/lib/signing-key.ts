@@ -35,6 +35,20 @@ export function readSigningKey(file: string): SigningKey | undefined {
   throw unusable(file, "is not an Ed25519 key");
 }
 
+/** PKCS #8 (RFC 5958) as PEM. */
+const PEM = /^-----BEGIN PRIVATE KEY-----\n[A-Za-z0-9+/=\n]+-----END PRIVATE KEY-----\s*$/;
+
+/**
+ * Looks at the key in `file`, which is made where there is none and never was, without what reads keys, so that a start loads none of it.
+ *
+ * @throws as {@link openSigningKey}; a file of the right form may still be no key.
+ */
+export function requireSigningKey(file: string): void {
+  const pem = readTrustFile(file);
+  if (pem === undefined) makeSigningKey(file);
+  else if (!PEM.test(pem.toString().replaceAll("\r\n", "\n"))) throw unusable(file, "is not an Ed25519 key");
+}
+
 /** The key that `pem` is; undefined for anything else. */
 export function signingKey(pem: string): SigningKey | undefined {
   const { createPrivateKey, createPublicKey, sign } = nodeCrypto();

@@ -27,7 +27,7 @@ type Files = ConfigFiles;
 type Name = TrustFile | RecordFile;
 
 /** Those on which no trust rests, and with which a host does less than its owner has asked for. */
-const OTHER_FILES = ["jobs.json", "host_service.json", "ice.json", "audit_head"] as const;
+const OTHER_FILES = ["jobs.json", "host_service.json", "ice.json", "audit_head", "tls/cert.pem"] as const;
 
 /** What reads each file. It throws where that fails. */
 const READERS: Readonly<
@@ -75,6 +75,7 @@ const READERS: Readonly<
   "host_service.json": async ({ settings: file, adminLock: lock }) =>
     (await import("../host/config/settings")).createSettings({ file, lock }, { "diagnose.skip": [] }).list(),
   "ice.json": async ({ ice }) => (await import("../host/peers/ice")).readIceConfig(ice),
+  "tls/cert.pem": async (files) => (await import("../trust/tls")).requireCertificate(files),
   audit_head: async ({ auditLog }) => (await import("../host/audit/note")).requireNote(auditLog),
 };
 

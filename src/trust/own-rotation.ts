@@ -16,7 +16,12 @@ import { readToken, writeToken } from "./owner-token";
 import { ROTATES, type Successor, type TokenRotation } from "./rotation";
 import { digestToken, type GrantOf, hexOf, sameToken, type TokenDigest } from "./scopes";
 
-const NOTE = v.object(ROTATES);
+const NOTED = v.object(ROTATES);
+
+/** `before`: the note of the token that is being replaced, which counts as long as that is in force. */
+const NOTE = v.object({ ...ROTATES, before: v.optional(NOTED) });
+
+type Note = v.InferOutput<typeof NOTE>;
 
 /** The note. */
 type Place = Pick<ConfigFiles, "previousTokens">;
@@ -34,9 +39,12 @@ export function replaceOwnToken(
 ): Successor {
   return changeOwnToken(place, file, (old) => {
     const next = succeed(old);
-    // Until the new token is in force, the note does not count.
-    if (next.kept.previous.length > 0) writeNote(place, next.kept);
+    const isNoted = next.kept.previous.length > 0;
+    // Until the new token is in force, what it replaced does not count; who is killed in between leaves what was.
+    const before = old.previous.length > 0 ? { before: old } : {};
+    if (isNoted) writeNote(place, { ...next.kept, ...before });
     writeToken(file, next.token);
+    if (isNoted && old.previous.length > 0) writeNote(place, next.kept);
     return next;
   });
 }
@@ -57,8 +65,8 @@ function changeOwnToken<T>(place: Place, file: string, change: (old: TokenRotati
   const token = readToken(file);
   if (token === undefined) throw notFound(`there is no token in ${file}`);
   const sha256 = hexOf(digestToken(token));
-  const noted = readNote(place);
-  return change({ sha256, generated: false, previous: noted?.sha256 === sha256 ? noted.previous : [] });
+  const noted = notesIn(readNote(place)).find((one) => one.sha256 === sha256);
+  return change({ sha256, generated: false, previous: noted?.previous ?? [] });
 }
 
 /** What the host's own tokens allow that were replaced. @param digest returns the digest of the token in force. */
@@ -69,29 +77,33 @@ export function watchPreviousTokens(
 ): GrantOf {
   const inForce = watchFile(place.previousTokens, () => {
     try {
-      const note = readNote(place);
-      const parsed = note?.previous.map(({ sha256, until }) => {
-        return { sha256, digest: Buffer.from(sha256, "hex"), until: Date.parse(until) };
-      });
-      return note && { successor: Buffer.from(note.sha256, "hex"), previous: parsed ?? [] };
+      return notesIn(readNote(place)).map((note) => ({
+        successor: Buffer.from(note.sha256, "hex"),
+        previous: note.previous.map(({ sha256, until }) => {
+          return { sha256, digest: Buffer.from(sha256, "hex"), until: Date.parse(until) };
+        }),
+      }));
     } catch (error) {
       log.error(`no old token of the host is in force: ${messageOf(error)}`);
-      return undefined;
+      return [];
     }
   });
   return (sent, fresh) => {
-    const note = inForce(fresh);
-    if (!note || !sameToken(digest(fresh), note.successor)) return undefined;
-    const found = note.previous.find((one) => sameToken(sent, one.digest) && one.until > Date.now());
+    const note = inForce(fresh).find(({ successor }) => sameToken(digest(fresh), successor));
+    const found = note?.previous.find((one) => sameToken(sent, one.digest) && one.until > Date.now());
     return found && { ...OWNER, sha256: found.sha256 };
   };
 }
 
-const writeNote = ({ previousTokens }: Place, note: TokenRotation) =>
+/** A note, and the one before it. */
+const notesIn = (note: Note | undefined): TokenRotation[] =>
+  note ? [note, ...(note.before ? [note.before] : [])] : [];
+
+const writeNote = ({ previousTokens }: Place, note: Note) =>
   writeFileAtomic(previousTokens, `${JSON.stringify(note, null, 2)}\n`);
 
 /** Undefined where there is none. @throws `unavailable` when it cannot be read or is none. */
-function readNote({ previousTokens }: Place): TokenRotation | undefined {
+function readNote({ previousTokens }: Place): Note | undefined {
   let text: string;
   try {
     text = readFileSync(previousTokens, "utf8");

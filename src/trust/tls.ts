@@ -278,6 +278,11 @@ export async function requireTlsKey(path: string): Promise<void> {
   if (key !== undefined && !(await isTlsKey(key.toString()))) throw unusable(path, "is no usable key");
 }
 
+/** @throws `unavailable` where there is a certificate that cannot be read. One that is missing or broken is made anew. */
+export function requireCertificate({ tlsCert }: Pick<TlsPlace, "tlsCert">): void {
+  readOwn(tlsCert);
+}
+
 /** Whether `pem` is a key with which svc speaks TLS, and makes certificates. */
 export async function isTlsKey(pem: string): Promise<boolean> {
   const { parseKey } = await import("./certificate");

@@ -7,7 +7,7 @@ import { parseFlags } from "../../src/cli/parser";
 import { findNoun } from "../../src/cli/registry";
 import { machineFolder, machineHint } from "../../src/lib/machine-service";
 import { resolveConfigDir } from "../../src/lib/paths";
-import { post, SOURCE, TOKEN, temporaryFolder, testServer } from "../support";
+import { post, SOURCE, TOKEN, temporaryFolder, testServer, testWith } from "../support";
 
 /** Runs `svc words` on a folder, with `typed` on standard input. */
 async function svc(configDir: string, words: readonly string[], typed = "", env: NodeJS.ProcessEnv = {}) {
@@ -130,4 +130,89 @@ describe("the service of the machine", () => {
     expect(machineHint(own, join(folder.path, "none"))).toBe("");
     expect(machineHint("/elsewhere", folder.path)).toBe("");
   });
+});
+
+/** The title of a window, the screen cleared, a C1 control, text from the right, a carriage return. */
+const EVIL = "e\u001b]0;owned\u0007\u001b[2J\u009b31m\u202evil\rr";
+const OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+
+describe("a desk that is hostile", () => {
+  testWith("openssl")(
+    "gives the terminal no orders by the names in its certificate, and gets no token",
+    async () => {
+      using folder = temporaryFolder();
+      const [key, cert] = [join(folder.path, "key.pem"), join(folder.path, "cert.pem")];
+      const made = Bun.spawnSync([
+        ...[
+          "openssl",
+          "req",
+          "-x509",
+          "-newkey",
+          "rsa:2048",
+          "-nodes",
+          "-days",
+          "3",
+          "-keyout",
+          key,
+          "-out",
+          cert,
+        ],
+        ...["-subj", `/CN=${EVIL}`, "-addext", "subjectAltName=DNS:e\u001b[2J.example"],
+      ]);
+      expect(made.exitCode).toBe(0);
+      let asked = 0;
+      using server = Bun.serve({
+        port: 0,
+        tls: { key: Bun.file(key), cert: Bun.file(cert) },
+        fetch() {
+          asked += 1;
+          return Response.json({});
+        },
+      });
+      const at = `https://127.0.0.1:${server.port}`;
+      for (const more of [[], ["--pin", `spki:${"A".repeat(43)}`]]) {
+        const { code, out, err } = await svc(folder.path, ["login", at, ...more], TOKEN);
+        expect(code).not.toBe(0);
+        expect(err).toMatch(/spki:/);
+        expect(`${out}${err}`).not.toMatch(OBEYED);
+      }
+      expect(asked).toBe(0);
+      expect(existsSync(join(folder.path, "logins.json"))).toBe(false);
+    },
+  );
+
+  test("is not followed elsewhere, and what it says is no order", async () => {
+    const followed: string[] = [];
+    using other = Bun.serve({
+      port: 0,
+      fetch(request) {
+        followed.push(request.headers.get("authorization") ?? "none");
+        return Response.json({ name: null, scopes: ["admin"], expires: null });
+      },
+    });
+    type Answer = readonly [status: number, body: string, location?: string];
+    const json = (value: object) => JSON.stringify(value);
+    const answers: Answer[] = [
+      ...[301, 302, 303, 307, 308].map((status): Answer => [status, "", `${other.url}`]),
+      ...[400, 401, 403, 404, 409, 429, 500, 503].map(
+        (status): Answer => [status, json({ error: EVIL, reason: EVIL, help: EVIL })],
+      ),
+      [200, json({ name: EVIL, scopes: [EVIL], expires: EVIL })],
+      [200, json({ name: EVIL, scopes: ["admin"], expires: EVIL })],
+      [200, EVIL],
+    ];
+    for (const [status, body, location] of answers) {
+      using folder = temporaryFolder();
+      using server = Bun.serve({
+        port: 0,
+        fetch: () => new Response(body, { status, headers: location ? { location } : {} }),
+      });
+      const words = ["login", `http://127.0.0.1:${server.port}`, "--name", "lab"];
+      const { out, err } = await svc(folder.path, words, TOKEN);
+      expect(`${out}${err}`.length).toBeGreaterThan(0);
+      expect(`${out}${err}`).not.toMatch(OBEYED);
+      expect(`${out}${err}`).not.toContain(TOKEN);
+    }
+    expect(followed).toEqual([]);
+  }, 120_000);
 });

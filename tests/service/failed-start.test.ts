@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
+import { fileFaults } from "../../src/service/file-faults";
 import { createService } from "../../src/service/service";
-import { temporaryFolder } from "../support";
+import { temporaryFolder, testServer } from "../support";
 
 test("a server whose address cannot be written leaves no socket, which would keep its process from ending", async () => {
   using folder = temporaryFolder();
@@ -13,4 +14,42 @@ test("a server whose address cannot be written leaves no socket, which would kee
   await expect((await service.rest()).start({ port: 0 })).rejects.toThrow();
   expect(existsSync(files.ownerFile)).toBe(false);
   await service.stop();
+});
+
+test("no server starts with a host_key that is broken, and one does again once it is put back", async () => {
+  using folder = temporaryFolder();
+  const { hostKey } = configFiles(folder.path);
+  const start = async () => {
+    const service = createService({ configDir: folder.path, log: silentLog });
+    try {
+      await (await service.rest()).start({ port: 0 });
+    } finally {
+      await service.stop();
+    }
+  };
+  await start();
+  const key = readFileSync(hostKey, "utf8");
+  for (const broken of ["", "no key", key.slice(0, 60), `${key.slice(0, 40)}\u0000`]) {
+    writeFileSync(hostKey, broken);
+    await expect(start()).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/^host_key is (?:not an Ed25519 key|empty)/),
+    });
+    expect(readFileSync(hostKey, "utf8")).toBe(broken);
+  }
+  writeFileSync(hostKey, key.replaceAll("\n", "\r\n"));
+  await start();
+});
+
+test("a certificate that cannot be read is named beside the files on which trust rests", async () => {
+  await using host = await testServer();
+  const { tlsCert } = configFiles(host.configDir);
+  const faults = () => fileFaults(host.configDir, async () => []);
+  expect(await faults()).toEqual([]);
+  // Root may read any file.
+  rmSync(tlsCert, { force: true });
+  mkdirSync(tlsCert);
+  expect(await faults()).toEqual([
+    { file: "tls/cert.pem", problem: expect.stringMatching(/cert\.pem cannot be read \(EISDIR\)/) },
+  ]);
 });

@@ -7,7 +7,9 @@ import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, removeToken, tokenStore } from "../../src/trust/named-tokens";
 import { listTokens, renewToken, replaceToken } from "../../src/trust/operations/tokens";
+import { replaceOwnToken } from "../../src/trust/own-rotation";
 import { readToken, writeToken } from "../../src/trust/owner-token";
+import { rotate, type TokenRotation } from "../../src/trust/rotation";
 import { post, TOKEN, testService } from "../support";
 
 afterEach(() => void setSystemTime());
@@ -194,6 +196,25 @@ test("an old token of the host ends when its owner replaces the token, by svc or
   expect(await Promise.all([first, second, "chosen-by-hand"].map(host.status))).toEqual([401, 401, 200]);
   const { token } = await host.rotate({});
   expect([await host.status("chosen-by-hand"), await host.status(token)]).toEqual([401, 200]);
+});
+
+test("a rotation that is killed before the new token is written ends no older overlap", async () => {
+  await using host = await serving();
+  const first = readToken(host.files.token) ?? "";
+  const second = (await host.rotate({ overlap_s: 3_600 })).token;
+  const killed = (old: TokenRotation) => ({
+    kept: rotate(old, 3_600).kept,
+    get token(): string {
+      throw new Error("killed");
+    },
+  });
+  expect(() => replaceOwnToken(host.files, host.files.token, killed)).toThrow("killed");
+  host.refresh();
+  expect([await host.status(first), await host.status(second)]).toEqual([200, 200]);
+  const third = (await host.rotate({ overlap_s: 3_600 })).token;
+  expect(await Promise.all([first, second, third].map(host.status))).toEqual([200, 200, 200]);
+  host.replaceByHand(second);
+  expect(await Promise.all([first, second, third].map(host.status))).toEqual([401, 200, 401]);
 });
 
 test("a damaged note of old tokens lets none of them in, and is named when the token is to be renewed", async () => {

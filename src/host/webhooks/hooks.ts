@@ -52,6 +52,7 @@ export interface Hooks {
   /** @throws `not_found` for an unknown name. */
   remove(name: string): Promise<void>;
   disable(name: string, why: string): Promise<void>;
+  enable(name: string): Promise<void>;
 }
 
 export function createHooks(place: { readonly file: string; readonly lock: string }, log: Log): Hooks {
@@ -82,6 +83,7 @@ export function createHooks(place: { readonly file: string; readonly lock: strin
         if (!list.remove(name)) throw unknown(name);
       }),
     disable: (name, why) => store.change((list) => void list.update(name, { disabled: why })),
+    enable: (name) => store.change((list) => void list.update(name, { disabled: undefined })),
   };
 }
 

@@ -101,8 +101,13 @@ export function createWebhooks({
       try {
         const howEnded = await endings();
         for (const hook of hooks.list()) {
-          const why = hook.disabled === undefined ? endOf(hook, howEnded) : null;
-          if (why === null) continue;
+          const why = endOf(hook, howEnded);
+          // The clock was ahead: who revokes a token means it, and a time may be wrong.
+          if (why === null && hook.disabled?.endsWith(EXPIRED)) {
+            await hooks.enable(hook.name);
+            log.info(`webhook ${hook.name} is delivered to again: its token is in force`);
+          }
+          if (why === null || hook.disabled !== undefined) continue;
           await hooks.disable(hook.name, why);
           existingQueue()?.clear(hook.name, false);
           log.warn(`webhook ${hook.name} is disabled: ${why}`);
@@ -131,6 +136,9 @@ export function createWebhooks({
     },
   };
 }
+
+/** How the reason ends of a webhook whose token has expired. */
+const EXPIRED = " has expired";
 
 /** Why a webhook gets nothing more, by its token; null while that is in force. */
 function endOf({ token, added }: Hook, howEnded: HowEnded): string | null {

@@ -1,6 +1,14 @@
 /** Traces: what is recorded of a run, what is left out, and which traces a host keeps. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { crc32, deflateRawSync } from "node:zlib";
 import { callOperation } from "../../../src/core/call";
@@ -11,6 +19,7 @@ import { getTrace, showTrace } from "../../../src/host/trace/operations";
 import { LIMITS } from "../../../src/host/trace/trace";
 import { createTraceWriter } from "../../../src/host/trace/trace-writer";
 import { Traces, type TracesParts } from "../../../src/host/trace/traces";
+import { writePage } from "../../../src/host/trace/write-page";
 import { silentLog } from "../../../src/lib/log";
 import { createZip } from "../../../src/lib/zip";
 import type { Service } from "../../../src/service/service";
@@ -505,4 +514,17 @@ describe("a trace of somebody else", () => {
     );
     expect(readdirSync(join(folder.path, "bad"))).toEqual([]);
   });
+});
+
+test("an archive of more than 128 MiB becomes no page", async () => {
+  using folder = temporaryFolder();
+  const [file, page] = [join(folder.path, "run.zip"), join(folder.path, "run.html")];
+  writeFileSync(file, "");
+  const trace = { run: { run_id: "0f1e2d3c-4b5a-4000-8000-000000000001", status: "finished" } } as never;
+  truncateSync(file, 128 * 1024 * 1024 + 1);
+  await expect(writePage(trace, file, page, "file")).rejects.toMatchObject({
+    code: "bad_input",
+    message: "trace: expected at most 134217728 bytes for a page",
+  });
+  expect(existsSync(page)).toBe(false);
 });

@@ -572,6 +572,33 @@ describe("a webhook of a token", () => {
     expect(to.received).toEqual([]);
   });
 
+  test("that had expired by a clock that was ahead is delivered to again, and one that was revoked is not", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver();
+    let ending: "was revoked" | "has expired" | null = "has expired";
+    const bus = createBus(silentLog);
+    const webhooks = createWebhooks({
+      ...{ files: configFiles(folder.path), log: silentLog, events: bus, delivers: () => true },
+      source: () => "urn:svc:host:0123",
+      namesOf: async () => new Set([rang.name]),
+      endings: async () => () => ending,
+    });
+    await webhooks.hooks.add({ ...hookAt(to.url), token: "boss" });
+    webhooks.start();
+    const disabled = async (how: typeof ending) => {
+      ending = how;
+      await webhooks.endRevoked();
+      return webhooks.hooks.get("here").disabled;
+    };
+    expect(await disabled("has expired")).toBe("its token boss has expired");
+    expect(await disabled(null)).toBeUndefined();
+    bus.publish(rang, { nth: 1 });
+    await until("the delivery", () => webhooks.stateOf("here").delivered === 1);
+    expect(await disabled("was revoked")).toBe("its token boss was revoked");
+    expect(await disabled(null)).toBe("its token boss was revoked");
+    await webhooks.stop();
+  });
+
   test("gets nothing even before it is disabled", async () => {
     using folder = temporaryFolder();
     await using to = receiver();

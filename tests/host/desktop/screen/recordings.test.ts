@@ -23,14 +23,16 @@ const DONE: RecordingResult = {
   ...{ ended: "stopped", error: null, seconds: 3, pictures: 2, bytes: 900, width: 80, height: 60 },
 };
 
-function recordingsIn(folder: string, hasDisplay = true) {
+function recordingsIn(folder: string, hasDisplay = true, free = 1e12) {
   let ended = Promise.withResolvers<RecordingResult>();
   const published: Array<[string, unknown]> = [];
+  const sizes: number[] = [];
   const desktop = {
     async screenSize() {
       if (!hasDisplay) throw unavailable("no display");
     },
-    record() {
+    record({ maxBytes }: { readonly maxBytes: number }) {
+      sizes.push(maxBytes);
       ended = Promise.withResolvers();
       return ended.promise;
     },
@@ -39,9 +41,32 @@ function recordingsIn(folder: string, hasDisplay = true) {
     },
   };
   const publish = (type: EventType, data: unknown) => void published.push([type.name, data]);
-  const recordings = createRecordings({ folder, desktop: async () => desktop, publish, log: silentLog });
-  return { recordings, published, crash: (error: Error) => ended.reject(error) };
+  const recordings = createRecordings({
+    folder,
+    desktop: async () => desktop,
+    publish,
+    log: silentLog,
+    freeBytes: () => free,
+  });
+  return { recordings, published, sizes, crash: (error: Error) => ended.reject(error) };
 }
+
+test("of a token leaves a gigabyte of the disk free, and one of the owner may take it", async () => {
+  using folder = temporaryFolder();
+  const room = recordingsIn(folder.path, true, 1_005_000_000);
+  const maxBytes = 4_096 * 1_048_576;
+  await room.recordings.start({ ...ofToken("ann"), maxBytes }, own("ann"));
+  await room.recordings.stop(ALL);
+  await room.recordings.start({ ...ASKED, maxBytes }, ALL);
+  await room.recordings.stop(ALL);
+  expect(room.sizes).toEqual([5_000_000, maxBytes]);
+  const full = recordingsIn(folder.path, true, 1_000_500_000).recordings;
+  await expect(full.start({ ...ofToken("ann"), maxBytes }, own("ann"))).rejects.toMatchObject({
+    code: "unavailable",
+    message: "the disk is almost full: recordings of tokens leave 1 GB of it free",
+  });
+  expect(full.current(ALL)).toBeNull();
+});
 
 test("goes on until it is stopped; meanwhile there is no other", async () => {
   using folder = temporaryFolder();

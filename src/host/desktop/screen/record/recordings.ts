@@ -4,12 +4,20 @@
  * Promise: those in svc's own folder are bounded in number, and a new one removes only an older one of the same maker. Who made one is
  * in its name.
  */
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import type { Publish } from "../../../../core/events";
 import type { Origin } from "../../../../core/rights";
-import { conflict, forbidden, messageOf, notFound, systemCode, tooMany } from "../../../../lib/errors";
+import {
+  conflict,
+  forbidden,
+  messageOf,
+  notFound,
+  systemCode,
+  tooMany,
+  unavailable,
+} from "../../../../lib/errors";
 import { ensurePrivateFolder, writeNamedFile } from "../../../../lib/files";
 import type { Log } from "../../../../lib/log";
 import { lookThrough } from "../../../../lib/look";
@@ -19,6 +27,10 @@ import { recordingEnded, recordingStarted } from "./events";
 
 /** How many recordings are kept in svc's own folder: of the owner of the host, and of all tokens, which leave some to others. */
 const KEPT = { what: "kept recordings", most: 20, times: 1 };
+/** What those of tokens leave free on the disk, in bytes, as files of peers do: without room, no row of the audit log can be written. */
+const MIN_FREE = 1_000_000_000;
+/** The smallest size that one may be limited to, in bytes. */
+const LEAST_BYTES = 1_048_576;
 /** When it began, in UTC, and after `~` the name of the token that made it: no name has a `~`. Without one, it is the owner's. */
 const NAME = /^screen-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(?:-\d+)?(?:~([A-Za-z0-9._-]*))?\.webm$/;
 /** The maker of those that the owner has asked for with a scope. No token has this name. */
@@ -44,6 +56,8 @@ interface RecordingsParts {
   desktop(): Promise<RecordingCalls & { screenSize(): Promise<unknown> }>;
   readonly publish: Publish;
   readonly log: Log;
+  /** How many bytes of the disk of a folder are free (default: as the system says). */
+  readonly freeBytes?: (folder: string) => number;
 }
 
 /** A recording that is asked for. */
@@ -99,7 +113,18 @@ export interface Recordings {
   stopAll(): Promise<void>;
 }
 
-export function createRecordings({ folder, desktop, publish, log }: RecordingsParts): Recordings {
+const freeOn = (folder: string): number => {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+};
+
+export function createRecordings({
+  folder,
+  desktop,
+  publish,
+  log,
+  freeBytes = freeOn,
+}: RecordingsParts): Recordings {
   let current:
     | { readonly about: Recording; readonly over: Promise<Recording>; readonly origin: RecordingOrigin }
     | undefined;
@@ -136,11 +161,16 @@ export function createRecordings({ folder, desktop, publish, log }: RecordingsPa
         const started_at = new Date().toISOString();
         const maker = token ?? (share === null ? null : WITH_SCOPE);
         const name = file === undefined ? makeRoom(folder, started_at, maker) : null;
+        const maxBytes = share === null ? limits.maxBytes : withinDisk(limits.maxBytes, freeBytes(folder));
         const file_path = file ?? join(folder, name ?? "");
         writeNamedFile(file_path, "", "file_path");
         const about: Recording = { name, file_path, started_at, token, result: null };
         const origin = { maker: share, created: Date.parse(started_at), run };
-        current = { about, origin, over: follow(about, screen.record({ ...limits, file: file_path })) };
+        current = {
+          about,
+          origin,
+          over: follow(about, screen.record({ ...limits, maxBytes, file: file_path })),
+        };
         publish(recordingStarted, { file_path, token });
         return about;
       } finally {
@@ -172,6 +202,13 @@ export function createRecordings({ folder, desktop, publish, log }: RecordingsPa
       if (current) await end(current).catch(() => {});
     },
   };
+}
+
+/** How large a recording of a token may be. @throws `unavailable` where the disk has no room for one. */
+function withinDisk(maxBytes: number, free: number): number {
+  const room = free - MIN_FREE;
+  if (room >= Math.min(maxBytes, LEAST_BYTES)) return Math.min(maxBytes, room);
+  throw unavailable(`the disk is almost full: recordings of tokens leave ${MIN_FREE / 1e9} GB of it free`);
 }
 
 const failed = (error: string): RecordingResult => ({
