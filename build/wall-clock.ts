@@ -68,7 +68,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "trust/named-tokens.ts": 4,
       "trust/own-rotation.ts": 1,
       "trust/rotation.ts": 2,
-      "trust/tls.ts": 4,
+      "trust/tls.ts": 3,
       "turn/operations.ts": 1,
     },
   },

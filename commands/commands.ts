@@ -44,22 +44,29 @@ export default oneOf(
   ({ name, schema: wanted }) => (wanted ? schema : name === undefined ? list : show),
 );
 
-/** A reference entry for a terminal, in lines of at most `width` where words allow. */
-export function commandText(
-  { command, summary, notes, parameters, returns, example }: v.InferOutput<typeof showCommand.output>,
-  width = 80,
-): string {
+/** The longest line, in characters, where words allow. */
+const WIDTH = 80;
+
+/** A reference entry for a terminal. */
+export function commandText({
+  command,
+  summary,
+  notes,
+  parameters,
+  returns,
+  example,
+}: v.InferOutput<typeof showCommand.output>): string {
   const fields = parameters.flatMap(({ name, type, required, default: fallback, secret, description }) => [
     `  ${name}  ${type}${required ? ", required" : fallback === null ? "" : `, default ${JSON.stringify(fallback)}`}`,
-    ...indented(`${description}${secret ? " (secret: neither logged nor kept)" : ""}`, 6, width),
+    ...indented(`${description}${secret ? " (secret: neither logged nor kept)" : ""}`, 6),
   ]);
   return [
     command,
-    ...indented(`${summary}.`, 2, width),
+    ...indented(`${summary}.`, 2),
     ...(fields.length > 0 ? ["", "Parameters", ...fields] : []),
     "",
     "Result",
-    ...indented(returns, 2, width),
+    ...indented(returns, 2),
     "",
     "Example",
     `  ${JSON.stringify(example)}`,
@@ -67,11 +74,11 @@ export function commandText(
   ].join("\n");
 }
 
-function indented(text: string, indent: number, width: number): string[] {
+function indented(text: string, indent: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
     const line = lines.at(-1);
-    if (line !== undefined && line.length + word.length < width - indent)
+    if (line !== undefined && line.length + word.length < WIDTH - indent)
       lines[lines.length - 1] = `${line} ${word}`;
     else lines.push(word);
   }

@@ -71,8 +71,8 @@ export default {
 } satisfies Group;
 
 /** When a token ends, or when it ended. */
-function endOf(expires: string | null, now = Date.now()): string {
+function endOf(expires: string | null): string {
   if (expires === null) return "never";
-  const left = Date.parse(expires) - now;
+  const left = Date.parse(expires) - Date.now();
   return left <= 0 ? `ended ${timeText(expires)}` : timeText(expires);
 }

@@ -2,7 +2,7 @@
  * Following the events of the server on this host, or of hosts of the address book: one stream for each.
  */
 import type { FollowOptions, StreamItem } from "../client/events";
-import { atMost } from "../lib/at-most";
+import { atMost, type Throttle } from "../lib/at-most";
 import type { Service } from "../service/service";
 
 export type { StreamItem } from "../client/events";
@@ -79,7 +79,7 @@ export async function followChanges(
   // Connections with one signal are those of one caller, of which streams would leave none to who asks the hosts with this one.
   const own = AbortSignal.any([signal]);
   const followed = new Map<string | undefined, boolean>();
-  const calls = new Map<string | undefined, ReturnType<typeof atMost>>();
+  const calls = new Map<string | undefined, Throttle>();
   const report = (label: string | undefined) => {
     const call = calls.get(label) ?? atMost(HOST_MS, () => changed(label));
     calls.set(label, call);

@@ -83,9 +83,12 @@ export interface ResponseStream extends Response {
 }
 
 /** A point in time of `performance.now()`, and how far away it was when it was set; milliseconds. */
-export type Deadline = ReturnType<typeof deadlineIn>;
+export interface Deadline {
+  readonly at: number;
+  readonly ms: number;
+}
 
-export const deadlineIn = (ms: number) => ({ at: performance.now() + ms, ms });
+export const deadlineIn = (ms: number): Deadline => ({ at: performance.now() + ms, ms });
 
 /** A way to one server, for one request after the other. */
 export interface Carrier extends Disposable {

@@ -6,7 +6,7 @@
 import { Socket } from "node:net";
 import { RemoteError } from "./carrier";
 import { CLOSED, dial, type TlsCheck } from "./dial";
-import { createReader, type Taker } from "./response";
+import { type BytesReader, createReader, type Taker } from "./response";
 
 /** What takes the response to a request. After `end` or `failed`, nothing more comes. */
 export interface Receiver extends Taker {
@@ -44,7 +44,7 @@ export function openLine(url: URL, server: TlsCheck): Line {
   let isClosed = false;
   let wasUsed = false;
   let fault: unknown;
-  let asked: { readonly request: string; readonly receiver: Receiver; reader: Reader } | undefined;
+  let asked: { readonly request: string; readonly receiver: Receiver; reader: ResponseReader } | undefined;
 
   const write = () => {
     if (!isReady || !asked) return;
@@ -110,9 +110,13 @@ export function openLine(url: URL, server: TlsCheck): Line {
   };
 }
 
-type Reader = ReturnType<typeof readerFor>;
+/** What takes the bytes of one response. */
+interface ResponseReader extends BytesReader {
+  /** Whether the server keeps the connection after it. */
+  isKept(): boolean;
+}
 
-function readerFor(receiver: Receiver) {
+function readerFor(receiver: Receiver): ResponseReader {
   let isKept = false;
   const reader = createReader({
     ...receiver,

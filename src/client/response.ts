@@ -37,12 +37,17 @@ export interface Taker {
   end(): void;
 }
 
-/**
- * A function that takes the bytes of one response, in pieces; true once it is complete.
- *
- * @throws a {@link RemoteError} for what is no response.
- */
-export function createReader(taker: Taker) {
+/** Takes the bytes of one response, in pieces. */
+export interface BytesReader {
+  /** @returns whether the response is complete. @throws a {@link RemoteError} for what is no response. */
+  feed(piece: Buffer): boolean;
+  /** Whether bytes came after its end. */
+  hasMore(): boolean;
+  /** The connection has ended. @returns whether the response is complete. */
+  end(): boolean;
+}
+
+export function createReader(taker: Taker): BytesReader {
   const parser = new HTTPParser();
   let bytes = 0;
   let isInterim = false;
@@ -69,8 +74,7 @@ export function createReader(taker: Taker) {
   };
 
   return {
-    /** @returns whether the response is complete. */
-    feed(piece: Buffer): boolean {
+    feed(piece) {
       const { maxBytes = Number.POSITIVE_INFINITY } = taker;
       bytes += piece.length;
       let parts = 0;
@@ -92,10 +96,8 @@ export function createReader(taker: Taker) {
       }
       return isComplete;
     },
-    /** Whether bytes came after its end. */
     hasMore: () => parser.drain().length > 0,
-    /** The connection has ended. @returns whether the response is complete. */
-    end(): boolean {
+    end() {
       if (endsWithConnection && !isComplete) finish();
       return isComplete;
     },

@@ -27,7 +27,7 @@ export interface HandOver {
 export function createHandOver(bus: Bus, send: (events: readonly HandedOver[]) => Promise<void>): HandOver {
   let sent = bus.newest;
   let sending = Promise.resolve();
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer: NodeJS.Timeout | undefined;
 
   /** The events that are not sent yet. Of many steps and changes, only the newest of each type: it has the present state. */
   const waiting = (): HandedOver[] => {

@@ -39,7 +39,14 @@ export function keyFiles({ host, tls, insecure_http, tls_cert, tls_key, client_c
 }
 
 /** The TLS of a server, with the files as they were read last. */
-export type ServerTls = NonNullable<Awaited<ReturnType<typeof openTls>>>;
+export interface ServerTls {
+  /** The operator's certificate; null for the one of `{config_dir}`. */
+  readonly file: string | null;
+  /** The settings as they were read last. */
+  settings(): TlsSettings;
+  /** Reads the files again if they have changed or something is due. @returns whether the settings are others now. */
+  look(): Promise<boolean>;
+}
 
 /**
  * Null for plain http.
@@ -47,7 +54,12 @@ export type ServerTls = NonNullable<Awaited<ReturnType<typeof openTls>>>;
  * @param files as {@link keyFiles} says.
  * @throws `bad_input` for files that cannot be used; `unavailable` for files that cannot be read or written.
  */
-export async function openTls(files: KeyFiles, options: TlsOptions, place: TlsPlace, log: Log) {
+export async function openTls(
+  files: KeyFiles,
+  options: TlsOptions,
+  place: TlsPlace,
+  log: Log,
+): Promise<ServerTls | null> {
   const { client_ca, host, allow_host } = options;
   if (files === null) {
     // Each folder has a key: a desk may pin it before it is used.
@@ -74,12 +86,9 @@ export async function openTls(files: KeyFiles, options: TlsOptions, place: TlsPl
   let faults = 0;
 
   return {
-    /** The operator's certificate; null for the one of `{config_dir}`. */
     file: files === "own" ? null : files.cert,
-    /** The settings as they were read last. */
-    settings: (): TlsSettings => known.settings,
-    /** Reads the files again if they have changed or something is due. @returns whether the settings are others now. */
-    async look(): Promise<boolean> {
+    settings: () => known.settings,
+    async look() {
       if (Date.now() < known.due && stampNow() === known.stamp) return false;
       try {
         const found = await read(false);

@@ -89,7 +89,24 @@ export interface Protocol<M, E = object> {
 }
 
 /** A child process that serves the methods of `M`. It is killed when it is disposed of. */
-export type Child<M extends object> = ReturnType<typeof startChild<M>>;
+export interface Child<M extends object> extends AsyncDisposable {
+  readonly pid: number;
+  /**
+   * Calls one method by its name.
+   *
+   * @param deadlineMs the child is killed when it has not answered by then.
+   * @throws what the child threw; `timeout` or `unavailable` when the child ended before it answered.
+   */
+  call(method: string, args: readonly unknown[], deadlineMs?: number): Promise<unknown>;
+  /** Its methods, called as {@link call} does. */
+  calls(deadlineMs?: number): Remote<M>;
+  /** Whether it has ended, or was asked to. */
+  ended(): boolean;
+  /** Asks it to end, and kills it after `ms`; resolves when it has ended. */
+  leave(ms?: number): Promise<void>;
+  /** Kills it; resolves when it has ended. */
+  kill(): Promise<void>;
+}
 
 interface ChildOptions<M extends object, E extends object> {
   /** The command line (`selfCommand`) of a process that runs {@link serveParent}. */
@@ -106,7 +123,9 @@ interface ChildOptions<M extends object, E extends object> {
 }
 
 /** Starts a child that serves `M` and reports the events of `E`. */
-export function startChild<M extends object, E extends object = object>(options: ChildOptions<M, E>) {
+export function startChild<M extends object, E extends object = object>(
+  options: ChildOptions<M, E>,
+): Child<M> {
   const { command, what, log, env, protocol, events, exit = () => {} } = options;
   const waiting = new Map<number, PendingCall>();
   const isTooMany = countEvents(MAX_MESSAGES);
@@ -164,18 +183,11 @@ export function startChild<M extends object, E extends object = object>(options:
     if (crashed) log.warn([`${what} ${how}`, await words].filter(Boolean).join(": "));
   });
   const over = () => ended || expected;
-  /** Kills it; resolves when it has ended. */
   const kill = async (): Promise<void> => {
     expected = true;
     child.kill("SIGKILL");
     await gone;
   };
-  /**
-   * Calls one method by its name.
-   *
-   * @param deadlineMs the child is killed when it has not answered by then.
-   * @throws what the child threw; `timeout` or `unavailable` when the child ended before it answered.
-   */
   const call = async (method: string, args: readonly unknown[], deadlineMs?: number) => {
     if (over()) throw unavailable(`${what} has ended`);
     const id = nextId++;
@@ -200,12 +212,9 @@ export function startChild<M extends object, E extends object = object>(options:
   return {
     pid: child.pid,
     call,
-    /** Its methods, called as {@link call} does. */
-    calls: (deadlineMs?: number): Remote<M> => remote((method, args) => call(method, args, deadlineMs)),
-    /** Whether it has ended, or was asked to. */
+    calls: (deadlineMs) => remote((method, args) => call(method, args, deadlineMs)),
     ended: over,
-    /** Asks it to end, and kills it after `ms`; resolves when it has ended. */
-    async leave(ms = GOODBYE_MS): Promise<void> {
+    async leave(ms = GOODBYE_MS) {
       expected = true;
       if (!ended) child.disconnect();
       const timer = setTimeout(() => child.kill("SIGKILL"), ms);

@@ -16,10 +16,24 @@ const SO_ATTACH_REUSEPORT_CBPF = 51;
 /** `BPF_RET | BPF_K` of linux/filter.h: the program answers with a constant. */
 const RETURN = 0x06;
 
-export type HandOver = Awaited<ReturnType<typeof openHandOver>>;
+/** Sharing a port among the processes of one user. */
+export interface HandOver {
+  /** The descriptors of this process that listen on a TCP port. */
+  listeners(port: number): number[];
+  /** Lets a later listener of this user share the port. @returns whether the system does. */
+  share(descriptor: number): boolean;
+  /**
+   * Gives all new connections to one listener of the group.
+   *
+   * @param descriptor any of the group.
+   * @param index of that listener: they are in the order in which they began, and the last takes the place of one that closes.
+   * @returns whether the system does.
+   */
+  choose(descriptor: number, index: number): boolean;
+}
 
 /** @throws when no C library is found. */
-export async function openHandOver() {
+export async function openHandOver(): Promise<HandOver> {
   const { ptr }: typeof import("bun:ffi") = require("bun:ffi");
   const { getsockname, getsockopt, setsockopt } = openLibc({
     getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
@@ -37,22 +51,13 @@ export async function openHandOver() {
     return named && value[0] === 1 && address.readUInt16BE(2) === port;
   };
   return {
-    /** The descriptors of this process that listen on a TCP port. */
-    listeners: (port: number): number[] =>
+    listeners: (port) =>
       readdirSync("/proc/self/fd")
         .map(Number)
         .filter((descriptor) => listensOn(descriptor, port)),
-    /** Lets a later listener of this user share the port. @returns whether the system does. */
-    share: (descriptor: number): boolean =>
+    share: (descriptor) =>
       setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, ptr(new Int32Array([1])), 4) === 0,
-    /**
-     * Gives all new connections to one listener of the group.
-     *
-     * @param descriptor any of the group.
-     * @param index of that listener: they are in the order in which they began, and the last takes the place of one that closes.
-     * @returns whether the system does.
-     */
-    choose(descriptor: number, index: number): boolean {
+    choose(descriptor, index) {
       // struct sock_filter { u16 code; u8 jt, jf; u32 k; }
       const filter = Buffer.alloc(8);
       filter.writeUInt16LE(RETURN, 0);

@@ -64,15 +64,17 @@ export function isLocked(path: string): boolean {
   }
 }
 
+/** How long to wait for the holder of a lock, in milliseconds. */
+const WAIT_MS = 10_000;
+
 /**
  * Runs `work` while holding the lock at `path`, waiting for it without blocking the event loop.
  *
- * @param waitMs how long to wait for the holder (default 10,000).
  * @throws a `timeout` failure when the lock stays taken; whatever `work` throws.
  */
-export async function withLock<T>(path: string, work: () => T | Promise<T>, waitMs = 10_000): Promise<T> {
-  const release = await lockWithin(path, waitMs);
-  if (!release) throw timedOut(`another process has held ${basename(path)} for ${waitMs / 1000} s`);
+export async function withLock<T>(path: string, work: () => T | Promise<T>): Promise<T> {
+  const release = await lockWithin(path, WAIT_MS);
+  if (!release) throw timedOut(`another process has held ${basename(path)} for ${WAIT_MS / 1000} s`);
   try {
     return await work();
   } finally {

@@ -5,7 +5,8 @@ import { look } from "./look";
 import { resolveConfigDir } from "./paths";
 
 /** Where the service of the machine keeps its state: as its unit, property list or task has it. */
-export function machineFolder(platform: NodeJS.Platform = process.platform): string {
+export function machineFolder(): string {
+  const { platform } = process;
   if (platform === "win32") return "C:\\ProgramData\\svc";
   return platform === "darwin" ? "/Library/Application Support/svc" : "/var/lib/svc";
 }

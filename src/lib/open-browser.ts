@@ -7,11 +7,11 @@ import { spawn } from "./spawn";
 const FAILS_WITHIN_MS = 3_000;
 
 /** The program that opens `url`; undefined where there is nobody to see it. */
-function openerOf(url: string, env: NodeJS.ProcessEnv): readonly string[] | undefined {
+function openerOf(url: string): readonly string[] | undefined {
   if (process.platform === "darwin") return ["open", url];
   if (process.platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler", url];
-  const xdg = Bun.which("xdg-open", { PATH: env.PATH ?? "" });
-  return xdg !== null && (env.DISPLAY || env.WAYLAND_DISPLAY) ? [xdg, url] : undefined;
+  const xdg = Bun.which("xdg-open");
+  return xdg !== null && (process.env.DISPLAY || process.env.WAYLAND_DISPLAY) ? [xdg, url] : undefined;
 }
 
 /**
@@ -19,11 +19,11 @@ function openerOf(url: string, env: NodeJS.ProcessEnv): readonly string[] | unde
  *
  * @returns false where there is no browser, or no display. Never throws.
  */
-export async function openInBrowser(url: string, env: NodeJS.ProcessEnv = process.env): Promise<boolean> {
-  const opener = openerOf(url, env);
+export async function openInBrowser(url: string): Promise<boolean> {
+  const opener = openerOf(url);
   if (!opener) return false;
   try {
-    const child = spawn(opener, { ...OWN_GROUP, env, stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+    const child = spawn(opener, { ...OWN_GROUP, stdin: "ignore", stdout: "ignore", stderr: "ignore" });
     child.unref();
     const ended = await resolvesWithin(FAILS_WITHIN_MS, child.exited);
     return !ended || child.exitCode === 0;

@@ -21,12 +21,9 @@ interface SecretSources {
  *
  * @throws a `bad_input` failure when it is empty, or there is no terminal for a prompt; `cancelled` on Ctrl-C.
  */
-export async function readSecret(
-  sources: SecretSources,
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<string> {
+export async function readSecret(sources: SecretSources): Promise<string> {
   const { name, file, flag, variable } = sources;
-  const given = file === undefined ? env[variable] : readTextFile(file, flag).split(/\r?\n/, 1)[0];
+  const given = file === undefined ? process.env[variable] : readTextFile(file, flag).split(/\r?\n/, 1)[0];
   const secret = given ?? (await ask(sources));
   if (secret === "") {
     throw badInput(`${name}: ${file === "-" ? "nothing came on standard input" : "must not be empty"}`);

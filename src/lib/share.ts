@@ -8,21 +8,25 @@ import { deadline } from "./deadline";
 import { cancelled } from "./errors";
 
 /** Work under way. */
-type SharedWork<T> = ReturnType<typeof share<T>>;
+interface SharedWork<T> {
+  /** Resolves when the work has settled. Never rejects: each of those who wait gets the error. */
+  readonly ended: Promise<void>;
+  /** Aborted when nobody waits any longer: the work is over, or cut off. Nobody may join from then on. */
+  readonly signal: AbortSignal;
+  /** What the work resolves to. @throws what it rejects with; the reason of `signal` when that is aborted first. */
+  join(signal?: AbortSignal): Promise<T>;
+}
 
 /** Begins `work`, which callers then join. */
-export function share<T>(work: (signal: AbortSignal) => Promise<T>) {
+export function share<T>(work: (signal: AbortSignal) => Promise<T>): SharedWork<T> {
   const control = new AbortController();
   let waiting = 0;
   const result = work(control.signal);
   const ignore = () => {};
   return {
-    /** Resolves when the work has settled. Never rejects: each of those who wait gets the error. */
     ended: result.then(ignore, ignore),
-    /** Aborted when nobody waits any longer: the work is over, or cut off. Nobody may join from then on. */
     signal: control.signal,
-    /** What the work resolves to. @throws what it rejects with; the reason of `signal` when that is aborted first. */
-    async join(signal?: AbortSignal): Promise<T> {
+    async join(signal) {
       waiting++;
       try {
         return await deadline(result, { signal });

@@ -14,10 +14,28 @@ const SHUT_RDWR = 2;
 const IPV4_SIZE = 16;
 const IPV6_SIZE = 28;
 
-export type Sockets = Awaited<ReturnType<typeof openSockets>>;
+/** What the system does with sockets by their descriptors. */
+export interface Sockets {
+  /** What the system's address of a peer says. */
+  readPeer(raw: string): Peer;
+  /** The peer's address as the system has it; undefined for what is no connected TCP or UDP socket. */
+  rawPeer(descriptor: number): string | undefined;
+  /** Whether the near end of a connected socket has this port. */
+  isOnPort(descriptor: number, port: number): boolean;
+  /**
+   * Limits what the system keeps for a slow reader, on each connection that a listening socket accepts from now on.
+   *
+   * @param bytes Linux takes twice as many, for its own overhead too (socket(7)).
+   */
+  setSendBuffer(descriptor: number, bytes: number): void;
+  /** Whoever waits for the connection, if its peer is still `raw`, is not woken for fewer than `bytes`, but for its end. */
+  wakeAt(descriptor: number, raw: string, bytes: number): void;
+  /** Ends the connection at once, if the peer is still `raw`; what holds the socket notices and closes it. */
+  end(descriptor: number, raw: string): void;
+}
 
 /** @throws when no C library is found. */
-export async function openSockets() {
+export async function openSockets(): Promise<Sockets> {
   const { getpeername, getsockname, setsockopt, shutdown } = openLibc({
     getpeername: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     getsockname: { args: ["i32", "ptr", "ptr"], returns: "i32" },
@@ -33,30 +51,20 @@ export async function openSockets() {
       call(descriptor, ptr(address), ptr(size)) === 0 && (size[0] === IPV4_SIZE || size[0] === IPV6_SIZE)
     );
   };
-  /** The peer's address as the system has it; undefined for what is no connected TCP or UDP socket. */
   const rawPeer = (descriptor: number) =>
     reads(getpeername, descriptor) ? address.toString("latin1", 2, size[0]) : undefined;
   return {
     readPeer,
     rawPeer,
-    /** Whether the near end of a connected socket has this port. */
-    isOnPort: (descriptor: number, port: number) =>
-      reads(getsockname, descriptor) && address.readUInt16BE(2) === port,
-    /**
-     * Limits what the system keeps for a slow reader, on each connection that a listening socket accepts from now on.
-     *
-     * @param bytes Linux takes twice as many, for its own overhead too (socket(7)).
-     */
-    setSendBuffer(descriptor: number, bytes: number) {
+    isOnPort: (descriptor, port) => reads(getsockname, descriptor) && address.readUInt16BE(2) === port,
+    setSendBuffer(descriptor, bytes) {
       setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, ptr(new Int32Array([bytes])), 4);
     },
-    /** Whoever waits for the connection, if its peer is still `raw`, is not woken for fewer than `bytes`, but for its end. */
-    wakeAt(descriptor: number, raw: string, bytes: number) {
+    wakeAt(descriptor, raw, bytes) {
       if (rawPeer(descriptor) === raw)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVLOWAT, ptr(new Int32Array([bytes])), 4);
     },
-    /** Ends the connection at once, if the peer is still `raw`; what holds the socket notices and closes it. */
-    end(descriptor: number, raw: string) {
+    end(descriptor, raw) {
       if (rawPeer(descriptor) !== raw) return;
       setsockopt(descriptor, SOL_SOCKET, SO_LINGER, ptr(DROP), DROP.byteLength);
       shutdown(descriptor, SHUT_RDWR);

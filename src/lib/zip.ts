@@ -72,7 +72,13 @@ interface Entry {
 }
 
 /** An archive that is open; dispose of it to close it. */
-export type Zip = ReturnType<typeof openZip>;
+export interface Zip extends Disposable {
+  names(): string[];
+  /** The size of a file when it is read; undefined when there is none of that name. */
+  size(name: string): number | undefined;
+  /** @throws a `bad_input` failure when there is no such file, it has more than `max` bytes, or it is damaged. */
+  read(name: string, max: number): Buffer;
+}
 
 /**
  * Opens the archive at `path`.
@@ -80,7 +86,7 @@ export type Zip = ReturnType<typeof openZip>;
  * @param what it is, for messages: `trace`.
  * @throws a `bad_input` failure when it cannot be read, or is no archive that svc reads.
  */
-export function openZip(path: string, what: string) {
+export function openZip(path: string, what: string): Zip {
   const bad = (why: string) => badInput(`${what}: ${why}`);
   const fd = opened(path, bad);
   const read = (at: number, length: number): Buffer => {
@@ -92,10 +98,8 @@ export function openZip(path: string, what: string) {
     const entries = indexOf(fstatSync(fd).size, read, bad);
     return {
       names: () => [...entries.keys()],
-      /** The size of a file when it is read; undefined when there is none of that name. */
-      size: (name: string): number | undefined => entries.get(name)?.size,
-      /** @throws a `bad_input` failure when there is no such file, it has more than `max` bytes, or it is damaged. */
-      read(name: string, max: number): Buffer {
+      size: (name) => entries.get(name)?.size,
+      read(name, max) {
         const entry = entries.get(name);
         if (!entry) throw bad(`the archive has no ${name}`);
         if (entry.size > max || entry.stored > max) throw bad(`${name} in it has more than ${max} bytes`);

@@ -25,7 +25,8 @@ const ENDED_TOKEN = v.object({
   at: v.pipe(v.string(), v.isoTimestamp()),
 });
 
-type EndedToken = v.InferOutput<typeof ENDED_TOKEN>;
+/** A token that is over. */
+export type EndedToken = v.InferOutput<typeof ENDED_TOKEN>;
 
 /** The file, and the lock file of those who change it. */
 export type EndedPlace = { readonly endedTokens: string; readonly tokensLock: string };

@@ -13,7 +13,13 @@ import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
-import { type EndedPlace, endedTokenStore, noteEnded, watchEndedTokens } from "./ended-tokens";
+import {
+  type EndedPlace,
+  type EndedToken,
+  endedTokenStore,
+  noteEnded,
+  watchEndedTokens,
+} from "./ended-tokens";
 import { tokenAdded, tokenChanged, tokenRemoved } from "./events";
 import { checkToken } from "./owner-token";
 import { entryOf, inSeconds, MAX_LIFETIME_S, ROTATES, type TokenRotation } from "./rotation";
@@ -90,7 +96,7 @@ export const NEXT_LIFE = field(
 type Place = EndedPlace & { readonly tokens: string };
 
 /** The tokens of the file, and those that are over. */
-type TokenStore = JsonStore<NamedToken> & { readonly ended: ReturnType<typeof endedTokenStore> };
+type TokenStore = JsonStore<NamedToken> & { readonly ended: JsonStore<EndedToken> };
 
 /** The tokens of `{config_dir}`, in the order of the file. */
 export function tokenStore(place: Place, log: Log, publish = unheard): TokenStore {

@@ -69,12 +69,12 @@ export const ownPair = (
  *
  * @throws an `unavailable` failure then, too.
  */
-export async function pairInUse(place: TlsPlace, now = new Date()): Promise<Pair> {
+export async function pairInUse(place: TlsPlace): Promise<Pair> {
   if (isMissing(place.tlsKey) && readNext(place) === null) {
     requireNeverThere(place.tlsKey);
     throw unavailable(`${place.tlsKey} is missing: put it back`);
   }
-  return ownPair(place, { now });
+  return ownPair(place);
 }
 
 interface OwnPairOptions {

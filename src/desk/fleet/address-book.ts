@@ -17,7 +17,7 @@ import { type Admission, createAdmission, refuseTakenKey } from "./admission";
 import { type BookChanges, createBookChanges, noSuchHost } from "./book-changes";
 import { hostAdded, hostChanged, hostRemoved } from "./events";
 import type { KeyChange, RightsChange } from "./follow";
-import { type Host, parseHost, serverOf, trustOf, type Ways } from "./host";
+import { type Host, type HostTrust, parseHost, serverOf, trustOf, type Ways } from "./host";
 import { selectHosts } from "./selection";
 
 /** The hosts of this desk. */
@@ -36,7 +36,7 @@ export interface AddressBook extends Admission, BookChanges {
   /** Lets the tokens of `hosts` be sent again. */
   askAgain(hosts: readonly Host[]): Promise<void>;
   /** What makes sure that it is the host which answers, of each. */
-  trust(): Array<Pick<Host, "label" | "base_url"> & { readonly trust: ReturnType<typeof trustOf> }>;
+  trust(): Array<Pick<Host, "label" | "base_url"> & { readonly trust: HostTrust }>;
   /** Appends a host. @throws `conflict` when the label is taken. */
   add(host: Host): Promise<AddedHosts>;
   /**

@@ -192,7 +192,10 @@ export const TRUST = [
   "nothing",
 ] as const;
 
-export function trustOf({ base_url, ca, pin }: Host): (typeof TRUST)[number] {
+/** One of {@link TRUST}. */
+export type HostTrust = (typeof TRUST)[number];
+
+export function trustOf({ base_url, ca, pin }: Host): HostTrust {
   const { protocol, hostname } = new URL(base_url);
   if (protocol === "link:") return "identity";
   if (protocol === "nats:") return "server";

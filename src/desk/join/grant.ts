@@ -4,7 +4,7 @@
  * The promise: a host keeps the way that it had, and the desk changes its address once the host has answered over the server.
  */
 
-import { deadlineIn, RemoteError, type RemoteServer } from "../../client/carrier";
+import { type Deadline, deadlineIn, RemoteError, type RemoteServer } from "../../client/carrier";
 import { carrierTo } from "../../client/connection";
 import { callRemote } from "../../client/remote-call";
 import { conflict, messageOf } from "../../lib/errors";
@@ -100,7 +100,7 @@ function inWords(error: unknown): never {
 }
 
 /** Resolves once the host answers. @throws why it does not. */
-async function answers(server: RemoteServer, deadline: ReturnType<typeof deadlineIn>): Promise<void> {
+async function answers(server: RemoteServer, deadline: Deadline): Promise<void> {
   for (;;) {
     try {
       using carrier = await carrierTo(server);

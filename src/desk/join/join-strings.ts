@@ -105,7 +105,7 @@ export interface JoinStrings {
 
 /** The strings in `file`, which is made with the first one. */
 export function createJoinStrings(file: string, publish: Publish = unheard): JoinStrings {
-  let opened: ReturnType<typeof openDatabase> | undefined;
+  let opened: Database | undefined;
   const open = () => {
     opened ??= openDatabase(file, {
       synchronous: "FULL",

@@ -14,7 +14,12 @@ import { type GuardedConnection, guarded } from "../../wire/nats/guarded-connect
 import { type ConnectionState, type KeptConnection, keepConnection } from "../../wire/nats/kept-connection";
 import { createNatsPresence, type NatsPresence, type PresenceParts } from "../../wire/nats/presence";
 import { type Asks, createAsks, Stale } from "./asks";
-import { type AnnouncementParts, createHearing, startAnnouncing } from "./plan-announcements";
+import {
+  type AnnouncementParts,
+  createHearing,
+  type PlanAnnouncer,
+  startAnnouncing,
+} from "./plan-announcements";
 
 interface DeskParts {
   /** The public half of the desk's NKey. */
@@ -50,7 +55,7 @@ export function createNatsDesk({ id, login, key, hostId, log, presence: parts, p
   const sessions = new Map<string, string>();
   let asks: Asks | undefined;
   let guard: GuardedConnection | undefined;
-  let announcing: ReturnType<typeof startAnnouncing> | undefined;
+  let announcing: PlanAnnouncer | undefined;
   const presence =
     parts &&
     createNatsPresence({

@@ -96,8 +96,15 @@ export function createHearing({ id, key, heard }: AnnouncementParts, now = Date.
   };
 }
 
+/** What announces the plans of a desk. */
+export interface PlanAnnouncer {
+  /** A plan has changed. */
+  soon(): void;
+  stop(): void;
+}
+
 /** Announces the plans of this desk, until it is stopped. */
-export function startAnnouncing(parts: AnnouncementParts, publish: Publish, random?: Random) {
+export function startAnnouncing(parts: AnnouncementParts, publish: Publish, random?: Random): PlanAnnouncer {
   let timer: Timer | undefined;
   let due = Number.POSITIVE_INFINITY;
   let isStopped = false;
@@ -117,9 +124,8 @@ export function startAnnouncing(parts: AnnouncementParts, publish: Publish, rand
   };
   within(0);
   return {
-    /** A plan has changed. */
     soon: () => within(SOON_MS),
-    stop(): void {
+    stop() {
       isStopped = true;
       clearTimeout(timer);
     },

@@ -41,8 +41,12 @@ interface Ends {
   readonly late: AbortSignal;
 }
 
-/** `carrier`, and how long its answers have taken together, in milliseconds. */
-function timed(carrier: Requests) {
+/** A carrier, and how long its answers have taken together, in milliseconds. */
+interface TimedRequests extends Requests {
+  readonly taken: number;
+}
+
+function timed(carrier: Requests): TimedRequests {
   const made = {
     taken: 0,
     async ask(...request: Parameters<Carrier["ask"]>) {
@@ -107,7 +111,7 @@ export function createPeers<M extends Member>(
       const isAway = (ms: number) => {
         peer.until = performance.now() + ms;
       };
-      let asking: ReturnType<typeof timed> | undefined;
+      let asking: TimedRequests | undefined;
       try {
         using carrier = await carrierTo(reach(peerHost), AbortSignal.any([signal, late]));
         asking = timed(carrier);

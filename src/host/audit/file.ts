@@ -29,7 +29,7 @@ export class AuditFile {
   private readonly blocked = new Map<Kind, { readonly since: number; readonly seen: number }>();
   /** What `audit_head` records of this file. */
   private remembered: Head | undefined;
-  private noting: ReturnType<typeof setTimeout> | undefined;
+  private noting: NodeJS.Timeout | undefined;
 
   constructor(
     readonly path: string,

@@ -98,10 +98,13 @@ function fitting(found: Iterable<ListedRow>, room: number, isFirst: boolean) {
   return { found: taken, room: left, isCut: false };
 }
 
+/** The row with the latest time, and the time of the last one. */
+export interface LatestRow extends Pick<ListedRow, "id" | "ts"> {
+  readonly last_ts: string;
+}
+
 /** The row with the latest time; null when there is none. Times that begin with no digit are none. */
-export function latestRow(
-  db: Database,
-): (Pick<ListedRow, "id" | "ts"> & { readonly last_ts: string }) | null {
+export function latestRow(db: Database): LatestRow | null {
   // A colon follows the digits in ASCII.
   const sql = `SELECT id, ts, (SELECT ts FROM events ORDER BY id DESC LIMIT 1) AS last_ts
     FROM events WHERE ts < ':' ORDER BY ts DESC LIMIT 1`;

@@ -18,7 +18,7 @@ import { auditRemoved } from "./events";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
 import { readHighWater } from "./high-water";
-import { type ListQuery, latestRow, listRows, listTypes, type RowPage } from "./list";
+import { type LatestRow, type ListQuery, latestRow, listRows, listTypes, type RowPage } from "./list";
 import type { OldRows, PruneOptions } from "./prune";
 import { createPublisher } from "./publish";
 import { type ArchivedRows, createLimit, type PruneResult } from "./retention";
@@ -63,7 +63,7 @@ export interface AuditLog {
   page(query: ListQuery): Promise<RowPage>;
   types(): Promise<string[]>;
   /** The row with the latest time, and the time of the last one; null when there is none. */
-  latest(): Promise<ReturnType<typeof latestRow>>;
+  latest(): Promise<LatestRow | null>;
   /**
    * Verifies the whole log, as it is when it is asked or later, in another process. One scan answers all who ask before it
    * begins, whatever they have noted.

@@ -53,14 +53,10 @@ export interface Proposals {
   close(): Promise<void>;
 }
 
-/**
- * @param now milliseconds of a clock that nobody sets.
- * @param salt goes into each digest: from one on record, nobody finds out a short text that was to be typed.
- */
-export function createProposals(
-  now = () => performance.now(),
-  salt: string = crypto.randomUUID(),
-): Proposals {
+/** @param now milliseconds of a clock that nobody sets. */
+export function createProposals(now = () => performance.now()): Proposals {
+  // In each digest: from one on record, nobody finds out a short text that was to be typed.
+  const salt = crypto.randomUUID();
   const users = new RecentMap<Map<string, Proposal>>(MAX_USERS);
   const of = (user: string) => {
     const own = users.get(user) ?? new Map<string, Proposal>();

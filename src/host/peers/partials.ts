@@ -59,8 +59,8 @@ export function listPartials(folder: string): PartialFile[] {
 }
 
 /** Removes partial files that are old, and the oldest where there are too many. @throws the system error. */
-export function tidyPartials(folder: string, now = Date.now()): void {
-  const partials = listPartials(folder);
+export function tidyPartials(folder: string): void {
+  const [now, partials] = [Date.now(), listPartials(folder)];
   for (const [at, { path, mtimeMs }] of partials.entries())
     if (partials.length - at > MOST || now - mtimeMs > KEPT_MS)
       rmSync(path, { recursive: true, force: true });

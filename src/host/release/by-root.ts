@@ -90,10 +90,18 @@ export async function carryOutByRoot(
   }
 }
 
-type FolderHandle = NonNullable<ReturnType<typeof openFolder>>;
+/** A folder, whatever has its name later. */
+interface FolderHandle extends Disposable {
+  /**
+   * The regular file `name` of the folder's owner. @returns a path that is this file, whatever has its name later.
+   *
+   * @throws `rejected` for anything else, and for more than `maxBytes`.
+   */
+  open(name: string, maxBytes: number): Disposable & { readonly path: string };
+}
 
-/** The folder itself, whatever has its name later; undefined where it is none. */
-function openFolder(path: string) {
+/** Undefined where it is no folder. */
+function openFolder(path: string): FolderHandle | undefined {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
@@ -102,12 +110,7 @@ function openFolder(path: string) {
   }
   const { uid } = fstatSync(fd);
   return {
-    /**
-     * The regular file `name` of the folder's owner. @returns a path that is this file, whatever has its name later.
-     *
-     * @throws `rejected` for anything else, and for more than `maxBytes`.
-     */
-    open(name: string, maxBytes: number) {
+    open(name, maxBytes) {
       const opened = openWithin(fd, name);
       const found = fstatSync(opened);
       const close = { path: `/proc/self/fd/${opened}`, [Symbol.dispose]: () => closeSync(opened) };

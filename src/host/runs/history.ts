@@ -86,7 +86,7 @@ export interface History {
 export function createHistory({ path, maxRows, log, interrupted = () => {} }: HistoryOptions): History {
   let db: Database | undefined;
   const waiting = new Map<string, RunState>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer: NodeJS.Timeout | undefined;
   let failing = false;
 
   const opened = () => {

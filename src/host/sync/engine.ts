@@ -48,7 +48,7 @@ export class FolderSyncEngine {
   readonly #sends = new Set<Promise<void>>();
   #passedOver: ReadonlyMap<string, string> = new Map();
   #looking: Promise<void> | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #running = false;
   #stopped = false;
   readonly #counts = { sent_files: 0, sent_bytes: 0, failures: 0 };

@@ -50,7 +50,7 @@ export function createUsbWatcher(
   let known: UsbListing | undefined;
   /** Ends the watch of the lister; undefined while this is stopped. */
   let unwatch: (() => void) | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer: NodeJS.Timeout | undefined;
   let polling: Promise<void> | undefined;
   let pollAgain = false;
   let lastError: string | undefined;

@@ -56,7 +56,7 @@ export const addWebhook = operation({
   scope: "admin",
   changes: "announces",
   leftOut,
-  answeredBy: "server or here",
+  answeredBy: "owner",
   http: { method: "POST", path: "/webhooks/add" },
   example: { name: "chat", url: "https://chat.example/hooks/7", types: ["run.ended"] },
   input: v.strictObject({
@@ -133,7 +133,7 @@ export const removeWebhook = operation({
   scope: "admin",
   changes: true,
   leftOut,
-  answeredBy: "server or here",
+  answeredBy: "owner",
   http: { method: "POST", path: "/webhooks/remove" },
   input: v.strictObject({ name: NAME }),
   output: v.object({ removed: v.string() }),

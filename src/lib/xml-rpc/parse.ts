@@ -40,7 +40,7 @@ export function parseMethodCall(xml: string): MethodCall {
 const INTEGER = /^(?:int|i1|i2|i4|i8)$/;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?$/i;
 
-function valueIn(reader: Reader, depth: number): unknown {
+function valueIn(reader: XmlReader, depth: number): unknown {
   if (depth > MOST.depth) throw wrong(`at most ${MOST.depth} levels of values`);
   reader.countValue();
   reader.open("value");
@@ -55,7 +55,7 @@ function valueIn(reader: Reader, depth: number): unknown {
   return value;
 }
 
-function typedIn(reader: Reader, type: string, depth: number): unknown {
+function typedIn(reader: XmlReader, type: string, depth: number): unknown {
   if (type === "array") return listIn(reader, depth);
   if (type === "struct") return structIn(reader, depth);
   const text = reader.text();
@@ -71,7 +71,7 @@ function typedIn(reader: Reader, type: string, depth: number): unknown {
   throw wrong(`a value of XML-RPC, but found ${printable(JSON.stringify(word), 60)} in <${type}>`);
 }
 
-function listIn(reader: Reader, depth: number): unknown[] {
+function listIn(reader: XmlReader, depth: number): unknown[] {
   const items: unknown[] = [];
   reader.open("data");
   while (reader.isNext("value")) items.push(valueIn(reader, depth + 1));
@@ -79,7 +79,7 @@ function listIn(reader: Reader, depth: number): unknown[] {
   return items;
 }
 
-function structIn(reader: Reader, depth: number): Record<string, unknown> {
+function structIn(reader: XmlReader, depth: number): Record<string, unknown> {
   const members: Array<[string, unknown]> = [];
   while (reader.opens("member")) {
     reader.open("name");
@@ -92,7 +92,22 @@ function structIn(reader: Reader, depth: number): Record<string, unknown> {
   return Object.fromEntries(members);
 }
 
-type Reader = ReturnType<typeof createReader>;
+/** Reads elements one after the other. White space between them means nothing. Each throws for what is not as expected. */
+interface XmlReader {
+  text(): string;
+  /** Whether an element of that name begins here. */
+  isNext(name: string): boolean;
+  /** Reads its beginning, or its end. @returns false where it is not there. */
+  opens(name: string): boolean;
+  closes(name: string): boolean;
+  open(name: string): void;
+  /** @returns the name of the element. */
+  openAny(): string;
+  close(name: string): void;
+  /** Counts one more value of the document. */
+  countValue(): void;
+  end(): void;
+}
 
 /** A tag, by its place in the text; `empty` is `<nil/>`. */
 interface Tag {
@@ -103,8 +118,7 @@ interface Tag {
 
 const TAG = /<(\/?)([A-Za-z][A-Za-z0-9.]{0,30})\s*(\/?)>/y;
 
-/** Reads elements one after the other. White space between them means nothing. */
-function createReader(xml: string) {
+function createReader(xml: string): XmlReader {
   let at = 0;
   let values = 0;
   let references = 0;
@@ -186,23 +200,23 @@ function createReader(xml: string) {
     isNext,
     opens,
     closes,
-    open(name: string): void {
+    open(name) {
       if (!opens(name)) throw wrong(`<${name}>, but found ${found()}`);
     },
-    openAny(): string {
+    openAny() {
       const one = tag();
       if (!one || one.kind === "close") throw wrong(`a type of XML-RPC, but found ${found()}`);
       take(one);
       return one.name;
     },
-    close(name: string): void {
+    close(name) {
       if (emptied === undefined) white();
       if (!closes(name)) throw wrong(`</${name}>, but found ${found()}`);
     },
-    countValue(): void {
+    countValue() {
       if (++values > MOST.values) throw wrong(`at most ${MOST.values} values`);
     },
-    end(): void {
+    end() {
       white();
       if (at < xml.length) throw wrong(`the end, but found ${found()}`);
     },

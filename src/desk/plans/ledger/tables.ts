@@ -33,7 +33,7 @@ export function inserter(db: Database, table: "plan" | "target") {
   };
 }
 
-/** Makes the tables in a file without them, and brings those of an earlier version up to date. */
+/** Makes the tables in a file without them. */
 export function prepare(db: Database): void {
   db.run(`CREATE TABLE IF NOT EXISTS plan (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, content TEXT NOT NULL,
@@ -45,25 +45,4 @@ export function prepare(db: Database): void {
     plan INTEGER NOT NULL, n INTEGER NOT NULL, label TEXT NOT NULL, identity TEXT NOT NULL, wave INTEGER NOT NULL,
     state TEXT NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, way TEXT, sent_at INTEGER, done_at INTEGER, error TEXT,
     run_id TEXT, records TEXT, PRIMARY KEY (plan, n)) WITHOUT ROWID`);
-  const has = (table: "plan" | "target", column: string) =>
-    db.query("SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2").get(table, column) !== null;
-  if (!has("plan", "scopes") && has("plan", "adopted") && has("target", "records")) return;
-  // Earlier versions had a column that nothing read, and lacked others. Another process may be at it.
-  db.transaction(() => {
-    if (has("plan", "scopes")) db.run("ALTER TABLE plan DROP COLUMN scopes");
-    if (!has("plan", "adopted")) db.run("ALTER TABLE plan ADD COLUMN adopted INTEGER NOT NULL DEFAULT 0");
-    if (has("target", "records")) return;
-    db.run("ALTER TABLE target ADD COLUMN records TEXT");
-    // Earlier builds knew from the text of the error that a call was cut off. This is the last time that a text says so.
-    const isCutOff = CUT_OFF.map((text) => `error LIKE '%${text}'`).join(" OR ");
-    db.run(
-      `UPDATE target SET state = 'unknown' WHERE state = 'failed' AND sent_at IS NOT NULL AND (${isCutOff})`,
-    );
-  }).immediate();
 }
-
-/** How the errors end of jobs that were cut off in the middle, in the ledgers of earlier versions. */
-const CUT_OFF = [
-  "svc ended on this host in the middle of it, and nobody knows how far it came",
-  "the process that runs it is stopping",
-];

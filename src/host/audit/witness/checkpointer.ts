@@ -24,7 +24,7 @@ interface Uses {
 
 export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log) {
   let making: Promise<StoredCheckpoint> | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer: NodeJS.Timeout | undefined;
   let isKept = false;
   let failure: string | null = null;
   let rows = 0;

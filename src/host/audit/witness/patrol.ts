@@ -59,7 +59,7 @@ interface Finding extends AlteredRow {
 export function createPatrol({ read, log, publish, pause = (ms) => ms }: PatrolUses): Patrol {
   const altered = new Map<number | null, Finding>();
   let isOn = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let timer: NodeJS.Timeout | undefined;
   /** When the next step is planned, and before when none may begin, on the monotonic clock. */
   let planned = Number.POSITIVE_INFINITY;
   let notBefore = 0;

@@ -235,13 +235,18 @@ export interface Run {
 /** The leaf of the row with this id; undefined when it has none. */
 export function leafIndex(db: Database, id: number): number | undefined {
   const run = db
-    .query<Run, [number, number]>(
-      `SELECT * FROM (SELECT first_id AS firstId, first_leaf AS firstLeaf,
-         lead(first_leaf, 1, ?) OVER (ORDER BY first_leaf) - first_leaf AS rows FROM svc_runs)
-       WHERE firstId <= ? ORDER BY firstLeaf DESC LIMIT 1`,
+    .query<Omit<Run, "rows">, [number]>(
+      "SELECT first_id AS firstId, first_leaf AS firstLeaf FROM svc_runs WHERE first_id <= ? ORDER BY first_leaf DESC LIMIT 1",
     )
-    .get(endOf(db).size, id);
-  return run && id < run.firstId + run.rows ? run.firstLeaf + id - run.firstId : undefined;
+    .get(id);
+  if (!run) return undefined;
+  const next = db
+    .query<{ leaf: number | null }, [number]>(
+      "SELECT min(first_leaf) AS leaf FROM svc_runs WHERE first_leaf > ?",
+    )
+    .get(run.firstLeaf);
+  const leaf = run.firstLeaf + id - run.firstId;
+  return leaf < (next?.leaf ?? endOf(db).size) ? leaf : undefined;
 }
 
 /** The id of the row of leaf `leaf`, which the tree has. */

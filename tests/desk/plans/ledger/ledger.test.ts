@@ -151,37 +151,6 @@ test("a job that was cut off in the middle is repeated where `unknown` is named 
   expect(ledger.retry(seq, ["unknown"], 3).retried).toBe(1);
 });
 
-test("what an earlier version told by the text of its error is unknown from then on", () => {
-  using made = testLedger();
-  const { ledger, path } = made;
-  const hosts = plannedHosts(3);
-  const { seq } = ledger.create(newPlan(hosts), hosts, 0);
-  ledger.apply(seq, null, 0);
-  const errors = [
-    "interrupted: svc ended on this host in the middle of it, and nobody knows how far it came",
-    "AC_loop: AC_sleep: the process that runs it is stopping",
-    "AC_fail: no disk",
-  ];
-  ledger.commit(
-    errors.flatMap((error, n) => {
-      const about = { plan: seq, n, attempt: 0 };
-      return [{ ...about, step: "send", way: "job" } as const, { ...about, step: "failed", error } as const];
-    }),
-    1,
-  );
-  const old = new Database(path);
-  old.run("ALTER TABLE target DROP COLUMN records");
-  old.close();
-  const next = openLedger(path);
-  expect(next.targets(seq).map(({ state, error }) => [state, error])).toEqual([
-    ["unknown", errors[0] ?? ""],
-    ["unknown", errors[1] ?? ""],
-    ["failed", errors[2] ?? ""],
-  ]);
-  expect(next.counts(seq)).toEqual({ unknown: 2, failed: 1 });
-  next.close();
-});
-
 describe("a ledger", () => {
   test("has every host in one state that the table allows, whatever happens in whatever order", () => {
     using made = testLedger();
