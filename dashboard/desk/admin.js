@@ -465,7 +465,7 @@ const brokenLog = ({ state, since, reason }) =>
     "div",
     {},
     badge("error", `audit log ${state.replaceAll("_", " ")}`),
-    el("span", { class: "hint prose" }, " since ", time(since), reason && `: ${reason}`),
+    el("span", { class: "hint prose" }, " ", time(since), reason && `: ${reason}`),
   );
 
 /** @param {number | null | undefined} value */

@@ -1,6 +1,6 @@
 /**
  * Automations as their authors wrote them, run by the compiled binary against real programs. Each has to be right each time:
- * `SVC_AUTOMATION_RUNS=20` runs each so often.
+ * `npm run automations` runs each 20 times, `npm run automations -- 3` (or `SVC_AUTOMATION_RUNS=3`) three times.
  *
  * What is right is seen in what the programs have written, not in what svc says of it.
  */
