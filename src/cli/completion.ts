@@ -60,7 +60,7 @@ async function following(
 }
 
 /** What may follow, and the flag or the argument whose value it would be. */
-interface Following {
+interface Candidates {
   readonly words: readonly Description[];
   readonly taken?: Flag | undefined;
 }
@@ -71,7 +71,7 @@ function own(
   after: readonly string[],
   flags: boolean,
   verbs: readonly Description[],
-): Following {
+): Candidates {
   const valued = (word: string | undefined) =>
     [...one.flags, ...GLOBAL_FLAGS].find(({ name, kind }) => kind !== "boolean" && word === `--${name}`);
   const open = valued(after.at(-1));

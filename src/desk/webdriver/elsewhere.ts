@@ -26,7 +26,8 @@ const MOST = 10_000;
 /** The longest id that a host gives a session, in characters: a UUID has 36. */
 const MAX_ID = 200;
 
-interface Known {
+/** A session on a host: its id there, and whose it is. */
+interface HostSession {
   readonly label: string;
   readonly id: string;
   readonly owner: string;
@@ -38,7 +39,7 @@ const ownerOf = ({ name, since, limited }: Grant) => `${name ?? ""} ${since ?? "
 /** @param most how many sessions are remembered. */
 export function createElsewhere(addressBook: () => Promise<Book>, most = MOST): Elsewhere {
   // Of a token that makes more sessions than others, the oldest go first: a host answers as it likes, and as often.
-  const known = createFairMap<string, Known>(most);
+  const known = createFairMap<string, HostSession>(most);
 
   const hand = async (label: string, request: Request, caller: Caller): Promise<Answer> => {
     const { grant } = caller;

@@ -32,15 +32,15 @@ export interface Parameter {
 }
 
 /** What the arguments were, by the names of parameters; those of `rest` and `others` under the names of these. */
-export type Given = Readonly<Record<string, unknown>>;
+export type KeywordInput = Readonly<Record<string, unknown>>;
 
 /** What a keyword does its work with. */
 export interface Hands {
   readonly caller: Caller;
   /** Does an action as the only one of a run. @returns what a script gets of it. @throws why it failed. */
-  action(command: string, input: Given): Promise<unknown>;
+  action(command: string, input: KeywordInput): Promise<unknown>;
   /** Calls an operation. @throws why it failed. */
-  call(name: string, input: Given): Promise<unknown>;
+  call(name: string, input: KeywordInput): Promise<unknown>;
   /** Shows a picture of the screen in Robot's log. @throws why there is none. */
   showScreen(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export interface Keyword {
   readonly tags: readonly string[];
   readonly parameters: readonly Parameter[];
   /** @returns what the test gets. @throws why it failed. */
-  run(hands: Hands, given: Given): Promise<unknown>;
+  run(hands: Hands, given: KeywordInput): Promise<unknown>;
 }
 
 /** The parameter that is the field `name` of an operation. @param isNamed whether it is given by its name alone. */
@@ -127,7 +127,7 @@ export function givenOf(
   parameters: readonly Parameter[],
   args: readonly unknown[],
   named: Readonly<Record<string, unknown>>,
-): Given {
+): KeywordInput {
   const places = parameters.filter(({ kind }) => kind === "positional");
   const rest = parameters.find(({ kind }) => kind === "rest");
   const others = parameters.find(({ kind }) => kind === "others");

@@ -9,7 +9,7 @@ import { sleep } from "../../lib/deadline";
 import { badInput, cancelled, Failure, rejected } from "../../lib/errors";
 import { jsonLine } from "../../lib/sanitize";
 import { tagsOf } from "./from-table";
-import { type Given, type Hands, type Keyword, type Parameter, parameterOf } from "./keyword";
+import { type Hands, type Keyword, type KeywordInput, type Parameter, parameterOf } from "./keyword";
 
 /** What changes how an element is looked for or used: given by name, where the action has it. */
 const NAMED = ["timeout", "window", "app", "within", "nth", "input"];
@@ -21,7 +21,7 @@ interface Short {
   readonly command: `AC_${string}`;
   /** The fields of the action that are arguments, in order; all of them must be given. */
   readonly takes: readonly string[];
-  readonly fixed?: Given;
+  readonly fixed?: KeywordInput;
   /** What the test gets of what the action returned (default: nothing). @throws where it is not as expected. */
   answer?(result: unknown): unknown;
 }
@@ -272,7 +272,7 @@ const elementParameters = (
   ),
 ];
 
-const secondsOf = ({ timeout }: Given, usual: number): number =>
+const secondsOf = ({ timeout }: KeywordInput, usual: number): number =>
   typeof timeout === "number" ? timeout : usual;
 
 /** Keywords of what can be seen, or cannot. */
@@ -309,7 +309,7 @@ function looking(locate: Operation, wait: Operation): Keyword[] {
   ];
 }
 
-async function isThere(hands: Hands, given: Given): Promise<boolean> {
+async function isThere(hands: Hands, given: KeywordInput): Promise<boolean> {
   try {
     await hands.action("AC_wait_element_gone", { ...given, timeout: 0 });
     return false;

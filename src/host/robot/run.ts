@@ -9,7 +9,7 @@ import { badInput, type Failure, type FailureCode, failureOf, messageOf, rejecte
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import type { Executor } from "../runs/executor";
-import { type Given, givenOf, type Hands, type Keyword } from "./keyword";
+import { givenOf, type Hands, type Keyword, type KeywordInput } from "./keyword";
 
 /** What keywords are run with. */
 export interface RunParts {
@@ -20,7 +20,7 @@ export interface RunParts {
   readonly log: Log;
   executor(): Promise<Pick<Executor, "runOne">>;
   /** Calls an operation (default: in this process). */
-  perform?(operation: Operation, input: Given, caller: Caller): unknown;
+  perform?(operation: Operation, input: KeywordInput, caller: Caller): unknown;
 }
 
 /** How a keyword ended: the dictionary of the remote library interface. */
@@ -45,7 +45,7 @@ export async function runKeyword(
   parts: RunParts,
   keyword: Keyword,
   args: readonly unknown[],
-  named: Given,
+  named: KeywordInput,
   asking: Caller,
 ): Promise<Ending> {
   const lines: string[] = [];
@@ -77,7 +77,7 @@ const inPlainWords = (message: string): string =>
   message.trimStart().startsWith("*") ? `svc: ${message}` : message;
 
 function handsOf(parts: RunParts, caller: Caller, lines: string[]): Hands {
-  const call = async (name: string, input: Given) => {
+  const call = async (name: string, input: KeywordInput) => {
     const operation = parts.operations.find((one) => one.name === name);
     if (!operation) throw badInput(`there is no ${name}`);
     return parts.perform
@@ -102,7 +102,7 @@ function handsOf(parts: RunParts, caller: Caller, lines: string[]): Hands {
 }
 
 /** The failure of an action, with what a program said on stderr where that is a part of it. */
-function outcomeFailure(error: string, detail: Given): Failure {
+function outcomeFailure(error: string, detail: KeywordInput): Failure {
   const { stderr } = detail;
   const said = typeof stderr === "string" && stderr.trim() !== "" ? `\n${stderr.trim().slice(-2_000)}` : "";
   return rejected(`${error}${said}`);

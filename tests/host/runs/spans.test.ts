@@ -191,8 +191,11 @@ describe("--otlp", () => {
       { name: "AC_fail", status: { code: 2, message: "no: ***" } },
     ]);
     expect(JSON.stringify(to.spans)).not.toContain("hidden-value");
-    const metrics = await (await host.call("/metrics")).text();
-    expect(metrics).toContain('service_otlp_spans_total{result="sent"} 3');
+    // The collector has them a moment before the host has its answer.
+    const metrics = async () => (await host.call("/metrics")).text();
+    await until("the count", async () =>
+      (await metrics()).includes('service_otlp_spans_total{result="sent"} 3'),
+    );
   });
 
   test("holds up no run, and sends again what a collector did not take", async () => {

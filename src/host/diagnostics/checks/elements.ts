@@ -13,7 +13,7 @@ const DEADLINE_MS = 8_000;
 const MAX_NAMED = 20;
 
 /** A program on the accessibility bus. */
-interface Shown {
+interface BusProgram {
   readonly name: string;
   readonly process_id: number | null;
   readonly windows: number;
@@ -30,7 +30,7 @@ interface Window {
 interface Uses {
   desktop(): Promise<{
     readonly elements: {
-      survey(): Promise<{ readonly programs: readonly Shown[]; readonly deaf: readonly string[] }>;
+      survey(): Promise<{ readonly programs: readonly BusProgram[]; readonly deaf: readonly string[] }>;
     };
     windows(requester: Requester): Promise<readonly Window[] | undefined>;
   }>;
@@ -61,7 +61,7 @@ export const elements = check({
 
 /** What is found of the programs. @param windows those of the display. @param commandOf what a process is. */
 export function judge(
-  programs: readonly Shown[],
+  programs: readonly BusProgram[],
   deaf: readonly string[],
   windows: readonly Window[],
   commandOf: (pid: number) => string = commandLine,
@@ -101,7 +101,7 @@ export function judge(
 }
 
 /** Chromium has a window with one empty element in it until it is started otherwise. */
-const isEmpty = ({ windows, elements }: Shown) => windows > 0 && elements <= 1;
+const isEmpty = ({ windows, elements }: BusProgram) => windows > 0 && elements <= 1;
 
 /** What programs need from their start, by their command line and the libraries that they have loaded. */
 const STARTS: ReadonlyArray<readonly [fits: RegExp, start: string]> = [

@@ -79,7 +79,7 @@ export async function startProxy(
   };
 }
 
-interface Carrying {
+interface ProxiedViewer {
   readonly open: OpenStream;
   /** Judges the password; absent where there is none. */
   readonly judge: JudgeAnswer | undefined;
@@ -88,7 +88,7 @@ interface Carrying {
 }
 
 /** Joins a connection to the stream of a viewer until one of them ends. */
-async function carry(client: Socket, { open, judge, stopping, say }: Carrying): Promise<void> {
+async function carry(client: Socket, { open, judge, stopping, say }: ProxiedViewer): Promise<void> {
   const gone = new AbortController();
   client.on("error", () => {}).once("close", () => gone.abort());
   const viewer = judge && (await askPassword(client, judge).catch(() => undefined));
