@@ -104,6 +104,14 @@ await check("acts with pointer and keys", async () => {
   await browser.action("key").down("U").up("U").down("l").up("l").down("m").up("m").perform();
   return until(async () => (await city.getText()) === "Ulm");
 });
+// It presses all keys of a text before it lets go of the first.
+await check("types a capital among keys that are down together", async () => {
+  const city = await named("City");
+  await city.clearValue();
+  await city.click();
+  await browser.keys("Ulm");
+  return until(async () => (await city.getText()) === "Ulm");
+});
 await check(
   "runs actions of svc",
   async () => (await browser.executeScript("svc: run", [[["AC_screen_size"]]])).ok === true,

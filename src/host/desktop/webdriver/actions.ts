@@ -9,7 +9,7 @@ import type { Requester } from "../../../lib/slots";
 import { failing } from "../../../wire/webdriver/errors";
 import type { Desktop } from "../desktop";
 import { ELEMENT_KEY } from "./answers";
-import { keyOf } from "./keys";
+import { isTyped, keyOf } from "./keys";
 import type { Session } from "./sessions";
 
 const MILLISECONDS = v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(60_000)), 0);
@@ -110,14 +110,17 @@ async function act(actor: Actor, item: Item): Promise<void> {
       return;
     case "keyDown": {
       const key = keyOf(item.value);
-      pressed.push({ key });
+      const held = pressed.flatMap((one) => ("key" in one ? one.key : []));
       // Keys go to what has the focus, which a click before them gives a moment later.
       await desktop.pointerRests(DEFAULT_PACE_S, requester);
+      if (isTyped(item.value, held)) return desktop.type(item.value, requester);
+      pressed.push({ key });
       return desktop.strike([key], "press", requester);
     }
     case "keyUp": {
       const key = keyOf(item.value);
-      forget(pressed, (one) => "key" in one && one.key === key);
+      const isHeld = forget(pressed, (one) => "key" in one && one.key === key);
+      if (!isHeld) return;
       return desktop.strike([key], "release", requester);
     }
     case "pointerDown": {
@@ -146,9 +149,11 @@ async function act(actor: Actor, item: Item): Promise<void> {
 
 const buttonOf = (button: number) => BUTTONS[button] ?? "left";
 
-function forget<T>(list: T[], test: (one: T) => boolean): void {
+/** @returns whether there was one. */
+function forget<T>(list: T[], test: (one: T) => boolean): boolean {
   const at = list.findLastIndex(test);
   if (at >= 0) list.splice(at, 1);
+  return at >= 0;
 }
 
 /** Where an action goes. A place of the viewport is one of the desktop. */

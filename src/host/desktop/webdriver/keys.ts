@@ -30,6 +30,18 @@ export const keyOf = (character: string): string =>
   NAMED[character] ??
   (character === "\n" || character === "\r" ? "enter" : character);
 
+/** The names of keys that change what others do. */
+const MODIFIER_NAMES = new Set(Object.values(MODIFIERS));
+
+/**
+ * Whether a key that is pressed is typed, and not held: a character for which Shift may be needed. It would hold Shift for the characters
+ * after it, as clients press all keys of a text before they let go of the first.
+ *
+ * @param held the keys that are down: with a modifier, each character is a key.
+ */
+export const isTyped = (character: string, held: readonly string[]): boolean =>
+  !isSpecial(character) && !/^[a-z0-9 \r\n]$/.test(character) && !held.some((key) => MODIFIER_NAMES.has(key));
+
 /** Whether a character stands for a key that types nothing. */
 const isSpecial = (character: string): boolean =>
   character === NULL_KEY || Object.hasOwn(NAMED, character) || Object.hasOwn(MODIFIERS, character);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { isKey } from "../../../../src/host/desktop/keys";
-import { keyOf, NULL_KEY, piecesOf } from "../../../../src/host/desktop/webdriver/keys";
+import { isTyped, keyOf, NULL_KEY, piecesOf } from "../../../../src/host/desktop/webdriver/keys";
 
 test("a modifier is held until the null key, and characters are keys meanwhile", () => {
   expect(piecesOf(`x\ue008ab${NULL_KEY}c`)).toEqual([
@@ -51,4 +51,11 @@ test("whatever is held is let go, each once", () => {
       expect(held).toEqual([]);
     }),
   );
+});
+
+test("a character that may need Shift is typed and holds nothing, but for one beside a modifier", () => {
+  expect(["U", "!", "ü", "-"].map((character) => isTyped(character, []))).toEqual([true, true, true, true]);
+  expect(["u", "7", " ", "\ue008", "\ue004"].some((character) => isTyped(character, []))).toBe(false);
+  expect(isTyped("U", ["ctrl"])).toBe(false);
+  expect(isTyped("U", ["a"])).toBe(true);
 });
