@@ -87,6 +87,8 @@ export interface Accessibles {
   indexInParent(ref: Ref): Promise<number>;
   /** What of it is at a place of the screen, as its program says; undefined where it does not. */
   atPoint(ref: Ref, x: number, y: number): Promise<Ref | undefined>;
+  /** The cell of a table, from 0; undefined where it has no such cell. */
+  cellAt(table: Ref, row: number, column: number): Promise<Ref | undefined>;
 }
 
 /** Places are asked for in the coordinates of the screen. */
@@ -162,6 +164,12 @@ export function accessibles(bus: Bus): Accessibles {
     async atPoint(ref, x, y) {
       const body = [x, y, ON_SCREEN];
       const [said] = await gently(bus.call(ref, FACES.component, "GetAccessibleAtPoint", "iiu", body), []);
+      const read = v.safeParse(REF, said);
+      return read.success && !isNothing(read.output) ? read.output : undefined;
+    },
+    async cellAt(table, row, column) {
+      const body = [row, column];
+      const [said] = await gently(bus.call(table, FACES.table, "GetAccessibleAt", "ii", body), []);
       const read = v.safeParse(REF, said);
       return read.success && !isNothing(read.output) ? read.output : undefined;
     },

@@ -4,7 +4,7 @@
 import { badInput, Failure, failureOf, timedOut } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Element } from "./calls";
-import { type Elements, untilUsable, type Waiting, waitForUsable, whyUnusable } from "./elements";
+import { type Elements, untilUsable, type WaitLimit, waitForUsable, whyUnusable } from "./elements";
 import { parseLocator } from "./locator";
 import { becomesChecked } from "./real";
 import { REFERENCE, type Snapshots, stale, wordedReference } from "./snapshots";
@@ -31,7 +31,7 @@ export async function act(
   elements: Elements,
   snapshots: Snapshots,
   steps: readonly ActStep[],
-  waiting: Waiting,
+  waiting: WaitLimit,
 ): Promise<string[]> {
   const done: string[] = [];
   for (const [at, step] of steps.entries()) {
@@ -56,7 +56,7 @@ async function usableByReference(
   elements: Elements,
   snapshots: Snapshots,
   reference: string,
-  waiting: Waiting,
+  waiting: WaitLimit,
 ): Promise<Element> {
   const known = snapshots.resolve(reference);
   let last: Element | undefined;

@@ -8,7 +8,7 @@ import { sleep } from "../../../lib/deadline";
 import { notFound, unavailable } from "../../../lib/errors";
 import { nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
-import { type Accessibles, FACES, normalized, STATE } from "./accessible";
+import { type Accessibles, FACES, MAX_CHILDREN, normalized, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TableText } from "./calls";
 import { COMBO_BOX, hasItem } from "./labels";
@@ -163,7 +163,8 @@ const byPress = (reach: Reach, ref: Ref) => act(reach, ref, /^(?:select|click|pr
 async function bySelection({ bus, ask }: Reach, ref: Ref): Promise<boolean> {
   let child = ref;
   for (const parent of await above(ask, ref)) {
-    if (TABLES.has(await ask.role(parent))) {
+    // In a sheet it is the cell that is selected, not its row.
+    if (TABLES.has(await ask.role(parent)) && (await ask.childCount(parent)) <= MAX_CHILDREN) {
       const row = await rowOf(bus, ask, parent, ref, child);
       if (row !== undefined)
         return (await change(bus, parent, FACES.table, "AddRowSelection", "i", [row])) === true;
@@ -217,14 +218,13 @@ const MAX_COLUMNS = 50;
 
 /** @param first the first row, from 1. @throws `unavailable` where it is no table. */
 export async function readTable(reach: Reach, ref: Ref, first: number, most: number): Promise<TableText> {
-  const { bus } = reach;
   const { rows: total, columns: width } = await sizeOf(reach, ref);
   const columns = await columnsOf(reach, ref, Math.min(width, MAX_COLUMNS));
   const rows: Array<Record<string, string>> = [];
   for (let row = first - 1; row < Math.min(total, first - 1 + most); row++) {
     const cells = await Promise.all(
       columns.map(async (_, column) => {
-        const cell = await cellAt(bus, ref, row, column);
+        const cell = await reach.ask.cellAt(ref, row, column);
         return cell ? { role: await reach.ask.role(cell), text: await cellText(reach, cell) } : undefined;
       }),
     );
@@ -258,13 +258,6 @@ async function sizeOf({ bus }: Reach, ref: Ref) {
 
 const REF = v.tuple([v.string(), v.string()]);
 
-async function cellAt(bus: Bus, ref: Ref, row: number, column: number): Promise<Ref | undefined> {
-  const read = v.safeParse(REF, await ask1(bus, ref, FACES.table, "GetAccessibleAt", "ii", [row, column]));
-  return read.success && !read.output[1].endsWith("/null")
-    ? { bus: read.output[0], path: read.output[1] }
-    : undefined;
-}
-
 /** The names of the columns, each once; those without one are numbered from 1. */
 async function columnsOf({ bus, ask }: Reach, ref: Ref, count: number): Promise<string[]> {
   const names = await Promise.all(
@@ -287,7 +280,7 @@ export async function cellOf(reach: Reach, ref: Ref, row: number, column: number
   const at = typeof column === "number" ? column - 1 : await columnNamed(reach, ref, size.columns, column);
   if (row > size.rows || at >= size.columns)
     throw notFound(`there is no such cell: the table has ${size.rows} rows and ${size.columns} columns`);
-  const cell = await cellAt(reach.bus, ref, row - 1, at);
+  const cell = await reach.ask.cellAt(ref, row - 1, at);
   if (!cell) throw notFound("the program has no such cell");
   return cell;
 }

@@ -86,7 +86,7 @@ export function createElements({
 }
 
 /** How long to wait for an element, and what ends the wait. */
-export interface Waiting {
+export interface WaitLimit {
   /** In seconds. */
   readonly timeout: number;
   readonly signal: AbortSignal;
@@ -96,7 +96,7 @@ const POLL_MS = 100;
 
 /** What `look` answers, asked again until it answers something. @throws what `late` returns, after the time; `cancelled`. */
 export async function until<T>(
-  { timeout, signal }: Waiting,
+  { timeout, signal }: WaitLimit,
   look: () => Promise<T | undefined>,
   late: () => Promise<Failure>,
 ): Promise<T> {
@@ -119,7 +119,7 @@ const gone = (): never => {
  *
  * @throws `rejected` where it names several; `timeout` (`not_found` without time to wait) with the nearest where it names none.
  */
-export async function waitForOne(elements: Elements, locator: Locator, waiting: Waiting): Promise<Element> {
+export async function waitForOne(elements: Elements, locator: Locator, waiting: WaitLimit): Promise<Element> {
   let last: Findings | undefined;
   return until(
     waiting,
@@ -140,7 +140,7 @@ const isReachable = ({ visible, role }: Element) => visible || role.startsWith("
  * @throws as {@link until}.
  */
 export function untilUsable<T extends Element>(
-  waiting: Waiting,
+  waiting: WaitLimit,
   look: () => Promise<T | undefined>,
   late: () => Promise<Failure>,
 ): Promise<T> {
@@ -170,7 +170,7 @@ export const whyUnusable = ({ enabled, visible }: Element): string =>
 export async function waitForUsable(
   elements: Elements,
   locator: Locator,
-  waiting: Waiting,
+  waiting: WaitLimit,
 ): Promise<Element> {
   let last: Findings | undefined;
   return untilUsable(
@@ -188,7 +188,7 @@ export async function waitForUsable(
 }
 
 /** Waits until nothing matches. @throws `timeout`. */
-export async function waitUntilGone(elements: Elements, locator: Locator, waiting: Waiting): Promise<null> {
+export async function waitUntilGone(elements: Elements, locator: Locator, waiting: WaitLimit): Promise<null> {
   return until(
     waiting,
     async () => ((await elements.find(locator, 1)).elements.length === 0 ? null : undefined),

@@ -3,7 +3,7 @@
  */
 import type { Accessibles } from "./accessible";
 import { besideOf, LABELLED, labelText } from "./names";
-import type { Search, Seen } from "./search";
+import type { ElementNode, Search } from "./search";
 
 /** A combo box: most toolkits name it by what is chosen in it. */
 export const COMBO_BOX = 11;
@@ -11,16 +11,16 @@ export const COMBO_BOX = 11;
 const MAX_ITEMS = 200;
 
 /** Whether a label may name it: a field without a name, or one that has the name of what it holds. */
-export const mayBeLabelled = ({ role, name }: Seen): boolean =>
+export const mayBeLabelled = ({ role, name }: ElementNode): boolean =>
   LABELLED.has(role) && (name === "" || role === COMBO_BOX);
 
 /** The name that a label gives to a field; empty where none does. @param texts those of the window. @param fields those of the window. */
 export async function labelOf(
   ask: Accessibles,
   below: Search["below"],
-  field: Seen,
-  texts: readonly Seen[],
-  fields: readonly Seen[],
+  field: ElementNode,
+  texts: readonly ElementNode[],
+  fields: readonly ElementNode[],
 ): Promise<string> {
   const refs = await ask.labels(field.ref).catch(() => []);
   const said = await Promise.all(refs.map((ref) => ask.name(ref).catch(() => "")));
@@ -35,7 +35,7 @@ export async function labelOf(
 export async function hasItem(
   ask: Accessibles,
   below: Search["below"],
-  { ref, name }: Pick<Seen, "ref" | "name">,
+  { ref, name }: Pick<ElementNode, "ref" | "name">,
 ): Promise<boolean> {
   const items = await below(ref, undefined, MAX_ITEMS);
   const names = await Promise.all(items.map((item) => ask.name(item).catch(() => "")));

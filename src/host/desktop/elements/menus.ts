@@ -5,7 +5,7 @@
 import { notFound } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Element } from "./calls";
-import { type Elements, type Waiting, waitForUsable } from "./elements";
+import { type Elements, type WaitLimit, waitForUsable } from "./elements";
 import { type Locator, MAX_DEPTH } from "./locator";
 
 /** The names in `File > Save As...`; undefined where it has none, an empty one, or too many. */
@@ -24,7 +24,7 @@ export async function chooseMenu(
   elements: Elements,
   names: readonly string[],
   scope: Pick<Locator, "window" | "app">,
-  waiting: Waiting,
+  waiting: WaitLimit,
 ): Promise<Element> {
   const whole = await inClosedMenus(elements, names, scope);
   if (whole) {

@@ -28,15 +28,15 @@ export function isNamed(name: string, { name: wanted, exact = true }: Locator): 
   return exact ? name === sought || name === labelText(sought) : folded(name).includes(folded(sought));
 }
 
-interface Placed {
+interface Placement {
   readonly bounds: Bounds | undefined;
 }
 
 /** The text of the nearest label in the row of a field, to the left of it; empty where there is none. */
 export function besideOf(
-  { bounds }: Placed,
-  labels: ReadonlyArray<Placed & { readonly name: string }>,
-  fields: readonly Placed[],
+  { bounds }: Placement,
+  labels: ReadonlyArray<Placement & { readonly name: string }>,
+  fields: readonly Placement[],
 ): string {
   if (!bounds) return "";
   const middle = (one: Bounds) => one.y + one.height / 2;

@@ -13,7 +13,7 @@ import type { Button } from "../backend";
 import type { Desktop } from "../desktop";
 import { type Uses, withInput } from "../operations/input-operation";
 import type { Branch, Element } from "./calls";
-import { type Elements, until, type Waiting } from "./elements";
+import { type Elements, until, type WaitLimit } from "./elements";
 import type { Locator } from "./locator";
 import { spellings } from "./menus";
 import { isNamed } from "./names";
@@ -22,7 +22,7 @@ import { isNamed } from "./names";
 export interface Hands {
   readonly desktop: Desktop;
   readonly requester: Requester;
-  readonly waiting: Waiting;
+  readonly waiting: WaitLimit;
 }
 
 /** What acts on an element: the interface of its program, or pointer and keyboard. */
@@ -100,12 +100,17 @@ export async function typeInto(
 ): Promise<void> {
   const { desktop, requester } = hands;
   await focusOn(hands, element);
-  if (!add) await desktop.strike(["ctrl", "a"], "tap", requester);
+  // In a sheet, Ctrl+A would select all cells, and what is typed is in the cell once it is left.
+  const isSheet = element.app_name === "soffice" && element.role === "cell";
+  if (!add && !isSheet) await desktop.strike(["ctrl", "a"], "tap", requester);
   if (text === "") await desktop.strike(["delete"], "tap", requester);
   else await desktop.type(text, requester);
+  if (isSheet) await desktop.strike(["enter"], "tap", requester);
   if (element.secret || add) return;
   const isThere = async () => {
     const { text: now } = await desktop.elements.read(element.native_id);
+    // A cell shows what a formula comes to, and a number in its format.
+    if (isSheet) return (now === "") === (text === "");
     return now === null || now.trimEnd() === text.trimEnd();
   };
   if (!(await comes(isThere, hands.waiting.signal)))

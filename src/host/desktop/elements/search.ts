@@ -13,6 +13,7 @@ import { type Memory, remembering } from "./memory";
 import { namedBy } from "./named-by";
 import { folded, hasStates, LABEL_ROLES, LABELLED, NAMED_BY_CONTENT } from "./names";
 import { numbersOf } from "./roles";
+import { cellsByAddress, holdsSheet } from "./sheets";
 
 /** How many elements of a program are looked at. */
 const MAX_NODES = 20_000;
@@ -41,7 +42,7 @@ export interface Place {
 }
 
 /** An element that was found, with what it says of itself. */
-export interface Seen extends Place {
+export interface ElementNode extends Place {
   readonly role: number;
   /** Its name, or that of the label beside it. */
   readonly name: string;
@@ -50,8 +51,8 @@ export interface Seen extends Place {
 }
 
 /** What a search found, in the order of the programs. */
-export interface Hits {
-  readonly hits: readonly Seen[];
+export interface SearchResult {
+  readonly hits: readonly ElementNode[];
   /** The programs that did not answer. */
   readonly deaf: readonly string[];
 }
@@ -62,11 +63,11 @@ const REFS = v.array(v.tuple([v.string(), v.string()]));
 export interface Search {
   programs(): Promise<{ programs: Program[]; deaf: string[] }>;
   windows(program: Program): Promise<Place[]>;
-  find(locator: Locator): Promise<Hits>;
+  find(locator: Locator): Promise<SearchResult>;
   /** The windows that a locator looks in; with `within`, what it names. */
   places(locator: Locator): Promise<{ readonly places: Place[]; readonly deaf: string[] }>;
   /** What is at `ref` now. */
-  look(place: Place): Promise<Seen>;
+  look(place: Place): Promise<ElementNode>;
   /**
    * The elements with one of the roles below, at most `most`; without roles all of them. The program itself searches a place; what is
    * below an element alone is walked, as it may be a sheet.
@@ -111,16 +112,14 @@ function lister(ask: Accessibles, memory: Memory): Search["below"] {
 
 const NONE: readonly Ref[] = [];
 
-/** LibreOffice searches every cell of a sheet, all 17 thousand million of them, and answers nothing meanwhile. */
-const holdsSheet = ({ program, window }: Place) =>
-  folded(program.name) === "soffice" && /\bCalc\b/.test(window);
-
 /** What of one place a locator names. */
 function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look: Search["look"]) {
-  const inPlace = async (place: Place, locator: Locator): Promise<Seen[]> => {
+  const inPlace = async (place: Place, locator: Locator): Promise<ElementNode[]> => {
     const { role, name, pattern } = locator;
     const fits = namedBy(locator);
     const roles = role === undefined ? undefined : numbersOf(role);
+    const cells = await cellsByAddress(ask, below, place, locator, roles);
+    if (cells) return Promise.all(cells.map((ref) => look({ ...place, ref })));
     const own = roles === undefined || roles.includes(await ask.role(place.ref)) ? [place.ref] : [];
     const refs = uniqueOf([...own, ...(await below(place, roles, MAX_NODES))].map((ref) => ({ ref }))).map(
       ({ ref }) => ref,
@@ -137,7 +136,7 @@ function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look:
     return labelled(place, nameless, locator);
   };
   /** Rows that have no name are named by what is in them, as WAI-ARIA has it. */
-  const byContent = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<Seen[]> => {
+  const byContent = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<ElementNode[]> => {
     const seen = await Promise.all(
       refs.map(async (ref) => {
         const inside = await Promise.all(
@@ -151,7 +150,7 @@ function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look:
     return seen.filter((one) => NAMED_BY_CONTENT.has(one.role) && namedBy(locator)(one.name));
   };
   /** Fields that have no name are those of the label that says so, or that stands before them. */
-  const labelled = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<Seen[]> => {
+  const labelled = async (place: Place, refs: readonly Ref[], locator: Locator): Promise<ElementNode[]> => {
     const seen = await Promise.all(refs.map((ref) => look({ ...place, ref })));
     const fields = seen.filter(({ role }) => LABELLED.has(role));
     if (!fields.some(mayBeLabelled)) return [];
@@ -194,7 +193,7 @@ export function search(bus: Bus, ask: Accessibles): Search {
   };
   const memory = remembering(ask);
   const below = lister(ask, memory);
-  const look = async (place: Place): Promise<Seen> => {
+  const look = async (place: Place): Promise<ElementNode> => {
     const { ref } = place;
     const [role, name, bounds, has] = await Promise.all([
       ask.role(ref),
@@ -205,7 +204,7 @@ export function search(bus: Bus, ask: Accessibles): Search {
     return { ...place, role, name, bounds, has };
   };
   const inPlace = matcher(ask, memory, below, look);
-  const find = async (locator: Locator): Promise<Hits> => {
+  const find = async (locator: Locator): Promise<SearchResult> => {
     // A pattern that is none is no fault of the programs.
     namedBy(locator);
     const places = await placesOf(locator);
@@ -251,7 +250,7 @@ export function search(bus: Bus, ask: Accessibles): Search {
 }
 
 /** Those that can be seen, also by scrolling; all where none can: what `nth` counts. */
-function seenOf(all: readonly Seen[]): readonly Seen[] {
+function seenOf(all: readonly ElementNode[]): readonly ElementNode[] {
   const visible = all.filter(({ has }) => has(STATE.visible) || has(STATE.showing));
   return visible.length > 0 ? visible : all;
 }

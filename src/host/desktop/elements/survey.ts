@@ -4,14 +4,14 @@
 import { failureOf } from "../../../lib/errors";
 import { NoSuchThing } from "./bus";
 import type { Survey } from "./calls";
-import type { Asking } from "./tree";
+import type { Client } from "./tree";
 
 /** How many elements of a window are counted, and how many of its windows are looked at. */
 const MAX_COUNTED = 5;
 const MAX_WINDOWS = 5;
 
 /** @throws an `unavailable` failure where the bus has gone. */
-export async function survey({ look }: Pick<Asking, "look">): Promise<Survey> {
+export async function survey({ look }: Pick<Client, "look">): Promise<Survey> {
   const { programs, deaf } = await look.programs();
   const seen = await Promise.all(
     programs.map(async (program) => {

@@ -9,19 +9,19 @@ import type { Frame } from "./frames";
 import { COMBO_BOX, labelOf, mayBeLabelled } from "./labels";
 import { LABEL_ROLES, LABELLED } from "./names";
 import { PASSWORD } from "./roles";
-import type { Place, Search, Seen } from "./search";
+import type { ElementNode, Place, Search } from "./search";
 
 /** What asks programs. */
-export interface Asking {
+export interface Client {
   readonly bus: Bus;
   readonly ask: Accessibles;
   readonly look: Search;
 }
 
 /** An element of a tree, as it was read. */
-export interface SeenBranch {
-  readonly seen: Seen;
-  readonly children: readonly SeenBranch[];
+export interface NodeTree {
+  readonly seen: ElementNode;
+  readonly children: readonly NodeTree[];
 }
 
 /** Menus and their items: what is in one that is closed is not read where only what shows is wanted. */
@@ -35,7 +35,7 @@ const MAX_LABELLED = 200;
  * @param placeOf the place of an id.
  */
 export async function readTree(
-  { ask, look }: Pick<Asking, "ask" | "look">,
+  { ask, look }: Pick<Client, "ask" | "look">,
   { id, shown, ...scope }: TreeScope,
   most: number,
   placeOf: (id: string) => Place,
@@ -44,7 +44,7 @@ export async function readTree(
     id === undefined ? await look.places(scope) : { places: [placeOf(id)], deaf: [] as string[] };
   const late = new Set(deaf);
   let left = most;
-  const read = async (place: Place): Promise<SeenBranch | undefined> => {
+  const read = async (place: Place): Promise<NodeTree | undefined> => {
     if (left <= 0) return undefined;
     left--;
     const [seen, refs] = await Promise.all([look.look(place), ask.children(place.ref)]);
@@ -55,7 +55,7 @@ export async function readTree(
     return { seen, children: children.filter((one) => one !== undefined) };
   };
   /** An element that has gone meanwhile is left out, and so is what a program does not say in time. */
-  const branch = async (place: Place): Promise<SeenBranch | undefined> => {
+  const branch = async (place: Place): Promise<NodeTree | undefined> => {
     try {
       return await read(place);
     } catch (error) {
@@ -70,17 +70,14 @@ export async function readTree(
   return { windows: named, more: left <= 0, deaf: [...late] };
 }
 
-const flat = ({ seen, children }: SeenBranch): Seen[] => [seen, ...children.flatMap(flat)];
+const flat = ({ seen, children }: NodeTree): ElementNode[] => [seen, ...children.flatMap(flat)];
 
 /** The tree with the names of labels for fields that have none. */
-async function labelled(
-  { ask, look }: Pick<Asking, "ask" | "look">,
-  window: SeenBranch,
-): Promise<SeenBranch> {
+async function labelled({ ask, look }: Pick<Client, "ask" | "look">, window: NodeTree): Promise<NodeTree> {
   const all = flat(window);
   const fields = all.filter(({ role }) => LABELLED.has(role));
   const texts = all.filter(({ role }) => LABEL_ROLES.includes(role));
-  const names = new Map<Seen, string>();
+  const names = new Map<ElementNode, string>();
   await Promise.all(
     fields
       .filter(mayBeLabelled)
@@ -89,14 +86,14 @@ async function labelled(
         names.set(field, await labelOf(ask, look.below, field, texts, fields));
       }),
   );
-  const renamed = ({ seen, children }: SeenBranch): SeenBranch => ({
+  const renamed = ({ seen, children }: NodeTree): NodeTree => ({
     seen: { ...seen, name: names.get(seen) || seen.name },
     children: children.map(renamed),
   });
   return names.size === 0 ? window : renamed(window);
 }
 
-interface Spot {
+interface Point {
   readonly x: number;
   readonly y: number;
 }
@@ -105,7 +102,7 @@ interface Spot {
 const MAX_DEEP = 80;
 const MAX_COMPARED = 500;
 
-const isIn = ({ bounds }: Seen, { x, y }: Spot): boolean =>
+const isIn = ({ bounds }: ElementNode, { x, y }: Point): boolean =>
   bounds !== undefined &&
   x >= bounds.x &&
   y >= bounds.y &&
@@ -119,11 +116,11 @@ const isIn = ({ bounds }: Seen, { x, y }: Spot): boolean =>
  * @param popup where the list or menu is that is open on top of them, if one is.
  */
 export async function readAt(
-  asking: Asking,
-  spot: Spot,
+  asking: Client,
+  spot: Point,
   frames: readonly Frame[],
   popup: Bounds | undefined,
-): Promise<Seen[]> {
+): Promise<ElementNode[]> {
   const { ask, look } = asking;
   const { places } = await look.places({});
   const open = popup && (await openedAs(asking, places, popup));
@@ -152,7 +149,7 @@ export async function readAt(
 }
 
 /** What is at a place in the last of a chain, at the end of it. */
-async function descend(asking: Asking, from: readonly Seen[], spot: Spot): Promise<Seen[]> {
+async function descend(asking: Client, from: readonly ElementNode[], spot: Point): Promise<ElementNode[]> {
   const chain = [...from];
   for (let inner = chain.at(-1); inner && chain.length < MAX_DEEP; ) {
     if (inner.role === PASSWORD) break;
@@ -171,10 +168,10 @@ const MOST_OF = 0.5;
 
 /** The window, and the list or menu of it, that is open at a place of the screen. */
 async function openedAs(
-  { look }: Asking,
+  { look }: Client,
   places: readonly Place[],
   popup: Bounds,
-): Promise<Seen[] | undefined> {
+): Promise<ElementNode[] | undefined> {
   const size = ({ width, height }: Bounds) => width * height;
   const found = await Promise.all(
     places.map(async (place) => {
@@ -202,7 +199,7 @@ function shared(one: Bounds, other: Bounds): Bounds {
 const ACTIVE = 1;
 
 /** How badly a window fits the windows of the display; the active one where the display says none. */
-function fit({ bounds, has }: Seen, frames: readonly Frame[]): number {
+function fit({ bounds, has }: ElementNode, frames: readonly Frame[]): number {
   if (!bounds) return Number.POSITIVE_INFINITY;
   const own = [bounds.x, bounds.y, bounds.width, bounds.height];
   const apart = (frame: readonly number[]) =>
@@ -212,9 +209,13 @@ function fit({ bounds, has }: Seen, frames: readonly Frame[]): number {
 }
 
 /** What is in an element at a place, by its program, else by the places of its children. */
-async function innerAt({ ask, look }: Asking, outer: Seen, spot: Spot): Promise<Seen | undefined> {
+async function innerAt(
+  { ask, look }: Client,
+  outer: ElementNode,
+  spot: Point,
+): Promise<ElementNode | undefined> {
   const isOther = (ref: Ref) => ref.path !== outer.ref.path && !ref.path.endsWith("/null");
-  const fits = (one: Seen) => isIn(one, spot) && one.has(STATE.showing);
+  const fits = (one: ElementNode) => isIn(one, spot) && one.has(STATE.showing);
   const ref = await ask.atPoint(outer.ref, spot.x, spot.y);
   if (ref?.bus === outer.ref.bus && isOther(ref)) {
     const one = await look.look({ ...outer, ref });

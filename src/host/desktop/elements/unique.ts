@@ -19,7 +19,7 @@ const MAX_ALIKE = 50;
 const MAX_SAID = 200;
 
 /** An element with what names it. */
-export interface Located {
+export interface LocatorMatch {
   readonly element: Element;
   readonly locator: Locator;
   /** Whether the locator names this element alone. */
@@ -41,7 +41,7 @@ export function meantOf(chain: readonly Element[]): Element | undefined {
 }
 
 /** The element at a place with its locator; undefined where nothing is known by name. @throws as {@link Elements}. */
-export async function locatedAt(elements: Elements, x: number, y: number): Promise<Located | undefined> {
+export async function locatedAt(elements: Elements, x: number, y: number): Promise<LocatorMatch | undefined> {
   const chain = await elements.at(x, y);
   const element = meantOf(chain);
   if (!element) return undefined;
@@ -49,7 +49,11 @@ export async function locatedAt(elements: Elements, x: number, y: number): Promi
 }
 
 /** @param around what it is in, the outermost first. */
-async function locatorOf(elements: Elements, element: Element, around: readonly Element[]): Promise<Located> {
+async function locatorOf(
+  elements: Elements,
+  element: Element,
+  around: readonly Element[],
+): Promise<LocatorMatch> {
   const { role: said, native_role, window_title, name } = element;
   const role = said === GENERIC ? native_role : said;
   const own: Locator = name === "" || name.length > MAX_SAID ? { role } : { role, name };

@@ -16,7 +16,7 @@ import { nameOf, waitForImage } from "../images/wait";
 import { waitForText } from "../operations/text";
 import type { RelativeTo } from "../relative";
 import { ELEMENT, type Element } from "./calls";
-import { type Elements, type Waiting, waitForOne, waitForUsable } from "./elements";
+import { type Elements, type WaitLimit, waitForOne, waitForUsable } from "./elements";
 import { type Fields, locatorOf, namesElement, one } from "./fields";
 import { type Locator, printLocator } from "./locator";
 
@@ -93,7 +93,7 @@ interface Way {
 export async function findInWays(
   desktop: Desktop,
   given: Ways,
-  { timeout, signal }: Waiting,
+  { timeout, signal }: WaitLimit,
   caller: Caller,
   usable: boolean,
 ): Promise<Found> {
@@ -145,7 +145,7 @@ const gone = (): never => {
 async function firstWay(
   elements: Elements,
   locator: Locator,
-  waiting: Waiting,
+  waiting: WaitLimit,
   left: () => number,
   wait: typeof waitForOne,
 ): Promise<Element | Failure> {

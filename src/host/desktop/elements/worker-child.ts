@@ -15,16 +15,16 @@ import { stateOf } from "./names";
 import { press } from "./press";
 import { nativeRoleOf, PASSWORD, roleOf } from "./roles";
 import { scrollTo } from "./scrolling";
-import { type Place, type Seen, search } from "./search";
+import { type ElementNode, type Place, search } from "./search";
 import { survey } from "./survey";
 import { mended } from "./toolkits";
-import { type Asking, readAt, readTree, type SeenBranch } from "./tree";
+import { type Client, type NodeTree, readAt, readTree } from "./tree";
 import { type XWindow, type XWindows, xWindows } from "./x-windows";
 
 /** The longest text that is read, in characters. */
 const MAX_TEXT = 100_000;
 
-interface Session extends Asking {
+interface Session extends Client {
   /** The variables of the session of the desktop. */
   readonly env: NodeJS.ProcessEnv;
   readonly windows: XWindows;
@@ -108,7 +108,8 @@ function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
     },
     setText: async (id, text) => setText(await use(), refOf(id), text),
     read: async (id) => read(await use(), refOf(id)),
-    select: async (id, item) => select(await use(), refOf(id), item),
+    // What is left out comes as null.
+    select: async (id, item) => select(await use(), refOf(id), item ?? undefined),
     expand: async (id, open) => expand(await use(), refOf(id), open),
     scrollTo: async (id) => scrollTo(await use(), refOf(id)),
     table: async (id, first, most) => readTable(await use(), refOf(id), first, most),
@@ -144,7 +145,7 @@ const orLacking = (what: string) => (error: unknown) => {
 };
 
 /** An element in plain words. */
-function described({ ref, program, window, role, name, bounds, has }: Seen): Element {
+function described({ ref, program, window, role, name, bounds, has }: ElementNode): Element {
   const { enabled, checked, focused, selected, expanded } = stateOf;
   return {
     role: roleOf(role),
@@ -169,13 +170,15 @@ function described({ ref, program, window, role, name, bounds, has }: Seen): Ele
   };
 }
 
-const branchOf = ({ seen, children }: SeenBranch): Branch => ({
+const branchOf = ({ seen, children }: NodeTree): Branch => ({
   element: described(seen),
   children: children.map(branchOf),
 });
 
 async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<void> {
-  if ((await ask.role(ref)) === SPIN || (await holdsNumber(bus, ref))) return setNumber(bus, ref, text);
+  const role = await ask.role(ref);
+  const isNumber = role === CELL ? await takesNumber(bus, ref, text) : await holdsNumber(bus, ref);
+  if (role === SPIN || isNumber) return setNumber(bus, ref, text);
   const [done] = await bus
     .change(ref, FACES.editable, "SetTextContents", "s", [text])
     .catch(orLacking(`takes no text: ${TYPE_IT}`));
@@ -190,9 +193,14 @@ async function setText({ bus, ask }: Session, ref: Ref, text: string): Promise<v
 
 const TYPE_IT = "type it (AC_type_in_element)";
 const SPIN = 52;
+const CELL = 56;
 
 const holdsNumber = async (bus: Bus, ref: Ref) =>
   (await numberOf(bus, ref)) !== null && (await textOf(bus, ref)) === null;
+
+/** A cell of a sheet has a text and a number: it takes the latter. */
+const takesNumber = async (bus: Bus, ref: Ref, text: string) =>
+  text.trim() !== "" && Number.isFinite(Number(text)) && (await numberOf(bus, ref)) !== null;
 
 async function setNumber(bus: Bus, ref: Ref, text: string): Promise<void> {
   const wanted = Number(text);

@@ -10,7 +10,7 @@ import type { Log } from "../../../lib/log";
 import type { Element } from "../elements/calls";
 import { createElements, type Elements } from "../elements/elements";
 import { printLocator } from "../elements/locator";
-import { ACTIONABLE, type Located, locatedAt } from "../elements/unique";
+import { ACTIONABLE, type LocatorMatch, locatedAt } from "../elements/unique";
 import type { Point } from "../geometry";
 
 /** How long programs are asked for what is at a place, and for their secret fields, in milliseconds. */
@@ -92,7 +92,7 @@ export async function createNames(log: Log): Promise<Names> {
   };
 }
 
-function placeOf(located: Located | undefined): NamedPlace | undefined {
+function placeOf(located: LocatorMatch | undefined): NamedPlace | undefined {
   if (!located?.unique) return undefined;
   const { locator, element } = located;
   if (!ACTIONABLE.has(element.role) || BY_PLACE.has(element.role)) return undefined;
