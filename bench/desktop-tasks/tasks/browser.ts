@@ -65,11 +65,13 @@ export const browser: readonly Task[] = [
       press('button contains "Document" window "Upload"'),
       ...toWindow("Open File"),
       keys("ctrl", "l"),
-      sleep(0.3),
+      sleep(1),
       write(`${folder}/order.txt`),
-      sleep(0.3),
-      keys("enter"),
+      sleep(1),
+      press('button "Open" window "Open File"'),
       ["AC_wait_window_gone", { title_substring: "Open File" }],
+      // The page takes the file a moment later.
+      wait('button contains "order.txt" window "Upload"'),
       press('button "Send" window "Upload"'),
     ],
     check: ({ requests }) =>
@@ -133,6 +135,17 @@ export const browser: readonly Task[] = [
     // The page says so when it is closed.
     check: ({ requests, exitCode }) =>
       requests.includes("GET /customers") && requests.at(-1) === "POST /closed" && exitCode() === null,
+  },
+  {
+    ...{
+      id: "B10",
+      ...gecko,
+      what: "setting: ask where to save",
+      ready: 'checkbox contains "where to save files" app "Firefox"',
+    },
+    start: (world) => [firefox(world, "about:preferences#downloads")],
+    script: () => [check('checkbox contains "where to save files" app "Firefox"')],
+    check: ({ read }) => /"browser\.download\.useDownloadDir", false/.test(read("~/firefox/prefs.js") ?? ""),
   },
   {
     ...{

@@ -1,5 +1,18 @@
 /** Files and archives. */
-import { click, focus, keys, press, setText, sleep, type Task, toWindow, wait, write } from "../task";
+import {
+  click,
+  clickOn,
+  focus,
+  keys,
+  press,
+  setText,
+  sleep,
+  type Task,
+  toWindow,
+  wait,
+  waitGone,
+  write,
+} from "../task";
 import type { World } from "../world";
 
 const roller = {
@@ -8,7 +21,7 @@ const roller = {
     ask(
       "sh",
       "-c",
-      "for n in 1 2 3; do echo file $n > f$n.txt; done; zip -q t.zip f?.txt; rm f?.txt; echo file 4 > f4.txt",
+      "for n in 1 2 3; do echo file $n > f$n.txt; done; zip -q t.zip f?.txt; rm f?.txt; echo file 4 > ~/f4.txt",
     ).then(() => undefined),
   start: () => [["file-roller", "t.zip"]],
 } satisfies Partial<Task>;
@@ -30,6 +43,12 @@ const evince = {
   start: () => [["evince", "a.pdf"]],
 } satisfies Partial<Task>;
 
+/** The dialog that adds files begins in the home folder. */
+const addFile = [
+  clickOn('cell "f4.txt" window "Add Files"', 2),
+  waitGone('dialog "Add Files" app "file-roller"'),
+];
+
 export const files: readonly Task[] = [
   {
     ...{ id: "I01", ...roller, what: "extract one file" },
@@ -40,6 +59,37 @@ export const files: readonly Task[] = [
     ],
     check: ({ read, exists }) =>
       (read("~/f2.txt") ?? read("f2.txt")) === "file 2\n" && !exists("~/f1.txt") && !exists("f1.txt"),
+  },
+  {
+    ...{ id: "I02", ...roller, what: "add a file" },
+    script: () => [press('button "Add" window "t.zip"'), ...addFile],
+    check: async ({ ask }) => (await ask("unzip", "-p", "t.zip", "f4.txt")) === "file 4\n",
+  },
+  {
+    ...{ id: "I03", ...roller, what: "a new archive of another kind, with one file" },
+    ready: 'button "New Archive…" window "Archive Manager"',
+    start: () => [["file-roller"]],
+    script: () => [
+      press('button "New Archive…" window "Archive Manager"'),
+      setText('textbox "Filename" window "New Archive"', "t2"),
+      press('button "Create" window "New Archive"'),
+      press('button "Add" window "t2.tar.gz"'),
+      ...addFile,
+    ],
+    check: async ({ ask }) => (await ask("sh", "-c", "tar tf ~/t2.tar.gz")) === "f4.txt\n",
+  },
+  {
+    ...{ id: "I04", ...roller, hard: true, what: "add a file with a password" },
+    script: () => [
+      press('button "Password…" window "t.zip"'),
+      setText('textbox focused app "file-roller"', "pw12"),
+      press('button "Save" app "file-roller"'),
+      press('button "Add" window "t.zip"'),
+      ...addFile,
+    ],
+    check: async ({ ask }) =>
+      (await ask("unzip", "-P", "pw12", "-p", "t.zip", "f4.txt")) === "file 4\n" &&
+      (await ask("unzip", "-P", "no", "-p", "t.zip", "f4.txt")) === "",
   },
   {
     ...{ id: "I05", ...thunar, what: "make a folder" },

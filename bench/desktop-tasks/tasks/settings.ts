@@ -1,6 +1,6 @@
 /** Settings and terminals. */
 import { qt } from "../programs";
-import { check, keys, press, setText, sleep, type Task, toWindow, wait, write } from "../task";
+import { check, clickOn, keys, press, setText, sleep, type Task, toWindow, wait, write } from "../task";
 
 const keyfile = "~/.config/glib-2.0/settings/keyfile";
 const gedit = {
@@ -30,6 +30,19 @@ export const settings: readonly Task[] = [
     check: ({ read }) => /display-line-numbers=false/.test(read(keyfile) ?? ""),
   },
   {
+    ...{ id: "G03", program: "xfce4-terminal", toolkit: "GTK 3", what: "no menu bar" },
+    ready: 'menuitem "View" app "xfce4-terminal"',
+    start: () => [["xfce4-terminal", "--disable-server"]],
+    // Its menus are filled when they open.
+    script: () => [
+      ["AC_choose_menu", { path: "Edit > Preferences...", app: "xfce4-terminal", timeout: 20 }],
+      press('tab "Appearance" app "xfce4-terminal"'),
+      check('checkbox "Display menubar in new windows" app "xfce4-terminal"', false),
+    ],
+    check: async ({ ask }) =>
+      (await ask("xfconf-query", "-c", "xfce4-terminal", "-p", "/misc-menubar-default")).trim() === "false",
+  },
+  {
     ...{ id: "G04", program: "xfce4-terminal", toolkit: "GTK 3", what: "a new tab, and a command in it" },
     ready: 'document "Terminal" app "xfce4-terminal"',
     start: () => [["xfce4-terminal", "--disable-server"]],
@@ -41,6 +54,18 @@ export const settings: readonly Task[] = [
       write(`tty > ${folder}/a; ls -d ${folder} >> ${folder}/a\n`),
     ],
     check: ({ read, folder }) => read("a")?.trimEnd().endsWith(folder) === true,
+  },
+  {
+    ...{ id: "G05", program: "qterminal", toolkit: "Qt 5", what: "preferences: how many lines are kept" },
+    ready: 'tab app "QTerminal" nth 1',
+    start: (world) => [qt(world, "qterminal")],
+    script: () => [
+      press('menuitem "Preferences..." app "QTerminal"'),
+      clickOn('listitem "Behavior" window "Terminal settings"'),
+      setText('spinbutton "Behavior" enabled window "Terminal settings"', "500"),
+      press('button "OK" window "Terminal settings"'),
+    ],
+    check: ({ read }) => /^HistoryLimitedTo=500$/m.test(read("~/.config/qterminal.org/qterminal.ini") ?? ""),
   },
   {
     ...{ id: "G06", program: "qterminal", toolkit: "Qt 5", what: "run a command" },
@@ -64,5 +89,19 @@ export const settings: readonly Task[] = [
     ],
     check: async ({ ask }) =>
       (await ask("sh", "-c", "echo pw12 | keepassxc-cli db-info new.kdbx")).includes("UUID"),
+  },
+  {
+    ...{ id: "G08", ...keepass, what: "settings: lock after 60 seconds" },
+    script: () => [
+      press('menuitem "Settings" app "KeePassXC"'),
+      clickOn('listitem "Security" app "KeePassXC"'),
+      check('checkbox "Lock databases after inactivity of" app "KeePassXC"'),
+      setText('spinbutton "Database lock timeout seconds" app "KeePassXC"', "60"),
+      press('button "OK" app "KeePassXC"'),
+    ],
+    check: ({ read }) => {
+      const text = read("~/.config/keepassxc/keepassxc.ini") ?? "";
+      return /^LockDatabaseIdle=true$/m.test(text) && /^LockDatabaseIdleSeconds=60$/m.test(text);
+    },
   },
 ];

@@ -156,4 +156,13 @@ export const sheets: readonly Task[] = [
     check: async ({ ask }) =>
       (await ask("sh", "-c", "gunzip -c s.gnumeric || cat s.gnumeric")).includes(">99<"),
   },
+  {
+    ...{ id: "S10", ...gnumeric, what: "export as CSV" },
+    script: ({ folder }) => [
+      press('menuitem "Export as CSV File..." window "s.gnumeric"'),
+      setText('textbox "Name" focused app "gnumeric"', `${folder}/out.csv`),
+      press('button "Save" window "Export the current"'),
+    ],
+    check: ({ read }) => read("out.csv") === "Name,Amount\nACME,12\n",
+  },
 ];

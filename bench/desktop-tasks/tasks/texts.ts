@@ -1,6 +1,6 @@
 /** Text editing. */
 import { office, qt } from "../programs";
-import { keys, press, setText, sleep, type Task, toWindow, wait, waitGone, write } from "../task";
+import { check, keys, press, setText, sleep, type Task, toWindow, wait, waitGone, write } from "../task";
 import type { World } from "../world";
 
 const mousepad = {
@@ -139,6 +139,24 @@ export const texts: readonly Task[] = [
     check: ({ read }) => read("note.txt") === "new text\n",
   },
   {
+    ...{ id: "T10", program: "gnome-text-editor", toolkit: "GTK 4", hard: true },
+    ...{ what: "replace by a regular expression, save", ready: 'textbox focused window "note.txt"' },
+    files: ({ write: put }) => void put("note.txt", "a1 b22\n"),
+    start: () => [["gnome-text-editor", "--standalone", "note.txt"]],
+    script: () => [
+      ...toWindow("note.txt"),
+      keys("ctrl", "h"),
+      press('button nth 5 window "note.txt"'),
+      check('checkbox contains "Regular expressions" window "note.txt"'),
+      setText('textbox nth 1 window "note.txt"', "[0-9]+"),
+      setText('textbox nth 2 window "note.txt"', "x"),
+      press('button "Replace All" window "note.txt"'),
+      ...toWindow("note.txt"),
+      keys("ctrl", "s"),
+    ],
+    check: ({ read }) => read("note.txt") === "ax bx\n",
+  },
+  {
     ...{ id: "T11", ...writer, what: "a line as a heading, save" },
     script: () => [
       ...toWindow("a.odt"),
@@ -171,5 +189,14 @@ export const texts: readonly Task[] = [
       const cells = [...(await document(world)).matchAll(/<table:table-cell[^>]*><text:p[^>]*>([^<]*)</g)];
       return cells.map((cell) => cell[1]).join("|") === "Name|Amount|ACME|12";
     },
+  },
+  {
+    ...{ id: "T13", ...writer, what: "export as PDF" },
+    script: ({ folder }) => [
+      press('button "Export Directly as PDF" window "a.odt"'),
+      setText('textbox "Name" focused app "soffice"', `${folder}/a.pdf`),
+      press('button "Export" window "Export"'),
+    ],
+    check: async ({ ask }) => (await ask("pdftotext", "a.pdf", "-")).includes("Plain line"),
   },
 ];
