@@ -260,7 +260,7 @@ export default {
       ],
     }),
     broadcast: view(broadcastExecute, {
-      hidden: ["actions", "labels", "variables", "variables_by_host"],
+      hidden: ["actions", "labels", "desktop", "variables", "variables_by_host"],
       extra: { script: SCRIPT, ...HOST_VARIABLE_FIELDS },
       names: HOST_VARIABLE_NAMES,
       positionals: ["script"],

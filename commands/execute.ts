@@ -2,7 +2,15 @@ import { dirname, relative, resolve } from "node:path";
 import type * as v from "valibot";
 import { reportOfRun } from "../src/cli/report/of-run";
 import { isInline, mustExist, SCRIPT, withActions } from "../src/cli/script";
-import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
+import {
+  DESKTOP_FIELDS,
+  outcomeLine,
+  TRACE_FIELD,
+  traced,
+  VARIABLE_FIELDS,
+  withDesktop,
+  withVariables,
+} from "../src/cli/script-run";
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
@@ -24,6 +32,7 @@ const OWN = {
   check: flag("Check the script and run nothing"),
   ...TRACE_FIELD,
   ...VARIABLE_FIELDS,
+  ...DESKTOP_FIELDS,
   ...PERMISSION_FIELDS,
 };
 
@@ -46,10 +55,10 @@ const attached = ({ trace }: ExecuteOptions) => ({ attachments: trace === undefi
 
 const inline = view(executeActions, {
   ...shared,
-  hidden: ["actions", "trace"],
+  hidden: ["actions", "trace", "desktop"],
   extra: { script: SCRIPT, ...OWN },
   positionals: ["script"],
-  complete: withVariables,
+  complete: (input, extra) => withDesktop(withVariables(input, extra), extra),
   report: (body, _input, extra) =>
     isInline(extra.script)
       ? reportOfRun(body, "svc execute", attached(extra))
@@ -67,10 +76,10 @@ const inline = view(executeActions, {
 
 const file = view(executeFile, {
   ...shared,
-  hidden: ["trace"],
+  hidden: ["trace", "desktop"],
   extra: OWN,
   positionals: ["path"],
-  complete: withVariables,
+  complete: (input, extra) => withDesktop(withVariables(input, extra), extra),
   // As CI servers name a file: from where they run.
   report: (body, { path }, extra) =>
     reportOfRun(body, relative(process.cwd(), path), {
@@ -114,6 +123,10 @@ export default oneOf(
     ["$0 execute nightly.json --check", "Check it; exit code 2 when something is wrong"],
     ["$0 execute order.json --var customer=ACME --var count=3", "Fill in ${customer} and ${count}"],
     ["$0 execute nightly.json --trace run.zip", "See each step of it with `svc trace show run.zip`"],
+    [
+      "$0 execute order.json --desktop new --size 1280x800",
+      "On a screen of its own, which ends with the run",
+    ],
     ["$0 execute order.json --report junit.xml", "A test case for each assertion, for a CI server"],
     ["$0 execute - < actions.json", "Read stdin: the process list shows no actions"],
   ],

@@ -53,6 +53,7 @@ const groups: Registry["groups"] = [
     title: "Scripts and desktop",
     nouns: {
       scripts: { describe: "Store scripts under a name, and run them", load: () => import("./scripts") },
+      desktops: { describe: "Start, list and stop desktops of runs' own", load: () => import("./desktops") },
       secret: { describe: "Set, list and remove secrets that scripts name", load: () => import("./secret") },
       runs: { describe: "List, show and cancel runs", load: () => import("./runs") },
       jobs: { describe: "Schedule scripts", load: () => import("./jobs") },

@@ -1,4 +1,4 @@
-import { VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
+import { DESKTOP_FIELDS, VARIABLE_FIELDS, withDesktop, withVariables } from "../src/cli/script-run";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
@@ -29,8 +29,9 @@ export default {
       on: false,
       positionals: ["script_path"],
       names: { script_path: "script", job_id: "id", interval_seconds: "every", cron_expression: "cron" },
-      extra: VARIABLE_FIELDS,
-      complete: withVariables,
+      hidden: ["desktop"],
+      extra: { ...VARIABLE_FIELDS, ...DESKTOP_FIELDS },
+      complete: (input, extra) => withDesktop(withVariables(input, extra), extra),
       text: (job) => `${job.job_id} runs next at ${timeText(`${job.next_run_at}`)}`,
       warnings: ({ problem }) =>
         problem === null ? [] : [`its script cannot be run as it is now: ${problem}`],

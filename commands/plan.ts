@@ -111,7 +111,7 @@ export default {
   verbs: {
     new: view(newPlan, {
       on: false,
-      hidden: ["actions", "path", "variables", "variables_by_host"],
+      hidden: ["actions", "path", "desktop", "variables", "variables_by_host"],
       extra: { script: SCRIPT, ...HOST_VARIABLE_FIELDS },
       names: HOST_VARIABLE_NAMES,
       complete: withHostVariables,

@@ -1,7 +1,15 @@
 import type * as v from "valibot";
 import { reportOfRun } from "../src/cli/report/of-run";
 import { SCRIPT, withActions } from "../src/cli/script";
-import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
+import {
+  DESKTOP_FIELDS,
+  outcomeLine,
+  TRACE_FIELD,
+  traced,
+  VARIABLE_FIELDS,
+  withDesktop,
+  withVariables,
+} from "../src/cli/script-run";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { withDefaults } from "../src/core/script-head";
@@ -68,11 +76,11 @@ export default {
       pages: true,
       kind: "script",
       positionals: ["name"],
-      hidden: ["trace"],
+      hidden: ["trace", "desktop"],
       here: ["trace"],
-      extra: { ...TRACE_FIELD, ...VARIABLE_FIELDS, ...PERMISSION_FIELDS },
+      extra: { ...TRACE_FIELD, ...VARIABLE_FIELDS, ...DESKTOP_FIELDS, ...PERMISSION_FIELDS },
       service: ({ allow_shell, allow_audit_clear }) => ({ allow_shell, allow_audit_clear }),
-      complete: withVariables,
+      complete: (input, extra) => withDesktop(withVariables(input, extra), extra),
       report: (body, { name }, { trace }) =>
         reportOfRun(body, name, { attachments: trace === undefined ? [] : [trace] }),
       run: async ({ service, input, extra, call, show, pages }) =>

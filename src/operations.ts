@@ -52,6 +52,8 @@ import { eventTypes as recordingEvents } from "./host/desktop/screen/record/even
 import { operations as recordings } from "./host/desktop/screen/record/operations";
 import { operations as thumbnails } from "./host/desktop/screen/thumbnail/operations";
 import { operations as webdriver } from "./host/desktop/webdriver/operations";
+import { eventTypes as desktopEvents } from "./host/desktops/events";
+import { operations as desktops } from "./host/desktops/operations";
 import { eventTypes as diagnosisEvents } from "./host/diagnostics/events";
 import { operations as diagnostics } from "./host/diagnostics/operations";
 import { eventTypes as inspectorEvents } from "./host/inspector/events";
@@ -108,6 +110,7 @@ const all = [
   ...usb,
   ...config,
   ...desktop,
+  ...desktops,
   ...webdriver,
   ...record,
   ...screen,
@@ -174,6 +177,7 @@ export const eventTypes: readonly EventType[] = [
   ...auditEvents,
   ...diagnosisEvents,
   ...programEvents,
+  ...desktopEvents,
   ...recordingEvents,
   ...approvalEvents,
   ...screenEvents,

@@ -14,20 +14,18 @@
  * @property {() => void} close
  */
 
+/** What a viewer asks for; without `desktop`, the desktop of the host. @typedef {{ control: false, desktop?: string }} Wanted */
+
 /** Codes of WebSockets that are applications' own (RFC 6455 section 7.4.2): with them, the host says why it ended a view. */
 const OWN_CODES = 4_000;
 
 /**
  * @param {import("../api.js").Api} api
+ * @param {Wanted} wanted
  * @returns {Promise<Carrier>}
  */
-export async function openSocket(api) {
-  return overSocket(
-    api,
-    "screen/rfb",
-    await api.post("screen/ticket", { control: false }),
-    "straight from this host",
-  );
+export async function openSocket(api, wanted) {
+  return overSocket(api, "screen/rfb", await api.post("screen/ticket", wanted), "straight from this host");
 }
 
 /**
@@ -62,10 +60,11 @@ function overSocket(api, path, { ticket, viewer_id }, way) {
  *
  * @param {import("../api.js").Api} api
  * @param {"screen/offer"} offered the path that takes the offer of this screen
+ * @param {Wanted} wanted
  * @param {AbortSignal} signal
  * @returns {Promise<Carrier & { isNear: boolean }>} `isNear`: without the help of STUN and TURN servers
  */
-async function openChannel(api, offered, signal) {
+async function openChannel(api, offered, wanted, signal) {
   const { ice_servers, ice_transport_policy } = await api.ask("screen/ice");
   const peer = new RTCPeerConnection({ iceServers: ice_servers, iceTransportPolicy: ice_transport_policy });
   signal.addEventListener("abort", () => peer.close());
@@ -92,7 +91,7 @@ async function openChannel(api, offered, signal) {
     await peer.setLocalDescription();
     await gathered(peer, signal);
     const sdp = peer.localDescription?.sdp ?? "";
-    const answer = await api.post(offered, { type: "offer", sdp, control: false }, signal);
+    const answer = await api.post(offered, { type: "offer", sdp, ...wanted }, signal);
     await peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
     return answer.viewer_id;
   })();
@@ -125,13 +124,14 @@ const ASKED_MS = 3_000;
  *
  * @param {import("../api.js").Api} api
  * @param {Paths} paths
+ * @param {Wanted} wanted
  * @param {AbortSignal} signal
  * @returns {Promise<Carrier>}
  */
-export async function openEither(api, paths, signal) {
+export async function openEither(api, paths, wanted, signal) {
   if (!("RTCPeerConnection" in globalThis))
-    return openRelay(api, paths.relay, signal, "this browser has no data channels");
-  const direct = await openChannel(api, paths.offer, signal);
+    return openRelay(api, paths.relay, wanted, signal, "this browser has no data channels");
+  const direct = await openChannel(api, paths.offer, wanted, signal);
   const offered = performance.now();
   // Why the host refuses is thrown here.
   await direct.viewer;
@@ -146,7 +146,7 @@ export async function openEither(api, paths, signal) {
   const late = new Promise((resolve) => setTimeout(resolve, wait, null));
   const inTime = await Promise.race([opened, late]);
   if (inTime) return direct;
-  const relayed = openRelay(api, paths.relay, signal, NO_CHANNEL);
+  const relayed = openRelay(api, paths.relay, wanted, signal, NO_CHANNEL);
   const first = await Promise.race([
     opened.then((carrier) => carrier ?? relayed),
     relayed.catch(async (error) => {
@@ -174,11 +174,12 @@ const NO_CHANNEL = "no data channel from this browser to the host came up";
 /**
  * @param {import("../api.js").Api} api
  * @param {Paths["relay"]} path
+ * @param {Wanted} wanted
  * @param {AbortSignal} signal
  * @param {string} why it is not a data channel
  */
-export async function openRelay(api, path, signal, why = NO_CHANNEL) {
-  const admitted = await api.post(path, { control: false }, signal);
+export async function openRelay(api, path, wanted, signal, why = NO_CHANNEL) {
+  const admitted = await api.post(path, wanted, signal);
   return overSocket(api, "admin/screen/rfb", admitted, `over this desk, as ${why}`);
 }
 

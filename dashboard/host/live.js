@@ -32,8 +32,11 @@ const STATES = /** @type {const} */ ({
 /** @param {import("../view.js").View} view */
 export function open(view) {
   const { root, api, may, signal, poll } = view;
-  const [, named] = location.hash.split(":");
-  const label = named === undefined ? null : labelIn(named);
+  const [, named = "", desktop] = location.hash.split(":");
+  const label = named === "" ? null : labelIn(named);
+  /** A desktop on demand of the host. */
+  const ofDesktop = desktop === undefined ? {} : { desktop };
+  const wanted = /** @type {const} */ ({ control: false, ...ofDesktop });
   /**
    * @template {string} Rest
    * @param {Rest} rest
@@ -42,18 +45,20 @@ export function open(view) {
     /** @type {`screen/${Rest}`} */ (
       label === null ? `screen/${rest}` : `admin/hosts/${encodeURIComponent(label)}/screen/${rest}`
     );
+  const query = desktop === undefined ? "" : `?desktop=${encodeURIComponent(desktop)}`;
+  const stateOf = /** @type {"screen/state"} */ (`${at("state")}${query}`);
   const stage = el("div", { class: "live-stage" });
   /** Whether the last stream came over the desk: then no other way is tried after a cut. */
   let isRelayed = false;
   const watch = new Watch(
     stage,
     async (attempt) => {
-      if (label === null) return openSocket(api);
+      if (label === null) return openSocket(api, wanted);
       const relay = /** @type {"admin/hosts/{label}/screen/relay"} */ (at("relay"));
       const paths = { offer: /** @type {"screen/offer"} */ (at("offer")), relay };
       const carrier = isRelayed
-        ? await openRelay(api, relay, attempt)
-        : await openEither(api, paths, attempt);
+        ? await openRelay(api, relay, wanted, attempt)
+        : await openEither(api, paths, wanted, attempt);
       isRelayed = carrier.channel instanceof WebSocket;
       return carrier;
     },
@@ -66,7 +71,10 @@ export function open(view) {
   signal.addEventListener("abort", () => waits.abort());
 
   const status = el("span", { role: "status" });
-  const made = panel(label === null ? "This host" : label, { class: "live-panel", tools: [status] });
+  const made = panel([label ?? "This host", desktop].filter(Boolean).join(": "), {
+    class: "live-panel",
+    tools: [status],
+  });
   const notes = el("div", { class: "live-notes", "aria-live": "polite" });
   const keys = keyButtons(watch.send);
   keys.root.hidden = true;
@@ -92,8 +100,9 @@ export function open(view) {
   const picture = actionButton([icon("download"), "Picture"], savePicture, made.tell, {
     title: "Downloads the picture of now",
   });
-  const record = label === null && recordButton(view, made.tell);
-  const picks = label === null ? picker(watch, stage, api) : null;
+  const isOfHost = label === null && desktop === undefined;
+  const record = isOfHost && recordButton(view, made.tell);
+  const picks = isOfHost ? picker(watch, stage, api) : null;
   const again = button("Look again", () => watch.begin(), { class: "primary", hidden: true });
   /** For who controls. */
   const forControl = [keyboard, moreKeys, type, pasting];
@@ -329,7 +338,7 @@ export function open(view) {
   );
 
   const asked = poll({
-    path: at("state"),
+    path: stateOf,
     on: ["screen.*", "approval.*", "run.started", "run.ended"],
     every: STATE_EVERY_S,
     rest: STATE_EVERY_S,

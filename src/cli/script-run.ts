@@ -5,6 +5,7 @@ import { constants } from "node:fs";
 import { access } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as v from "valibot";
+import { DESKTOP_NAME, DESKTOP_SETTINGS, type DesktopRequest } from "../core/desktop-request";
 import { assignments, field, secret } from "../core/fields";
 import type { Outcome } from "../core/run";
 import { badInput, messageOf, systemCode } from "../lib/errors";
@@ -32,6 +33,34 @@ export const VARIABLE_FIELDS = {
     "Initial values of variables: an object",
   ),
 };
+
+/** On which desktop a script runs. */
+export const DESKTOP_FIELDS = {
+  desktop: field(
+    v.optional(DESKTOP_NAME),
+    "The desktop to run on: `new` for one that ends with the run, or the name of one that is kept (default: that of the host, or what the file says)",
+  ),
+  ...DESKTOP_SETTINGS,
+};
+
+type DesktopFlags = v.InferOutput<v.ObjectSchema<typeof DESKTOP_FIELDS, undefined>>;
+
+/** The input with the desktop that the flags name. @throws `bad_input` for how a desktop is made, without one. */
+export function withDesktop<I extends { readonly desktop?: DesktopRequest | undefined }>(
+  input: I,
+  { desktop, size, scale, locale }: DesktopFlags,
+): I {
+  const settings = {
+    ...(size !== undefined && { size }),
+    ...(scale !== undefined && { scale }),
+    ...(locale !== undefined && { locale }),
+  };
+  const [odd] = Object.keys(settings);
+  if (desktop === undefined && odd !== undefined)
+    throw badInput(`--${odd}: expected with --desktop only: it says how that desktop is made`);
+  if (desktop === undefined) return input;
+  return { ...input, desktop: odd === undefined ? desktop : { name: desktop, ...settings } };
+}
 
 function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);

@@ -7,6 +7,7 @@
 import * as v from "valibot";
 import { badInput } from "../lib/errors";
 import { parseDuration } from "../lib/units";
+import { type DesktopRequest, ON_DESKTOP } from "./desktop-request";
 import { between, field, seconds } from "./fields";
 import { checkInput, type Offence } from "./input";
 import { MAX_TIMEOUT_S, STOPS, type StopOnError, VARIABLES } from "./run";
@@ -25,6 +26,7 @@ export const HEAD = v.strictObject({
     v.optional(seconds(between(0, 10))),
     "Seconds that keys wait after the pointer has acted, or a text such as `0.3s`",
   ),
+  desktop: ON_DESKTOP,
   variables: field(v.optional(VARIABLES), "Values of variables that nothing else sets, by name"),
   needs: field(
     v.optional(v.pipe(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64))), v.maxLength(100))),
@@ -37,6 +39,7 @@ export interface RunDefaults {
   readonly stop_on_error?: StopOnError;
   readonly timeout_s?: number;
   readonly pace?: number;
+  readonly desktop?: DesktopRequest;
   readonly variables?: Readonly<Record<string, unknown>>;
   /** Variables that whoever runs it has to give. */
   readonly needs?: readonly string[];
@@ -56,12 +59,13 @@ export function readHead(
   });
   const checked = checkInput(HEAD, Object.fromEntries(said), { quote: false });
   if (!checked.ok) return { offences: checked.offences };
-  const { stop_on_error, timeout, pace, variables, needs } = checked.input;
+  const { stop_on_error, timeout, pace, desktop, variables, needs } = checked.input;
   return {
     defaults: {
       stop_on_error,
       ...(timeout !== undefined && { timeout_s: timeout }),
       ...(pace !== undefined && { pace }),
+      ...(desktop !== undefined && { desktop }),
       ...(variables && { variables }),
       ...(needs && needs.length > 0 && { needs }),
     },

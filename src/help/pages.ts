@@ -13,6 +13,7 @@ import configBundle from "../../docs/config-bundle.md" with { type: "file" };
 import dashboard from "../../docs/dashboard.md" with { type: "file" };
 import desktop from "../../docs/desktop.md" with { type: "file" };
 import desktopTasks from "../../docs/desktop-tasks.md" with { type: "file" };
+import desktops from "../../docs/desktops.md" with { type: "file" };
 import diagnostics from "../../docs/diagnostics.md" with { type: "file" };
 import elements from "../../docs/elements.md" with { type: "file" };
 import events from "../../docs/events.md" with { type: "file" };
@@ -76,6 +77,7 @@ const FILES = {
   robot,
   scale,
   scripts,
+  desktops,
   secrets,
   security,
   service,

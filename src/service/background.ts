@@ -54,6 +54,8 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
   shared.stopFirst(stop);
   // One that fails keeps no server from starting: whoever is to mend the file may have no other way to this host.
   await look(looks);
+  // Of a svc that was killed.
+  if (process.platform === "linux") (await import("../host/desktops/keeper")).sweep();
   // Once the webhooks take events.
   if (existsSync(files.history)) await (await service.history()).settle();
   phase.hasLooked = true;

@@ -35,6 +35,14 @@ export const SERVICE_FIELDS = {
   hub: flag(
     "Take links: hosts that join dial out to this desk, which reaches them over the connection (--max-connections)",
   ),
+  desktop_user: field(
+    v.optional(v.pipe(v.string(), v.regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}\$?$/, "the name of a user"))),
+    "The user as whom desktops on demand run; a server of root starts none without it",
+  ),
+  max_desktops: field(
+    v.optional(whole(0, 1_000)),
+    "Maximum number of desktops on demand at once (default: eight for each processor)",
+  ),
   screen: field(v.optional(v.boolean(), true), "Show the screen live to tokens that may see it"),
   screen_approval: flag(
     "A person with another token has to allow each viewer of the screen that trusted_viewers.json does not name; such a token without operate gets no other pictures",

@@ -18,11 +18,12 @@ export async function startJob(service: Service, job: Job, refusal: unknown, sig
     await base.announce(`job=${job_id} ${subject}${ending}`);
   };
   const caller: Caller = { ...base, announce };
-  const { timeout_seconds: timeout_s, stop_on_error, variables } = job;
+  const { timeout_seconds: timeout_s, stop_on_error, variables, desktop } = job;
   const given = {
     ...(timeout_s !== undefined && { timeout_s }),
     ...(stop_on_error !== null && { stop_on_error }),
     ...(variables && { variables }),
+    ...(desktop !== undefined && { desktop }),
   };
   return (await service.executor()).startFile(script_path, caller, job_id, given, { stop_on_error: true });
 }

@@ -29,7 +29,7 @@ const GRACE_MS = 1_000;
 
 /** A list that passed the check against the local table, and the limits of its run, as the input of a broadcast has them. */
 interface ActionListJob
-  extends Pick<Broadcast, "actions" | "stop_on_error" | "delivery_timeout_s" | "timeout_s"> {
+  extends Pick<Broadcast, "actions" | "stop_on_error" | "desktop" | "delivery_timeout_s" | "timeout_s"> {
   /** The names of its commands, nested ones included. */
   readonly commands: readonly string[];
   /** The scopes of the caller, which the host limits the run to; undefined for all. */
@@ -135,9 +135,14 @@ async function whyMissing(carrier: Carrier, missing: readonly string[], deadline
 }
 
 async function run(carrier: Carrier, delivery: ActionListJob, deadline: Deadline): Promise<Report> {
-  const { actions, stop_on_error, timeout_s, scope } = delivery;
+  const { actions, stop_on_error, timeout_s, scope, desktop } = delivery;
   // After `timeout_s`, the host ends the run by itself.
-  const limited = { actions, ...(stop_on_error && { stop_on_error }), timeout_s, ...(scope && { scope }) };
+  const limited = {
+    ...{ actions, timeout_s },
+    ...(stop_on_error && { stop_on_error }),
+    ...(scope && { scope }),
+    ...(desktop !== undefined && { desktop }),
+  };
   const body = JSON.stringify(limited);
   const limits = { deadline, answerWithinMs: timeout_s * 1_000 + GRACE_MS, maxBytes: MAX_REPORT_BYTES };
   const answer = await carrier.ask({ method: "POST", path: "/execute", body }, limits);

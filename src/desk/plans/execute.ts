@@ -19,14 +19,22 @@ export async function executeJob(
   { content, delivery_timeout_s, timeout_s }: Job,
   { signal, client, room, sent, maySend = () => true }: DeliverOptions,
 ): Promise<JobResult | null> {
-  const { files, scope, actions, commands, stop_on_error } = readContent(content);
+  const { files, scope, actions, commands, stop_on_error, desktop } = readContent(content);
   if (Object.keys(files).length > 0) return null;
   let fault: RemoteError | undefined;
   const requireSending = () => {
     if (!maySend()) throw new UnsentError();
   };
   const result = await deliver(target, {
-    ...{ actions, commands, stop_on_error, scope: scope ?? undefined, delivery_timeout_s, timeout_s },
+    ...{
+      actions,
+      commands,
+      stop_on_error,
+      desktop,
+      scope: scope ?? undefined,
+      delivery_timeout_s,
+      timeout_s,
+    },
     ...{ signal, client, room },
     async sent() {
       requireSending();

@@ -6,6 +6,7 @@
 import * as v from "valibot";
 import type { RemoteServer } from "../../client/carrier";
 import type { Caller } from "../../core/caller";
+import { AT_DESKTOP } from "../../core/desktop-request";
 import { flag, HOST_LABEL, NO_INPUT, secret } from "../../core/fields";
 import { type Endpoint, type InputSchema, type OutputSchema, operation } from "../../core/operation";
 import { allows, beyond } from "../../core/rights";
@@ -40,7 +41,7 @@ export interface RelayUses extends ViewerUses, JoinUses {
   /** Opens the stream of a viewer at another host. @throws why the host lets it not in; a `RemoteError`. */
   openHostScreen(
     server: RemoteServer,
-    control: boolean,
+    wanted: { readonly control: boolean; readonly desktop?: string | undefined },
     signal: AbortSignal,
     client: string | null,
   ): Promise<ScreenStream>;
@@ -107,13 +108,14 @@ const stateOfHost = operation({
   asksFirst: true,
   leftOut: BY_PAGES,
   http: { method: "GET", path: "/admin/hosts/{label}/screen/state", relays: true },
-  input: v.strictObject({ label: HOST_LABEL }),
+  input: v.strictObject({ label: HOST_LABEL, desktop: AT_DESKTOP }),
   output: stateEndpoint.output,
-  async run(service: ViewerUses, { label }, caller) {
+  async run(service: ViewerUses, { label, desktop }, caller) {
     const { relayed, known } = await relayedOf(service, label);
     // Those that come meanwhile may be missing in the answer.
-    const before = relayed.of(known);
-    const state = await askHost(service, label, stateEndpoint, {}, caller, STATE_MS);
+    const before = desktop === undefined ? relayed.of(known) : [];
+    const asked = desktop === undefined ? {} : { desktop };
+    const state = await askHost(service, label, stateEndpoint, asked, caller, STATE_MS);
     const now = new Set(state.viewers.map(({ id }) => id));
     for (const id of before) if (!now.has(id)) relayed.forget(known, id);
     caller.request?.relay?.recorded();
@@ -149,14 +151,15 @@ const relayOfHost = operation({
   input: v.strictObject({
     label: HOST_LABEL,
     control: flag("Whether the viewer wants to use pointer and keyboard"),
+    desktop: AT_DESKTOP,
   }),
   output: v.object({
     /** Good once, for 15 seconds, from the address of this request: for `GET /admin/screen/rfb`. */
     ticket: secret(v.string()),
     viewer_id: v.string(),
   }),
-  async run(service: RelayUses, { label, control }, caller) {
-    requireControl(control, caller);
+  async run(service: RelayUses, { label, ...wanted }, caller) {
+    requireControl(wanted.control, caller);
     const [{ relayed, known }, relays, book] = await Promise.all([
       relayedOf(service, label),
       service.screenRelays(),
@@ -166,7 +169,7 @@ const relayOfHost = operation({
     const { askHostFor } = await import("../../client/for-caller");
     const { ticket, viewer } = await relays.open(caller, () =>
       askHostFor(label, caller, (signal, client) =>
-        service.openHostScreen(book.server(label), control, signal, client),
+        service.openHostScreen(book.server(label), wanted, signal, client),
       ),
     );
     relayed.add(known, viewer, caller);

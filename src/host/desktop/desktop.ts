@@ -78,7 +78,11 @@ export function createDesktop(options: DesktopOptions): Desktop {
     return (isAside ? looker : worker).call(method, args);
   };
   const calls = remote<Calls>(call);
-  const elements = createElements({ log: options.log, ...(options.env && { env: options.env }) });
+  const elements = createElements({
+    log: options.log,
+    ...(options.env && { env: options.env }),
+    ...(options.as && { as: options.as }),
+  });
   const releaseAll = async () => {
     await pressed.releaseAll(calls);
     await worker.lift();

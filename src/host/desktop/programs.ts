@@ -23,6 +23,14 @@ interface Launch {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
+/** Where the programs of a desktop are started (`host/desktops`). */
+export interface ProgramSession {
+  /** The whole environment. */
+  readonly env: NodeJS.ProcessEnv;
+  /** The command line that runs `command` as the user of the desktop. */
+  as(command: readonly string[]): readonly string[];
+}
+
 /** The run that starts a program. */
 interface Starter {
   readonly id: string;
@@ -32,12 +40,12 @@ interface Starter {
 /** The programs that scripts have started. */
 export interface Programs {
   /**
-   * Starts a program where the windows of this user's desktop are.
+   * Starts a program where the windows of this user's desktop are, or those of `session`.
    *
    * @returns its process id.
    * @throws `bad_input` when it cannot be started, `unavailable` when too many run.
    */
-  launch(launch: Launch, run: Starter): Promise<number>;
+  launch(launch: Launch, run: Starter, session?: ProgramSession): Promise<number>;
   /** Ends those that are not detached. */
   stop(): Promise<void>;
 }
@@ -47,12 +55,12 @@ export function createPrograms(publish: Publish): Programs {
   /** Those that still run, and how to end those that do not outlive svc. */
   const running = new Map<number, () => Promise<void>>();
   return {
-    async launch({ command, cwd, detach, env: own = {} }, run) {
-      const env = process.platform === "linux" ? await desktopVariables(process.env) : {};
+    async launch({ command, cwd, detach, env: own = {} }, run, session) {
+      const { env, as } = session ?? (await sessionOfHost());
       if (running.size >= MAX_PROGRAMS) {
         throw unavailable(`${MAX_PROGRAMS} programs that scripts have started still run`);
       }
-      const child = start(command, cwd, { ...process.env, ...env, ...own });
+      const child = start(as(commandLine(command)), cwd, { ...env, ...own });
       const { pid } = child;
       let isOver = false;
       const end = async () => {
@@ -78,9 +86,15 @@ export function createPrograms(publish: Publish): Programs {
   };
 }
 
-function start(command: Launch["command"], cwd: string | undefined, env: NodeJS.ProcessEnv) {
+/** That of the desktop on which this user works. */
+async function sessionOfHost(): Promise<ProgramSession> {
+  const env = process.platform === "linux" ? await desktopVariables(process.env) : {};
+  return { env: { ...process.env, ...env }, as: (command) => command };
+}
+
+function start(command: readonly string[], cwd: string | undefined, env: NodeJS.ProcessEnv) {
   try {
-    return spawn(commandLine(command), {
+    return spawn(command, {
       ...(cwd !== undefined && { cwd }),
       ...OWN_GROUP,
       env,

@@ -31,6 +31,8 @@ export interface WorkerOptions {
   readonly command?: readonly string[];
   /** The child's environment (default: this process's). */
   readonly env?: NodeJS.ProcessEnv;
+  /** The command line that runs `command` as the user of the desktop (default: that of this process). */
+  as?(command: readonly string[]): readonly string[];
   /** How long a call may take once it is sent, the start of the child included, in milliseconds (default 10,000). */
   readonly deadlineMs?: number;
   /** How long the child is kept without calls, in milliseconds (default 60,000). */
@@ -205,12 +207,12 @@ export function createWorker(
 }
 
 function startDesktopChild(
-  { log, command = selfCommand(["desktop-child"]), env }: WorkerOptions,
+  { log, command = selfCommand(["desktop-child"]), env, as = (own) => own }: WorkerOptions,
   events: DesktopEvents,
   exit: () => void,
 ): Child<DesktopCalls> {
   return startChild<DesktopCalls, DesktopEvents>({
-    command,
+    command: as(command),
     ...(env && { env }),
     log,
     what: "the desktop helper",

@@ -1,7 +1,9 @@
 /**
  * The jobs that this process runs, and what is kept of their results: in memory, until newer ones need the room.
  */
+
 import { type Caller, type JobContext, requesterOf } from "../../core/caller";
+import type { DesktopRequest } from "../../core/desktop-request";
 import { allows, type Grant } from "../../core/rights";
 import type { StopOnError } from "../../core/run";
 import { Failure, messageOf } from "../../lib/errors";
@@ -21,6 +23,7 @@ interface ListOptions {
   readonly stop_on_error: StopOnError;
   readonly timeout_s: number;
   readonly scope?: Content["scope"] & {};
+  readonly desktop?: DesktopRequest;
   readonly path?: string;
   readonly source: { readonly type: "plan"; readonly id: string; readonly script: string };
   begins(): void;
@@ -88,7 +91,7 @@ export function createJobRuns<L extends { readonly id: string }>(
     let hasBegun = false;
     try {
       const content = readContent(text);
-      const { stop_on_error, timeout_s, scope, name } = content;
+      const { stop_on_error, timeout_s, scope, name, desktop } = content;
       const caller = callerOf(client, one.job, isSigned, scope);
       const run = await executor();
       using files = placeFiles(folder, name, content.bytes);
@@ -99,6 +102,7 @@ export function createJobRuns<L extends { readonly id: string }>(
         timeout_s,
         path: files.path,
         ...(scope && { scope }),
+        ...(desktop !== undefined && { desktop }),
         source: { type: "plan", id: `${plan}/${id}`, script: name },
         begins() {
           seen().begin(one.job, "running");

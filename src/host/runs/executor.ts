@@ -3,6 +3,7 @@
  */
 import { parseCall, type performOperation } from "../../core/call";
 import { type Caller, isRemote, requesterOf } from "../../core/caller";
+import type { DesktopRequest } from "../../core/desktop-request";
 import {
   allows,
   beyond,
@@ -22,11 +23,11 @@ import {
 } from "../../core/run";
 import { type RunDefaults, withDefaults } from "../../core/script-head";
 import { childOf, type TraceContext, withTrace } from "../../core/trace-context";
-import { badInput, cancelled, forbidden, messageOf } from "../../lib/errors";
+import { badInput, cancelled, forbidden, messageOf, unavailable } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { Requester } from "../../lib/slots";
 import type { InputLock } from "../desktop/input-lock";
-import type { RunTrace, TracedStart } from "../trace/traces";
+import type { RunTrace, TracedStart, TraceLooks } from "../trace/traces";
 import { type Action, flatten } from "./actions";
 import { type CalledScripts, callsUnknown, link } from "./called-scripts";
 import { type CheckedList, Checker, type CheckerParts, checkedList } from "./checker";
@@ -41,7 +42,7 @@ import { variablesOf } from "./variables";
 const MAX_UNATTENDED_BYTES = 256 * 1_024;
 
 /** What the executor is handed. */
-interface ExecutorParts extends CheckerParts {
+export interface ExecutorParts extends CheckerParts {
   /** What operations run on. */
   readonly service: object;
   readonly log: Log;
@@ -52,17 +53,33 @@ interface ExecutorParts extends CheckerParts {
   secrets(names: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Does an action (default: this process). */
   readonly perform?: typeof performOperation | undefined;
-  /** The lock on pointer and keyboard. */
+  /** The lock on pointer and keyboard of the host's desktop. */
   inputLock(): Promise<Pick<InputLock, "holder" | "take">>;
+  /**
+   * Where a run works that asks for a desktop.
+   *
+   * @throws `unavailable` where the host has none to give; `bad_input` for settings that it does not have; `too_many`; `cancelled`.
+   */
+  placeFor?(request: DesktopRequest, run: string, grant: Grant, signal: AbortSignal): Promise<RunPlace>;
   /**
    * Begins to trace a run. @param asked whether the caller wants the trace, however the run ends. @returns undefined when it
    * is not traced. @throws a failure when it cannot be.
    */
-  trace?(start: TracedStart, asked: boolean): Promise<RunTrace | undefined>;
+  trace?(start: TracedStart, asked: boolean, looks?: TraceLooks): Promise<RunTrace | undefined>;
   /** Takes runs as spans of traces (OpenTelemetry); absent where nobody collects them. None of it throws or is awaited. */
   readonly beginSpan?: ((...run: Parameters<BeginSpan>) => Promise<RunSpan | undefined>) | undefined;
   /** What whoever has this token can do where it is not enough; begins the end of a message, empty for nothing. */
   adviceFor?(grant: Grant): Promise<string>;
+}
+
+/** A desktop on which a run works, in place of that of the host. */
+export interface RunPlace {
+  /** What its operations run on. */
+  readonly service: object;
+  readonly inputLock: Pick<InputLock, "holder" | "take">;
+  readonly looks: TraceLooks;
+  /** Gives it back when the run has ended. Implementations must not throw. */
+  end(): Promise<void>;
 }
 
 /** A run as a span. No text that it is given has a secret. */
@@ -89,6 +106,8 @@ export type BeginSpan = (run: {
 interface Turn {
   readonly requester: Requester;
   readonly who: string;
+  /** Whose pointer and keyboard they are; absent for those of the host. */
+  readonly place: RunPlace | undefined;
   waiting(holder: string): void;
 }
 
@@ -140,18 +159,12 @@ export class Executor extends Checker {
       ...{ ...start, commands, timeout_s, share: shareOf(grant), isRead },
       ...(tellBegun && { keptBytes: MAX_UNATTENDED_BYTES }),
     });
-    const begins = async () => {
-      const traced = await this.trace({ ...start, commands, share: shareOf(grant) }, asked === true);
-      options.begins?.();
-      return traced;
-    };
-    const trace = await begins().catch((error) => {
-      active.end("error", messageOf(error));
-      throw error;
-    });
+    const tracing = { ...start, commands, share: shareOf(grant) };
+    const { place, trace } = await this.open(options, active, tracing, grant);
     tellBegun?.(id);
     using _ends = endWith(caller, active);
-    const { service, log, perform } = this.parts;
+    const { log, perform } = this.parts;
+    const service = place?.service ?? this.parts.service;
     const call = (unknown: string) => this.callLate(unknown, id, called, caller, active, secrets);
     const logs = (message: string) => {
       caller.logged?.(message);
@@ -189,9 +202,10 @@ export class Executor extends Checker {
     };
     try {
       const all = [actions, ...[...called.values()].map((script) => script.actions)].flat();
-      const outcomes = await this.inTurn(active, all, actions.length, turn, () =>
+      const outcomes = await this.inTurn(active, all, actions.length, { ...turn, place }, () =>
         withTrace(context, () => runner.run(actions, stop_on_error, keep).finally(() => runner.finish())),
       );
+      await place?.end();
       const { status, error } = judge(outcomes, actions.length, active.signal);
       // The text is logged and kept; the caller alone gets the outcomes.
       const scrub = (text: string) => runner.secrets.scrub(text);
@@ -201,6 +215,7 @@ export class Executor extends Checker {
       const logged = active.logged.length > 0 && { log: [...active.logged] };
       return { run_id: id, result, ok: status === "ok", status, error_text, outcomes, ...logged };
     } catch (error) {
+      await place?.end();
       await end({ status: "error", error_text: "internal error" }, () => "***");
       throw error;
     }
@@ -294,11 +309,37 @@ export class Executor extends Checker {
     throw forbidden(`${beyond(grant, refused.join(", "), "this run")}${advice}`);
   }
 
+  /** Opens what a run works on and is traced by. When that fails, the run has ended. */
+  private async open(
+    { desktop, trace: asked = false, begins }: RunOptions,
+    active: ActiveRun,
+    start: TracedStart,
+    grant: Grant,
+  ) {
+    let place: RunPlace | undefined;
+    try {
+      if (desktop !== undefined) place = await this.placeFor(desktop, start.run_id, grant, active.signal);
+      const trace = await this.trace(start, asked, place?.looks);
+      begins?.();
+      return { place, trace };
+    } catch (error) {
+      await place?.end();
+      active.end("error", messageOf(error));
+      throw error;
+    }
+  }
+
+  /** @throws as that of {@link ExecutorParts}; `unavailable` in a process that has no desktops. */
+  private placeFor(...wanted: Parameters<NonNullable<ExecutorParts["placeFor"]>>): Promise<RunPlace> {
+    if (!this.parts.placeFor) throw unavailable("desktop: this process has no desktops on demand");
+    return this.parts.placeFor(...wanted);
+  }
+
   /** Begins to trace a run that its caller or its job wants traced. A job runs also where that is not possible. */
-  private async trace(start: Parameters<NonNullable<ExecutorParts["trace"]>>[0], asked: boolean) {
+  private async trace(start: TracedStart, asked: boolean, looks: TraceLooks | undefined) {
     if (!asked && start.source_type !== "scheduler") return undefined;
     try {
-      return await this.parts.trace?.(start, asked);
+      return await this.parts.trace?.(start, asked, looks);
     } catch (error) {
       if (asked) throw error;
       this.parts.log.warn(`run ${start.run_id} is not traced: ${messageOf(error)}`);
@@ -311,7 +352,7 @@ export class Executor extends Checker {
     active: ActiveRun,
     all: readonly Action[],
     count: number,
-    { requester, who, waiting }: Turn,
+    { requester, who, waiting, place }: Turn,
     work: () => Promise<Outcome[]>,
   ): Promise<Outcome[]> {
     // A script that is read later may use them too.
@@ -319,7 +360,7 @@ export class Executor extends Checker {
       operation.uses === "input" || operation.usesInput?.(input) === true;
     if (!flatten(all).some(usesInput) && !callsUnknown(all)) return work();
     const take = async () => {
-      const lock = await this.parts.inputLock();
+      const lock = place?.inputLock ?? (await this.parts.inputLock());
       active.waits(lock.holder);
       return lock.take(requester, who, () => waiting(lock.holder()));
     };

@@ -66,18 +66,31 @@ export const operations = [
     example: { shell_command: "uname -a", timeout_s: 10 },
     input: INPUT,
     output: RESULT,
-    async run(service: { permits(need: Permission): boolean }, input, { announce, signal }) {
+    async run(service: ShellUses, input, { announce, signal }) {
       if (!service.permits("shell")) throw notPermitted("AC_shell_command", "shell");
       // Its digest alone: command lines hold secrets.
       await announce(`shell.run args=sha256:${Bun.SHA256.hash(JSON.stringify(input), "hex")}`);
-      return runProgram(input, signal);
+      return runProgram(input, signal, service.session);
     },
   }),
 ];
 
+interface ShellUses {
+  permits(need: Permission): boolean;
+  /** That of the run, where it has a desktop of its own. */
+  readonly session?: ShellSession;
+}
+
+/** Where a program is started that belongs to a desktop. */
+interface ShellSession {
+  readonly env: NodeJS.ProcessEnv;
+  as(command: readonly string[]): readonly string[];
+}
+
 /**
  * Runs a program to its end.
  *
+ * @param session where it is started (default: as svc itself).
  * @throws a `rejected` failure when it ends with anything but 0, `timeout` when the time is up, both with
  *   the result; the signal's reason when it is aborted; `bad_input` when the program cannot be started.
  */
@@ -90,9 +103,10 @@ export async function runProgram(
     stdin,
   }: v.InferInput<typeof INPUT> & { readonly timeout_s: number },
   signal: AbortSignal,
+  session: ShellSession = { env: process.env, as: (command) => command },
 ): Promise<Result> {
   if (signal.aborted) throw signal.reason;
-  const child = start(commandLine(shell_command), cwd, env, stdin);
+  const child = start(session.as(commandLine(shell_command)), cwd, { ...session.env, ...env }, stdin);
   const enough = new AbortController();
   const output = Promise.all([collect(child.stdout, enough.signal), collect(child.stderr, enough.signal)]);
   let late: boolean;
@@ -126,14 +140,14 @@ type Child = Bun.Subprocess<"ignore" | Blob, "pipe", "pipe">;
 function start(
   cmd: readonly string[],
   cwd: string | undefined,
-  env: Readonly<Record<string, string>>,
+  env: NodeJS.ProcessEnv,
   stdin: string | undefined,
 ): Child {
   try {
     return spawn(cmd, {
       ...(cwd !== undefined && { cwd }),
       ...OWN_GROUP,
-      env: { ...process.env, ...env },
+      env,
       stdin: stdin === undefined ? ("ignore" as const) : new Blob([stdin]),
       stdout: "pipe",
       stderr: "pipe",

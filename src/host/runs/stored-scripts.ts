@@ -5,6 +5,7 @@
  * any more is not run; nobody but the owner of the host stores one.
  */
 import * as v from "valibot";
+import { DESKTOP_REQUEST } from "../../core/desktop-request";
 import { between, field, judged, SHA256, seconds } from "../../core/fields";
 import { NAME_TEXT } from "../../core/rights";
 import { VARIABLES } from "../../core/run";
@@ -39,6 +40,10 @@ export const SCRIPT_FIELDS = {
     v.exactOptional(seconds(between(0, 10))),
     "Seconds that keys wait after the pointer has acted (default: 0.1)",
   ),
+  desktop: field(
+    v.exactOptional(DESKTOP_REQUEST),
+    "The desktop to run on: `new` for one that ends with the run, or the name of one that is kept (default: that of the host)",
+  ),
   variables: field(
     v.exactOptional(judged(VARIABLES)),
     "Values of variables, by name; whoever runs it may set those that are parameters",
@@ -68,9 +73,10 @@ const digestOf = ({
   actions,
   pace,
   variables,
+  desktop,
 }: NewScript): string =>
   Bun.SHA256.hash(
-    JSON.stringify({ name, parameters, stop_on_error, timeout_s, actions, pace, variables }),
+    JSON.stringify({ name, parameters, stop_on_error, timeout_s, actions, pace, variables, desktop }),
     "hex",
   );
 

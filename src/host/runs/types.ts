@@ -2,6 +2,7 @@
  * The records of a run: how it starts, what it reports, what is kept.
  */
 import * as v from "valibot";
+import { ON_DESKTOP } from "../../core/desktop-request";
 import { between, field, flag, judged, seconds, whole } from "../../core/fields";
 import { LIMIT } from "../../core/rights";
 import {
@@ -40,6 +41,7 @@ export const RUN_OPTIONS = v.strictObject({
     v.optional(seconds(between(0, 10)), DEFAULT_PACE_S),
     "Seconds that keys wait after the pointer has acted, so that its click arrives before them",
   ),
+  desktop: ON_DESKTOP,
   trace: flag(
     "Keep a trace: each action with its outcome, and pictures of the screen around those that look or act (needs `screen`)",
   ),

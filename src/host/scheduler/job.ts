@@ -2,6 +2,7 @@
  * A job: a script, when it runs, and what happens when a run is missed or takes too long.
  */
 import * as v from "valibot";
+import { DESKTOP_REQUEST } from "../../core/desktop-request";
 import { between, seconds } from "../../core/fields";
 import { SCOPE } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOPS, VARIABLES } from "../../core/run";
@@ -44,6 +45,7 @@ export const JOB_SETTINGS = {
   if_running: v.optional(v.picklist(["skip", "queue"]), "skip"),
   timeout_seconds: seconds(between(1, MAX_TIMEOUT_S)),
   stop_on_error: STOPS,
+  desktop: DESKTOP_REQUEST,
   /** The values may be secret. */
   variables: v.pipe(
     VARIABLES,
@@ -70,6 +72,8 @@ const ENTRIES = {
   /** Null: as its script says, else it stops. A job of before has none, and goes on. */
   stop_on_error: v.optional(v.nullable(STOPS), false),
   variables: v.exactOptional(JOB_SETTINGS.variables),
+  /** Left out: as its script says, else that of the host. */
+  desktop: v.exactOptional(JOB_SETTINGS.desktop),
   enabled: v.optional(v.boolean(), true),
   /** The name of the token that added it, with which it runs; null for the owner of the host, also in files of 0.1.0. */
   token: v.optional(v.nullable(v.string()), null),

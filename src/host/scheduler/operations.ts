@@ -73,6 +73,10 @@ const RUN_SETTINGS = {
     v.optional(JOB_SETTINGS.stop_on_error),
     "Stop a run at the first action that fails; `focus`: that fails to find or focus a window (default: what its script says, or true)",
   ),
+  desktop: field(
+    v.optional(JOB_SETTINGS.desktop),
+    "The desktop to run on: `new` for one that ends with each run, or the name of one that is kept (default: what its script says, or that of the host)",
+  ),
   variables: field(
     withoutHostSecrets("`jobs.json` would have it: name the secret in the script of the job")(
       v.optional(judged(JOB_SETTINGS.variables)),
@@ -99,7 +103,7 @@ const ADDED = v.object({ ...JOB_VIEW.entries, problem: v.nullable(v.string()) })
 /** Adds a job. `problem` says why its script cannot run yet: it may still be on its way. */
 async function add(
   service: Uses,
-  { timeout_s: timeout_seconds, stop_on_error, variables, ...given }: v.InferOutput<typeof NEW_JOB>,
+  { timeout_s: timeout_seconds, stop_on_error, variables, desktop, ...given }: v.InferOutput<typeof NEW_JOB>,
   caller: Caller,
 ): Promise<v.InferInput<typeof ADDED>> {
   const { grant } = caller;
@@ -122,6 +126,7 @@ async function add(
     ...(timeout_seconds !== undefined && { timeout_seconds }),
     stop_on_error: stop_on_error ?? null,
     ...(variables && Object.keys(variables).length > 0 && { variables }),
+    ...(desktop !== undefined && { desktop }),
     token: grant.name,
     scopes: [...grant.scopes],
     ...(grant.without && { without: [...grant.without] }),

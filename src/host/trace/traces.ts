@@ -27,15 +27,19 @@ const SUFFIX = ".zip";
 /** The folder of a run that is being traced: the process, and the run. */
 const WORK = /^\.work-(\d+)-[0-9a-f-]{36}$/;
 
-export interface TracesParts {
-  /** `{config_dir}/traces`; made when the first trace begins. */
-  readonly folder: string;
-  /** How many traces of jobs are kept; 0 traces none. */
-  readonly jobTraces: number;
+/** What a trace keeps of the screen. */
+export interface TraceLooks {
   /** Takes a picture of the whole screen into a file. */
   shoot(file: string): Promise<unknown>;
   /** What programs show by name, in lines of so many bytes together. */
   outline?(bytes: number): Promise<readonly string[]>;
+}
+
+export interface TracesParts extends TraceLooks {
+  /** `{config_dir}/traces`; made when the first trace begins. */
+  readonly folder: string;
+  /** How many traces of jobs are kept; 0 traces none. */
+  readonly jobTraces: number;
   readonly log: Log;
 }
 
@@ -75,10 +79,15 @@ export class Traces {
    * @param asked whether a client asked for it: then it is kept however the run ends, else when the run fails.
    * @returns undefined for a run that nobody asked to trace, where such are not traced. Where too many are, it notes nothing,
    *   and logs so when the run fails.
+   * @param looks of the desktop on which the run works (default: that of the host).
    * @throws a `conflict` failure when too many runs are traced already, or the folder cannot be written.
    */
-  async begin({ share, ...start }: TracedStart, asked: boolean): Promise<RunTrace | undefined> {
-    const { folder, jobTraces, shoot, outline, log } = this.parts;
+  async begin(
+    { share, ...start }: TracedStart,
+    asked: boolean,
+    { shoot, outline }: TraceLooks = this.parts,
+  ): Promise<RunTrace | undefined> {
+    const { folder, jobTraces, log } = this.parts;
     if (!asked && jobTraces === 0) return undefined;
     const alike = [...this.active].filter((one) => one.asked === asked);
     const full = shortage(

@@ -7,24 +7,42 @@ import { allows } from "../../core/rights";
 import type { RelayUses } from "../../desk/screen/relay";
 import type { ScreenRelays } from "../../desk/screen/relays";
 import type { RelayedViewers } from "../../desk/screen/viewers";
-import type { Desktop } from "../../host/desktop/desktop";
+import type { Desktop, DesktopOptions } from "../../host/desktop/desktop";
 import type { Programs } from "../../host/desktop/programs";
+import type { Screens } from "../../host/desktop/screen/all-screens";
 import type { ProxyUses } from "../../host/desktop/screen/operations/proxy";
 import type { Recordings } from "../../host/desktop/screen/record/recordings";
-import type { Screens } from "../../host/desktop/screen/screens";
 import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails";
 import type { Tickets } from "../../host/desktop/screen/tickets";
 import type { Webdriver } from "../../host/desktop/webdriver/webdriver";
+import type { Desktops } from "../../host/desktops/desktops";
+import type { Missing } from "../../host/desktops/tools";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import { forbidden } from "../../lib/errors";
+import type { CreateDesktopOn, NamedDesktops } from "../desktops";
 import type { ServiceParts } from "../parts";
+
+/** What a host has for desktops on demand. */
+interface DesktopTools {
+  /** The X server and the window manager that are used; null where one is missing. */
+  readonly uses: readonly string[] | null;
+  readonly missing: readonly Missing[];
+  readonly hasBus: boolean;
+}
 
 /** The desktop and its live screen, as a process has them. */
 export interface DesktopFeatures {
-  desktop(): Promise<Desktop>;
+  /** @param name of one on demand (default: that of the host). @throws `not_found` for one that does not run. */
+  desktop(name?: string): Promise<Desktop>;
+  /** The desktops on demand of this process. */
+  desktops(): Promise<Desktops>;
+  placeFor: NamedDesktops["placeFor"];
+  leaseDesktop: NamedDesktops["lease"];
   /** Small pictures of the screen. */
   thumbnails(): Promise<Thumbnails>;
   recordings(): Promise<Recordings>;
+  /** What this host has for desktops on demand. */
+  desktopTools(): Promise<DesktopTools>;
   /** The programs that scripts start and do not wait for. */
   programs(): Promise<Programs>;
   /** The sessions of WebDriver clients. */
@@ -51,28 +69,37 @@ export interface DesktopFeatures {
 export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
   const { files, options, ice, log, publish, made, revocations, feature, stoppable, stopFirst } = shared;
   /** @throws `forbidden` with `--no-screen`. */
-  const shownDesktop = async () => {
+  const shownDesktop = async (name?: string) => {
     if (!options.screen) throw forbidden("the live screen is off here (svc serve --no-screen)");
-    return shared.service.desktop();
+    return shared.service.desktop(name);
   };
+  const createOn = async (how: Pick<DesktopOptions, "lockFile" | "place" | "env" | "as">) => {
+    const { createDesktop } = await import("../../host/desktop/desktop");
+    const desktop = createDesktop({ ...how, imagesFolder: files.images, ocrFolder: files.ocr, log });
+    const { createViewerSamples } = await import("../viewer-samples");
+    desktop.viewerListeners.add(createViewerSamples(shared.service.inspector, log));
+    return desktop;
+  };
+  const ofHost = stoppable(async () => {
+    const place = shared.isBeside ? (await import("../input-place")).createAskPlace(shared) : undefined;
+    return createOn({ lockFile: files.inputLock, place });
+  });
+  const createIn: CreateDesktopOn = ({ env, as }, lockFile) => createOn({ lockFile, env, as });
+  const byName = stoppable(async () => (await import("../desktops")).createNamedDesktops(shared, createIn));
   return {
-    desktop: stoppable(async () => {
-      const { createDesktop } = await import("../../host/desktop/desktop");
-      const place = shared.isBeside ? (await import("../input-place")).createAskPlace(shared) : undefined;
-      const desktop = createDesktop({
-        ...{ lockFile: files.inputLock, place },
-        imagesFolder: files.images,
-        ocrFolder: files.ocr,
-        log,
-      });
-      const { createViewerSamples } = await import("../viewer-samples");
-      desktop.viewerListeners.add(createViewerSamples(shared.service.inspector, log));
-      return desktop;
-    }),
+    desktop: async (name) => (name === undefined ? ofHost() : (await byName()).named(name)),
+    desktops: stoppable(async () => (await import("../desktops")).createOwnDesktops(shared, createIn)),
+    async desktopTools() {
+      const found = (await import("../../host/desktops/tools")).findTools(process.env);
+      if ("missing" in found) return { uses: null, missing: found.missing, hasBus: false };
+      return { uses: [found.server.program, found.manager.program], missing: [], hasBus: found.bus !== null };
+    },
+    placeFor: async (...wanted) => (await byName()).placeFor(...wanted),
+    leaseDesktop: async (...wanted) => (await byName()).lease(...wanted),
     webdriver: stoppable(() => openWebdriver(shared)),
     thumbnails: feature(async () => {
       const { createThumbnails } = await import("../../host/desktop/screen/thumbnail/thumbnails");
-      return createThumbnails(async (size) => (await shownDesktop()).snapshot(size));
+      return createThumbnails(async (size, name) => (await shownDesktop(name)).snapshot(size));
     }),
     recordings: feature(
       async () => {
@@ -96,11 +123,13 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
       return (grant) => allows(grant, "screen") && !allows(grant, "operate") && !isTrusted(grant);
     },
     screens: stoppable(async () => {
-      const [{ createScreens }, isTrusted, desktop] = await Promise.all([
-        import("../../host/desktop/screen/screens"),
+      const [{ createScreens }, isTrusted] = await Promise.all([
+        import("../../host/desktop/screen/all-screens"),
         shared.service.trustedViewers(),
+        // Made first, so that it stops last.
         shared.service.desktop(),
       ]);
+      const { desktop } = shared.service;
       made.screens = createScreens({
         ...{ log, desktop, isOn: options.screen, asksFirst: options.screen_approval, isTrusted, publish },
         approvals: shared.service.approvals,
@@ -122,9 +151,9 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
       return createRelayedViewers(log, async (label) => (await shared.service.addressBook()).server(label));
     }),
     screenRelays: stoppable(async () => (await import("../../desk/screen/relays")).createScreenRelays()),
-    async openHostScreen(server, control, signal, client) {
+    async openHostScreen(server, wanted, signal, client) {
       const { openScreen } = await import("../../host/desktop/screen/carry/open");
-      return openScreen(server, control, shared.service.screenPeers, signal, client);
+      return openScreen(server, wanted, shared.service.screenPeers, signal, client);
     },
     viewersNow: () => made.screens?.count() ?? 0,
     screenPeers: stoppable(async () => {
@@ -144,8 +173,8 @@ async function openWebdriver({ service, log }: ServiceParts): Promise<Webdriver>
     import("../../desk/webdriver/elsewhere"),
     import("../../host/desktop/webdriver/script-call"),
   ]);
-  const { desktop, programs, permits, addressBook } = service;
+  const { desktop, leaseDesktop, programs, permits, addressBook } = service;
   const execute = createScriptCall(service);
   const elsewhere = createElsewhere(addressBook);
-  return createWebdriver({ log, desktop, programs, permits, execute, elsewhere });
+  return createWebdriver({ log, desktop, leaseDesktop, programs, permits, execute, elsewhere });
 }

@@ -93,10 +93,10 @@ export function planFeatures(
         import("../../desk/plans/plan"),
       ]);
       const { on, ...waiting } = about;
-      const { canary, delivery_timeout_s, timeout_s, stop_on_error } = input;
+      const { canary, delivery_timeout_s, timeout_s, stop_on_error, desktop } = input;
       const actions = [...before.common, ...input.actions];
       const names = [...new Set(commands)];
-      const parts = { actions, commands: names, stop_on_error, timeout_s, scope };
+      const parts = { actions, commands: names, stop_on_error, desktop, timeout_s, scope };
       const common = writeContent(parts, Number.POSITIVE_INFINITY);
       const { content, digest } = before.own
         ? writeContents(common.content, before.own, before.names, Number.POSITIVE_INFINITY)

@@ -6,7 +6,7 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import type { performOperation } from "../../core/call";
 import type { Grant } from "../../core/rights";
-import type { BeginSpan, Executor } from "../../host/runs/executor";
+import type { BeginSpan, Executor, ExecutorParts } from "../../host/runs/executor";
 import type { History } from "../../host/runs/history";
 import type { Runs } from "../../host/runs/runs";
 import type { SpanExporter } from "../../host/runs/spans";
@@ -64,26 +64,7 @@ export function runFeatures(
   return {
     ...{ hasJobs, spanCounts: otlp.counts },
     perform: createPerform(shared),
-    executor: feature(async () => {
-      const { service } = shared;
-      const [{ Executor }, { readMembership }] = await Promise.all([
-        import("../../host/runs/executor"),
-        import("../../wire/join/membership"),
-      ]);
-      return new Executor({
-        service,
-        operations: await service.operations(),
-        log,
-        ...{ permits: service.permits, runs: service.runs, beginSpan: otlp.begin },
-        stored: async (name) => (await service.storedScripts()).get(name),
-        perform: shared.service.perform,
-        secrets: async (names) => (await service.secrets()).read(names),
-        hostLabel: () => labelOf(() => readMembership(files.desk)),
-        inputLock: async () => (await service.desktop()).inputLock,
-        trace: async (start, asked) => (await service.traces()).begin(start, asked),
-        adviceFor: (grant) => adviceFor(shared, grant),
-      });
-    }),
+    executor: feature(() => createExecutor(shared, otlp.begin)),
     traces: feature(async () => {
       const { Traces } = await import("../../host/trace/traces");
       return new Traces({ folder: files.traces, jobTraces: options.job_traces, log, ...looksOf(shared) });
@@ -144,6 +125,36 @@ export function runFeatures(
     endJobsOfScript: async (name) =>
       hasJobs() ? (await shared.service.scheduler()).disown("script", name) : 0,
   };
+}
+
+/** What runs action lists in this process. */
+async function createExecutor(
+  shared: ServiceParts,
+  beginSpan: ExecutorParts["beginSpan"],
+): Promise<Executor> {
+  const { service, files, log } = shared;
+  const [{ Executor }, { readMembership }] = await Promise.all([
+    import("../../host/runs/executor"),
+    import("../../wire/join/membership"),
+  ]);
+  return new Executor({
+    service,
+    operations: await service.operations(),
+    log,
+    ...{
+      permits: service.permits,
+      runs: service.runs,
+      placeFor: service.placeFor,
+      beginSpan,
+    },
+    stored: async (name) => (await service.storedScripts()).get(name),
+    perform: shared.service.perform,
+    secrets: async (names) => (await service.secrets()).read(names),
+    hostLabel: () => labelOf(() => readMembership(files.desk)),
+    inputLock: async () => (await service.desktop()).inputLock,
+    trace: async (start, asked, looks) => (await service.traces()).begin(start, asked, looks),
+    adviceFor: (grant) => adviceFor(shared, grant),
+  });
 }
 
 /** Runs as traces for the collector that the options name, if any. */

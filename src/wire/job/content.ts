@@ -4,6 +4,7 @@
  * It is written once for a plan, and its digest is in the envelope of each job.
  */
 import * as v from "valibot";
+import { DESKTOP_REQUEST, type DesktopRequest } from "../../core/desktop-request";
 import { LIMIT, type Limit } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR, type StopOnError } from "../../core/run";
 import { badInput } from "../../lib/errors";
@@ -34,6 +35,8 @@ const CONTENT = v.strictObject({
   /** The files by their SHA-256, in base64. */
   blobs: v.record(v.string(), v.pipe(v.string(), v.base64())),
   stop_on_error: STOP_ON_ERROR,
+  /** The desktop to run on, where it is not that of the host: an earlier svc refuses a job that names one. */
+  desktop: v.exactOptional(DESKTOP_REQUEST),
   timeout_s: v.pipe(v.number(), v.minValue(0.001), v.maxValue(MAX_TIMEOUT_S)),
   /** What the run is limited to; null for all that its token allows. */
   scope: v.nullable(v.array(LIMIT)),
@@ -53,6 +56,8 @@ export interface ContentParts {
   readonly actions: readonly unknown[];
   readonly commands: readonly string[];
   readonly stop_on_error: StopOnError;
+  /** Undefined for that of the host: then the content has none. */
+  readonly desktop?: DesktopRequest | undefined;
   readonly timeout_s: number;
   readonly scope: readonly Limit[] | null;
   /** Absent for a list that refers to no file which travels. */

@@ -2,7 +2,8 @@
  * What a desk asks a host for its viewers of that host's live screen: to let one in, who watches, who controls.
  */
 import * as v from "valibot";
-import { field, flag, NO_INPUT, secret } from "../../core/fields";
+import { AT_DESKTOP } from "../../core/desktop-request";
+import { field, flag, secret } from "../../core/fields";
 import { endpoint } from "../../core/operation";
 import { VIEWER } from "./viewer";
 
@@ -19,6 +20,7 @@ export const OFFER_FIELDS = {
   sdp: field(secret(SDP), "Session description with a data channel `rfb` and all candidates (RFC 8829)"),
   control: flag("Whether the viewer wants to use pointer and keyboard"),
   features: field(FEATURES, "What the caller supports beyond the standards"),
+  desktop: AT_DESKTOP,
 };
 
 const ID = v.pipe(v.string(), v.nonEmpty(), v.maxLength(64));
@@ -45,7 +47,7 @@ export const offerEndpoint = endpoint({
 export const stateEndpoint = endpoint({
   name: "screen.state",
   http: { method: "GET", path: "/screen/state" },
-  input: NO_INPUT,
+  input: v.strictObject({ desktop: AT_DESKTOP }),
   output: v.object({
     /** Null while nobody watches. */
     width: v.nullable(v.number()),

@@ -77,6 +77,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   configDir: "/nonexistent",
   inbox: "/nonexistent/inbox",
   addressBook: async () => ({ trust: () => [], hosts: () => [] }),
+  desktopTools: async () => ({ uses: ["Xvfb", "openbox"], missing: [], hasBus: true }),
   hostLink: async () => null,
   natsHost: async () => null,
   membership: async () => undefined,

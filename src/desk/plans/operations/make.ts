@@ -112,7 +112,7 @@ export const newPlan = operation({
   async run(service: NewUses, input, caller) {
     const { grant } = caller;
     requireOwnToken(grant, "a plan");
-    const { actions, on, stop_on_error, timeout_s } = input;
+    const { actions, on, stop_on_error, desktop, timeout_s } = input;
     const book = await service.addressBook();
     const hosts = book.select(on);
     const before = variablesFor(labelsOf(hosts), input);
@@ -133,6 +133,7 @@ export const newPlan = operation({
       actions: [...before.common, ...actions],
       commands: spec.commands,
       stop_on_error,
+      desktop,
       timeout_s,
       scope,
       travelling,

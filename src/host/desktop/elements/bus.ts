@@ -3,7 +3,7 @@
  *
  * A program that does not answer costs its own calls only: after the first that is late, further calls to it fail at once for a while.
  */
-import { Duplex } from "node:stream";
+import type { Duplex } from "node:stream";
 import * as dbus from "@jellybrick/dbus-next";
 import { deadline } from "../../../lib/deadline";
 import { messageOf, timedOut, unavailable } from "../../../lib/errors";
@@ -121,10 +121,13 @@ async function connected(busAddress: string): Promise<Connection> {
  * walk. Without the stream of the library, whose field is its own, each goes out alone.
  */
 function gather(connection: Connection): void {
-  const stream = Reflect.get(Object(Reflect.get(connection, "_connection")), "stream");
-  if (!(stream instanceof Duplex) || stream.writableCorked > 0) return;
-  stream.cork();
-  setImmediate(() => stream.uncork());
+  const stream: Partial<Duplex> = Object(
+    Reflect.get(Object(Reflect.get(connection, "_connection")), "stream"),
+  );
+  const { cork, uncork } = stream;
+  if (!cork || !uncork || stream.writableCorked !== 0) return;
+  cork.call(stream);
+  setImmediate(() => uncork.call(stream));
 }
 
 /** @param answered is called when the answer is there, also when that is late. */

@@ -39,13 +39,14 @@ export function createElements({
   log,
   env,
   command = selfCommand(["elements-child"]),
+  as = (own) => own,
 }: WorkerOptions): Elements {
   let child: Child<ElementCalls> | undefined;
   let running = 0;
   let idle: Timer | undefined;
   const start = () => {
     const started = startChild<ElementCalls>({
-      command,
+      command: as(command),
       ...(env && { env }),
       log,
       what: "the helper for elements",

@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
+import { AT_DESKTOP } from "../../../core/desktop-request";
 import { field, flag, judged, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { unavailable } from "../../../lib/errors";
@@ -97,10 +98,10 @@ export const dump = operation({
   summary: "Show what programs show, as a tree of elements",
   command: "AC_a11y_dump",
   example: { app_name: "zenity" },
-  input: v.strictObject({ ...SCOPE, max_results: most(500) }),
+  input: v.strictObject({ ...SCOPE, max_results: most(500), desktop: AT_DESKTOP }),
   output: v.object({ windows: v.array(BRANCH), more: v.boolean(), deaf: v.array(v.string()) }),
-  run: async (service: Uses, { app_name: app, window_title: window, max_results }, caller) =>
-    (await desktopOf(service, caller)).elements.tree({ app, window }, max_results),
+  run: async (service: Uses, { app_name: app, window_title: window, max_results, desktop }, caller) =>
+    (await desktopOf(service, caller, desktop)).elements.tree({ app, window }, max_results),
 });
 
 const click = inputOperation("a11y_click", {

@@ -28,9 +28,12 @@ export interface Hands {
 /** What acts on an element: the interface of its program, or pointer and keyboard. */
 export type How = "program" | "real";
 
-/** The desktop, whose elements are asked in the turn of the caller. */
-export const desktopOf = async (service: Uses, caller: Pick<Caller, "grant" | "signal">): Promise<Desktop> =>
-  (await service.desktop()).turnsOf(requesterOf(caller));
+/** The desktop, or the one on demand of that name, whose elements are asked in the turn of the caller. */
+export const desktopOf = async (
+  service: Uses,
+  caller: Pick<Caller, "grant" | "signal">,
+  name?: string,
+): Promise<Desktop> => (await service.desktop(name)).turnsOf(requesterOf(caller));
 
 /**
  * Does `work`, with a turn at pointer and keyboard where it uses them.

@@ -11,7 +11,8 @@ import type { Point } from "../geometry";
 
 /** What an operation of the desktop uses of the service. */
 export interface Uses {
-  desktop(): Promise<Desktop>;
+  /** @param name of one on demand (default: that of the host, or of the run). */
+  desktop(name?: string): Promise<Desktop>;
 }
 
 /** Why an action has no route of its own. */

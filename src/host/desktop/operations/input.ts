@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import { type Caller, requesterOf } from "../../../core/caller";
+import { AT_DESKTOP } from "../../../core/desktop-request";
 import { between, field, flag, judged, NO_INPUT, path, point, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { DEFAULT_PACE_S } from "../../../core/run";
@@ -30,10 +31,7 @@ import {
 // The screen
 
 const FRAME = v.strictObject({
-  screen_region: field(
-    v.optional(REGION),
-    "Region in pixels: x1, y1, x2, y2; column x2 and row y2 are not in it",
-  ),
+  screen_region: field(v.optional(REGION), "Region in pixels: x1, y1, x2, y2; x2 and y2 are outside"),
   monitor: field(v.optional(whole(0, 63)), "Number of the monitor, from 0; the region is relative to it"),
 });
 
@@ -85,15 +83,17 @@ export const listMonitors = operation({
   },
 });
 
+const SHOT = v.strictObject({ ...FRAME.entries, desktop: AT_DESKTOP });
+
 async function takeScreenshot(
   service: Uses,
-  { screen_region, monitor }: v.InferOutput<typeof FRAME>,
+  { screen_region, monitor, desktop }: v.InferOutput<typeof SHOT>,
   file: string | null,
   requester: Requester,
 ) {
   const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = screen_region ?? [];
   const region = screen_region && { x1, y1, x2, y2 };
-  const { base64, width, height, shown } = await (await service.desktop()).screenshot(
+  const { base64, width, height, shown } = await (await service.desktop(desktop)).screenshot(
     { monitor, region },
     file,
     requester,
@@ -118,7 +118,7 @@ export const screenshot = operation({
   http: { method: "GET", path: "/screenshot" },
   answeredBy: "display",
   leftOut: { script: "AC_screenshot does it, and can write a file" },
-  input: FRAME,
+  input: SHOT,
   output: INLINE,
   run: (service: Uses, frame, caller) => takeScreenshot(service, frame, null, requesterOf(caller)),
 });
@@ -142,7 +142,7 @@ const saveScreenshot = operation({
       v.optional(path(PNG_PATH)),
       "File to write on the host; an existing one is replaced (default: none, the answer has the picture)",
     ),
-    ...FRAME.entries,
+    ...SHOT.entries,
   }),
   output: v.union([INLINE, IN_FILE]),
   async run(service: Uses, { file_path, ...frame }, caller) {

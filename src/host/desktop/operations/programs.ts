@@ -7,9 +7,11 @@ import { runOf } from "../../../core/nested-lists";
 import { operation } from "../../../core/operation";
 import { COMMAND, ENV } from "../../../core/program";
 import { notPermitted, type Permission, requireOwnToken } from "../../../core/rights";
-import type { Programs } from "../programs";
+import type { ProgramSession, Programs } from "../programs";
 
 interface Uses {
+  /** That of the run, where it has a desktop of its own. */
+  readonly session?: ProgramSession;
   permits(need: Permission): boolean;
   programs(): Promise<Programs>;
 }
@@ -43,7 +45,7 @@ export const operations = [
       const run = runOf(caller);
       // Its digest alone: command lines hold secrets.
       await caller.announce(`desktop.launch args=sha256:${Bun.SHA256.hash(JSON.stringify(input), "hex")}`);
-      return { pid: await (await service.programs()).launch(input, run) };
+      return { pid: await (await service.programs()).launch(input, run, service.session) };
     },
   }),
 ];

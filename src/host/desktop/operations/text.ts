@@ -20,9 +20,9 @@ const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
 const WHERE = {
   region: field(
     v.optional(REGION),
-    "Where to look: x1, y1, x2, y2 in the coordinates of the pointer; column x2 and row y2 are not in it",
+    "Where to look: x1, y1, x2, y2, as of the pointer; x2 and y2 are outside",
   ),
-  language: field(v.optional(LANGUAGE, "eng"), "The language of the text, as tesseract names it"),
+  language: field(v.optional(LANGUAGE, "eng"), "Its language, as tesseract names it"),
 };
 const WANTED = {
   text: field(
@@ -32,7 +32,7 @@ const WANTED = {
   ...WHERE,
   min_confidence: field(
     v.optional(between(0, 100), 80),
-    "The lowest confidence that counts, from 0 to 100: that of the least certain word",
+    "The lowest confidence that counts, 0 to 100, of the least certain word",
   ),
   case_sensitive: flag("Match upper and lower case exactly"),
   match: field(
@@ -168,7 +168,7 @@ const readText = operation({
     ...WHERE,
     min_confidence: field(
       v.optional(between(0, 100), 50),
-      "The lowest confidence of a word, from 0 to 100; words below it are left out",
+      "Words of a lower confidence, 0 to 100, are left out",
     ),
     ...RELATIVE_TO,
   }),

@@ -11,7 +11,7 @@ import type { Caller } from "../../../core/caller";
 import { type Publish, unheard } from "../../../core/events";
 import { allows, beyond, type Grant, shareOf } from "../../../core/rights";
 import { deadline } from "../../../lib/deadline";
-import { cancelled, conflict, Failure, forbidden, messageOf } from "../../../lib/errors";
+import { cancelled, conflict, Failure, messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import { shortage } from "../../../lib/quota";
 import type { stateEndpoint } from "../../../wire/screen/endpoints";
@@ -39,7 +39,7 @@ export interface ScreenDesktop
 }
 
 /** What the viewers need of the service. */
-export interface ScreensParts extends Omit<ConsentParts, "waits"> {
+export interface LiveScreenParts extends Omit<ConsentParts, "waits"> {
   readonly log: Log;
   readonly desktop: ScreenDesktop;
   /** Whether this host shows its screen. */
@@ -53,7 +53,7 @@ export interface ScreensParts extends Omit<ConsentParts, "waits"> {
 }
 
 /** Who wants to look, and how the stream gets there. */
-interface Admission {
+export interface Admission {
   /** With `request.untilTokenEnds` where nothing else ends the carrier with the token. */
   readonly caller: Pick<Caller, "grant" | "client" | "request">;
   /** Whether it shall control as soon as pointer and keyboard are free. */
@@ -70,12 +70,8 @@ export interface AdmittedViewer extends Door {
   readonly closed: Promise<Ending>;
 }
 
-/** The viewers of the screen of this host. */
-export interface Screens {
-  /** @throws `forbidden` where this host does not show its screen live. */
-  requireOn(): void;
-  /** @throws `forbidden` for who needs an approval: pictures that come by themselves ask nobody. */
-  requireTrusted(grant: Grant): void;
+/** The viewers of one desktop. */
+export interface LiveScreen {
   /** How many there are, those that wait included. */
   count(): number;
   /**
@@ -110,11 +106,17 @@ export interface Screens {
 }
 
 /** The viewers of the screen that a desktop shows. */
-export function createScreens(parts: ScreensParts): Screens {
-  return new LiveScreens(parts);
+export function createLiveScreen(parts: LiveScreenParts): LiveScreen {
+  return new ViewersOfDesktop(parts);
 }
 
-class LiveScreens implements Screens {
+/** @throws `forbidden` where this host does not show its screen live. */
+export function requireOn({ isOn }: Pick<LiveScreenParts, "isOn">): void {
+  if (isOn) return;
+  throw refused("forbidden", CLOSE.denied, "the live screen is off here (svc serve --no-screen)");
+}
+
+class ViewersOfDesktop implements LiveScreen {
   readonly #viewers = new Map<string, Viewer>();
   readonly #control: Control;
   readonly #approve: (viewer: Viewer, wantsControl: boolean) => Promise<void>;
@@ -126,7 +128,7 @@ class LiveScreens implements Screens {
     viewerStats: (stats) => this.#takeStats(stats),
   };
 
-  constructor(private readonly parts: ScreensParts) {
+  constructor(private readonly parts: LiveScreenParts) {
     const { desktop, cancelRun, publish = unheard } = parts;
     this.#publish = publish;
     this.#control = createControl({
@@ -145,18 +147,6 @@ class LiveScreens implements Screens {
     });
   }
 
-  requireOn(): void {
-    if (this.parts.isOn) return;
-    throw refused("forbidden", CLOSE.denied, "the live screen is off here (svc serve --no-screen)");
-  }
-
-  requireTrusted(grant: Grant): void {
-    if (!this.parts.asksFirst || this.parts.isTrusted(grant)) return;
-    throw forbidden(
-      "small pictures of the screen are for the tokens of trusted_viewers.json (svc serve --screen-approval)",
-    );
-  }
-
   count(): number {
     return this.#viewers.size;
   }
@@ -164,7 +154,7 @@ class LiveScreens implements Screens {
   async admit({ caller, control, carrier, signal, id }: Admission): Promise<AdmittedViewer> {
     const { grant, client } = caller;
     signal.throwIfAborted();
-    this.requireOn();
+    requireOn(this.parts);
     this.#requireRoom(grant, control);
     const viewer = newViewer({ grant, client, carrier, id });
     this.#viewers.set(viewer.record.id, viewer);

@@ -22,6 +22,8 @@ interface Ticket {
   readonly client: string | null;
   readonly control: boolean;
   readonly carrier: CarrierKind;
+  /** The name of the desktop, if it is one on demand. */
+  readonly desktop?: string | undefined;
   /** By the clock of the tickets. */
   readonly expires: number;
 }
@@ -37,7 +39,10 @@ interface MadeTicket {
 /** The tickets of this process. */
 export interface Tickets {
   /** @throws an `unavailable` failure while too many are open. */
-  make(caller: Pick<Caller, "grant" | "client">, viewer: Pick<Ticket, "control" | "carrier">): MadeTicket;
+  make(
+    caller: Pick<Caller, "grant" | "client">,
+    viewer: Pick<Ticket, "control" | "carrier" | "desktop">,
+  ): MadeTicket;
   /** What it stands for, once; undefined for any that is not good. @param client who uses it. */
   use(ticket: string, client: string | null): Ticket | undefined;
 }

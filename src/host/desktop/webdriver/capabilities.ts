@@ -2,6 +2,7 @@
  * What a client asks of a new session (W3C WebDriver, section 7): the standard's own capabilities, and those of svc.
  */
 import * as v from "valibot";
+import { DESKTOP_REQUEST } from "../../../core/desktop-request";
 import { COMMAND_LINE } from "../../../core/program";
 import { jsonLine } from "../../../lib/sanitize";
 import { failing } from "../../../wire/webdriver/errors";
@@ -19,6 +20,9 @@ export const TIMEOUTS = {
 /** How long a session lasts without a command, in seconds. */
 const IDLE_S = 300;
 
+/** `svc:desktop` for the desktop of the host. */
+export const CURRENT = "current";
+
 const SVC = {
   /** A program to start. */
   "svc:app": v.optional(COMMAND_LINE),
@@ -29,7 +33,8 @@ const SVC = {
   "svc:input": v.optional(v.picklist(["program", "real"]), "program"),
   /** Seconds without a command until the session ends. */
   "svc:idleTimeout": v.optional(v.pipe(v.number(), v.minValue(1), v.maxValue(3_600)), IDLE_S),
-  "svc:desktop": v.optional(v.literal("current")),
+  /** `current`, `new` for one that ends with the session, or the name of one that is kept; as an object also its size, scale and locale. */
+  "svc:desktop": v.optional(DESKTOP_REQUEST),
 };
 
 const STANDARD = {

@@ -14,8 +14,8 @@ interface Uses {
  * `variables`: `{"name": …, "variables": …}`), and answers with its report.
  */
 export function createScriptCall(service: Uses) {
-  return async (what: unknown, caller: Caller): Promise<unknown> => {
-    const input = inputOf(what);
+  return async (what: unknown, caller: Caller, desktop?: string): Promise<unknown> => {
+    const input = { ...(desktop !== undefined && { desktop }), ...inputOf(what) };
     const name = "actions" in input ? "execute.actions" : "scripts.run";
     const operation = (await service.operations()).find((one) => one.name === name);
     if (!operation) throw failing("unsupported operation", `svc: run: there is no ${name} here`);

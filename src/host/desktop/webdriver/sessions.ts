@@ -9,6 +9,8 @@ import { type Grant, shareOf } from "../../../core/rights";
 import type { Log } from "../../../lib/log";
 import { type Quota, shortage } from "../../../lib/quota";
 import { failing } from "../../../wire/webdriver/errors";
+import type { Desktop } from "../desktop";
+import type { ProgramSession } from "../programs";
 import type { Capabilities } from "./capabilities";
 import { createQueries, type Queries } from "./query";
 
@@ -24,6 +26,13 @@ interface Timeouts {
   implicit: number;
 }
 
+/** A desktop on which a session works. */
+export interface SessionDesktop {
+  readonly name: string;
+  readonly desktop: Desktop;
+  readonly session: ProgramSession;
+}
+
 /** A session, as commands use it. */
 export interface Session {
   readonly id: string;
@@ -33,6 +42,8 @@ export interface Session {
   window: number | null;
   /** The keys and buttons that actions have pressed, in their order. */
   readonly pressed: Array<{ readonly key: string } | { readonly button: "left" | "middle" | "right" }>;
+  /** Its own; undefined for that of the host. */
+  desktop?: SessionDesktop | undefined;
   /** Those of all sessions. */
   readonly queries: Queries;
   /** The reference of an element. @param nativeId its name on the accessibility bus. */

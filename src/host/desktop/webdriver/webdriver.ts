@@ -3,8 +3,9 @@
  */
 import { callOperation } from "../../../core/call";
 import { type Caller, requesterOf } from "../../../core/caller";
+import type { DesktopRequest } from "../../../core/desktop-request";
 import type { Operation } from "../../../core/operation";
-import { allows, beyond, notPermitted, type Permission } from "../../../core/rights";
+import { allows, beyond, type Grant, notPermitted, type Permission } from "../../../core/rights";
 import { failureOf, forbidden, messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
 import { version } from "../../../version";
@@ -13,20 +14,32 @@ import { type Answer, answerTo, failing } from "../../../wire/webdriver/errors";
 import type { Desktop } from "../desktop";
 import type { Programs } from "../programs";
 import { waitForTitle } from "../windows";
-import { type Capabilities, capabilitiesIn, PLATFORM } from "./capabilities";
+import { type Capabilities, CURRENT, capabilitiesIn, PLATFORM } from "./capabilities";
 import type { Call, Command } from "./command";
 import { elementCommands } from "./element-commands";
 import { sessionCommands } from "./session-commands";
-import { createSessions, type Session } from "./sessions";
+import { createSessions, type Session, type SessionDesktop } from "./sessions";
 
 /** What sessions use of the service. */
 interface WebdriverUses {
   readonly log: Log;
   desktop(): Promise<Desktop>;
+  /** A desktop of its own for a session, or one that is kept under a name. @throws where the host has none to give. */
+  leaseDesktop(
+    request: DesktopRequest,
+    session: string,
+    grant: Grant,
+    signal: AbortSignal,
+  ): Promise<SessionDesktop & { end(): Promise<void> }>;
   programs(): Promise<Programs>;
   permits(need: Permission): boolean;
-  /** Runs a list of actions, or the stored script of that name. @returns its report. */
-  execute(what: unknown, caller: Caller): Promise<unknown>;
+  /**
+   * Runs a list of actions, or the stored script of that name.
+   *
+   * @param desktop the name of that of the session, where it has one of its own.
+   * @returns its report.
+   */
+  execute(what: unknown, caller: Caller, desktop?: string): Promise<unknown>;
   /** Sessions on hosts of the address book. */
   readonly elsewhere: Elsewhere;
 }
@@ -88,8 +101,9 @@ export function createWebdriver(service: WebdriverUses): Webdriver {
       throw failing(error, `svc has no ${method} of this path`);
     }
     const session = sessions.use(id, caller.grant);
-    const look = { desktop: (await service.desktop()).turnsOf(requesterOf(caller)), session, caller };
-    const call: Call = { look, execute: (what) => service.execute(what, caller) };
+    const desktop = session.desktop?.desktop ?? (await service.desktop());
+    const look = { desktop: desktop.turnsOf(requesterOf(caller)), session, caller };
+    const call: Call = { look, execute: (what) => service.execute(what, caller, session.desktop?.name) };
     const { operation } = found.command;
     return callOperation(
       call,
@@ -136,7 +150,14 @@ function decoded(text: string): string {
 
 /** Starts the program of a session, and makes its first window that of the session. */
 async function start(service: WebdriverUses, session: Session, caller: Caller): Promise<void> {
-  const { "svc:app": command, "svc:cwd": cwd } = session.capabilities;
+  const { "svc:app": command, "svc:cwd": cwd, "svc:desktop": wanted } = session.capabilities;
+  if (wanted !== undefined && wanted !== CURRENT) {
+    if (!allows(caller.grant, "operate"))
+      throw forbidden(beyond(caller.grant, "svc:desktop starts a desktop and needs operate"));
+    const lease = await service.leaseDesktop(wanted, session.id, caller.grant, caller.signal);
+    session.desktop = lease;
+    session.atEnd(lease.end);
+  }
   if (command === undefined) return;
   const { grant } = caller;
   if (!allows(grant, "admin")) throw forbidden(beyond(grant, "svc:app starts a program and needs admin"));
@@ -145,8 +166,9 @@ async function start(service: WebdriverUses, session: Session, caller: Caller): 
   await caller.announce(
     `webdriver.start args=sha256:${Bun.SHA256.hash(JSON.stringify({ command, cwd }), "hex")}`,
   );
-  const pid = await (await service.programs()).launch({ command, cwd, detach: false }, session);
-  const desktop = await service.desktop();
+  const launch = { command, cwd, detach: false };
+  const pid = await (await service.programs()).launch(launch, session, session.desktop?.session);
+  const desktop = session.desktop?.desktop ?? (await service.desktop());
   const query = { process: pid, timeout: STARTING_S, poll: 0.1, case_sensitive: false };
   session.window = await waitForTitle(desktop, query, requesterOf(caller));
 }

@@ -8,6 +8,7 @@ export const CHECKS = {
   clock: async () => (await import("./clock")).clock,
   screenshot: async () => (await import("./screenshot")).screenshot,
   mouse: async () => (await import("./mouse")).mouse,
+  desktops: async () => (await import("./desktops")).desktops,
   elements: async () => (await import("./elements")).elements,
   config_dir: async () => (await import("./config-dir")).configDir,
   disk_space: async () => (await import("./disk-space")).diskSpace,

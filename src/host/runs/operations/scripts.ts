@@ -115,9 +115,10 @@ export const runScript = operation({
     name: NAME,
     variables: RUN_OPTIONS.entries.variables,
     trace: RUN_OPTIONS.entries.trace,
+    desktop: RUN_OPTIONS.entries.desktop,
   }),
   output: RUN_REPORT,
-  async run(service: Uses, { name, variables, trace }, caller) {
+  async run(service: Uses, { name, variables, trace, desktop: wanted }, caller) {
     const isGiven = caller.grant.scopes.includes(`run:${name}`);
     // Nobody else learns which scripts there are.
     if (!isGiven && !allows(caller.grant, "operate")) {
@@ -125,6 +126,9 @@ export const runScript = operation({
     }
     // What the script itself may see is not for whoever may run it.
     if (trace && !allows(caller.grant, "screen")) throw forbidden(beyond(caller.grant, "trace needs screen"));
+    // A desktop that is kept is somebody's.
+    if (wanted !== undefined && !allows(caller.grant, "operate"))
+      throw forbidden(beyond(caller.grant, "desktop needs operate"));
     const stored = (await service.storedScripts()).get(name);
     const { actions, parameters, sha256, stop_on_error, timeout_s, pace } = stored;
     const odd = Object.keys(variables).find((variable) => !parameters.includes(variable));
@@ -137,7 +141,12 @@ export const runScript = operation({
     const checked = await executor.link(await executor.prepare(actions, false), path, requesterOf(caller));
     const list = { ...checked, described: `script=${name} stored=sha256:${sha256} ${checked.described}` };
     const grant = isGiven ? grantOf(caller.grant, name, executor, checked, trace) : caller.grant;
-    const options = { stop_on_error, timeout_s, ...(pace !== undefined && { pace }), path, trace };
+    const desktop = wanted ?? stored.desktop;
+    const options = {
+      ...{ stop_on_error, timeout_s, path, trace },
+      ...(pace !== undefined && { pace }),
+      ...(desktop !== undefined && { desktop }),
+    };
     const all = { ...stored.variables, ...variables };
     return executor.run(list, { ...caller, grant }, { ...options, variables: all });
   },

@@ -10,6 +10,6 @@ test("an answer that is far larger than a ticket is not read to its end", async 
   });
   const host = { url: `${server.url.origin}`, token: "not-a-token-of-it", trust: { kind: "any" } } as const;
   const noPeers = () => Promise.reject(new Error("no data channel"));
-  const opening = openScreen(host, false, noPeers, new AbortController().signal);
+  const opening = openScreen(host, { control: false }, noPeers, new AbortController().signal);
   await expect(opening).rejects.toThrow("answer larger than 0.25 MiB");
 });

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import type { Grant, Scope } from "../../../../src/core/rights";
 import { createApprovals } from "../../../../src/host/approvals/approvals";
-import { createScreens, type ScreensParts } from "../../../../src/host/desktop/screen/screens";
+import { createLiveScreen, type LiveScreenParts } from "../../../../src/host/desktop/screen/screens";
 import { createTrustedViewers } from "../../../../src/host/desktop/screen/trusted-viewers";
 import { conflict, notFound } from "../../../../src/lib/errors";
 import { silentLog } from "../../../../src/lib/log";
@@ -19,14 +19,14 @@ const ANN = grantOf("ann", "screen", "operate");
 const EVE = grantOf("eve", "screen");
 const BOB = grantOf("bob", "operate");
 
-function made(options: Partial<ScreensParts> = {}) {
+function made(options: Partial<LiveScreenParts> = {}) {
   const fake = standIn();
   const rows: string[] = [];
   const events: string[] = [];
   const cancelled: string[] = [];
   const ended = new Map<string, AbortController>();
   const made = createApprovals({});
-  const screens = createScreens({
+  const screens = createLiveScreen({
     log: silentLog,
     desktop: fake.desktop,
     isOn: true,

@@ -25,29 +25,42 @@ const MAX_MESSAGE_BYTES = 1_048_576;
 /** How much later than its bytes the reason of an end may come, in milliseconds. */
 const REASON_MS = 500;
 
+/** What a viewer wants of a host. */
+export interface WantedScreen {
+  readonly control: boolean;
+  /** The name of a desktop on demand (default: that of the host). */
+  readonly desktop?: string | undefined;
+}
+
+/** An earlier host knows no desktops: it is told only of one that is asked for. */
+const wishOf = ({ control, desktop }: WantedScreen) => ({
+  control,
+  ...(desktop !== undefined && { desktop }),
+});
+
 /**
  * @param client for which named token it is; null for the owner.
  * @throws why the host lets the viewer not in; `unavailable` or a `RemoteError` where it cannot be reached.
  */
 export async function openScreen(
   server: RemoteServer,
-  control: boolean,
+  wanted: WantedScreen,
   peers: () => Promise<ScreenPeers>,
   signal: AbortSignal,
   client: string | null = null,
 ): Promise<ScreenStream> {
   return /^https?:/i.test(server.url)
-    ? overWebSocket(server, control, signal, client)
-    : overChannel(server, control, await peers(), signal, client);
+    ? overWebSocket(server, wanted, signal, client)
+    : overChannel(server, wanted, await peers(), signal, client);
 }
 
 async function overWebSocket(
   server: RemoteServer,
-  control: boolean,
+  wanted: WantedScreen,
   signal: AbortSignal,
   client: string | null,
 ): Promise<ScreenStream> {
-  const asked = { control, carrier: "proxy" } as const;
+  const asked = { ...wishOf(wanted), carrier: "proxy" } as const;
   const { ticket, viewer_id } = await callRemote(
     server,
     makeTicket,
@@ -72,7 +85,7 @@ async function overWebSocket(
 
 async function overChannel(
   server: RemoteServer,
-  control: boolean,
+  wanted: WantedScreen,
   peers: ScreenPeers,
   signal: AbortSignal,
   client: string | null,
@@ -80,7 +93,7 @@ async function overChannel(
   using local = await openLocalEnd();
   let viewer = "";
   const deliver = async (offer: { sdp: string; features: string[] }) => {
-    const asked = { type: "offer", ...offer, control } as const;
+    const asked = { type: "offer", ...offer, ...wishOf(wanted) } as const;
     const answer = await callRemote(server, offerEndpoint, asked, ADMIT_MS, signal, client, MAX_ANSWER_BYTES);
     viewer = answer.viewer_id;
     return answer;

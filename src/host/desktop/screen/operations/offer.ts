@@ -7,7 +7,7 @@ import { NO_INPUT, secret } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import { offerEndpoint } from "../../../../wire/screen/endpoints";
 import type { ScreenPeers } from "../../../peers/screen-peers";
-import type { Screens } from "../screens";
+import type { Screens } from "../all-screens";
 
 interface Uses {
   screens(): Promise<Pick<Screens, "admit" | "end" | "route">>;
@@ -23,7 +23,7 @@ const offerScreen = operation({
   asksFirst: true,
   changes: true,
   leftOut: BY_PAGES,
-  async run(service: Uses, { sdp, control, features }, caller) {
+  async run(service: Uses, { sdp, control, features, desktop }, caller) {
     const [screens, peers] = await Promise.all([service.screens(), service.screenPeers()]);
     // Whoever has the answer ends the viewer by the channel.
     const leaving = new AbortController();
@@ -31,7 +31,8 @@ const offerScreen = operation({
     const gone = caller.request?.gone;
     gone?.addEventListener("abort", leave);
     if (gone?.aborted) leave();
-    const viewer = await screens.admit({ caller, control, carrier: "channel", signal: leaving.signal });
+    const admission = { caller, control, carrier: "channel", signal: leaving.signal } as const;
+    const viewer = await screens.admit(admission, desktop);
     try {
       const { sdp: answer, session } = await peers.answer(
         { sdp, features },

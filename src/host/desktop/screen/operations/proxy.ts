@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import type { RemoteServer } from "../../../../client/carrier";
+import { AT_DESKTOP } from "../../../../core/desktop-request";
 import { field, flag, LABEL, secret } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import { unavailable } from "../../../../lib/errors";
@@ -52,6 +53,7 @@ export const proxyScreen = operation({
       "Address and port to listen on; port 0 picks a free one",
     ),
     control: flag("Let the viewers use pointer and keyboard"),
+    desktop: AT_DESKTOP,
     password: field(
       v.optional(
         secret(
@@ -74,7 +76,7 @@ export const proxyScreen = operation({
     /** Whether viewers have to give a password. */
     asks_password: v.boolean(),
   }),
-  async run(service: ProxyUses, { host = null, listen, control, password }) {
+  async run(service: ProxyUses, { host = null, listen, control, desktop, password }) {
     const [{ startProxy }, { openScreen }, { localServer }] = await Promise.all([
       import("../carry/proxy"),
       import("../carry/open"),
@@ -87,7 +89,7 @@ export const proxyScreen = operation({
     const proxy = await startProxy(
       listen,
       host ?? "this host",
-      async (signal) => (await openScreen(server(), control, service.screenPeers, signal)).bytes,
+      async (signal) => (await openScreen(server(), { control, desktop }, service.screenPeers, signal)).bytes,
       service.log,
       password,
     );
@@ -108,13 +110,14 @@ export const openScreenPage = operation({
   asksFirst: true,
   acts: true,
   leftOut: { http: "a page is there already", script: "it is for a person at this machine" },
-  input: v.strictObject({ host: HOST }),
+  input: v.strictObject({ host: HOST, desktop: AT_DESKTOP }),
   output: v.object({ url: v.string(), opened: v.boolean() }),
-  async run(service: OpenUses, { host }) {
+  async run(service: OpenUses, { host, desktop }) {
     if (host !== undefined) (await service.addressBook()).server(host);
     const running = service.runningServer();
     if (!running) throw unavailable("no server runs here that has the page: start one with `svc serve`");
-    const page = host === undefined ? "live" : `live:${encodeURIComponent(host)}`;
+    const at = desktop === undefined ? "" : `:${desktop}`;
+    const page = host === undefined && at === "" ? "live" : `live:${encodeURIComponent(host ?? "")}${at}`;
     const url = `${running.url}/dashboard/#${page}`;
     const { openInBrowser } = await import("../../../../lib/open-browser");
     return { url, opened: await openInBrowser(url) };

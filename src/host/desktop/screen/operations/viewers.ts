@@ -2,6 +2,7 @@
  * The operations of the live screen: a ticket, the stream that it opens, who looks, who controls.
  */
 import * as v from "valibot";
+import { AT_DESKTOP } from "../../../../core/desktop-request";
 import { field, flag, NO_INPUT, secret } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import { allows, beyond } from "../../../../core/rights";
@@ -9,7 +10,7 @@ import { SocketAnswer } from "../../../../core/socket";
 import { forbidden } from "../../../../lib/errors";
 import { controlEndpoint, stateEndpoint } from "../../../../wire/screen/endpoints";
 import { STREAM_PROTOCOL, ticketIn } from "../../../../wire/screen/stream";
-import type { Screens } from "../screens";
+import type { Screens } from "../all-screens";
 import type { Tickets } from "../tickets";
 
 interface Uses {
@@ -35,6 +36,7 @@ export const makeTicket = operation({
   input: v.strictObject({
     control: flag("Also take pointer and keyboard, once they are free (scope operate)"),
     carrier: field(v.optional(v.picklist(["websocket", "proxy"]), "websocket"), "What the stream is for"),
+    desktop: AT_DESKTOP,
   }),
   output: v.object({
     /** Good once, for 30 seconds, from the address of this request. */
@@ -44,7 +46,7 @@ export const makeTicket = operation({
     expires_at: v.string(),
     viewer_id: v.string(),
   }),
-  async run(service: TicketUses, { control, carrier }, caller) {
+  async run(service: TicketUses, { control, carrier, desktop }, caller) {
     if (control && !allows(caller.grant, "operate"))
       throw forbidden(beyond(caller.grant, "control needs operate"));
     const [tickets, screens, { server }] = await Promise.all([
@@ -53,8 +55,10 @@ export const makeTicket = operation({
       service.rest(),
     ]);
     screens.requireOn();
+    // Now, so that whoever asks learns that there is none.
+    if (desktop !== undefined) await screens.state(desktop);
     const url = `${(server?.url ?? "").replace(/^http/, "ws")}/screen/rfb`;
-    return { ...tickets.make(caller, { control, carrier }), url };
+    return { ...tickets.make(caller, { control, carrier, desktop }), url };
   },
 });
 
@@ -70,10 +74,10 @@ const openStream = operation({
     const used = (await service.screenTickets()).use(ticketIn(request?.headers) ?? "", client);
     if (!used)
       throw forbidden("expected a ticket of POST /screen/ticket that is good, from the same address");
-    const { grant, control, carrier, viewer_id: id } = used;
+    const { grant, control, carrier, desktop, viewer_id: id } = used;
     const [{ viewerSocket }, screens] = await Promise.all([import("../socket"), service.screens()]);
     return viewerSocket({
-      admit: (signal) => screens.admit({ caller: { grant, client }, control, carrier, signal, id }),
+      admit: (signal) => screens.admit({ caller: { grant, client }, control, carrier, signal, id }, desktop),
       end: (...ending) => screens.end(...ending),
       grant,
     });
@@ -87,10 +91,10 @@ const screenState = operation({
   asksFirst: true,
   answeredBy: "server",
   leftOut: { script: FOR_PEOPLE },
-  async run(service: Uses) {
-    const screens = await service.screens();
-    const { width, height } = screens.size() ?? { width: null, height: null };
-    return { width, height, viewers: screens.viewers(), input: screens.user() };
+  async run(service: Uses, { desktop }) {
+    const { size, viewers, input } = await (await service.screens()).state(desktop);
+    const { width, height } = size ?? { width: null, height: null };
+    return { width, height, viewers, input };
   },
 });
 

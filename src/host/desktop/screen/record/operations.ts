@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../../../../core/caller";
+import { AT_DESKTOP } from "../../../../core/desktop-request";
 import { between, bytes, field, NO_INPUT, path, seconds, whole } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import { PacedAnswer } from "../../../../core/paced-answer";
@@ -45,9 +46,10 @@ export const startRecording = operation({
       "How large the file may be, bytes; where the screen changes too much for that, it has fewer pictures",
     ),
     fps: field(v.optional(between(0.1, 10), 4), "Pictures a second, at most; there is none without a change"),
+    desktop: AT_DESKTOP,
   }),
   output: RECORDING,
-  async run(service: Uses, { file_path, duration_s, max_bytes, fps }, caller) {
+  async run(service: Uses, { file_path, duration_s, max_bytes, fps, desktop }, caller) {
     const { grant, run } = caller;
     if (file_path !== undefined && !allows(grant, "operate")) {
       throw forbidden(beyond(grant, "file_path, a file anywhere on the host, needs operate"));
@@ -58,6 +60,7 @@ export const startRecording = operation({
       share: shareOf(grant),
       run: run?.id ?? null,
       fps,
+      desktop,
       maxMs: duration_s * 1_000,
       maxBytes: max_bytes,
     };

@@ -53,7 +53,7 @@ type Recording = v.InferOutput<typeof RECORDING>;
 interface RecordingsParts {
   /** `{config_dir}/recordings`; made by the first one. */
   readonly folder: string;
-  desktop(): Promise<RecordingCalls & { screenSize(): Promise<unknown> }>;
+  desktop(name?: string): Promise<RecordingCalls & { screenSize(): Promise<unknown> }>;
   readonly publish: Publish;
   readonly log: Log;
   /** How many bytes of the disk of a folder are free (default: as the system says). */
@@ -62,6 +62,8 @@ interface RecordingsParts {
 
 /** A recording that is asked for. */
 interface RecordingRequest extends Omit<RecordingOptions, "file"> {
+  /** The name of one on demand; undefined for that of the host. */
+  readonly desktop?: string | undefined;
   /** Undefined for one in svc's own folder. */
   readonly file: string | undefined;
   readonly token: string | null;
@@ -126,7 +128,12 @@ export function createRecordings({
   freeBytes = freeOn,
 }: RecordingsParts): Recordings {
   let current:
-    | { readonly about: Recording; readonly over: Promise<Recording>; readonly origin: RecordingOrigin }
+    | {
+        readonly about: Recording;
+        readonly over: Promise<Recording>;
+        readonly origin: RecordingOrigin;
+        readonly screen: Pick<RecordingCalls, "stopRecording">;
+      }
     | undefined;
   let isStarting = false;
 
@@ -143,20 +150,20 @@ export function createRecordings({
       });
 
   const end = async (ending: NonNullable<typeof current>): Promise<Recording> => {
-    await (await desktop()).stopRecording();
+    await ending.screen.stopRecording();
     return ending.over;
   };
 
   return {
     current: (mayUse) => (current && mayUse(current.origin) ? current.about : null),
-    async start({ file, token, share, run, ...limits }, mayUse) {
+    async start({ file, token, share, run, desktop: which, ...limits }, mayUse) {
       if (current || isStarting) {
         const where = current && mayUse(current.origin) ? `, to ${current.about.file_path}` : "";
         throw conflict(`the screen is being recorded already${where}`);
       }
       isStarting = true;
       try {
-        const screen = await desktop();
+        const screen = await desktop(which);
         await screen.screenSize();
         const started_at = new Date().toISOString();
         const maker = token ?? (share === null ? null : WITH_SCOPE);
@@ -166,11 +173,8 @@ export function createRecordings({
         writeNamedFile(file_path, "", "file_path");
         const about: Recording = { name, file_path, started_at, token, result: null };
         const origin = { maker: share, created: Date.parse(started_at), run };
-        current = {
-          about,
-          origin,
-          over: follow(about, screen.record({ ...limits, maxBytes, file: file_path })),
-        };
+        const over = follow(about, screen.record({ ...limits, maxBytes, file: file_path }));
+        current = { about, origin, over, screen };
         publish(recordingStarted, { file_path, token });
         return about;
       } finally {

@@ -2,6 +2,7 @@
  * Thumbnails of the screen, for the wall of a desk.
  */
 import * as v from "valibot";
+import { AT_DESKTOP } from "../../../../core/desktop-request";
 import { field, whole } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import type { Grant } from "../../../../core/rights";
@@ -25,16 +26,17 @@ const thumbnail = operation({
   http: { method: "GET", path: "/screen/thumbnail", content: "image/jpeg", routine: true },
   input: v.strictObject({
     width: field(v.optional(whole(16, 1_920), 320), "Width, pixels; a smaller screen has fewer"),
+    desktop: AT_DESKTOP,
     seen: field(
       v.optional(v.pipe(v.string(), v.maxLength(64))),
       "The ETag of the picture that the client has, where it cannot send If-None-Match",
     ),
   }),
   output: v.instance(Response),
-  async run(service: Uses, { width, seen }, caller) {
+  async run(service: Uses, { width, desktop, seen }, caller) {
     const [thumbnails, screens] = await Promise.all([service.thumbnails(), service.screens()]);
     screens.requireTrusted(caller.grant);
-    const { bytes, digest } = await thumbnails.get(width);
+    const { bytes, digest } = await thumbnails.get(width, desktop);
     await thumbnails.onRecord(caller, "screen.thumbnail: looks at small pictures of the screen");
     const etag = `"${digest}"`;
     const headers = { etag, "cache-control": "private, no-cache" };

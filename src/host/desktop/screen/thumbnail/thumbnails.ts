@@ -19,28 +19,34 @@ interface Thumbnail {
 export interface Thumbnails {
   /** Puts on record that a caller looks at thumbnails. */
   readonly onRecord: ThrottledAudit;
-  /** @param width in pixels; a smaller screen has fewer. @throws what the desktop says. */
-  get(width: number): Promise<Thumbnail>;
+  /**
+   * @param width in pixels; a smaller screen has fewer.
+   * @param desktop the name of one on demand (default: that of the host).
+   * @throws what the desktop says.
+   */
+  get(width: number, desktop?: string): Promise<Thumbnail>;
 }
 
 /** @param snapshot takes a picture of that width, a JPEG in base64. */
 export function createThumbnails(
-  snapshot: (size: { readonly width: number }) => Promise<string>,
+  snapshot: (size: { readonly width: number }, desktop?: string) => Promise<string>,
 ): Thumbnails {
-  const taken = new Map<number, { readonly at: number; readonly picture: Promise<Thumbnail> }>();
-  const take = async (width: number): Promise<Thumbnail> => {
-    const bytes = Uint8Array.from(Buffer.from(await snapshot({ width }), "base64"));
+  /** By the desktop and the width. */
+  const taken = new Map<string, { readonly at: number; readonly picture: Promise<Thumbnail> }>();
+  const take = async (width: number, desktop: string | undefined): Promise<Thumbnail> => {
+    const bytes = Uint8Array.from(Buffer.from(await snapshot({ width }, desktop), "base64"));
     return { bytes, digest: digestText(bytes) };
   };
   return {
     onRecord: createThrottledAudit(),
-    get(width) {
+    get(width, desktop) {
       const now = performance.now();
-      for (const [size, { at }] of taken) if (now - at > FRESH_MS) taken.delete(size);
-      const known = taken.get(width);
+      for (const [which, { at }] of taken) if (now - at > FRESH_MS) taken.delete(which);
+      const key = `${desktop ?? ""} ${width}`;
+      const known = taken.get(key);
       if (known) return known.picture;
-      const picture = take(width);
-      taken.set(width, { at: now, picture });
+      const picture = take(width, desktop);
+      taken.set(key, { at: now, picture });
       return picture;
     },
   };

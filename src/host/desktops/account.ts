@@ -1,0 +1,49 @@
+/**
+ * As which user a desktop runs. A server that root runs needs to be told one: nothing of a desktop runs as root by itself.
+ */
+import { badInput, unavailable } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
+import { printedBy } from "../../lib/spawn";
+
+/** A user of this host. */
+export interface Account {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly home: string;
+}
+
+const LOOKUP_MS = 2_000;
+
+/**
+ * @param name as `--desktop-user` gives it. @param uid of this process.
+ * @returns the user; undefined for that of this process.
+ * @throws `unavailable` for root without a name; `bad_input` for an unknown user, or one that this process cannot become.
+ */
+export function accountOf(name: string | undefined, uid: number | undefined): Account | undefined {
+  if (name === undefined) {
+    if (uid !== 0) return undefined;
+    throw unavailable(
+      "svc serve runs as root here, and starts no desktop as root by itself: name the user of desktops (svc serve --desktop-user ann)",
+    );
+  }
+  const found = lookUp(name);
+  if (!found) throw badInput(`--desktop-user: this host has no user ${printable(name, 100)}`);
+  if (found.uid === uid) return undefined;
+  if (uid !== 0) throw badInput(`--desktop-user: only root can start desktops of ${printable(name, 100)}`);
+  return found;
+}
+
+/** The entry of the user database (getent(1), passwd(5)). */
+function lookUp(name: string): Account | undefined {
+  const [line = ""] = printedBy(["getent", "passwd", name], LOOKUP_MS).split("\n");
+  const [found = "", , uid = "", gid = "", , home = "/"] = line.split(":");
+  if (found === "" || !/^\d+$/.test(uid) || !/^\d+$/.test(gid)) return undefined;
+  return { name: found, uid: Number(uid), gid: Number(gid), home };
+}
+
+/** The command line that runs `command` as that user (setpriv(1), util-linux). */
+export const asUser = (account: Account | undefined, command: readonly string[]): readonly string[] =>
+  account === undefined
+    ? command
+    : ["setpriv", `--reuid=${account.uid}`, `--regid=${account.gid}`, "--init-groups", "--", ...command];

@@ -1,0 +1,314 @@
+/**
+ * The desktops of this process beside that of the host: each with a display, a session bus, a clipboard and a lock on pointer and keyboard
+ * of its own.
+ *
+ * Promise: one that a run asked for ends with the run, and whatever was started on it ends too. One that is kept under a name is started
+ * again where its X server dies, {@link MAX_RESTARTS} times. How many there are is bounded, and one token leaves some to others.
+ */
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { type DesktopSettings, NEW } from "../../core/desktop-request";
+import type { Publish } from "../../core/events";
+import { conflict, forbidden, messageOf, notFound, tooMany } from "../../lib/errors";
+import type { Log } from "../../lib/log";
+import { shortage } from "../../lib/quota";
+import { printable } from "../../lib/sanitize";
+import type { Desktop } from "../desktop/desktop";
+import type { Account } from "./account";
+import { type Display, type Session, startDisplay } from "./display";
+import { desktopEnded, desktopStarted } from "./events";
+import { createKeeper, type Keeper } from "./keeper";
+import type { Tools } from "./tools";
+import type { DesktopView } from "./view";
+
+/** How many there may be at once for each processor. */
+const FOR_EACH_PROCESSOR = 8;
+
+/** How often a desktop is started again whose X server died, within so many milliseconds. */
+const MAX_RESTARTS = 3;
+const RESTARTS_WITHIN_MS = 10 * 60_000;
+
+/** A desktop, for whoever works on it or looks at it. */
+export interface OpenDesktop {
+  readonly name: string;
+  readonly desktop: Desktop;
+  readonly session: Session;
+  /** The file of the lock on its pointer and keyboard, which other processes of this user may take. */
+  readonly lockFile: string;
+}
+
+/** Who asks for a desktop. */
+export interface Asker {
+  readonly token: string | null;
+  /** In whose share it counts (`shareOf`). */
+  readonly share: string | null;
+  readonly signal: AbortSignal;
+}
+
+/** A desktop, for as long as a run works on it. */
+export interface DesktopLease extends OpenDesktop {
+  /** Ends one that began with the run. Never throws. */
+  end(): Promise<void>;
+}
+
+export interface Desktops {
+  /**
+   * A desktop of its own for a run, or the one that is kept under a name, which is started where it does not run.
+   *
+   * @param run the id of the run or session.
+   * @throws `unavailable` where the host lacks a program, or one does not start; `too_many`; `bad_input` for settings that it does not
+   *   have; `conflict` for a kept one that runs with other settings; `cancelled`.
+   */
+  lease(
+    request: { readonly name: string } & DesktopSettings,
+    run: string,
+    asker: Asker,
+  ): Promise<DesktopLease>;
+  /** Starts one that is kept. @throws as {@link lease}; `conflict` where it runs. */
+  start(name: string, settings: DesktopSettings, asker: Asker): Promise<DesktopView>;
+  /** Ends one, with whatever was started on it. @throws `not_found`; `forbidden` unless `mayEnd`. */
+  end(name: string, mayEnd: (view: DesktopView) => boolean): Promise<DesktopView>;
+  /** Those that run, the oldest first. */
+  list(): DesktopView[];
+  /** @throws `not_found`. */
+  show(name: string): DesktopView;
+  /** @throws `not_found`. */
+  open(name: string): OpenDesktop;
+  /** How many there may be at once. */
+  readonly most: number;
+  stop(): Promise<void>;
+}
+
+/** What desktops are made with. */
+export interface DesktopsParts {
+  readonly log: Log;
+  readonly publish: Publish;
+  /** The most at once; undefined for {@link FOR_EACH_PROCESSOR} times the number of processors. */
+  readonly most?: number | undefined;
+  /** The environment of svc. */
+  readonly env: NodeJS.ProcessEnv;
+  /** @throws `unavailable` where one is missing. */
+  tools(): Tools;
+  /** As whom they run; undefined as this process. @throws where nobody may. */
+  account(): Account | undefined;
+  /** svc's own hands on a display. */
+  createDesktop(session: Session, lockFile: string): Promise<Desktop>;
+}
+
+interface Live {
+  readonly display: Display;
+  readonly desktop: Desktop;
+  readonly folder: string;
+  readonly lockFile: string;
+}
+
+interface Entry {
+  readonly name: string;
+  readonly kind: DesktopView["kind"];
+  readonly run: string | null;
+  readonly settings: DesktopSettings;
+  readonly token: string | null;
+  readonly share: string | null;
+  readonly startedAt: string;
+  live: Promise<Live>;
+  /** Once it runs. */
+  now?: Live | undefined;
+  /** When it was started again, by the monotonic clock. */
+  readonly restarted: number[];
+  isEnding: boolean;
+}
+
+export function createDesktops(parts: DesktopsParts): Desktops {
+  return new DesktopList(parts);
+}
+
+class DesktopList implements Desktops {
+  readonly most: number;
+  readonly #entries = new Map<string, Entry>();
+  #keeper: Keeper | undefined;
+  #count = 0;
+
+  constructor(private readonly parts: DesktopsParts) {
+    this.most = parts.most ?? FOR_EACH_PROCESSOR * availableParallelism();
+  }
+
+  async lease(
+    { name, ...settings }: { readonly name: string } & DesktopSettings,
+    run: string,
+    asker: Asker,
+  ): Promise<DesktopLease> {
+    if (name === NEW) {
+      const entry = this.#add({ name: this.#nameFor(run), kind: "run", run, settings }, asker);
+      const open = await this.#opened(entry);
+      return { ...open, end: () => this.#end(entry, "its run has ended") };
+    }
+    const known = this.#entries.get(name);
+    if (known) requireSame(known, settings);
+    const entry = known ?? this.#add({ name, kind: "kept", run: null, settings }, asker);
+    return { ...(await this.#opened(entry)), end: async () => {} };
+  }
+
+  async start(name: string, settings: DesktopSettings, asker: Asker): Promise<DesktopView> {
+    if (name === NEW) throw conflict(`name: ${NEW} is the word for a desktop that ends with its run`);
+    if (this.#entries.has(name)) throw conflict(`the desktop ${name} runs already`);
+    const entry = this.#add({ name, kind: "kept", run: null, settings }, asker);
+    await this.#opened(entry);
+    return this.show(name);
+  }
+
+  async end(name: string, mayEnd: (view: DesktopView) => boolean): Promise<DesktopView> {
+    const view = this.show(name);
+    if (!mayEnd(view)) throw forbidden(`the desktop ${name} was started by another: ending it needs admin`);
+    const entry = this.#entries.get(name);
+    if (entry) await this.#end(entry, "somebody ended it");
+    return view;
+  }
+
+  list(): DesktopView[] {
+    return [...this.#entries.values()].flatMap((entry) => (entry.now ? viewOf(entry, entry.now) : []));
+  }
+
+  show(name: string): DesktopView {
+    const { entry, live } = this.#running(name);
+    return viewOf(entry, live);
+  }
+
+  open(name: string): OpenDesktop {
+    const { live } = this.#running(name);
+    return openOf(name, live);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(Array.from(this.#entries.values(), (entry) => this.#end(entry, "svc stops")));
+    this.#keeper?.leave();
+    this.#keeper = undefined;
+  }
+
+  #running(name: string): { readonly entry: Entry; readonly live: Live } {
+    const entry = this.#entries.get(name);
+    if (entry?.now) return { entry, live: entry.now };
+    const known = this.list().map((one) => one.name);
+    const others = known.length === 0 ? "none runs" : `there is ${known.slice(0, 10).join(", ")}`;
+    throw notFound(`no desktop ${printable(name, 100)} runs here: ${others} (svc desktops list)`);
+  }
+
+  /** Of a run: `run-9f1c2e4a`. */
+  #nameFor(run: string): string {
+    const name = `run-${run.slice(0, 8)}`;
+    return this.#entries.has(name) ? `run-${run}`.slice(0, 40) : name;
+  }
+
+  #add(about: Pick<Entry, "name" | "kind" | "run" | "settings">, { token, share, signal }: Asker): Entry {
+    const shares = Array.from(this.#entries.values(), (one) => one.share);
+    const full = shortage({ what: "desktops", most: this.most, times: 1 }, shares, share);
+    if (full !== undefined) throw tooMany(full);
+    const entry: Entry = {
+      ...{ ...about, token, share, startedAt: new Date().toISOString(), restarted: [], isEnding: false },
+      live: this.#make(about.settings, signal),
+    };
+    this.#entries.set(about.name, entry);
+    return entry;
+  }
+
+  /** Waits until it runs. */
+  async #opened(entry: Entry): Promise<OpenDesktop> {
+    try {
+      const live = await entry.live;
+      if (!entry.now && !entry.isEnding) this.#began(entry, live);
+      return openOf(entry.name, live);
+    } catch (error) {
+      if (this.#entries.get(entry.name) === entry) this.#entries.delete(entry.name);
+      throw error;
+    }
+  }
+
+  #began(entry: Entry, live: Live): void {
+    entry.now = live;
+    this.parts.publish(desktopStarted, { ...aboutOf(entry), size: live.display.size });
+    void live.display.lost.then((why) => this.#lost(entry, live, why));
+  }
+
+  async #make(settings: DesktopSettings, signal: AbortSignal): Promise<Live> {
+    const { log, env } = this.parts;
+    const tools = this.parts.tools();
+    const account = this.parts.account();
+    this.#keeper ??= createKeeper();
+    this.#count++;
+    const folder = join(this.#keeper.folder, `${this.#count}`);
+    const keeper = this.#keeper;
+    try {
+      const display = await startDisplay(settings, { folder, tools, account, env, signal });
+      const lockFile = join(folder, "input.lock");
+      const desktop = await this.parts.createDesktop(display, lockFile);
+      return { display, desktop, folder, lockFile };
+    } catch (error) {
+      await keeper.end(folder).catch((fault) => log.warn(`a desktop left processes: ${messageOf(fault)}`));
+      throw error;
+    }
+  }
+
+  /** Its X server has ended, and not because svc ends it. */
+  async #lost(entry: Entry, live: Live, why: string): Promise<void> {
+    if (entry.isEnding || entry.now !== live) return;
+    const now = performance.now();
+    const recent = entry.restarted.filter((at) => now - at < RESTARTS_WITHIN_MS);
+    if (entry.kind === "run" || recent.length >= MAX_RESTARTS) {
+      this.parts.log.warn(`the desktop ${entry.name} has ended: ${why}`);
+      return this.#end(entry, why);
+    }
+    this.parts.log.warn(`the desktop ${entry.name} is started again: ${why}`);
+    entry.now = undefined;
+    entry.restarted.push(now);
+    entry.live = this.#close(live).then(() => this.#make(entry.settings, new AbortController().signal));
+    await this.#opened(entry).catch((error) => {
+      this.parts.log.error(`the desktop ${entry.name} could not be started again: ${messageOf(error)}`);
+      this.parts.publish(desktopEnded, { ...aboutOf(entry), reason: why });
+    });
+  }
+
+  async #end(entry: Entry, reason: string): Promise<void> {
+    if (entry.isEnding) return;
+    entry.isEnding = true;
+    const live = await entry.live.catch(() => undefined);
+    if (live) await this.#close(live);
+    if (this.#entries.get(entry.name) === entry) this.#entries.delete(entry.name);
+    if (entry.now) this.parts.publish(desktopEnded, { ...aboutOf(entry), reason });
+  }
+
+  async #close({ desktop, folder }: Live): Promise<void> {
+    const { log } = this.parts;
+    await desktop
+      .stop()
+      .catch((error) => log.warn(`a desktop did not end as it should: ${messageOf(error)}`));
+    await this.#keeper
+      ?.end(folder)
+      .catch((error) => log.warn(`a desktop left processes: ${messageOf(error)}`));
+  }
+}
+
+const aboutOf = ({ name, run, token }: Entry) => ({ name, run_id: run, token });
+
+const openOf = (name: string, { desktop, display, lockFile }: Live): OpenDesktop => ({
+  ...{ name, desktop, lockFile },
+  session: display,
+});
+
+const viewOf = (entry: Entry, { display, desktop }: Live): DesktopView => ({
+  ...{ name: entry.name, kind: entry.kind, run_id: entry.run },
+  ...{ size: display.size, scale: display.scale, locale: display.locale },
+  ...{ display: display.name, by_name: display.hasBus, started_at: entry.startedAt, token: entry.token },
+  restarts: entry.restarted.length,
+  user: desktop.inputLock.user(),
+});
+
+/** @throws a `conflict` failure where a kept desktop runs with other settings than those that are asked for. */
+function requireSame({ name, settings: has }: Entry, wanted: DesktopSettings): void {
+  const odd = (["size", "scale", "locale"] as const).find(
+    (one) => wanted[one] !== undefined && wanted[one] !== has[one],
+  );
+  if (odd === undefined) return;
+  const is = has[odd] === undefined ? "the default" : has[odd];
+  throw conflict(
+    `the desktop ${name} runs with another ${odd} (${is}, not ${wanted[odd]}): svc desktops stop ${name}, or leave ${odd} out`,
+  );
+}

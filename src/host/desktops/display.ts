@@ -1,0 +1,240 @@
+/**
+ * A display of its own: an X server without a screen, a window manager, a session bus, and folders that nobody else reads.
+ */
+import { chownSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DesktopSettings } from "../../core/desktop-request";
+import { deadline } from "../../lib/deadline";
+import { badInput, cancelled, messageOf, unavailable } from "../../lib/errors";
+import { OWN_GROUP } from "../../lib/process-group";
+import { printable } from "../../lib/sanitize";
+import { printedBy, spawn } from "../../lib/spawn";
+import { type Account, asUser } from "./account";
+import { newAuthority } from "./authority";
+import { MARK } from "./keeper";
+import type { Tools } from "./tools";
+
+const DEFAULT_SIZE = "1280x800";
+
+/** How long each program has until it is there, in milliseconds. */
+const START_MS = 10_000;
+const LOCALES_MS = 2_000;
+
+/** Where the programs of a desktop are, for those that are started on it. */
+export interface Session {
+  /** The whole environment. */
+  readonly env: NodeJS.ProcessEnv;
+  /** The command line that runs `command` as the user of the desktop. */
+  as(command: readonly string[]): readonly string[];
+}
+
+/** A display that runs. */
+export interface Display extends Session {
+  readonly size: string;
+  readonly scale: number;
+  readonly locale: string | null;
+  /** `:7`. */
+  readonly name: string;
+  /** Whether there is a session bus: without one, nothing is found by name. */
+  readonly hasBus: boolean;
+  /** Resolves with the reason when the X server has ended. */
+  readonly lost: Promise<string>;
+}
+
+/** What a display is started with. */
+export interface DisplayParts {
+  /** Its own, not yet there. */
+  readonly folder: string;
+  readonly tools: Tools;
+  readonly account: Account | undefined;
+  /** That of svc. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Starts a display. Whoever has asked for it ends its processes and removes the folder, also where this throws.
+ *
+ * @throws `bad_input` for a locale that the host does not have; `unavailable` when a program does not start; `cancelled`.
+ */
+export async function startDisplay(settings: DesktopSettings, parts: DisplayParts): Promise<Display> {
+  const { size = DEFAULT_SIZE, scale = 1, locale } = settings;
+  const { folder, tools, account, signal } = parts;
+  if (locale !== undefined) requireLocale(locale);
+  const folders = makeFolders(folder, account);
+  const authority = join(folder, "authority");
+  writeFileSync(authority, newAuthority(), { mode: 0o600 });
+  if (account) chownSync(authority, account.uid, account.gid);
+
+  const as = (command: readonly string[]) => asUser(account, command);
+  const start = (command: readonly string[], env: NodeJS.ProcessEnv) =>
+    spawn(as(command), { ...OWN_GROUP, cwd: folders.runtime, env, stdio: ["ignore", "pipe", "ignore"] });
+  const bare = environment({ ...parts, folders, authority, scale, locale });
+
+  const server = start(tools.server.command({ size, authority }), bare);
+  const address = `unix:path=${join(folders.runtime, "bus")}`;
+  const withBus = tools.bus === null ? bare : { ...bare, DBUS_SESSION_BUS_ADDRESS: address };
+  const bus =
+    tools.bus === null
+      ? undefined
+      : start(
+          [tools.bus, "--session", "--nofork", "--nopidfile", `--address=${address}`, "--print-address=1"],
+          withBus,
+        );
+  const [number] = await Promise.all([
+    firstLine(tools.server.program, server, signal),
+    bus && firstLine("dbus-daemon", bus, signal),
+  ]);
+  const env = { ...withBus, DISPLAY: `:${number}` };
+  const manager = start([tools.manager.path, ...(MANAGER_FLAGS[tools.manager.program] ?? [])], env);
+  if (tools.manager.program in MANAGER_FLAGS) await firstLine(tools.manager.program, manager, signal);
+  const lost = server.exited.then(() => `${tools.server.program} has ended`);
+  return {
+    env,
+    as,
+    size,
+    scale,
+    locale: locale ?? null,
+    name: `:${number}`,
+    hasBus: bus !== undefined,
+    lost,
+  };
+}
+
+/** What makes a window manager say on its standard output that it is there. */
+const MANAGER_FLAGS: Readonly<Record<string, readonly string[]>> = { openbox: ["--startup", "echo ready"] };
+
+/** @throws `unavailable` when the program ends or stays silent. */
+async function firstLine(
+  program: string,
+  { stdout }: { readonly stdout: ReadableStream<Uint8Array> },
+  signal: AbortSignal,
+): Promise<string> {
+  const reader = stdout.getReader();
+  const read = async () => {
+    let text = "";
+    while (!text.includes("\n")) {
+      const { done, value } = await reader.read();
+      if (done) throw unavailable(`${program} ended before it was there`);
+      text += new TextDecoder().decode(value);
+    }
+    return text.trim();
+  };
+  try {
+    return await deadline(read(), {
+      ms: START_MS,
+      late: () => {
+        throw unavailable(`${program} was not there after ${START_MS / 1_000} s`);
+      },
+      signal,
+      aborted: () => {
+        throw cancelled("cancelled while the desktop started");
+      },
+    });
+  } finally {
+    // Nobody reads what it says later, and a full pipe would stop it.
+    void drain(reader);
+  }
+}
+
+async function drain(reader: { read(): Promise<{ readonly done: boolean }> }): Promise<void> {
+  try {
+    while (!(await reader.read()).done);
+  } catch {
+    // It has gone.
+  }
+}
+
+/** The folders of a desktop (XDG Base Directory Specification). */
+interface Folders {
+  readonly runtime: string;
+  readonly config: string;
+  readonly cache: string;
+  readonly data: string;
+  readonly state: string;
+}
+
+function makeFolders(folder: string, account: Account | undefined): Folders {
+  const named = (name: string) => join(folder, name);
+  const folders = {
+    runtime: named("runtime"),
+    config: named("config"),
+    cache: named("cache"),
+    data: named("data"),
+    state: named("state"),
+  };
+  for (const one of [folder, ...Object.values(folders)]) {
+    mkdirSync(one, { mode: 0o700 });
+    if (account) chownSync(one, account.uid, account.gid);
+  }
+  return folders;
+}
+
+/** What names another desktop, or keeps programs from showing what is in their windows by name. */
+const OTHERS = [
+  "WAYLAND_DISPLAY",
+  "DBUS_SESSION_BUS_ADDRESS",
+  "AT_SPI_BUS_ADDRESS",
+  "SESSION_MANAGER",
+  "DESKTOP_STARTUP_ID",
+  "XDG_SESSION_ID",
+  "NO_AT_BRIDGE",
+  "GTK_A11Y",
+];
+
+interface Surroundings extends DisplayParts {
+  readonly folders: Folders;
+  readonly authority: string;
+  readonly scale: number;
+  readonly locale: string | undefined;
+}
+
+function environment({
+  env,
+  folder,
+  folders,
+  account,
+  authority,
+  scale,
+  locale,
+}: Surroundings): NodeJS.ProcessEnv {
+  const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !OTHERS.includes(name)));
+  return {
+    // First: it is looked for at the beginning.
+    [MARK]: folder,
+    ...kept,
+    ...(account && { HOME: account.home, USER: account.name, LOGNAME: account.name }),
+    XAUTHORITY: authority,
+    XDG_RUNTIME_DIR: folders.runtime,
+    XDG_CONFIG_HOME: folders.config,
+    XDG_CACHE_HOME: folders.cache,
+    XDG_DATA_HOME: folders.data,
+    XDG_STATE_HOME: folders.state,
+    XDG_SESSION_TYPE: "x11",
+    GDK_BACKEND: "x11",
+    QT_QPA_PLATFORM: "xcb",
+    // Qt 5 and 6 show nothing by name otherwise until somebody has asked.
+    QT_LINUX_ACCESSIBILITY_ALWAYS_ON: "1",
+    ...(scale !== 1 && { GDK_SCALE: `${scale}`, QT_SCALE_FACTOR: `${scale}` }),
+    ...(locale !== undefined && { LANG: locale, LC_ALL: locale, LANGUAGE: "" }),
+  };
+}
+
+/** @throws a `bad_input` failure for one that the host does not have (locale(1)). */
+function requireLocale(locale: string): void {
+  let known: string[];
+  try {
+    known = printedBy(["locale", "-a"], LOCALES_MS).split("\n").map(simple);
+  } catch (error) {
+    throw unavailable(`the locales of this host cannot be listed: ${messageOf(error)}`);
+  }
+  if (known.includes(simple(locale))) return;
+  throw badInput(`locale: this host has no ${printable(locale, 64)} (\`locale -a\` lists what it has)`);
+}
+
+/** `de_DE.UTF-8` and `de_DE.utf8` are one. */
+const simple = (name: string) =>
+  name
+    .trim()
+    .toLowerCase()
+    .replace(/utf-8$/, "utf8");

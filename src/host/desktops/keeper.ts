@@ -1,0 +1,174 @@
+/**
+ * Ends what belongs to desktops: each process of one has the folder of the desktop in its environment (`SVC_DESKTOP`).
+ *
+ * Promise: when svc dies, however it dies, a small shell that waits for that ends all of it. What even that shell has left (the host
+ * lost power, somebody killed it too) is ended by the next svc that starts a desktop or a server.
+ */
+import {
+  chmodSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isLocked, tryLock } from "../../lib/lock";
+import { OWN_GROUP } from "../../lib/process-group";
+import { spawn } from "../../lib/spawn";
+
+/** The variable that every process of a desktop has. */
+export const MARK = "SVC_DESKTOP";
+
+const PREFIX = "svc-desktops-";
+const LOCK = "lock";
+
+/** How long processes have to end before they are killed, in milliseconds. */
+const KILL_AFTER_MS = 1_000;
+const LOOK_MS = 10;
+
+/** The beginning of a process's environment in which the mark is looked for, in bytes: it is the first of its variables. */
+const ENVIRONMENT_BYTES = 65_536;
+
+/**
+ * Waits until svc has gone, which closes its standard input; then ends every process of desktops below `$1`, and removes the folder.
+ * An X server that is asked removes its socket and its lock.
+ */
+const KEEPER = `
+cat >/dev/null 2>&1
+marked() { grep -slzaE "^${MARK}=$1/" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
+p=$(marked "$1"); [ -z "$p" ] || { kill -TERM $p 2>/dev/null; sleep 0.3; }
+n=0
+while p=$(marked "$1"); [ -n "$p" ] && [ $n -lt 50 ]; do kill -KILL $p 2>/dev/null; n=$((n+1)); sleep 0.05; done
+rm -rf "$1"
+`;
+
+/** The folder of all desktops of this process. */
+export interface Keeper {
+  readonly folder: string;
+  /** Ends the processes of the desktop whose folder that is, and removes the folder. */
+  end(folder: string): Promise<void>;
+  /** To be called once no desktop is left. */
+  leave(): void;
+}
+
+/** Makes the folder, and starts what ends all if this process dies. @throws the system error when it cannot be made. */
+export function createKeeper(): Keeper {
+  sweep();
+  const folder = mkdtempSync(join(tmpdir(), PREFIX));
+  // The user of the desktops may be another.
+  chmodSync(folder, 0o711);
+  const release = tryLock(join(folder, LOCK));
+  const shell = spawn(["/bin/sh", "-c", KEEPER, "svc-desktop-keeper", folder], {
+    ...OWN_GROUP,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  shell.unref();
+  return {
+    folder,
+    end: endDesktop,
+    leave() {
+      release?.();
+      // It finds none, and removes the folder.
+      void shell.stdin.end();
+    },
+  };
+}
+
+async function endDesktop(folder: string): Promise<void> {
+  await endMarked((mark) => mark === folder);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Ends all processes whose mark is one of those, and those that they start meanwhile. */
+async function endMarked(isTheirs: (mark: string) => boolean): Promise<void> {
+  const until = performance.now() + KILL_AFTER_MS;
+  const signalled = new Set<number>();
+  for (;;) {
+    const pids = marked(isTheirs);
+    if (pids.length === 0) return;
+    const isLate = performance.now() > until;
+    for (const pid of pids) {
+      if (!isLate && signalled.has(pid)) continue;
+      signalled.add(pid);
+      try {
+        process.kill(pid, isLate ? "SIGKILL" : "SIGTERM");
+      } catch {
+        // It has ended.
+      }
+    }
+    await Bun.sleep(LOOK_MS);
+  }
+}
+
+/** The processes of this host with such a mark. Those of other users are not seen. */
+function marked(isTheirs: (mark: string) => boolean): number[] {
+  const found: number[] = [];
+  for (const entry of readdirSync("/proc")) {
+    if (!/^\d+$/.test(entry)) continue;
+    const mark = markOf(entry);
+    if (mark !== undefined && isTheirs(mark)) found.push(Number(entry));
+  }
+  return found;
+}
+
+const buffer = Buffer.alloc(ENVIRONMENT_BYTES);
+
+function markOf(pid: string): string | undefined {
+  try {
+    const file = openSync(`/proc/${pid}/environ`, "r");
+    try {
+      const text = buffer.toString("latin1", 0, readSync(file, buffer, 0, buffer.length, 0));
+      return new RegExp(`(?:^|\\0)${MARK}=([^\\0]*)`).exec(text)?.[1];
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ends what processes that are dead have left: to be called when a server starts, and before a desktop is made. Never throws. */
+export function sweep(): void {
+  for (const name of namesIn(tmpdir())) {
+    if (!name.startsWith(PREFIX)) continue;
+    const folder = join(tmpdir(), name);
+    try {
+      if (statSync(folder).uid !== process.getuid?.() || isLocked(join(folder, LOCK))) continue;
+      for (const pid of marked((mark) => mark.startsWith(`${folder}/`))) {
+        removeDisplay(pid);
+        process.kill(pid, "SIGKILL");
+      }
+      rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // Another process removes it at the same time.
+    }
+  }
+}
+
+/** An X server that is killed leaves its socket and its lock, in which its process id is (Xserver(1)). */
+function removeDisplay(pid: number): void {
+  for (const name of namesIn("/tmp")) {
+    const [, number] = /^\.X(\d+)-lock$/.exec(name) ?? [];
+    if (number === undefined) continue;
+    try {
+      if (Number(readFileSync(join("/tmp", name), "utf8")) !== pid) continue;
+      rmSync(join("/tmp", name), { force: true });
+      rmSync(`/tmp/.X11-unix/X${number}`, { force: true });
+    } catch {
+      // It is another user's.
+    }
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,250 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createDesktop } from "../../../src/host/desktop/desktop";
+import {
+  type Asker,
+  createDesktops,
+  type Desktops,
+  type DesktopsParts,
+} from "../../../src/host/desktops/desktops";
+import { MARK } from "../../../src/host/desktops/keeper";
+import { requireTools } from "../../../src/host/desktops/tools";
+import { silentLog } from "../../../src/lib/log";
+import { spawn } from "../../../src/lib/spawn";
+import { testWith, until } from "../../support";
+
+const NEEDED = ["Xvfb", "openbox", "dbus-daemon"] as const;
+const OWNER: Asker = { token: null, share: null, signal: new AbortController().signal };
+const RUN = "9f1c2e4a-0000-4000-8000-000000000000";
+
+let made: Desktops | undefined;
+afterEach(async () => {
+  await made?.stop();
+  made = undefined;
+});
+
+/** Desktops of this process, which end with the test. */
+function desktops(parts: Partial<DesktopsParts> = {}) {
+  const events: Array<readonly [string, Record<string, unknown>]> = [];
+  made = createDesktops({
+    log: silentLog,
+    publish: (type, data) => void events.push([type.name, data as Record<string, unknown>]),
+    env: process.env,
+    tools: () => requireTools(process.env),
+    account: () => undefined,
+    createDesktop: async ({ env, as }, lockFile) =>
+      createDesktop({ env, as, lockFile, imagesFolder: "/nowhere", ocrFolder: "/nowhere", log: silentLog }),
+    ...parts,
+  });
+  return { all: made, events };
+}
+
+/** The processes of desktops of this process. */
+function processesOf(folder: string): number[] {
+  return readdirSync("/proc").flatMap((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, "latin1").includes(`${MARK}=${folder}`)
+        ? [Number(pid)]
+        : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+const folderOf = (env: NodeJS.ProcessEnv) => env[MARK] ?? "";
+
+describe("a desktop of a run", () => {
+  testWith(...NEEDED)("has a screen of the size that was asked for, and no other's pointer", async () => {
+    const { all } = desktops();
+    const [one, other] = await Promise.all([
+      all.lease({ name: "new", size: "900x600" }, RUN, OWNER),
+      all.lease({ name: "new" }, "11112222", OWNER),
+    ]);
+    await one.desktop.move({ x: 10, y: 20 });
+    await other.desktop.move({ x: 300, y: 400 });
+    expect(await one.desktop.screenSize()).toEqual({ width: 900, height: 600 });
+    expect(await other.desktop.screenSize()).toEqual({ width: 1280, height: 800 });
+    expect(await one.desktop.pointer()).toEqual({ x: 10, y: 20 });
+  });
+
+  testWith(...NEEDED)("ends with all that was started on it, its files and its display", async () => {
+    const { all, events } = desktops();
+    const lease = await all.lease({ name: "new" }, RUN, OWNER);
+    const { env } = lease.session;
+    const folder = folderOf(env);
+    // It leaves its parent, and its group, as programs do that go to the background.
+    spawn(["sh", "-c", "setsid sleep 600 & setsid sleep 600 &"], {
+      env,
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    await until("the background processes", () => processesOf(folder).length >= 5 || undefined);
+    const socket = `/tmp/.X11-unix/X${env.DISPLAY?.slice(1)}`;
+    expect(existsSync(socket)).toBe(true);
+
+    await lease.end();
+
+    expect(processesOf(folder)).toEqual([]);
+    expect(existsSync(folder)).toBe(false);
+    expect(existsSync(socket)).toBe(false);
+    expect(existsSync(`/tmp/.X${env.DISPLAY?.slice(1)}-lock`)).toBe(false);
+    expect(events.map(([name]) => name)).toEqual(["desktop.started", "desktop.ended"]);
+  });
+
+  testWith(...NEEDED)("has a clipboard of its own", async () => {
+    const { all } = desktops();
+    const one = await all.lease({ name: "new" }, RUN, OWNER);
+    const other = await all.lease({ name: "new" }, "11112222", OWNER);
+    await one.desktop.setClipboard("of one");
+    await other.desktop.setClipboard("of the other");
+    expect(await one.desktop.clipboard()).toBe("of one");
+  });
+
+  testWith(...NEEDED)(
+    "shows its screen to nobody without its cookie, and has folders for its user alone",
+    async () => {
+      const { all } = desktops();
+      const { session } = await all.lease({ name: "new" }, RUN, OWNER);
+      const stranger = createDesktop({
+        env: { ...process.env, DISPLAY: session.env.DISPLAY, XAUTHORITY: "/nowhere" },
+        lockFile: join(folderOf(session.env), "other.lock"),
+        imagesFolder: "/nowhere",
+        ocrFolder: "/nowhere",
+        log: silentLog,
+      });
+      await expect(stranger.screenSize()).rejects.toThrow();
+      await stranger.stop();
+      for (const name of ["XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"])
+        expect(statSync(session.env[name] ?? "").mode & 0o777).toBe(0o700);
+      expect(statSync(session.env.XAUTHORITY ?? "").mode & 0o777).toBe(0o600);
+    },
+  );
+
+  testWith(...NEEDED)("that cannot be made leaves nothing", async () => {
+    const gone = new AbortController();
+    const { all } = desktops();
+    const lease = all.lease({ name: "new" }, RUN, { ...OWNER, signal: gone.signal });
+    gone.abort();
+    await expect(lease).rejects.toThrow("cancelled while the desktop started");
+    expect(all.list()).toEqual([]);
+    const folders = readdirSync(tmpdir()).filter((name) => name.startsWith("svc-desktops-"));
+    for (const folder of folders) expect(processesOf(join(tmpdir(), folder, "1"))).toEqual([]);
+  });
+
+  test("is refused for a locale that the host does not have, by name", async () => {
+    const { all } = desktops({
+      tools: () => ({
+        server: { program: "Xvfb", path: "/bin/false", command: () => ["/bin/false"] },
+        manager: { program: "openbox", path: "/bin/false" },
+        bus: null,
+      }),
+    });
+    await expect(all.lease({ name: "new", locale: "xx_XX.UTF-8" }, RUN, OWNER)).rejects.toThrow(
+      "locale: this host has no xx_XX.UTF-8",
+    );
+  });
+
+  test("says which program ended before it was there", async () => {
+    const { all } = desktops({
+      tools: () => ({
+        server: { program: "Xvfb", path: "/bin/false", command: () => ["/bin/false"] },
+        manager: { program: "openbox", path: "/bin/false" },
+        bus: null,
+      }),
+    });
+    await expect(all.lease({ name: "new" }, RUN, OWNER)).rejects.toThrow("Xvfb ended before it was there");
+  });
+});
+
+describe("a desktop that is kept", () => {
+  testWith(...NEEDED)("is started by the first run that names it, and shared by the next", async () => {
+    const { all } = desktops();
+    const one = await all.lease({ name: "orders" }, RUN, OWNER);
+    await one.end();
+    const two = await all.lease({ name: "orders" }, "11112222", OWNER);
+    expect(two.desktop).toBe(one.desktop);
+    expect(all.list().map(({ name, kind }) => [name, kind])).toEqual([["orders", "kept"]]);
+    await expect(all.lease({ name: "orders", size: "640x480" }, RUN, OWNER)).rejects.toThrow(
+      "the desktop orders runs with another size (the default, not 640x480)",
+    );
+  });
+
+  testWith(...NEEDED)("is started again when its X server dies", async () => {
+    const { all, events } = desktops();
+    await all.start("orders", {}, OWNER);
+    const folder = folderOf(all.open("orders").session.env);
+    const before = all.open("orders").desktop;
+    const server = processesOf(folder).find((pid) =>
+      readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("Xvfb"),
+    );
+    process.kill(server ?? 0, "SIGKILL");
+    await until(
+      "another X server",
+      () => events.filter(([name]) => name === "desktop.started").length === 2 || undefined,
+    );
+    expect(all.show("orders").restarts).toBe(1);
+    expect(all.open("orders").desktop).not.toBe(before);
+    expect(await all.open("orders").desktop.screenSize()).toEqual({ width: 1280, height: 800 });
+  });
+
+  testWith(...NEEDED)("is ended by who started it, or an administrator", async () => {
+    const { all } = desktops();
+    await all.start("orders", {}, { ...OWNER, token: "ann", share: "ann" });
+    await expect(all.end("orders", () => false)).rejects.toThrow("was started by another");
+    await all.end("orders", ({ token }) => token === "ann");
+    expect(() => all.show("orders")).toThrow("no desktop orders runs here: none runs");
+  });
+});
+
+test("a token gets half of the desktops that are free, and the host no more than its limit", async () => {
+  const { all } = desktops({
+    most: 2,
+    tools: () => {
+      throw new Error("no tools");
+    },
+  });
+  const ann = { ...OWNER, token: "ann", share: "ann" };
+  const first = all.lease({ name: "new" }, RUN, ann);
+  await expect(all.lease({ name: "new" }, "11112222", ann)).rejects.toThrow(
+    "the token ann has 1 desktops already",
+  );
+  await expect(first).rejects.toThrow("no tools");
+});
+
+test("a host without an X server and a window manager says what to install", () => {
+  expect(() => requireTools({ PATH: "/nowhere" })).toThrow("apt install xvfb openbox");
+});
+
+testWith(...NEEDED)("a svc that is killed leaves no process, no folder and no display", async () => {
+  const script = `
+    import { createDesktops } from "./src/host/desktops/desktops";
+    import { requireTools } from "./src/host/desktops/tools";
+    import { silentLog } from "./src/lib/log";
+    const all = createDesktops({
+      log: silentLog, publish: () => {}, env: process.env, tools: () => requireTools(process.env), account: () => undefined,
+      createDesktop: async () => ({ stop: async () => {}, inputLock: { user: () => null } }),
+    });
+    const asker = { token: null, share: null, signal: new AbortController().signal };
+    const { session } = await all.lease({ name: "new" }, "1", asker);
+    await all.lease({ name: "new" }, "2", asker);
+    console.log(JSON.stringify({ folder: session.env.${MARK}, display: session.env.DISPLAY }));
+    setInterval(() => {}, 1000);
+  `;
+  const child = Bun.spawn([process.execPath, "-e", script], {
+    cwd: join(import.meta.dir, "../../.."),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const { value } = await child.stdout.getReader().read();
+  const { folder, display } = JSON.parse(new TextDecoder().decode(value));
+  const root = folder.replace(/\/\d+$/, "");
+  expect(processesOf(root).length).toBeGreaterThan(4);
+
+  child.kill("SIGKILL");
+  await child.exited;
+
+  await until("its processes to end", () => processesOf(root).length === 0 || undefined);
+  await until("its folder to go", () => !existsSync(root) || undefined);
+  expect(existsSync(`/tmp/.X${display.slice(1)}-lock`)).toBe(false);
+});
