@@ -31,6 +31,7 @@ const groups: Registry["groups"] = [
   {
     title: "This host",
     nouns: {
+      demo: { describe: "Start a desk and three hosts to look at", load: () => import("./demo") },
       service: { describe: "Run svc serve as a system service", load: () => import("./service") },
       config: {
         describe: "Export or import the configuration of a host",

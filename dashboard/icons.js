@@ -10,6 +10,7 @@ const PATHS = {
   hosts: "M12 4v5M5 20v-4h14v4M12 9v7M3 20h4M10 20h4M17 20h4M9 4h6v5H9z",
   plans: "M4 5h4v4H4zM10 10h4v4h-4zM16 15h4v4h-4zM8 7h4v3M14 12h4v3",
   approvals: "M12 3l8 3v6c0 4.500-3.500 8-8 9-4.500-1-8-4.500-8-9V6zM8.500 12l2.500 2.500 4.500-5",
+  desktops: "M3 4h12v9H3zM9 13v3M6 16h6M18 8h3v12H9v-2",
   secrets: "M3.500 12a4 4 0 1 1 8 0 4 4 0 0 1-8 0M11.500 12H21v4M17 12v3",
   audit: "M6 3h9l4 4v14H6zM14 3v5h5M9 13h7M9 17h7",
   inspector: "M3 12h4l3-8 4 16 3-8h4",

@@ -82,6 +82,13 @@ export const pages = [
     icon: "screen",
     load: () => import("./host/screen.js"),
   },
+  {
+    name: "desktops",
+    scope: "read",
+    title: "Desktops",
+    icon: "desktops",
+    load: () => import("./host/desktops.js"),
+  },
   { name: "live", scope: "screen", title: "Live screen", icon: "live", load: () => import("./host/live.js") },
   { name: "help", scope: "read", title: "Help", icon: "help", load: () => import("./help.js") },
 ];

@@ -79,6 +79,7 @@ export const createDashboard = async () =>
         "run-details.js": import("../../dashboard/host/run-details.js", { with: { type: "file" } }),
         "runs.js": import("../../dashboard/host/runs.js", { with: { type: "file" } }),
         "screen.js": import("../../dashboard/host/screen.js", { with: { type: "file" } }),
+        "desktops.js": import("../../dashboard/host/desktops.js", { with: { type: "file" } }),
         "secrets.js": import("../../dashboard/host/secrets.js", { with: { type: "file" } }),
         "script.js": import("../../dashboard/host/script.js", { with: { type: "file" } }),
         "server.js": import("../../dashboard/server.js", { with: { type: "file" } }),

@@ -46,6 +46,7 @@ test("a child sees no secret that svc takes from its environment", async () => {
     "SVC_TARGET",
     "SVC_RELEASE_KEY",
     "SVC_CLIPBOARD",
+    "SVC_DESKTOP",
     "SVC_PARSED_COMMAND_LINE",
   ];
   const secrets = [...new Set(named)].filter((name) => !harmless.includes(name));

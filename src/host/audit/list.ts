@@ -40,9 +40,9 @@ const STEP = 20_000;
 
 /**
  * The most that one listing has, in bytes of its JSON, where it has more than one row: a row may have megabytes. Rows of svc have some
- * hundred, so 10,000 of them are far below it, and an answer over a link has at most 32 MiB.
+ * hundred, at most two thousand, so 10,000 of them are below it; an answer over a link has at most 32 MiB.
  */
-const MAX_BYTES = 16 * 1_048_576;
+const MAX_BYTES = 20 * 1_048_576;
 
 /** Rows that are read at a time: some milliseconds, as each may be a thousand characters long. */
 const PAGE = 500;

@@ -72,22 +72,20 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
   const bare = environment({ ...parts, folders, authority, scale, locale });
 
   const server = start(tools.server.command({ size, authority }), bare);
+  const number = await firstLine(tools.server.program, server, signal);
   const address = `unix:path=${join(folders.runtime, "bus")}`;
-  const withBus = tools.bus === null ? bare : { ...bare, DBUS_SESSION_BUS_ADDRESS: address };
-  const bus =
-    tools.bus === null
-      ? undefined
-      : start(
-          [tools.bus, "--session", "--nofork", "--nopidfile", `--address=${address}`, "--print-address=1"],
-          withBus,
-        );
-  const [number] = await Promise.all([
-    firstLine(tools.server.program, server, signal),
-    bus && firstLine("dbus-daemon", bus, signal),
-  ]);
-  const env = { ...withBus, DISPLAY: `:${number}` };
+  // What the bus starts by itself has its environment, and shows its windows there.
+  const env = {
+    ...bare,
+    DISPLAY: `:${number}`,
+    ...(tools.bus !== null && { DBUS_SESSION_BUS_ADDRESS: address }),
+  };
+  const bus = tools.bus === null ? undefined : start([tools.bus, ...busFlags(address)], env);
   const manager = start([tools.manager.path, ...(MANAGER_FLAGS[tools.manager.program] ?? [])], env);
-  if (tools.manager.program in MANAGER_FLAGS) await firstLine(tools.manager.program, manager, signal);
+  await Promise.all([
+    bus && firstLine("dbus-daemon", bus, signal),
+    tools.manager.program in MANAGER_FLAGS && firstLine(tools.manager.program, manager, signal),
+  ]);
   const lost = server.exited.then(() => `${tools.server.program} has ended`);
   return {
     env,
@@ -100,6 +98,11 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
     lost,
   };
 }
+
+/** dbus-daemon(1) */
+const busFlags = (address: string) => [
+  ...["--session", "--nofork", "--nopidfile", `--address=${address}`, "--print-address=1"],
+];
 
 /** What makes a window manager say on its standard output that it is there. */
 const MANAGER_FLAGS: Readonly<Record<string, readonly string[]>> = { openbox: ["--startup", "echo ready"] };
@@ -172,6 +175,7 @@ function makeFolders(folder: string, account: Account | undefined): Folders {
 
 /** What names another desktop, or keeps programs from showing what is in their windows by name. */
 const OTHERS = [
+  "DISPLAY",
   "WAYLAND_DISPLAY",
   "DBUS_SESSION_BUS_ADDRESS",
   "AT_SPI_BUS_ADDRESS",

@@ -73,15 +73,15 @@ const RUN_SETTINGS = {
     v.optional(JOB_SETTINGS.stop_on_error),
     "Stop a run at the first action that fails; `focus`: that fails to find or focus a window (default: what its script says, or true)",
   ),
-  desktop: field(
-    v.optional(JOB_SETTINGS.desktop),
-    "The desktop to run on: `new` for one that ends with each run, or the name of one that is kept (default: what its script says, or that of the host)",
-  ),
   variables: field(
     withoutHostSecrets("`jobs.json` would have it: name the secret in the script of the job")(
       v.optional(judged(JOB_SETTINGS.variables)),
     ),
     "Values of variables for its script, by name; they are kept in `jobs.json`",
+  ),
+  desktop: field(
+    v.optional(JOB_SETTINGS.desktop),
+    "The desktop to run on: `new` for one that ends with each run, or the name of one that is kept (default: what its script says, or that of the host)",
   ),
 } as const;
 

@@ -2,7 +2,6 @@
  * What became of an action list at one host of a plan or a broadcast.
  */
 import * as v from "valibot";
-import { ON_DESKTOP } from "../../core/desktop-request";
 import { between, field, seconds, secret } from "../../core/fields";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../core/run";
 
@@ -12,7 +11,6 @@ export const RUN_ON_HOST = {
     STOP_ON_ERROR,
     "On each host, stop at the first action that fails; `focus`: that fails to find or focus a window",
   ),
-  desktop: ON_DESKTOP,
   delivery_timeout_s: field(
     v.optional(seconds(between(0.01, 3_600)), 10),
     "Time limit to deliver the list to a host, in seconds",

@@ -184,7 +184,7 @@ describe("AC_admin_broadcast_execute", () => {
     expect(Object.keys(broadcastExecute.input.entries)).toEqual([
       ...["actions", "on", "max_parallel", "max_failures", "canary", "stop_on_error"],
       ...["delivery_timeout_s", "timeout_s", "retry", "only", "output", "labels", "ask_again"],
-      ...["variables", "variables_by_host"],
+      ...["variables", "variables_by_host", "desktop"],
     ]);
   });
 

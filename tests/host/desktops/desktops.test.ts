@@ -122,6 +122,17 @@ describe("a desktop of a run", () => {
     },
   );
 
+  testWith(...NEEDED)("has a bus whose programs show their windows on it, not where svc is", async () => {
+    const { all } = desktops({ env: { ...process.env, DISPLAY: ":12345" } });
+    const { session } = await all.lease({ name: "new" }, RUN, OWNER);
+    const bus = processesOf(folderOf(session.env)).find((pid) =>
+      readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("dbus-daemon"),
+    );
+    expect(readFileSync(`/proc/${bus}/environ`, "latin1").split("\0")).toContain(
+      `DISPLAY=${session.env.DISPLAY}`,
+    );
+  });
+
   testWith(...NEEDED)("that cannot be made leaves nothing", async () => {
     const gone = new AbortController();
     const { all } = desktops();

@@ -4,6 +4,7 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
+import { ON_DESKTOP } from "../../../core/desktop-request";
 import { between, field, flag, orLabels, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant, type Limit, limitsOf, shareOf } from "../../../core/rights";
@@ -168,6 +169,7 @@ export const BROADCAST = v.strictObject({
   labels: LABELS,
   ask_again: ASK_AGAIN,
   ...VARIABLES_FOR_HOSTS,
+  desktop: ON_DESKTOP,
 });
 
 export type Broadcast = v.InferOutput<typeof BROADCAST>;

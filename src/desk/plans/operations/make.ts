@@ -5,6 +5,7 @@
 import { isAbsolute } from "node:path";
 import * as v from "valibot";
 import { type Caller, requesterOf } from "../../../core/caller";
+import { ON_DESKTOP } from "../../../core/desktop-request";
 import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond, limitsOf, requireOwnToken } from "../../../core/rights";
@@ -97,6 +98,7 @@ export const newPlan = operation({
       "Path of the list on this desk: scripts and pictures that it refers to from there travel with the plan (needs `admin`; in a script default: its own path)",
     ),
     ...VARIABLES_FOR_HOSTS,
+    desktop: ON_DESKTOP,
   }),
   output: v.object({
     id: v.string(),

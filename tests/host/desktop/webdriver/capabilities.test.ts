@@ -36,7 +36,7 @@ describe("a session is refused", () => {
     [{ nonsense: 1 }, "invalid argument", '"nonsense" is no capability of svc'],
     [{ "svc:nonsense": 1 }, "invalid argument", '"svc:nonsense" is no capability of svc'],
     [{ "svc:idleTimeout": 0 }, "invalid argument", "svc:idleTimeout"],
-    [{ "svc:desktop": "new" }, "invalid argument", "svc:desktop"],
+    [{ "svc:desktop": "a screen" }, "invalid argument", "svc:desktop"],
   ])("for %p", (capabilities, error, message) => {
     const answer = errorOf(() => capabilitiesIn(asked(capabilities)));
     expect([answer.error, answer.message]).toEqual([error, expect.stringContaining(message)]);

@@ -1,0 +1,169 @@
+/**
+ * Desktops on demand: forty at once, how long each takes to be ready, the memory of each without programs, clicks spread over all of them,
+ * and what is left after svc, or the run, is killed.
+ *
+ * svc's own hands on a display are those of the compiled binary. Times, bytes and counts are divided by what they may be.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createDesktop } from "../src/host/desktop/desktop";
+import { createDesktops, type DesktopLease, type Desktops } from "../src/host/desktops/desktops";
+import { MARK } from "../src/host/desktops/keeper";
+import { requireTools } from "../src/host/desktops/tools";
+import { silentLog } from "../src/lib/log";
+import { BINARY, type Figure, median } from "./support";
+
+const PROGRAMS = ["Xvfb", "openbox", "dbus-daemon"];
+const COUNT = 40;
+const CLICKS = 10_000;
+/** How many of the desktops are clicked on at once: each has a helper of its own. */
+const HANDS = 8;
+const KILLS = Number(process.env.SVC_BENCH_KILLS ?? 100);
+const ALLOWED = { readyMs: 500, bytes: 40 * 1_048_576 };
+
+export async function bench(): Promise<Figure[]> {
+  const missing = PROGRAMS.filter((name) => Bun.which(name) === null);
+  if (missing.length > 0)
+    return [{ name: "desktops", ratio: Number.NaN, goal: "<= 1", detail: `needs ${missing.join(", ")}` }];
+  return [...(await many()), await clicked(), await killed()];
+}
+
+const OWNER = { token: null, share: null, signal: new AbortController().signal };
+
+function open(): Desktops {
+  return createDesktops({
+    ...{ log: silentLog, publish: () => {}, env: process.env, most: COUNT },
+    tools: () => requireTools(process.env),
+    account: () => undefined,
+    createDesktop: async ({ env, as }, lockFile) =>
+      createDesktop({
+        ...{ env, as, lockFile, imagesFolder: "/nowhere", ocrFolder: "/nowhere", log: silentLog },
+        command: [BINARY, "desktop-child"],
+      }),
+  });
+}
+
+/** Forty, one after the other: each is asked for while the others run. */
+async function many(): Promise<Figure[]> {
+  const all = open();
+  try {
+    const times: number[] = [];
+    for (let at = 0; at < COUNT; at++) {
+      const began = performance.now();
+      await all.lease({ name: "new" }, `${at}`.padStart(8, "0"), OWNER);
+      times.push(performance.now() - began);
+    }
+    const bytes = proportionalBytes() / COUNT;
+    return [
+      {
+        ...{
+          name: `a desktop is ready, ${COUNT} of them`,
+          ratio: median(times) / ALLOWED.readyMs,
+          goal: "<= 1",
+        },
+        detail: `${Math.round(median(times))} ms, ${Math.round(Math.max(...times))} ms at most; allowed ${ALLOWED.readyMs}`,
+      },
+      {
+        ...{ name: "the memory of a desktop without programs", ratio: bytes / ALLOWED.bytes, goal: "<= 1" },
+        detail: `${(bytes / 1_048_576).toFixed(1)} MiB (proportional); allowed 40`,
+      },
+    ];
+  } finally {
+    await all.stop();
+  }
+}
+
+/** Clicks at a place of its own on each: none is on another's. */
+async function clicked(): Promise<Figure> {
+  const all = open();
+  try {
+    const leases: DesktopLease[] = [];
+    for (let at = 0; at < HANDS; at++)
+      leases.push(await all.lease({ name: "new" }, `${at}`.padStart(8, "0"), OWNER));
+    const began = performance.now();
+    let astray = 0;
+    await Promise.all(
+      leases.map(async ({ desktop }, nth) => {
+        for (let click = 0; click < CLICKS / HANDS; click++) {
+          const x = 100 * nth + (click % 97);
+          const y = 50 + (click % 89);
+          await desktop.click({ x, y }, "left", "tap");
+          const pointer = await desktop.pointer();
+          if (pointer.x !== x || pointer.y !== y) astray++;
+        }
+      }),
+    );
+    const seconds = (performance.now() - began) / 1_000;
+    return {
+      ...{ name: `clicks on another desktop than their own, of ${CLICKS}`, ratio: astray, goal: "<= 0" },
+      detail: `${astray} on ${HANDS} desktops at once, in ${seconds.toFixed(1)} s`,
+    };
+  } finally {
+    await all.stop();
+  }
+}
+
+/** A process with two desktops is killed, at a random moment, again and again. */
+async function killed(): Promise<Figure> {
+  const script = `
+    const { createDesktops } = await import(${JSON.stringify(join(import.meta.dir, "../src/host/desktops/desktops"))});
+    const { requireTools } = await import(${JSON.stringify(join(import.meta.dir, "../src/host/desktops/tools"))});
+    const log = { info() {}, warn() {}, error() {} };
+    const all = createDesktops({
+      log, publish() {}, env: process.env, tools: () => requireTools(process.env), account: () => undefined,
+      createDesktop: async () => ({ stop: async () => {}, inputLock: { user: () => null } }),
+    });
+    const asker = { token: null, share: null, signal: new AbortController().signal };
+    console.log("begins");
+    for (let at = 1; ; at++) {
+      const lease = await all.lease({ name: "new" }, String(at), asker);
+      await Bun.sleep(50);
+      if (at % 2 === 0) await lease.end();
+    }
+  `;
+  const before = leftovers();
+  for (let kill = 0; kill < KILLS; kill++) {
+    const child = Bun.spawn([process.execPath, "-e", script], { stdio: ["ignore", "pipe", "ignore"] });
+    await child.stdout.getReader().read();
+    await Bun.sleep(Math.random() * 1_000);
+    child.kill("SIGKILL");
+    await child.exited;
+  }
+  const end = performance.now() + 10_000;
+  while (leftovers() > before && performance.now() < end) await Bun.sleep(100);
+  const left = leftovers() - before;
+  return {
+    ...{ name: `processes, folders and displays that ${KILLS} kills left`, ratio: left, goal: "<= 0" },
+    detail: `${left} after at most 10 s`,
+  };
+}
+
+/** Processes of desktops, their folders, and locks of displays whose server has gone. */
+function leftovers(): number {
+  const folders = readdirSync(tmpdir()).filter((name) => name.startsWith("svc-desktops-")).length;
+  const locks = readdirSync("/tmp").filter((name) => {
+    if (!/^\.X\d+-lock$/.test(name)) return false;
+    return !existsSync(`/proc/${readFileSync(join("/tmp", name), "utf8").trim()}`);
+  }).length;
+  return folders + locks + processes().length;
+}
+
+function processes(): string[] {
+  return readdirSync("/proc").filter((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/environ`, "latin1").includes(`${MARK}=`);
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** What the processes of desktops take in memory, each page that several share divided among them (proc(5), `Pss`). */
+function proportionalBytes(): number {
+  return processes().reduce((sum, pid) => {
+    const [, kib = "0"] = /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8")) ?? [];
+    return sum + Number(kib) * 1_024;
+  }, 0);
+}

@@ -1,0 +1,58 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import { print, subcommand } from "../src/cli/subcommand";
+import { stderrLog } from "../src/lib/log";
+import { openInBrowser } from "../src/lib/open-browser";
+import { terminated } from "../src/lib/signals";
+
+export default subcommand({
+  describe: "Start a desk and three hosts to look at, which end with Ctrl-C",
+  input: v.strictObject({}),
+  async run(_given, globals) {
+    const { startDemo } = await import("../src/service/demo");
+    const asked = terminated();
+    const demo = await startDemo(stderrLog());
+    try {
+      const page = `${demo.url}/dashboard`;
+      const token = readFileSync(demo.tokenFile, "utf8").trim();
+      const ready = { url: demo.url, folder: demo.folder, token_file: demo.tokenFile, hosts: demo.hosts };
+      print(globals, ready, () => greeting(demo, page, process.stdout.isTTY ? token : null));
+      if (!globals.json) await openInBrowser(page);
+      const ended = await Promise.race([asked.then(() => null), demo.ended]);
+      if (ended !== null) console.error(`svc: the server of ${ended} has ended, and the demo with it`);
+      return ended === null ? 0 : 1;
+    } finally {
+      await demo.stop();
+    }
+  },
+  examples: [["$0 demo", "Look at it in the browser, and try the commands that it prints"]],
+});
+
+interface Ready {
+  readonly folder: string;
+  readonly hosts: readonly string[];
+  readonly noDesktops: string | null;
+}
+
+/** @param token shown to a person alone. */
+const greeting = ({ folder, hosts, noDesktops }: Ready, page: string, token: string | null): string =>
+  [
+    `A desk and ${hosts.length} hosts (${hosts.join(", ")}) run in ${folder}`,
+    `  dashboard  ${page}`,
+    `  token      ${token ?? `in ${join(folder, "desk", "rest_token")}`}`,
+    "",
+    "Try, in another terminal:",
+    `  export SVC_CONFIG_DIR=${join(folder, "desk")}`,
+    "  svc admin poll",
+    `  svc plan new '[["AC_shell_command", ["uname -a"]]]' --on all --waves 1,100%`,
+    ...(noDesktops === null
+      ? [
+          `  svc admin broadcast ${join(folder, "order.json")} --on form-01`,
+          "  svc screen form-01 --desktop main",
+        ]
+      : [`  (the hosts have no desktops: ${noDesktops})`]),
+    "  svc audit list --limit 10",
+    "",
+    "Ctrl-C ends it, and leaves nothing behind.",
+  ].join("\n");
