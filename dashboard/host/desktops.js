@@ -157,7 +157,7 @@ export function open({ root, api, poll, may, signal }) {
     path: "desktops",
     on: ["desktop.started", "desktop.ended"],
     every: PICTURE_EVERY_S,
-    rest: PICTURE_EVERY_S,
+    rest: 30,
     show({ desktops, most }) {
       made.fail(null);
       setText(
