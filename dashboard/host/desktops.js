@@ -12,8 +12,8 @@ import { table } from "../table.js";
 /** The width of a picture, in pixels: twice that of its place. */
 const PICTURE_WIDTH = 320;
 
-/** Seconds between two looks at the pictures. */
-const PICTURE_EVERY_S = 5;
+/** Seconds between two looks where no events come. */
+const LOOK_EVERY_S = 5;
 
 /** @param {import("../view.js").View} view */
 export function open({ root, api, poll, may, signal }) {
@@ -152,11 +152,10 @@ export function open({ root, api, poll, may, signal }) {
   made.body.append(listed.root);
   root.append(made.root);
 
-  let lookedAt = 0;
   const polled = poll({
     path: "desktops",
     on: ["desktop.started", "desktop.ended"],
-    every: PICTURE_EVERY_S,
+    every: LOOK_EVERY_S,
     rest: 30,
     show({ desktops, most }) {
       made.fail(null);
@@ -167,10 +166,7 @@ export function open({ root, api, poll, may, signal }) {
           : `${counted(desktops.length, "desktop")} of at most ${most}`,
       );
       listed.show(desktops);
-      const now = performance.now();
-      if (!may("screen") || now - lookedAt < PICTURE_EVERY_S * 500) return;
-      lookedAt = now;
-      void look(desktops);
+      if (may("screen")) void look(desktops);
     },
     fail: made.fail,
   });

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { browserTest, openPage, useBrowser } from "../browser";
-import { serveSource, TOKEN } from "../support";
+import { serveSource, TOKEN, until } from "../support";
 
 const test = browserTest("Xvfb", "openbox");
 const browser = useBrowser();
@@ -20,7 +20,9 @@ test("a desktop is started, seen, watched and stopped on the page", async () => 
   await dialog.getByLabel("Size").fill("900x600");
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.getByRole("row", { name: /orders.*kept.*900 × 600/ }).waitFor();
-  await page.getByRole("img", { name: "The screen of orders" }).waitFor();
+  const picture = page.getByRole("img", { name: "The screen of orders" });
+  await picture.waitFor();
+  await until("the picture", () => picture.evaluate((image) => Number(Reflect.get(image, "naturalWidth"))));
 
   await page.evaluate(AXE);
   const { violations } = await page.evaluate<{ violations: Array<{ id: string }> }>("axe.run()");
