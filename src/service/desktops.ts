@@ -6,14 +6,14 @@ import type { DesktopRequest } from "../core/desktop-request";
 import type { Grant } from "../core/rights";
 import { shareOf } from "../core/rights";
 import type { Desktop } from "../host/desktop/desktop";
+import type { ProgramSession } from "../host/desktop/programs";
 import type { DesktopLease, Desktops, OpenDesktop } from "../host/desktops/desktops";
-import type { Session } from "../host/desktops/display";
 import type { RunPlace } from "../host/runs/executor";
 import { unavailable } from "../lib/errors";
 import type { ServiceParts } from "./parts";
 
 /** What starts svc's own hands on a display. */
-export type CreateDesktopOn = (session: Session, lockFile: string) => Promise<Desktop>;
+export type CreateDesktopOn = (session: ProgramSession, lockFile: string) => Promise<Desktop>;
 
 export async function createOwnDesktops(
   { service, options, log, publish }: ServiceParts,
@@ -34,12 +34,11 @@ export async function createOwnDesktops(
   });
 }
 
-/** A kept desktop of the server on the folder, for this process. @param request `starts` where it may be started. */
-async function entered(
+/** Where a kept desktop of the server on the folder is. @param request `starts` where it may be started. */
+async function placeOnServer(
   { configDir }: ServiceParts,
-  createDesktop: CreateDesktopOn,
   request: Exclude<DesktopRequest, string> & { readonly name: string; readonly starts: boolean },
-): Promise<OpenDesktop> {
+): Promise<Pick<OpenDesktop, "session" | "lockFile">> {
   const [{ askOwner }, { enterDesktop }] = await Promise.all([
     import("../client/owner"),
     import("../host/desktops/operations"),
@@ -50,8 +49,8 @@ async function entered(
       `the desktop ${request.name} is kept by a server, and none runs here (svc serve); --desktop new needs none`,
     );
   const { env, before, lock_file: lockFile } = asked.answer;
-  const session: Session = { env, as: (command) => [...before, ...command] };
-  return { name: request.name, session, lockFile, desktop: await createDesktop(session, lockFile) };
+  const session: ProgramSession = { env, as: (command) => [...before, ...command] };
+  return { session, lockFile };
 }
 
 /** Desktops by name, in this process and in the server on its folder. */
@@ -68,13 +67,16 @@ export interface NamedDesktops {
 export function createNamedDesktops(shared: ServiceParts, createDesktop: CreateDesktopOn): NamedDesktops {
   const { service, isBeside } = shared;
   /** Those of the server that this process has its hands on. */
-  const ofServer = new Map<string, Promise<OpenDesktop>>();
-  const enter = (request: Parameters<typeof entered>[2]) => {
-    const known = ofServer.get(request.name);
-    if (known && !request.starts) return known;
-    const open = entered(shared, createDesktop, request);
-    ofServer.set(request.name, open);
-    open.catch(() => ofServer.delete(request.name));
+  const ofServer = new Map<string, OpenDesktop>();
+  const enter = async (request: Parameters<typeof placeOnServer>[1]): Promise<OpenDesktop> => {
+    const { name } = request;
+    const place = await placeOnServer(shared, request);
+    const known = ofServer.get(name);
+    // The file of the lock is another one where the desktop was started again.
+    if (known?.lockFile === place.lockFile) return known;
+    const open = { ...place, name, desktop: await createDesktop(place.session, place.lockFile) };
+    ofServer.set(name, open);
+    await known?.desktop.stop();
     return open;
   };
   const lease: NamedDesktops["lease"] = async (request, run, grant, signal) => {
@@ -114,8 +116,7 @@ export function createNamedDesktops(shared: ServiceParts, createDesktop: CreateD
       };
     },
     async stop() {
-      const open = await Promise.allSettled(ofServer.values());
-      await Promise.all(open.map((one) => one.status === "fulfilled" && one.value.desktop.stop()));
+      await Promise.all(Array.from(ofServer.values(), ({ desktop }) => desktop.stop()));
     },
   };
 }

@@ -1,5 +1,5 @@
 /**
- * As which user a desktop runs. A server that root runs needs to be told one: nothing of a desktop runs as root by itself.
+ * The user as whom a desktop runs. A server of root is told one by a flag, so that no desktop runs as root by accident.
  */
 import { badInput, unavailable } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";

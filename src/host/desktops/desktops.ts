@@ -14,8 +14,9 @@ import type { Log } from "../../lib/log";
 import { shortage } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
 import type { Desktop } from "../desktop/desktop";
+import type { ProgramSession } from "../desktop/programs";
 import type { Account } from "./account";
-import { type Display, type Session, startDisplay } from "./display";
+import { type Display, startDisplay } from "./display";
 import { desktopEnded, desktopStarted } from "./events";
 import { createKeeper, type Keeper } from "./keeper";
 import type { Tools } from "./tools";
@@ -32,7 +33,7 @@ const RESTARTS_WITHIN_MS = 10 * 60_000;
 export interface OpenDesktop {
   readonly name: string;
   readonly desktop: Desktop;
-  readonly session: Session;
+  readonly session: ProgramSession;
   /** The file of the lock on its pointer and keyboard, which other processes of this user may take. */
   readonly lockFile: string;
 }
@@ -92,7 +93,7 @@ export interface DesktopsParts {
   /** As whom they run; undefined as this process. @throws where nobody may. */
   account(): Account | undefined;
   /** svc's own hands on a display. */
-  createDesktop(session: Session, lockFile: string): Promise<Desktop>;
+  createDesktop(session: ProgramSession, lockFile: string): Promise<Desktop>;
 }
 
 interface Live {

@@ -9,6 +9,7 @@ import { badInput, cancelled, messageOf, unavailable } from "../../lib/errors";
 import { OWN_GROUP } from "../../lib/process-group";
 import { printable } from "../../lib/sanitize";
 import { printedBy, spawn } from "../../lib/spawn";
+import type { ProgramSession } from "../desktop/programs";
 import { type Account, asUser } from "./account";
 import { newAuthority } from "./authority";
 import { MARK } from "./keeper";
@@ -20,16 +21,8 @@ const DEFAULT_SIZE = "1280x800";
 const START_MS = 10_000;
 const LOCALES_MS = 2_000;
 
-/** Where the programs of a desktop are, for those that are started on it. */
-export interface Session {
-  /** The whole environment. */
-  readonly env: NodeJS.ProcessEnv;
-  /** The command line that runs `command` as the user of the desktop. */
-  as(command: readonly string[]): readonly string[];
-}
-
 /** A display that runs. */
-export interface Display extends Session {
+export interface Display extends ProgramSession {
   readonly size: string;
   readonly scale: number;
   readonly locale: string | null;
@@ -43,7 +36,7 @@ export interface Display extends Session {
 
 /** What a display is started with. */
 export interface DisplayParts {
-  /** Its own, not yet there. */
+  /** The folder of the display, which is made. */
   readonly folder: string;
   readonly tools: Tools;
   readonly account: Account | undefined;

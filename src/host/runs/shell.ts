@@ -13,6 +13,7 @@ import { deadline } from "../../lib/deadline";
 import { badInput, Failure, rejected, systemCode } from "../../lib/errors";
 import { commandLine, endGroup, OWN_GROUP } from "../../lib/process-group";
 import { spawn } from "../../lib/spawn";
+import type { ProgramSession } from "../desktop/programs";
 
 /** How much of stdout, and of stderr, is kept, in bytes; the rest is read and dropped. */
 const MAX_OUTPUT = 64 * 1_024;
@@ -78,13 +79,7 @@ export const operations = [
 interface ShellUses {
   permits(need: Permission): boolean;
   /** That of the run, where it has a desktop of its own. */
-  readonly session?: ShellSession;
-}
-
-/** Where a program is started that belongs to a desktop. */
-interface ShellSession {
-  readonly env: NodeJS.ProcessEnv;
-  as(command: readonly string[]): readonly string[];
+  readonly session?: ProgramSession;
 }
 
 /**
@@ -103,7 +98,7 @@ export async function runProgram(
     stdin,
   }: v.InferInput<typeof INPUT> & { readonly timeout_s: number },
   signal: AbortSignal,
-  session: ShellSession = { env: process.env, as: (command) => command },
+  session: ProgramSession = { env: process.env, as: (command) => command },
 ): Promise<Result> {
   if (signal.aborted) throw signal.reason;
   const child = start(session.as(commandLine(shell_command)), cwd, { ...session.env, ...env }, stdin);

@@ -31,7 +31,7 @@ export function cellAddress(
   return { row: Number(digits) - 1, column: column - 1 };
 }
 
-/** The cells of a sheet that a locator names by address; undefined where it is to be looked for as anything else. */
+/** The cells of a sheet that a locator names by address; undefined for a locator that names no address. */
 export async function cellsByAddress(
   ask: Accessibles,
   below: Search["below"],

@@ -32,7 +32,7 @@ export interface WantedScreen {
   readonly desktop?: string | undefined;
 }
 
-/** An earlier host knows no desktops: it is told only of one that is asked for. */
+/** A host with an earlier svc refuses the field `desktop`, so it is sent only where one is asked for. */
 const wishOf = ({ control, desktop }: WantedScreen) => ({
   control,
   ...(desktop !== undefined && { desktop }),
