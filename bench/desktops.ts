@@ -35,7 +35,7 @@ function open(): Desktops {
   return createDesktops({
     ...{ log: silentLog, publish: () => {}, env: process.env, most: COUNT },
     tools: () => requireTools(process.env),
-    account: () => undefined,
+    account: async () => undefined,
     createDesktop: async ({ env, as }, lockFile) =>
       createDesktop({
         ...{ env, as, lockFile, imagesFolder: "/nowhere", ocrFolder: "/nowhere", log: silentLog },
@@ -111,7 +111,7 @@ async function killed(): Promise<Figure> {
     const { requireTools } = await import(${JSON.stringify(join(import.meta.dir, "../src/host/desktops/tools"))});
     const log = { info() {}, warn() {}, error() {} };
     const all = createDesktops({
-      log, publish() {}, env: process.env, tools: () => requireTools(process.env), account: () => undefined,
+      log, publish() {}, env: process.env, tools: () => requireTools(process.env), account: async () => undefined,
       createDesktop: async () => ({ stop: async () => {}, inputLock: { user: () => null } }),
     });
     const asker = { token: null, share: null, signal: new AbortController().signal };

@@ -16,6 +16,8 @@ export const DESKTOP_NAME = v.pipe(
 const SMALLEST = { width: 320, height: 200 };
 /** An X server takes no more columns or rows (16 bits, signed). */
 const LARGEST = 16_384;
+/** What a desktop has at most, in pixels: 8K UHD. An X server holds four bytes of each, and svc as many for a picture. */
+const MOST_PIXELS = 7_680 * 4_320;
 
 const SIZE_TEXT = /^\d{3,5}x\d{3,5}$/;
 const SIZE = v.pipe(
@@ -24,8 +26,9 @@ const SIZE = v.pipe(
   v.check((text) => {
     if (!SIZE_TEXT.test(text)) return true;
     const { width, height } = sizeIn(text);
-    return width >= SMALLEST.width && height >= SMALLEST.height && Math.max(width, height) <= LARGEST;
-  }, `at least ${SMALLEST.width}x${SMALLEST.height}, at most ${LARGEST} each way`),
+    const isLargeEnough = width >= SMALLEST.width && height >= SMALLEST.height;
+    return isLargeEnough && Math.max(width, height) <= LARGEST && width * height <= MOST_PIXELS;
+  }, `at least ${SMALLEST.width}x${SMALLEST.height}, at most ${LARGEST} each way, and as many pixels as 7680x4320`),
 );
 
 /** How a desktop is made. */

@@ -2,8 +2,8 @@
  * The user as whom a desktop runs. A server of root is told one by a flag, so that no desktop runs as root by accident.
  */
 import { badInput, unavailable } from "../../lib/errors";
+import { runProgram } from "../../lib/run-program";
 import { printable } from "../../lib/sanitize";
-import { printedBy } from "../../lib/spawn";
 
 /** A user of this host. */
 export interface Account {
@@ -20,14 +20,17 @@ const LOOKUP_MS = 2_000;
  * @returns the user; undefined for that of this process.
  * @throws `unavailable` for root without a name; `bad_input` for an unknown user, or one that this process cannot become.
  */
-export function accountOf(name: string | undefined, uid: number | undefined): Account | undefined {
+export async function accountOf(
+  name: string | undefined,
+  uid: number | undefined,
+): Promise<Account | undefined> {
   if (name === undefined) {
     if (uid !== 0) return undefined;
     throw unavailable(
       "svc serve runs as root here, and starts no desktop as root by itself: name the user of desktops (svc serve --desktop-user ann)",
     );
   }
-  const found = lookUp(name);
+  const found = await lookUp(name);
   if (!found) throw badInput(`--desktop-user: this host has no user ${printable(name, 100)}`);
   if (found.uid === uid) return undefined;
   if (uid !== 0) throw badInput(`--desktop-user: only root can start desktops of ${printable(name, 100)}`);
@@ -35,8 +38,10 @@ export function accountOf(name: string | undefined, uid: number | undefined): Ac
 }
 
 /** The entry of the user database (getent(1), passwd(5)). */
-function lookUp(name: string): Account | undefined {
-  const [line = ""] = printedBy(["getent", "passwd", name], LOOKUP_MS).split("\n");
+async function lookUp(name: string): Promise<Account | undefined> {
+  // getent(1) fails for a user that is not there.
+  const printed = await runProgram(["getent", "passwd", "--", name], LOOKUP_MS).catch(() => new Uint8Array());
+  const [line = ""] = new TextDecoder().decode(printed).split("\n");
   const [found = "", , uid = "", gid = "", , home = "/"] = line.split(":");
   if (found === "" || !/^\d+$/.test(uid) || !/^\d+$/.test(gid)) return undefined;
   return { name: found, uid: Number(uid), gid: Number(gid), home };

@@ -91,7 +91,7 @@ export interface DesktopsParts {
   /** @throws `unavailable` where one is missing. */
   tools(): Tools;
   /** As whom they run; undefined as this process. @throws where nobody may. */
-  account(): Account | undefined;
+  account(): Promise<Account | undefined>;
   /** svc's own hands on a display. */
   createDesktop(session: ProgramSession, lockFile: string): Promise<Desktop>;
 }
@@ -232,7 +232,7 @@ class DesktopList implements Desktops {
   async #make(settings: DesktopSettings, signal: AbortSignal): Promise<Live> {
     const { log, env } = this.parts;
     const tools = this.parts.tools();
-    const account = this.parts.account();
+    const account = await this.parts.account();
     this.#keeper ??= createKeeper();
     this.#count++;
     const folder = join(this.#keeper.folder, `${this.#count}`);

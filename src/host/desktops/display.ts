@@ -7,8 +7,9 @@ import type { DesktopSettings } from "../../core/desktop-request";
 import { deadline } from "../../lib/deadline";
 import { badInput, cancelled, messageOf, unavailable } from "../../lib/errors";
 import { OWN_GROUP } from "../../lib/process-group";
+import { runProgram } from "../../lib/run-program";
 import { printable } from "../../lib/sanitize";
-import { printedBy, spawn } from "../../lib/spawn";
+import { spawn } from "../../lib/spawn";
 import type { ProgramSession } from "../desktop/programs";
 import { type Account, asUser } from "./account";
 import { newAuthority } from "./authority";
@@ -53,7 +54,7 @@ export interface DisplayParts {
 export async function startDisplay(settings: DesktopSettings, parts: DisplayParts): Promise<Display> {
   const { size = DEFAULT_SIZE, scale = 1, locale } = settings;
   const { folder, tools, account, signal } = parts;
-  if (locale !== undefined) requireLocale(locale);
+  if (locale !== undefined) await requireLocale(locale);
   const folders = makeFolders(folder, account);
   const authority = join(folder, "authority");
   writeFileSync(authority, newAuthority(), { mode: 0o600 });
@@ -159,7 +160,9 @@ function makeFolders(folder: string, account: Account | undefined): Folders {
     data: named("data"),
     state: named("state"),
   };
-  for (const one of [folder, ...Object.values(folders)]) {
+  // Another user passes through it, and changes nothing in it: what this process makes there later is no link of that user.
+  mkdirSync(folder, { mode: account ? 0o711 : 0o700 });
+  for (const one of Object.values(folders)) {
     mkdirSync(one, { mode: 0o700 });
     if (account) chownSync(one, account.uid, account.gid);
   }
@@ -218,10 +221,13 @@ function environment({
 }
 
 /** @throws a `bad_input` failure for one that the host does not have (locale(1)). */
-function requireLocale(locale: string): void {
+async function requireLocale(locale: string): Promise<void> {
   let known: string[];
   try {
-    known = printedBy(["locale", "-a"], LOCALES_MS).split("\n").map(simple);
+    known = new TextDecoder()
+      .decode(await runProgram(["locale", "-a"], LOCALES_MS))
+      .split("\n")
+      .map(simple);
   } catch (error) {
     throw unavailable(`the locales of this host cannot be listed: ${messageOf(error)}`);
   }

@@ -12,12 +12,13 @@ import {
   readdirSync,
   readFileSync,
   readSync,
+  renameSync,
   rmSync,
-  statSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isLocked, tryLock } from "../../lib/lock";
+import { look } from "../../lib/look";
 import { OWN_GROUP } from "../../lib/process-group";
 import { spawn } from "../../lib/spawn";
 
@@ -25,6 +26,8 @@ import { spawn } from "../../lib/spawn";
 export const MARK = "SVC_DESKTOP";
 
 const PREFIX = "svc-desktops-";
+/** Of a folder that is not locked yet. */
+const UNLOCKED_PREFIX = "svc-desktops.";
 const LOCK = "lock";
 
 /** How long processes have to end before they are killed, in milliseconds. */
@@ -36,9 +39,11 @@ const ENVIRONMENT_BYTES = 65_536;
 
 /**
  * Waits until svc has gone, which closes its standard input; then ends every process of desktops below `$1`, and removes the folder.
- * An X server that is asked removes its socket and its lock.
+ * An X server that is asked removes its socket and its lock. What cleans /tmp leaves a folder that is locked so (systemd-tmpfiles(8)).
  */
 const KEEPER = `
+exec 9<"$1"
+flock -s 9 2>/dev/null
 cat >/dev/null 2>&1
 marked() { grep -slzaE "^${MARK}=$1/" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
 p=$(marked "$1"); [ -z "$p" ] || { kill -TERM $p 2>/dev/null; sleep 0.3; }
@@ -59,10 +64,13 @@ export interface Keeper {
 /** Makes the folder, and starts what ends all if this process dies. @throws the system error when it cannot be made. */
 export function createKeeper(): Keeper {
   sweep();
-  const folder = mkdtempSync(join(tmpdir(), PREFIX));
+  const unlocked = mkdtempSync(join(tmpdir(), UNLOCKED_PREFIX));
   // The user of the desktops may be another.
-  chmodSync(folder, 0o711);
-  const release = tryLock(join(folder, LOCK));
+  chmodSync(unlocked, 0o711);
+  const release = tryLock(join(unlocked, LOCK));
+  // Only now: another process that sweeps takes one that nobody has locked for what a dead process left.
+  const folder = unlocked.replace(UNLOCKED_PREFIX, PREFIX);
+  renameSync(unlocked, folder);
   const shell = spawn(["/bin/sh", "-c", KEEPER, "svc-desktop-keeper", folder], {
     ...OWN_GROUP,
     stdio: ["pipe", "ignore", "ignore"],
@@ -138,7 +146,10 @@ export function sweep(): void {
     if (!name.startsWith(PREFIX)) continue;
     const folder = join(tmpdir(), name);
     try {
-      if (statSync(folder).uid !== process.getuid?.() || isLocked(join(folder, LOCK))) continue;
+      // Anybody can make a link in there.
+      const found = look(folder);
+      if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue;
+      if (isLocked(join(folder, LOCK))) continue;
       for (const pid of marked((mark) => mark.startsWith(`${folder}/`))) {
         removeDisplay(pid);
         process.kill(pid, "SIGKILL");

@@ -1,19 +1,22 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import * as v from "valibot";
+import { DESKTOP_REQUEST } from "../../../src/core/desktop-request";
 import { createDesktop } from "../../../src/host/desktop/desktop";
+import { accountOf } from "../../../src/host/desktops/account";
 import {
   type Asker,
   createDesktops,
   type Desktops,
   type DesktopsParts,
 } from "../../../src/host/desktops/desktops";
-import { MARK } from "../../../src/host/desktops/keeper";
+import { MARK, sweep } from "../../../src/host/desktops/keeper";
 import { requireTools } from "../../../src/host/desktops/tools";
 import { silentLog } from "../../../src/lib/log";
 import { spawn } from "../../../src/lib/spawn";
-import { testWith, until } from "../../support";
+import { temporaryFolder, testWith, until } from "../../support";
 
 const NEEDED = ["Xvfb", "openbox", "dbus-daemon"] as const;
 const OWNER: Asker = { token: null, share: null, signal: new AbortController().signal };
@@ -33,7 +36,7 @@ function desktops(parts: Partial<DesktopsParts> = {}) {
     publish: (type, data) => void events.push([type.name, data as Record<string, unknown>]),
     env: process.env,
     tools: () => requireTools(process.env),
-    account: () => undefined,
+    account: async () => undefined,
     createDesktop: async ({ env, as }, lockFile) =>
       createDesktop({ env, as, lockFile, imagesFolder: "/nowhere", ocrFolder: "/nowhere", log: silentLog }),
     ...parts,
@@ -122,6 +125,26 @@ describe("a desktop of a run", () => {
     },
   );
 
+  testWith(...NEEDED, "setpriv")(
+    "of another user is in a folder in which that user changes nothing: no link leads what svc writes elsewhere",
+    async () => {
+      if (process.getuid?.() !== 0) return;
+      const account = await accountOf("nobody", 0);
+      const { all } = desktops({ account: async () => account });
+      const { session, lockFile, desktop } = await all.lease({ name: "new" }, RUN, OWNER);
+      const folder = folderOf(session.env);
+      const plant = session.as(["ln", "-s", "/nowhere", join(folder, "planted")]);
+      expect(await spawn(plant, { stdio: ["ignore", "ignore", "ignore"] }).exited).not.toBe(0);
+      expect(statSync(folder).uid).toBe(0);
+      expect(statSync(folder).mode & 0o777).toBe(0o711);
+      expect(dirname(lockFile)).toBe(folder);
+      expect(dirname(session.env.XAUTHORITY ?? "")).toBe(folder);
+      for (const name of ["XAUTHORITY", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"])
+        expect(statSync(session.env[name] ?? "").uid).toBe(account?.uid ?? -1);
+      expect(await desktop.screenSize()).toEqual({ width: 1280, height: 800 });
+    },
+  );
+
   testWith(...NEEDED)("has a bus whose programs show their windows on it, not where svc is", async () => {
     const { all } = desktops({ env: { ...process.env, DISPLAY: ":12345" } });
     const { session } = await all.lease({ name: "new" }, RUN, OWNER);
@@ -135,12 +158,14 @@ describe("a desktop of a run", () => {
 
   testWith(...NEEDED)("that cannot be made leaves nothing", async () => {
     const gone = new AbortController();
+    const before = readdirSync(tmpdir());
     const { all } = desktops();
     const lease = all.lease({ name: "new" }, RUN, { ...OWNER, signal: gone.signal });
     gone.abort();
     await expect(lease).rejects.toThrow("cancelled while the desktop started");
     expect(all.list()).toEqual([]);
-    const folders = readdirSync(tmpdir()).filter((name) => name.startsWith("svc-desktops-"));
+    const isNew = (name: string) => name.startsWith("svc-desktops-") && !before.includes(name);
+    const folders = readdirSync(tmpdir()).filter(isNew);
     for (const folder of folders) expect(processesOf(join(tmpdir(), folder, "1"))).toEqual([]);
   });
 
@@ -224,6 +249,41 @@ test("a token gets half of the desktops that are free, and the host no more than
   await expect(first).rejects.toThrow("no tools");
 });
 
+test("a desktop is as small as 320x200, and has no more pixels than 8K UHD", () => {
+  const takes = (size: string) => v.is(DESKTOP_REQUEST, { size });
+  expect(["320x200", "1280x800", "7680x4320", "16384x2025"].filter((size) => !takes(size))).toEqual([]);
+  expect(["319x200", "320x199", "7681x4320", "16384x16384", "16385x200"].filter(takes)).toEqual([]);
+});
+
+test("what another user makes in the folder of temporary files stays as it is when a dead svc is swept", async () => {
+  using folder = temporaryFolder();
+  const target = join(folder.path, "target");
+  const link = join(tmpdir(), `svc-desktops-${basename(folder.path)}`);
+  mkdirSync(target);
+  symlinkSync(target, link);
+  try {
+    sweep();
+    expect(existsSync(link)).toBe(true);
+    expect(existsSync(target)).toBe(true);
+  } finally {
+    rmSync(link);
+  }
+});
+
+testWith(...NEEDED, "flock")(
+  "the folder of desktops is locked, as what cleans /tmp of old files respects (systemd-tmpfiles(8))",
+  async () => {
+    const { all } = desktops();
+    await all.start("orders", {}, OWNER);
+    const root = dirname(folderOf(all.open("orders").session.env));
+    const isFree = () =>
+      spawn(["flock", "-n", "-x", root, "true"], { stdio: ["ignore", "ignore", "ignore"] }).exited;
+    await until("the lock of the shell beside it", async () => (await isFree()) !== 0 || undefined);
+    await all.stop();
+    await until("the folder to go", () => !existsSync(root) || undefined);
+  },
+);
+
 test("a host without an X server and a window manager says what to install", () => {
   expect(() => requireTools({ PATH: "/nowhere" })).toThrow("apt install xvfb openbox");
 });
@@ -234,7 +294,7 @@ testWith(...NEEDED)("a svc that is killed leaves no process, no folder and no di
     import { requireTools } from "./src/host/desktops/tools";
     import { silentLog } from "./src/lib/log";
     const all = createDesktops({
-      log: silentLog, publish: () => {}, env: process.env, tools: () => requireTools(process.env), account: () => undefined,
+      log: silentLog, publish: () => {}, env: process.env, tools: () => requireTools(process.env), account: async () => undefined,
       createDesktop: async () => ({ stop: async () => {}, inputLock: { user: () => null } }),
     });
     const asker = { token: null, share: null, signal: new AbortController().signal };
