@@ -3,14 +3,16 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { print, subcommand } from "../src/cli/subcommand";
 import { stderrLog } from "../src/lib/log";
-import { openInBrowser } from "../src/lib/open-browser";
 import { terminated } from "../src/lib/signals";
 
 export default subcommand({
   describe: "Start a desk and three hosts to look at, which end with Ctrl-C",
   input: v.strictObject({}),
   async run(_given, globals) {
-    const { startDemo } = await import("../src/service/demo");
+    const [{ startDemo }, { openDashboard }] = await Promise.all([
+      import("../src/service/demo"),
+      import("../src/service/open-dashboard"),
+    ]);
     const asked = terminated();
     const demo = await startDemo(stderrLog());
     try {
@@ -18,7 +20,7 @@ export default subcommand({
       const token = readFileSync(demo.tokenFile, "utf8").trim();
       const ready = { url: demo.url, folder: demo.folder, token_file: demo.tokenFile, hosts: demo.hosts };
       print(globals, ready, () => greeting(demo, page, process.stdout.isTTY ? token : null));
-      if (!globals.json) await openInBrowser(page);
+      if (!globals.json) await openDashboard(join(demo.folder, "desk"));
       const ended = await Promise.race([asked.then(() => null), demo.ended]);
       if (ended !== null) console.error(`svc: the server of ${ended} has ended, and the demo with it`);
       return ended === null ? 0 : 1;

@@ -31,6 +31,10 @@ const groups: Registry["groups"] = [
   {
     title: "This host",
     nouns: {
+      dashboard: {
+        describe: "Open the dashboard here, signed in; its data",
+        load: () => import("./dashboard"),
+      },
       demo: { describe: "Start a desk and three hosts to look at", load: () => import("./demo") },
       service: { describe: "Run svc serve as a system service", load: () => import("./service") },
       config: {
@@ -130,7 +134,6 @@ const groups: Registry["groups"] = [
   {
     title: "The server and the program",
     nouns: {
-      dashboard: { describe: "Show the data of the dashboard" },
       rest: { describe: "Show request statistics" },
       health: { describe: "Check that the server answers" },
       openapi: { describe: "Print the API document" },

@@ -109,6 +109,17 @@ export class Api extends EventTarget {
     this.dispatchEvent(new Event("signin"));
   }
 
+  /**
+   * Signs in with a code of `svc dashboard`, which works once.
+   *
+   * @param {string} code
+   * @throws {ApiError}
+   */
+  async redeem(code) {
+    const { token } = await this.#send("sign-in", "", postOf({ code }));
+    await this.signIn(token);
+  }
+
   /** @param {string} [reason] */
   signOut(reason = "") {
     sessionStorage.removeItem(STORAGE_KEY);

@@ -278,4 +278,12 @@ addEventListener("pageshow", ({ persisted }) => {
 setInterval(() => {
   if (!document.hidden) refreshTimes();
 }, 5_000);
-void show();
+void begin();
+
+/** Signs in where the address brings a code, which leaves it and the history of the tab at once. */
+async function begin() {
+  const [, code] = /^#code=([\w.-]+)$/.exec(location.hash) ?? [];
+  if (code === undefined) return show();
+  history.replaceState(null, "", location.pathname);
+  await api.redeem(code).catch((error) => show(error.message));
+}

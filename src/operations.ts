@@ -87,6 +87,7 @@ import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
 import type { Service } from "./service/service";
 import { eventTypes as tokenEvents } from "./trust/events";
+import { operations as signIn } from "./trust/operations/sign-in";
 import { operations as tls } from "./trust/operations/tls";
 import { operations as trust } from "./trust/operations/tokens";
 import { eventTypes as linkEvents } from "./wire/link/events";
@@ -97,6 +98,7 @@ const all = [
   ...http,
   ...approvals,
   ...trust,
+  ...signIn,
   ...tls,
   ...runs,
   ...scripts,

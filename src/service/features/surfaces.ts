@@ -19,6 +19,7 @@ import type { RestControl } from "../../http/server";
 import type { RunningServer } from "../../lib/running-server";
 import { findRunningServer } from "../../lib/running-server";
 import type { Metrics } from "../../metrics/metrics";
+import type { SignInCodes } from "../../trust/sign-in-codes";
 import type { ServiceOptions } from "../options";
 import type { ServiceParts } from "../parts";
 import type { RobotOptions, RobotServer } from "../robot";
@@ -41,6 +42,8 @@ export interface SurfaceFeatures {
   webhooks(): Promise<Webhooks>;
   dashboard(): Promise<PageAssets>;
   explorer(): Promise<PageAssets>;
+  /** With which the dashboard signs in as the owner. */
+  signInCodes(): Promise<SignInCodes>;
   /** Agents at `POST /mcp`. */
   mcp(): Promise<Mcp>;
   /** Robot Framework at `POST /robot`. */
@@ -126,6 +129,9 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
     }),
     dashboard: feature(async () => (await import("../../http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("../../http/page-files")).createExplorer()),
+    signInCodes: feature(async () =>
+      (await import("../../trust/sign-in-codes")).createSignInCodes(),
+    ),
     mcp: stoppable(async () => {
       const { createMcp } = await import("../../host/mcp/open");
       const { mcp_write: write, mcp_on: on, mcp_exclude_tools: exclude, allow_origin: origins } = options;

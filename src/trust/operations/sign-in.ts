@@ -1,0 +1,59 @@
+/**
+ * How the dashboard of the server that runs here opens signed in.
+ */
+import { rmSync } from "node:fs";
+import * as v from "valibot";
+import { field, NO_INPUT, secret } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { conflict, forbidden } from "../../lib/errors";
+import { configFiles } from "../../lib/paths";
+import { ownToken } from "../owner-token";
+import { CODE_LIFE_S, type SignInCodes } from "../sign-in-codes";
+
+interface Uses {
+  readonly configDir: string;
+  signInCodes(): Promise<SignInCodes>;
+  runningServer(): { readonly url: string } | null;
+}
+
+const ON_HOST = "the owner of the host opens the page on the host itself";
+
+export const makeSignInCode = operation({
+  name: "dashboard.code",
+  summary: "Make a code with which the dashboard signs in as the owner, once",
+  scope: "admin",
+  reveals: true,
+  answeredBy: "server",
+  leftOut: { http: ON_HOST, cli: "`svc dashboard` makes one", script: ON_HOST },
+  input: NO_INPUT,
+  output: v.object({ code: secret(v.string()), url: v.string(), expires_s: v.number() }),
+  async run(service: Uses) {
+    const running = service.runningServer();
+    if (!running) throw conflict("no server runs in this process");
+    const codes = await service.signInCodes();
+    return { code: codes.make(), url: `${running.url}/dashboard`, expires_s: CODE_LIFE_S };
+  },
+});
+
+export const useSignInCode = operation({
+  name: "dashboard.sign_in",
+  summary: "Exchange a code of `svc dashboard` for the owner's token",
+  scope: "any",
+  reveals: true,
+  http: { method: "POST", path: "/sign-in", public: "signed" },
+  leftOut: { cli: "the page does so", script: "the page does so" },
+  input: v.strictObject({
+    code: field(secret(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100))), "The code"),
+  }),
+  output: v.object({ token: secret(v.string()) }),
+  async run(service: Uses, { code }) {
+    const codes = await service.signInCodes();
+    rmSync(configFiles(service.configDir).signInPage, { force: true });
+    const token = codes.take(code) ? ownToken(service.configDir) : undefined;
+    if (token === undefined)
+      throw forbidden("this code has been used, or is over: svc dashboard makes a new one");
+    return { token };
+  },
+});
+
+export const operations = [makeSignInCode, useSignInCode];

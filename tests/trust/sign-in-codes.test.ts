@@ -1,0 +1,45 @@
+/** Codes with which the dashboard signs in as the owner. */
+import { expect, spyOn, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { askOwner } from "../../src/client/owner";
+import { configFiles } from "../../src/lib/paths";
+import { makeSignInCode } from "../../src/trust/operations/sign-in";
+import { CODE_LIFE_S, createSignInCodes } from "../../src/trust/sign-in-codes";
+import { post, TOKEN, serveSource } from "../support";
+
+test("a code works once", () => {
+  const codes = createSignInCodes();
+  const code = codes.make();
+  expect([codes.take(code), codes.take(code)]).toEqual([true, false]);
+});
+
+test("a code does not work any more after its life", () => {
+  const codes = createSignInCodes();
+  const code = codes.make();
+  const late = performance.now() + CODE_LIFE_S * 1_000;
+  using clock = spyOn(performance, "now").mockReturnValue(late);
+  expect(codes.take(code)).toBe(false);
+  expect(clock).toHaveBeenCalled();
+});
+
+test("the oldest of many codes ends first", () => {
+  const codes = createSignInCodes();
+  const first = codes.make();
+  const others = Array.from({ length: 16 }, () => codes.make());
+  expect([codes.take(first), others.every((code) => codes.take(code))]).toEqual([false, true]);
+});
+
+test("over HTTP, a code is exchanged once for the owner's token, and the page that held it is removed", async () => {
+  await using host = await serveSource();
+  const file = configFiles(host.configDir).signInPage;
+  writeFileSync(file, "");
+  const { code = "" } = (await askOwner(host.configDir, makeSignInCode, {}))?.answer ?? {};
+  const send = () => fetch(`${host.url}/sign-in`, post({ code }));
+  const first = await send();
+  expect([first.status, await first.json(), existsSync(file)]).toEqual([200, { token: TOKEN }, false]);
+  const second = await send();
+  expect([second.status, await second.text()]).toEqual([
+    403,
+    expect.stringContaining("has been used, or is over"),
+  ]);
+});
