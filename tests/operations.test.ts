@@ -222,6 +222,7 @@ describe("each operation of svc", () => {
 const SCOPE_OF = {
   metrics: ["admin.host_metrics", "admin.targets", "metrics.render", "tls.cert"],
   read: [
+    "admin.host_desktops",
     "admin.list_hosts",
     "admin.witness",
     "admin.witness_fork",
@@ -535,6 +536,7 @@ function missing({ http, command, leftOut }: Operation): Surface[] {
 
 /** What only reads: agents may be offered it without `--write`. All else does more. */
 const READING = [
+  "admin.host_desktops",
   "admin.host_metrics",
   "admin.host_thumbnail",
   "admin.list_hosts",

@@ -1,6 +1,6 @@
 /**
- * The wall: small pictures of the screens of the selected hosts, twice a second. The server asks the hosts, and only for those tiles
- * that a person sees.
+ * The wall: small pictures of the screens of the selected hosts, twice a second, and of the desktops on demand beside them. The server
+ * asks the hosts, and only for those tiles that a person sees.
  */
 import { ApiError } from "../api.js";
 import { button, el, setText } from "../dom.js";
@@ -12,6 +12,9 @@ const WIDTH = 320;
 /** Milliseconds between two pictures of a host, and after an error. */
 const NEXT_AFTER = 500;
 const RETRY_AFTER = 10_000;
+
+/** Milliseconds between two looks at which desktops a host has. */
+const DESKTOPS_AFTER = 10_000;
 
 /** How many hosts are asked at once: a browser has six connections to a server, and other parts of the page need some. */
 const AT_ONCE = 4;
@@ -29,8 +32,12 @@ export function wallPanel({ api, signal }, selected) {
     "Select hosts above: their screens appear here, small, and are live in their own page.",
   );
   made.root.classList.add("wall-panel");
-  /** @type {Map<string, ReturnType<typeof tile>>} */
+  /** By their addresses. @type {Map<string, ReturnType<typeof tile>>} */
   const shown = new Map();
+  /** The desktops beside that of a host, by its label. @type {Map<string, readonly string[]>} */
+  const desktopsOf = new Map();
+  /** When to look for them, by performance.now(). @type {Map<string, number>} */
+  const lookAt = new Map();
   /** @type {Set<string>} */
   const seen = new Set();
   /** How many requests are under way. */
@@ -39,9 +46,9 @@ export function wallPanel({ api, signal }, selected) {
 
   const observer = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
-      const label = target.getAttribute("data-label") ?? "";
-      if (isIntersecting) seen.add(label);
-      else seen.delete(label);
+      const address = target.getAttribute("href") ?? "";
+      if (isIntersecting) seen.add(address);
+      else seen.delete(address);
     }
     next();
   });
@@ -60,26 +67,47 @@ export function wallPanel({ api, signal }, selected) {
     show();
   }
 
-  /** Shows a tile for each of the hosts that are selected now. */
+  /** Shows a tile for each screen of the hosts that are selected now. */
   function show() {
     const labels = watches() ? [...selected].sort() : [];
-    for (const [label, { root, free }] of shown) {
-      if (labels.includes(label)) continue;
+    const screens = labels.flatMap((label) => [
+      { label, desktop: null },
+      ...(desktopsOf.get(label) ?? []).map((desktop) => ({ label, desktop })),
+    ]);
+    const wanted = new Map(screens.map((screen) => [addressOf(screen), screen]));
+    for (const [address, { root, free }] of shown) {
+      if (wanted.has(address)) continue;
       free();
       observer.unobserve(root);
       root.remove();
-      shown.delete(label);
-      seen.delete(label);
+      shown.delete(address);
+      seen.delete(address);
     }
-    for (const label of labels) {
-      if (shown.has(label)) continue;
-      const one = tile(label);
-      shown.set(label, one);
-      tiles.append(one.root);
-      observer.observe(one.root);
+    let at = 0;
+    for (const [address, screen] of wanted) {
+      const known = shown.get(address);
+      const one = known ?? tile(screen);
+      shown.set(address, one);
+      if (!known) observer.observe(one.root);
+      if (screen.desktop === null && (desktopsOf.get(screen.label) ?? []).length === 0)
+        one.root.hidden = false;
+      const there = tiles.children[at++] ?? null;
+      if (there !== one.root) tiles.insertBefore(one.root, there);
     }
     made.body.replaceChildren(...(watches() ? [labels.length > 0 ? tiles : hint] : []));
     next();
+  }
+
+  /** Looks which desktops a host has; an earlier svc knows of none. @param {string} label */
+  async function lookForDesktops(label) {
+    const path = /** @type {"admin/hosts/{label}/desktops"} */ (
+      `admin/hosts/${encodeURIComponent(label)}/desktops`
+    );
+    const answer = await api.ask(path).catch(() => ({ desktops: [] }));
+    const names = answer.desktops.map(({ name }) => name);
+    const before = desktopsOf.get(label) ?? [];
+    desktopsOf.set(label, names);
+    if (names.join() !== before.join() && !signal.aborted) show();
   }
 
   /** Asks for the pictures that are due, those first that wait the longest; nothing while nobody sees them. */
@@ -104,13 +132,20 @@ export function wallPanel({ api, signal }, selected) {
     one.isAsked = true;
     const began = performance.now();
     try {
+      if (began >= (lookAt.get(one.label) ?? 0)) {
+        lookAt.set(one.label, began + DESKTOPS_AFTER);
+        await lookForDesktops(one.label);
+      }
       // The browser keeps the picture, and asks whether it is still the one.
-      const path = /** @type {const} */ (`screen/thumbnail?width=${WIDTH}`);
+      const of = one.desktop === null ? "" : `&desktop=${encodeURIComponent(one.desktop)}`;
+      const path = `screen/thumbnail?width=${WIDTH}${of}`;
       one.show(await api.blob(`admin/hosts/${encodeURIComponent(one.label)}/${path}`));
       one.due = began + NEXT_AFTER;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       one.fail(error.message);
+      // A host without a display of its own has those of its desktops.
+      one.root.hidden = one.desktop === null && (desktopsOf.get(one.label) ?? []).length > 0;
       one.due = performance.now() + Math.max(RETRY_AFTER, error.retryAfter * 1_000);
       // A token that may not look does not get more.
       if (error.reason === "unauthorized") stop();
@@ -127,23 +162,39 @@ export function wallPanel({ api, signal }, selected) {
   return { root: made.root, show };
 }
 
-/** @param {string} label */
-function tile(label) {
-  const picture = el("img", { alt: `The screen of ${label}`, hidden: true });
+/**
+ * The page that shows a screen live.
+ *
+ * @param {Screen} screen
+ */
+const addressOf = ({ label, desktop }) =>
+  `#live:${encodeURIComponent(label)}${desktop === null ? "" : `:${encodeURIComponent(desktop)}`}`;
+
+/**
+ * A screen of a host; `desktop` is null for the host's own.
+ *
+ * @typedef {{ label: string, desktop: string | null }} Screen
+ */
+
+/** @param {Screen} screen */
+function tile(screen) {
+  const { label, desktop } = screen;
+  const name = desktop === null ? label : `${label}: ${desktop}`;
+  const picture = el("img", { alt: `The screen of ${name}`, hidden: true });
   const trouble = el("span", { class: "hint" }, "opening…");
   let address = "";
   const free = () => URL.revokeObjectURL(address);
   return {
-    label,
+    ...screen,
     /** When its next picture is due, by performance.now(). */
     due: 0,
     isAsked: false,
     free,
     root: el(
       "a",
-      { class: "wall-tile", href: `#live:${encodeURIComponent(label)}`, "data-label": label },
+      { class: "wall-tile", href: addressOf(screen) },
       el("span", { class: "wall-picture" }, picture, trouble),
-      el("span", { class: "wall-label" }, label),
+      el("span", { class: "wall-label" }, name),
     ),
     /** @param {Blob} image */
     show(image) {

@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { browserTest, openPage, useBrowser } from "../browser";
-import { serveSource, TOKEN, until } from "../support";
+import { post, serveSource, TOKEN, until } from "../support";
 
 const test = browserTest("Xvfb", "openbox");
 const browser = useBrowser();
@@ -37,4 +37,23 @@ test("a desktop is started, seen, watched and stopped on the page", async () => 
   await page.getByRole("button", { name: "Stop… orders" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
   await page.getByText("No desktops but that of the host").waitFor();
+});
+
+test("the wall of a desk shows the desktops of a host in place of the display that it lacks", async () => {
+  const user = process.getuid?.() === 0 ? ["--desktop-user", "root"] : [];
+  await using host = await serveSource(user, { env: { ...process.env, DISPLAY: "" } });
+  await using desk = await serveSource();
+  await desk.call("/admin/hosts/add", post({ label: "lab", base_url: host.url, token: TOKEN }));
+  for (const name of ["orders", "mails"]) await host.call("/desktops/start", post({ name }));
+  await using tab = await openPage(browser, `${desk.url}/dashboard#admin`, { token: TOKEN });
+  const { page } = tab;
+  await page.getByRole("checkbox", { name: "Select lab" }).check();
+  await page.locator(".wall-panel").getByRole("switch", { name: "Show" }).click();
+  await page.getByRole("img", { name: "The screen of lab: orders" }).waitFor();
+  await page.getByRole("img", { name: "The screen of lab: mails" }).waitFor();
+  const tiles = page.locator(".wall-tile:visible");
+  await until("the display to go", async () => (await tiles.count()) === 2);
+  await tiles.first().click();
+  await page.getByText("view only").waitFor();
+  expect(page.url()).toEndWith("#live:lab:orders");
 });

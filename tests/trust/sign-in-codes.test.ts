@@ -5,7 +5,7 @@ import { askOwner } from "../../src/client/owner";
 import { configFiles } from "../../src/lib/paths";
 import { makeSignInCode } from "../../src/trust/operations/sign-in";
 import { CODE_LIFE_S, createSignInCodes } from "../../src/trust/sign-in-codes";
-import { post, TOKEN, serveSource } from "../support";
+import { post, serveSource, TOKEN } from "../support";
 
 test("a code works once", () => {
   const codes = createSignInCodes();

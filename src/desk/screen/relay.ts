@@ -15,6 +15,7 @@ import { forbidden } from "../../lib/errors";
 import {
   ADMIT_MS,
   controlEndpoint,
+  desktopsEndpoint,
   OFFER_FIELDS,
   offerEndpoint,
   stateEndpoint,
@@ -99,6 +100,20 @@ const offerOfHost = operation({
     relayed.add(known, answer.viewer_id, caller);
     return answer;
   },
+});
+
+const desktopsOfHost = operation({
+  name: "admin.host_desktops",
+  summary: "List the desktops that run beside that of a host of the address book",
+  scope: "read",
+  leftOut: {
+    cli: "`svc desktops list` on the host lists them",
+    script: "the wall of the page *Admin console* shows them",
+  },
+  http: { method: "GET", path: "/admin/hosts/{label}/desktops", relays: true },
+  input: v.strictObject({ label: HOST_LABEL }),
+  output: desktopsEndpoint.output,
+  run: (service: Uses, { label }, caller) => askHost(service, label, desktopsEndpoint, {}, caller, STATE_MS),
 });
 
 const stateOfHost = operation({
@@ -195,4 +210,4 @@ const joinRelay = operation({
   },
 });
 
-export const operations = [offerOfHost, stateOfHost, controlOfHost, relayOfHost, joinRelay];
+export const operations = [desktopsOfHost, offerOfHost, stateOfHost, controlOfHost, relayOfHost, joinRelay];

@@ -13,6 +13,7 @@ import { conflict, forbidden, messageOf, notFound, tooMany } from "../../lib/err
 import type { Log } from "../../lib/log";
 import { shortage } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
+import type { DesktopView } from "../../wire/screen/desktop-view";
 import type { Desktop } from "../desktop/desktop";
 import type { ProgramSession } from "../desktop/programs";
 import type { Account } from "./account";
@@ -20,7 +21,6 @@ import { type Display, startDisplay } from "./display";
 import { desktopEnded, desktopStarted } from "./events";
 import { createKeeper, type Keeper } from "./keeper";
 import type { Tools } from "./tools";
-import type { DesktopView } from "./view";
 
 /** How many there may be at once for each processor. */
 const FOR_EACH_PROCESSOR = 8;

@@ -4,11 +4,12 @@
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { DESKTOP_NAME, DESKTOP_SETTINGS } from "../../core/desktop-request";
-import { field, flag, NO_INPUT } from "../../core/fields";
+import { field, flag } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, shareOf } from "../../core/rights";
+import { DESKTOP_VIEW } from "../../wire/screen/desktop-view";
+import { desktopsEndpoint } from "../../wire/screen/endpoints";
 import type { Desktops } from "./desktops";
-import { DESKTOP_VIEW } from "./view";
 
 interface Uses {
   desktops(): Promise<Desktops>;
@@ -24,17 +25,14 @@ export const askerOf = ({ grant, signal }: Pick<Caller, "grant" | "signal">) => 
   signal,
 });
 
-export type { DesktopView } from "./view";
+export type { DesktopView } from "../../wire/screen/desktop-view";
 
 export const listDesktops = operation({
-  name: "desktops.list",
+  ...desktopsEndpoint,
   summary: "List the desktops that run beside that of the host: those of runs, and those that are kept",
   scope: "read",
   answeredBy: "server",
-  http: { method: "GET", path: "/desktops" },
   leftOut: BY_RUN,
-  input: NO_INPUT,
-  output: v.object({ desktops: v.array(DESKTOP_VIEW), count: v.number(), most: v.number() }),
   async run(service: Uses) {
     const all = await service.desktops();
     const desktops = all.list();

@@ -129,9 +129,7 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
     }),
     dashboard: feature(async () => (await import("../../http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("../../http/page-files")).createExplorer()),
-    signInCodes: feature(async () =>
-      (await import("../../trust/sign-in-codes")).createSignInCodes(),
-    ),
+    signInCodes: feature(async () => (await import("../../trust/sign-in-codes")).createSignInCodes()),
     mcp: stoppable(async () => {
       const { createMcp } = await import("../../host/mcp/open");
       const { mcp_write: write, mcp_on: on, mcp_exclude_tools: exclude, allow_origin: origins } = options;

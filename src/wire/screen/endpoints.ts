@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { AT_DESKTOP } from "../../core/desktop-request";
 import { field, flag, secret } from "../../core/fields";
 import { endpoint } from "../../core/operation";
+import { DESKTOP_VIEW } from "./desktop-view";
 import { VIEWER } from "./viewer";
 
 /** A session description with all its candidates has some 2 kB. */
@@ -64,6 +65,14 @@ export const stateEndpoint = endpoint({
       }),
     ),
   }),
+});
+
+/** Lists the desktops that run beside that of the host. */
+export const desktopsEndpoint = endpoint({
+  name: "desktops.list",
+  http: { method: "GET", path: "/desktops" },
+  input: v.strictObject({}),
+  output: v.object({ desktops: v.array(DESKTOP_VIEW), count: v.number(), most: v.number() }),
 });
 
 /** The id of a viewer. */

@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
+import { AT_DESKTOP } from "../../../core/desktop-request";
 import { field, HOST_LABEL, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { digestText, matches } from "../../../lib/etag";
@@ -39,21 +40,22 @@ const hostThumbnail = operation({
   input: v.strictObject({
     label: HOST_LABEL,
     width: field(v.optional(whole(16, 1_920), 320), "Width, pixels; a smaller screen has fewer"),
+    desktop: AT_DESKTOP,
   }),
   output: v.instance(Response),
-  async run(service: Uses, { label, width }, caller) {
+  async run(service: Uses, { label, width, desktop }, caller) {
     const book = await service.addressBook();
     const server = book.server(label);
     caller.request?.relay?.to(label);
     await (await service.thumbnails()).onRecord(
       caller,
-      `admin.host_thumbnail label=${printable(JSON.stringify(label), 130)}: looks at small pictures of its screen`,
+      `admin.host_thumbnail label=${printable(JSON.stringify(label), 130)}: looks at small pictures of ${desktop === undefined ? "its screen" : `its desktop ${desktop}`}`,
     );
     // Loaded on first use: the modules for dialling are large.
     const { getFromHost } = await import("../../../client/for-caller");
     const seen = caller.request?.headers?.get("if-none-match");
     const condition = seenOf(seen);
-    const path = `/screen/thumbnail?width=${width}${condition}`;
+    const path = `/screen/thumbnail?width=${width}${desktop === undefined ? "" : `&desktop=${desktop}`}${condition}`;
     const how = { ms: ANSWER_MS, maxBytes: MAX_BYTES, mayBeSame: condition !== "" };
     const { status, body } = await getFromHost({ label, server }, path, how, caller);
     const headers = { "cache-control": "private, no-cache" };
