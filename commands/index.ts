@@ -109,6 +109,10 @@ const groups: Registry["groups"] = [
   {
     title: "Trust and record",
     nouns: {
+      lease: {
+        describe: "List, allow or end the leases of agents on a desktop",
+        load: () => import("./lease"),
+      },
       approvals: {
         describe: "List, allow or deny what waits for a person with another token",
         load: () => import("./approvals"),

@@ -61,6 +61,8 @@ import { operations as inspector } from "./host/inspector/operations";
 import { operations as planJobs } from "./host/jobs/operations";
 import { operations as upgradedHere } from "./host/jobs/upgrade-operations";
 import { operations as joining } from "./host/join/operations";
+import { eventTypes as leaseEvents } from "./host/leases/events";
+import { operations as leases } from "./host/leases/operations";
 import { operations as mcp } from "./host/mcp/operations";
 import { eventTypes as sessionEvents } from "./host/peers/events";
 import { operations as sessions } from "./host/peers/operations";
@@ -114,6 +116,7 @@ const all = [
   ...desktop,
   ...desktops,
   ...webdriver,
+  ...leases,
   ...record,
   ...screen,
   ...recordings,
@@ -182,6 +185,7 @@ export const eventTypes: readonly EventType[] = [
   ...desktopEvents,
   ...recordingEvents,
   ...approvalEvents,
+  ...leaseEvents,
   ...screenEvents,
   ...witnessEvents,
   ...upgradeEvents,

@@ -1,9 +1,14 @@
 /** An agent over stdin and stdout: its operations run here, or at the server on the same `{config_dir}`, with the rights of the agent. */
+import { askOwner } from "../client/owner";
 import { callOperation } from "../core/call";
+import { localCaller } from "../core/caller";
+import { currentLease, endLease } from "../host/leases/operations";
 import type { AskPerson, CallsParts } from "../host/mcp/calls";
+import type { AgentLeases } from "../host/mcp/leased";
 import { createTools, type McpOptions } from "../host/mcp/open";
 import { serveClient } from "../host/mcp/stdio";
 import { type Choice, offerOf } from "../host/mcp/toolsets";
+import { messageOf } from "../lib/errors";
 import { findRunningServer } from "../lib/running-server";
 import { answerFor } from "./answer";
 import type { Service } from "./interface";
@@ -21,6 +26,34 @@ async function isOwnRun(service: Service, name: string, input: unknown): Promise
   );
 }
 
+/** The leases of this process, which the server has: none where it has never asked for one. */
+function createLeasesElsewhere(service: Service) {
+  const holder = `(svc mcp ${process.pid}-${crypto.randomUUID().slice(0, 8)})`;
+  let hasAsked = false;
+  const current: AgentLeases["current"] = async (caller) => {
+    if (!hasAsked) return undefined;
+    const { grant, signal } = caller;
+    const asked = await askOwner(service.configDir, currentLease, { holder }, { grant, signal });
+    return asked?.answer.lease ?? undefined;
+  };
+  return {
+    ...{ holder, current },
+    asks() {
+      hasAsked = true;
+    },
+    /** Ends the one that the agent has, as it has gone. Never throws. */
+    async giveBack() {
+      try {
+        const lease = await current(localCaller(service, "cli"));
+        if (lease && lease.state !== "ended")
+          await askOwner(service.configDir, endLease, { id: lease.id, holder });
+      } catch (error) {
+        service.log.warn(`the lease of the agent was not given back: ${messageOf(error)}`);
+      }
+    },
+  };
+}
+
 export async function openStdio(
   service: Service,
   { approve, on, rate }: Pick<McpOptions, "on" | "rate"> & { readonly approve: boolean },
@@ -33,12 +66,14 @@ export async function openStdio(
     const isOwn = await isOwnRun(service, operation.name, input);
     return (isOwn ? callOperation : answerFor)(service, operation, input, caller);
   };
-  const tools = await createTools(service, { on, rate, ask: approve ? ask : null }, perform);
+  const leases = createLeasesElsewhere(service);
+  const tools = await createTools(service, { on, rate, ask: approve ? ask : null }, perform, leases);
   return {
-    serve(choice: Choice, signal: AbortSignal) {
+    async serve(choice: Choice, signal: AbortSignal) {
       const offer = offerOf(tools.operations, choice);
       if (offer.notice !== undefined) service.log.warn(offer.notice);
-      return serveClient(service, tools, offer, signal);
+      await serveClient(service, tools, offer, signal);
+      await leases.giveBack();
     },
   };
 }

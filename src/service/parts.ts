@@ -9,6 +9,7 @@ import type { Collector } from "../desk/witness/collector";
 import type { Bus } from "../events/bus";
 import type { Screens } from "../host/desktop/screen/all-screens";
 import type { Recordings } from "../host/desktop/screen/record/recordings";
+import type { Leases } from "../host/leases/leases";
 import type { iceOfFlags } from "../host/peers/ice";
 import type { Sessions } from "../host/peers/sessions";
 import type { Runs } from "../host/runs/runs";
@@ -30,6 +31,7 @@ interface Instances {
   syncs?: Syncs;
   screens?: Screens;
   recordings?: Recordings;
+  leases?: Leases;
   hub?: LinkHub;
   nats?: DeskOverNats;
   plans?: Plans;

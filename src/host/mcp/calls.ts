@@ -26,6 +26,15 @@ import { failed, failedThere, MAX_TEXT, said, type ToolResult, text, UNTRUSTED }
 import { commandsIn, effectsOf, joined, MAX_FULL } from "./effects";
 import { agentGrant, userOf } from "./grant";
 import type { Hosts } from "./hosts";
+import {
+  type AgentLeases,
+  askOrEnd,
+  isLeaseTool,
+  type LeasedParts,
+  leaseFor,
+  mayLease,
+  useIn,
+} from "./leased";
 import { onDesktop, pictureIn } from "./places";
 import { type Decision, LIFETIME_MS, type Proposal, type Proposals } from "./proposals";
 import { CONFIRM_TOOL, extrasOf, isPicture, isProposed, type ListedTool, listed, SIDE } from "./tools";
@@ -50,6 +59,8 @@ export interface CallsParts {
   readonly operations: readonly Operation[];
   /** Runs an operation, with all that stands before it. */
   perform(operation: Operation, input: unknown, caller: Caller): unknown;
+  /** The leases of agents; null where there are none. */
+  readonly leases?: AgentLeases | null;
   /** The hosts of `--on`; null where agents have this one alone. */
   readonly hosts: Hosts | null;
   /** Set where a person has to allow each change. */
@@ -92,6 +103,7 @@ const WAIT_MS = 45_000;
 export function createCalls(parts: CallsParts): Calls {
   const { operations, hosts, proposals, budget, log } = parts;
   const { perform, quotes } = createQuoting(parts);
+  const leased = parts.leases ? { operations, leases: parts.leases, perform } : undefined;
   const check = checkIn(operations);
   const listedOf = new Map<Operation, ListedTool>();
 
@@ -161,6 +173,11 @@ export function createCalls(parts: CallsParts): Calls {
       try {
         if (sizeWithin(given, LIMITS) === undefined)
           throw badInput("arguments: expected fewer levels inside each other");
+        const within = operation && leased && (await withinLease(leased, operation, given, asking, hosts));
+        if (within) {
+          subject = within.subject;
+          return await within.answer();
+        }
         if (operation && isProposed(operation)) {
           subject = `mcp.propose ${operation.name}`;
           const { digest, result } = await propose(operation, given, asking);
@@ -184,6 +201,35 @@ export function createCalls(parts: CallsParts): Calls {
       } finally {
         await asking.rows.ended(outcome, subject);
       }
+    },
+  };
+}
+
+/** What an agent does about its lease, or within it; undefined for what it does outside. @throws as `leaseFor`. */
+async function withinLease(
+  leased: LeasedParts,
+  operation: Operation,
+  given: Fields,
+  asking: AgentCall,
+  hosts: Hosts | null,
+): Promise<{ readonly subject: string; answer(): Promise<ToolResult> } | undefined> {
+  if (isLeaseTool(operation)) {
+    const caller = callerFor(operation, asking);
+    return {
+      subject: operation.name,
+      answer: () => askOrEnd(leased, operation, given, asking.agent, caller),
+    };
+  }
+  // Other hosts have leases of their own.
+  const lease = given.on === undefined ? await leaseFor(leased, operation, asking.caller) : undefined;
+  if (!lease) return undefined;
+  return {
+    subject: `${operation.name} lease=${lease.id}`,
+    async answer() {
+      const { fields, side, look } = partsOf(leased.operations, operation, given, hosts !== null);
+      // It ends with its call, as a run does.
+      const caller = callerFor({ ...operation, uses: "input" }, asking);
+      return useIn(leased, lease, { operation, fields, caller, side, look });
     },
   };
 }
@@ -226,7 +272,9 @@ async function permission(parts: CallsParts, proposal: Proposal, { caller, agent
 /** Those of `offered` that the token may use. */
 function usable(offered: readonly Operation[], grant: Grant): Operation[] {
   const own = agentGrant(grant);
-  return offered.filter((operation) => missingFor(own, operation) === undefined);
+  return offered.filter(
+    (operation) => missingFor(own, operation) === undefined || mayLease(grant, operation, offered),
+  );
 }
 
 /** Runs operations, and remembers which failures may quote the host: not those about what the agent sent or may do. */
@@ -337,7 +385,13 @@ function partsOf(operations: readonly Operation[], operation: Operation, given: 
     throw badInput(`max_side: expected a whole number from ${SIDE.least} to ${SIDE.most}`);
   const isPointing = extras.includes("picture") && given.picture !== undefined;
   const fields = isPointing ? onDesktop(operations, operation, own, pictureIn(given.picture)) : own;
-  return { fields, on: extras.includes("on") ? (on as string | undefined) : undefined, side: Number(side) };
+  if (extras.includes("look") && typeof (given.look ?? false) !== "boolean")
+    throw badInput("look: expected true or false");
+  const look = extras.includes("look") && given.look === true;
+  return {
+    ...{ fields, look, side: Number(side) },
+    on: extras.includes("on") ? (on as string | undefined) : undefined,
+  };
 }
 
 /** The caller of an operation, for an agent. A change ends with the token and the process, a run and a read with the call too. */

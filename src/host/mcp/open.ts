@@ -8,10 +8,13 @@ import type { Caller } from "../../core/caller";
 import type { Operation } from "../../core/operation";
 import type { Log } from "../../lib/log";
 import { configFiles } from "../../lib/paths";
+import type { Leases } from "../leases/leases";
 import { createBudget } from "./budget";
 import { type AskPerson, type CallsParts, createCalls } from "./calls";
+import { userOf } from "./grant";
 import { createHosts } from "./hosts";
 import { createEndpoint, requireOrigin } from "./http";
+import type { AgentLeases } from "./leased";
 import type { Rate } from "./options";
 import { createProposals } from "./proposals";
 import { createToolServer, instructionsFor, type Peer } from "./server";
@@ -24,6 +27,7 @@ interface McpUses {
   prepareFolder(): Promise<void>;
   operations(): Promise<readonly Operation[]>;
   addressBook: Parameters<typeof createHosts>[0];
+  leasesNow(): Leases | undefined;
 }
 
 /** How agents are let in. */
@@ -50,17 +54,18 @@ export interface Tools {
   close(): void;
 }
 
-/** @param perform runs an operation (default: in this process). */
+/** @param perform runs an operation (default: in this process). @param leases (default: those of this process) */
 export async function createTools(
   service: McpUses,
   { ask, on, rate }: Pick<McpOptions, "ask" | "on" | "rate">,
   perform?: CallsParts["perform"],
+  leases: AgentLeases = { current: ({ grant }) => service.leasesNow()?.of(userOf(grant)) },
 ): Promise<Tools> {
   const operations = await service.operations();
   const budget = createBudget(configFiles(service.configDir).agentChanges, { rate });
   const proposals = createProposals();
   const calls = createCalls({
-    ...{ service, operations, ask, log: service.log },
+    ...{ service, operations, ask, leases, log: service.log },
     perform: perform ?? ((operation, input, caller) => callOperation(service, operation, input, caller)),
     hosts: on === undefined ? null : createHosts(service.addressBook, on),
     proposals,

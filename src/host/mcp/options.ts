@@ -29,7 +29,7 @@ const EXCLUDED = names(expectedOfExcluded);
 const CHOICE_FIELDS = {
   toolsets: field(
     v.optional(v.pipe(v.array(v.picklist(TOOLSETS)), v.maxLength(16))),
-    "Sets of tools (default: read, screen)",
+    "Sets of tools (default: read, screen; with write: read, act)",
   ),
   tools: field(
     v.optional(v.pipe(names(expectedFor), v.maxLength(200))),

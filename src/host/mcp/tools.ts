@@ -4,7 +4,7 @@
 import { jsonSchema } from "../../core/json-schema";
 import { isAskable, isReadOnly, type Operation } from "../../core/operation";
 import { hasPlaces } from "./places";
-import { CONFIRM, toolName } from "./toolsets";
+import { CONFIRM, isOfDesktop, LEASE_TOOLS, toolName } from "./toolsets";
 
 /** A tool as `tools/list` has it. */
 export interface ListedTool {
@@ -30,6 +30,8 @@ interface Extras {
   readonly max_side?: number;
   /** The picture in which its places are. */
   readonly picture?: string;
+  /** Whether the answer is to have a picture of the screen. */
+  readonly look?: boolean;
 }
 
 const ON = { type: "string", maxLength: 1_000, description: "Ask these hosts instead: LABEL, tag:TAG, all" };
@@ -44,11 +46,13 @@ const PICTURE = {
   description: "Places are in this picture, as told beside it: 640x400 of 0,0,1280,800",
 };
 
-const SCHEMAS = { on: ON, max_side: MAX_SIDE, picture: PICTURE };
+const LOOK = { type: "boolean", default: false, description: "Add a picture of the screen (within a lease)" };
+
+const SCHEMAS = { on: ON, max_side: MAX_SIDE, picture: PICTURE, look: LOOK };
 
 /** Whether a call of it is only proposed, and `confirm` does it. */
-export const isProposed = ({ changes, uses }: Operation): boolean =>
-  changes !== undefined || uses !== undefined;
+export const isProposed = ({ name, changes, uses }: Operation): boolean =>
+  !LEASE_TOOLS.has(name) && (changes !== undefined || uses !== undefined);
 
 /** Whether the answer is a picture. */
 export const isPicture = ({ name }: Operation): boolean => name === "desktop.screenshot";
@@ -61,6 +65,7 @@ const takesHosts = (operation: Operation): boolean =>
 export const extrasOf = (operation: Operation, hasHosts: boolean): ReadonlyArray<keyof Extras> => [
   ...(isPicture(operation) ? (["max_side"] as const) : []),
   ...(hasPlaces(operation) ? (["picture"] as const) : []),
+  ...(operation.name === "desktop.act" ? (["look"] as const) : []),
   ...(hasHosts && takesHosts(operation) ? (["on"] as const) : []),
 ];
 
@@ -69,13 +74,14 @@ export function listed(operation: Operation, hasHosts: boolean): ListedTool {
   const { name, summary, input } = operation;
   const schema = compact(jsonSchema(input, "input")) as { properties?: Record<string, unknown> };
   // An agent has `picture`, and the list is to be short.
-  const { relative_to: _, ...properties } = schema.properties ?? {};
+  const { relative_to: _, ...others } = schema.properties ?? {};
+  const properties = LEASE_TOOLS.has(name) ? withoutClient(others) : others;
   const extras = Object.fromEntries(extrasOf(operation, hasHosts).map((extra) => [extra, SCHEMAS[extra]]));
   const isWrite = isProposed(operation);
   return {
     name: toolName(name),
     title: name.replaceAll(/[._]/g, " "),
-    description: isWrite ? `${summary}. Proposes only: \`${CONFIRM}\` does it` : summary,
+    description: isWrite ? `${summary}. ${proposes(name)}` : summary,
     inputSchema: { ...schema, type: "object", properties: { ...properties, ...extras } },
     annotations: {
       readOnlyHint: isReadOnly(operation),
@@ -84,6 +90,15 @@ export function listed(operation: Operation, hasHosts: boolean): ListedTool {
     },
   };
 }
+
+/** What is not for the model: svc says it. */
+const withoutClient = ({ agent: _, holder: __, ...properties }: Readonly<Record<string, unknown>>) =>
+  properties;
+
+const proposes = (name: string): string =>
+  isOfDesktop(name)
+    ? `Within a lease it is done at once; else proposed, and \`${CONFIRM}\` does it`
+    : `Proposes only: \`${CONFIRM}\` does it`;
 
 /** The second step of every change. */
 export const CONFIRM_TOOL: ListedTool = {

@@ -43,6 +43,14 @@ const SETS = {
     "desktop.wait_still",
     "desktop.get_clipboard",
   ],
+  act: [
+    "desktop.snapshot",
+    "desktop.act",
+    "desktop.screenshot",
+    "desktop.windows",
+    "lease.request",
+    "lease.end",
+  ],
   jobs: [
     "commands.list",
     "commands.show",
@@ -82,6 +90,8 @@ const SETS = {
     "plan.remove",
   ],
   desktop: [
+    "lease.request",
+    "lease.end",
     "desktop.snapshot",
     "desktop.act",
     "desktop.screenshot",
@@ -135,12 +145,28 @@ const SETS = {
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** The words for `--toolsets`; `all` has what is in no other set as well. */
-export const TOOLSETS = ["read", "screen", "jobs", "fleet", "desktop", "all"] as const;
+export const TOOLSETS = ["read", "screen", "act", "jobs", "fleet", "desktop", "all"] as const;
 
 type Toolset = (typeof TOOLSETS)[number];
 
-/** Without a choice. */
+/** Without a choice; with `write`, what acts by name within a lease is in the place of what reads text from pictures. */
 const DEFAULT_TOOLSETS: readonly Toolset[] = ["read", "screen"];
+const DEFAULT_WITH_WRITE: readonly Toolset[] = ["read", "act"];
+
+/** The operations with which an agent asks for a lease and gives it back. */
+export const LEASE_TOOLS: ReadonlySet<string> = new Set(["lease.request", "lease.end"]);
+
+const LEASED = {
+  act: ["desktop.snapshot", "desktop.act"],
+  desktop: SETS.desktop.filter((name) => !LEASE_TOOLS.has(name)),
+} as const;
+
+/** The operations that a lease for these toolsets has, by name: what looks at its desktop, and what acts on it. */
+export const offeredInLease = (toolsets: ReadonlyArray<keyof typeof LEASED>): ReadonlySet<string> =>
+  new Set([...SETS.screen, ...toolsets.flatMap((set): readonly string[] => LEASED[set])]);
+
+/** Whether it is of the desktop: within a lease it acts on that of the lease, or ends it. */
+export const isOfDesktop = (name: string): boolean => offeredInLease(["act", "desktop"]).has(name);
 
 /** The tool that does what another has proposed. */
 export const CONFIRM = "confirm";
@@ -195,7 +221,8 @@ export function chosen(
   }
   const refused = (tools ?? []).find((name) => !isOffered(name) && name !== CONFIRM);
   if (refused !== undefined) throw badInput(`tools: ${refused} changes something, which needs write`);
-  const sets = toolsets ?? (tools === undefined ? DEFAULT_TOOLSETS : []);
+  const byDefault = write ? DEFAULT_WITH_WRITE : DEFAULT_TOOLSETS;
+  const sets = toolsets ?? (tools === undefined ? byDefault : []);
   const inSets = sets.flatMap((set): readonly string[] => (set === "all" ? ALL : SETS[set])).map(toolName);
   const wanted = new Set([...inSets, ...(tools ?? [])]);
   return known.flatMap((name) => {

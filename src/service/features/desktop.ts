@@ -17,6 +17,7 @@ import type { Tickets } from "../../host/desktop/screen/tickets";
 import type { Webdriver } from "../../host/desktop/webdriver/webdriver";
 import type { Desktops } from "../../host/desktops/desktops";
 import type { Missing } from "../../host/desktops/tools";
+import type { Leases } from "../../host/leases/leases";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import { forbidden } from "../../lib/errors";
 import type { CreateDesktopOn, NamedDesktops } from "../desktops";
@@ -47,6 +48,10 @@ export interface DesktopFeatures {
   programs(): Promise<Programs>;
   /** The sessions of WebDriver clients. */
   webdriver(): Promise<Webdriver>;
+  /** The leases of agents. */
+  leases(): Promise<Leases>;
+  /** Those, where there have been any: asking loads nothing. */
+  leasesNow(): Leases | undefined;
   /** Whether a grant is one of the trusted viewers of the screen. */
   trustedViewers(): Promise<(grant: Grant) => boolean>;
   /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */
@@ -67,7 +72,7 @@ export interface DesktopFeatures {
 }
 
 export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
-  const { files, options, ice, log, publish, made, revocations, feature, stoppable, stopFirst } = shared;
+  const { files, options, ice, log, publish, made, feature, stoppable, stopFirst } = shared;
   /** @throws `forbidden` with `--no-screen`. */
   const shownDesktop = async (name?: string) => {
     if (!options.screen) throw forbidden("the live screen is off here (svc serve --no-screen)");
@@ -97,6 +102,11 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
     placeFor: async (...wanted) => (await byName()).placeFor(...wanted),
     leaseDesktop: async (...wanted) => (await byName()).lease(...wanted),
     webdriver: stoppable(() => openWebdriver(shared)),
+    leases: stoppable(async () => {
+      made.leases = await (await import("../leases")).createOwnLeases(shared);
+      return made.leases;
+    }),
+    leasesNow: () => made.leases,
     thumbnails: feature(async () => {
       const { createThumbnails } = await import("../../host/desktop/screen/thumbnail/thumbnails");
       return createThumbnails(async (size, name) => (await shownDesktop(name)).snapshot(size));
@@ -122,29 +132,7 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
       // Who may act on this host has scripts take pictures.
       return (grant) => allows(grant, "screen") && !allows(grant, "operate") && !isTrusted(grant);
     },
-    screens: stoppable(async () => {
-      const [{ createScreens }, isTrusted] = await Promise.all([
-        import("../../host/desktop/screen/all-screens"),
-        shared.service.trustedViewers(),
-        // Made first, so that it stops last.
-        shared.service.desktop(),
-      ]);
-      const { desktop } = shared.service;
-      made.screens = createScreens({
-        ...{ log, desktop, isOn: options.screen, asksFirst: options.screen_approval, isTrusted, publish },
-        approvals: shared.service.approvals,
-        async record(detail, viewer_id, host_id) {
-          const row = { event_type: "screen", host_id, viewer_id, detail };
-          await (await shared.service.audit())?.append(row);
-        },
-        async cancelRun(id, why) {
-          const runs = await shared.service.runs();
-          runs.cancel(runs.show(id).run_id, why);
-        },
-        untilRevoked: revocations.until,
-      });
-      return made.screens;
-    }),
+    screens: stoppable(() => openScreens(shared)),
     screenTickets: feature(async () => (await import("../../host/desktop/screen/tickets")).createTickets()),
     relayedViewers: feature(async () => {
       const { createRelayedViewers } = await import("../../desk/screen/viewers");
@@ -165,6 +153,34 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
     }),
     keepScreenProxy: (proxy) => stopFirst(() => proxy.stop()),
   };
+}
+
+async function openScreens(shared: ServiceParts): Promise<Screens> {
+  const { options, log, publish, made, revocations } = shared;
+  const [{ createScreens }, isTrusted] = await Promise.all([
+    import("../../host/desktop/screen/all-screens"),
+    shared.service.trustedViewers(),
+    // Made first, so that it stops last.
+    shared.service.desktop(),
+  ]);
+  const { desktop } = shared.service;
+  made.screens = createScreens({
+    ...{ log, desktop, isOn: options.screen, asksFirst: options.screen_approval, isTrusted, publish },
+    approvals: shared.service.approvals,
+    async record(detail, viewer_id, host_id) {
+      const row = { event_type: "screen", host_id, viewer_id, detail };
+      await (await shared.service.audit())?.append(row);
+    },
+    async cancelRun(id, why) {
+      const runs = await shared.service.runs();
+      runs.cancel(runs.show(id).run_id, why);
+    },
+    async endLease(id, why) {
+      await made.leases?.end(id, why);
+    },
+    untilRevoked: revocations.until,
+  });
+  return made.screens;
 }
 
 async function openWebdriver({ service, log }: ServiceParts): Promise<Webdriver> {

@@ -22,13 +22,22 @@ const names = (choice: Parameters<typeof chosen>[1]) => chosen(operations, choic
 const MAX_LIST = 16_384;
 
 describe("by default", () => {
+  const listOf = (write: boolean) => calls.list(chosen(operations, { write }), OWNER);
+  const bytesOf = (tools: unknown) =>
+    Buffer.byteLength(JSON.stringify({ tools, ttlMs: 60_000, cacheScope: "private" }));
+
   test("the list of tools has at most 16 KB, and only what reads", () => {
-    const tools = calls.list(chosen(operations, { write: false }), OWNER);
-    expect(
-      Buffer.byteLength(JSON.stringify({ tools, ttlMs: 60_000, cacheScope: "private" })),
-    ).toBeLessThanOrEqual(MAX_LIST);
+    const tools = listOf(false);
+    expect(bytesOf(tools)).toBeLessThanOrEqual(MAX_LIST);
     expect(tools.length).toBeGreaterThan(20);
     expect(tools.every(({ annotations }) => annotations.readOnlyHint)).toBe(true);
+  });
+
+  test("with --write the list has desktop_act and the tools of leases too, and at most 16 KB", () => {
+    const tools = listOf(true);
+    expect(bytesOf(tools)).toBeLessThanOrEqual(MAX_LIST);
+    const acting = tools.filter(({ annotations }) => !annotations.readOnlyHint).map(({ name }) => name);
+    expect(acting).toEqual(["desktop_act", "lease_request", "lease_end", "confirm"]);
   });
 });
 
@@ -82,9 +91,10 @@ describe("with --write", () => {
 
 test("with --write, a choice that adds nothing for it says so", () => {
   const notice = (choice: Parameters<typeof chosen>[1]) => offerOf(operations, choice).notice;
-  expect(notice({ write: true })).toBe(
-    "write: none of these tools changes something; the toolsets that have some: jobs, fleet, desktop, all",
+  expect(notice({ toolsets: ["read", "screen"], write: true })).toBe(
+    "write: none of these tools changes something; the toolsets that have some: act, jobs, fleet, desktop, all",
   );
+  expect(notice({ write: true })).toBeUndefined();
   expect(notice({ toolsets: ["jobs"], write: true })).toBeUndefined();
   expect(notice({ write: false })).toBeUndefined();
 });

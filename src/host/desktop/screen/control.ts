@@ -16,6 +16,8 @@ interface ControlParts {
   controlViewer(id: string, control: boolean): Promise<void>;
   /** Cancels a run of this process. @param id the beginning of its id. @throws `not_found` for one of another process. */
   cancelRun(id: string, why: string): Promise<unknown>;
+  /** Ends the lease of an agent. @throws `conflict`, `not_found` for one that has ended. */
+  endLease(id: string, why: string): Promise<unknown>;
   /** Called when a viewer has control, or has it no longer. It must not throw. */
   changed(id: string, control: boolean, why: string): Promise<void>;
   /** Called when a viewer begins to wait. */
@@ -46,7 +48,7 @@ export interface Control {
 }
 
 export function createControl(parts: ControlParts): Control {
-  const { lock, controlViewer, cancelRun, changed, waits } = parts;
+  const { lock, controlViewer, cancelRun, endLease, changed, waits } = parts;
   let holder: Holder | undefined;
   /** Those that wait for it. */
   const wanting = new Map<string, { readonly control: AbortController; readonly taken: Promise<void> }>();
@@ -70,10 +72,13 @@ export function createControl(parts: ControlParts): Control {
     if (user === null) return;
     if (run === undefined || user.includes(" of process "))
       throw conflict(`${user} uses pointer and keyboard, and is not cancelled from here: wait for it`);
-    await cancelRun(run, `${who} took pointer and keyboard`).catch((error) => {
-      // It has ended meanwhile, or so long ago that nobody knows it.
-      if (!(error instanceof Failure && ["conflict", "not_found"].includes(error.code))) throw error;
-    });
+    await cancelRun(run, `${who} took pointer and keyboard`).catch(unlessOver);
+  };
+
+  /** A person comes before an agent, whether they want to wait or not. */
+  const endLeaseFor = (who: string): Promise<unknown> | undefined => {
+    const id = /^lease ([0-9a-f]{8})\b/.exec(lock.user() ?? "")?.[1];
+    return id === undefined ? undefined : endLease(id, `${who} took pointer and keyboard`).catch(unlessOver);
   };
 
   const take = async (id: string, who: string, signal: AbortSignal): Promise<void> => {
@@ -102,6 +107,8 @@ export function createControl(parts: ControlParts): Control {
       const control = new AbortController();
       // It is among those that wait from now on: whoever leaves while a run is being cancelled gets nothing.
       const taken = (async () => {
+        const ending = endLeaseFor(who);
+        if (ending) await ending;
         if (run === "cancel") await interrupt(who);
         await take(id, who, control.signal);
       })().finally(() => wanting.delete(id));
@@ -111,5 +118,10 @@ export function createControl(parts: ControlParts): Control {
     release,
   };
 }
+
+/** @throws `error`, unless it says that what was to end has ended meanwhile, or so long ago that nobody knows it. */
+const unlessOver = (error: unknown): void => {
+  if (!(error instanceof Failure && ["conflict", "not_found"].includes(error.code))) throw error;
+};
 
 export const noSuchViewer = (id: string) => notFound(`no viewer has the id ${JSON.stringify(id)}`);

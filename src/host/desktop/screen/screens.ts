@@ -47,6 +47,8 @@ export interface LiveScreenParts extends Omit<ConsentParts, "waits"> {
   /** Leaves a row in the audit log. @throws `unavailable` when it cannot. */
   record(detail: string, viewer: string, client: string | null): Promise<unknown>;
   cancelRun(id: string, why: string): Promise<unknown>;
+  /** Ends the lease of an agent. @throws `conflict`, `not_found` for one that has ended. */
+  endLease(id: string, why: string): Promise<unknown>;
   /** Aborted once the token of that name is revoked or has expired. */
   untilRevoked(token: string): AbortSignal;
   readonly publish?: Publish;
@@ -129,12 +131,13 @@ class ViewersOfDesktop implements LiveScreen {
   };
 
   constructor(private readonly parts: LiveScreenParts) {
-    const { desktop, cancelRun, publish = unheard } = parts;
+    const { desktop, cancelRun, endLease, publish = unheard } = parts;
     this.#publish = publish;
     this.#control = createControl({
       lock: desktop.inputLock,
       controlViewer: desktop.controlViewer,
       cancelRun,
+      endLease,
       changed: (id, has, why) => this.#controlChanged(id, has, why),
       waits: (id) => {
         const viewer = this.#viewers.get(id);

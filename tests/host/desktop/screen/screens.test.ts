@@ -34,6 +34,9 @@ function made(options: Partial<LiveScreenParts> = {}) {
     isTrusted: () => false,
     approvals: async () => made,
     record: async (detail) => void rows.push(detail),
+    async endLease(id, why) {
+      cancelled.push(`lease ${id} ${why}`);
+    },
     async cancelRun(id, why) {
       cancelled.push(`${id} ${why}`);
     },
@@ -374,6 +377,20 @@ describe("control", () => {
     }
     await until("the end", () => !screens.viewer(id).control);
     expect(screens.size()).toEqual({ width: 800, height: 600 });
+  });
+
+  test("ends the lease of an agent that uses pointer and keyboard, also where it would wait", async () => {
+    const { look, screens, inputLock, fake } = made({
+      async endLease(id, why) {
+        expect([id, why]).toEqual(["9f1c2e4a", "viewer ann (192.0.2.7) took pointer and keyboard"]);
+        await hold.end("broken");
+      },
+    });
+    using _ = fake;
+    const { id } = await look(ANN);
+    const hold = await inputLock.take(new Requester(null), "lease 9f1c2e4a (claude-code)");
+    await screens.take(id, "wait");
+    expect(screens.viewer(id).control).toBe(true);
   });
 
   test("is nobody's when the viewer goes while the run is being cancelled", async () => {

@@ -1,0 +1,69 @@
+/** The leases of agents in this process: which desktops they get, and what acts on them. */
+import { callOperation } from "../core/call";
+import { OWNER, PERMISSIONS } from "../core/rights";
+import type { LeasePlace, Leases, LeasesParts } from "../host/leases/leases";
+import { forbidden, notFound } from "../lib/errors";
+import type { ServiceParts } from "./parts";
+
+/** What a file of a recording may have at most, in bytes. */
+const FILM_BYTES = 1_024 * 1_048_576;
+/** Pictures a second. */
+const FILM_FPS = 4;
+
+export async function createOwnLeases({ service, log, publish, revocations }: ServiceParts): Promise<Leases> {
+  const [{ createLeases }, { SESSION }, { offeredInLease }] = await Promise.all([
+    import("../host/leases/leases"),
+    import("../host/leases/lease"),
+    import("../host/mcp/toolsets"),
+    // Made first, so that it stops last.
+    service.desktop(),
+  ]);
+  const open: LeasesParts["open"] = async (desktop, id, grant, signal) => {
+    const ends: Array<() => Promise<void>> = [];
+    const starter = { id, atEnd: (work: () => Promise<void>) => void ends.push(work) };
+    const own = desktop === SESSION ? undefined : await service.leaseDesktop(desktop, id, grant, signal);
+    const place: LeasePlace = {
+      name: own?.name ?? null,
+      desktop: own?.desktop ?? (await service.desktop()),
+      async launch(command) {
+        if (!service.permits("shell")) throw forbidden(`start ${PERMISSIONS.shell}`);
+        await (await service.programs()).launch({ command, detach: false }, starter, own?.session);
+      },
+      async end() {
+        await Promise.allSettled(ends.map((work) => work()));
+        await own?.end();
+      },
+    };
+    return place;
+  };
+  return createLeases({
+    ...{ log, publish, open },
+    approvals: service.approvals,
+    async record(detail) {
+      const row = { event_type: "lease", host_id: null, viewer_id: null, detail };
+      await (await service.audit())?.append(row);
+    },
+    untilRevoked: revocations.until,
+    offered: (toolsets) => offeredInLease(toolsets),
+    async operation(name) {
+      const found = (await service.operations()).find((one) => one.name === name);
+      if (!found) throw notFound(`there is no operation ${name}`);
+      return found;
+    },
+    async perform(operation, input, desktop, caller) {
+      const on = Object.create(service, {
+        desktop: { value: async (name?: string) => (name === undefined ? desktop : service.desktop(name)) },
+      });
+      return callOperation(on, operation, input, caller);
+    },
+    secrets: async (names) => (await service.secrets()).read(names),
+    async film(desktop, ms) {
+      const recordings = await service.recordings();
+      const { name } = OWNER;
+      const request = { file: undefined, token: name, share: null, run: null, fps: FILM_FPS };
+      const limits = { maxMs: ms, maxBytes: FILM_BYTES };
+      await recordings.start({ ...request, ...limits, desktop: desktop ?? undefined }, () => true);
+      return () => recordings.stop(() => true);
+    },
+  });
+}
