@@ -1,65 +1,78 @@
-/** What runs came to, as a page of the documentation. */
-import { writeFileSync } from "node:fs";
-import { cpus, totalmem } from "node:os";
-import { join } from "node:path";
+/** What runs came to: kept line by line, so that a long series is run in pieces. */
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import * as v from "valibot";
 import { ROOT } from "../../build/targets";
-import { median } from "../support";
-import { CHANGES, type Change, type Task } from "./task";
+import { BINARY } from "../support";
+import { CHANGES, WAYS } from "./task";
 
-export interface Result {
-  readonly id: string;
-  readonly change: Change | null;
-  /** How long the script took, NaN where it failed. */
-  readonly ms: number;
-  readonly failure: string | null;
+const RESULT = v.object({
+  /** The commit of the tree and of the binary. */
+  commit: v.string(),
+  id: v.string(),
+  change: v.nullable(v.picklist(CHANGES)),
+  way: v.picklist(WAYS),
+  /** Which of so many runs, from 1. */
+  run: v.number(),
+  /** How many tasks went on at the same time. */
+  at_once: v.number(),
+  failure: v.nullable(v.string()),
+  /** How long the script took, null where it failed. */
+  ms: v.nullable(v.number()),
+  /** How long all of it took, with its desktop and its programs. */
+  whole_ms: v.number(),
+  /** The load of the machine when it ended (over a minute). */
+  load: v.number(),
+});
+const PIECE = v.object({
+  commit: v.string(),
+  /** How long a piece of a series took, and how many runs there were. */
+  piece_ms: v.number(),
+  at_once: v.number(),
+  runs: v.number(),
+  load: v.number(),
+});
+
+/** One run of one task. */
+export type Result = v.InferOutput<typeof RESULT>;
+/** A call of the runner. */
+export type Piece = v.InferOutput<typeof PIECE>;
+
+/** What a file of results has. @throws where a line is neither. */
+export function resultsIn(file: string): { results: Result[]; pieces: Piece[] } {
+  const lines = existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : [];
+  const all = lines.map((line) => v.parse(v.union([RESULT, PIECE]), JSON.parse(line)));
+  return {
+    results: all.filter((one) => "id" in one),
+    pieces: all.filter((one) => "piece_ms" in one),
+  };
 }
 
-const passed = ({ failure }: Result) => failure === null;
-const share = (of: readonly Result[]) =>
-  of.length === 0 ? "not run" : `${of.filter(passed).length} of ${of.length}`;
+export const keep = (file: string, line: Result | Piece): void =>
+  appendFileSync(file, `${JSON.stringify(line)}\n`);
 
-const rowOf = (task: Task, results: readonly Result[]) => {
-  const own = results.filter(({ id, change }) => id === task.id && change === null);
-  const times = own.filter(passed).map(({ ms }) => ms / 1_000);
-  const seconds = times.length === 0 ? "" : median(times).toFixed(1);
-  const hard = task.hard ? " (hard)" : "";
-  return `| ${task.id} | ${task.program} | ${task.toolkit} | ${task.what}${hard} | ${share(own)} | ${seconds} |`;
-};
+/** Whether both are the same run of the same task, done in the same way. */
+export const isSameRun = (
+  a: Pick<Result, "id" | "change" | "way" | "run" | "at_once">,
+  b: Pick<Result, "id" | "change" | "way" | "run" | "at_once">,
+): boolean =>
+  a.id === b.id && a.change === b.change && a.way === b.way && a.run === b.run && a.at_once === b.at_once;
 
-/** The page of the results; `commit` is that of the tree, and the machine is this one. */
-export function pageOf(tasks: readonly Task[], results: readonly Result[], commit: string): string {
-  const plain = results.filter(({ change }) => change === null);
-  const run = tasks.filter(({ id }) => plain.some((one) => one.id === id));
-  const always = run.filter((task) => plain.every((one) => one.id !== task.id || passed(one)));
-  const programs = new Set(tasks.flatMap(({ program }) => program.split(" + ")));
-  const changed = CHANGES.map((change) => results.filter((one) => one.change === change));
-  const rows = CHANGES.map((change, nth) => `| ${change} | ${share(changed[nth] ?? [])} |`);
-  const memory = (totalmem() / 2 ** 30).toFixed(0);
-  return `# Tasks on a desktop
-
-Written by \`npx bun bench/desktop-tasks/run.ts --write\`; its [README](../bench/desktop-tasks/README.md) says how it runs and how to run it.
-
-Commit ${commit}; ${cpus().length} × ${cpus()[0]?.model.trim() ?? "unknown"}, ${memory} GiB, shared with other work. ${tasks.length} tasks in ${programs.size} programs of Debian 12.
-${always.length} of ${run.length} tasks passed in each of their runs; ${share(plain)} runs passed.
-
-| task | program | toolkit | what | passed | seconds |
-|---|---|---|---|---|---|
-${tasks.map((task) => rowOf(task, results)).join("\n")}
-
-The seconds are those of the script (median of the runs that passed), with a trace, from the start of \`svc execute\` to its end.
-
-## Changes of the desktop
-
-| change | passed |
-|---|---|
-${rows.join("\n")}
-`;
-}
-
-/** Writes the page. */
-export function keepResults(tasks: readonly Task[], results: readonly Result[]): void {
-  const commit = Bun.spawnSync(["git", "rev-parse", "--short=12", "HEAD"], { cwd: ROOT })
+const git = (...words: readonly string[]) =>
+  Bun.spawnSync(["git", ...words], { cwd: ROOT })
     .stdout.toString()
     .trim();
-  writeFileSync(join(ROOT, "docs", "desktop-tasks.md"), pageOf(tasks, results, commit));
+
+/** What results depend on. */
+const MEASURED = ["src", "commands", "build", "bench/desktop-tasks", "package.json", "bun.lock"];
+
+/** The commit of the tree and of the binary. @throws where they are not of one commit: results would be of two. */
+export function commitOfBoth(): string {
+  const changed = git("status", "--porcelain", "--", ...MEASURED);
+  if (changed !== "") throw new Error(`commit first, so that the results are of one commit:\n${changed}`);
+  const commit = git("rev-parse", "--short=12", "HEAD");
+  const { stdout } = Bun.spawnSync([BINARY, "version", "--json"]);
+  const built = v.parse(v.object({ commit: v.string() }), JSON.parse(stdout.toString())).commit;
+  if (git("diff", "--name-only", built, commit, "--", ...MEASURED) !== "")
+    throw new Error(`dist/svc is of commit ${built} and the tree of ${commit}: npm run build`);
+  return commit;
 }

@@ -1,181 +1,90 @@
 /**
- * `bun bench/desktop-tasks/run.ts [--only F01,L] [--runs 20] [--change dark,popup] [--jobs 2] [--idle] [--write]`: runs tasks by the compiled
- * binary, each in a world of its own, and prints which passed. Exit code 1 where a run failed. README.md beside it says more.
+ * `bun bench/desktop-tasks/run.ts`: runs tasks by the compiled binary, each in a world of its own, and prints which passed. README.md beside it
+ * has the flags. Exit code 1 where a run failed, 3 where runs are left when the time is over.
  */
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
+import { loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { ROOT } from "../../build/targets";
 import { messageOf } from "../../src/lib/errors";
 import { median } from "../support";
-import { POPUP } from "./changes";
-import { keepResults, type Result } from "./results";
-import { type Action, CHANGES, type Change, type Task } from "./task";
+import { writePage } from "./page";
+import { commitOfBoth, isSameRun, keep, type Piece, type Result, resultsIn } from "./results";
+import { runOnce, whyNot } from "./runner";
+import { takePictures } from "./take-pictures";
+import { CHANGES, type Change, type Task, WAYS, type Way } from "./task";
 import { TASKS } from "./tasks";
-import { startWorld, type World } from "./world";
 
-const SVC = join(ROOT, "dist", "svc");
-/** How long programs may take to show what a task needs, in seconds. */
-const READY_S = 40;
-/** How long a checker is asked after the script, in milliseconds. */
-const CHECK_MS = 4_000;
-
-/** The names that the locators of a task have under a change. */
-function translated(task: Task, actions: readonly Action[], change: Change | undefined): unknown {
-  if (change !== "german") return actions;
-  const names = task.german ?? {};
-  const text = JSON.stringify(actions, (key, value) =>
-    key === "element" && typeof value === "string"
-      ? value.replaceAll(/"((?:[^"\\]|\\.)*)"/g, (all, name) => (name in names ? `"${names[name]}"` : all))
-      : key === "title_substring" && typeof value === "string"
-        ? (names[value] ?? value)
-        : value,
-  );
-  return JSON.parse(text);
-}
-
-/** Why the task is not run under the change; undefined where it is. */
-export function whyNot(task: Task, change: Change | undefined): string | undefined {
-  if (change === undefined) return undefined;
-  const reason = task.leftOut?.[change];
-  if (reason !== undefined) return reason;
-  return change === "german" && task.german === undefined ? "its names are English" : undefined;
-}
-
-async function svc(world: World, words: readonly string[], seconds: number) {
-  const child = Bun.spawn([SVC, ...words, "--config-dir", join(world.home, ".svc")], {
-    ...{ env: world.env, cwd: world.folder, timeout: seconds * 1_000 },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [out, said] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  return { code: await child.exited, out, said };
-}
-
-async function isDone(task: Task, world: World, limit: number): Promise<boolean> {
-  const end = performance.now() + limit;
-  for (;;) {
-    if (await task.check(world)) return true;
-    if (performance.now() >= end) return false;
-    await Bun.sleep(100);
-  }
-}
-
-interface Options {
-  readonly change: Change | undefined;
-  /** Where what is left of a failure goes. */
-  readonly kept: string;
-  /** Runs no script: the checker must then say that nothing was done. */
+interface Series {
+  readonly tasks: readonly Task[];
+  readonly changes: ReadonlyArray<Change | undefined>;
+  readonly way: Way;
+  readonly runs: number;
+  readonly atOnce: number;
   readonly idle: boolean;
+  readonly kept: string;
+  readonly pictures: string;
+  /** What has run before at this commit. */
+  readonly before: readonly Result[];
+  readonly commit: string;
+  /** When no other run begins, as `performance.now()` has it. */
+  readonly end: number;
+  ended(result: Result): void;
 }
 
-/** One run of one task: undefined where it passed, else why not. */
-export async function runOnce(
-  task: Task,
-  { change, kept, idle }: Options,
-): Promise<{ failure: string | undefined; ms: number }> {
-  await using world = await startWorld(change);
-  await task.files?.(world);
-  // Asked once before programs start: Qt 5 looks for the bus then.
-  await svc(world, ["tree"], 20);
-  for (const command of task.start(world)) world.launch(command);
-  const ready = translated(task, [["AC_wait_element", { element: task.ready, timeout: READY_S }]], change);
-  const fail = async (failure: string, said = "") => {
-    mkdirSync(kept, { recursive: true });
-    const shot = await svc(world, ["screenshot", "--output", join(kept, "screen.png")], 20);
-    writeFileSync(join(kept, "tree.txt"), (await svc(world, ["tree", "--most", "3000"], 30)).out);
-    const trace = join(world.folder, "..", "trace.zip");
-    try {
-      copyFileSync(trace, join(kept, "trace.zip"));
-    } catch {
-      // The run did not come so far.
-    }
-    writeFileSync(
-      join(kept, "why.txt"),
-      `${failure}\n${said}\n${shot.said}\n${world.requests.join("\n")}\n${world.outputs.join("\n")}`,
-    );
-    return { failure, ms: Number.NaN };
-  };
-  const began = await svc(world, ["execute", JSON.stringify(ready), "--stop-on-error"], READY_S + 20);
-  if (began.code !== 0) return await fail(`the program was not ready: ${firstError(began)}`, began.said);
-  if (await task.check(world)) return await fail("the checker says that it was done before the script ran");
-  if (idle) {
-    await Bun.sleep(2_000);
-    const failure = (await task.check(world))
-      ? "the checker says that it was done, and no script ran"
-      : undefined;
-    return { failure, ms: 0 };
-  }
-  if (change === "popup") world.launch(POPUP);
-  const script = join(world.folder, "..", "script.json");
-  writeFileSync(script, JSON.stringify(translated(task, task.script(world), change)));
-  const begin = performance.now();
-  const flags = ["--stop-on-error", "--trace", join(world.folder, "..", "trace.zip")];
-  const ran = await svc(world, ["execute", script, ...flags], task.seconds ?? 60);
-  const ms = performance.now() - begin;
-  if (ran.code !== 0) return await fail(firstError(ran), ran.said + ran.out);
-  if (!(await isDone(task, world, CHECK_MS)))
-    return await fail("the script ran, and its result is not there", ran.said);
-  return { failure: undefined, ms };
-}
-
-const firstError = ({ out, said, code }: { out: string; said: string; code: number | null }) =>
-  `${out}\n${said}`
-    .split("\n")
-    .find((line) => /error|fail|there is no|names \d|not /i.test(line))
-    ?.trim() ?? `exit code ${code}`;
-
-/** All of the tasks, so many times, `jobs` at once. */
-export async function runAll(
-  tasks: readonly Task[],
-  options: {
-    runs: number;
-    jobs: number;
-    changes: ReadonlyArray<Change | undefined>;
-    idle: boolean;
-    kept: string;
-  },
-): Promise<Result[]> {
+/** Runs a series. @returns its results, and how many runs are left. */
+async function runSeries(series: Series): Promise<{ results: Result[]; left: number }> {
+  const { tasks, changes, way, runs, atOnce, commit } = series;
   const results: Result[] = [];
-  const todo = options.changes.flatMap((change) =>
-    Array.from({ length: options.runs }, (_, run) => tasks.map((task) => ({ task, run, change }))).flat(),
-  );
+  const todo = changes
+    .flatMap((change) =>
+      Array.from({ length: runs }, (_, nth) => tasks.map((task) => ({ task, run: nth + 1, change }))).flat(),
+    )
+    .filter(({ task, change }) => whyNot(task, change, way) === undefined)
+    .map((one) => ({ ...one, key: keyOf(one.task, one.change, one.run) }))
+    .filter(({ key }) => !series.before.some((one) => isSameRun(one, key)));
+  function keyOf(task: Task, change: Change | undefined, run: number) {
+    return { id: task.id, change: change ?? null, way, run, at_once: atOnce };
+  }
   const work = async () => {
-    for (let one = todo.shift(); one; one = todo.shift()) {
-      const { task, run, change } = one;
-      if (whyNot(task, change) !== undefined) continue;
-      const kept = join(options.kept, `${task.id}-${change ?? "plain"}-${run + 1}`);
-      const { failure, ms } = await runOnce(task, { change, kept, idle: options.idle }).catch((error) => ({
+    while (performance.now() < series.end) {
+      const one = todo.shift();
+      if (!one) return;
+      const { task, run, change, key } = one;
+      const kept = join(series.kept, `${task.id}-${change ?? "plain"}-${way}-${run}`);
+      const began = performance.now();
+      const { failure, ms } = await runOnce(task, { ...series, change, kept }).catch((error) => ({
         failure: messageOf(error),
         ms: Number.NaN,
       }));
-      results.push({ id: task.id, change: change ?? null, ms, failure: failure ?? null });
-      const name = `${task.id} ${task.program}${change ? `, ${change}` : ""}`;
+      const result: Result = {
+        ...{ ...key, commit, failure: failure ?? null, ms: failure === undefined ? ms : null },
+        ...{ whole_ms: performance.now() - began, load: loadavg()[0] ?? 0 },
+      };
+      results.push(result);
+      series.ended(result);
+      const name = `${task.id} ${task.program}${change ? `, ${change}` : ""}${way === "names" ? "" : `, by ${way}`}`;
       console.log(
         failure === undefined ? `pass ${name} ${(ms / 1_000).toFixed(1)} s` : `FAIL ${name}: ${failure}`,
       );
     }
   };
-  await Promise.all(Array.from({ length: options.jobs }, work));
-  return results;
+  await Promise.all(Array.from({ length: atOnce }, work));
+  return { results, left: todo.length };
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      only: { type: "string", default: "" },
-      runs: { type: "string", default: "1" },
-      change: { type: "string", default: "" },
-      jobs: { type: "string", default: "1" },
-      idle: { type: "boolean", default: false },
-      write: { type: "boolean", default: false },
-      results: { type: "string", default: "" },
-      kept: { type: "string", default: "/tmp/desktop-tasks" },
-    },
-  });
-  const only = values.only.split(",").filter((part) => part !== "");
-  const tasks = TASKS.filter(({ id }) => only.length === 0 || only.some((part) => id.startsWith(part)));
-  if (tasks.length === 0) throw new Error(`no task is named ${values.only}`);
-  const before: Result[] = existsSync(values.results) ? JSON.parse(readFileSync(values.results, "utf8")) : [];
+/** Takes the pictures of tasks. @returns of how many there are none. */
+async function takeAll(tasks: readonly Task[], folder: string): Promise<number> {
+  let missing = 0;
+  for (const task of tasks) {
+    const why = await takePictures(task, join(folder, task.id));
+    console.log(why === undefined ? `taken ${task.id}` : `NONE  ${task.id}: ${why}`);
+    if (why !== undefined) missing++;
+  }
+  return missing;
+}
+
+function changesOf(text: string): ReadonlyArray<Change | undefined> {
   const known = (name: string): Change | undefined => {
     if (name === "plain") return undefined;
     const change = CHANGES.find((one) => one === name);
@@ -183,26 +92,80 @@ if (import.meta.main) {
       throw new Error(`--change: expected all, or some of plain, ${CHANGES.join(", ")}; got ${name}`);
     return change;
   };
-  const named = values.change.split(",").filter((part) => part !== "");
-  const changes = named.length === 0 ? [undefined] : named[0] === "all" ? CHANGES : named.map(known);
-  rmSync(values.kept, { recursive: true, force: true });
-  const results = await runAll(tasks, {
-    ...{
-      runs: Number(values.runs),
-      jobs: Number(values.jobs),
-      changes,
-      idle: values.idle,
-      kept: values.kept,
+  const named = text.split(",").filter((part) => part !== "");
+  return named.length === 0 ? [undefined] : named[0] === "all" ? CHANGES : named.map(known);
+}
+
+function wholeOf(name: string, text: string): number {
+  const number = Number(text);
+  if (!(Number.isInteger(number) && number >= 1))
+    throw new Error(`--${name}: expected 1 or more, got ${text}`);
+  return number;
+}
+
+/** How often each task passed, where there was more than one run. */
+function tableOf(results: readonly Result[]): string[] {
+  const rows = [...Map.groupBy(results, ({ id, change, way }) => `${id} ${change ?? ""} ${way}`)];
+  return rows.flatMap(([name, own]) => {
+    const passes = own.filter(({ failure }) => failure === null).length;
+    return own.length < 2 ? [] : [`${name.padEnd(24)} ${passes} of ${own.length}`];
+  });
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string", default: "" },
+      runs: { type: "string", default: "1" },
+      change: { type: "string", default: "" },
+      by: { type: "string", default: "names" },
+      "at-once": { type: "string", default: "1" },
+      minutes: { type: "string", default: "" },
+      idle: { type: "boolean", default: false },
+      take: { type: "boolean", default: false },
+      write: { type: "boolean", default: false },
+      results: { type: "string", default: "" },
+      pictures: { type: "string", default: "/tmp/desktop-tasks-pictures" },
+      kept: { type: "string", default: "/tmp/desktop-tasks" },
     },
   });
+  const only = values.only.split(",").filter((part) => part !== "");
+  const tasks = TASKS.filter(({ id }) => only.length === 0 || only.some((part) => id.startsWith(part)));
+  if (tasks.length === 0) throw new Error(`no task is named ${values.only}`);
+  if (values.take) return (await takeAll(tasks, values.pictures)) === 0 ? 0 : 1;
+  if (values.write) {
+    const { commit, leftOut } = writePage(TASKS, resultsIn(values.results));
+    console.log(`docs/desktop-tasks.md is of commit ${commit}; ${leftOut} results of others are left out`);
+    return 0;
+  }
+  const way = WAYS.find((one) => one === values.by);
+  if (!way) throw new Error(`--by: expected one of ${WAYS.join(", ")}, got ${values.by}`);
+  const isKept = values.results !== "" && !values.idle;
+  const commit = isKept ? commitOfBoth() : "";
+  const before = isKept ? resultsIn(values.results).results.filter((one) => one.commit === commit) : [];
+  const atOnce = wholeOf("at-once", values["at-once"]);
+  const minutes = values.minutes === "" ? Number.POSITIVE_INFINITY : wholeOf("minutes", values.minutes);
+  rmSync(values.kept, { recursive: true, force: true });
+  const began = performance.now();
+  const { results, left } = await runSeries({
+    ...{ tasks, changes: changesOf(values.change), way, runs: wholeOf("runs", values.runs), atOnce },
+    ...{ idle: values.idle, kept: values.kept, pictures: values.pictures, before, commit },
+    end: began + minutes * 60_000,
+    ended: (result) => isKept && keep(values.results, result),
+  });
+  const took = performance.now() - began;
+  const load = loadavg()[0] ?? 0;
+  const piece: Piece = { commit, piece_ms: took, at_once: atOnce, runs: results.length, load };
+  if (isKept && results.length > 0) keep(values.results, piece);
+  for (const line of tableOf([...before, ...results])) console.log(line);
   const failed = results.filter(({ failure }) => failure !== null);
-  const times = results.filter(({ failure }) => failure === null).map(({ ms }) => ms);
+  const times = results.flatMap(({ ms }) => (ms === null ? [] : [ms]));
   console.log(
-    `${results.length - failed.length} of ${results.length} runs passed; the median of a script: ${(median(times) / 1_000).toFixed(1)} s`,
+    `${results.length - failed.length} of ${results.length} runs passed in ${(took / 60_000).toFixed(1)} min (load ${load.toFixed(1)}); the median of a script: ${(median(times) / 1_000).toFixed(1)} s`,
   );
   if (failed.length > 0) console.log(`what is left of failures: ${values.kept}`);
-  if (values.write && !values.idle) keepResults(TASKS, [...before, ...results]);
-  if (values.results !== "" && !values.idle)
-    writeFileSync(values.results, JSON.stringify([...before, ...results]));
-  process.exit(failed.length === 0 ? 0 : 1);
+  if (left > 0) console.log(`${left} runs are left: the same call goes on with them`);
+  return failed.length > 0 ? 1 : left > 0 ? 3 : 0;
 }
+
+if (import.meta.main) process.exit(await main());

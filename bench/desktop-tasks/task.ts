@@ -10,6 +10,10 @@ export type Action = readonly [command: string, input?: Readonly<Record<string, 
 export const CHANGES = ["dark", "font", "size", "place", "german", "scale2", "reordered", "popup"] as const;
 export type Change = (typeof CHANGES)[number];
 
+/** What finds things: the names of the script; pictures in their place; dogtail by the same names. */
+export const WAYS = ["names", "pictures", "dogtail"] as const;
+export type Way = (typeof WAYS)[number];
+
 export interface Task {
   /** Its family's letter and a number, as in the design. */
   readonly id: string;
@@ -70,4 +74,32 @@ export const clickOn = (element: string, clicks = 1): Action => [
 ];
 export const keys = (...key_code_list: readonly string[]): Action => ["AC_hotkey", { key_code_list }];
 export const write = (write_string: string): Action => ["AC_write", { write_string }];
+/** The screen does not change any more, for so many seconds. */
+export const still = (seconds = 0.5): Action => ["AC_wait_still", { still: seconds, timeout: 30 }];
+/** A field, cell or combo box holds the text. */
+export const holds = (element: string, text: string): Action => [
+  "AC_assert_element",
+  { element, holds: text, timeout: 20 },
+];
+/** The clipboard holds the text. */
+export const copied = (text: string): Action => [
+  "AC_retry",
+  {
+    max_attempts: 8,
+    backoff: 0.1,
+    body: [
+      ["AC_get_clipboard", { as: "copied" }],
+      ["AC_assert", { name: "copied", op: "contains", value: text }],
+    ],
+  },
+];
 export const sleep = (seconds: number): Action => ["AC_sleep", { seconds }];
+/** Selects a file in the window of Thunar whose title has the word: it shows no files by name. */
+export const chooseFile = (name: string, title: string): readonly Action[] => [
+  ...toWindow(title),
+  keys("ctrl", "s"),
+  setText('textbox "Pattern" window "Select by Pattern"', name),
+  press('button "Select" window "Select by Pattern"'),
+  waitGone('dialog "Select by Pattern" app "thunar"'),
+  ...toWindow(title),
+];

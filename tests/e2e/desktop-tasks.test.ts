@@ -1,6 +1,6 @@
 /** Some tasks of `bench/desktop-tasks`, of one toolkit each: the compiled binary does them by name, and what came of it is looked at. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { runOnce } from "../../bench/desktop-tasks/run";
+import { runOnce } from "../../bench/desktop-tasks/runner";
 import { TASKS } from "../../bench/desktop-tasks/tasks";
 import { temporaryFolder, testWith } from "../support";
 
@@ -28,7 +28,9 @@ for (const [id, programs] of Object.entries(SHORT)) {
     ...programs,
   )(`by name in ${task.program} (${task.toolkit}): ${task.what}`, async () => {
     using folder = temporaryFolder();
-    const { failure } = await runOnce(task, { change: undefined, kept: folder.path, idle: false });
+    const { failure } = await runOnce(task, {
+      ...{ change: undefined, way: "names", kept: folder.path, pictures: folder.path, idle: false },
+    });
     expect(failure).toBeUndefined();
   });
 }

@@ -3,10 +3,11 @@ import { chromium, office, qt } from "../programs";
 import {
   type Action,
   check,
+  holds,
   keys,
   press,
   setText,
-  sleep,
+  still,
   type Task,
   toWindow,
   wait,
@@ -172,7 +173,7 @@ export const dialogs: readonly Task[] = [
       wait('textbox nth 1 window "s.csv" within toolbar "Formula Tool Bar"'),
       ...toWindow("s.csv"),
       write("Customer\n"),
-      sleep(0.3),
+      holds('cell "A1" window "s.csv"', "Customer"),
       keys("ctrl", "s"),
       press('button contains "CSV Format" app "soffice"'),
     ],
@@ -185,7 +186,8 @@ export const dialogs: readonly Task[] = [
     script: () => [
       press('button "Delete" window "Confirm"'),
       wait('button "OK" window "Confirm"'),
-      sleep(1),
+      // Chromium heeds no press on a dialog that has just come.
+      still(1),
       press('button "OK" window "Confirm"'),
     ],
     check: ({ requests }) => requests.includes("POST /deleted"),

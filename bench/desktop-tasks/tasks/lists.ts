@@ -8,6 +8,7 @@ import {
   press,
   setText,
   sleep,
+  still,
   type Task,
   toWindow,
   wait,
@@ -187,7 +188,7 @@ export const lists: readonly Task[] = [
     script: () => [
       press('tab "Index" app "assistant"'),
       clickOn('listitem "Using Qt Assistant" app "assistant"', 2),
-      sleep(1),
+      still(),
       ...toWindow("Qt Assistant"),
       keys("ctrl", "d"),
       setText('textbox "Bookmark" window "Add Bookmark"', "Read this"),

@@ -1,6 +1,6 @@
 /** Two programs. */
 import { chromium, firefox, office } from "../programs";
-import { focus, keys, press, sleep, type Task, toWindow, wait, write } from "../task";
+import { chooseFile, copied, focus, keys, press, still, type Task, toWindow, wait, write } from "../task";
 
 export const pairs: readonly Task[] = [
   {
@@ -38,11 +38,7 @@ export const pairs: readonly Task[] = [
     },
     start: () => [["thunar", "."]],
     script: () => [
-      ...toWindow("Thunar"),
-      focus('directory pane "Icon view" window "work"'),
-      write("f3"),
-      sleep(0.5),
-      keys("esc"),
+      ...chooseFile("f3.txt", "work - Thunar"),
       keys("enter"),
       ...toWindow("f3.txt"),
       ["AC_set_element_text", { element: 'textbox nth 1 window "f3.txt"', text: "new\n" }],
@@ -90,7 +86,6 @@ export const pairs: readonly Task[] = [
       ...[0, 1, 2].flatMap((row) => [
         keys("down"),
         write(`\${table.rows[${row}].Name}\t\${table.rows[${row}].Amount}\n`),
-        sleep(0.3),
         keys("up"),
       ]),
       keys("ctrl", "s"),
@@ -116,7 +111,7 @@ export const pairs: readonly Task[] = [
       ...toWindow("name.txt"),
       keys("ctrl", "a"),
       keys("ctrl", "c"),
-      sleep(0.3),
+      copied("Initech"),
       ...toWindow("Order"),
       focus('textbox "Customer" window "Order"'),
       keys("ctrl", "v"),
@@ -139,12 +134,12 @@ export const pairs: readonly Task[] = [
       ...toWindow("p.pdf"),
       focus('document "Document View" window "p.pdf"'),
       keys("ctrl", "a"),
-      sleep(0.5),
+      still(),
       keys("ctrl", "c"),
-      sleep(0.5),
+      copied("Invoice 4711"),
       ...toWindow("a.odt"),
       keys("ctrl", "v"),
-      sleep(0.5),
+      still(),
       keys("ctrl", "s"),
     ],
     check: async ({ ask }) => {

@@ -1,6 +1,6 @@
 /** Settings and terminals. */
 import { qt } from "../programs";
-import { check, clickOn, keys, press, setText, sleep, type Task, toWindow, wait, write } from "../task";
+import { check, clickOn, keys, press, setText, still, type Task, toWindow, wait, write } from "../task";
 
 const keyfile = "~/.config/glib-2.0/settings/keyfile";
 const gedit = {
@@ -39,8 +39,8 @@ export const settings: readonly Task[] = [
       press('tab "Appearance" app "xfce4-terminal"'),
       check('checkbox "Display menubar in new windows" app "xfce4-terminal"', false),
     ],
-    check: async ({ ask }) =>
-      (await ask("xfconf-query", "-c", "xfce4-terminal", "-p", "/misc-menubar-default")).trim() === "false",
+    check: ({ read }) =>
+      /^MiscMenubarDefault=FALSE$/m.test(read("~/.config/xfce4/terminal/terminalrc") ?? ""),
   },
   {
     ...{ id: "G04", program: "xfce4-terminal", toolkit: "GTK 3", what: "a new tab, and a command in it" },
@@ -49,8 +49,8 @@ export const settings: readonly Task[] = [
     script: ({ folder }) => [
       ...toWindow("Terminal"),
       keys("ctrl", "shift", "t"),
-      wait('tab nth 2 app "xfce4-terminal"'),
-      sleep(1),
+      wait('tab nth 2 selected app "xfce4-terminal"'),
+      still(),
       write(`tty > ${folder}/a; ls -d ${folder} >> ${folder}/a\n`),
     ],
     check: ({ read, folder }) => read("a")?.trimEnd().endsWith(folder) === true,
@@ -71,7 +71,7 @@ export const settings: readonly Task[] = [
     ...{ id: "G06", program: "qterminal", toolkit: "Qt 5", what: "run a command" },
     ready: 'tab app "QTerminal" nth 1',
     start: (world) => [qt(world, "qterminal")],
-    script: ({ folder }) => [...toWindow("Shell"), sleep(1), write(`pwd > ${folder}/a\n`)],
+    script: ({ folder }) => [...toWindow("Shell"), still(), write(`pwd > ${folder}/a\n`)],
     check: ({ exists }) => exists("a"),
   },
   {

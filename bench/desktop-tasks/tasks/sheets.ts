@@ -7,7 +7,7 @@ import {
   keys,
   press,
   setText,
-  sleep,
+  still,
   type Task,
   toWindow,
   waitGone,
@@ -44,9 +44,8 @@ const to = (place: string): readonly Action[] => [
   focus('textbox nth 1 window "s.ods" within toolbar "Formula Tool Bar"'),
   keys("ctrl", "a"),
   write(`${place}\n`),
-  sleep(0.3),
 ];
-const save = [keys("ctrl", "s"), sleep(0.5)];
+const save = [keys("ctrl", "s")];
 
 const gnumeric = {
   ...{ program: "gnumeric", toolkit: "GTK 3", ready: 'menuitem "Save" window "s.gnumeric"' },
@@ -105,7 +104,7 @@ export const sheets: readonly Task[] = [
   },
   {
     ...{ id: "S06", ...ods, what: "copy some cells" },
-    script: () => [...to("A1:B1"), keys("ctrl", "c"), sleep(0.5)],
+    script: () => [...to("A1:B1"), keys("ctrl", "c")],
     check: async ({ clipboard }) => (await clipboard()) === "Name\tAmount",
   },
   {
@@ -147,9 +146,9 @@ export const sheets: readonly Task[] = [
     script: () => [
       ...toWindow("s.gnumeric"),
       keys("f5"),
-      sleep(0.5),
+      still(),
       write("B2\n"),
-      sleep(0.3),
+      still(),
       write("99\n"),
       keys("ctrl", "s"),
     ],

@@ -1,6 +1,6 @@
 /** Text editing. */
 import { office, qt } from "../programs";
-import { check, keys, press, setText, sleep, type Task, toWindow, wait, waitGone, write } from "../task";
+import { clickOn, keys, press, setText, still, type Task, toWindow, wait, waitGone, write } from "../task";
 import type { World } from "../world";
 
 const mousepad = {
@@ -139,17 +139,22 @@ export const texts: readonly Task[] = [
     check: ({ read }) => read("note.txt") === "new text\n",
   },
   {
-    ...{ id: "T10", program: "gnome-text-editor", toolkit: "GTK 4", hard: true },
+    ...{ id: "T10", program: "gnome-text-editor", toolkit: "GTK 4", hard: true, seconds: 90 },
     ...{ what: "replace by a regular expression, save", ready: 'textbox focused window "note.txt"' },
     files: ({ write: put }) => void put("note.txt", "a1 b22\n"),
     start: () => [["gnome-text-editor", "--standalone", "note.txt"]],
     script: () => [
       ...toWindow("note.txt"),
       keys("ctrl", "h"),
-      press('button nth 5 window "note.txt"'),
-      check('checkbox contains "Regular expressions" window "note.txt"'),
-      setText('textbox nth 1 window "note.txt"', "[0-9]+"),
-      setText('textbox nth 2 window "note.txt"', "x"),
+      wait('button "Replace All" window "note.txt"'),
+      press('button nth 11 window "note.txt"'),
+      clickOn('checkbox "Re_gular expressions" window "note.txt"'),
+      wait('checkbox "Re_gular expressions" checked window "note.txt"'),
+      // Its fields take a text by name, and do not say that they hold it.
+      clickOn('textbox nth 2 window "note.txt"'),
+      write("[0-9]+"),
+      clickOn('textbox nth 3 window "note.txt"'),
+      write("x"),
       press('button "Replace All" window "note.txt"'),
       ...toWindow("note.txt"),
       keys("ctrl", "s"),
@@ -163,7 +168,7 @@ export const texts: readonly Task[] = [
       write("Report\n"),
       keys("up"),
       press('menuitem "Heading 1" window "a.odt"'),
-      sleep(0.5),
+      still(),
       keys("ctrl", "s"),
     ],
     check: async (world) =>
@@ -180,9 +185,9 @@ export const texts: readonly Task[] = [
       press('button "Insert" window "Insert Table"'),
       waitGone('dialog "Insert Table" app "soffice"'),
       ...toWindow("a.odt"),
-      sleep(0.5),
+      still(),
       write("Name\tAmount\tACME\t12"),
-      sleep(0.3),
+      still(),
       keys("ctrl", "s"),
     ],
     async check(world) {

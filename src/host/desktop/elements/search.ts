@@ -80,10 +80,12 @@ function lister(ask: Accessibles, memory: Memory): Search["below"] {
   const walk = async (from: Ref, wanted: ReadonlySet<number> | undefined, most: number): Promise<Ref[]> => {
     const isKept = memory.holds(from.bus);
     const { role: roleOf, children: childrenOf } = isKept ? memory : ask;
-    const found: Ref[] = [];
+    const found = new Set<Ref>();
+    /** What each holds, for the order of the outline: they are looked at level by level. */
+    const inside = new Map<Ref, readonly Ref[]>();
     let seen = 0;
     let level = [from];
-    while (level.length > 0 && seen < MAX_NODES && found.length < most) {
+    while (level.length > 0 && seen < MAX_NODES && found.size < most) {
       seen += level.length;
       const looked = await Promise.all(
         level.map((ref) => {
@@ -93,13 +95,17 @@ function lister(ask: Accessibles, memory: Memory): Search["below"] {
             : ([leaf, NONE] as const);
         }),
       );
-      for (const [nth, [role]] of looked.entries()) {
+      for (const [nth, [role, children]] of looked.entries()) {
         const ref = level[nth];
-        if (ref && ref !== from && (!wanted || wanted.has(role))) found.push(ref);
+        if (!ref) continue;
+        inside.set(ref, children);
+        if (ref !== from && (!wanted || wanted.has(role))) found.add(ref);
       }
       level = looked.flatMap(([, children]) => children);
     }
-    return found.slice(0, most);
+    return inOrder(from, inside)
+      .filter((ref) => found.has(ref))
+      .slice(0, most);
   };
   return async (at, roles, most) => {
     const ref = "ref" in at ? at.ref : at;
@@ -111,6 +117,17 @@ function lister(ask: Accessibles, memory: Memory): Search["below"] {
 }
 
 const NONE: readonly Ref[] = [];
+
+/** All below one, as an outline has them: what something holds comes before what stands after it, as with the search of a program. */
+function inOrder(from: Ref, inside: ReadonlyMap<Ref, readonly Ref[]>): Ref[] {
+  const all: Ref[] = [];
+  const left = [from];
+  for (let ref = left.pop(); ref; ref = left.pop()) {
+    all.push(ref);
+    left.push(...(inside.get(ref) ?? NONE).toReversed());
+  }
+  return all;
+}
 
 /** What of one place a locator names. */
 function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look: Search["look"]) {
