@@ -27,24 +27,30 @@ export interface NodeTree {
 /** Menus and their items: what is in one that is closed is not read where only what shows is wanted. */
 const MENUS: ReadonlySet<number> = new Set([8, 33, 35, 41, 45]);
 const MAX_LABELLED = 200;
+/** How long a tree is read, in milliseconds: far less than what a call of the child may take, which ends the calls of all. */
+const READ_MS = 6_000;
 
 /**
  * The windows of a scope, and what is in them.
  *
  * @param most how many elements in all.
  * @param placeOf the place of an id.
+ * @param ms after which nothing more is read; `more` says so.
  */
 export async function readTree(
   { ask, look }: Pick<Client, "ask" | "look">,
   { id, shown, ...scope }: TreeScope,
   most: number,
   placeOf: (id: string) => Place,
+  ms = READ_MS,
 ) {
+  const end = performance.now() + ms;
   const { places, deaf } =
     id === undefined ? await look.places(scope) : { places: [placeOf(id)], deaf: [] as string[] };
   const late = new Set(deaf);
   let left = most;
   const read = async (place: Place): Promise<NodeTree | undefined> => {
+    if (performance.now() > end) left = 0;
     if (left <= 0) return undefined;
     left--;
     const [seen, refs] = await Promise.all([look.look(place), ask.children(place.ref)]);
