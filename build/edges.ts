@@ -138,7 +138,10 @@ const STORES: ReadonlyArray<{ readonly why: string; readonly files: readonly str
     files: ["src/host/peers/inbox-index.ts"],
   },
   { why: "it is of one synced folder, which has a lock", files: ["src/host/sync/index-db.ts"] },
-  { why: "an agent has what it may still do counted where it runs", files: ["src/host/mcp/budget.ts"] },
+  {
+    why: "an agent has what it may still do counted, and what it did remembered, where it runs",
+    files: ["src/host/mcp/budget.ts", "src/host/agents/store.ts"],
+  },
   { why: "it has no file", files: ["src/host/audit/file.ts"] },
   {
     why: "it copies a file of an earlier svc, before anything else opens it",

@@ -5,6 +5,7 @@ import { isInline, mustExist, SCRIPT, withActions } from "../src/cli/script";
 import {
   DESKTOP_FIELDS,
   outcomeLine,
+  runProblems,
   TRACE_FIELD,
   traced,
   VARIABLE_FIELDS,
@@ -47,8 +48,7 @@ const shared = {
   service: ({ allow_shell, allow_audit_clear }: ExecuteOptions) => ({ allow_shell, allow_audit_clear }),
   text: ({ outcomes }: Report) => outcomes.map(outcomeLine).join("\n"),
   good: ({ ok }: Report) => ok,
-  problems: ({ ok, run_id, status, error_text }: Report) =>
-    ok ? [] : [`run ${run_id} (${status}): ${error_text}`],
+  problems: runProblems,
 } as const;
 
 const attached = ({ trace }: ExecuteOptions) => ({ attachments: trace === undefined ? [] : [trace] });

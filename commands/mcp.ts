@@ -1,12 +1,17 @@
 import * as v from "valibot";
-import { subcommand, withService } from "../src/cli/subcommand";
+import { showDraft } from "../src/cli/draft";
+import { type Group, subcommand, withService } from "../src/cli/subcommand";
+import { answerHere, view } from "../src/cli/view";
+import { flag } from "../src/core/fields";
+import { keepSession, listSessions, storeDraft } from "../src/host/agents/operations";
 import { MCP_FIELDS } from "../src/host/mcp/options";
 import { badInput } from "../src/lib/errors";
+import { printable } from "../src/lib/sanitize";
 import { terminated } from "../src/lib/signals";
 
 const MCP = v.strictObject(MCP_FIELDS);
 
-export default subcommand({
+const own = subcommand({
   describe: "Serve an agent over stdin and stdout (Model Context Protocol)",
   input: MCP,
   async run(given, globals) {
@@ -29,3 +34,39 @@ export default subcommand({
     ["$0 mcp --tools usb_list,desktop_screenshot", "Two tools alone"],
   ],
 });
+
+export default {
+  own,
+  verbs: {
+    sessions: view(listSessions, {
+      positionals: ["session"],
+      columns: ["SESSION", "AGENT", "TOKEN", "LAST", "ACTS", "DID"],
+      rows: ({ sessions }) =>
+        sessions.map(({ session, agent, token, last, acts, did }) => [
+          ...[session, agent, token ?? "the owner", last, `${acts}`],
+          did.map((words) => printable(words, 200)).join("; "),
+        ]),
+      none: "no agent has done anything here in 7 days",
+      examples: [
+        ["$0 mcp sessions", "What agents did in the last 7 days"],
+        ["$0 mcp sessions last --json", "All that the newest one did"],
+      ],
+    }),
+    keep: view(keepSession, {
+      positionals: ["session", "name"],
+      names: { secrets: "secret" },
+      extra: { yes: flag("Store it without a question") },
+      run: async ({ service, globals, input, extra, call }) =>
+        showDraft(service, globals, await call(input), extra.yes, (made) =>
+          answerHere(service, storeDraft, made),
+        ),
+      examples: [
+        ["$0 mcp keep last order", "Read what it would be as a script; store it on a yes"],
+        [
+          "$0 mcp keep 9f1c2e4a order --secret pin=crm_pin --yes",
+          "A secret of this host in place of what was typed",
+        ],
+      ],
+    }),
+  },
+} satisfies Group;

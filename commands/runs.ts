@@ -2,7 +2,8 @@ import type * as v from "valibot";
 import { shownTable } from "../src/cli/shown-table";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { cancelRun, listRuns, showRun } from "../src/host/runs/operations/runs";
+import { mendLines } from "../src/core/mend";
+import { cancelRun, listRuns, mendRun, showRun } from "../src/host/runs/operations/runs";
 import { jsonLine, printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
 
@@ -65,6 +66,18 @@ export default {
       none: "no outcomes",
       warnings: ({ status, error_text }) => (error_text === null ? [] : [`${status}: ${error_text}`]),
       examples: [["$0 runs show 9f1c2e4a", "The outcome of each action, and what it logged"]],
+    }),
+    mend: view(mendRun, {
+      positionals: ["run_id"],
+      names: { run_id: "id" },
+      text: (mend) =>
+        [
+          ...mendLines(mend).map((line) => printable(line, 500)),
+          ...(mend.script_path.startsWith("script:")
+            ? [`another locator: svc scripts mend ${mend.script_path.slice(7)} LOCATOR NEW-LOCATOR`]
+            : []),
+        ].join("\n"),
+      examples: [["$0 runs mend 9f1c2e4a", "Which element it missed, and what is there instead"]],
     }),
     cancel: view(cancelRun, {
       positionals: ["run_id"],

@@ -1,9 +1,11 @@
 import type * as v from "valibot";
+import { draftText, showDraft, storedText } from "../src/cli/draft";
 import { reportOfRun } from "../src/cli/report/of-run";
 import { SCRIPT, withActions } from "../src/cli/script";
 import {
   DESKTOP_FIELDS,
   outcomeLine,
+  runProblems,
   TRACE_FIELD,
   traced,
   VARIABLE_FIELDS,
@@ -11,9 +13,12 @@ import {
   withVariables,
 } from "../src/cli/script-run";
 import type { Group } from "../src/cli/subcommand";
-import { view } from "../src/cli/view";
+import { answerHere, view } from "../src/cli/view";
+import { flag } from "../src/core/fields";
 import { withDefaults } from "../src/core/script-head";
+import { dropDraft, listDrafts, mendScript, storeDraft } from "../src/host/agents/operations";
 import { addScript, listScripts, removeScript, runScript } from "../src/host/runs/operations/scripts";
+import { printable } from "../src/lib/sanitize";
 import { Requester } from "../src/lib/slots";
 import { PERMISSION_FIELDS } from "../src/service/service";
 
@@ -29,6 +34,36 @@ const row = ({ name, parameters, added, sha256 }: v.InferOutput<typeof addScript
 
 export default {
   verbs: {
+    drafts: view(listDrafts, {
+      columns: ["DRAFT", "NAME", "BY", "MADE OF", "MADE"],
+      rows: ({ drafts }) =>
+        drafts.map(({ draft, name, token, source, made }) => [
+          ...[draft, name, token ?? "the owner", printable(source, 200), made],
+        ]),
+      text: ({ drafts }) => drafts.map(draftText).join("\n\n") || "no scripts wait for a person",
+      examples: [["$0 scripts drafts", "Each as what differs from the stored script"]],
+    }),
+    store: view(storeDraft, {
+      positionals: ["draft"],
+      text: ({ name, parameters }) => storedText(name, parameters),
+      examples: [["$0 scripts store 9f1c2e4a", "As `svc scripts drafts` shows it"]],
+    }),
+    drop: view(dropDraft, {
+      positionals: ["draft"],
+      text: ({ dropped }) => `the draft of ${dropped} is forgotten`,
+      examples: [["$0 scripts drop 9f1c2e4a", "It is not stored"]],
+    }),
+    mend: view(mendScript, {
+      positionals: ["name", "element", "by"],
+      extra: { yes: flag("Store it without a question") },
+      run: async ({ service, globals, input, extra, call }) =>
+        showDraft(service, globals, await call(input), extra.yes, (made) =>
+          answerHere(service, storeDraft, made),
+        ),
+      examples: [
+        [`$0 scripts mend order 'button "Save"' 'button "Store"'`, "As `svc runs mend` says what is there"],
+      ],
+    }),
     add: view(addScript, {
       hidden: ["actions"],
       names: { parameters: "parameter" },
@@ -87,8 +122,7 @@ export default {
         show(await traced(service, { file: extra.trace, pages }, (trace) => call({ ...input, trace }))),
       text: ({ outcomes }) => outcomes.map(outcomeLine).join("\n"),
       good: ({ ok }) => ok,
-      problems: ({ ok, run_id, status, error_text }) =>
-        ok ? [] : [`run ${run_id} (${status}): ${error_text}`],
+      problems: runProblems,
       examples: [
         ["$0 scripts run order --var customer=ACME", "Run it here, as its owner"],
         ["$0 scripts run order --trace run.zip", "See each step of it with `svc trace show run.zip`"],

@@ -25,6 +25,7 @@ import { operations as screenRelays } from "./desk/screen/relay";
 import { operations as witnessedLogs } from "./desk/witness/operations";
 import { operations as events } from "./events/operations";
 import { operations as help } from "./help/operations";
+import { operations as agents } from "./host/agents/operations";
 import { eventTypes as approvalEvents } from "./host/approvals/events";
 import { operations as approvals } from "./host/approvals/operations";
 import { eventTypes as auditEvents } from "./host/audit/events";
@@ -161,6 +162,7 @@ const all = [
   ...upgrades,
   ...upgradedHere,
   ...mcp,
+  ...agents,
   ...robot,
   ...robotRelay,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;

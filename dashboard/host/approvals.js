@@ -6,6 +6,7 @@ import { el, setText } from "../dom.js";
 import { counted } from "../format.js";
 import { actionButton, badge, nothing, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
+import { draftPanels } from "./drafts.js";
 
 /** @typedef {import("../wire").Answer<"approvals">["approvals"][number]} Approval */
 
@@ -22,7 +23,8 @@ const TONES = /** @type {const} */ ({
 const tokenName = (name) => name ?? "the host’s own token";
 
 /** @param {import("../view.js").View} view */
-export function open({ root, api, poll }) {
+export function open(view) {
+  const { root, api, poll } = view;
   const about = el("span", { class: "hint", role: "status" });
   const made = panel("What waits for a person", { tools: [about] });
 
@@ -99,6 +101,7 @@ export function open({ root, api, poll }) {
   });
   made.body.append(listed.root);
   root.append(made.root);
+  draftPanels(view);
 
   const polled = poll({
     path: "approvals",

@@ -19,6 +19,7 @@ import { filesOf } from "./zip.js";
  * @property {boolean | null} ok
  * @property {unknown} [result]
  * @property {string} [error]
+ * @property {{ expected: string, problem: string, there: string[], windows: string[] }} [mend]
  * @property {string | null} before
  * @property {string | null} after
  * @property {string} [no_picture]
@@ -116,7 +117,19 @@ export function createViewer(signal, { closes }) {
     if (choose) list.scrollTop = choose.offsetTop - list.offsetTop - list.clientHeight / 2;
     for (const [index, mark] of [...timeline.children].entries()) mark.classList.toggle("here", index === at);
     setText(where, `Step ${at + 1} of ${steps.length}`);
-    const { ok, command, place, at_ms, duration_ms, error, result, no_picture, element, tree = [] } = step;
+    const {
+      ok,
+      command,
+      place,
+      at_ms,
+      duration_ms,
+      error,
+      result,
+      no_picture,
+      element,
+      mend,
+      tree = [],
+    } = step;
     details.replaceChildren(
       ...term(
         "Command",
@@ -130,6 +143,7 @@ export function createViewer(signal, { closes }) {
       ...(element === undefined ? [] : term("Element", el("code", {}, element))),
       ...term("Arguments", json(step.arguments)),
       ...(error === undefined ? [] : term("Error", prose(error))),
+      ...(mend && mend.there.length > 0 ? term("There is", prose(mend.there.join("\n"))) : []),
       ...(result === undefined ? [] : term("Result", json(result))),
       ...(no_picture === undefined ? [] : term("No picture", prose(no_picture))),
       ...(tree.length === 0 ? [] : term("By name, after it", el("pre", {}, tree.join("\n")))),

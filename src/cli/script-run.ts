@@ -7,6 +7,7 @@ import { dirname } from "node:path";
 import * as v from "valibot";
 import { DESKTOP_NAME, DESKTOP_SETTINGS, type DesktopRequest } from "../core/desktop-request";
 import { assignments, field, secret } from "../core/fields";
+import { mendLines, type RunMend } from "../core/mend";
 import type { Outcome } from "../core/run";
 import { badInput, messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/sanitize";
@@ -88,6 +89,33 @@ export function jsonOrText(text: string): unknown {
     return text;
   }
 }
+
+/** Why a run is not ok, in lines for stderr. */
+export const runProblems = ({
+  ok,
+  run_id,
+  status,
+  error_text,
+  mend,
+}: {
+  readonly ok: boolean;
+  readonly run_id: string;
+  readonly status: string;
+  readonly error_text: string | null;
+  readonly mend?: RunMend | undefined;
+}): string[] =>
+  ok
+    ? []
+    : [
+        `run ${run_id} (${status}): ${error_text}`,
+        ...(mend
+          ? [
+              `mend request: ${mendLines(mend)
+                .map((line) => printable(line, 500))
+                .join("\n  ")}`,
+            ]
+          : []),
+      ];
 
 export const TRACE_FIELD = {
   trace: field(

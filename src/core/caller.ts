@@ -1,6 +1,7 @@
 /** Who asks for an operation, as the audit log and the operations themselves see them. */
 import { failureOf, HTTP_STATUS } from "../lib/errors";
 import { Requester } from "../lib/slots";
+import type { ActedOn } from "./acted";
 import { type Grant, OWNER, shareOf } from "./rights";
 import type { RunContext } from "./run";
 import type { TraceContext } from "./trace-context";
@@ -37,6 +38,10 @@ export interface Caller {
   readonly progress?: (step: Progress) => unknown;
   /** Takes each message that a script logs, without secrets, as it comes; absent when nobody looks. */
   readonly logged?: ((message: string) => void) | undefined;
+  /** The session of an agent (MCP) that makes the call; absent for any other. */
+  readonly agent?: AgentSession | undefined;
+  /** Takes what was done to what the screen shows; absent where nobody remembers it. */
+  readonly acted?: ((act: ActedOn) => void) | undefined;
   /** Takes what the caller should know besides the answer; absent when nobody looks. */
   readonly warn?: ((text: string) => void) | undefined;
   /**
@@ -48,6 +53,14 @@ export interface Caller {
   announce(subject: string): Promise<void>;
   /** Puts on record that what was announced failed; absent where the surface or the run records outcomes itself. */
   recordFailure?(subject: string, error: unknown): Promise<void>;
+}
+
+/** A session of an agent. */
+export interface AgentSession {
+  /** What the connection or the client calls it; empty where it has none. */
+  readonly key: string;
+  /** What the agent calls itself: a claim. */
+  readonly name: string;
 }
 
 /** An HTTP request, as an operation may use it. */

@@ -79,6 +79,8 @@ export interface NestedReport {
 /** The run an action belongs to, and the action's own place in it. */
 export interface RunContext {
   readonly id: string;
+  /** Where the action is in the list of the run: `[2].body[0]`. */
+  readonly place: string;
   /** The path of the script that the action is in; empty for a list that was sent. */
   readonly script: string;
   /** How long keys wait after the pointer has acted, in seconds. */

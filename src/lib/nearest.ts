@@ -35,6 +35,19 @@ function similar(name: string, known: readonly string[]): string | undefined {
   return best;
 }
 
+/** `items`, the one whose name is nearest to `name` first; those with long names last. */
+export function byDistance<T>(name: string, items: readonly T[], nameOf: (item: T) => string): T[] {
+  const far = MAX_LENGTH + 1;
+  const steps = (one: string) =>
+    name.length > MAX_LENGTH || one.length > MAX_LENGTH
+      ? far
+      : distance(name.toLowerCase(), one.toLowerCase(), far);
+  return items
+    .map((item) => ({ item, steps: steps(nameOf(item)) }))
+    .toSorted((a, b) => a.steps - b.steps)
+    .map(({ item }) => item);
+}
+
 /** ` (did you mean AC_sleep?)`, or nothing where no known name is near. */
 export function meant(name: string, known: Iterable<string>): string {
   const found = nearest(name, known);

@@ -71,6 +71,8 @@ export const configFiles = (configDir: string) => ({
   plans: join(configDir, "plans.db"),
   /** What agents have changed in the last hour, by token. */
   agentChanges: join(configDir, "agent_changes.db"),
+  /** What agents did in their sessions, and scripts made of it that wait for a person. */
+  agents: join(configDir, "agents.db"),
   /** One lock for each plan that runs: without a server, who runs it does not own the folder meanwhile. */
   planLocks: join(configDir, "run", "plans"),
   /** Those of other desks, as the server has heard. */

@@ -43,6 +43,7 @@ export const RECORD_FILES = [
   "idempotency.db",
   "seen_jobs.db",
   "agent_changes.db",
+  "agents.db",
   "webhooks.db",
   "inbox-index/inbox.db",
 ] as const;

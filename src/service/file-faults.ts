@@ -68,6 +68,7 @@ const READERS: Readonly<
   "idempotency.db": database("idempotency"),
   "seen_jobs.db": database("seenJobs"),
   "agent_changes.db": database("agentChanges"),
+  "agents.db": database("agents"),
   "webhooks.db": database("webhookQueue"),
   "inbox-index/inbox.db": database("inboxIndex"),
   "jobs.json": async ({ jobs: file, jobsLock: lock }) =>

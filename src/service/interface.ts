@@ -5,6 +5,7 @@ import type * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import type { ServerUses } from "../http/server-uses";
 import type { Release } from "../lib/lock";
+import type { AgentFeatures } from "./features/agents";
 import type { AuditFeatures } from "./features/audit";
 import type { DeskFeatures } from "./features/desk";
 import type { DesktopFeatures } from "./features/desktop";
@@ -24,7 +25,8 @@ type AskElsewhere = <I extends InputSchema, O extends OutputSchema>(
 
 /** The state of one process. Each feature is a function that makes it on the first call. */
 export interface Service
-  extends AuditFeatures,
+  extends AgentFeatures,
+    AuditFeatures,
     DeskFeatures,
     DesktopFeatures,
     HostFeatures,

@@ -1,5 +1,7 @@
 /** The leases of agents in this process: which desktops they get, and what acts on them. */
 import { callOperation } from "../core/call";
+import type { Caller } from "../core/caller";
+import type { Operation } from "../core/operation";
 import { OWNER, PERMISSIONS } from "../core/rights";
 import type { LeasePlace, Leases, LeasesParts } from "../host/leases/leases";
 import { forbidden, notFound } from "../lib/errors";
@@ -50,11 +52,14 @@ export async function createOwnLeases({ service, log, publish, revocations }: Se
       if (!found) throw notFound(`there is no operation ${name}`);
       return found;
     },
-    async perform(operation, input, desktop, caller) {
+    async perform(operation, input, desktop, caller, { input: written, secrets }) {
       const on = Object.create(service, {
         desktop: { value: async (name?: string) => (name === undefined ? desktop : service.desktop(name)) },
       });
-      return callOperation(on, operation, input, caller);
+      const journal = await service.agentJournal();
+      // What an agent did is kept as it wrote it.
+      const call = (one: Operation, _: unknown, asked: Caller) => callOperation(on, one, input, asked);
+      return journal.remember(operation, written, caller, call, secrets);
     },
     secrets: async (names) => (await service.secrets()).read(names),
     async film(desktop, ms) {

@@ -21,6 +21,7 @@ import { configFiles } from "../lib/paths";
 import { claimConfigDir } from "../lib/running-server";
 import { createRevocations } from "../trust/revocations";
 import { LIST_NOT_KEPT, runBackground } from "./background";
+import { agentFeatures } from "./features/agents";
 import { auditFeatures } from "./features/audit";
 import { deskFeatures } from "./features/desk";
 import { desktopFeatures } from "./features/desktop";
@@ -86,6 +87,7 @@ export function createService({
     ...peerFeatures(shared, forwardSamples),
     ...surfaceFeatures(shared, { operations, eventTypes }),
     ...hostFeatures(shared),
+    ...agentFeatures(shared),
     get configDir() {
       checkFolder();
       return configDir;

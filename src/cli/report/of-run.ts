@@ -2,6 +2,7 @@
  * The report of a run: a case for each assertion, wherever it is, and one for the script around them.
  */
 import { resolve } from "node:path";
+import { mendLines, type RunMend } from "../../core/mend";
 import type { Outcome, RunStatus } from "../../core/run";
 import { printable } from "../../lib/sanitize";
 import type { TestCase, TestReport } from "./types";
@@ -11,11 +12,12 @@ interface Run {
   readonly status: RunStatus;
   readonly error_text: string | null;
   readonly outcomes: readonly Outcome[];
+  readonly mend?: RunMend | undefined;
 }
 
 /** @param attachments the trace, where there is one. */
 export function reportOfRun(
-  { ok, status, error_text, outcomes }: Run,
+  { ok, status, error_text, outcomes, mend }: Run,
   name: string,
   file: { readonly script?: string; readonly attachments?: readonly string[] } = {},
 ): TestReport {
@@ -34,7 +36,7 @@ export function reportOfRun(
   return {
     name,
     cases: isTold ? asserts : [whole, ...asserts],
-    output: outcomes.map(lineOf).join("\n"),
+    output: [...outcomes.map(lineOf), ...(mend ? requestOf(mend) : [])].join("\n"),
     ...(script === undefined ? {} : { script }),
     attachments: attachments.map((path) => resolve(path)),
   };
@@ -43,6 +45,12 @@ export function reportOfRun(
 /** An outcome on one line, without its result: a CI server shows a report to many, and a result may be secret. */
 const lineOf = ({ command, ok, error = "", duration_ms }: Outcome) =>
   `${ok ? "ok    " : "FAILED"}  ${command}  ${printable(error, 200)}  (${duration_ms} ms)`;
+
+/** What is there in place of what a step expected. */
+const requestOf = (mend: RunMend): string[] => [
+  "mend request:",
+  ...mendLines(mend).map((line) => printable(line, 500)),
+];
 
 const hasFailed = ({ state }: TestCase) => state === "failed";
 

@@ -58,8 +58,14 @@ export interface LeasesParts {
   offered(toolsets: Terms["toolsets"]): ReadonlySet<string>;
   /** @throws `not_found`. */
   operation(name: string): Promise<Operation>;
-  /** Runs an operation on this desktop. */
-  perform(operation: Operation, input: unknown, desktop: Desktop, caller: Caller): Promise<unknown>;
+  /** Runs an operation on this desktop. @param written the input as the agent wrote it, and the values of secrets that are in `input`. */
+  perform(
+    operation: Operation,
+    input: unknown,
+    desktop: Desktop,
+    caller: Caller,
+    written: { readonly input: unknown; readonly secrets: readonly string[] },
+  ): Promise<unknown>;
   /** The values of secrets of this host. */
   secrets(names: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Begins to record the screen. @param desktop the name of one on demand. @returns what ends it. */
@@ -246,9 +252,12 @@ class LeaseList implements Leases {
     const values = names.length > 0 ? await this.parts.secrets(names) : new Map<string, string>();
     const signal = AbortSignal.any([caller.signal, ended]);
     const announce = (subject: string) => caller.announce(`lease=${id} ${subject}`);
-    const asLease: Caller = { ...callerOf(caller), grant: lent(caller.grant), signal, announce };
+    // An agent over stdin is the client of another process.
+    const agent = caller.agent ?? { key: holder, name: entry.asker.agent };
+    const asLease: Caller = { ...callerOf(caller), grant: lent(caller.grant), signal, announce, agent };
     try {
-      const work = this.parts.perform(operation, withSecrets(given, values), hands, asLease);
+      const written = { input: given, secrets: [...values.values()] };
+      const work = this.parts.perform(operation, withSecrets(given, values), hands, asLease, written);
       const result = withoutSecrets(await deadline(work, { signal: ended }), values);
       return { result, lease: viewOf(entry) };
     } finally {

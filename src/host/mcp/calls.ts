@@ -2,7 +2,7 @@
  * Calls of tools: what only reads is done at once, a change is proposed and then confirmed. Every call leaves a row.
  */
 import { parseCall } from "../../core/call";
-import type { Caller, CallRows } from "../../core/caller";
+import type { AgentSession, Caller, CallRows } from "../../core/caller";
 import type { Operation } from "../../core/operation";
 import { allows, beyond, type Grant, missingFor } from "../../core/rights";
 import { metadataOf } from "../../core/schema";
@@ -82,6 +82,8 @@ interface AgentCall {
   readonly without?: readonly string[];
   /** The name of the client, by its own word. */
   readonly agent: string;
+  /** The session that the call is of. */
+  readonly session?: AgentSession;
   /** Aborted when the client has cancelled the call. */
   readonly signal: AbortSignal;
   /** Takes how far it is; absent when the client does not look. */
@@ -397,7 +399,7 @@ function partsOf(operations: readonly Operation[], operation: Operation, given: 
 /** The caller of an operation, for an agent. A change ends with the token and the process, a run and a read with the call too. */
 function callerFor(
   operation: Operation,
-  { caller, trace, rows, signal, progress, without }: AgentCall,
+  { caller, trace, rows, signal, progress, without, session }: AgentCall,
 ): Caller {
   const { kind, lasts, client, request } = caller;
   const lasting = request?.lasting?.() ?? caller.signal;
@@ -409,6 +411,7 @@ function callerFor(
     client,
     grant: agentGrant(caller.grant, without),
     trace,
+    agent: session,
     get signal() {
       ended ??= goesOn ? lasting : AbortSignal.any([lasting, signal]);
       return ended;

@@ -41,14 +41,14 @@ const REJECTED = "Rejected inbound request";
  * @param options.changes what clients may wait for; the lists of svc never change.
  */
 export function createEndpoint<C>(
-  serverFor: (context: C, peer: Pick<Peer, "agent" | "cancelled">) => Server,
+  serverFor: (context: C, peer: Pick<Peer, "agent" | "cancelled" | "session">) => Server,
   log: Pick<Log, "error">,
   { changes }: { readonly changes?: ServerEventBus } = {},
 ) {
   const running = new Map<string, AbortController>();
   interface McpSession {
     readonly context: C;
-    readonly peer: Pick<Peer, "agent" | "cancelled">;
+    readonly peer: Pick<Peer, "agent" | "cancelled" | "session">;
   }
   const handler = createMcpHandler(
     ({ authInfo }) => {
@@ -97,7 +97,10 @@ export function createEndpoint<C>(
         if (key !== undefined && running.get(key) === cancel) running.delete(key);
         ended();
       };
-      const held: McpSession = { context, peer: { agent, cancelled: () => cancel?.signal } };
+      const held: McpSession = {
+        context,
+        peer: { agent, session: session?.id, cancelled: () => cancel?.signal },
+      };
       try {
         const request = new Request("http://svc/mcp", {
           method: "POST",

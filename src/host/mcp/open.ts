@@ -8,6 +8,7 @@ import type { Caller } from "../../core/caller";
 import type { Operation } from "../../core/operation";
 import type { Log } from "../../lib/log";
 import { configFiles } from "../../lib/paths";
+import type { Journal } from "../agents/journal";
 import type { Leases } from "../leases/leases";
 import { createBudget } from "./budget";
 import { type AskPerson, type CallsParts, createCalls } from "./calls";
@@ -28,6 +29,8 @@ interface McpUses {
   operations(): Promise<readonly Operation[]>;
   addressBook: Parameters<typeof createHosts>[0];
   leasesNow(): Leases | undefined;
+  /** Remembers what agents do. */
+  agentJournal(): Promise<Journal>;
 }
 
 /** How agents are let in. */
@@ -58,7 +61,8 @@ export interface Tools {
 export async function createTools(
   service: McpUses,
   { ask, on, rate }: Pick<McpOptions, "ask" | "on" | "rate">,
-  perform?: CallsParts["perform"],
+  perform: CallsParts["perform"] = (operation, input, caller) =>
+    callOperation(service, operation, input, caller),
   leases: AgentLeases = { current: ({ grant }) => service.leasesNow()?.of(userOf(grant)) },
 ): Promise<Tools> {
   const operations = await service.operations();
@@ -66,7 +70,8 @@ export async function createTools(
   const proposals = createProposals();
   const calls = createCalls({
     ...{ service, operations, ask, leases, log: service.log },
-    perform: perform ?? ((operation, input, caller) => callOperation(service, operation, input, caller)),
+    perform: async (operation, input, caller) =>
+      (await service.agentJournal()).remember(operation, input, caller, perform),
     hosts: on === undefined ? null : createHosts(service.addressBook, on),
     proposals,
     budget,
@@ -91,7 +96,7 @@ export interface Mcp {
 export async function createMcp(service: McpUses, options: McpOptions): Promise<Mcp> {
   const { write, exclude = [], origins = [] } = options;
   const { operations, serverFor, close } = await createTools(service, options);
-  const endpoint = createEndpoint<Omit<Peer, "agent" | "cancelled">>(
+  const endpoint = createEndpoint<Omit<Peer, "agent" | "cancelled" | "session">>(
     (context, peer) => serverFor({ ...context, ...peer }),
     service.log,
   );

@@ -32,6 +32,8 @@ export interface Peer {
   /** What it says of itself with the request; undefined where the connection knows. */
   readonly agent?: string | undefined;
   rowsOf(agent: string, trace?: TraceContext): CallRows;
+  /** What its session is called; undefined for a client that has none. */
+  readonly session?: string | undefined;
   /** Aborted when the client has cancelled that request by another one. */
   cancelled?(id: string | number): AbortSignal | undefined;
 }
@@ -101,6 +103,7 @@ export function createToolServer(calls: Calls, peer: Peer, instructions: string)
       trace,
       rows,
       agent,
+      session: { key: peer.session ?? "", name: agent },
       without,
       signal,
       progress: progressOf(mcpReq),

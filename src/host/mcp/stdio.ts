@@ -35,7 +35,8 @@ export async function serveClient(
     process.stdout.once("error", resolve);
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  const handle = serveStdio(() => serverFor({ caller, ...offer, rowsOf }), {
+  const session = crypto.randomUUID();
+  const handle = serveStdio(() => serverFor({ caller, ...offer, rowsOf, session }), {
     onerror: (error) => service.log.error(`MCP: ${faultOf(error)}`),
   });
   await over;

@@ -119,6 +119,11 @@ const SETS = {
     "desktop.maximize_window",
     "desktop.locate_and_click",
     "desktop.set_clipboard",
+    "mcp.sessions",
+    "mcp.keep",
+    "runs.mend",
+    "scripts.mend",
+    "scripts.drafts",
   ],
   others: [
     "audit.verify",

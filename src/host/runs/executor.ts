@@ -31,6 +31,7 @@ import type { RunTrace, TracedStart, TraceLooks } from "../trace/traces";
 import { type Action, flatten } from "./actions";
 import { type CalledScripts, callsUnknown, link } from "./called-scripts";
 import { type CheckedList, Checker, type CheckerParts, checkedList } from "./checker";
+import { mendIn } from "./mend";
 import { keepable } from "./redact";
 import { judge, resultOf } from "./report";
 import { Runner } from "./runner";
@@ -213,7 +214,9 @@ export class Executor extends Checker {
       await end({ status, error_text }, scrub);
       const result = resultOf(actions, outcomes);
       const logged = active.logged.length > 0 && { log: [...active.logged] };
-      return { run_id: id, result, ok: status === "ok", status, error_text, outcomes, ...logged };
+      const mend = status === "error" ? mendIn(outcomes) : undefined;
+      const ending = { ok: status === "ok", status, error_text, outcomes };
+      return { run_id: id, result, ...ending, ...logged, ...(mend && { mend }) };
     } catch (error) {
       await place?.end();
       await end({ status: "error", error_text: "internal error" }, () => "***");

@@ -16,6 +16,7 @@ import type { RunTrace } from "../trace/traces";
 import { type Action, asWritten, type Command } from "./actions";
 import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called-scripts";
 import { createInputs, isOpen } from "./input";
+import { mendIn } from "./mend";
 import { keepable, Secrets } from "./redact";
 import { createResults } from "./results";
 import type { ActiveRun } from "./runs";
@@ -159,10 +160,11 @@ export class Runner {
     const written = this.secrets.scrubAll(asWritten(operation.input, source[1]));
     const ended = await trace.step({ place, command, arguments: written, pictured, named });
     return (outcome: Outcome) => {
-      const { detail: _, result, ...kept } = keepable(outcome, this);
+      const { detail, result, ...kept } = keepable(outcome, this);
       // The results of the actions inside it are in steps of their own.
       const isLeaf = Object.keys(lists).length === 0;
-      return ended({ ...kept, ...(isLeaf && result !== undefined && { result }) });
+      const mend = isLeaf ? mendIn([{ ...kept, ...(detail && { detail }) }]) : undefined;
+      return ended({ ...kept, ...(isLeaf && result !== undefined && { result }), ...(mend && { mend }) });
     };
   }
 
@@ -224,13 +226,16 @@ export class Runner {
   private callerOf(action: Action, signal: AbortSignal, place: string, show: () => void): Caller {
     const { caller, id } = this.parts;
     // The run reports its own progress.
-    const { progress: _, warn, recordFailure, ...others } = caller;
+    const { progress: _, warn, acted, recordFailure, ...others } = caller;
     return {
       ...others,
       ...(recordFailure && {
         recordFailure: (subject: string, error: unknown) => recordFailure(this.secrets.scrub(subject), error),
       }),
       warn: warn && ((text) => warn(this.secrets.scrub(text))),
+      acted:
+        acted &&
+        ((act) => acted(this.ofHost.isIn(act.checks) ? { ...act, checks: [] } : this.ofHost.mask(act))),
       signal,
       announce: async (subject) => {
         this.announced++;
@@ -252,6 +257,7 @@ export class Runner {
     const { path, variables } = this.script;
     return {
       id: this.parts.id,
+      place,
       script: path,
       pace: this.parts.pace,
       valueOf: (reference) => variables.resolve(referenceOf(reference)),

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import { ON_DESKTOP } from "../../core/desktop-request";
 import { between, field, flag, judged, seconds, whole } from "../../core/fields";
+import { RUN_MEND } from "../../core/mend";
 import { LIMIT } from "../../core/rights";
 import {
   DEFAULT_PACE_S,
@@ -105,6 +106,8 @@ export const RUN_REPORT = v.object({
   outcomes: v.array(OUTCOME),
   /** What it logged, if anything. */
   log: v.exactOptional(v.array(LOG_LINE)),
+  /** Where it failed as an element was not as a step expects: what is there instead. */
+  mend: v.exactOptional(RUN_MEND),
 });
 
 export type RunReport = v.InferOutput<typeof RUN_REPORT>;
@@ -113,7 +116,7 @@ export type RunReport = v.InferOutput<typeof RUN_REPORT>;
 const LEFT_OUT = "the results are left out, as this client has not read the answers that it has";
 
 /** A report without results, which may be large. `runs.show` has some of them for a while. */
-export const withoutResults = ({ log: _, ...report }: RunReport): RunReport => ({
+export const withoutResults = ({ log: _, mend: __, ...report }: RunReport): RunReport => ({
   ...report,
   result: {},
   error_text: [report.error_text, LEFT_OUT].filter((text) => text !== null).join("; "),

@@ -7,6 +7,7 @@
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as v from "valibot";
+import { MEND, type Mend } from "../../core/mend";
 import type { Outcome } from "../../core/run";
 import { deadline } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
@@ -60,7 +61,9 @@ export interface StepStart {
 }
 
 /** How a step ended: an outcome without secrets. */
-export type StepEnd = Pick<Outcome, "ok" | "result" | "error" | "duration_ms">;
+export type StepEnd = Pick<Outcome, "ok" | "result" | "error" | "duration_ms"> & {
+  readonly mend?: Mend;
+};
 
 interface Shot {
   readonly name: string;
@@ -68,6 +71,18 @@ interface Shot {
   readonly bytes: number;
   readonly digest: bigint | number;
   readonly at: number;
+}
+
+/** What is kept of the end of a step. */
+function endOf({ ok, result, error, duration_ms, mend }: StepEnd): Partial<Step> {
+  const element = wordsOf(result);
+  return {
+    ...{ ok, duration_ms },
+    ...(error !== undefined && { error: error.slice(0, MAX_REMEMBERED) }),
+    ...(result !== undefined && { result }),
+    ...(element !== undefined && { element }),
+    ...(mend && { mend: v.parse(MEND, mend) }),
+  };
 }
 
 export function createTraceWriter({ folder, shoot, outline, sparse }: TraceWriterParts) {
@@ -121,18 +136,13 @@ export function createTraceWriter({ folder, shoot, outline, sparse }: TraceWrite
         step.before = isFresh ? pictures.last() : await pictures.take(step);
       }
       step.at_ms = rounded(performance.now() - started);
-      return async ({ ok, result, error, duration_ms }) => {
-        if (pictured && !(sparse && ok && pictures.ageOfLast() < SPARSE_MS)) {
+      return async (end) => {
+        if (pictured && !(sparse && end.ok && pictures.ageOfLast() < SPARSE_MS)) {
           if (!sparse) await Bun.sleep(SETTLE_MS);
           step.after = await pictures.take(step);
           await trees.take(step, named);
         }
-        step.ok = ok;
-        step.duration_ms = duration_ms;
-        if (error !== undefined) step.error = error.slice(0, MAX_REMEMBERED);
-        if (result !== undefined) step.result = result;
-        const element = wordsOf(result);
-        if (element !== undefined) step.element = element;
+        Object.assign(step, endOf(end));
         count(step, 1);
         forgetSteps();
       };

@@ -2,6 +2,7 @@
  * What a trace is: a ZIP archive with `run.json`, `steps.json` and the pictures that the steps name.
  */
 import * as v from "valibot";
+import { MEND } from "../../core/mend";
 import { RUN_STATUS } from "../../core/run";
 
 /** The files in the archive that are no pictures. */
@@ -68,6 +69,8 @@ export const STEP = v.object({
   ok: v.nullable(v.boolean()),
   result: v.exactOptional(v.unknown()),
   error: v.exactOptional(v.string()),
+  /** Of one that found no such element: what is there instead. */
+  mend: v.exactOptional(MEND),
   before: PICTURE,
   after: PICTURE,
   /** The element that it used, in words: role, name and window. */

@@ -10,7 +10,7 @@ import type { BeginSpan, Executor, ExecutorParts } from "../../host/runs/executo
 import type { History } from "../../host/runs/history";
 import type { Runs } from "../../host/runs/runs";
 import type { SpanExporter } from "../../host/runs/spans";
-import type { StoredScripts } from "../../host/runs/stored-scripts";
+import type { StoredScript, StoredScripts } from "../../host/runs/stored-scripts";
 import type { RunState } from "../../host/runs/types";
 import type { Job } from "../../host/scheduler/job";
 import type { Scheduler } from "../../host/scheduler/scheduler";
@@ -19,6 +19,12 @@ import { forbidden } from "../../lib/errors";
 import type { ServiceParts } from "../parts";
 import { createPerform } from "../run-action";
 import { startJob } from "../start-job";
+
+/** What `storeScript` takes after the service. */
+type StoreWhat =
+  Parameters<typeof import("../../host/runs/operations/scripts").storeScript> extends [unknown, ...infer Rest]
+    ? Rest
+    : never;
 
 /** What runs action lists in a process. */
 export interface RunFeatures {
@@ -33,6 +39,10 @@ export interface RunFeatures {
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
   storedScripts(): Promise<StoredScripts>;
+  /** Checks a script and stores it, with a row of the audit log. @throws as `scripts.add`. */
+  storeScript(...what: StoreWhat): Promise<StoredScript>;
+  /** Checks a list as it is before it is stored. @throws a `bad_input` failure. */
+  checkScript(actions: unknown): Promise<void>;
   /** Disables the jobs that a stored script has added for tokens that allow it alone. @returns how many they are. */
   endJobsOfScript(script: string): Promise<number>;
 }
@@ -122,6 +132,9 @@ export function runFeatures(
       const { createStoredScripts } = await import("../../host/runs/stored-scripts");
       return createStoredScripts({ file: files.scripts, lock: files.scriptsLock }, log);
     }),
+    storeScript: async (...what) =>
+      (await import("../../host/runs/operations/scripts")).storeScript(shared.service, ...what),
+    checkScript: async (actions) => void (await (await shared.service.executor()).check(actions)),
     endJobsOfScript: async (name) =>
       hasJobs() ? (await shared.service.scheduler()).disown("script", name) : 0,
   };

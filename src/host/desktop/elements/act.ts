@@ -21,6 +21,9 @@ export interface ActStep {
   readonly text?: string | undefined;
 }
 
+/** Is called before a step with its element; what it returns, once the step is done. */
+export type Remember = (element: Element, step: ActStep) => Promise<() => void>;
+
 /**
  * Does the steps in their order.
  *
@@ -32,23 +35,30 @@ export async function act(
   snapshots: Snapshots,
   steps: readonly ActStep[],
   waiting: WaitLimit,
+  remember: Remember = async () => () => {},
 ): Promise<string[]> {
-  const done: string[] = [];
+  const words: string[] = [];
   for (const [at, step] of steps.entries()) {
     try {
       const element = REFERENCE.test(step.element)
         ? await usableByReference(elements, snapshots, step.element, waiting)
         : await waitForUsable(elements, parseLocator(step.element), waiting);
+      const done = await remember(element, step);
       await perform(elements, element, step, waiting.signal);
-      done.push(`${step.do} ${element.role} ${jsonLine(element.name.slice(0, 100))}`);
+      done();
+      words.push(`${step.do} ${element.role} ${jsonLine(element.name.slice(0, 100))}`);
     } catch (error) {
       const failure = failureOf(error);
       if (!failure) throw error;
       const before = at === 0 ? "nothing is done" : `the ${at} before it ${at === 1 ? "is" : "are"} done`;
-      throw new Failure(failure.code, `step ${at + 1} of ${steps.length}: ${failure.message} (${before})`);
+      throw new Failure(
+        failure.code,
+        `step ${at + 1} of ${steps.length}: ${failure.message} (${before})`,
+        failure.more,
+      );
     }
   }
-  return done;
+  return words;
 }
 
 /** The element of a reference, once it is visible, enabled, and has not moved. */

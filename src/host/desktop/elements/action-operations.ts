@@ -10,7 +10,7 @@ import { badInput, cancelled, rejected } from "../../../lib/errors";
 import { jsonLine } from "../../../lib/sanitize";
 import { BUTTON, BUTTONS, inputOperation, type Uses } from "../operations/input-operation";
 import { ELEMENT, type Element } from "./calls";
-import { type Elements, waitForOne, waitForUsable } from "./elements";
+import { type Elements, mendOf, waitForOne, waitForUsable } from "./elements";
 import { ACTS, LOCATOR, locatorOf, one, oneReal, patience, REAL, SEES, unnamed, usesInput } from "./fields";
 import { MAX_NAME, printLocator, STATES, type State } from "./locator";
 import { chooseMenu, menuPath } from "./menus";
@@ -190,7 +190,10 @@ export const assertElement = operation({
       const element = await waitForOne(elements, locator, waitingOf(caller, left));
       const wrong = await difference(elements, element, is, holds);
       if (wrong === undefined) return element;
-      if (performance.now() >= end) throw rejected(`${printLocator(locator)} ${wrong}`);
+      if (performance.now() >= end)
+        throw rejected(`${printLocator(locator)} ${wrong}`, {
+          mend: mendOf(locator, "differs", [element]),
+        });
       await sleep(100, caller.signal, gone);
     }
   },

@@ -1,10 +1,11 @@
 /**
  * What programs show, by name: found strictly, awaited, and used, by a child process that ends when nobody has asked for a while.
  */
+import { boundedMend, type Mend } from "../../../core/mend";
 import { type Child, type Remote, remote, startChild } from "../../../lib/child";
 import { deadline, sleep } from "../../../lib/deadline";
 import { cancelled, type Failure, notFound, rejected, timedOut } from "../../../lib/errors";
-import { nearest } from "../../../lib/nearest";
+import { byDistance, nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
 import { selfCommand } from "../../../lib/self-command";
 import { createSlots, type Requester } from "../../../lib/slots";
@@ -183,7 +184,9 @@ export async function waitForUsable(
     async () => {
       const [element] = last?.elements ?? [];
       if (!element) return missing(elements, locator, waiting.timeout, last);
-      return timedOut(`${printLocator(locator)} ${whyUnusable(element)} after ${waiting.timeout} s`);
+      return timedOut(`${printLocator(locator)} ${whyUnusable(element)} after ${waiting.timeout} s`, {
+        mend: mendOf(locator, "unusable", [element]),
+      });
     },
   );
 }
@@ -193,7 +196,10 @@ export async function waitUntilGone(elements: Elements, locator: Locator, waitin
   return until(
     waiting,
     async () => ((await elements.find(locator, 1)).elements.length === 0 ? null : undefined),
-    async () => timedOut(`${printLocator(locator)} is still there after ${waiting.timeout} s`),
+    async () =>
+      timedOut(`${printLocator(locator)} is still there after ${waiting.timeout} s`, {
+        mend: mendOf(locator, "differs", (await elements.find(locator, MAX_NAMED)).elements),
+      }),
   );
 }
 
@@ -205,6 +211,7 @@ function only({ elements, more }: Findings, locator: Locator): Element | undefin
   const count = more ? `more than ${all.length}` : `${all.length}`;
   throw rejected(
     `${printLocator(locator)} names ${count} elements: ${all.slice(0, MAX_NAMED).map(toldApart).join("; ")}`,
+    { mend: mendOf(locator, "several", all) },
   );
 }
 
@@ -217,6 +224,24 @@ const toldApart = (element: Element, at: number) => {
 const named = ({ role, name, window_title }: Element) =>
   `${role} ${jsonLine(name)}${window_title === "" ? "" : ` in window ${jsonLine(window_title)}`}`;
 
+/** What a step expected, and what is there. @param there the nearest first. */
+export const mendOf = (
+  locator: Locator,
+  problem: Mend["problem"],
+  there: readonly Element[],
+  windows: readonly string[] = [],
+): Mend =>
+  boundedMend({
+    expected: printLocator(locator),
+    problem,
+    there: there.map(asLocator),
+    windows: [...windows],
+  });
+
+/** A locator of an element: it may name others as well. */
+const asLocator = ({ role, name, window_title }: Element) =>
+  printLocator({ role, ...(name !== "" && { name }), ...(window_title !== "" && { window: window_title }) });
+
 /** Why there is none: what is nearest to it. */
 async function missing(
   elements: Elements,
@@ -225,26 +250,54 @@ async function missing(
   last: Findings | undefined,
 ): Promise<Failure> {
   const what = `there is no ${printLocator(locator)}`;
-  const words = await nearestTo(elements, locator).catch(() => "");
+  const { words, there, windows } = await nearestTo(elements, locator).catch(() => NOTHING_NEAR);
   const deaf =
     last && last.deaf.length > 0
       ? `; ${last.deaf.map((name) => jsonLine(name)).join(", ")} did not answer`
       : "";
   const message = `${what}${timeout > 0 ? ` after ${timeout} s` : ""}${words}${deaf}`;
-  return timeout > 0 ? timedOut(message) : notFound(message);
+  const mend = mendOf(locator, "missing", there, windows);
+  return timeout > 0 ? timedOut(message, { mend }) : notFound(message, { mend });
 }
 
-async function nearestTo(elements: Elements, locator: Locator): Promise<string> {
+interface Near {
+  /** The nearest, in words that follow the message. */
+  readonly words: string;
+  readonly there: readonly Element[];
+  /** The titles of windows, where nothing of its role is in the one that is wanted. */
+  readonly windows: readonly string[];
+}
+
+const NOTHING_NEAR: Near = { words: "", there: [], windows: [] };
+
+async function nearestTo(elements: Elements, locator: Locator): Promise<Near> {
   const { role, name, window, app } = locator;
-  if (name === undefined) return "";
   const sameRole =
     role === undefined ? [] : (await elements.find({ role, window, app }, MAX_COMPARED)).elements;
-  const sameName = (await elements.find({ name, exact: false }, MAX_NAMED)).elements;
-  const close = nearest(name, new Set(sameRole.map((one) => one.name)));
-  const folded = name.toLowerCase();
+  const sameName =
+    name === undefined ? [] : (await elements.find({ name, exact: false }, MAX_NAMED)).elements;
+  const folded = name?.toLowerCase();
+  const close = name === undefined ? undefined : nearest(name, new Set(sameRole.map((one) => one.name)));
   const found =
-    sameRole.find((one) => one.name === close) ??
-    sameRole.find((one) => one.name.toLowerCase().includes(folded)) ??
-    sameName.find(({ visible }) => visible);
-  return found ? `; there is ${named(found)}` : "";
+    folded === undefined
+      ? undefined
+      : (sameRole.find((one) => one.name === close) ??
+        sameRole.find((one) => one.name.toLowerCase().includes(folded)) ??
+        sameName.find(({ visible }) => visible));
+  const visible = sameRole.filter((one) => one.visible && one.name !== "");
+  const ranked = name === undefined ? visible : byDistance(name, visible, (one) => one.name);
+  const there = [...(found ? [found] : []), ...sameName.filter((one) => one.visible), ...ranked];
+  return {
+    words: found ? `; there is ${named(found)}` : "",
+    there,
+    windows: sameRole.length > 0 ? [] : await titlesOf(elements),
+  };
+}
+
+/** The titles of the windows that programs have. */
+async function titlesOf(elements: Elements): Promise<string[]> {
+  const found = await Promise.all(
+    ["window", "dialog"].map((role) => elements.find({ role }, MAX_FOUND).catch(() => ({ elements: [] }))),
+  );
+  return found.flatMap(({ elements: all }) => all.flatMap((one) => (one.visible ? [one.name] : [])));
 }

@@ -5,7 +5,16 @@ import * as v from "valibot";
 import { between, field, seconds, whole } from "../../../core/fields";
 import { messageOf } from "../../../lib/errors";
 import { NO_ROUTE } from "../operations/input-operation";
-import { type Locator, MAX_LINE, MAX_NAME, MAX_NTH, parseLocator, STATES, type State } from "./locator";
+import {
+  type Locator,
+  MAX_LINE,
+  MAX_NAME,
+  MAX_NTH,
+  parseLocator,
+  printLocator,
+  STATES,
+  type State,
+} from "./locator";
 import { knownRole } from "./roles";
 import { REFERENCE } from "./snapshots";
 
@@ -91,6 +100,14 @@ export function locatorOf(input: Fields): Locator {
   };
   const given = Object.entries({ ...own, ...states }).filter(([, value]) => value !== undefined);
   return { ...line, ...Object.fromEntries(given) };
+}
+
+/** The locator that the fields of an action are, in one line; undefined where they name nothing. */
+export function locatorLine(fields: unknown): string | undefined {
+  const own = Object.fromEntries(Object.entries(Object(fields)).filter(([name]) => name in LOCATOR));
+  const read = v.safeParse(v.object(LOCATOR), own);
+  if (!read.success || !namesElement(read.output)) return undefined;
+  return printLocator(locatorOf(read.output));
 }
 
 /** Whether a field names an element. */

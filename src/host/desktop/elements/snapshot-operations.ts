@@ -117,8 +117,14 @@ export const actOn = operation({
     const scope = scopeOf(snapshots, input);
     const wish = { share: shareOf(caller.grant), scope, since, most };
     const before = snapshots.earlier(wish) ?? (await snapshots.look(scope));
-    const done = await act(elements, snapshots, steps, { timeout, signal: caller.signal });
+    const memory = caller.acted && (await import("./remember")).remembering(elements, caller);
+    const waiting = { timeout, signal: caller.signal };
+    const done = await act(elements, snapshots, steps, waiting, memory?.step).catch((error) => {
+      memory?.failed();
+      throw error;
+    });
     const { rests, ...now } = await snapshots.lookAtRest(scope, caller.signal);
+    await memory?.done(before.entries, now.entries);
     return { done, rests, ...mutable(snapshots.answer(now, wish, before)) };
   },
 });

@@ -48,6 +48,14 @@ export async function locatedAt(elements: Elements, x: number, y: number): Promi
   return locatorOf(elements, element, chain.slice(0, chain.indexOf(element)));
 }
 
+/** The locator of an element that is known already. As {@link locatedAt}. */
+export async function locatedElement(elements: Elements, element: Element): Promise<LocatorMatch> {
+  const [x, y] = element.center ?? [];
+  const chain = x === undefined || y === undefined ? [] : await elements.at(x, y).catch(() => []);
+  const at = chain.findIndex(({ native_id }) => native_id === element.native_id);
+  return locatorOf(elements, element, chain.slice(0, Math.max(0, at)));
+}
+
 /** @param around what it is in, the outermost first. */
 async function locatorOf(
   elements: Elements,

@@ -112,10 +112,12 @@ export async function findInWays(
   });
   if (locator && !only) return asElement(await wait(elements, locator, { timeout, signal }));
   const missed: string[] = [];
+  let mend: Failure["more"] = {};
   if (locator) {
     const found = await firstWay(elements, locator, { timeout: timeout / 2, signal }, left, wait);
     if ("native_id" in found) return asElement(found);
     missed.push(found.message);
+    mend = found.more;
   }
   for (;;) {
     const isLast = left() <= 0;
@@ -129,7 +131,7 @@ export async function findInWays(
       }
       said.push(found.message);
     }
-    if (isLast) throw (timeout > 0 ? timedOut : notFound)(said.join("; "));
+    if (isLast) throw (timeout > 0 ? timedOut : notFound)(said.join("; "), mend);
     await sleep(Math.min(POLL_MS, left() * 1_000), signal, gone);
     if (!locator || !(await isThere(elements, locator))) continue;
     const found = await firstWay(elements, locator, { timeout: left(), signal }, left, wait);

@@ -53,7 +53,14 @@ export function inputOperation<const I extends InputSchema, O extends OutputSche
     ...definition,
     async run(service, input, caller) {
       const desktop = await service.desktop();
-      const work = () => perform(desktop, input, requesterOf(caller), caller);
+      const work = async () => {
+        if (!caller.acted) return perform(desktop, input, requesterOf(caller), caller);
+        const { targetOf } = await import("../elements/remember");
+        const target = await targetOf(desktop.turnsOf(requesterOf(caller)), verb, input, requesterOf(caller));
+        const answer = await perform(desktop, input, requesterOf(caller), caller);
+        if (target) caller.acted({ place: caller.run?.place, targets: [target] });
+        return answer;
+      };
       return withInput(desktop, caller, `desktop.${verb}`, work);
     },
   });

@@ -114,6 +114,7 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "plans.db", path: files.plans },
     { name: "seen_jobs.db", path: files.seenJobs },
     { name: "agent_changes.db", path: files.agentChanges },
+    { name: "agents.db", path: files.agents },
     {
       name: "logins.json",
       path: files.logins,

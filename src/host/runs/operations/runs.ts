@@ -3,13 +3,15 @@
  */
 import * as v from "valibot";
 import { field, NO_INPUT, secret } from "../../../core/fields";
+import { RUN_MEND } from "../../../core/mend";
 import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant } from "../../../core/rights";
 import { OUTCOME } from "../../../core/run";
-import { Failure, forbidden } from "../../../lib/errors";
+import { Failure, forbidden, notFound } from "../../../lib/errors";
 import { attachRun } from "../attached-run";
 import type { Executor } from "../executor";
 import type { History } from "../history";
+import { mendIn } from "../mend";
 import type { Runs } from "../runs";
 import { HISTORY_QUERY, HISTORY_ROW, LOG_LINE, RUN_VIEW } from "../types";
 
@@ -112,6 +114,28 @@ async function inMemory(service: Uses, id: string): Promise<ShownRun> {
   }
 }
 
+export const mendRun = operation({
+  name: "runs.mend",
+  summary: "Show what a failed run expected of an element, and what is there instead",
+  scope: "any",
+  reveals: true,
+  serverInRuns: true,
+  leftOut: { script: "it is for who mends the script" },
+  http: { method: "GET", path: "/runs/{run_id}/mend" },
+  answeredBy: "server",
+  input: ONE_RUN,
+  output: v.object({ run_id: v.string(), script_path: v.string(), ...RUN_MEND.entries }),
+  async run(service: Uses, { run_id: wanted }, caller) {
+    const { run_id, script_path, outcomes } = await showRun.run(service, { run_id: wanted }, caller);
+    const mend = mendIn(outcomes);
+    if (!mend)
+      throw notFound(
+        `run ${run_id.slice(0, 8)} has no mend request: none of its actions has failed to find an element, or its outcomes are not kept any more`,
+      );
+    return { run_id, script_path, ...mend };
+  },
+});
+
 export const cancelRun = operation({
   name: "runs.cancel",
   summary: "Cancel an active run",
@@ -148,4 +172,4 @@ export const listHistory = operation({
   }),
 });
 
-export const operations = [listRuns, showRun, cancelRun, attachRun, listHistory];
+export const operations = [listRuns, showRun, mendRun, cancelRun, attachRun, listHistory];

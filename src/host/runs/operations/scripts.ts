@@ -3,7 +3,7 @@
  * its commands, or `run:` and its name.
  */
 import * as v from "valibot";
-import { requesterOf } from "../../../core/caller";
+import { type Caller, requesterOf } from "../../../core/caller";
 import { ACTION_LIST, field, flag, NO_INPUT } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant, isSecretScope, NAME_TEXT } from "../../../core/rights";
@@ -57,19 +57,34 @@ export const addScript = operation({
     replace: flag("Put it in the place of the script that has the name"),
   }),
   output: LISTED_SCRIPT,
-  async run(service: Uses, { replace, ...script }, caller) {
-    // Whether this process may run it does not matter.
-    const executor = await service.executor();
-    const from = `script:${script.name}`;
-    const checked = await executor.check(script.actions);
-    const { described, variables } = await executor.link(checked, from, requesterOf(caller), true, false);
-    const set = [...script.parameters, ...Object.keys(script.variables ?? {})];
-    for (const fault of variableFaults(variables, set, "--parameter")) caller.warn?.(fault);
-    // An argument may be secret.
-    await caller.announce(`scripts.add script=${script.name} replace=${replace} ${described}`);
-    return listed(await (await service.storedScripts()).add(script, replace));
-  },
+  run: async (service: Uses, { replace, ...script }, caller) =>
+    listed(await storeScript(service, script, replace, caller, "scripts.add")),
 });
+
+/**
+ * Checks a script, puts on record that it is stored, and stores it.
+ *
+ * @param operation the name of the one that does it.
+ * @throws as the check of a list and {@link StoredScripts.add}.
+ */
+export async function storeScript(
+  service: Uses,
+  script: Parameters<StoredScripts["add"]>[0],
+  replace: boolean,
+  caller: Caller,
+  operation: string,
+): Promise<StoredScript> {
+  // Whether this process may run it does not matter.
+  const executor = await service.executor();
+  const from = `script:${script.name}`;
+  const checked = await executor.check(script.actions);
+  const { described, variables } = await executor.link(checked, from, requesterOf(caller), true, false);
+  const set = [...script.parameters, ...Object.keys(script.variables ?? {})];
+  for (const fault of variableFaults(variables, set, "--parameter")) caller.warn?.(fault);
+  // An argument may be secret.
+  await caller.announce(`${operation} script=${script.name} replace=${replace} ${described}`);
+  return (await service.storedScripts()).add(script, replace);
+}
 
 export const listScripts = operation({
   name: "scripts.list",

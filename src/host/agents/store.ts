@@ -1,0 +1,236 @@
+/**
+ * What agents did in their sessions, and scripts made of it that wait for a person: `{config_dir}/agents.db`.
+ *
+ * Promise: bounded in sessions, acts, bytes and time, and nothing of a field that is secret is in it. The process in which an agent
+ * acts writes it, and others read it meanwhile.
+ */
+import type { Database } from "bun:sqlite";
+import * as v from "valibot";
+import { DESKTOP_REQUEST } from "../../core/desktop-request";
+import { busy, notFound } from "../../lib/errors";
+import { isMissing } from "../../lib/files";
+import { jsonIn } from "../../lib/json-in";
+import { openDatabase } from "../../lib/sqlite";
+
+/** How many sessions and drafts are kept, and for how long. */
+const MAX_SESSIONS = 50;
+const MAX_DRAFTS = 50;
+const KEPT_DAYS = 7;
+/** How many acts of a session are kept, and bytes of all of them: a script has 1,000 actions. */
+const MAX_ACTS = 500;
+const MAX_BYTES = 1024 * 1024;
+/** How long a session goes on without an act where the client has no name for it, in minutes. */
+const IDLE_MINUTES = 30;
+/** How long to wait for another process that writes, in milliseconds. */
+const BUSY_MS = 1_000;
+
+const ACTION = v.tuple([v.string(), v.record(v.string(), v.unknown())]);
+
+/** A text that was typed, in an action. */
+const TYPED = v.object({
+  /** Where it is in the input: `["text"]`, `["body", 0, 1, "write_string"]`. */
+  path: v.array(v.union([v.string(), v.number()])),
+  /** What the field is called; empty where that is not known. */
+  label: v.string(),
+  secret: v.boolean(),
+});
+
+/** One thing that an agent did. */
+const ACT = v.object({
+  action: ACTION,
+  typed: v.array(TYPED),
+  /** What showed that it had its effect. */
+  checks: v.array(ACTION),
+});
+export type Act = v.InferOutput<typeof ACT>;
+
+/** A session of an agent. */
+export interface AgentSessionRow {
+  readonly session: string;
+  /** What the agent calls itself. */
+  readonly agent: string;
+  /** Its token; null for the owner of the host. */
+  readonly token: string | null;
+  /** ISO 8601. */
+  readonly began: string;
+  readonly last: string;
+  readonly acts: number;
+  /** Acts for which there was no room. */
+  readonly left_out: number;
+}
+
+/** A script that waits for a person. */
+const DRAFT = v.object({
+  draft: v.string(),
+  name: v.string(),
+  /** The token that has made it; null for the owner of the host. */
+  token: v.nullable(v.string()),
+  /** What it was made of, in words. */
+  source: v.string(),
+  made: v.string(),
+  parameters: v.array(v.string()),
+  stop_on_error: v.union([v.boolean(), v.literal("focus")]),
+  timeout_s: v.number(),
+  pace: v.exactOptional(v.number()),
+  desktop: v.exactOptional(DESKTOP_REQUEST),
+  variables: v.record(v.string(), v.unknown()),
+  actions: v.array(v.unknown()),
+});
+export type Draft = v.InferOutput<typeof DRAFT>;
+
+/** Who a session is of. */
+interface SessionKey {
+  readonly key: string;
+  readonly agent: string;
+  readonly token: string | null;
+}
+
+/** What is kept of agents. */
+export interface AgentStore {
+  add(of: SessionKey, acts: readonly Act[]): void;
+  /** The newest first. @param token whose; undefined for all. */
+  sessions(token: string | null | undefined): AgentSessionRow[];
+  /** @param id of a session, its first characters, or `last`. @throws `not_found`. */
+  session(id: string, token: string | null | undefined): AgentSessionRow & { readonly done: Act[] };
+  /** Keeps a draft, in place of one of the same token and name. @throws `conflict` where others have too many. */
+  propose(draft: Omit<Draft, "draft" | "made">): Draft;
+  drafts(token: string | null | undefined): Draft[];
+  /** @throws `not_found`. */
+  draft(id: string, token: string | null | undefined): Draft;
+  drop(id: string): void;
+  close(): void;
+}
+
+/** @param path of the file; it is made with the first act or draft. */
+export function createAgentStore(path: string): AgentStore {
+  let opened: Database | undefined;
+  const db = () => {
+    opened ??= openDatabase(path, { synchronous: "NORMAL", busyMs: BUSY_MS, prepare });
+    return opened;
+  };
+  const isEmpty = () => !opened && isMissing(path);
+  const rows = (token: string | null | undefined) =>
+    isEmpty()
+      ? []
+      : db()
+          .query<AgentSessionRow, { any: number; token: string | null }>(
+            `SELECT id AS session, agent, token, began, last, left_out,
+              (SELECT count(*) FROM act WHERE session = id) AS acts FROM session
+              WHERE ($any OR token IS $token) AND last > ${AGE} ORDER BY last DESC, id LIMIT ${MAX_SESSIONS}`,
+          )
+          .all({ any: Number(token === undefined), token: token ?? null });
+  const drafts = (token: string | null | undefined) =>
+    isEmpty()
+      ? []
+      : db()
+          .query<{ body: string }, { any: number; token: string | null }>(
+            `SELECT body FROM draft WHERE ($any OR token IS $token) AND made > ${AGE} ORDER BY made DESC`,
+          )
+          .all({ any: Number(token === undefined), token: token ?? null })
+          .map(({ body }) => v.parse(DRAFT, jsonIn(body)));
+  return {
+    add(of, acts) {
+      if (acts.length > 0)
+        db()
+          .transaction(() => addActs(db(), of, acts))
+          .immediate();
+    },
+    sessions: rows,
+    session(id, token) {
+      const all = rows(token);
+      const [found, ...others] =
+        id === "last" ? all.slice(0, 1) : all.filter((one) => one.session.startsWith(id));
+      if (!found || others.length > 0)
+        throw notFound(
+          others.length > 0
+            ? "several sessions begin so"
+            : "no session is named so: it has done nothing, or is too old",
+        );
+      const done = db()
+        .query<{ body: string }, [string]>("SELECT body FROM act WHERE session = ? ORDER BY n")
+        .all(found.session)
+        .map(({ body }) => v.parse(ACT, jsonIn(body)));
+      return { ...found, done };
+    },
+    propose(given) {
+      const draft = { ...given, draft: newId(), made: new Date().toISOString() };
+      db()
+        .transaction(() => {
+          db().run(`DELETE FROM draft WHERE made <= ${AGE}`);
+          db().run("DELETE FROM draft WHERE token IS ? AND name = ?", [draft.token, draft.name]);
+          const count = db().query<{ n: number }, []>("SELECT count(*) AS n FROM draft").get()?.n ?? 0;
+          if (count >= MAX_DRAFTS)
+            throw busy(`${MAX_DRAFTS} drafts of scripts wait for a person already`, "conflict");
+          db().run("INSERT INTO draft (id, token, name, made, body) VALUES (?, ?, ?, ?, ?)", [
+            ...[draft.draft, draft.token, draft.name, draft.made, JSON.stringify(draft)],
+          ]);
+        })
+        .immediate();
+      return draft;
+    },
+    drafts,
+    draft(id, token) {
+      const found = drafts(token).find(({ draft }) => draft === id);
+      if (found) return found;
+      throw notFound("no draft has this id: it is stored, dropped, replaced or older than 7 days");
+    },
+    drop: (id) => void db().run("DELETE FROM draft WHERE id = ?", [id]),
+    close: () => opened?.close(),
+  };
+}
+
+/** Times are ISO 8601 in UTC, as JavaScript writes them: SQLite compares them as texts. */
+const ago = (span: string) => `strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-${span}')`;
+const AGE = ago(`${KEPT_DAYS} days`);
+
+const newId = () => crypto.randomUUID().slice(0, 8);
+
+function prepare(db: Database): void {
+  db.run(
+    `CREATE TABLE IF NOT EXISTS session (id TEXT PRIMARY KEY, key TEXT NOT NULL, agent TEXT NOT NULL, token TEXT,
+      began TEXT NOT NULL, last TEXT NOT NULL, left_out INTEGER NOT NULL DEFAULT 0) STRICT`,
+  );
+  db.run(
+    `CREATE TABLE IF NOT EXISTS act (n INTEGER PRIMARY KEY, session TEXT NOT NULL, body TEXT NOT NULL) STRICT`,
+  );
+  db.run("CREATE INDEX IF NOT EXISTS act_of ON act (session)");
+  db.run(
+    `CREATE TABLE IF NOT EXISTS draft (id TEXT PRIMARY KEY, token TEXT, name TEXT NOT NULL, made TEXT NOT NULL,
+      body TEXT NOT NULL) STRICT`,
+  );
+}
+
+function addActs(db: Database, { key, agent, token }: SessionKey, acts: readonly Act[]): void {
+  const now = new Date().toISOString();
+  // A client that names its session has it for as long as that is kept.
+  const known = db
+    .query<{ id: string }, { key: string; agent: string; token: string | null }>(
+      `SELECT id FROM session WHERE key = $key AND agent = $agent AND token IS $token
+        AND ($key <> '' OR last > ${ago(`${IDLE_MINUTES} minutes`)}) ORDER BY last DESC`,
+    )
+    .get({ key, agent, token });
+  const id = known?.id ?? newId();
+  if (known) db.run("UPDATE session SET last = ? WHERE id = ?", [now, id]);
+  else
+    db.run("INSERT INTO session (id, key, agent, token, began, last) VALUES (?, ?, ?, ?, ?, ?)", [
+      ...[id, key, agent, token, now, now],
+    ]);
+  const size = db
+    .query<{ acts: number; bytes: number | null }, [string]>(
+      "SELECT count(*) AS acts, sum(length(body)) AS bytes FROM act WHERE session = ?",
+    )
+    .get(id);
+  let [count, bytes] = [size?.acts ?? 0, size?.bytes ?? 0];
+  for (const act of acts) {
+    const body = JSON.stringify(act);
+    count++;
+    bytes += body.length;
+    if (count <= MAX_ACTS && bytes <= MAX_BYTES)
+      db.run("INSERT INTO act (session, body) VALUES (?, ?)", [id, body]);
+    else db.run("UPDATE session SET left_out = left_out + 1 WHERE id = ?", [id]);
+  }
+  db.run(
+    `DELETE FROM session WHERE last <= ${AGE} OR id NOT IN (SELECT id FROM session ORDER BY last DESC LIMIT ${MAX_SESSIONS})`,
+  );
+  db.run("DELETE FROM act WHERE session NOT IN (SELECT id FROM session)");
+}
