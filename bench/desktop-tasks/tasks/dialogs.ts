@@ -15,7 +15,6 @@ import {
   write,
 } from "../task";
 
-const question = (title: string) => ["zenity", "--question", "--title", title, "--text", `${title}?`];
 const mousepad = {
   ...{ program: "mousepad", toolkit: "GTK 3", ready: 'menuitem "Save As..." window "note.txt"' },
   start: () => [["mousepad", "note.txt"]],
@@ -44,7 +43,7 @@ export const dialogs: readonly Task[] = [
       return [answer("Overwrite"), answer("Replace"), press('button "OK" window "Report"')];
     },
     check: ({ exitCode }) => exitCode(0) === 0 && exitCode(1) === 0,
-    german: { OK: "OK", Yes: "Ja" },
+    german: { OK: "Ok", Yes: "Ja" },
   },
   {
     ...{ id: "D02", ...mousepad, what: "change, close without saving" },
@@ -205,9 +204,10 @@ export const dialogs: readonly Task[] = [
     start: () => [
       [
         ...["sh", "-c"],
-        "(for n in 10 40 70; do echo $n; sleep 1; done; sleep 2; echo 100) | zenity --progress --title Copying --auto-close && sleep 3 && exec zenity --question --title Verify --text 'Verify?'",
+        "(echo 10; until [ -e go ]; do sleep 0.1; done; for n in 40 70; do echo $n; sleep 1; done; sleep 2; echo 100) | zenity --progress --title Copying --auto-close && sleep 3 && exec zenity --question --title Verify --text 'Verify?'",
       ],
-      question("Proceed"),
+      // The bar goes on once the first question is answered: a busy machine would see it gone before.
+      ["sh", "-c", "zenity --question --title Proceed --text 'Proceed?'; code=$?; touch go; exit $code"],
     ],
     script: () => [
       press('button "Yes" window "Proceed"'),

@@ -19,7 +19,7 @@ const swing = {
   toolkit: "Java",
   ready: 'button "Save" window "Orders"',
 } satisfies Partial<Task>;
-const DONE: Readonly<Record<string, string>> = { OK: "OK", Cancel: "Abbrechen" };
+const DONE: Readonly<Record<string, string>> = { OK: "Ok", Cancel: "Abbrechen" };
 
 export const forms: readonly Task[] = [
   {

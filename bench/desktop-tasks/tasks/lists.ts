@@ -18,7 +18,7 @@ import {
 import type { World } from "../world";
 
 const fruit = {
-  ...{ program: "zenity", toolkit: "GTK 3", ready: 'button "OK" window "Fruit"', german: { OK: "OK" } },
+  ...{ program: "zenity", toolkit: "GTK 3", ready: 'button "OK" window "Fruit"', german: { OK: "Ok" } },
 } satisfies Partial<Task>;
 const list = (
   columns: readonly string[],

@@ -38,7 +38,7 @@ export const menus: readonly Task[] = [
       press('menuitem "Copy Display Value" window "galculator"'),
     ],
     check: async ({ clipboard }) => (await clipboard()) === "36",
-    german: { Quit: "Beenden", "Copy Display Value": "Angezeigten Wert kopieren" },
+    german: { Quit: "Beenden", "Copy Display Value": "Anzeigewert kopieren" },
   },
   {
     ...{ id: "M02", ...galculator, what: "choose another view, and quit" },
