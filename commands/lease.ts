@@ -31,6 +31,7 @@ export default {
     }),
     allow: view(allowLease, {
       ...one,
+      good: ({ state }) => state !== "ended",
       text: ({ id, state, minutes, actions, reason }) =>
         state === "ended"
           ? `${id} has ended: ${reason}`

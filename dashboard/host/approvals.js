@@ -7,6 +7,7 @@ import { counted } from "../format.js";
 import { actionButton, badge, nothing, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
 import { draftPanels } from "./drafts.js";
+import { leasesPanel } from "./leases.js";
 
 /** @typedef {import("../wire").Answer<"approvals">["approvals"][number]} Approval */
 
@@ -100,7 +101,7 @@ export function open(view) {
       ),
   });
   made.body.append(listed.root);
-  root.append(made.root);
+  root.append(made.root, leasesPanel(view).root);
   draftPanels(view);
 
   const polled = poll({

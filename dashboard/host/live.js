@@ -103,12 +103,19 @@ export function open(view) {
   const isOfHost = label === null && desktop === undefined;
   const record = isOfHost && recordButton(view, made.tell);
   const picks = isOfHost ? picker(watch, stage, api) : null;
+  /** The lease of an agent that uses pointer and keyboard. */
+  const leaseNow = () => /^lease ([0-9a-f]{8})\b/.exec(state?.input?.who ?? "")?.[1];
+  const stop = actionButton("Stop", stopLease, made.tell, {
+    ...{ class: "danger", hidden: true },
+    title: "Ends the lease of the agent at once: its keys are released",
+  });
   const again = button("Look again", () => watch.begin(), { class: "primary", hidden: true });
   /** For who controls. */
   const forControl = [keyboard, moreKeys, type, pasting];
   const bar = el(
     "div",
     { class: "live-bar", role: "group", "aria-label": "Live screen" },
+    label === null && may("operate") && stop,
     may("operate") && control,
     isWhole,
     full,
@@ -155,6 +162,12 @@ export function open(view) {
   /** @param {string} id */
   async function endViewer(id) {
     await api.post("sessions/close", { id });
+    await asked.now();
+  }
+
+  async function stopLease() {
+    const id = leaseNow();
+    if (id !== undefined) await api.post("leases/end", { id });
     await asked.now();
   }
 
@@ -205,6 +218,12 @@ export function open(view) {
   async function howToTake() {
     const user = state?.input;
     if (!user) return "wait";
+    if (leaseNow() !== undefined) {
+      const words = `${user.who} uses them. Its lease ends at once when you take control.`;
+      return (await ask("An agent uses pointer and keyboard", "Take control", el("p", {}, words)))
+        ? "wait"
+        : null;
+    }
     const wait = el("input", { type: "radio", name: "run", value: "wait", checked: true });
     const cancel = el("input", { type: "radio", name: "run", value: "cancel" });
     const ends = user.kind === "viewer" ? "Take it away from the viewer" : "Cancel the run";
@@ -260,6 +279,7 @@ export function open(view) {
     control.disabled = watch.state !== "live";
     for (const one of forControl) one.disabled = !may;
     again.hidden = watch.state !== "ended";
+    stop.hidden = leaseNow() === undefined;
     notes.replaceChildren(...notesOf(own).map(([kind, words]) => notice(kind, ...words)));
     setText(way, watch.state === "live" ? `The pictures come ${watch.way}.` : "");
     way.hidden = watch.state !== "live";
@@ -339,7 +359,7 @@ export function open(view) {
 
   const asked = poll({
     path: stateOf,
-    on: ["screen.*", "approval.*", "run.started", "run.ended"],
+    on: ["screen.*", "approval.*", "lease.*", "run.started", "run.ended"],
     every: STATE_EVERY_S,
     rest: STATE_EVERY_S,
     show(answer) {

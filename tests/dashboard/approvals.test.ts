@@ -1,8 +1,11 @@
 /** The page of approvals in Chromium. */
 import { expect } from "bun:test";
 import { askServer } from "../../src/host/approvals/elsewhere";
+import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
+import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { browserTest, openPage, useBrowser } from "../browser";
-import { type ServerProcess, serveSource, TOKEN, until } from "../support";
+import { post, type ServerProcess, serveSource, TOKEN, until } from "../support";
 
 /** Asks beside the server of `host`, until that ends. @returns the id, once the server has it. */
 async function askIn(
@@ -61,4 +64,36 @@ test("what the token itself has asked is decided by another one", async () => {
   await using tab = await openPage(browser, `${host.url}/dashboard#approvals`, { token: TOKEN });
   await tab.page.getByText("another token with operate decides").waitFor();
   expect(await tab.page.getByRole("button", { name: /^(Allow|Deny)…/ }).count()).toBe(0);
+});
+
+test("a person allows less of what an agent asks for, and stops it", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  const agent = addToken(tokenStore(configFiles(host.configDir), silentLog), {
+    ...{ name: "agent", scope: ["read", "screen"] },
+  });
+  const terms = { what: "enter orders", desktop: "session", windows: ["Order"], agent: "claude-code" };
+  const asking = fetch(`${host.url}/leases/request`, {
+    ...post(terms),
+    headers: { "content-type": "application/json", authorization: `Bearer ${await agent}` },
+  });
+  await using tab = await openPage(browser, `${host.url}/dashboard#approvals`, { token: TOKEN });
+  const { page } = tab;
+  await page.getByText("claude-code wants the desktop of this session, where you work").waitFor();
+  await page.getByText("claude-code: enter orders").waitFor();
+  await page.getByRole("button", { name: /^Allow less/ }).click();
+  const dialog = page.getByRole("dialog", { name: "Allow claude-code less" });
+  await dialog.getByLabel("Minutes").fill("5");
+  await dialog.getByLabel("Actions").fill("50");
+  await dialog.getByRole("button", { name: "Allow", exact: true }).click();
+  const given = (await (await asking).json()) as { minutes: number; actions: number; windows: string[] };
+  expect(given).toMatchObject({ minutes: 5, actions: 50, windows: ["Order"] });
+  // Without a display here it could not begin; with one, a person stops it.
+  const stop = page.getByRole("button", { name: /^Stop / });
+  await until("the lease", async () => {
+    const { leases } = (await (await host.call("/leases")).json()) as { leases: Array<{ state: string }> };
+    return leases.every(({ state }) => state === "active" || state === "ended") || undefined;
+  });
+  if (await stop.isVisible()) await stop.click();
+  await page.getByRole("row", { name: /enter orders.*ended/ }).waitFor();
+  expect(tab.complaints).toEqual([]);
 });

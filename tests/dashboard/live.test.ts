@@ -192,6 +192,27 @@ test("who uses pointer and keyboard is shown, and is waited for or interrupted o
   expect(besides(tab.complaints)).toEqual([]);
 });
 
+test("Stop ends the lease of an agent; who takes control is told that it ends", async () => {
+  await using host = standIn(server.url);
+  const who = "lease 9f1c2e4a (claude-code)";
+  await using tab = await openLive(host);
+  const { page } = tab;
+  await page.getByText("view only").waitFor();
+  const stop = page.getByRole("button", { name: "Stop", exact: true });
+  expect(await stop.count()).toBe(0);
+  host.input = { kind: "program", id: null, who, since: null };
+  await page.getByText(`${who} uses pointer and keyboard.`).waitFor();
+  await page.getByRole("button", { name: "Take control" }).click();
+  const dialog = page.getByRole("dialog", { name: "An agent uses pointer and keyboard" });
+  await dialog.getByText("Its lease ends at once when you take control.").waitFor();
+  await dialog.getByRole("button", { name: "Cancel", exact: true }).click();
+  await stop.click();
+  await until("the end", () => host.stopped.length > 0);
+  expect(host.stopped).toEqual(["9f1c2e4a"]);
+  await stop.waitFor({ state: "detached" }).catch(() => stop.waitFor({ state: "hidden" }));
+  expect(besides(tab.complaints)).toEqual([]);
+});
+
 test("text goes both ways over the clipboard, and the picture of now is downloaded", async () => {
   await using host = standIn(server.url);
   await using tab = await openLive(host);

@@ -117,6 +117,8 @@ export function standIn(url: string) {
     controls: [] as Array<{ viewer: string; action: string; run?: string }>,
     /** The ids of those that were ended. */
     closed: [] as string[],
+    /** The leases that a person has stopped. */
+    stopped: [] as string[],
     /** What is at each place, as `GET /element_at` answers. */
     element: null as null | { locator: string; unique: boolean; element: { bounds: number[] } },
     /** Whether it speaks first, as a host does that has let the viewer in. */
@@ -134,6 +136,11 @@ export function standIn(url: string) {
     },
     "/screen/state": () => ({ ...SIZE, viewers: host.viewers, input: host.input }),
     "/element_at": () => host.element,
+    "/leases/end"({ id }: { readonly id: string }) {
+      host.stopped.push(id);
+      host.input = null;
+      return { id, state: "ended" };
+    },
     "/sessions/close"({ id }: { readonly id: string }) {
       host.closed.push(id);
       host.viewers = host.viewers.filter((one) => one.id !== id);

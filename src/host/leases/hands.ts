@@ -9,6 +9,7 @@ import type { Requester } from "../../lib/slots";
 import type { Target } from "../desktop/backend";
 import type { Desktop } from "../desktop/desktop";
 import type { Elements } from "../desktop/elements/elements";
+import type { Point } from "../desktop/geometry";
 import type { Limits } from "./limits";
 
 /** What each act passes. */
@@ -19,12 +20,12 @@ export interface Gate {
   /**
    * Does one act.
    *
-   * @param refusal what about it is not allowed. @param movesPointer whether it moves the pointer on purpose.
+   * @param refusal what about it is not allowed. @param target where the pointer is to be then; undefined where it does not move.
    * @throws `forbidden` for what the lease does not allow, which ends it; `cancelled` where it has ended.
    */
   act<T>(
     refusal: () => Promise<string | undefined>,
-    movesPointer: boolean,
+    target: Partial<Point> | undefined,
     act: () => Promise<T>,
   ): Promise<T>;
   /** A turn at pointer and keyboard among the calls of the lease itself. @returns what ends it. */
@@ -61,6 +62,11 @@ export const ELEMENT_ACTS: Readonly<Partial<Record<keyof Elements, Check>>> = {
   select: ofElement,
   expand: ofElement,
   scrollTo: ofElement,
+};
+
+const placeIn = (target: unknown): Partial<Point> => {
+  const { x, y } = Object(target) as Target;
+  return { ...(x !== undefined && { x }), ...(y !== undefined && { y }) };
 };
 
 const MOVES: ReadonlySet<PropertyKey> = new Set(["move", "click", "scroll"] satisfies Array<keyof Desktop>);
@@ -109,7 +115,7 @@ function guarded<T extends object>(
         gate.requireLive();
         return gate.act(
           () => check(gate.limits, args),
-          MOVES.has(name),
+          MOVES.has(name) ? placeIn(args[0]) : undefined,
           async () => invoke(whole, String(name), args),
         );
       };

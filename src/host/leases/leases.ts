@@ -364,7 +364,7 @@ class LeaseList implements Leases {
       limits: createLimits(entry.terms, desktop),
       requireLive,
       turn: (requester) => slots.take(requester),
-      act: async (refusal, movesPointer, act) => {
+      act: async (refusal, target, act) => {
         await watch.look();
         const refused = await refusal();
         requireLive();
@@ -374,7 +374,7 @@ class LeaseList implements Leases {
           requireLive();
         }
         entry.used++;
-        return movesPointer ? watch.during(act) : act();
+        return target ? watch.during(act, target) : act();
       },
     };
   }

@@ -1,7 +1,7 @@
 /**
  * Notices when somebody else moves the pointer: it is not where svc has left it.
  *
- * It asks where the pointer is, as every platform can tell that. What the pointer does during a move of svc's own is seen after it.
+ * It asks where the pointer is, as every platform can tell that. A move during one of svc's own is seen where the pointer is not at its end then.
  */
 import type { Point } from "../desktop/geometry";
 
@@ -15,8 +15,8 @@ const STILL_PX = 2;
 export interface PointerWatch {
   /** Looks now. Never throws. */
   look(): Promise<void>;
-  /** Does what may move the pointer on purpose. */
-  during<T>(act: () => Promise<T>): Promise<T>;
+  /** Does what may move the pointer on purpose. @param target where it is to be then, as far as that is said. */
+  during<T>(act: () => Promise<T>, target?: Partial<Point>): Promise<T>;
   stop(): void;
 }
 
@@ -32,15 +32,17 @@ export function watchPointer(
   let acting = 0;
   let isOver = false;
   let looking: Promise<void> | undefined;
+  const found = () => {
+    if (isOver) return;
+    isOver = true;
+    moved();
+  };
   const lookOnce = async () => {
     const before = acts;
     // A display that does not say where the pointer is fails what acts, too.
     const now = await pointer().catch(() => undefined);
     if (isOver || now === undefined || acting > 0 || acts !== before) return;
-    if (expected && isElsewhere(now, expected)) {
-      isOver = true;
-      moved();
-    }
+    if (expected && isElsewhere(now, expected)) found();
     expected = now;
   };
   const look = () => {
@@ -53,13 +55,14 @@ export function watchPointer(
   timer.unref();
   return {
     look,
-    async during(act) {
+    async during(act, target) {
       acts++;
       acting++;
       expected = undefined;
       try {
         const answer = await act();
         expected = placeIn(answer);
+        if (expected && target && isElsewhere(expected, { ...expected, ...target })) found();
         return answer;
       } finally {
         acting--;

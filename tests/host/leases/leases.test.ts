@@ -183,6 +183,18 @@ test("an act that moves the pointer itself is no person's move, a drag neither",
   expect(made.leases.show(id).state).toBe("active");
 });
 
+test("a person's move in the middle of an act is seen at its end", async () => {
+  await using made = madeLeases({}, async (desktop) => {
+    const clicking = desktop.click({ x: 10, y: 10 }, "left", "tap");
+    await until("the click", () => made.screen.acts.length > 0);
+    return clicking;
+  });
+  made.screen.atClick(() => made.screen.movePointer(400, 400));
+  const { id } = await made.begun();
+  await made.use(id).catch(() => {});
+  expect(made.leases.show(id)).toMatchObject({ state: "ended", reason: "a person moved the pointer" });
+});
+
 describe("what a lease does not allow is not done, and ends it:", () => {
   const refusals: ReadonlyArray<readonly [string, (desktop: Desktop) => Promise<unknown>, string]> = [
     [

@@ -43,11 +43,13 @@ const windowOf = (title: string, process: string, x: number, focused: boolean): 
 function standIn(folder: string) {
   const acts: string[] = [];
   let pointer = { x: 5, y: 5 };
+  let meanwhile = () => {};
   const windows = [windowOf("Order 7 - CRM", "crm", 0, true), windowOf("Mail", "thunderbird", 200, false)];
   const inputLock = createInputLock(join(folder, "lock"), async () => void acts.push("release all"));
   const point = (name: string) => async (target: { x?: number; y?: number }) => {
     pointer = { ...pointer, ...target };
     acts.push(`${name} ${pointer.x},${pointer.y}`);
+    meanwhile();
     return pointer;
   };
   const noting = (name: string) => async (first: unknown) => void acts.push(`${name} ${first}`);
@@ -64,6 +66,10 @@ function standIn(folder: string) {
   return {
     acts,
     desktop: desktop as unknown as Desktop,
+    /** What happens in the middle of each click. */
+    atClick(work: () => void) {
+      meanwhile = work;
+    },
     /** As a person does. */
     movePointer(x: number, y: number) {
       pointer = { x, y };
