@@ -25,7 +25,7 @@ import type { Budget } from "./budget";
 import { failed, failedThere, MAX_TEXT, said, type ToolResult, text, UNTRUSTED } from "./content";
 import { commandsIn, effectsOf, joined, MAX_FULL } from "./effects";
 import { agentGrant, userOf } from "./grant";
-import type { Hosts } from "./hosts";
+import { type Hosts, requireSelections } from "./hosts";
 import {
   type AgentLeases,
   askOrEnd,
@@ -175,6 +175,7 @@ export function createCalls(parts: CallsParts): Calls {
       try {
         if (sizeWithin(given, LIMITS) === undefined)
           throw badInput("arguments: expected fewer levels inside each other");
+        if (operation && hosts) await requireSelections(hosts, operations, operation, given);
         const within = operation && leased && (await withinLease(leased, operation, given, asking, hosts));
         if (within) {
           subject = within.subject;

@@ -46,13 +46,21 @@ export const joined = (lines: readonly string[]): string => lines.join("; ");
  * The commands in the lists of `input`, those of lists inside and of lists for other hosts too. A script that an action calls by its
  * name is not among them.
  */
-export function commandsIn(operations: readonly Operation[], operation: Operation, input: Fields): string[] {
+export const commandsIn = (operations: readonly Operation[], operation: Operation, input: Fields): string[] =>
+  callsIn(operations, operation, input).map(({ command }) => command);
+
+/** As {@link commandsIn}, each with its operation, where there is one, and its fields by name. */
+export function callsIn(
+  operations: readonly Operation[],
+  operation: Operation,
+  input: Fields,
+): Array<{ readonly command: string; readonly operation: Operation | undefined; readonly fields: Fields }> {
   const commands = new Map(operations.map((one) => [one.command ?? "", one]));
-  const of = ({ input: schema }: Operation, given: Fields): string[] =>
+  const of = ({ input: schema }: Operation, given: Fields): ReturnType<typeof callsIn> =>
     Object.entries(given).flatMap(([name, value]) =>
       (listIn(schema, name, value) ?? []).flatMap((action) => {
-        const { command, operation: called, fields } = partsOf(commands, action);
-        return [command, ...(called ? of(called, fields) : [])];
+        const call = partsOf(commands, action);
+        return [call, ...(call.operation ? of(call.operation, call.fields) : [])];
       }),
     );
   return of(operation, input);

@@ -5,6 +5,7 @@ import { type Answer, askServers } from "../../client/fan-out";
 import type { Operation } from "../../core/operation";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
+import { callsIn } from "./effects";
 
 /** How long each host may take, in milliseconds. */
 const WITHIN_MS = 15_000;
@@ -23,11 +24,29 @@ export interface Hosts {
     input: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Answer<unknown>[]>;
+  /** @param on as of a plan, a broadcast or a poll; undefined for all. @throws `bad_input` where it selects a host that agents may not ask. */
+  requireWithin(on: unknown): Promise<void>;
+}
+
+/** What selects hosts by its own field `on`. */
+const SELECTING: ReadonlySet<string> = new Set(["admin.poll", "admin.broadcast_execute", "plan.new"]);
+
+/** @throws a `bad_input` failure for a call for hosts that agents may not ask, also in lists of actions. */
+export async function requireSelections(
+  hosts: Hosts,
+  operations: readonly Operation[],
+  operation: Operation,
+  input: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  for (const call of [{ operation, fields: input }, ...callsIn(operations, operation, input)])
+    if (call.operation && SELECTING.has(call.operation.name)) await hosts.requireWithin(call.fields.on);
 }
 
 interface Book {
   servers(selection: string): ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>;
 }
+
+const labelsOf = (book: Book, on: string) => book.servers(on).map(({ label }) => label);
 
 /** @param selection those that agents may ask: all others do not exist for them. */
 export function createHosts(addressBook: () => Promise<Book>, selection: string): Hosts {
@@ -41,6 +60,17 @@ export function createHosts(addressBook: () => Promise<Book>, selection: string)
       if (servers.length > MOST)
         throw badInput(`on: expected at most ${MOST} hosts but found ${servers.length}`);
       return askServers(servers, operation, input, { timeoutMs: WITHIN_MS, signal });
+    },
+    async requireWithin(on = "all") {
+      const book = await addressBook();
+      const allowed = new Set(book.servers(selection).map(({ label }) => label));
+      const words = (Array.isArray(on) ? on : [on]).map(String);
+      const wanted = words.flatMap((word) => (word.includes("${") ? [word] : labelsOf(book, word)));
+      const beyond = wanted.find((label) => !allowed.has(label));
+      if (beyond === undefined) return;
+      throw badInput(
+        `on: ${printable(beyond, 200)} is no host that may be asked: expected hosts of ${selection}`,
+      );
     },
   };
 }

@@ -89,9 +89,47 @@ describe("an agent that may ask hosts of the address book", () => {
   });
 });
 
+test("it proposes a plan for these hosts alone, also in a list of actions, and a person applies it", async () => {
+  await using lab = await testServer();
+  await using desk = await testServer({ service: { mcp_on: "tag:lab", mcp_write: true } });
+  for (const host of bookOf(lab.server.url, `${lab.server.token.current()}`))
+    expect((await desk.call("/admin/hosts/add", post(host))).status).toBe(200);
+  const token = await makeToken(desk.configDir, "bob", ["read", "operate"]);
+  const query = "?toolsets=read,fleet,jobs&exclude_tools=plan_apply";
+  await using agent = await connectAgent(desk.server.url, token, { query });
+  const actions = [["AC_log", ["hello"]]];
+  const beyond: ReadonlyArray<readonly [string, Record<string, unknown>]> = [
+    ["plan_new", { actions, on: "all" }],
+    ["plan_new", { actions, on: "other" }],
+    ["admin_broadcast_execute", { actions, on: ["lab-a", "other"] }],
+    ["admin_poll", {}],
+    ["execute_actions", { actions: [["AC_plan_new", { actions, on: "other" }]] }],
+    [
+      "execute_actions",
+      { actions: [["AC_loop", { times: 1, body: [["AC_plan_new", [actions, "${hosts}"]]] }]] },
+    ],
+  ];
+  for (const [tool, given] of beyond) {
+    const { isError, text } = await agent.call(tool, given);
+    expect([tool, isError, text]).toEqual([
+      tool,
+      true,
+      expect.stringContaining("is no host that may be asked"),
+    ]);
+  }
+  const { digest } = await agent.propose("plan_new", { actions, on: "lab-a" });
+  const plan = dataIn((await agent.call("confirm", { digest })).text) as { id: string; digest: string };
+  expect(await agent.tools()).not.toContain("plan_apply");
+  expect((await desk.call(`/plans/${plan.id}/apply`, post({ digest: plan.digest }))).status).toBe(200);
+});
+
 test("answers of many hosts are together as long as one may be", async () => {
   const large = { label: "a", ok: true as const, result: "x".repeat(100_000) };
-  const hosts = { selection: "all", ask: async () => [large, large, large, large] };
+  const hosts = {
+    selection: "all",
+    ask: async () => [large, large, large, large],
+    requireWithin: async () => {},
+  };
   const calls = createCalls({
     ...{ service: {}, operations, hosts, ask: null, log: silentLog, perform: () => undefined },
     ...{ proposals: createProposals(), budget: createBudget("/dev/null/unused") },
