@@ -65,6 +65,8 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "nats/probe.ts": 1,
       "nats/tokens.ts": 1,
       "join/operations.ts": 1,
+      "oidc/sessions.ts": 2,
+      "oidc/sign-in.ts": 1,
       "trust/named-tokens.ts": 4,
       "trust/own-rotation.ts": 1,
       "trust/rotation.ts": 2,

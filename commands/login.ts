@@ -6,6 +6,7 @@ import { canAsk, isConfirmed } from "../src/cli/confirm";
 import { askDesk } from "../src/cli/elsewhere/desk";
 import { baseUrl, settleDesk } from "../src/cli/elsewhere/login";
 import { DESK_NAME, DESK_PIN, type Login, loginsIn } from "../src/cli/elsewhere/logins";
+import { askPerson, type SignInWay } from "../src/cli/elsewhere/sign-in";
 import { shownTable } from "../src/cli/shown-table";
 import { type GlobalFlags, print, subcommand, withService } from "../src/cli/subcommand";
 import { field, flag, secret } from "../src/core/fields";
@@ -23,6 +24,8 @@ const input = v.strictObject({
   pin: field(v.optional(DESK_PIN), "What `svc pin` prints there: another key is refused"),
   trust_first: flag("Keep the key that it shows now, unasked"),
   insecure_http: flag("Accept plain http beyond this machine: others can read all of it, the token too"),
+  sign_in: flag("Sign in at the provider of the desk, in a browser on this machine, in place of a token"),
+  device: flag("Sign in at the provider of the desk with a browser on another device"),
   list: flag("List the desks, and which one SVC_DESK names"),
 });
 
@@ -65,29 +68,45 @@ async function confirmPin(pin: string, why: string): Promise<void> {
   throw cancelled("not logged in: the pin is not that of the desk");
 }
 
+const askToken = () =>
+  readSecret({
+    name: "token",
+    file: process.stdin.isTTY || process.env.SVC_DESK_TOKEN ? undefined : "-",
+    flag: "--token-file",
+    variable: "SVC_DESK_TOKEN",
+  });
+
+/** How a person signs in. @throws `bad_input` for two ways at once. */
+function wayOf({ sign_in, device, token }: LoginInput): SignInWay {
+  if ([sign_in, device, token].filter(Boolean).length > 1)
+    throw badInput("sign_in, device, token: expected one of them");
+  if (device) return "device";
+  if (sign_in) return "browser";
+  return token === undefined && !process.env.SVC_DESK_TOKEN && canAsk() ? "asks" : "never";
+}
+
+function endText(expires: string | null, isSession: boolean): string {
+  if (expires === null) return "it never expires";
+  return `it works until ${timeText(expires)}${isSession ? ", or until it is not used for a while" : ""}`;
+}
+
 async function logIn(service: Service, globals: GlobalFlags, given: LoginInput): Promise<number> {
   const url = baseUrl(given.url ?? "");
   const name = given.name ?? v.parse(DESK_NAME, new URL(url).hostname.replaceAll(/[^A-Za-z0-9.-]/g, ""));
   const trust = await settleDesk(url, given, confirmPin);
-  const token =
-    given.token ??
-    (await readSecret({
-      name: "token",
-      file: process.stdin.isTTY || process.env.SVC_DESK_TOKEN ? undefined : "-",
-      flag: "--token-file",
-      variable: "SVC_DESK_TOKEN",
-    }));
+  const person = await askPerson({ url, pin: trust.pin }, wayOf(given));
+  const token = person?.token ?? given.token ?? (await askToken());
   if (!/^[\x21-\x7e]{1,512}$/.test(token))
     throw badInput("token: expected up to 512 visible ASCII characters");
   const desk: Login = { name, url, token, pin: trust.pin, token_name: null, expires: null };
   const rights = await askDesk(desk, tokenRights, {});
-  const login: Login = { ...desk, token_name: rights.name, expires: rights.expires };
+  const login: Login = { ...desk, token_name: rights.name, expires: person?.until ?? rights.expires };
   await service.prepareFolder();
   await loginsIn(service.configDir, service.log).keep(login);
   print(globals, { ...shownOf(login), scopes: rights.scopes }, () =>
     [
       `logged in to ${url} as desk ${name}`,
-      `token: ${printable(ownerText(rights.name), 64)} (${rights.scopes.join(", ")}); ${rights.expires === null ? "it never expires" : `it works until ${timeText(rights.expires)}`}`,
+      `${person ? "session" : "token"}: ${printable(ownerText(rights.name), 130)} (${rights.scopes.join(", ")}); ${endText(login.expires, person !== undefined)}`,
       trust.pin === null ? trust.words : `pin: ${trust.pin}`,
       `svc --desk ${name} … asks it, and so does every command with SVC_DESK=${name}`,
     ].join("\n"),
@@ -111,6 +130,8 @@ export default subcommand({
   examples: [
     ["$0 login https://desk.lab:9939 --name lab", "Shows the pin, asks for the token"],
     ["$0 login https://desk.lab:9939 --pin spki:… < token", "The pin is known, the token on standard input"],
+    ["$0 login https://desk.lab:9939 --sign-in", "Sign in at the provider of the desk, in a browser"],
+    ["$0 login https://desk.lab:9939 --device", "The same with a browser elsewhere, such as a phone"],
     ["$0 --desk lab admin poll", "Ask that desk"],
     ["$0 login --list", "The desks, and which one SVC_DESK names"],
   ],

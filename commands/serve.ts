@@ -28,6 +28,8 @@ export default subcommand({
     if (audit !== (enable_audit ?? audit)) throw badInput("audit, enable_audit: expected one of them");
     if (typed.mcp_approve && !typed.mcp_write)
       throw badInput("mcp_approve: expected with mcp_write: without it there is nothing to allow");
+    if ((typed.oidc === undefined) !== (typed.oidc_client === undefined))
+      throw badInput("oidc, oidc_client: expected both or neither");
     const given = { ...typed, audit };
     const options = v.parse(SERVICE, given);
     return withService(

@@ -1,7 +1,8 @@
 /**
- * The client of the REST API, with the token of this tab.
+ * The client of the REST API, with the token of this tab, or the session of this browser.
  *
- * The token is kept in sessionStorage until the tab is closed, and sent in a header, never in a URL. A wrong token is
+ * The token is kept in sessionStorage until the tab is closed, and sent in a header, never in a URL. A session is a cookie that no page
+ * reads; what the server takes it with is a header that no page elsewhere can send. A wrong token is
  * dropped at once, and nothing is sent while the server asks to wait: neither leads to a lockout. Tabs with the same
  * token share their answers, so that three of them ask little more often than one.
  */
@@ -19,6 +20,13 @@ const SLOW_AFTER = 10_000;
 
 /** Milliseconds after which a request is given up; the slowest diagnostic check may take a minute. */
 const GIVE_UP_AFTER = 75_000;
+
+/** The port of this page: the names of its cookies have it, as cookies of a host are for all its ports. */
+const PORT = location.port || (location.protocol === "https:" ? "443" : "80");
+const MARK = `${location.protocol === "https:" ? "__Host-" : ""}svc-signed-in-${PORT}`;
+
+/** What the name of a session begins with. */
+const SESSION = "oidc:";
 
 const REFUSED = "The server does not accept this token.";
 
@@ -89,9 +97,32 @@ export class Api extends EventTarget {
     if (this.token !== null) this.#meetOthers(this.token);
   }
 
+  /** The token; for a session, what tells it from others, which is no token: it has a space. */
   get token() {
-    return sessionStorage.getItem(STORAGE_KEY);
+    const id = markIn(document.cookie);
+    return sessionStorage.getItem(STORAGE_KEY) ?? (id === undefined ? null : `session ${id}`);
   }
+
+  /** Whether this page has a session in place of a token. */
+  get hasSession() {
+    return this.token?.includes(" ") === true;
+  }
+
+  /** The header that says who asks. @returns {[name: string, value: string] | null} */
+  get credentials() {
+    const { token } = this;
+    return token === null ? null : credentialsOf(token);
+  }
+
+  /** Where people sign in; null where nobody can, or the server does not say. */
+  async provider() {
+    const answer = await fetch(new URL("oidc", this.base)).catch(() => null);
+    const { issuer } = Object(answer?.ok ? await answer.json().catch(() => ({})) : {});
+    return typeof issuer === "string" ? issuer : null;
+  }
+
+  /** The address at which the person whose session ended last signs out at the provider too. @type {Promise<string | null>} */
+  ended = Promise.resolve(null);
 
   /**
    * Keeps the token if the server accepts it.
@@ -122,6 +153,7 @@ export class Api extends EventTarget {
 
   /** @param {string} [reason] */
   signOut(reason = "") {
+    if (this.hasSession) this.#endSession(reason === "");
     sessionStorage.removeItem(STORAGE_KEY);
     this.#others?.close();
     this.#others = null;
@@ -129,6 +161,20 @@ export class Api extends EventTarget {
     this.#rights = null;
     this.#goodAt = Number.NEGATIVE_INFINITY;
     this.dispatchEvent(new CustomEvent("signout", { detail: reason }));
+  }
+
+  /** @param {boolean} isAsked whether the person asks for it; else it has ended already */
+  #endSession(isAsked) {
+    const [name, value] = credentialsOf(" ");
+    const init = { ...postOf({}), keepalive: true };
+    const headers = { ...init.headers, [name]: value };
+    // biome-ignore lint/suspicious/noDocumentCookie: the cookie store is not in every browser
+    document.cookie = `${MARK}=; Path=/; Max-Age=0${location.protocol === "https:" ? "; Secure" : ""}; SameSite=Strict`;
+    if (!isAsked) return;
+    this.ended = fetch(new URL("oidc/logout", this.base), { ...init, headers })
+      .then((answer) => answer.json())
+      .then(({ provider }) => provider ?? null)
+      .catch(() => null);
   }
 
   /** What the token allows; null while the server does not say. */
@@ -329,7 +375,7 @@ export class Api extends EventTarget {
       return await this.#send(path, token, init, read);
     } catch (error) {
       if (error instanceof ApiError && error.reason === "unauthorized" && this.token === token)
-        this.signOut(error.message === REFUSED ? "The server no longer accepts this token." : error.message);
+        this.signOut(endedWords(token, error.message));
       throw error;
     }
   }
@@ -345,7 +391,7 @@ export class Api extends EventTarget {
     const wait = Math.ceil((this.#silentUntil - performance.now()) / 1_000);
     if (wait > 0) throw limited(wait);
     const headers = new Headers(init.headers);
-    headers.set("authorization", `Bearer ${token}`);
+    headers.set(...credentialsOf(token));
     const response = await fetch(new URL(path, this.base), { ...init, headers }).catch(() => {
       if (init.signal?.reason?.name === "AbortError") throw new ApiError("failed", "Cancelled.");
       throw this.#troubled(unreachable());
@@ -376,6 +422,27 @@ export class Api extends EventTarget {
     return error;
   }
 }
+
+/** Which session this browser has, by a cookie that is no secret. @param {string} cookies */
+const markIn = (cookies) =>
+  cookies
+    .split("; ")
+    .find((one) => one.startsWith(`${MARK}=`))
+    ?.slice(MARK.length + 1) || undefined;
+
+/** @param {string} token @returns {[name: string, value: string]} */
+const credentialsOf = (token) =>
+  token.includes(" ") ? ["svc-page", PORT] : ["authorization", `Bearer ${token}`];
+
+/** Why the page was signed out. @param {string} token @param {string} message */
+function endedWords(token, message) {
+  if (token.includes(" ")) return "Your session has ended. Sign in again.";
+  return message === REFUSED ? "The server no longer accepts this token." : message;
+}
+
+/** The name of a person without what tells one session from another; undefined for a token. @param {string | null} name */
+export const personIn = (name) =>
+  name?.startsWith(SESSION) ? name.slice(SESSION.length).replace(/~[^~]*$/, "") : undefined;
 
 /** @param {unknown} body */
 const postOf = (body) => ({

@@ -1,7 +1,7 @@
 /**
  * The shell: the navigation, the state of the server, and the form to sign in or the page that the address names.
  */
-import { Api } from "./api.js";
+import { Api, personIn } from "./api.js";
 import { closeDialogs } from "./dialog.js";
 import { button, el, setText } from "./dom.js";
 import { Events } from "./events.js";
@@ -150,7 +150,9 @@ function showRights(rights, may) {
   for (const [at, { scope }] of pages.entries()) items[at]?.toggleAttribute("hidden", !may(scope));
   setText(
     who,
-    rights === null || rights.name === null ? "" : `token ${rights.name}: ${rights.scopes.join(", ")}`,
+    rights === null || rights.name === null
+      ? ""
+      : `${personIn(rights.name) ?? `token ${rights.name}`}: ${rights.scopes.join(", ")}`,
   );
 }
 
@@ -163,7 +165,9 @@ const WARN_MS = 7 * 86_400_000;
  * @param {import("./api.js").Rights | null} rights
  */
 function showEnd(rights) {
-  const left = rights?.expires ? Date.parse(rights.expires) - Date.now() : Number.POSITIVE_INFINITY;
+  const isSession = personIn(rights?.name ?? null) !== undefined;
+  const left =
+    rights?.expires && !isSession ? Date.parse(rights.expires) - Date.now() : Number.POSITIVE_INFINITY;
   ending.hidden = !(left < WARN_MS);
   if (!rights?.expires || ending.hidden) return;
   const text = `This token ends on ${moment(rights.expires)}. On the host, svc token rotate ${rights.name} makes a new one.`;

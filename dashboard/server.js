@@ -143,7 +143,7 @@ function aboutPanel({ api }) {
         "dd",
         { class: "with-button" },
         token,
-        copyButton("Copy token", () => api.token ?? ""),
+        !api.hasSession && copyButton("Copy token", () => api.token ?? ""),
       ),
       el("dt", {}, "Listens on"),
       values.listens,

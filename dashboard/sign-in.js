@@ -1,5 +1,5 @@
 /**
- * The form that asks for the token, shown instead of a page until the server accepts one.
+ * The form that asks for the token, and leads to the provider where people can sign in there, shown instead of a page until the server accepts one.
  */
 import { ApiError } from "./api.js";
 import { el, setText } from "./dom.js";
@@ -66,7 +66,38 @@ export function showSignIn(root, api, reason) {
   });
   root.replaceChildren(form);
   input.focus();
+  void api.provider().then((issuer) => {
+    if (issuer !== null && form.isConnected) offer(form, submit, new URL(issuer).host);
+  });
+  void api.ended.then((address) => {
+    if (address !== null && form.isConnected) form.append(stillSignedIn(address));
+  });
 }
+
+/**
+ * Offers to sign in at the provider, above the field for a token.
+ *
+ * @param {HTMLElement} form
+ * @param {HTMLElement} submit the button for a token, which is second then
+ * @param {string} host of the provider
+ */
+function offer(form, submit, host) {
+  const link = el("a", { class: "primary", href: "oidc/login" }, `Sign in at ${host}`);
+  submit.classList.remove("primary");
+  setText(submit, "Sign in with the token");
+  form.querySelector("h1")?.after(link, el("p", { class: "or" }, "or with a token"));
+  link.focus();
+}
+
+/** @param {string} address at which the person signs out at the provider too */
+const stillSignedIn = (address) =>
+  el(
+    "p",
+    { class: "hint" },
+    "Signed out here. At the provider you may still be signed in: ",
+    el("a", { href: address }, "sign out there too"),
+    ".",
+  );
 
 /**
  * The command that prints a token, and where. The owner's token, which allows everything, is for the host itself only.

@@ -66,8 +66,9 @@ async function showDocument() {
 
 /** @param {{ url: string, headers: Record<string, string> }} request */
 function authorize(request) {
-  if (new URL(request.url, api.base).origin === api.base.origin && api.token !== null) {
-    request.headers.Authorization = `Bearer ${api.token}`;
+  if (new URL(request.url, api.base).origin === api.base.origin && api.credentials !== null) {
+    const [name, value] = api.credentials;
+    request.headers[name] = value;
   }
   return request;
 }

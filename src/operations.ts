@@ -90,6 +90,7 @@ import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
 import type { Service } from "./service/service";
 import { eventTypes as tokenEvents } from "./trust/events";
+import { operations as oidc } from "./trust/operations/oidc";
 import { operations as signIn } from "./trust/operations/sign-in";
 import { operations as tls } from "./trust/operations/tls";
 import { operations as trust } from "./trust/operations/tokens";
@@ -102,6 +103,7 @@ const all = [
   ...approvals,
   ...trust,
   ...signIn,
+  ...oidc,
   ...tls,
   ...runs,
   ...scripts,

@@ -190,7 +190,13 @@ describe("each operation of svc", () => {
     expect(answering).toContainEqual(expect.objectContaining({ name: "config.export" }));
     const silent = answering.filter(({ changes, reveals }) => !changes && !reveals);
     // The token of the server in the caller's own process, and what the caller or a script of its own sent.
-    expect(silent.map(({ name }) => name)).toEqual(["rest.status", "flow.run_script", "flow.set_var"]);
+    expect(silent.map(({ name }) => name)).toEqual([
+      "rest.status",
+      // Stands for what a person has yet to allow.
+      "oidc.device",
+      "flow.run_script",
+      "flow.set_var",
+    ]);
   });
 
   test("makes neither the configuration folder nor a file in it where it only reads", async () => {
@@ -260,6 +266,8 @@ const SCOPE_OF = {
     "link.list",
     "link.show",
     "nats.show",
+    "oidc.begin",
+    "oidc.show",
     "openapi",
     "rest.requests",
     "rest.status",
@@ -523,6 +531,12 @@ const SCOPE_OF = {
     "join.release",
     "link.open",
     "mcp.message",
+    "oidc.complete",
+    "oidc.device",
+    "oidc.device_token",
+    "oidc.provider_logout",
+    "oidc.redeem",
+    "oidc.sign_out",
     "robot.call",
     "runs.mend",
     "runs.show",
@@ -632,6 +646,8 @@ const READING = [
   "link.show",
   "metrics.render",
   "nats.show",
+  "oidc.begin",
+  "oidc.show",
   "openapi",
   "recording.get",
   "recording.list",

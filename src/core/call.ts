@@ -6,8 +6,8 @@ import { badInput, explained, forbidden } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import type { Caller } from "./caller";
 import { parseInput, sentence } from "./input";
-import { type InputSchema, type Operation, type OutputSchema, redact } from "./operation";
-import { beyond, missingFor } from "./rights";
+import { type InputSchema, isReadOnly, type Operation, type OutputSchema, redact } from "./operation";
+import { beyond, type Grant, missingFor } from "./rights";
 
 /**
  * @param input as the surface received it, unchecked.
@@ -44,10 +44,35 @@ export function performOperation<I extends InputSchema, O extends OutputSchema, 
 ): Promise<v.InferInput<O>> | v.InferInput<O> {
   const missing = missingFor(caller.grant, operation);
   if (missing !== undefined) throw forbidden(beyond(caller.grant, missing));
+  const { on } = caller.grant;
+  const reached = on === undefined ? service : limitedTo(service, operation, on);
   const isRecorded = operation.changes === true || operation.reveals === true;
   // The clicks and keys of a run are recorded together, before the first of them: there may be thousands.
-  if (!isRecorded || (caller.run && operation.uses)) return operation.run(service, input, caller);
-  return runOnRecord(service, operation, input, caller);
+  if (!isRecorded || (caller.run && operation.uses)) return operation.run(reached, input, caller);
+  return runOnRecord(reached, operation, input, caller);
+}
+
+/** What a whole service offers for those who are limited to some hosts of the address book. */
+interface LimitsHosts<S> {
+  /** The same service, whose address book has no other hosts. */
+  onlyOn?(selection: string): S;
+}
+
+/** What a grant for some hosts may look at on this one: its state, neither its screen nor its audit log. */
+const LOOKS: ReadonlyArray<Operation["scope"]> = ["any", "read", "metrics"];
+
+/** The service for a grant that is for the hosts of a selection alone. @throws a `forbidden` failure for what is about this host. */
+function limitedTo<I extends InputSchema, O extends OutputSchema, S extends object>(
+  service: S & LimitsHosts<S>,
+  operation: Operation<I, O, S>,
+  on: NonNullable<Grant["on"]>,
+): S {
+  const { name, scope, onHosts } = operation;
+  const isAllowed = onHosts || (LOOKS.includes(scope) && isReadOnly(operation as unknown as Operation));
+  if (isAllowed && service.onlyOn) return service.onlyOn(on);
+  throw forbidden(
+    `you may act on ${printable(on, 200)} alone (oidc.json), and ${name} is about this host itself`,
+  );
 }
 
 async function runOnRecord<I extends InputSchema, O extends OutputSchema, S extends object>(

@@ -139,6 +139,11 @@ export interface Operation<
    */
   readonly serverInRuns?: true;
   /**
+   * Set where who is limited to some hosts of the address book (`on` of the grant) may use it: it acts on no host that it does not find
+   * in `addressBook()` of its service, and not on this one.
+   */
+  readonly onHosts?: true;
+  /**
    * Set when it ends with who waits for it, though it changes something. A command that is to end says so to the server, and waits for
    * its answer.
    */

@@ -18,6 +18,25 @@ export const NAME_TEXT = v.pipe(
   v.regex(new RegExp(`^${NAME}$`), "1 to 64 letters, digits, . _ and -, the first a letter or digit"),
 );
 
+/** What the name of a session begins with. */
+const OF_PERSON = "oidc:";
+
+/**
+ * The name of a session of a person: who it is at the provider, a part of the digest of issuer and subject, and which of their sessions:
+ * `oidc:alice@example.org~9f86d081ab/Xk3fQ2aB`. No token that a person names can have such a name.
+ */
+export const SESSION_NAME = v.pipe(
+  v.string(),
+  v.regex(/^oidc:[A-Za-z0-9._@+-]{1,64}~[0-9a-f]{10}\/[0-9A-Za-z]{8}$/, "the name of a session"),
+);
+
+/** Whether a token of that name is the session of a person. */
+export const isSession = (name: string | null): name is string => name?.startsWith(OF_PERSON) === true;
+
+/** Who has a token of that name: the person of a session, who may have several; else the token itself. */
+export const holderOf = <N extends string | null>(name: N): N | string =>
+  isSession(name) ? name.replace(/\/.*/s, "") : name;
+
 /** What a scope for secrets begins with, as a reference to one in a script does: `${secret:crm_password}`. */
 export const SECRET = "secret:";
 
@@ -89,6 +108,10 @@ export interface Grant {
   readonly since?: number;
   /** When that token ends, in milliseconds since the epoch; absent where it does not. */
   readonly ends?: number;
+  /** The hosts of the address book for which it is, as a selection; this host is none of them. Absent: for all, and for this host. */
+  readonly on?: string;
+  /** Set for the session of a page: the origin of that page, which alone may use it. */
+  readonly origin?: string;
 }
 
 /** The owner of the host: its own token, and whoever runs svc on it. */
@@ -152,7 +175,8 @@ export interface Origin {
 export function maySee(grant: Grant, { maker, created }: Origin): boolean {
   if (allows(grant, "admin")) return true;
   const isKnown = grant.name !== null || grant.owner === true;
-  return isKnown && !grant.limited && grant.name === maker && (grant.since ?? 0) <= created;
+  const isMaker = holderOf(grant.name) === holderOf(maker);
+  return isKnown && !grant.limited && isMaker && (grant.since ?? 0) <= created;
 }
 
 /**
@@ -162,7 +186,7 @@ export function maySee(grant: Grant, { maker, created }: Origin): boolean {
  */
 export function shareOf(grant: Grant): string | null {
   if (grant === ANYBODY) return STRANGERS;
-  return grant.name ?? (grant.limited ? WITH_SCOPE : null);
+  return holderOf(grant.name) ?? (grant.limited ? WITH_SCOPE : null);
 }
 
 /** No token has these names. */

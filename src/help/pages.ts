@@ -36,6 +36,7 @@ import scripts from "../../docs/scripts.md" with { type: "file" };
 import secrets from "../../docs/secrets.md" with { type: "file" };
 import security from "../../docs/security.md" with { type: "file" };
 import service from "../../docs/service.md" with { type: "file" };
+import signIn from "../../docs/sign-in.md" with { type: "file" };
 import stalls from "../../docs/stalls.md" with { type: "file" };
 import sync from "../../docs/sync.md" with { type: "file" };
 import tenHosts from "../../docs/ten-hosts.md" with { type: "file" };
@@ -81,6 +82,7 @@ const FILES = {
   secrets,
   security,
   service,
+  "sign-in": signIn,
   stalls,
   sync,
   "ten-hosts": tenHosts,

@@ -13,6 +13,7 @@ import { isMistyped } from "../trust/token";
 import { type Answer, after, type Exchange, type Handler, type Step } from "./exchange";
 import { createGuesses } from "./guesses";
 import type { RequestMetrics } from "./measure";
+import { pageSession } from "./page-session";
 import { errorResponse } from "./responses";
 
 /** Lets requests with a token in force pass, and refuses all others. */
@@ -23,10 +24,9 @@ export const passGate =
     const key = exchange.client?.key ?? "unknown";
     const { route } = exchange;
     const { relays: isRelay = false } = route;
-    const authorization = authorizationOf(exchange);
     const verdict = exchange.link
       ? gate.admit(key, exchange.link.grant(), exchange.started, route)
-      : gate.check(key, authorization, exchange.started, route);
+      : checkSent(gate, key, exchange);
     if (verdict.kind === "pass") {
       exchange.grant = verdict.grant;
       return isRelay ? passOn(gate, key, exchange, verdict.grant, next) : next(exchange);
@@ -35,6 +35,16 @@ export const passGate =
     exchange.refusal = verdict.kind;
     return verdict.kind === "unauthorized" ? unauthorized(verdict.reason) : tooManyResponse(verdict);
   };
+
+/** The verdict on what the request brings: a header, else the session of its page. */
+function checkSent(gate: Gate, key: string, exchange: Exchange): Verdict {
+  const { started, route } = exchange;
+  const authorization = authorizationOf(exchange);
+  const page = authorization === null ? pageSession(exchange.request.raw.headers) : undefined;
+  if (!page) return gate.check(key, authorization, started, route);
+  const { isRoutine, isPaced, relays } = route;
+  return gate.check(key, page.authorization, started, { isRoutine, isPaced, relays, page: page.isOf });
+}
 
 /**
  * The header `Authorization`. A page never sends a token as HTTP Basic: a browser that knows one would add it to the requests of any page.
@@ -127,8 +137,8 @@ export const passSigned =
   (exchange) => {
     const key = exchange.client?.key ?? "unknown";
     return after(next(exchange), (response) => {
-      const { ok, status } = response;
-      if (ok || status === 101) return response;
+      const { status } = response;
+      if (status < 400) return response;
       exchange.refusal = `failed:${status}`;
       if (status === 429) return response;
       // Neither is a guess: who has what the request needs to know comes too late, or too often.
@@ -198,12 +208,16 @@ export interface Gate {
    * @param authorization the header, or null when there is none.
    * @param now milliseconds of a clock that only goes forward.
    * @param kind.relays whether the request may be handed on to another host: `spend` counts it, once that is known.
+   * @param kind.page set where the token came as the cookie of a page: whether that page is of an origin.
    */
   check(
     client: string,
     authorization: string | null,
     now: number,
-    kind?: BucketKind & { readonly relays?: boolean | undefined },
+    kind?: BucketKind & {
+      readonly relays?: boolean | undefined;
+      readonly page?: ((origin: string) => boolean) | undefined;
+    },
   ): Verdict;
   /** Decides on a request whose sender is known without a token, and counts it. @param grant undefined: none is in force. */
   admit(client: string, grant: Grant | undefined, now: number, kind?: BucketKind): Verdict;
@@ -265,28 +279,30 @@ export function createGate(
   const guesses = createGuesses();
 
   return {
-    check(client, authorization, now, { relays = false, ...kind } = {}) {
+    check(client, authorization, now, { relays = false, page, ...kind } = {}) {
       const until = guesses.lockedUntil(client);
       const locked = until > now;
       // While a client is locked out, not even the time of an answer may show whether a guess is right.
       const grantOf = locked ? generated : anyToken;
-      const guess = authorization !== null;
-      const sent = guess ? tokenIn(authorization) : "";
-      const token = guess && !isMistyped(sent) ? digestToken(sent) : undefined;
+      const sent = authorization === null ? "" : tokenIn(authorization);
+      const token = authorization !== null && !isMistyped(sent) ? digestToken(sent) : undefined;
+      // A browser sends a cookie for as long as it lasts; nobody guesses by one.
+      const guess = authorization !== null && page === undefined;
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
-      const grant = token && (grantOf(token) ?? grantOf(token, true));
+      const found = token && (grantOf(token) ?? grantOf(token, true));
+      const grant = found && isSentBy(found, page) ? found : undefined;
       if (grant) {
         const wait = relays ? 0 : spend(passing, kind, now, client, grant);
         return wait === 0 ? { kind: "pass", grant: seen(grant) } : limited("rate_limited", wait, false);
       }
       if (locked) return limited("locked_out", until - now, false);
-      const full = guess ? guesses.count(client, now) : undefined;
+      const full = guess && !found ? guesses.count(client, now) : undefined;
       if (full !== undefined) return limited("locked_out", full - now, guess);
       const wait = spendRefusal(client, now);
       if (wait > 0) return limited("rate_limited", wait, guess);
       // Nobody guesses a token that svc made, and whether a text has the form of one is no secret: a stranger learns nothing.
-      const reason = token ? ended?.(token) : guess ? MISTYPED : undefined;
-      return { kind: "unauthorized", guess, reason };
+      const reason = found ? NOT_ITS_PAGE : token ? ended?.(token) : guess ? MISTYPED : undefined;
+      return { kind: "unauthorized", guess: guess && !found, reason };
     },
     admit(client, grant, now, kind = {}) {
       if (!grant) return { kind: "unauthorized", guess: false };
@@ -312,6 +328,12 @@ export function createGate(
     },
   };
 }
+
+/** The session of a page comes as a cookie from that page alone, and nothing else as one. */
+const isSentBy = ({ origin }: Grant, page: ((origin: string) => boolean) | undefined): boolean =>
+  origin === undefined ? page === undefined : page?.(origin) === true;
+
+const NOT_ITS_PAGE = "the session of a page is for that page alone";
 
 const MISTYPED = "the token begins like one that svc made, but is mistyped or cut off";
 

@@ -4,6 +4,7 @@
 import { basename, dirname } from "node:path";
 import type { Hono } from "hono";
 import type * as v from "valibot";
+import type { Grant } from "../core/rights";
 import { withinDescriptors } from "../lib/descriptors";
 import { unavailable } from "../lib/errors";
 import { clearLeftovers } from "../lib/files";
@@ -75,8 +76,9 @@ export async function openServerParts(
   clearFolders(files, options.token_file);
   requireSigningKey(files.hostKey);
   const tls = await openTls(keys, options, files, log);
-  const credentials = openCredentials(options, files, log);
-  const uses = noteTokenUse(files.tokenUse, log);
+  const sessions = await service.signIn();
+  const credentials = openCredentials(options, files, log, sessions?.issuer);
+  const uses = { ...noteTokenUse(files.tokenUse, log), session: (grant: Grant) => sessions?.used(grant) };
   const metrics = await service.metrics();
   const auditLog = options.audit ? await openAuditLog(service, options.audit_max_rows) : null;
   const audit = createRequestAudit(auditLog, () => metrics.countAuditFailure());
@@ -152,11 +154,11 @@ interface Credentials extends TokensInForce {
   refresh(): void;
 }
 
-/** @throws as `openToken`. */
-function openCredentials(options: Options, files: ConfigFiles, log: Log): Credentials {
+/** @param issuer the provider whose sessions count; undefined for none. @throws as `openToken`. */
+function openCredentials(options: Options, files: ConfigFiles, log: Log, issuer?: string): Credentials {
   const token = openToken(options.token, options.token_file ?? files.token, log);
   const owner = ownerToken(token.digest);
-  const { given, generated, ended, digestOf } = watchTokens(files, log);
+  const { given, generated, ended, digestOf } = watchTokens(files, log, issuer);
   const previous = watchPreviousTokens(files, token.digest, log);
   const guessable: GrantOf = (sent, fresh) =>
     owner(sent, fresh) ?? previous(sent, fresh) ?? given(sent, fresh);

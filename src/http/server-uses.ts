@@ -5,6 +5,7 @@ import type { Operation } from "../core/operation";
 import type { Grant, Permission } from "../core/rights";
 import type { Release } from "../lib/lock";
 import type { Log } from "../lib/log";
+import type { SessionKeeper } from "../trust/oidc/sign-in";
 import type { ConnectionLimit } from "./connections";
 import type { RequestMetrics } from "./measure";
 import type { RunOne } from "./operation-handler";
@@ -26,6 +27,8 @@ export interface ServerUses {
   untilRevoked(token: string): AbortSignal;
   /** Whether a person allows each look of a grant at the screen first; undefined where that is never so. */
   asksPerson(): Promise<((grant: Grant) => boolean) | undefined>;
+  /** The sessions of people; null where nobody can sign in. @throws `bad_input` for unusable flags, `unavailable` for a file that cannot be read. */
+  signIn(): Promise<SessionKeeper | null>;
   /** Answers the other processes of the folder, once it is claimed. @throws an `unavailable` failure where that cannot be. */
   answerAsOwner(): Promise<{ stop(): Promise<void> }>;
   audit(): Promise<

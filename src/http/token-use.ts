@@ -1,6 +1,7 @@
 /**
  * What a request with a valid token leaves behind: the day of its use, and a warning in the answer in the last week of its life.
  */
+import { type Grant, isSession } from "../core/rights";
 import { isLoopback } from "../lib/loopback";
 import { after, type Step } from "./exchange";
 
@@ -8,6 +9,8 @@ import { after, type Step } from "./exchange";
 export interface TokenUses {
   /** @param name of a named token; null for the owner's, which is noted where it is used over the network. */
   note(name: string | null): void;
+  /** A session of a person was used. */
+  session(grant: Grant): void;
 }
 
 /** How long before its end a token is warned of, in milliseconds. */
@@ -22,6 +25,10 @@ export const noteToken =
   (exchange) => {
     const { grant, client } = exchange;
     if (grant === null) return next(exchange);
+    if (isSession(grant.name)) {
+      uses.session(grant);
+      return next(exchange);
+    }
     if (grant.name !== null || (client !== null && !isLoopback(client.address))) uses.note(grant.name);
     const { ends } = grant;
     if (ends === undefined || ends - Date.now() > WARN_MS) return next(exchange);

@@ -93,6 +93,8 @@ export const configFiles = (configDir: string) => ({
   /** What is still to be delivered to webhooks. */
   webhookQueue: join(configDir, "webhooks.db"),
   joinStrings: join(configDir, "join.db"),
+  /** What each group of the OpenID provider may do here. */
+  oidc: join(configDir, "oidc.json"),
   /** The desks elsewhere that the command line may ask, with their tokens. */
   logins: join(configDir, "logins.json"),
   loginsLock: join(configDir, "run", "logins.lock"),

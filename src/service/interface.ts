@@ -37,6 +37,8 @@ export interface Service
     Pick<ServerUses, "configDir" | "log" | "permits" | "untilRevoked"> {
   /** Asks the desk elsewhere that the command line names; absent where this service answers itself. */
   readonly elsewhere?: AskElsewhere;
+  /** The same service, whose address book has the hosts of that selection alone. */
+  onlyOn(selection: string): Service;
   /** The folder for files from peers, absolute. */
   readonly inbox: string;
   /** Gives the folder the format of this svc: before the first change. */

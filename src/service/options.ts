@@ -9,6 +9,7 @@ import { SERVED_MCP_FIELDS } from "../host/mcp/options";
 import { ICE_FIELDS, INBOX_FIELDS } from "../host/peers/options";
 import { SERVER_FIELDS } from "../http/options";
 import type { Log } from "../lib/log";
+import { SIGN_IN_FIELDS } from "../trust/oidc/options";
 
 /** What scripts may do only where svc was started with the flag. */
 export const PERMISSION_FIELDS = {
@@ -48,6 +49,7 @@ export const SERVICE_FIELDS = {
     "A person with another token has to allow each viewer of the screen that trusted_viewers.json does not name; such a token without operate gets no other pictures",
   ),
   mask_serials: flag("Hide serial numbers of USB devices"),
+  ...SIGN_IN_FIELDS,
   ...SERVED_MCP_FIELDS,
   ...INBOX_FIELDS,
   ...ICE_FIELDS,

@@ -92,6 +92,7 @@ export function createService({
       checkFolder();
       return configDir;
     },
+    onlyOn: (selection) => onlyOn(service, selection),
     inbox,
     log,
     prepareFolder: once(async () => {
@@ -141,6 +142,20 @@ export function createService({
   const tellPins = createNotifyPins(service, configDir);
   return service;
 }
+
+/** `service` for who may act on the hosts of a selection alone. */
+const onlyOn = (service: Service, selection: string): Service =>
+  Object.create(service, {
+    addressBook: {
+      async value() {
+        const [book, { limitedBook }] = await Promise.all([
+          service.addressBook(),
+          import("../desk/fleet/limited-book"),
+        ]);
+        return limitedBook(book, selection);
+      },
+    },
+  });
 
 /** What is stopped with the service, last first. */
 type Stops = Array<() => Promise<void> | void>;

@@ -6,7 +6,7 @@
  */
 import * as v from "valibot";
 import { SHA256 } from "../core/fields";
-import { NAME_TEXT } from "../core/rights";
+import { isSession, NAME_TEXT, SESSION_NAME } from "../core/rights";
 import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
@@ -19,7 +19,7 @@ const MAX_ENDED = 256;
 const ENDED_TOKEN = v.object({
   /** Digest of the token, hexadecimal. */
   sha256: SHA256,
-  name: NAME_TEXT,
+  name: v.union([NAME_TEXT, SESSION_NAME]),
   how: v.picklist(["removed", "replaced"]),
   /** ISO 8601. */
   at: v.pipe(v.string(), v.isoTimestamp()),
@@ -83,6 +83,9 @@ export function watchEndedTokens(place: EndedPlace, log: Log): (sent: TokenDiges
   });
   return (sent) => {
     const found = known(true).get(hexOf(sent));
-    return found && `the token ${found.name} was ${found.how} (${found.at})`;
+    if (!found) return undefined;
+    return isSession(found.name)
+      ? `the session has ended (${found.at}): sign in again`
+      : `the token ${found.name} was ${found.how} (${found.at})`;
   };
 }

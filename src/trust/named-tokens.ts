@@ -7,7 +7,17 @@
 import * as v from "valibot";
 import { unheard } from "../core/events";
 import { between, field, seconds, secret } from "../core/fields";
-import { DESK_SCOPES, type Grant, NAME_TEXT, SCOPE, SCOPES, type Scope, scopeOr } from "../core/rights";
+import {
+  DESK_SCOPES,
+  type Grant,
+  isSession,
+  NAME_TEXT,
+  SCOPE,
+  SCOPES,
+  type Scope,
+  SESSION_NAME,
+  scopeOr,
+} from "../core/rights";
 import { busy, conflict, messageOf, notFound } from "../lib/errors";
 import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
@@ -30,25 +40,45 @@ import { idOf, newToken } from "./token";
 const READ_OF_0_1: readonly Scope[] = ["read", "screen", "audit"];
 
 /** The most tokens in the file: each change writes all of them. */
-const MAX_TOKENS = 20_000;
+export const MAX_TOKENS = 20_000;
 
 /** How long a generated token works by default, in seconds. */
 const LIFETIME_S = 90 * 86_400;
 
 const COMMON = {
-  name: NAME_TEXT,
+  name: v.union([NAME_TEXT, SESSION_NAME]),
   /** When it was made, ISO 8601. */
   created: v.pipe(v.string(), v.isoTimestamp()),
   ...ROTATES,
 };
 
+/** Of whom a session is. */
+const PERSON = v.object({
+  /** The provider, and who it is there. */
+  issuer: v.string(),
+  subject: v.string(),
+  /** The session there, where the provider says; it may end it. */
+  sid: v.optional(v.string()),
+  /** The origin of the page that alone may use it; absent for that of a command line. */
+  origin: v.optional(v.string()),
+  /** When it ends however much it is used, ISO 8601. */
+  until: v.pipe(v.string(), v.isoTimestamp()),
+});
+
 /** A named token as the file has it. The field is not `scopes`, so that 0.1.0 does not take `read` for what it was there. */
-const TOKEN = v.object({ ...COMMON, allows: v.pipe(v.array(SCOPE), v.minLength(1)) });
+const TOKEN = v.object({
+  ...COMMON,
+  allows: v.pipe(v.array(SCOPE), v.minLength(1)),
+  /** Set for a session. */
+  person: v.optional(PERSON),
+  /** The selection of hosts for which it is alone. */
+  on: v.optional(v.string()),
+});
 
 /** As 0.1.0 wrote it. */
 const TOKEN_OF_0_1 = v.pipe(
   v.object({ ...COMMON, scopes: v.pipe(v.array(v.picklist(["read", "metrics"])), v.minLength(1)) }),
-  v.transform(({ scopes, ...token }): NamedToken => {
+  v.transform(({ scopes, ...token }): v.InferOutput<typeof TOKEN> => {
     return { ...token, allows: scopes.flatMap((scope) => (scope === "read" ? READ_OF_0_1 : [scope])) };
   }),
 );
@@ -60,10 +90,10 @@ const parseToken = (value: unknown) =>
   parseBy(Object.hasOwn(Object(value), "allows") ? TOKEN : TOKEN_OF_0_1)(value);
 
 /** The words of `--scope`. */
-const GIVEN_SCOPE = scopeOr([...SCOPES, "desk"]);
+export const GIVEN_SCOPE = scopeOr([...SCOPES, "desk"]);
 
 /** The scopes in the order of the table, and then the scripts; each once. */
-function scopesOf(given: Array<v.InferOutput<typeof GIVEN_SCOPE>>): Scope[] {
+export function scopesOf(given: Array<v.InferOutput<typeof GIVEN_SCOPE>>): Scope[] {
   const wanted = new Set<Scope>(given.flatMap((one) => (one === "desk" ? DESK_SCOPES : [one])));
   const plain = SCOPES.filter((scope) => wanted.delete(scope));
   return [...plain, ...[...wanted].sort()];
@@ -96,7 +126,7 @@ export const NEXT_LIFE = field(
 type Place = EndedPlace & { readonly tokens: string };
 
 /** The tokens of the file, and those that are over. */
-type TokenStore = JsonStore<NamedToken> & { readonly ended: JsonStore<EndedToken> };
+export type TokenStore = JsonStore<NamedToken> & { readonly ended: JsonStore<EndedToken> };
 
 /** The tokens of `{config_dir}`, in the order of the file. */
 export function tokenStore(place: Place, log: Log, publish = unheard): TokenStore {
@@ -169,6 +199,7 @@ export async function changeToken<T extends { readonly kept: TokenRotation }>(
   const { old, changed } = await store.change((list) => {
     const old = list.entries.find((known) => known.name === name);
     if (!old) throw noSuchToken(name);
+    if (old.person) throw conflict("a session is not replaced: who has it signs in again");
     const changed = change(expires_s === undefined ? old : { ...old, lifetime_s: lifeOf(expires_s) });
     const { sha256, id, generated, expires, lifetime_s, previous } = changed.kept;
     list.update(name, { sha256, id, generated, expires, lifetime_s, previous });
@@ -221,6 +252,21 @@ export async function removeToken(store: TokenStore, name: string): Promise<void
   if (removed) await noteEnded(store.ended, "removed", removed);
 }
 
+/** Revokes the tokens that `which` chooses. @returns their names. @throws `unavailable` when the file cannot be read or written. */
+export async function removeTokens(
+  store: TokenStore,
+  which: (token: NamedToken) => boolean,
+): Promise<string[]> {
+  if (!store.entries().some(which)) return [];
+  const removed = await store.change((list) => {
+    const found = list.entries.filter(which);
+    list.removeAll(found.map(({ name }) => name));
+    return found;
+  });
+  for (const token of removed) await noteEnded(store.ended, "removed", token);
+  return removed.map(({ name }) => name);
+}
+
 const noSuchToken = (name: string) => notFound(`no token is named ${printable(name, 64)}`);
 
 /** Whether a token, or one that it replaced, works now. */
@@ -243,12 +289,15 @@ interface TokenEntry {
 /**
  * What the tokens in the file allow, as the file is now: those that svc generated, and those that it was given. A look-up
  * takes the same time however many there are.
+ *
+ * @param issuer the provider whose sessions count (default: none do).
  */
-export function watchTokens(place: Place, log: Log) {
+export function watchTokens(place: Place, log: Log, issuer?: string) {
   const store = tokenStore(place, log);
   const inForce = watchFile(place.tokens, (): ReadonlyMap<number, TokenEntry> => {
     try {
-      return new Map(store.entries().flatMap(indexed));
+      const known = store.entries().filter(({ person }) => !person || person.issuer === issuer);
+      return new Map(known.flatMap(indexed));
     } catch (error) {
       log.error(`only the host's own token is in force: ${messageOf(error)}`);
       return new Map();
@@ -287,13 +336,18 @@ function indexed({
   allows: scopes,
   created,
   previous,
+  person,
+  on,
   ...current
 }: NamedToken): Array<[number, TokenEntry]> {
-  const since = Date.parse(created);
+  // The name of a person is never that of another.
+  const since = isSession(name) ? {} : { since: Date.parse(created) };
+  const limits = { ...(on !== undefined && { on }), ...(person?.origin && { origin: person.origin }) };
   const now = { sha256: current.sha256, generated: current.generated, until: current.expires };
   return [now, ...previous].map(({ sha256, generated, until }, nth) => {
     const digest = Buffer.from(sha256, "hex");
-    const grant: Grant = { name, scopes, sha256, since, ...(until !== undefined && { ends: endOf(until) }) };
+    const ends = until === undefined ? {} : { ends: endOf(until) };
+    const grant: Grant = { name, scopes, sha256, ...since, ...ends, ...limits };
     const how = nth === 0 ? "has expired" : "was replaced";
     return [keyOf(digest), { grant, digest, generated, until: endOf(until), how }];
   });

@@ -41,7 +41,7 @@ async function testApp(parts: Partial<AppParts> = {}) {
       countFailedAuth() {},
     },
     audit: createRequestAudit(null, () => {}),
-    uses: { note() {} },
+    uses: { note() {}, session() {} },
     entryOf: async () => undefined,
     maxBodyBytes: 1,
     log: silentLog,

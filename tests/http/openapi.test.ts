@@ -255,7 +255,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     answersTo: () => true,
     metrics: await service.metrics(),
     audit: createRequestAudit(null, () => {}),
-    uses: { note() {} },
+    uses: { note() {}, session() {} },
     entryOf: async () => undefined,
     maxBodyBytes: 1,
     log: silentLog,

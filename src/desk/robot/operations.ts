@@ -22,6 +22,7 @@ const SEND_MS = 30_000;
 
 const hostCall = operation({
   name: "admin.robot",
+  onHosts: true,
   summary: "Hand a call of Robot Framework on to a host of the address book",
   scope: "operate",
   acts: true,

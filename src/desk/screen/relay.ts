@@ -85,6 +85,7 @@ function requireControl(control: boolean, { grant }: Caller): void {
 
 const offerOfHost = operation({
   name: "admin.screen_offer",
+  onHosts: true,
   summary: "Hand the offer of a viewer on to a host of the address book",
   scope: "screen",
   asksFirst: true,
@@ -118,6 +119,7 @@ const desktopsOfHost = operation({
 
 const stateOfHost = operation({
   name: "admin.screen_state",
+  onHosts: true,
   summary: "Show who watches the screen of a host of the address book, and who uses its pointer and keyboard",
   scope: "screen",
   asksFirst: true,
@@ -140,6 +142,7 @@ const stateOfHost = operation({
 
 const controlOfHost = operation({
   name: "admin.screen_control",
+  onHosts: true,
   summary: "Give a viewer of a host's screen pointer and keyboard, or take them from it",
   scope: "operate",
   changes: true,
@@ -157,6 +160,7 @@ const controlOfHost = operation({
 
 const relayOfHost = operation({
   name: "admin.screen_relay",
+  onHosts: true,
   summary: "Open the screen of a host of the address book for a viewer that gets it over this desk",
   scope: "screen",
   asksFirst: true,

@@ -19,6 +19,7 @@ import type { RestControl } from "../../http/server";
 import type { RunningServer } from "../../lib/running-server";
 import { findRunningServer } from "../../lib/running-server";
 import type { Metrics } from "../../metrics/metrics";
+import type { SignIn } from "../../trust/oidc/sign-in";
 import type { SignInCodes } from "../../trust/sign-in-codes";
 import type { ServiceOptions } from "../options";
 import type { ServiceParts } from "../parts";
@@ -44,6 +45,10 @@ export interface SurfaceFeatures {
   explorer(): Promise<PageAssets>;
   /** With which the dashboard signs in as the owner. */
   signInCodes(): Promise<SignInCodes>;
+  /** How people sign in; null without `--oidc`. @throws `bad_input` for unusable flags, `unavailable` for a file that cannot be read. */
+  signIn(): Promise<SignIn | null>;
+  /** Ends a session and what it has started. @throws `not_found` where there is none of that name. */
+  endSession(name: string): Promise<void>;
   /** Agents at `POST /mcp`. */
   mcp(): Promise<Mcp>;
   /** Robot Framework at `POST /robot`. */
@@ -129,7 +134,7 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
     }),
     dashboard: feature(async () => (await import("../../http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("../../http/page-files")).createExplorer()),
-    signInCodes: feature(async () => (await import("../../trust/sign-in-codes")).createSignInCodes()),
+    ...signInFeatures(shared),
     mcp: stoppable(async () => {
       const { createMcp } = await import("../../host/mcp/open");
       const { mcp_write: write, mcp_on: on, mcp_exclude_tools: exclude, allow_origin: origins } = options;
@@ -164,6 +169,27 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
     runningServer() {
       const running = findRunningServer(configDir);
       return running && { ...running, ...serverReport(shared.service) };
+    },
+  };
+}
+
+/** How people sign in, and how what they began ends. */
+function signInFeatures(
+  shared: ServiceParts,
+): Pick<SurfaceFeatures, "signIn" | "endSession" | "signInCodes"> {
+  const { options, files, log, publish, feature } = shared;
+  return {
+    signInCodes: feature(async () => (await import("../../trust/sign-in-codes")).createSignInCodes()),
+    signIn: feature(async () =>
+      options.oidc === undefined ? null : (await import("../sign-in")).openSignIn(shared, options.oidc),
+    ),
+    async endSession(name) {
+      const [{ removeToken, tokenStore }, { endWorkOfSession }] = await Promise.all([
+        import("../../trust/named-tokens"),
+        import("../sign-in"),
+      ]);
+      await removeToken(tokenStore(files, log, publish), name);
+      await endWorkOfSession(shared.service, name);
     },
   };
 }

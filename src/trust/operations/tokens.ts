@@ -3,13 +3,21 @@ import type { Caller } from "../../core/caller";
 import type { Publish } from "../../core/events";
 import { between, field, NO_INPUT, path, seconds, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { SCOPE } from "../../core/rights";
+import { holderOf, isSession, SCOPE } from "../../core/rights";
 import { badInput, conflict, forbidden, notFound } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
 import type { Log } from "../../lib/log";
 import { machineHint } from "../../lib/machine-service";
 import { configFiles } from "../../lib/paths";
-import { addToken, changeToken, NEW_TOKEN, NEXT_LIFE, removeToken, tokenStore } from "../named-tokens";
+import {
+  addToken,
+  changeToken,
+  NEW_TOKEN,
+  NEXT_LIFE,
+  removeToken,
+  removeTokens,
+  tokenStore,
+} from "../named-tokens";
 import { noteOwnToken, replaceOwnToken } from "../own-rotation";
 import { environmentToken, newOwnToken, ownToken, ownTokenFile, readToken, writeToken } from "../owner-token";
 import {
@@ -270,11 +278,21 @@ export const revokeToken = operation({
   scope: "admin",
   changes: true,
   leftOut,
-  input: v.strictObject({ name: field(v.string(), "The token") }),
+  input: v.strictObject({
+    name: field(v.string(), "The token; a session, or its part before the /: all sessions of that person"),
+  }),
   /** `jobs`: how many jobs it had added, which are disabled now. */
   output: v.object({ removed: v.string(), jobs: v.number() }),
   async run(service: Uses & KnowsDesk & { endWorkOf(token: string): Promise<number> }, { name }, caller) {
-    await removeToken(storeOf(service), name);
+    const store = storeOf(service);
+    // A person may have several sessions.
+    const held = store.entries().flatMap((one) => (holderOf(one.name) === name ? one.name : []));
+    if (isSession(name) && !name.includes("/") && held.length > 0) {
+      const ended = await removeTokens(store, (one) => holderOf(one.name) === name);
+      const jobs = await Promise.all(ended.map((one) => service.endWorkOf(one)));
+      return { removed: name, jobs: jobs.reduce((sum, count) => sum + count, 0) };
+    }
+    await removeToken(store, name);
     await warnOfDesk(service, name, caller);
     return { removed: name, jobs: await service.endWorkOf(name) };
   },

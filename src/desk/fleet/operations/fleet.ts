@@ -117,6 +117,7 @@ const ASK_AGAIN = flag(
 
 export const poll = operation({
   name: "admin.poll",
+  onHosts: true,
   summary: "Ask hosts of the address book for their state",
   scope: "operate",
   command: "AC_admin_poll",
@@ -194,6 +195,7 @@ export const broadcastExecute = operation({
 
 const broadcastLive = operation({
   name: "admin.broadcast_live",
+  onHosts: true,
   summary:
     "Run a list of actions on hosts of the address book; one line of JSON for each result, as soon as it is known",
   scope: "operate",

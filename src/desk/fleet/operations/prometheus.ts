@@ -63,6 +63,7 @@ function addressOf(service: TargetUses, { request }: Caller): URL | undefined {
 
 const hostMetrics = operation({
   name: "admin.host_metrics",
+  onHosts: true,
   summary: "Return the metrics of a host of the address book, in the Prometheus text format",
   scope: "metrics",
   leftOut: {

@@ -22,6 +22,7 @@ const MAX_BYTES = 4 * 1_048_576;
 
 const hostThumbnail = operation({
   name: "admin.host_thumbnail",
+  onHosts: true,
   summary: "Return a small picture of the screen of a host of the address book; 304 while it has not changed",
   scope: "screen",
   asksFirst: true,

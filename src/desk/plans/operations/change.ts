@@ -15,6 +15,7 @@ import { CHANGE, ID, ONE_PLAN, type Uses } from "./one-plan";
 export const pausePlan = operation({
   ...CHANGE,
   name: "plan.pause",
+  onHosts: true,
   serverInRuns: true,
   summary: "Begin at no further host of a plan until it is resumed",
   command: "AC_plan_pause",
@@ -32,6 +33,7 @@ export const pausePlan = operation({
 export const cancelPlan = operation({
   ...CHANGE,
   name: "plan.cancel",
+  onHosts: true,
   serverInRuns: true,
   summary: "Cancel a plan: nothing more begins, and hosts are asked to end what runs",
   command: "AC_plan_cancel",
@@ -49,6 +51,7 @@ export const cancelPlan = operation({
 export const removePlan = operation({
   ...CHANGE,
   name: "plan.remove",
+  onHosts: true,
   serverInRuns: true,
   summary: "Forget a plan that is over, or was never applied; its runs stay in the history of their hosts",
   command: "AC_plan_remove",

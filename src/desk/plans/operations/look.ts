@@ -28,6 +28,7 @@ const summaryIn = (plan: ForeignPlan) => v.parse(PLAN_SUMMARY, plan);
 
 export const listPlans = operation({
   name: "plan.list",
+  onHosts: true,
   summary: "List the plans: those of this desk, and what other desks of the same hosts say of theirs",
   scope: "operate",
   command: "AC_plan_list",
@@ -56,6 +57,7 @@ export const listPlans = operation({
 
 export const showPlan = operation({
   name: "plan.show",
+  onHosts: true,
   summary: "Show a plan: what its digest stands for, and what became of it at each host",
   scope: "operate",
   answeredBy: "server or here",

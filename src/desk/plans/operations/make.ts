@@ -81,6 +81,7 @@ export const LIMITS = {
 
 export const newPlan = operation({
   name: "plan.new",
+  onHosts: true,
   summary: "Make a plan: a list of actions for hosts of the address book, which runs when it is applied",
   answeredBy: "owner",
   serverInRuns: true,

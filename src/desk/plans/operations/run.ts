@@ -95,6 +95,7 @@ export function progressOf(item: v.InferInput<typeof PLAN_SUMMARY>): Progress {
 
 export const applyPlan = operation({
   name: "plan.apply",
+  onHosts: true,
   summary: "Run a plan: exactly what its digest stands for",
   scope: "operate",
   changes: "announces",
@@ -124,6 +125,7 @@ export const applyPlan = operation({
 export const resumePlan = operation({
   ...CHANGE,
   name: "plan.resume",
+  onHosts: true,
   answeredBy: "server or here",
   serverInRuns: true,
   summary: "Go on with a plan that is paused; the failures so far do not count any more",
@@ -140,6 +142,7 @@ export const resumePlan = operation({
 export const retryPlan = operation({
   ...CHANGE,
   name: "plan.retry",
+  onHosts: true,
   answeredBy: "server or here",
   serverInRuns: true,
   summary: "Run a plan again on the hosts where it ended in one of these states",

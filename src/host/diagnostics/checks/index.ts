@@ -15,6 +15,7 @@ export const CHECKS = {
   trust_files: async () => (await import("./trust-files")).trustFiles,
   permissions: async () => (await import("./permissions")).permissions,
   secrets: async () => (await import("./secrets")).secrets,
+  sign_in: async () => (await import("./sign-in")).signIn,
   tokens: async () => (await import("./tokens")).tokens,
   rest_api: async () => (await import("./rest-api")).restApi,
   tls_certificate: async () => (await import("./tls-certificate")).tlsCertificate,

@@ -1,0 +1,99 @@
+/**
+ * Signing in at the provider of a server elsewhere, from a command line: in a browser on this machine (RFC 8252), or on another device
+ * (RFC 8628).
+ *
+ * The promise: what comes to the address of the command line is of use to nobody else, as the server wants a proof for it that never
+ * left this process.
+ */
+import type * as v from "valibot";
+import { cancelled, forbidden, timedOut } from "../lib/errors";
+import { beginDevice, completeDevice, redeem, showProvider } from "../trust/operations/oidc";
+import { digestToken } from "../trust/scopes";
+import type { RemoteServer } from "./carrier";
+import { callRemote } from "./remote-call";
+
+/** How long the server may take to answer, and a person to sign in, in milliseconds. */
+const PATIENCE = { sendMs: 15_000, answerMs: 30_000 };
+const PERSON_MS = 600_000;
+
+/** By how much longer to wait where the provider asks for that, in seconds (RFC 8628 section 3.5). */
+const SLOWER_S = 5;
+
+/** A session of a command line. */
+export type Session = v.InferOutput<typeof redeem.output>;
+
+/** A server whose token is not known yet. */
+const unknownAt = (server: Pick<RemoteServer, "url" | "trust">): RemoteServer => ({ ...server, token: "-" });
+
+/** Where people sign in to the server; null where nobody can. @throws a `RemoteError`. */
+export async function providerOf(server: Pick<RemoteServer, "url" | "trust">): Promise<string | null> {
+  const { issuer } = await callRemote(unknownAt(server), showProvider, {}, PATIENCE);
+  return issuer;
+}
+
+const random = () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
+
+/**
+ * The session of who signs in in a browser on this machine.
+ *
+ * @param open takes the address to open.
+ * @throws `timeout` where nobody does within ten minutes; a `RemoteError`.
+ */
+export async function signInInBrowser(
+  server: Pick<RemoteServer, "url" | "trust">,
+  open: (address: string) => unknown,
+): Promise<Session> {
+  const [verifier, state] = [random(), random()];
+  const challenge = Buffer.from(digestToken(verifier)).toString("base64url");
+  const came = Promise.withResolvers<string>();
+  const listener = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      const query = new URL(request.url).searchParams;
+      const code = query.get("code");
+      if (request.method !== "GET" || code === null || query.get("state") !== state)
+        return new Response("This is not what svc waits for.\n", { status: 400 });
+      came.resolve(code);
+      return new Response("You are signed in. This page can be closed.\n", {
+        headers: { "cache-control": "no-store", "referrer-policy": "no-referrer" },
+      });
+    },
+  });
+  const late = setTimeout(() => came.reject(timedOut("nobody signed in within 10 minutes")), PERSON_MS);
+  try {
+    const query = new URLSearchParams({ port: `${listener.port}`, challenge, state });
+    open(`${server.url}/oidc/login?${query}`);
+    const code = await came.promise;
+    return await callRemote(unknownAt(server), redeem, { code, verifier }, PATIENCE);
+  } finally {
+    clearTimeout(late);
+    // The page that says so is on its way.
+    await listener.stop();
+  }
+}
+
+/**
+ * The session of who signs in on another device.
+ *
+ * @param show takes what to show: the address there, and the code to type.
+ * @throws `forbidden` where that is refused; `timeout` where it takes too long; a `RemoteError`.
+ */
+export async function signInOnDevice(
+  server: Pick<RemoteServer, "url" | "trust">,
+  show: (what: { readonly address: string; readonly code: string; readonly whole: string | null }) => unknown,
+  signal?: AbortSignal,
+): Promise<Session> {
+  const begun = await callRemote(unknownAt(server), beginDevice, {}, PATIENCE);
+  const { handle, verification_uri: address, user_code: code, verification_uri_complete: whole } = begun;
+  show({ address, code, whole });
+  const until = performance.now() + begun.expires_in * 1_000;
+  for (let interval = begun.interval; performance.now() < until; ) {
+    await Bun.sleep(interval * 1_000);
+    if (signal?.aborted) throw cancelled("cancelled");
+    const { session, slower } = await callRemote(unknownAt(server), completeDevice, { handle }, PATIENCE);
+    if (session) return session;
+    if (slower) interval += SLOWER_S;
+  }
+  throw forbidden("nobody signed in in time: begin again");
+}

@@ -1,0 +1,39 @@
+/**
+ * The address book for who may act on some of its hosts alone, such as a person whose group is for `tag:lab`.
+ *
+ * The promise: no other host is found in it, by label, by selection or in a list.
+ */
+import type { AddressBook } from "./address-book";
+import { noSuchHost } from "./book-changes";
+import type { Host } from "./host";
+import { selectHosts } from "./selection";
+
+/** @param on the selection of the hosts, as it is each time that somebody looks. */
+export function limitedBook(book: AddressBook, on: string): AddressBook {
+  const hosts = (): Host[] => {
+    try {
+      return selectHosts(book.hosts(), on);
+    } catch {
+      // A tag that no host has yet selects none.
+      return [];
+    }
+  };
+  const limited: AddressBook = {
+    ...book,
+    hosts,
+    select: (selection) => selectHosts(hosts(), selection),
+    servers: (selection) =>
+      limited.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
+    server: (label) => book.reach(limited.host(label)),
+    host(label) {
+      const found = hosts().find((host) => host.label === label);
+      if (!found) throw noSuchHost(label);
+      return found;
+    },
+    trust: () => {
+      const known = new Set(hosts().map(({ label }) => label));
+      return book.trust().filter(({ label }) => known.has(label));
+    },
+  };
+  return limited;
+}

@@ -1,0 +1,208 @@
+/**
+ * An OpenID provider: what it says of people, in a browser, on another device, and when somebody signs out there.
+ */
+import type * as oauth from "oauth4webapi";
+import { forbidden, unavailable } from "../../lib/errors";
+import { type Access, createAccess, faultOf, type ProviderOptions } from "./access";
+import type { Person } from "./sessions";
+
+/** Who has signed in, and the groups there. */
+export interface SignedIn {
+  readonly person: Person;
+  readonly groups: readonly string[];
+}
+
+/** What a device flow begins with (RFC 8628 section 3.2). */
+export interface DeviceStart {
+  readonly deviceCode: string;
+  readonly userCode: string;
+  readonly address: string;
+  /** The same with the code in it; null where the provider gives none. */
+  readonly addressWithCode: string | null;
+  readonly expiresS: number;
+  readonly intervalS: number;
+}
+
+/** What a sign-in in a browser needs to know at its end. */
+export interface Attempt {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  readonly redirect: string;
+}
+
+/** Whose sessions a logout token ends: of `sid` alone where it is given. */
+export interface LoggedOut {
+  readonly jti: string;
+  readonly subject: string | undefined;
+  readonly sid: string | undefined;
+}
+
+export interface Provider {
+  readonly issuer: string;
+  /** Its metadata. @throws an `unavailable` failure where it cannot be reached, or is another issuer than it should be. */
+  metadata(): Promise<oauth.AuthorizationServer>;
+  /** What a sign-in in a browser begins with, and the address to go to. @throws as {@link metadata}. */
+  begin(redirect: string): Promise<{ readonly attempt: Attempt; readonly address: string }>;
+  /** Who has signed in. @param answer the query of the redirect. @throws `forbidden` where it is not what was asked for; `unavailable`. */
+  complete(attempt: Attempt, answer: URLSearchParams): Promise<SignedIn>;
+  /** @throws `unavailable` where the provider has no device flow. */
+  beginDevice(): Promise<DeviceStart>;
+  /** Who has signed in; null while nobody has; `slower` where it asks to wait longer. @throws `forbidden` where that is over. */
+  completeDevice(deviceCode: string): Promise<SignedIn | "pending" | "slower">;
+  /** What a logout token says (OpenID Connect Back-Channel Logout 1.0). @throws `forbidden` for one that is not valid. */
+  logout(token: string): Promise<LoggedOut>;
+  /** The address at which a person signs out there too; null where it has none. @param back where they are sent then. */
+  endAddress(back: string): Promise<string | null>;
+}
+
+/** How old a logout token may be, in seconds: it is sent once, at once. */
+const MAX_LOGOUT_AGE_S = 120;
+
+const LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout";
+
+/** A provider for which svc is a client. */
+export function createProvider({ groupsClaim, ...options }: ProviderOptions): Provider {
+  const access = createAccess(options);
+  const { issuer, client, discovered, verified } = access;
+  const whoIs = (answer: oauth.TokenEndpointResponse) => personOf(access, groupsClaim, answer);
+  return {
+    issuer,
+    metadata: async () => (await discovered()).as,
+    begin: (redirect) => beginInBrowser(access, redirect),
+    async complete({ state, nonce, verifier, redirect }, answer) {
+      const { oauth, as, auth, options } = await access.ready();
+      try {
+        const checked = oauth.validateAuthResponse(as, client, answer, state);
+        const asked = await oauth.authorizationCodeGrantRequest(
+          ...([as, client, auth, checked, redirect, verifier, options] as const),
+        );
+        const expected = { expectedNonce: nonce, requireIdToken: true };
+        return await whoIs(await oauth.processAuthorizationCodeResponse(as, client, asked, expected));
+      } catch (error) {
+        throw faultOf(issuer, error, forbidden);
+      }
+    },
+    beginDevice: () => beginDevice(access),
+    async completeDevice(deviceCode) {
+      const { oauth, as, auth, options } = await access.ready();
+      try {
+        const asked = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, options);
+        return await whoIs(await oauth.processDeviceCodeResponse(as, client, asked));
+      } catch (error) {
+        const code = Object(error).error;
+        if (code === "authorization_pending") return "pending";
+        if (code === "slow_down") return "slower";
+        throw faultOf(issuer, error, forbidden);
+      }
+    },
+    async logout(token) {
+      try {
+        const claims = await verified(token, {
+          maxTokenAge: MAX_LOGOUT_AGE_S,
+          requiredClaims: ["iat", "jti"],
+        });
+        const { jti, sub, sid, events, nonce } = claims;
+        const isLogout = typeof Object(events)[LOGOUT_EVENT] === "object";
+        const id = typeof sid === "string" ? sid : undefined;
+        if (!isLogout || nonce !== undefined || typeof jti !== "string" || (sub ?? id) === undefined)
+          throw forbidden("this is no logout token");
+        return { jti, subject: sub, sid: id };
+      } catch (error) {
+        throw faultOf(issuer, error, forbidden);
+      }
+    },
+    async endAddress(back) {
+      const { as } = await discovered();
+      if (as.end_session_endpoint === undefined) return null;
+      const address = new URL(as.end_session_endpoint);
+      address.searchParams.set("client_id", client.client_id);
+      address.searchParams.set("post_logout_redirect_uri", back);
+      return address.href;
+    },
+  };
+}
+
+const scopeOf = (as: oauth.AuthorizationServer) =>
+  ["openid", "profile", "email", "groups"]
+    .filter((one) => one !== "groups" || as.scopes_supported?.includes(one))
+    .join(" ");
+
+async function beginInBrowser({ ready, client }: Access, redirect: string) {
+  const { oauth, as, authorization } = await ready();
+  const state = oauth.generateRandomState();
+  const nonce = oauth.generateRandomNonce();
+  const verifier = oauth.generateRandomCodeVerifier();
+  const address = new URL(authorization);
+  const query = {
+    client_id: client.client_id,
+    redirect_uri: redirect,
+    response_type: "code",
+    scope: scopeOf(as),
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: "S256",
+    state,
+    nonce,
+  };
+  for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
+  return { attempt: { state, nonce, verifier, redirect }, address: address.href };
+}
+
+async function beginDevice({ ready, client, issuer }: Access): Promise<DeviceStart> {
+  const { oauth, as, auth, options } = await ready();
+  if (as.device_authorization_endpoint === undefined)
+    throw unavailable(`${issuer} has no device flow: sign in with a browser on this machine`);
+  try {
+    const wanted = { scope: scopeOf(as) };
+    const asked = await oauth.deviceAuthorizationRequest(as, client, auth, wanted, options);
+    const begun = await oauth.processDeviceAuthorizationResponse(as, client, asked);
+    return {
+      deviceCode: begun.device_code,
+      userCode: begun.user_code,
+      address: begun.verification_uri,
+      addressWithCode: begun.verification_uri_complete ?? null,
+      expiresS: begun.expires_in,
+      intervalS: begun.interval ?? 5,
+    };
+  } catch (error) {
+    throw faultOf(issuer, error, forbidden);
+  }
+}
+
+/** Who the answer of the token endpoint is about. Groups that are not in the ID token may be in the user info. */
+async function personOf(
+  { ready, verified, client, issuer }: Access,
+  groupsClaim: string,
+  answer: oauth.TokenEndpointResponse,
+): Promise<SignedIn> {
+  const { oauth, as, options } = await ready();
+  const { id_token } = answer;
+  const claims = oauth.getValidatedIdTokenClaims(answer);
+  if (id_token === undefined || !claims) throw forbidden(`${issuer} sent no ID token`);
+  // `oauth4webapi` has looked at its claims, not at its signature.
+  await verified(id_token);
+  let all: Record<string, unknown> = claims;
+  if (claimAt(all, groupsClaim) === undefined && as.userinfo_endpoint !== undefined) {
+    const asked = await oauth.userInfoRequest(as, client, answer.access_token, options);
+    all = { ...(await oauth.processUserInfoResponse(as, client, claims.sub, asked)), ...claims };
+  }
+  const texts = [all.preferred_username, all.email, claims.sub].filter((one) => typeof one === "string");
+  const sid = typeof claims.sid === "string" ? claims.sid : undefined;
+  const person = { issuer, subject: claims.sub, label: texts[0] ?? claims.sub, sid };
+  return { person, groups: groupsIn(claimAt(all, groupsClaim)) };
+}
+
+/** The value at `path`, such as `groups` or `realm_access.roles`. A claim whose own name has dots comes first. */
+function claimAt(claims: Readonly<Record<string, unknown>>, path: string): unknown {
+  if (Object.hasOwn(claims, path)) return claims[path];
+  let value: unknown = claims;
+  for (const name of path.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = Object(value)[name];
+  }
+  return value;
+}
+
+/** The groups in a claim: a list of texts, or one. */
+const groupsIn = (value: unknown): string[] =>
+  (Array.isArray(value) ? value : [value]).filter((one) => typeof one === "string");

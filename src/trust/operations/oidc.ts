@@ -1,0 +1,320 @@
+/**
+ * The routes of signing in (OpenID Connect): for browsers, for command lines, and for the provider itself.
+ */
+import * as v from "valibot";
+import type { Caller } from "../../core/caller";
+import { between, field, NO_INPUT, secret } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { isSession, SCOPE } from "../../core/rights";
+import { badInput, conflict, notFound, unavailable } from "../../lib/errors";
+import { isLoopback } from "../../lib/loopback";
+import { endedCookies, flowCookies, flowIn, sessionCookies } from "../oidc/cookies";
+import type { SignIn } from "../oidc/sign-in";
+
+interface Uses {
+  signIn(): Promise<SignIn | null>;
+}
+
+interface PageUses extends Uses {
+  rest(): Promise<{ readonly server: { readonly tls: boolean } | null }>;
+}
+
+/** @throws `not_found` where nobody can sign in. */
+async function requireSignIn(service: Uses): Promise<SignIn> {
+  const signIn = await service.signIn();
+  if (!signIn) throw notFound("nobody can sign in here: svc was started without --oidc");
+  return signIn;
+}
+
+const leftOut = {
+  cli: "`svc login` signs in from a command line",
+  script: "a person signs in, no script",
+};
+
+const forProvider = { cli: "the provider sends it", script: "the provider sends it" };
+
+/**
+ * The origin of the page that asks, and the address of this server.
+ *
+ * @throws `unavailable` where others could read the session: http beyond this machine.
+ */
+async function addressOf(service: PageUses, { publicUrl }: SignIn, { request }: Caller) {
+  const { server } = await service.rest();
+  const host = request?.headers?.get("host");
+  if (!host && publicUrl === undefined) throw badInput("host: missing: it names the page to come back to");
+  const base = publicUrl ?? `${server?.tls ? "https" : "http"}://${host}`;
+  const url = new URL(base);
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+    throw unavailable(
+      "nobody signs in over http: open the page by https, or start svc with --oidc-url https://… where a proxy in front speaks it",
+    );
+  }
+  return { origin: url.origin, base };
+}
+
+/** Where the browser goes, and which cookies it sets. */
+function redirect(location: string, cookies: readonly string[]): Response {
+  const response = new Response(null, {
+    status: 303,
+    headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer" },
+  });
+  for (const cookie of cookies) response.headers.append("set-cookie", cookie);
+  return response;
+}
+
+const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (sign) => `&#${sign.codePointAt(0)};`);
+
+/** A page that says why somebody was not signed in. */
+const refusal = (status: number, message: string) =>
+  new Response(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>Not signed in · svc</title><link rel="stylesheet" href="../dashboard/style.css"><main><div class="card sign-in"><h1>Not signed in</h1><p>${escaped(message)}</p><p><a href="../dashboard">Back to the dashboard</a></p></div></main></html>`,
+    {
+      status,
+      headers: {
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "content-security-policy":
+          "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      },
+    },
+  );
+
+export const showProvider = operation({
+  name: "oidc.show",
+  summary: "Show where people sign in; null where nobody can",
+  scope: "read",
+  http: { method: "GET", path: "/oidc", public: true },
+  leftOut,
+  input: NO_INPUT,
+  output: v.object({ issuer: v.nullable(v.string()) }),
+  run: async (service: Uses) => ({ issuer: (await service.signIn())?.issuer ?? null }),
+});
+
+const PORT = v.pipe(between(1, 65_535), v.integer());
+/** Of 32 bytes in base64url, as RFC 7636 has verifiers and their digests; states may be as long. */
+const PROOF = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{43,128}$/, "43 to 128 letters, digits, - and _"));
+
+const begin = operation({
+  name: "oidc.begin",
+  summary: "Send a browser to the provider to sign in",
+  scope: "read",
+  http: { method: "GET", path: "/oidc/login", public: true, content: "text/html", fault: refusal },
+  leftOut,
+  input: v.strictObject({
+    port: field(v.optional(PORT), "The port of a command line that waits on the machine of the browser"),
+    challenge: field(v.optional(PROOF), "With port: S256 of what the command line proves itself with"),
+    state: field(v.optional(PROOF), "With port: what the command line gets back"),
+  }),
+  output: v.instance(Response),
+  async run(service: PageUses, { port, challenge, state }, caller) {
+    const signIn = await requireSignIn(service);
+    const { origin, base } = await addressOf(service, signIn, caller);
+    if ((port === undefined) !== (challenge === undefined) || (port === undefined) !== (state === undefined))
+      throw badInput("port, challenge, state: expected all of them or none");
+    const terminal =
+      port === undefined || challenge === undefined || state === undefined
+        ? undefined
+        : { port, challenge, state };
+    const { address, kept, keptS } = await signIn.begin(origin, base, terminal);
+    return redirect(address, flowCookies(origin, kept, keptS));
+  },
+});
+
+const ANSWER = v.optional(secret(v.pipe(v.string(), v.maxLength(4_096))));
+
+const complete = operation({
+  name: "oidc.complete",
+  summary: "Take the answer of the provider, and begin a session",
+  scope: "any",
+  changes: "announces",
+  http: {
+    method: "GET",
+    path: "/oidc/callback",
+    public: "signed",
+    content: "text/html",
+    repeatable: true,
+    fault: refusal,
+  },
+  leftOut,
+  input: v.strictObject({
+    code: field(ANSWER, "The code of the provider"),
+    state: field(ANSWER, "What this server has sent"),
+    iss: field(ANSWER, "Which provider answers (RFC 9207)"),
+    error: field(ANSWER, "Why the provider does not let the person in"),
+    error_description: field(ANSWER, "The same for a person"),
+    error_uri: field(ANSWER, "Where the provider says more"),
+    session_state: field(ANSWER, "Not used"),
+    scope: field(ANSWER, "Not used"),
+    authuser: field(ANSWER, "Not used"),
+    prompt: field(ANSWER, "Not used"),
+    hd: field(ANSWER, "Not used"),
+  }),
+  output: v.instance(Response),
+  async run(service: PageUses, { code, state, iss, error }, caller) {
+    const signIn = await requireSignIn(service);
+    const { origin } = await addressOf(service, signIn, caller);
+    const given = Object.entries({ code, state, iss, error }).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value] as [string, string]],
+    );
+    const ended = await signIn.complete(
+      flowIn(caller.request?.headers?.get("cookie"), origin),
+      new URLSearchParams(given),
+      caller.request?.clientKey ?? "unknown",
+      caller.announce,
+    );
+    if (ended.kind === "terminal") return redirect(ended.address, flowCookies(origin, "", 0));
+    const { session, lifeS } = ended;
+    const id = session.name.replace(/.*\//s, "");
+    // Relative: a proxy may have put the server below a path.
+    return redirect("../dashboard", sessionCookies(origin, session.token, id, lifeS));
+  },
+});
+
+/** A session that a command line gets. */
+const SESSION = v.object({
+  token: secret(v.string()),
+  name: v.string(),
+  scopes: v.array(SCOPE),
+  /** When it ends if it is not used, and however much it is used, ISO 8601. */
+  expires: v.string(),
+  until: v.string(),
+});
+
+export const redeem = operation({
+  name: "oidc.redeem",
+  summary: "Hand a session to the command line whose browser has signed in",
+  scope: "any",
+  changes: "announces",
+  http: { method: "POST", path: "/oidc/token", public: "signed", repeatable: true },
+  leftOut,
+  input: v.strictObject({
+    code: field(secret(PROOF), "The code that came to its address"),
+    verifier: field(secret(PROOF), "What the command line proves itself with"),
+  }),
+  output: SESSION,
+  run: async (service: Uses, { code, verifier }, { announce }) =>
+    sessionOf(await (await requireSignIn(service)).redeem(code, verifier, announce)),
+});
+
+type Session = v.InferInput<typeof SESSION>;
+
+const sessionOf = ({
+  token,
+  name,
+  scopes,
+  expires,
+  until,
+}: Omit<Session, "scopes"> & { readonly scopes: readonly string[] }): Session => ({
+  ...{ token, name, expires, until },
+  scopes: v.parse(v.array(SCOPE), scopes),
+});
+
+export const beginDevice = operation({
+  name: "oidc.device",
+  summary: "Begin a sign-in that a person ends on another device (RFC 8628)",
+  scope: "any",
+  acts: true,
+  http: { method: "POST", path: "/oidc/device", public: "signed", repeatable: true },
+  leftOut,
+  input: NO_INPUT,
+  output: v.object({
+    user_code: v.string(),
+    verification_uri: v.string(),
+    verification_uri_complete: v.nullable(v.string()),
+    /** In seconds. */
+    expires_in: v.number(),
+    interval: v.number(),
+    /** For `POST /oidc/device/token`. */
+    handle: secret(v.string()),
+  }),
+  async run(service: Uses, _input, { request }) {
+    const begun = await (await requireSignIn(service)).beginDevice(request?.clientKey ?? "unknown");
+    return {
+      user_code: begun.userCode,
+      verification_uri: begun.address,
+      verification_uri_complete: begun.addressWithCode,
+      expires_in: begun.expiresS,
+      interval: begun.intervalS,
+      handle: begun.handle,
+    };
+  },
+});
+
+export const completeDevice = operation({
+  name: "oidc.device_token",
+  summary: "Hand a session to the command line, once the person has signed in on another device",
+  scope: "any",
+  changes: "announces",
+  http: { method: "POST", path: "/oidc/device/token", public: "signed", repeatable: true },
+  leftOut,
+  input: v.strictObject({
+    handle: field(secret(v.pipe(v.string(), v.maxLength(8_192))), "As POST /oidc/device has it"),
+  }),
+  /** `session`: null while the person has not signed in; then `slower` asks to wait five seconds longer from now on. */
+  output: v.object({ session: v.nullable(SESSION), slower: v.boolean() }),
+  async run(service: Uses, { handle }, { announce }) {
+    const answer = await (await requireSignIn(service)).completeDevice(handle, announce);
+    if (answer === "pending" || answer === "slower") return { session: null, slower: answer === "slower" };
+    return { session: sessionOf(answer), slower: false };
+  },
+});
+
+const endSession = operation({
+  name: "oidc.sign_out",
+  summary: "End the session of this request and stop its work",
+  scope: "any",
+  changes: true,
+  onHosts: true,
+  http: { method: "POST", path: "/oidc/logout", content: "application/json", repeatable: true },
+  leftOut: { cli: "`svc logout` forgets it, and `svc token remove` ends it", script: leftOut.script },
+  input: NO_INPUT,
+  output: v.instance(Response),
+  async run(service: PageUses & { endSession(name: string): Promise<void> }, _input, caller) {
+    const { name } = caller.grant;
+    if (!isSession(name)) throw conflict("this is no session: `svc token remove` revokes a token");
+    const signIn = await requireSignIn(service);
+    const { origin, base } = await addressOf(service, signIn, caller);
+    await service.endSession(name);
+    // The session here has ended, whatever the provider says.
+    const address = await signIn.provider.endAddress(`${base}/dashboard`).catch(() => null);
+    const response = Response.json({ ended: name, provider: address });
+    for (const cookie of endedCookies(origin)) response.headers.append("set-cookie", cookie);
+    return response;
+  },
+});
+
+const providerLogout = operation({
+  name: "oidc.provider_logout",
+  summary: "End what a logout token of the provider names (OpenID Connect Back-Channel Logout)",
+  scope: "any",
+  changes: "announces",
+  http: {
+    method: "POST",
+    path: "/oidc/backchannel-logout",
+    body: "form",
+    public: "signed",
+    repeatable: true,
+  },
+  leftOut: forProvider,
+  input: v.strictObject({ form: field(secret(v.string()), "A form with the field logout_token") }),
+  output: v.object({ ended: v.number() }),
+  async run(service: Uses, { form }, { announce }) {
+    const signIn = await requireSignIn(service);
+    const token = new URLSearchParams(form).getAll("logout_token");
+    const [only] = token;
+    if (token.length !== 1 || !only) throw badInput("form: expected one logout_token");
+    return { ended: await signIn.providerLogout(only, announce) };
+  },
+});
+
+export const operations = [
+  showProvider,
+  begin,
+  complete,
+  redeem,
+  beginDevice,
+  completeDevice,
+  endSession,
+  providerLogout,
+];

@@ -1,0 +1,139 @@
+/** A real OpenID provider (`oidc-provider`) on loopback, and a browser that signs in there. */
+import { createServer } from "node:http";
+import { exportJWK, generateKeyPair, type JWK } from "jose";
+import Provider, { type Configuration } from "oidc-provider";
+
+export const CLIENT = "svc-desk";
+export const SECRET = "a-secret-of-the-client-0123456789";
+
+/** A key pair to sign with. */
+export async function signingKey(kid: string): Promise<JWK> {
+  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
+  return { ...(await exportJWK(privateKey)), kid, use: "sig", alg: "RS256" };
+}
+
+/** Who can sign in, by the id of the account. */
+const PEOPLE: Readonly<Record<string, { readonly groups: readonly string[]; readonly name: string }>> = {
+  alice: { groups: ["lab-admins", "staff"], name: "alice@example.org" },
+  bob: { groups: ["viewers"], name: "bob@example.org" },
+  eve: { groups: ["nobody-knows"], name: "eve@example.org" },
+};
+
+export interface TestProvider extends Disposable {
+  readonly issuer: string;
+  readonly provider: Provider;
+}
+
+/** @param redirects of the client; another client has the id `other`. */
+export async function startProvider(
+  redirects: readonly string[],
+  { keys, port = 0, backchannel }: { keys?: JWK[]; port?: number; backchannel?: string } = {},
+): Promise<TestProvider> {
+  const warn = console.warn;
+  const info = console.info;
+  // It warns of all that a test does on purpose.
+  console.warn = () => {};
+  console.info = () => {};
+  const listener = createServer();
+  await new Promise<void>((resolve) => listener.listen(port, "127.0.0.1", resolve));
+  const address = listener.address();
+  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  const client = {
+    client_id: CLIENT,
+    client_secret: SECRET,
+    redirect_uris: [...redirects],
+    grant_types: ["authorization_code", "urn:ietf:params:oauth:grant-type:device_code"],
+    ...(backchannel && { backchannel_logout_uri: backchannel, backchannel_logout_session_required: true }),
+  };
+  const configuration: Configuration = {
+    clients: [client, { ...client, client_id: "other" }],
+    jwks: { keys: keys ?? [await signingKey("first")] },
+    claims: { openid: ["sub"], profile: ["preferred_username", "groups"] },
+    conformIdTokenClaims: false,
+    scopes: ["openid", "profile", "email", "groups"],
+    features: {
+      devInteractions: { enabled: true },
+      deviceFlow: { enabled: true },
+      backchannelLogout: { enabled: true },
+      rpInitiatedLogout: { enabled: true },
+    },
+    // By default it asks no address of this machine.
+    fetch: (url: string, init: RequestInit) => fetch(url, init),
+    pkce: { required: () => true },
+    cookies: { keys: ["a key for tests"] },
+    findAccount: (_context, sub) => ({
+      accountId: sub,
+      claims: () => ({ sub, preferred_username: PEOPLE[sub]?.name, groups: PEOPLE[sub]?.groups }),
+    }),
+  };
+  const provider = new Provider(issuer, configuration);
+  listener.on("request", provider.callback());
+  console.warn = warn;
+  console.info = info;
+  return {
+    issuer,
+    provider,
+    [Symbol.dispose]() {
+      listener.closeAllConnections();
+      listener.close();
+    },
+  };
+}
+
+/** A browser as far as signing in needs one: it keeps cookies by origin, and fills in the forms of the provider. */
+export class TestBrowser {
+  readonly cookies = new Map<string, Map<string, string>>();
+
+  /** Asks for one address, and follows no redirect. */
+  async ask(address: string | URL, init: RequestInit = {}): Promise<Response> {
+    const { origin } = new URL(address);
+    const jar = this.cookies.get(origin) ?? new Map<string, string>();
+    this.cookies.set(origin, jar);
+    const headers = new Headers(init.headers);
+    const sent = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+    if (sent) headers.set("cookie", sent);
+    const response = await fetch(address, { ...init, headers, redirect: "manual" });
+    for (const cookie of response.headers.getSetCookie()) {
+      const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
+      if (value === "" || /max-age=0|01 jan 1970/i.test(cookie)) jar.delete(name);
+      else jar.set(name, value);
+    }
+    return response;
+  }
+
+  /** Signs in at the provider from `address` on. @returns where the provider sends the browser back to. */
+  async signIn(address: string, account: string, back: (address: string) => boolean): Promise<string> {
+    let next: { address: string; init?: RequestInit } = { address };
+    for (let step = 0; step < 20; step++) {
+      const response = await this.ask(next.address, next.init);
+      const location = response.headers.get("location");
+      if (location !== null) {
+        const to = new URL(location, next.address).href;
+        if (back(to)) return to;
+        next = { address: to };
+        continue;
+      }
+      const page = await response.text();
+      const [, action] = /<form[^>]*action="([^"]+)"/.exec(page) ?? [];
+      if (!action) return `${response.status} ${page.slice(0, 2_000)}`;
+      const hidden = [...page.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)];
+      const form = new URLSearchParams(
+        hidden.map(([, name = "", value = ""]): [string, string] => [name, value]),
+      );
+      if (page.includes('name="login"')) {
+        form.set("login", account);
+        form.set("password", "any");
+      }
+      if (page.includes("op.logoutForm")) form.set("logout", "yes");
+      next = {
+        address: new URL(action, next.address).href,
+        init: {
+          method: "POST",
+          body: form,
+          headers: { "content-type": "application/x-www-form-urlencoded" },
+        },
+      };
+    }
+    throw new Error("the provider did not come to an end");
+  }
+}

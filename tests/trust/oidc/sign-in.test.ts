@@ -1,0 +1,322 @@
+/** Signing in at a real provider, in a browser and on command lines, and who is not let in. */
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { signInInBrowser, signInOnDevice } from "../../../src/client/sign-in";
+import { callOperation } from "../../../src/core/call";
+import { localCaller } from "../../../src/core/caller";
+import { makeToken, revokeToken } from "../../../src/trust/operations/tokens";
+import { post, temporaryFolder, testServer } from "../../support";
+import { CLIENT, SECRET, startProvider, TestBrowser } from "./provider";
+
+const GROUPS = {
+  "lab-admins": { scope: ["desk"] },
+  viewers: { scope: ["read"], on: "tag:lab" },
+};
+
+/** A port that nobody listens on. */
+function freePort(): number {
+  const server = Bun.serve({ port: 0, fetch: () => new Response() });
+  const { port = 0 } = server;
+  server.stop(true);
+  return port;
+}
+
+export async function setUp(
+  options: { readonly service?: Record<string, unknown>; readonly groups?: object } = {},
+) {
+  const port = freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const peer = await startProvider([`${url}/oidc/callback`], {
+    backchannel: `${url}/oidc/backchannel-logout`,
+  });
+  const secrets = temporaryFolder();
+  const secretFile = join(secrets.path, "secret");
+  writeFileSync(secretFile, `${SECRET}\n`);
+  const desk = await testServer({
+    port,
+    service: { oidc: peer.issuer, oidc_client: CLIENT, oidc_secret_file: secretFile, ...options.service },
+  });
+  await desk.service.runJobs();
+  writeFileSync(join(desk.configDir, "oidc.json"), JSON.stringify(options.groups ?? GROUPS));
+  const isBack = (address: string) => address.startsWith(`${url}/oidc/callback`);
+  return {
+    ...desk,
+    url,
+    peer,
+    isBack,
+    /** Signs in as a page does. */
+    async signIn(account: string, browser = new TestBrowser()) {
+      const begun = await browser.ask(`${url}/oidc/login`);
+      const address = begun.headers.get("location") ?? "";
+      const callback = await browser.signIn(address, account, isBack);
+      return { browser, callback, answer: await browser.ask(callback) };
+    },
+    async [Symbol.asyncDispose]() {
+      await desk[Symbol.asyncDispose]();
+      peer[Symbol.dispose]();
+      secrets[Symbol.dispose]();
+    },
+  };
+}
+
+const pageOf = (url: string): RequestInit => ({
+  headers: { "svc-page": new URL(url).port, "sec-fetch-site": "same-origin" },
+});
+
+test("a person signs in in a browser, and the page asks by a cookie that it cannot read", async () => {
+  await using desk = await setUp();
+  const { browser, answer } = await desk.signIn("alice");
+  expect([answer.status, answer.headers.get("location")]).toEqual([303, "../dashboard"]);
+  const [session, mark] = answer.headers.getSetCookie();
+  expect(session).toMatch(
+    /^svc-session-\d+=svct_\w{8}_[\w-]{49}; Path=\/; Max-Age=36000; HttpOnly; SameSite=Strict$/,
+  );
+  expect(mark).toMatch(/^svc-signed-in-\d+=\w{8}; Path=\/; Max-Age=36000; SameSite=Strict$/);
+  const rights = await browser.ask(`${desk.url}/token`, pageOf(desk.url));
+  expect(await rights.json()).toMatchObject({
+    name: expect.stringMatching(/^oidc:alice@example\.org~[0-9a-f]{10}\/\w{8}$/),
+    scopes: ["metrics", "read", "screen", "audit", "sync", "operate"],
+  });
+});
+
+test("a stolen session cookie is refused from another origin, without the header of the page, and as a token", async () => {
+  await using desk = await setUp();
+  const { browser } = await desk.signIn("alice");
+  const port = new URL(desk.url).port;
+  const statusWith = async (headers: Record<string, string>, path = "/token") =>
+    (await browser.ask(`${desk.url}${path}`, { headers })).status;
+  const own = { "svc-page": port, "sec-fetch-site": "same-origin" };
+  expect(await statusWith(own)).toBe(200);
+  expect(await statusWith({ ...own, origin: desk.url })).toBe(200);
+  expect(await statusWith({ "sec-fetch-site": "same-origin" })).toBe(401);
+  expect(await statusWith({ "svc-page": port })).toBe(401);
+  expect(await statusWith({ ...own, origin: "https://evil.example" })).toBe(401);
+  expect(await statusWith({ "svc-page": port, origin: desk.url, "sec-fetch-site": "same-site" })).toBe(401);
+  expect(await statusWith({ "svc-page": port, "sec-fetch-site": "cross-site" })).toBe(401);
+  const token = browser.cookies.get(desk.url)?.get(`svc-session-${port}`) ?? "";
+  const bearer = await fetch(`${desk.url}/token`, { headers: { authorization: `Bearer ${token}` } });
+  expect([bearer.status, Object(await bearer.json()).reason]).toEqual([
+    401,
+    "the session of a page is for that page alone",
+  ]);
+  // None of these counts as a guess.
+  expect(await statusWith(own)).toBe(200);
+});
+
+test("an answer counts once, and in the browser alone that has asked", async () => {
+  await using desk = await setUp();
+  const { browser, callback } = await desk.signIn("alice");
+  const again = await browser.ask(callback);
+  expect(again.status).toBe(403);
+  const begun = await browser.ask(`${desk.url}/oidc/login`);
+  const kept = new Map(browser.cookies.get(desk.url));
+  const other = await browser.signIn(begun.headers.get("location") ?? "", "alice", desk.isBack);
+  const stranger = await new TestBrowser().ask(other);
+  expect([stranger.status, await stranger.text()]).toEqual([
+    403,
+    expect.stringContaining("this browser has not begun this sign-in"),
+  ]);
+  expect((await browser.ask(other)).status).toBe(303);
+  // The cookie of the flow as it was: the state was used.
+  browser.cookies.set(desk.url, kept);
+  const replayed = await browser.ask(other);
+  expect([replayed.status, await replayed.text()]).toEqual([
+    403,
+    expect.stringContaining("this sign-in is over"),
+  ]);
+});
+
+for (const [title, change] of [
+  ["of another provider", (to: URL) => to.searchParams.set("iss", "https://other.example.org")],
+  ["that names no provider", (to: URL) => to.searchParams.delete("iss")],
+  ["with another state", (to: URL) => to.searchParams.set("state", "A".repeat(43))],
+  ["with two states", (to: URL) => to.searchParams.append("state", "A".repeat(43))],
+  ["without a code", (to: URL) => to.searchParams.delete("code")],
+] as const) {
+  test(`an answer ${title} is refused`, async () => {
+    await using desk = await setUp();
+    const browser = new TestBrowser();
+    const begun = await browser.ask(`${desk.url}/oidc/login`);
+    const to = new URL(await browser.signIn(begun.headers.get("location") ?? "", "alice", desk.isBack));
+    change(to);
+    const answer = await browser.ask(to);
+    expect([400, 403]).toContain(answer.status);
+    expect(answer.headers.getSetCookie()).toEqual([]);
+    expect(await answer.text()).toContain("Not signed in");
+  });
+}
+
+for (const [title, change] of [
+  ["a code for another client", (to: URL) => to.searchParams.set("client_id", "other")],
+  ["an ID token with another nonce", (to: URL) => to.searchParams.set("nonce", "B".repeat(43))],
+  ["a code for another verifier", (to: URL) => to.searchParams.set("code_challenge", "C".repeat(43))],
+] as const) {
+  test(`${title} is refused`, async () => {
+    await using desk = await setUp();
+    const browser = new TestBrowser();
+    const begun = await browser.ask(`${desk.url}/oidc/login`);
+    const address = new URL(begun.headers.get("location") ?? "");
+    change(address);
+    const answer = await browser.ask(await browser.signIn(address.href, "alice", desk.isBack));
+    expect([answer.status, answer.headers.getSetCookie()]).toEqual([403, []]);
+  });
+}
+
+test("who is in no group of oidc.json gets no session, and reads which groups they have", async () => {
+  await using desk = await setUp();
+  const { answer } = await desk.signIn("eve");
+  expect([answer.status, await answer.text()]).toEqual([
+    403,
+    expect.stringContaining("eve@example.org may not sign in here: oidc.json has no group of theirs"),
+  ]);
+  const listed = await desk.call("/audit/list?limit=50");
+  const rows = JSON.stringify(await listed.json());
+  expect(rows).toContain("GET /oidc/callback -> failed:403");
+  expect(rows).not.toContain("oidc.sign_in");
+});
+
+test("rows name the person, and no row has a code, a state or a token", async () => {
+  await using desk = await setUp();
+  const { browser, callback } = await desk.signIn("alice");
+  await browser.ask(`${desk.url}/execute`, {
+    ...post({ actions: [["AC_sleep", { seconds: 0 }]] }),
+    headers: { ...Object(pageOf(desk.url).headers), "content-type": "application/json" },
+  });
+  const rows = JSON.stringify(await (await desk.call("/audit/list?limit=50")).json());
+  expect(rows).toMatch(/started oidc\.sign_in person=oidc:alice@example\.org~[0-9a-f]{10} group=/);
+  expect(rows).toMatch(/POST \/execute -> ok:200 [^"]* token=oidc:alice@example\.org~[0-9a-f]{10}\/\w{8}/);
+  const { searchParams } = new URL(callback);
+  for (const secret of [searchParams.get("code"), searchParams.get("state"), "svct_", SECRET])
+    expect(rows).not.toContain(secret ?? "?");
+});
+
+test("a person for some hosts sees no others, and does nothing on the desk itself", async () => {
+  await using desk = await setUp({ groups: { "*": { scope: ["desk"], on: "tag:lab" } } });
+  for (const [label, tags] of [
+    ["lab-01", ["lab"]],
+    ["office-01", ["office"]],
+  ] as const) {
+    await desk.call("/admin/hosts/add", post({ label, base_url: desk.url, token: "0123456789", tags }));
+  }
+  const { browser } = await desk.signIn("bob");
+  const headers = { ...Object(pageOf(desk.url).headers), "content-type": "application/json" };
+  const ask = (path: string, body?: unknown) =>
+    browser.ask(`${desk.url}${path}`, body === undefined ? { headers } : { ...post(body), headers });
+  const listed = Object(await (await ask("/admin/hosts")).json());
+  expect(listed.map(({ label }: { label: string }) => label)).toEqual(["lab-01"]);
+  const actions = [["AC_sleep", { seconds: 0 }]];
+  const plan = await ask("/plans/new", { actions, on: "all" });
+  expect(Object(await plan.json()).hosts).toEqual(["lab-01"]);
+  expect((await ask("/plans/new", { actions, on: "office-01" })).status).toBe(400);
+  expect((await ask("/admin/hosts/office-01/screen/state")).status).toBe(404);
+  expect((await ask("/overview")).status).toBe(200);
+  for (const [path, body] of [
+    ["/execute", { actions }],
+    ["/audit/list", undefined],
+    ["/screenshot", undefined],
+    ["/jobs/add", { script_path: "/no.json", interval_seconds: 900, job_id: "nightly" }],
+  ] as const) {
+    const answer = await ask(path, body);
+    expect([path, answer.status, Object(await answer.json()).error]).toEqual([
+      path,
+      403,
+      expect.stringContaining("you may act on tag:lab alone (oidc.json)"),
+    ]);
+  }
+});
+
+test("signing out ends the stream of events and the run of the session at once", async () => {
+  await using desk = await setUp();
+  const { browser } = await desk.signIn("alice");
+  const headers = { ...Object(pageOf(desk.url).headers), "content-type": "application/json" };
+  const stream = await browser.ask(`${desk.url}/events`, {
+    headers: { ...headers, accept: "text/event-stream" },
+  });
+  const run = browser.ask(`${desk.url}/execute`, {
+    ...post({ actions: [["AC_sleep", { seconds: 60 }]] }),
+    headers,
+  });
+  const reader = stream.body?.getReader();
+  await reader?.read();
+  const kept = new Map(browser.cookies.get(desk.url));
+  const started = performance.now();
+  const out = await browser.ask(`${desk.url}/oidc/logout`, { ...post({}), headers });
+
+  expect(await out.json()).toMatchObject({
+    provider: expect.stringContaining("/session/end?client_id=svc-desk"),
+  });
+  for (let read = await reader?.read(); read && !read.done; read = await reader?.read());
+  await run.catch(() => {});
+  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(browser.cookies.get(desk.url)?.size).toBe(0);
+  browser.cookies.set(desk.url, kept);
+  expect((await browser.ask(`${desk.url}/token`, { headers })).status).toBe(401);
+});
+
+test("signing out at the provider ends the sessions here, streams and runs", async () => {
+  await using desk = await setUp();
+  const { browser } = await desk.signIn("alice");
+  const other = await desk.signIn("bob");
+  const headers = { ...Object(pageOf(desk.url).headers), "content-type": "application/json" };
+  const stream = await browser.ask(`${desk.url}/events`, {
+    headers: { ...headers, accept: "text/event-stream" },
+  });
+  const reader = stream.body?.getReader();
+  await reader?.read();
+  await browser.signIn(`${desk.peer.issuer}/session/end`, "alice", () => false);
+  for (let read = await reader?.read(); read && !read.done; read = await reader?.read());
+  expect((await browser.ask(`${desk.url}/token`, { headers })).status).toBe(401);
+  expect((await other.browser.ask(`${desk.url}/token`, { headers })).status).toBe(200);
+});
+
+const trust = { kind: "system" } as const;
+
+test("a command line gets a session over a browser on its machine, with which it asks", async () => {
+  await using desk = await setUp();
+  const browser = new TestBrowser();
+  let back = "";
+  const session = await signInInBrowser({ url: desk.url, trust }, async (address) => {
+    const begun = await browser.ask(address);
+    const callback = await browser.signIn(begun.headers.get("location") ?? "", "alice", desk.isBack);
+    back = (await browser.ask(callback)).headers.get("location") ?? "";
+    await fetch(`${new URL(back).origin}/?code=${"A".repeat(43)}&state=${"B".repeat(43)}`);
+    await fetch(back);
+  });
+  expect(session).toMatchObject({ name: expect.stringMatching(/^oidc:alice@example\.org~/) });
+  const headers = { authorization: `Bearer ${session.token}` };
+  expect((await fetch(`${desk.url}/overview`, { headers })).status).toBe(200);
+  // A cookie of it counts for no page.
+  const port = new URL(desk.url).port;
+  const cookie = { cookie: `svc-session-${port}=${session.token}`, ...Object(pageOf(desk.url).headers) };
+  expect((await fetch(`${desk.url}/token`, { headers: cookie })).status).toBe(401);
+  expect(browser.cookies.get(desk.url)?.size).toBe(0);
+  const code = new URL(back).searchParams.get("code");
+  const again = await fetch(`${desk.url}/oidc/token`, post({ code, verifier: "C".repeat(43) }));
+  expect(again.status).toBe(403);
+});
+
+test("a command line gets a session over another device", async () => {
+  await using desk = await setUp();
+  const browser = new TestBrowser();
+  let signedIn: Promise<string> | undefined;
+  const session = await signInOnDevice({ url: desk.url, trust }, ({ whole }) => {
+    signedIn = browser.signIn(whole ?? "", "bob", () => false);
+  });
+  await signedIn;
+  expect(session).toMatchObject({ name: expect.stringMatching(/^oidc:bob@example\.org~/), scopes: ["read"] });
+});
+
+test("`svc token remove` of a person ends all of their sessions, and no token can have such a name", async () => {
+  await using desk = await setUp();
+  const [first, second] = [await desk.signIn("alice"), await desk.signIn("alice")];
+  const { name } = Object(await (await first.browser.ask(`${desk.url}/token`, pageOf(desk.url))).json());
+  const caller = localCaller(desk.service, "api");
+  expect(() => callOperation(desk.service, makeToken, { name, scope: ["read"] }, caller)).toThrow(
+    "name: expected 1 to 64 letters",
+  );
+  await callOperation(desk.service, revokeToken, { name: name.replace(/\/.*/, "") }, caller);
+  await desk.service.refresh();
+  for (const { browser } of [first, second])
+    expect((await browser.ask(`${desk.url}/token`, pageOf(desk.url))).status).toBe(401);
+});
