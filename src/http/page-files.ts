@@ -46,6 +46,7 @@ export const createDashboard = async () =>
         "broadcast.js": import("../../dashboard/desk/broadcast.js", { with: { type: "file" } }),
         "diagnostics.js": import("../../dashboard/host/diagnostics.js", { with: { type: "file" } }),
         "crop.js": import("../../dashboard/host/crop.js", { with: { type: "file" } }),
+        "drafts.js": import("../../dashboard/host/drafts.js", { with: { type: "file" } }),
         "dialog.js": import("../../dashboard/dialog.js", { with: { type: "file" } }),
         "dom.js": import("../../dashboard/dom.js", { with: { type: "file" } }),
         "events.js": import("../../dashboard/events.js", { with: { type: "file" } }),
