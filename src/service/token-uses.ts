@@ -27,6 +27,9 @@ export interface TokenUses {
   forDesks(): Promise<DeskTokens>;
 }
 
+/** How long a token lasts that a host sends to a desk, until the desk has answered, in seconds: what was killed meanwhile removes none. */
+const JOINING_S = 3_600;
+
 /** @param endWorkOf stops what a token that was removed has started. */
 export function createTokenUses(
   files: ConfigFiles,
@@ -70,18 +73,22 @@ export function createTokenUses(
       await prolongToken(store, name);
     },
     async forDesks(): Promise<DeskTokens> {
-      const [{ store }, { addToken, changeScopes, NEW_TOKEN, removeToken }] = await Promise.all([
+      const [{ store }, named, { inSeconds }] = await Promise.all([
         namedTokens(),
         import("../trust/named-tokens"),
+        import("../trust/rotation"),
       ]);
+      const { addToken, changeScopes, LIFETIME_S, NEW_TOKEN, prolongToken, removeToken } = named;
       const find = (name: string) => store.entries().find((token) => token.name === name);
       return {
         async add(scopes) {
           let name = "desk";
           for (let nth = 2; find(name); nth++) name = `desk-${nth}`;
-          const token = await addToken(store, v.parse(NEW_TOKEN, { name, scope: [...scopes] }));
-          return { name, token, expires: find(name)?.expires };
+          const about = v.parse(NEW_TOKEN, { name, scope: [...scopes] });
+          const token = await addToken(store, { ...about, unless_prolonged_s: JOINING_S });
+          return { name, token, expires: inSeconds(LIFETIME_S) };
         },
+        kept: (name) => prolongToken(store, name),
         scopes(name) {
           const allowed = find(name)?.allows;
           return (

@@ -43,7 +43,7 @@ const READ_OF_0_1: readonly Scope[] = ["read", "screen", "audit"];
 export const MAX_TOKENS = 20_000;
 
 /** How long a generated token works by default, in seconds. */
-const LIFETIME_S = 90 * 86_400;
+export const LIFETIME_S = 90 * 86_400;
 
 const COMMON = {
   name: v.union([NAME_TEXT, SESSION_NAME]),
@@ -148,6 +148,8 @@ export function tokenStore(place: Place, log: Log, publish = unheard): TokenStor
 /** What to make a token of: the input of `token.add`. */
 export type NewToken = Omit<v.InferOutput<typeof NEW_TOKEN>, "expires_s"> & {
   readonly expires_s?: number | "never" | undefined;
+  /** After how many seconds it ends unless {@link prolongToken} gives it its life by then. */
+  readonly unless_prolonged_s?: number | undefined;
 };
 
 /**
@@ -159,7 +161,7 @@ export type NewToken = Omit<v.InferOutput<typeof NEW_TOKEN>, "expires_s"> & {
  */
 export async function addToken(
   store: JsonStore<NamedToken>,
-  { name, scope, token: given, expires_s }: NewToken,
+  { name, scope, token: given, expires_s, unless_prolonged_s }: NewToken,
   own?: string,
 ): Promise<string> {
   const token = given === undefined ? newToken() : checkToken(given, "token");
@@ -176,7 +178,8 @@ export async function addToken(
     if (same) throw conflict(`token: ${same.name} already has this token`);
     if (list.entries.length >= MAX_TOKENS) throw busy(`there are already ${MAX_TOKENS} tokens`, "conflict");
     const created = new Date().toISOString();
-    list.add({ name, allows: scope, created, ...entry, generated, previous: [] });
+    const first = unless_prolonged_s !== undefined && { expires: inSeconds(unless_prolonged_s) };
+    list.add({ name, allows: scope, created, ...entry, ...first, generated, previous: [] });
     return token;
   });
 }

@@ -1,9 +1,9 @@
 /**
  * The host's own bearer token: where it comes from, how it is made, and how a running server notices a new one.
  */
-import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
-import { watchFile, writeFileAtomic } from "../lib/files";
+import { readSmallFile, watchFile, writeFileAtomic } from "../lib/files";
 import { holdPlace } from "../lib/held-place";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
@@ -82,9 +82,12 @@ export function environmentToken(): string | undefined {
   return SVC_TOKEN ? checkToken(SVC_TOKEN, "SVC_TOKEN") : undefined;
 }
 
-/** A new token for the owner of the host: 24 random bytes as 32 URL-safe characters. */
+/** How many characters a token of svc's own has. */
+const OWN_CHARACTERS = 32;
+
+/** A new token for the owner of the host: 24 random bytes as {@link OWN_CHARACTERS} URL-safe characters. */
 export function newOwnToken(): string {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
+  return Buffer.from(crypto.getRandomValues(new Uint8Array((OWN_CHARACTERS * 3) / 4))).toString("base64url");
 }
 
 /** Writes `token` to `file` (0600) and returns it. @throws `unavailable` when that fails. */
@@ -104,15 +107,32 @@ export function writeToken(file: string, token = newOwnToken()): string {
  * @throws an `unavailable` failure when it cannot be read; `bad_input` when it holds no usable token.
  */
 export function readToken(file: string): string | undefined {
-  let text: string;
+  let text: string | undefined;
   try {
-    text = readFileSync(file, "utf8");
+    text = readSmallFile(file, MAX_FILE_BYTES);
   } catch (error) {
     if (systemCode(error) === "ENOENT") return undefined;
     throw unavailable(`token file ${file} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
+  if (text === undefined)
+    throw unavailable(
+      `token file ${file} cannot be read: it is no file of at most ${MAX_FILE_BYTES} bytes; restore it from a backup`,
+    );
+  if (basename(file) === OWN_FILE && isCut(text))
+    throw badInput(
+      `token file ${file} is cut off: svc writes ${OWN_CHARACTERS} characters and the end of a line; restore it, or end a shorter token of your own with the end of a line`,
+    );
   return checkToken(text.trim(), `token file ${file}`);
 }
+
+/** The longest file of a token, in bytes. */
+const MAX_FILE_BYTES = 4_096;
+
+/** The file of `{config_dir}` in which svc writes a token. Others are written by a person. */
+const OWN_FILE = "rest_token";
+
+/** Whether a file has the beginning of what {@link writeToken} writes, and not all of it. */
+const isCut = (text: string): boolean => new RegExp(`^[\\w-]{1,${OWN_CHARACTERS - 1}}$`).test(text);
 
 /**
  * Checks that `token` is visible ASCII (RFC 6750 allows less, but deployed hosts do not obey it) and not too short.

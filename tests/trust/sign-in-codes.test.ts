@@ -43,3 +43,24 @@ test("over HTTP, a code is exchanged once for the owner's token, and the page th
     expect.stringContaining("has been used, or is over"),
   ]);
 });
+
+test("a wrong code leaves no row in the audit log, and the page of the owner where it is", async () => {
+  await using host = await serveSource();
+  const file = configFiles(host.configDir).signInPage;
+  writeFileSync(file, "");
+  const signIns = async () => {
+    const { rows } = (await (await host.call("/audit/list?limit=1000")).json()) as {
+      rows: Array<{ detail: string }>;
+    };
+    return rows.filter(
+      ({ detail }) => detail.includes("started dashboard.sign_in") || detail.includes("dashboard.sign_in ->"),
+    ).length;
+  };
+  for (let nth = 0; nth < 20; nth++)
+    await (await fetch(`${host.url}/sign-in`, post({ code: `wrong-${nth}` }))).text();
+  expect([await signIns(), existsSync(file)]).toEqual([0, true]);
+
+  const { code = "" } = (await askOwner(host.configDir, makeSignInCode, {}))?.answer ?? {};
+  expect((await fetch(`${host.url}/sign-in`, post({ code }))).status).toBe(200);
+  expect(await signIns()).toBe(1);
+});

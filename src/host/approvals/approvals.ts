@@ -9,7 +9,7 @@ import type { Caller } from "../../core/caller";
 import { type Publish, unheard } from "../../core/events";
 import { ANYBODY, allows, beyond, type Grant } from "../../core/rights";
 import { deadline } from "../../lib/deadline";
-import { cancelled, conflict, forbidden, notFound, tooMany } from "../../lib/errors";
+import { badInput, cancelled, conflict, forbidden, notFound, tooMany } from "../../lib/errors";
 import { type Quota, shortage } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
 import type { Approval } from "./approval";
@@ -69,7 +69,7 @@ export interface Approvals {
   /**
    * Asks. Others see it then, and it is on record.
    *
-   * @throws `too_many` while too many wait already; `unavailable` where it cannot be on record.
+   * @throws `bad_input` for what is too long to be shown whole: nobody allows what is behind the end; `too_many` while too many wait already; `unavailable` where it cannot be on record.
    */
   begin(question: Question): Promise<{
     approval: Approval;
@@ -126,6 +126,9 @@ export function createApprovals({
 
   const approvals = {
     async begin({ what, detail, full, digest, needs = "operate", caller }: Question) {
+      const longest = full === undefined ? MAX_DETAIL : MAX_FULL;
+      if ((full ?? detail).length > longest)
+        throw badInput(`this is too long for a person to judge: expected at most ${longest} characters`);
       const users = known().flatMap(({ state, asked_by }) => (state === "waiting" ? [asked_by] : []));
       const reason = shortage(WAITING, users, caller.grant.name);
       if (reason !== undefined) throw tooMany(reason);

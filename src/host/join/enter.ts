@@ -43,10 +43,12 @@ export interface HostUses {
 }
 
 export interface DeskTokens {
-  /** `expires`: when it ends, ISO 8601. */
+  /** Makes one that ends soon unless it is `kept`. `expires`: when it ends then, ISO 8601. */
   add(
     scopes: DeskScopes,
   ): Promise<{ readonly name: string; readonly token: string; readonly expires?: string | undefined }>;
+  /** The desk has it, for as long as it was made for. */
+  kept(name: string): Promise<void>;
   /** What the token allows; null where it is not there. */
   scopes(name: string): DeskScopes | null;
   /** Sets what the token allows; what it has begun ends where it may do less than before. @throws `not_found`. */
@@ -122,6 +124,8 @@ export async function joinDesk(service: HostUses, { join_string, label, direct, 
         token: tokenName,
         joined: new Date().toISOString(),
       };
+      // First: a process that is killed in between leaves a desk without its token otherwise.
+      await tokens.kept(tokenName);
       writeMembership(files.desk, membership);
       const { base_url, dials } = addressIn(membership, way.url);
       if (former) await tokens.remove(former.token);

@@ -110,13 +110,14 @@ export function termsText(terms: Terms): string {
     : "elements by name";
   return [
     `on ${placeText(terms)}`,
+    // First, as a record and an event have only the beginning: what needs more than windows.
+    ...start.map((command) => `starts ${quoted(command)}`),
+    secrets.length > 0 ? `with the secrets ${secrets.join(", ")}` : "no secrets",
     `for ${minutes} ${minutes === 1 ? "minute" : "minutes"}, to do: ${JSON.stringify(what)}`,
     `with ${hands}`,
     windows.length > 0 ? `only windows titled ${quoted(windows)}` : "any window there",
     ...(programs.length > 0 ? [`only programs ${quoted(programs)}`] : []),
     `at most ${actions} actions`,
-    secrets.length > 0 ? `with the secrets ${secrets.join(", ")}` : "no secrets",
-    ...start.map((command) => `starts ${quoted(command)}`),
     ...(record ? ["the screen is recorded"] : []),
   ].join("; ");
 }

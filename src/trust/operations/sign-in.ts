@@ -39,19 +39,21 @@ export const useSignInCode = operation({
   name: "dashboard.sign_in",
   summary: "Exchange a code of `svc dashboard` for the owner's token",
   scope: "any",
-  reveals: true,
+  // Anybody can send a wrong code, again and again: it leaves no row, and no trace.
+  reveals: "announces",
   http: { method: "POST", path: "/sign-in", public: "signed" },
   leftOut: { cli: "the page does so", script: "the page does so" },
   input: v.strictObject({
     code: field(secret(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100))), "The code"),
   }),
   output: v.object({ token: secret(v.string()) }),
-  async run(service: Uses, { code }) {
+  async run(service: Uses, { code }, caller) {
     const codes = await service.signInCodes();
-    rmSync(configFiles(service.configDir).signInPage, { force: true });
     const token = codes.take(code) ? ownToken(service.configDir) : undefined;
     if (token === undefined)
       throw forbidden("this code has been used, or is over: svc dashboard makes a new one");
+    await caller.announce("dashboard.sign_in");
+    rmSync(configFiles(service.configDir).signInPage, { force: true });
     return { token };
   },
 });

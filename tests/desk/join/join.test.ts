@@ -347,3 +347,23 @@ test("a join string for this machine only warns", async () => {
     "hosts on other machines do not reach this desk at 127.0.0.1:9939",
   ]);
 });
+
+test("a token that a host sends to a desk ends within an hour, unless the desk has taken the host in", async () => {
+  await using desk = await tlsServer();
+  await using host = await tlsServer();
+  const daysLeft = () => {
+    const [{ expires }] = JSON.parse(readFileSync(host.files.tokens, "utf8")).tokens;
+    return (Date.parse(expires) - Date.now()) / 86_400_000;
+  };
+  // As a host leaves it that is killed while it waits for the desk.
+  const tokens = await host.service.deskTokens();
+  const { name, expires } = await tokens.add(["read"]);
+  expect(daysLeft()).toBeLessThanOrEqual(1 / 24);
+  await tokens.kept(name);
+  expect(daysLeft()).toBeGreaterThan(89);
+  expect(Date.parse(expires ?? "") - Date.now()).toBeGreaterThan(89 * 86_400_000);
+  await tokens.remove(name);
+
+  await joinWith(host, (await joinString(desk)).join_string);
+  expect(daysLeft()).toBeGreaterThan(89);
+});

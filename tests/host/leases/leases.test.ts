@@ -35,6 +35,25 @@ describe("a lease", () => {
     expect(made.screen.acts).toEqual([]);
   });
 
+  test("whose terms are too long to be shown whole is refused: nothing that it starts is behind the end", async () => {
+    await using made = madeLeases();
+    const padded = Array.from({ length: 20 }, () => "\u0001".repeat(200));
+    const hidden = made.request({ windows: padded, programs: padded, start: [["sh", "-c", "id"]] });
+    await expect(hidden).rejects.toThrow("too long for a person to judge: expected at most 10000 characters");
+    expect(made.approvals.list()).toEqual([]);
+  });
+
+  test("says first what it starts and which secrets it has, also where only the beginning is kept", async () => {
+    await using made = madeLeases();
+    await made.request({
+      windows: Array.from({ length: 20 }, (_, nth) => `${nth}`.padEnd(200, "x")),
+      ...{ start: [["sh", "-c", "id"]], secrets: ["crm"] },
+    });
+    const [kept] = made.approvals.list(AGENT);
+    expect(kept?.detail).toHaveLength(2_001);
+    expect(kept?.detail).toContain('starts "sh", "-c", "id"; with the secrets crm');
+  });
+
   test("begins with the yes of a person, holds pointer and keyboard, and is on record first", async () => {
     await using made = madeLeases();
     const begun = await made.begun({ start: [["crm"]], actions: 3 });
