@@ -72,7 +72,9 @@ export function commitOfBoth(): string {
   const commit = git("rev-parse", "--short=12", "HEAD");
   const { stdout } = Bun.spawnSync([BINARY, "version", "--json"]);
   const built = v.parse(v.object({ commit: v.string() }), JSON.parse(stdout.toString())).commit;
-  if (git("diff", "--name-only", built, commit, "--", ...MEASURED) !== "")
+  // A binary of uncommitted changes has no commit that git knows: that is another too.
+  const same = Bun.spawnSync(["git", "diff", "--quiet", built, commit, "--", ...MEASURED], { cwd: ROOT });
+  if (same.exitCode !== 0)
     throw new Error(`dist/svc is of commit ${built} and the tree of ${commit}: npm run build`);
   return commit;
 }
