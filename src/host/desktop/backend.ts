@@ -1,5 +1,6 @@
 /**
- * What a platform does for the desktop: one shape, implemented for X11 (`x11/`) and for macOS and Windows (`native/`).
+ * What a platform does for the desktop: one shape, implemented for X11 (`x11/`), Wayland (`wayland/`), and macOS and Windows
+ * (`native/`).
  *
  * A backend lives in the child process and gets one call at a time.
  */
@@ -34,8 +35,13 @@ export interface Place extends Point, Size {}
 
 export const WINDOW_STATES = ["normal", "minimized", "maximized", "fullscreen"] as const;
 
-export interface DesktopWindow extends Place {
-  /** The X11 window id, the Windows HWND, the macOS CGWindowID. */
+export interface DesktopWindow {
+  /** Where it is, as {@link Place}; null where the system does not say. */
+  readonly x: number | null;
+  readonly y: number | null;
+  readonly width: number | null;
+  readonly height: number | null;
+  /** The X11 window id, the Windows HWND, the macOS CGWindowID, sway's container; a number of svc's own on other Wayland compositors. */
   readonly hwnd: number;
   /** As its program set it: untrusted text. Empty when it has none. */
   readonly title: string;

@@ -4,7 +4,7 @@
  */
 import { runProgram } from "../../lib/run-program";
 
-const NAMES = ["DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY"];
+const NAMES = ["DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "SWAYSOCK"];
 
 const ASK = ["systemctl", "--user", "show-environment"];
 

@@ -48,7 +48,8 @@ const PLACE = v.object({ x: v.number(), y: v.number(), ...SIZE });
 const WINDOW = v.object({
   hwnd: v.number(),
   title: v.string(),
-  ...PLACE.entries,
+  ...{ x: v.nullable(v.number()), y: v.nullable(v.number()) },
+  ...{ width: v.nullable(v.number()), height: v.nullable(v.number()) },
   desktop: v.nullable(v.number()),
   pid: v.nullable(v.number()),
   process: v.nullable(v.string()),

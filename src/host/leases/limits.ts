@@ -72,7 +72,15 @@ export function createLimits(
   };
 }
 
+/** False where the system does not say where the window is. */
 const contains = ({ x, y, width, height }: DesktopWindow, column: number, row: number) =>
-  column >= x && row >= y && column < x + width && row < y + height;
+  x !== null &&
+  y !== null &&
+  width !== null &&
+  height !== null &&
+  column >= x &&
+  row >= y &&
+  column < x + width &&
+  row < y + height;
 
 const definedOf = ({ x, y }: Target) => ({ ...(x !== undefined && { x }), ...(y !== undefined && { y }) });

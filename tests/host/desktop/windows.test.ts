@@ -131,7 +131,8 @@ describe("arranging:", () => {
       { x: 200, y: 150 },
       { x: -40, y: 300 },
     ]) {
-      expect(await desktop.place(hwnd, corner, forever)).toEqual({ ...corner, width, height });
+      const placed: unknown = await desktop.place(hwnd, corner, forever);
+      expect(placed).toEqual({ ...corner, width, height });
       expect(await outline(hwnd)).toMatchObject(corner);
     }
   });

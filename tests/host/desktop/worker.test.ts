@@ -30,10 +30,17 @@ test("a display that is not there, or is no display, is named", async () => {
   );
 });
 
-test("on Wayland alone, svc says that it needs X11, and that windows cannot be listed", async () => {
-  await using made = desktopOn({ ...bare, WAYLAND_DISPLAY: "wayland-0" });
-  await expect(made.desktop.screenSize(forever)).rejects.toThrow("this is a Wayland session; svc needs X11");
-  expect(await made.desktop.windows(forever)).toBeUndefined();
+test("where no Wayland compositor answers, the variable that names it is quoted", async () => {
+  await using made = desktopOn({ ...bare, WAYLAND_DISPLAY: "/nonexistent/wayland-0" });
+  await expect(made.desktop.windows(forever)).rejects.toThrow(
+    'no display: no Wayland compositor answers at WAYLAND_DISPLAY "/nonexistent/wayland-0"',
+  );
+});
+
+testOnDisplay("a Wayland session that has ended does not keep svc from the X server", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using made = desktopOn({ ...display.env, WAYLAND_DISPLAY: "/nonexistent/wayland-0" });
+  expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
 });
 
 test("a child that ends at once, or never starts, fails the call", async () => {

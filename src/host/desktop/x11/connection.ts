@@ -47,7 +47,7 @@ export interface XConnection {
  */
 export async function connect(env: NodeJS.ProcessEnv, lost: () => void, shm = false): Promise<XConnection> {
   const name = env.DISPLAY;
-  if (!name) throw noScreen(`no display: DISPLAY is not set${waylandHint(env)}`);
+  if (!name) throw noScreen("no display: DISPLAY is not set");
   const display = await open(name, shm);
   const { client } = display;
   const waiting = new Set<(error: Error) => void>();
@@ -149,7 +149,3 @@ function reasonOf(error: unknown): string {
 }
 
 const refusal = (error: XError) => unavailable(`the X server refused the request (${error.message})`);
-
-function waylandHint(env: NodeJS.ProcessEnv): string {
-  return env.WAYLAND_DISPLAY ? " (this is a Wayland session; svc needs X11)" : "";
-}

@@ -4,11 +4,12 @@
  *
  * It has a connection of its own: what a call waits for does not wait for pixels, and the other way round.
  */
-import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync } from "node:fs";
 import type { XConnectionExtensions } from "x11";
 import { unavailable } from "../../../lib/errors";
 import type { Rect } from "../screen/child/frame";
 import type { Watch, WatchEvents } from "../screen/child/watch";
+import { createMemory } from "../shared-memory";
 import { connect, type XConnection } from "./connection";
 import { captureRegion, isBgrx, rootPlace } from "./screen";
 
@@ -184,27 +185,4 @@ function extension<N extends keyof XConnectionExtensions>(
   const { promise, resolve } = Promise.withResolvers<XConnectionExtensions[N] | undefined>();
   client.require(name, (error, found) => resolve(error ? undefined : found));
   return promise;
-}
-
-/** Where files are memory. */
-const MEMORY_FOLDER = "/dev/shm";
-const CLEAN = Buffer.alloc(1_024 * 1_024);
-
-/** Memory that another process can map, too; undefined where there is no room for it, or nothing of the kind. */
-function createMemory(size: number): { readonly fd: number; readonly bytes: Uint8Array } | undefined {
-  const path = `${MEMORY_FOLDER}/svc-${crypto.randomUUID()}`;
-  let fd: number | undefined;
-  try {
-    fd = openSync(path, "wx+", 0o600);
-    // Memory that is found to be missing when it is used ends a process with SIGBUS.
-    for (let at = 0; at < size; at += CLEAN.length) {
-      writeSync(fd, CLEAN, 0, Math.min(CLEAN.length, size - at), at);
-    }
-    return { fd, bytes: Bun.mmap(path, { shared: true }) };
-  } catch {
-    if (fd !== undefined) closeSync(fd);
-    return undefined;
-  } finally {
-    if (fd !== undefined) unlinkSync(path);
-  }
 }

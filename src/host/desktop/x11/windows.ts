@@ -1,10 +1,9 @@
 /**
  * The windows of an X server: what each is, where it is and in which state.
  */
-import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
-import { basename } from "node:path";
 import type { Backend, DesktopWindow, Place } from "../backend";
+import { programOf } from "../program-name";
 import { createArrange } from "./arrange";
 import type { XConnection } from "./connection";
 import { createFocus } from "./focus";
@@ -57,20 +56,6 @@ export function createWindows(
     const machine = (await properties.propertyOf(hwnd, "WM_CLIENT_MACHINE"))?.data.toString("latin1");
     const isHere = machine === undefined || machine.replace(/\0+$/, "") === hostname();
     return pid && isHere ? pid : null;
-  }
-}
-
-/** The name of the program that process `pid` runs; undefined where the system does not say. */
-function programOf(pid: number): string | undefined {
-  try {
-    return basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, "");
-  } catch {
-    // Of another user.
-  }
-  try {
-    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
-  } catch {
-    return undefined;
   }
 }
 

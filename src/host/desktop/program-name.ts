@@ -1,0 +1,17 @@
+/** What runs as a process of this host, by what the kernel says. On Linux. */
+import { readFileSync, readlinkSync } from "node:fs";
+import { basename } from "node:path";
+
+/** The name of the program that process `pid` runs; undefined where the system does not say. */
+export function programOf(pid: number): string | undefined {
+  try {
+    return basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, "");
+  } catch {
+    // Of another user.
+  }
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}

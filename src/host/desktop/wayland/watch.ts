@@ -1,0 +1,133 @@
+/**
+ * Watching the screen of a Wayland compositor: it gives the next picture of an output once something on it has changed, and says
+ * where (wlr-screencopy with damage).
+ */
+import type { Backend } from "../backend";
+import { sizeOf } from "../geometry";
+import type { Rect } from "../screen/child/frame";
+import type { Watch, WatchEvents } from "../screen/child/watch";
+import { blit, type Canvas, shownSize } from "./blit";
+import type { WaylandConnection } from "./connection";
+import { type FrameTaker, type OutputPicture, openFrames } from "./frames";
+import { boundsOf, type Output, type Outputs } from "./outputs";
+import { moved, outputsOn, scaled } from "./screen";
+
+/** What of the desktop a watch needs. */
+interface WatchParts {
+  readonly connection: WaylandConnection;
+  readonly outputs: Outputs;
+  readonly pointer: Backend["pointer"];
+  /** Each is called when the clipboard may have another text. */
+  readonly clipboardListeners: Set<() => void>;
+}
+
+/** One output that is watched. */
+interface Watched {
+  readonly output: Output;
+  /** Where it is in the picture of all. */
+  readonly place: Rect;
+  readonly whole: FrameTaker;
+  readonly next: FrameTaker;
+  /** What has changed, until it is grabbed. */
+  changed: OutputPicture | undefined;
+}
+
+/** Never has a shape of the pointer: a compositor does not tell it, and viewers show their own. */
+export async function watchWayland(parts: WatchParts, events: WatchEvents): Promise<Watch> {
+  const { connection, outputs, clipboardListeners } = parts;
+  const newTaker = openFrames(connection);
+  const all = outputsOn(connection, outputs);
+  const bounds = boundsOf(all);
+  const first = await Promise.all(all.map((output) => scaleOf(newTaker(), output)));
+  const scale = Math.max(1, ...first);
+  const canvas = canvasOf(scaled(bounds, scale));
+  const watched = all.map((output): Watched => {
+    const place = scaled(moved(output.region, -bounds.x1, -bounds.y1), scale);
+    return { output, place, whole: newTaker(), next: newTaker(), changed: undefined };
+  });
+  const before = JSON.stringify(all.map(layoutOf));
+  let isOpen = true;
+
+  const close = () => {
+    isOpen = false;
+    outputs.listeners.delete(look);
+    clipboardListeners.delete(events.clipboard);
+    for (const { whole, next } of watched) for (const taker of [whole, next]) taker.close();
+  };
+  const over = (reason: string) => {
+    if (!isOpen) return;
+    close();
+    events.over(reason);
+  };
+  const look = () => {
+    if (JSON.stringify(outputs.list().map(layoutOf)) !== before) over("the screen has another size");
+  };
+  const wait = async (one: Watched) => {
+    try {
+      const picture = await one.next.take(one.output, undefined, true);
+      if (!isOpen) return;
+      const isFirst = watched.every(({ changed }) => changed === undefined);
+      one.changed = picture;
+      if (isFirst) events.damaged();
+    } catch (error) {
+      over(error instanceof Error ? error.message : String(error));
+    }
+  };
+  outputs.listeners.add(look);
+  clipboardListeners.add(events.clipboard);
+  for (const one of watched) void wait(one);
+
+  return {
+    ...canvas,
+    scale,
+    corner: { x: bounds.x1, y: bounds.y1 },
+    async grab(isAll) {
+      const areas: Rect[] = [];
+      for (const one of watched) {
+        const { changed } = one;
+        if (isAll) areas.push(put(one, await one.whole.take(one.output, undefined, false), canvas));
+        else if (changed) areas.push(...putDamage(one, changed, canvas));
+        if (!changed) continue;
+        one.changed = undefined;
+        void wait(one);
+      }
+      return areas;
+    },
+    async pointer() {
+      const { x, y } = await parts.pointer();
+      return { x: Math.round((x - bounds.x1) * scale), y: Math.round((y - bounds.y1) * scale) };
+    },
+    close,
+  };
+}
+
+/** How many pixels of an output are one unit of the pointer. */
+async function scaleOf(taker: FrameTaker, output: Output): Promise<number> {
+  const picture = await taker.take(output, undefined, false);
+  taker.close();
+  return shownSize(picture, output.transform).width / sizeOf(output.region).width;
+}
+
+const canvasOf = ({ width, height }: Rect): Canvas => ({
+  width,
+  height,
+  pixels: new Int32Array(width * height),
+});
+
+const layoutOf = ({ name, region, transform }: Output) => [name, region, transform];
+
+function put({ output, place }: Watched, picture: OutputPicture, canvas: Canvas): Rect {
+  blit(picture, output.transform, canvas, place);
+  return place;
+}
+
+/** Only what has changed, where a pixel of the output is one of the picture. */
+function putDamage(one: Watched, picture: OutputPicture, canvas: Canvas): Rect[] {
+  const { output, place } = one;
+  const isPlain = output.transform === 0 && picture.width === place.width && picture.height === place.height;
+  if (!isPlain) return [put(one, picture, canvas)];
+  return picture.damage.map((rect) => {
+    blit(picture, 0, canvas, place, rect);
+    return { ...rect, x: place.x + rect.x, y: place.y + rect.y };
+  });
+}

@@ -1,0 +1,107 @@
+/** A Wayland session of a test's own: sway without a screen, as a user that is not root. */
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { until } from "../../../support";
+
+export const SIZE = { width: 1280, height: 800 };
+
+const CONFIG = `output HEADLESS-1 resolution ${SIZE.width}x${SIZE.height}
+default_border none
+focus_follows_mouse no
+xwayland disable
+`;
+
+/** The user `nobody` of Debian. */
+const [NOBODY, NOGROUP] = [65_534, 65_534];
+
+const isRoot = process.getuid?.() === 0;
+
+/** The command line that runs `command` as a user that is not root. */
+export const asNobody = (command: readonly string[]): string[] =>
+  isRoot
+    ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOGROUP}`, "--clear-groups", ...command]
+    : [...command];
+
+/** A session; it ends with the scope, with all programs that were started in it. */
+export interface Session extends AsyncDisposable {
+  readonly env: NodeJS.ProcessEnv;
+  /** A folder of the user of the session. */
+  readonly folder: string;
+  /** Starts a program in the session. */
+  start(command: readonly string[], env?: NodeJS.ProcessEnv): Bun.Subprocess<"ignore", "pipe", "ignore">;
+}
+
+/** @param compositor its command line; it is told to have no screen. @param config further lines of sway's. */
+export async function startSway(config = "", compositor?: readonly string[]): Promise<Session> {
+  const folder = mkdtempSync(join(tmpdir(), "svc-sway-"));
+  const runtime = join(folder, "run");
+  mkdirSync(runtime, { mode: 0o700 });
+  writeFileSync(join(folder, "config"), CONFIG + config);
+  for (const path of [folder, runtime, join(folder, "config")]) if (isRoot) chownSync(path, NOBODY, NOGROUP);
+  chmodSync(folder, 0o755);
+  const {
+    DISPLAY: _x,
+    WAYLAND_DISPLAY: _w,
+    DBUS_SESSION_BUS_ADDRESS: _b,
+    SWAYSOCK: _s,
+    ...rest
+  } = process.env;
+  const bare = { ...rest, HOME: folder, XDG_RUNTIME_DIR: runtime, LC_ALL: "C.UTF-8" };
+  const headless = { WLR_BACKENDS: "headless", WLR_RENDERER: "pixman", WLR_LIBINPUT_NO_DEVICES: "1" };
+  const running: Bun.Subprocess[] = [];
+  const spawn = (command: readonly string[], env: NodeJS.ProcessEnv) => {
+    const child = Bun.spawn(asNobody(command), { env, cwd: folder, stdio: ["ignore", "pipe", "ignore"] });
+    running.push(child);
+    return child;
+  };
+  spawn(compositor ?? ["sway", "--config", join(folder, "config")], { ...bare, ...headless });
+  const display = await until("the compositor to listen", () =>
+    readdirSync(runtime).find((name) => /^wayland-\d+$/.test(name)),
+  );
+  const env = { ...bare, WAYLAND_DISPLAY: display, GDK_BACKEND: "wayland", QT_QPA_PLATFORM: "wayland" };
+  return {
+    env,
+    folder,
+    start: (command, own = {}) => spawn(command, { ...env, ...own }),
+    async [Symbol.asyncDispose]() {
+      for (const child of running.reverse()) child.kill("SIGKILL");
+      await Promise.all(running.map(({ exited }) => exited));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A terminal (foot) that writes each line typed into it to a file. */
+export function openTerminal(session: Session, title: string) {
+  const file = join(session.folder, `typed-${crypto.randomUUID()}`);
+  writeFileSync(file, "");
+  chmodSync(file, 0o666);
+  session.start([
+    "foot",
+    "--title",
+    title,
+    "--override=locked-title=yes",
+    "sh",
+    "-c",
+    'exec cat >> "$0"',
+    file,
+  ]);
+  return {
+    /** What has been typed, once it holds `lines` line feeds. */
+    typed: (lines: number): Promise<string> =>
+      until(`${lines} lines to be typed`, () => {
+        const text = readFileSync(file, "utf8");
+        return text.split("\n").length > lines ? text : undefined;
+      }),
+  };
+}
