@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDesktop } from "../src/host/desktop/desktop";
 import { createDesktops, type DesktopLease, type Desktops } from "../src/host/desktops/desktops";
-import { MARK } from "../src/host/desktops/keeper";
+import { MARK, sweep } from "../src/host/desktops/keeper";
 import { requireTools } from "../src/host/desktops/tools";
 import { silentLog } from "../src/lib/log";
 import { BINARY, type Figure, median } from "./support";
@@ -104,7 +104,10 @@ async function clicked(): Promise<Figure> {
   }
 }
 
-/** A process with two desktops is killed, at a random moment, again and again. */
+/**
+ * A process that starts and ends desktops is killed at a random moment, again and again; half of the times, a random process of a
+ * desktop (its X server, window manager or bus) a moment before.
+ */
 async function killed(): Promise<Figure> {
   const script = `
     const { createDesktops } = await import(${JSON.stringify(join(import.meta.dir, "../src/host/desktops/desktops"))});
@@ -127,11 +130,18 @@ async function killed(): Promise<Figure> {
     const child = Bun.spawn([process.execPath, "-e", script], { stdio: ["ignore", "pipe", "ignore"] });
     await child.stdout.getReader().read();
     await Bun.sleep(Math.random() * 1_000);
+    const [victim] = Math.random() < 0.5 ? processes().toSorted(() => Math.random() - 0.5) : [];
+    if (victim !== undefined) {
+      killQuietly(Number(victim));
+      await Bun.sleep(Math.random() * 200);
+    }
     child.kill("SIGKILL");
     await child.exited;
   }
   const end = performance.now() + 10_000;
   while (leftovers() > before && performance.now() < end) await Bun.sleep(100);
+  // As the next start does: one that dies while it makes its folder leaves that.
+  sweep();
   const left = leftovers() - before;
   return {
     ...{ name: `processes, folders and displays that ${KILLS} kills left`, ratio: left, goal: "<= 0" },
@@ -139,9 +149,17 @@ async function killed(): Promise<Figure> {
   };
 }
 
-/** Processes of desktops, their folders, and locks of displays whose server has gone. */
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Processes of desktops below the folder for temporary files, their folders, and locks of displays whose server has gone. */
 function leftovers(): number {
-  const folders = readdirSync(tmpdir()).filter((name) => name.startsWith("svc-desktops-")).length;
+  const folders = readdirSync(tmpdir()).filter((name) => /^svc-desktops[.-]/.test(name)).length;
   const locks = readdirSync("/tmp").filter((name) => {
     if (!/^\.X\d+-lock$/.test(name)) return false;
     return !existsSync(`/proc/${readFileSync(join("/tmp", name), "utf8").trim()}`);
@@ -153,7 +171,9 @@ function processes(): string[] {
   return readdirSync("/proc").filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;
     try {
-      return readFileSync(`/proc/${pid}/environ`, "latin1").includes(`${MARK}=`);
+      return readFileSync(`/proc/${pid}/environ`, "latin1").includes(
+        `${MARK}=${join(tmpdir(), "svc-desktops-")}`,
+      );
     } catch {
       return false;
     }

@@ -39,7 +39,8 @@ export function fleetPanel({ may, poll }) {
       {
         label: "Where",
         kind: "wide",
-        cell: (/** @type {Trouble} */ { page, where }) => el("a", { href: `#${page}` }, where),
+        cell: (/** @type {Trouble} */ { page, where }) =>
+          el("a", { href: `#${page}`, ...(page === "plans" && { class: "whole" }) }, where),
       },
       { label: "What", kind: "wide", cell: ({ what }) => el("span", { class: "prose" }, what) },
     ],

@@ -16,7 +16,8 @@ import {
   rmSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { isAlive } from "../../lib/alive";
 import { isLocked, tryLock } from "../../lib/lock";
 import { look } from "../../lib/look";
 import { OWN_GROUP } from "../../lib/process-group";
@@ -26,8 +27,8 @@ import { spawn } from "../../lib/spawn";
 export const MARK = "SVC_DESKTOP";
 
 const PREFIX = "svc-desktops-";
-/** Of a folder that is not locked yet. */
-const UNLOCKED_PREFIX = "svc-desktops.";
+/** Of a folder that is not locked yet; the process that makes it follows. */
+const UNLOCKED = /^svc-desktops\.(\d+)\./;
 const LOCK = "lock";
 
 /** How long processes have to end before they are killed, in milliseconds. */
@@ -64,12 +65,12 @@ export interface Keeper {
 /** Makes the folder, and starts what ends all if this process dies. @throws the system error when it cannot be made. */
 export function createKeeper(): Keeper {
   sweep();
-  const unlocked = mkdtempSync(join(tmpdir(), UNLOCKED_PREFIX));
+  const unlocked = mkdtempSync(join(tmpdir(), `svc-desktops.${process.pid}.`));
   // The user of the desktops may be another.
   chmodSync(unlocked, 0o711);
   const release = tryLock(join(unlocked, LOCK));
   // Only now: another process that sweeps takes one that nobody has locked for what a dead process left.
-  const folder = unlocked.replace(UNLOCKED_PREFIX, PREFIX);
+  const folder = join(tmpdir(), basename(unlocked).replace(UNLOCKED, PREFIX));
   renameSync(unlocked, folder);
   const shell = spawn(["/bin/sh", "-c", KEEPER, "svc-desktop-keeper", folder], {
     ...OWN_GROUP,
@@ -143,7 +144,8 @@ function markOf(pid: string): string | undefined {
 /** Ends what processes that are dead have left: to be called when a server starts, and before a desktop is made. Never throws. */
 export function sweep(): void {
   for (const name of namesIn(tmpdir())) {
-    if (!name.startsWith(PREFIX)) continue;
+    const [, maker] = UNLOCKED.exec(name) ?? [];
+    if (maker === undefined ? !name.startsWith(PREFIX) : isAlive(Number(maker))) continue;
     const folder = join(tmpdir(), name);
     try {
       // Anybody can make a link in there.

@@ -1,5 +1,14 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import * as v from "valibot";
@@ -269,6 +278,22 @@ test("what another user makes in the folder of temporary files stays as it is wh
     rmSync(link);
   }
 });
+
+test("a folder of a process that died before it had locked it is swept, one of a process that lives is not", async () => {
+  const [dead, alive] = [await deadProcess(), process.pid].map((pid) =>
+    mkdtempSync(join(tmpdir(), `svc-desktops.${pid}.`)),
+  ) as [string, string];
+  sweep();
+  expect([existsSync(dead), existsSync(alive)]).toEqual([false, true]);
+  rmSync(alive, { recursive: true });
+});
+
+/** The id of a process that has ended. */
+async function deadProcess(): Promise<number> {
+  const child = spawn(["true"], {});
+  await child.exited;
+  return child.pid;
+}
 
 testWith(...NEEDED, "flock")(
   "the folder of desktops is locked, as what cleans /tmp of old files respects (systemd-tmpfiles(8))",

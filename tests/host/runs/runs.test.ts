@@ -54,6 +54,14 @@ describe("a run", () => {
     expect(listed).toMatchObject({ count: 1, runs: [{ run_id, status: "cancelled" }] });
   });
 
+  test("are listed newest first, no more of them than were asked for", async () => {
+    await using host = await testServer();
+    for (const _ of [1, 2, 3]) await host.call("/execute", post({ actions: [["AC_runs_list"]] }));
+    const all = (await (await host.call("/runs")).json()) as { runs: Array<{ run_id: string }> };
+    const two = await (await host.call("/runs?limit=2")).json();
+    expect([all.runs.length, two]).toMatchObject([3, { count: 2, runs: all.runs.slice(0, 2) }]);
+  });
+
   test("that ended cannot be cancelled, one that never was is not found", async () => {
     await using host = await testServer();
     const { run_id } = await runActions(host.service, [["AC_rest_api_status"]]);

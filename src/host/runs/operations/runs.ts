@@ -2,7 +2,7 @@
  * The operations on runs: those that are active or have ended a moment ago, and the history.
  */
 import * as v from "valibot";
-import { field, NO_INPUT, secret } from "../../../core/fields";
+import { field, secret, whole } from "../../../core/fields";
 import { RUN_MEND } from "../../../core/mend";
 import { operation } from "../../../core/operation";
 import { allows, beyond, type Grant } from "../../../core/rights";
@@ -33,10 +33,12 @@ export const listRuns = operation({
   command: "AC_runs_list",
   http: { method: "GET", path: "/runs" },
   answeredBy: "server",
-  input: NO_INPUT,
+  input: v.strictObject({
+    limit: field(v.optional(whole(1, 10_000)), "The maximum number of runs (default: all that are known)"),
+  }),
   output: v.object({ runs: v.array(RUN_VIEW), count: v.number() }),
-  async run(service: Uses) {
-    const runs = (await service.runs()).list();
+  async run(service: Uses, { limit }) {
+    const runs = (await service.runs()).list().slice(0, limit);
     return { runs, count: runs.length };
   },
 });
