@@ -15,7 +15,10 @@ export const signIn = check({
   deadlineMs: 15_000,
   async run(service: Uses) {
     const signIn = await service.signIn();
-    if (!signIn) return fine("nobody signs in here: svc serve has no --oidc", { issuer: null });
+    if (!signIn)
+      return fine("not used: no --oidc in this process; the page Diagnostics shows that of a server", {
+        issuer: null,
+      });
     const { issuer, provider } = signIn;
     const metadata = await provider.metadata();
     const flows = metadata.code_challenge_methods_supported;
