@@ -13,6 +13,7 @@ import {
   pruneAudit,
   verifyAudit,
 } from "../src/host/audit/operations";
+import { verifyRun } from "../src/host/audit/receipt/operations";
 import { auditCheckpoint, auditKey, auditProof, verifyProofFile } from "../src/host/audit/witness/operations";
 import { badInput } from "../src/lib/errors";
 import { writeNamedFile } from "../src/lib/files";
@@ -109,6 +110,18 @@ export default {
       examples: [
         ["$0 audit verify-proof row-1200.tlog-proof --key svc.host/…", "A proof of another host, anywhere"],
         ["$0 audit verify-proof row.tlog-proof --witness svc.witness/…", "And that this witness saw it"],
+      ],
+    }),
+    "verify-run": view(verifyRun, {
+      positionals: ["file"],
+      text: receiptText,
+      good: ({ ok }) => ok,
+      examples: [
+        ["$0 audit verify-run run.json --key svc.host/…", "A receipt of another host, anywhere"],
+        [
+          "$0 audit verify-run run.json --witness svc.witness/…",
+          "And that this witness saw the log before and after",
+        ],
       ],
     }),
     export: view(exportAudit, {
@@ -244,6 +257,44 @@ function provenLines({
       ? [rowLine(row), "The id, which comes first, is in no hash: it only says where the row was found."]
       : []),
   ].join("\n");
+}
+
+function receiptText({ ok, reason, origin, plan, runs }: v.InferOutput<typeof verifyRun.output>): string {
+  if (!ok) return `Proves nothing: ${printable(reason ?? "", 1_000)}`;
+  const about = plan
+    ? [
+        `Proven by ${printable(origin)}: plan ${printable(plan.id)}, ${plan.state}, ${plan.hosts} hosts, ${runs.length} with a receipt`,
+        ...plan.missing.map(
+          ({ label, state, why }) => `NO RECEIPT: ${printable(label)} (${state}): ${printable(why, 300)}`,
+        ),
+      ]
+    : [];
+  return [...about, ...runs.flatMap((one) => runLines(one, origin))].join("\n");
+}
+
+function runLines(
+  { label, run, rows, window, witnesses, parameters }: v.InferOutput<typeof verifyRun.output>["runs"][number],
+  origin: string,
+): string[] {
+  const { asked_by: by } = run;
+  const who = [by.surface, by.client, by.token && `token ${by.token}`, by.agent && `agent ${by.agent}`];
+  const where = label === null ? `Proven by ${printable(origin)}:` : `${printable(label)}:`;
+  return [
+    `${where} run ${run.id} ended ${run.status}, ${rows} rows, none left out up to its end`,
+    `  asked by ${printable(who.filter(Boolean).join(", "), 300)}, ${timeText(printable(run.started, 40))} to ${timeText(printable(run.ended, 40))} by the clock of the host`,
+    `  commands ${printable(run.commands.join(","), 500)}`,
+    ...run.allowed.map(
+      ({ id, allowed_by }) =>
+        `  allowed by ${allowed_by === null ? "the host's own token" : `token ${printable(allowed_by)}`} (approval ${id})`,
+    ),
+    ...(parameters ? ["  its parameters are those that were given"] : []),
+    ...(window
+      ? [
+          `  on record between ${timeText(window.after)} and ${timeText(window.before)}, by the clocks of the witnesses`,
+        ]
+      : ["  when it was on record is the word of the host: no witness was asked (--witness)"]),
+    ...witnesses.map(({ name }) => `  seen by ${printable(name, 100)}`),
+  ];
 }
 
 function rowLine({ id, ts, event_type, host_id, viewer_id, detail }: Row): string {

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { HOST_VARIABLE_FIELDS, HOST_VARIABLE_NAMES, withHostVariables } from "../src/cli/host-variables";
+import { RECEIPT_FILE, writeReceipt } from "../src/cli/receipt-file";
 import { reportOfPlan } from "../src/cli/report/of-hosts";
 import { forHosts, isInline, SCRIPT, withActions } from "../src/cli/script";
 import { type Group, print } from "../src/cli/subcommand";
@@ -17,6 +18,7 @@ import {
 import { followPlan, isOver } from "../src/desk/plans/operations/follow";
 import { listPlans, showPlan } from "../src/desk/plans/operations/look";
 import { newPlan } from "../src/desk/plans/operations/make";
+import { planProof } from "../src/desk/plans/operations/proof";
 import { applyPlan, progressOf, resumePlan, retryPlan } from "../src/desk/plans/operations/run";
 import {
   applyText,
@@ -198,6 +200,20 @@ export default {
         ["$0 plan show 7d3f0c52 --only failed,unknown", "Some of its hosts"],
         ["$0 plan show 7d3f0c52 --report junit.xml", "A test case for each host, for a CI server"],
         ["$0 plan show 7d3f0c52 --watch", "As it goes on"],
+      ],
+    }),
+    proof: view(planProof, {
+      ...one,
+      extra: { output: RECEIPT_FILE },
+      async run({ call, input, extra, globals }) {
+        const file = await call(input);
+        return writeReceipt(globals, file, extra.output);
+      },
+      examples: [
+        [
+          "$0 plan proof 7d3f0c52 --output plan.json",
+          "Every host of it, in one file: `svc audit verify-run`",
+        ],
       ],
     }),
     pause: view(pausePlan, {

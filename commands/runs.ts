@@ -1,8 +1,10 @@
 import type * as v from "valibot";
+import { RECEIPT_FILE, writeReceipt } from "../src/cli/receipt-file";
 import { shownTable } from "../src/cli/shown-table";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { mendLines } from "../src/core/mend";
+import { runProof } from "../src/host/audit/receipt/operations";
 import { cancelRun, listRuns, mendRun, showRun } from "../src/host/runs/operations/runs";
 import { jsonLine, printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
@@ -78,6 +80,19 @@ export default {
             : []),
         ].join("\n"),
       examples: [["$0 runs mend 9f1c2e4a", "Which element it missed, and what is there instead"]],
+    }),
+    proof: view(runProof, {
+      positionals: ["run_id"],
+      names: { run_id: "id" },
+      on: false,
+      extra: { output: RECEIPT_FILE },
+      run: async ({ call, input, extra, globals }) => writeReceipt(globals, await call(input), extra.output),
+      examples: [
+        [
+          "$0 runs proof 9f1c2e4a --output run.json",
+          "For somebody who was not there: `svc audit verify-run`",
+        ],
+      ],
     }),
     cancel: view(cancelRun, {
       positionals: ["run_id"],

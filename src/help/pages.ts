@@ -30,6 +30,7 @@ import opentelemetry from "../../docs/opentelemetry.md" with { type: "file" };
 import performance from "../../docs/performance.md" with { type: "file" };
 import plans from "../../docs/plans.md" with { type: "file" };
 import readme from "../../docs/README.md" with { type: "file" };
+import receipts from "../../docs/receipts.md" with { type: "file" };
 import robot from "../../docs/robot.md" with { type: "file" };
 import scale from "../../docs/scale.md" with { type: "file" };
 import scripts from "../../docs/scripts.md" with { type: "file" };
@@ -75,6 +76,7 @@ const FILES = {
   opentelemetry,
   performance,
   plans,
+  receipts,
   robot,
   scale,
   scripts,

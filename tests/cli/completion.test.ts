@@ -16,7 +16,7 @@ describe("completing", () => {
   });
 
   test("a subcommand of its own kind offers those below it", async () => {
-    expect(await offered("audit", "ver")).toEqual(["verify-proof", "verify", "verify-fork"]);
+    expect(await offered("audit", "ver")).toEqual(["verify-proof", "verify-run", "verify", "verify-fork"]);
     expect(await offered("token", "")).toEqual(["show", "rotate", "add", "list", "remove"]);
   });
 
@@ -36,9 +36,15 @@ describe("completing", () => {
   });
 
   test("a flag before the subcommand does not hide it", async () => {
-    expect(await offered("--json", "audit", "ver")).toEqual(["verify-proof", "verify", "verify-fork"]);
+    expect(await offered("--json", "audit", "ver")).toEqual([
+      "verify-proof",
+      "verify-run",
+      "verify",
+      "verify-fork",
+    ]);
     expect(await offered("--config-dir", "there", "audit", "ver")).toEqual([
       "verify-proof",
+      "verify-run",
       "verify",
       "verify-fork",
     ]);

@@ -111,8 +111,9 @@ describe("a server's requests", () => {
       run_id: string;
     };
     const subject = `run=${answer.run_id} commands=AC_rest_api_status args=sha256:`;
-    const [started, ended] = await rowsOf(host);
+    const [started, whole, ended] = await rowsOf(host);
     expect(started?.[1]).toStartWith(`POST /execute -> started ${subject}`);
+    expect(whole?.[1]).toStartWith(`run=${answer.run_id} ended status=ok rows=1:`);
     expect(ended?.[1]).toStartWith(`POST /execute -> ok:200 ${subject}`);
     expect(ended?.[1]).toMatch(/args=sha256:[0-9a-f]{64}$/);
   });

@@ -128,12 +128,6 @@ export interface PlannedHost {
 
 const sha256 = (text: string): string => Bun.SHA256.hash(text, "hex");
 
-/** Stands for a whole plan: 64 hexadecimal digits. @param content the digest of what each host runs. */
-export const digestOfPlan = (content: string, spec: Spec, hosts: readonly PlannedHost[]): string =>
-  sha256(
-    `svc-plan-v1\n${content}\n${JSON.stringify(spec)}\n${JSON.stringify(hosts.map(({ label, identity }) => [label, identity]))}`,
-  );
-
 /**
  * The id of the job for a host: the same one for the same attempt, so that it is known again after a restart.
  *

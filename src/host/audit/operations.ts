@@ -13,6 +13,7 @@ import { VERDICT } from "./chain";
 import type { ExportStep } from "./export";
 import { LIST_QUERY, TIME, timeBound } from "./list";
 import type { AuditLog } from "./log";
+import { operations as receiptOperations } from "./receipt/operations";
 import { ARCHIVED_ROWS, PRUNED } from "./retention";
 import { LISTED_ROW } from "./row";
 import { PATROL_REPORT, RESTORE, type Restore, WITNESSED } from "./witness/findings";
@@ -284,6 +285,7 @@ export async function archivedHere(service: Uses, input: v.InferInput<typeof pru
 
 export const operations = [
   ...witnessOperations,
+  ...receiptOperations,
   listAudit,
   auditStatus,
   verifyAudit,

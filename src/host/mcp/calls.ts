@@ -102,6 +102,11 @@ export interface Calls {
 /** How long `confirm` waits for a person, in milliseconds: clients give up after a minute. */
 const WAIT_MS = 45_000;
 
+/** @throws `forbidden` for what was offered when it was proposed, and is not now. */
+function requireOffered(offered: readonly Operation[], operation: Operation): void {
+  if (!offered.includes(operation)) throw forbidden(`${toolName(operation.name)} is not offered any longer`);
+}
+
 export function createCalls(parts: CallsParts): Calls {
   const { operations, hosts, proposals, budget, log } = parts;
   const { perform, quotes } = createQuoting(parts);
@@ -142,8 +147,7 @@ export function createCalls(parts: CallsParts): Calls {
     if (typeof digest !== "string") throw badInput("digest: expected the digest of a proposal");
     const proposal = proposals.find(user, digest);
     const { operation, input } = proposal;
-    if (!offered.includes(operation))
-      throw forbidden(`${toolName(operation.name)} is not offered any longer`);
+    requireOffered(offered, operation);
     const waiting = await permission(parts, proposal, asking);
     if (waiting) return waiting;
     // What a person was asked has been counted then.
@@ -153,7 +157,8 @@ export function createCalls(parts: CallsParts): Calls {
     // Another call may have done it while a person was asked.
     proposals.take(user, digest);
     if (!isCounted) budget.spend(user);
-    const answer = await perform(operation, input, callerFor(operation, asking));
+    const rows = isCounted ? withApproval(asking.rows, digest) : asking.rows;
+    const answer = await perform(operation, input, callerFor(operation, { ...asking, rows }));
     const { contentOf } = await import("./picture");
     return { content: [text(`Done. ${budget.words(user)}`), ...(await contentOf(answer))], _meta: UNTRUSTED };
   };
@@ -271,6 +276,12 @@ async function permission(parts: CallsParts, proposal: Proposal, { caller, agent
   proposals.forget(userOf(caller.grant), digest);
   throw forbidden(decision === "denied" ? "a person has denied it" : "no person has allowed it in time");
 }
+
+/** Rows that say which approval they rest on: a receipt of a run shows it. */
+const withApproval = (rows: CallRows, digest: string): CallRows => ({
+  announce: (subject) => rows.announce(`approved=sha256:${digest} ${subject}`),
+  ended: (outcome, subject) => rows.ended(outcome, subject),
+});
 
 /** Those of `offered` that the token may use. */
 function usable(offered: readonly Operation[], grant: Grant): Operation[] {

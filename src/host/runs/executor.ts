@@ -26,6 +26,7 @@ import { childOf, type TraceContext, withTrace } from "../../core/trace-context"
 import { badInput, cancelled, forbidden, messageOf, unavailable } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { Requester } from "../../lib/slots";
+import { createRunRecord, hmacOfParameters, type RunRecord } from "../../wire/receipt/run-record";
 import type { InputLock } from "../desktop/input-lock";
 import type { RunTrace, TracedStart, TraceLooks } from "../trace/traces";
 import { type Action, flatten } from "./actions";
@@ -69,6 +70,10 @@ export interface ExecutorParts extends CheckerParts {
   trace?(start: TracedStart, asked: boolean, looks?: TraceLooks): Promise<RunTrace | undefined>;
   /** Takes runs as spans of traces (OpenTelemetry); absent where nobody collects them. None of it throws or is awaited. */
   readonly beginSpan?: ((...run: Parameters<BeginSpan>) => Promise<RunSpan | undefined>) | undefined;
+  /** Puts on record how a run ended, for its receipt; absent where no log is kept. Must not throw. */
+  recordEnd?(detail: string): void;
+  /** The key with which the parameters of a run are digested, hexadecimal. @throws `unavailable` where it cannot be read. */
+  parametersKey?(run: string): Promise<string>;
   /** What whoever has this token can do where it is not enough; begins the end of a message, empty for nothing. */
   adviceFor?(grant: Grant): Promise<string>;
 }
@@ -134,8 +139,7 @@ export class Executor extends Checker {
     isRead = false,
   ): Promise<RunReport> {
     const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "", scope, trace: asked } = options;
-    const { pace = DEFAULT_PACE_S } = options;
-    const { source = sourceOf(others.kind, sourceId, path) } = options;
+    const { pace = DEFAULT_PACE_S, source = sourceOf(others.kind, sourceId, path) } = options;
     const {
       id,
       actions,
@@ -145,13 +149,15 @@ export class Executor extends Checker {
       called = new Map(),
     } = list.called ? list : await this.link(list, path, requesterOf({ ...others, grant: given }));
     const grant = scope === undefined ? given : limitedTo(given, scope);
-    const caller: Caller = { ...others, grant };
+    const record = createRunRecord(id, others.announce, isRead ? undefined : this.parts.recordEnd);
+    const caller: Caller = { ...others, grant, announce: record.announce };
     await this.permitRun(commands, named, grant, given);
     if (tellBegun) requireOwnToken(grant, "wait=0");
     if (asked && !allows(grant, "screen")) throw forbidden(beyond(grant, "trace needs screen", "this run"));
     const variables = variablesOf(options.variables ?? {});
     const secrets = new Map(named.length > 0 ? await this.parts.secrets(named) : []);
-    await caller.announce(`run=${id} ${asked ? "trace=true " : ""}${described}`);
+    const digested = await this.parametersText(id, options.variables);
+    await caller.announce(`run=${id} ${asked ? "trace=true " : ""}${digested}${described}`);
     const runs = await this.parts.runs();
     const { beginSpan } = this.parts;
     const context = caller.trace || beginSpan ? childOf(caller.trace) : undefined;
@@ -161,23 +167,22 @@ export class Executor extends Checker {
       ...(tellBegun && { keptBytes: MAX_UNATTENDED_BYTES }),
     });
     const tracing = { ...start, commands, share: shareOf(grant) };
-    const { place, trace } = await this.open(options, active, tracing, grant);
+    const { place, trace } = await this.open(options, active, tracing, grant, record);
     tellBegun?.(id);
     using _ends = endWith(caller, active);
     const { log, perform } = this.parts;
     const service = place?.service ?? this.parts.service;
     const call = (unknown: string) => this.callLate(unknown, id, called, caller, active, secrets);
-    const logs = (message: string) => {
-      caller.logged?.(message);
-      return active.log(message);
+    const logging = {
+      ...active,
+      log(message: string) {
+        caller.logged?.(message);
+        return active.log(message);
+      },
     };
-    const logging = { ...active, log: logs };
     const span = context && (await beginSpan?.({ ...start, commands, context, parent: caller.trace }));
     const runner = new Runner({
-      ...{ service, log, perform },
-      id,
-      path,
-      pace,
+      ...{ service, log, perform, id, path, pace },
       active: logging,
       caller,
       variables,
@@ -195,7 +200,7 @@ export class Executor extends Checker {
       done++;
       progress("actions");
     };
-    const end = endOf(active, trace, span);
+    const end = endOf(active, trace, span, record);
     const turn = {
       requester: requesterOf(caller, active.signal),
       who: `run ${id.slice(0, 8)} (${[source.type, source.id].filter(Boolean).join(" ")})`,
@@ -312,12 +317,22 @@ export class Executor extends Checker {
     throw forbidden(`${beyond(grant, refused.join(", "), "this run")}${advice}`);
   }
 
+  /** What the row of a run says of its parameters; empty where it has none. */
+  private async parametersText(
+    id: string,
+    variables: Readonly<Record<string, unknown>> = {},
+  ): Promise<string> {
+    const key = Object.keys(variables).length > 0 ? await this.parts.parametersKey?.(id) : undefined;
+    return key === undefined ? "" : `parameters=hmac:${hmacOfParameters(key, variables)} `;
+  }
+
   /** Opens what a run works on and is traced by. When that fails, the run has ended. */
   private async open(
     { desktop, trace: asked = false, begins }: RunOptions,
     active: ActiveRun,
     start: TracedStart,
     grant: Grant,
+    record: RunRecord,
   ) {
     let place: RunPlace | undefined;
     try {
@@ -327,6 +342,7 @@ export class Executor extends Checker {
       return { place, trace };
     } catch (error) {
       await place?.end();
+      record.end("error", [], null);
       active.end("error", messageOf(error));
       throw error;
     }
@@ -389,12 +405,13 @@ function sourceOf(kind: Caller["kind"], id: string, script: string): RunSource {
 
 /** Ends a run in all that keeps it: its trace first, which is whole once the run counts as ended. */
 const endOf =
-  (active: ActiveRun, trace: RunTrace | undefined, span: RunSpan | undefined) =>
+  (active: ActiveRun, trace: RunTrace | undefined, span: RunSpan | undefined, record: RunRecord) =>
   async (
     { status, error_text }: Pick<EndedRun, "error_text"> & { status: Parameters<ActiveRun["end"]>[0] },
     scrub: (text: string) => string,
   ) => {
-    await trace?.end({ status, error_text }, scrub);
+    const kept = await trace?.end({ status, error_text }, scrub);
+    record.end(status, active.outcomes, kept?.sha256 ?? null);
     active.end(status, error_text);
     span?.end(status, error_text);
   };

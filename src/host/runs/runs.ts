@@ -185,6 +185,8 @@ export class Runs {
         step.changed();
       },
       logged: entry.log as Readonly<Entry["log"]>,
+      /** The outcomes that are kept of it. */
+      outcomes: entry.outcomes as readonly Outcome[],
       /** It logs `message`, which must hold no secret. @returns false when it has logged {@link MAX_LOG} lines. */
       log: (message: string): boolean => {
         if (entry.log.length >= MAX_LOG) return false;

@@ -58,8 +58,11 @@ type TracedEnd = Readonly<Pick<TracedRun, "status" | "error_text">>;
 /** A run that is being traced. */
 export interface RunTrace {
   step(start: StepStart): Promise<(end: StepEnd) => Promise<void>>;
-  /** Writes what was recorded where it is to be kept. Never throws. @returns null when it was not. */
-  end(how: TracedEnd, scrub: (text: string) => string): Promise<TracedRun | null>;
+  /** Writes what was recorded where it is to be kept. Never throws. @returns the run, and the digest of the archive; null when it was not kept. */
+  end(
+    how: TracedEnd,
+    scrub: (text: string) => string,
+  ): Promise<(TracedRun & { readonly sha256: string }) | null>;
 }
 
 /** A trace in a list. */
@@ -121,15 +124,13 @@ export class Traces {
           const own = share === null ? {} : { share };
           const run = { ...start, ...own, commands: [...start.commands], ...how, started_at };
           const archive = join(work, "trace.zip");
-          const written = await recorder.write(
-            archive,
-            { ...run, finished_at: new Date().toISOString() },
-            scrub,
-          );
+          const ended = { ...run, finished_at: new Date().toISOString() };
+          const written = await recorder.write(archive, ended, scrub);
+          const sha256 = await digestOf(archive);
           renameSync(archive, this.fileOf(start.run_id));
           syncFolder(folder);
           this.forget(start.run_id);
-          return written;
+          return { ...written, sha256 };
         } catch (error) {
           log.warn(`the trace of run ${start.run_id} was not kept: ${messageOf(error)}`);
           return null;
@@ -242,6 +243,12 @@ export class Traces {
       if (!Number.isNaN(pid) && left) rmSync(join(this.parts.folder, name), { recursive: true, force: true });
     }
   }
+}
+
+async function digestOf(file: string): Promise<string> {
+  const hasher = new Bun.CryptoHasher("sha256");
+  for await (const part of Bun.file(file).stream()) hasher.update(part);
+  return hasher.digest("hex");
 }
 
 const isJob = ({ source_type }: Pick<TracedStart, "source_type">) => source_type === "scheduler";

@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import type { Collector } from "../../desk/witness/collector";
 import type { WatchedLog } from "../../desk/witness/states";
 import type { AuditLog } from "../../host/audit/log";
+import type { Receipts } from "../../host/audit/receipt/receipts";
 import type { Restore } from "../../host/audit/witness/findings";
 import { requireKnownFormat } from "../../lib/format";
 import { findRunningServer } from "../../lib/running-server";
@@ -19,6 +20,8 @@ export interface AuditFeatures {
   audit(): Promise<AuditLog | null>;
   /** As `audit()`, but null where no log was ever kept: looking does not make one. */
   existingAudit(): Promise<AuditLog | null>;
+  /** What makes receipts of runs and plans; null when the service was made without an audit log. */
+  receipts(): Promise<Receipts | null>;
   /** The witness of this host, which is made where there is none. */
   witness(): Promise<OpenWitness>;
   /** As `witness()`, but null where it has witnessed no log. */
@@ -78,6 +81,15 @@ export function auditFeatures(
       [files.auditLog, files.auditHead].some(existsSync) || findRunningServer(configDir)?.pid === process.pid
         ? shared.service.audit()
         : null,
+    async receipts() {
+      const audit = await shared.service.audit();
+      if (!audit) return null;
+      const [{ createReceipts }, { openSigningKey }] = await Promise.all([
+        import("../../host/audit/receipt/receipts"),
+        import("../../trust/identity"),
+      ]);
+      return createReceipts(audit, openSigningKey(files.hostKey));
+    },
     witness: feature(
       async () => {
         const [{ openStore }, { createWitness }, { openSigningKey }] = await Promise.all([

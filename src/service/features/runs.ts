@@ -15,7 +15,8 @@ import type { RunState } from "../../host/runs/types";
 import type { Job } from "../../host/scheduler/job";
 import type { Scheduler } from "../../host/scheduler/scheduler";
 import type { Traces } from "../../host/trace/traces";
-import { forbidden } from "../../lib/errors";
+import { forbidden, messageOf } from "../../lib/errors";
+import { RUN_ENDED } from "../../wire/receipt/run-record";
 import type { ServiceParts } from "../parts";
 import { createPerform } from "../run-action";
 import { startJob } from "../start-job";
@@ -166,8 +167,26 @@ async function createExecutor(
     hostLabel: () => labelOf(() => readMembership(files.desk)),
     inputLock: async () => (await service.desktop()).inputLock,
     trace: async (start, asked, looks) => (await service.traces()).begin(start, asked, looks),
+    ...(shared.options.audit && { recordEnd: (detail: string) => void recordEnd(shared, detail) }),
+    async parametersKey(run) {
+      const [{ openAuditKey }, { parametersKeyOf }] = await Promise.all([
+        import("../../host/audit/witness/key"),
+        import("../../host/audit/receipt/parameters"),
+      ]);
+      return parametersKeyOf(openAuditKey(files.auditKey), run);
+    },
     adviceFor: (grant) => adviceFor(shared, grant),
   });
+}
+
+/** Leaves the row of the end of a run. Never throws. */
+async function recordEnd({ service, log }: ServiceParts, detail: string): Promise<void> {
+  try {
+    const row = { event_type: RUN_ENDED, host_id: null, viewer_id: null, detail };
+    await (await service.audit())?.append(row);
+  } catch (error) {
+    log.warn(`the end of a run is not on record, so that it has no receipt: ${messageOf(error)}`);
+  }
 }
 
 /** Runs as traces for the collector that the options name, if any. */

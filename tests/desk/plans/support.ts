@@ -1,12 +1,13 @@
 import { dirname, join } from "node:path";
 import { type Ledger, openLedger } from "../../../src/desk/plans/ledger/ledger";
 import type { Plan } from "../../../src/desk/plans/ledger/rows";
-import { digestOfPlan, type PlannedHost, type Spec, wavesOf } from "../../../src/desk/plans/plan";
+import { type PlannedHost, type Spec, wavesOf } from "../../../src/desk/plans/plan";
 import { createRunner } from "../../../src/desk/plans/runner";
 import type { RunnerUses } from "../../../src/desk/plans/runner-parts";
 import { silentLog } from "../../../src/lib/log";
 import { digestOf } from "../../../src/wire/job/envelope";
 import type { DeliverJob, JobResult } from "../../../src/wire/job/job";
+import { digestOfPlan } from "../../../src/wire/job/plan-digest";
 import { nextTurn, temporaryFolder } from "../../support";
 
 export const plannedHosts = (count: number, prefix = "h"): PlannedHost[] =>

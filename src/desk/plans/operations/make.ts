@@ -21,6 +21,7 @@ import { countOf, identityOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from ".
 import { adoptPlan, cancelPlan, pausePlan, removePlan } from "./change";
 import { listPlans, showPlan } from "./look";
 import type { Permits, Uses } from "./one-plan";
+import { planProof } from "./proof";
 import { applyPlan, resumePlan, retryPlan } from "./run";
 
 interface NewUses extends Uses {
@@ -203,6 +204,7 @@ export const operations = [
   applyPlan,
   listPlans,
   showPlan,
+  planProof,
   pausePlan,
   resumePlan,
   cancelPlan,

@@ -61,6 +61,14 @@ export const keptCheckpoints = (db: Database) =>
 export const checkpointWith = (db: Database, index: number) =>
   select(db, "WHERE size > ? ORDER BY witnesses <> '' DESC, nth DESC LIMIT 1", index);
 
+/** The newest of the log of that name that does not have the leaf `index`, preferably one that is cosigned; undefined where none is kept. */
+export const checkpointBefore = (db: Database, origin: string, index: number) =>
+  db
+    .query<StoredCheckpoint, [number, string]>(
+      `${SELECT} WHERE size > 0 AND size <= ? AND instr(note, ?) = 1 ORDER BY witnesses <> '' DESC, nth DESC LIMIT 1`,
+    )
+    .get(index, `${origin}\n`) ?? undefined;
+
 /** The newest checkpoint, where it is of the tree of `size` leaves and this key. */
 export function signedAlready(db: Database, key: AuditKey, size: number): StoredCheckpoint | undefined {
   const newest = newestCheckpoint(db);

@@ -18,6 +18,7 @@ import type { PatrolReport } from "./findings";
 import { type AuditKey, openAuditKey } from "./key";
 import { createPatrol } from "./patrol";
 import { proofText } from "./proof";
+import { type ProofsOfRows, proofsOf } from "./proofs-of-rows";
 import { leafIndex, nodesOf, readTree } from "./tree";
 
 interface WitnessedLogUses {
@@ -83,6 +84,15 @@ export interface WitnessedLog {
    * @throws `conflict` when the log has fewer; as `current` does.
    */
   proofSince(id: number, old: number): Promise<{ proof: string; consistency: string[] }>;
+  /**
+   * The leaves of the rows with these ids, oldest first, each with the proof that it is in the head after, and both heads: of those that
+   * are kept the newest that a witness has cosigned, else the newest.
+   *
+   * @throws `not_found` when one of the rows never joined; as `current` does.
+   */
+  proofsOf(ids: readonly number[]): Promise<ProofsOfRows>;
+  /** What `work` reads in the database of the log. */
+  read<T>(work: (db: Database) => T): Promise<T>;
   /** The newest row of a type; null where there is none. */
   newestOf(type: string): Promise<Pick<AuditRow, "id" | "ts" | "detail"> | null>;
   /** The id of the first row of a type with this detail; undefined where there is none. */
@@ -164,6 +174,8 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
         consistency: consistencyProof(old, size, nodesOf(db)).map(toBase64),
       }));
     },
+    proofsOf: (ids) => proofsOf(file, checkpointer, key().verifier.name, ids),
+    read: (work) => file.read(work),
     newestOf: (type: string) =>
       file.read((db) =>
         db

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { openLedger } from "../../../../src/desk/plans/ledger/ledger";
 import {
-  digestOfPlan,
   END_STATES,
   FAILURES,
   jobId,
@@ -17,6 +16,7 @@ import {
   type TargetState,
   wavesOf,
 } from "../../../../src/desk/plans/plan";
+import { digestOfPlan } from "../../../../src/wire/job/plan-digest";
 import { newPlan, plannedHosts, specOf, testLedger } from "../support";
 
 const names = Object.keys(STEPS) as StepName[];

@@ -1,41 +1,14 @@
 /** Go's own packages for signed notes and Merkle trees verify what svc writes, and refuse what was tampered with. */
 import { expect } from "bun:test";
-import { join } from "node:path";
 import { parseProof } from "../../../../src/host/audit/witness/proof";
 import { parseCheckpoint } from "../../../../src/wire/witness/checkpoint";
 import { parseNote, toBase64 } from "../../../../src/wire/witness/signed-note";
-import { temporaryFolder, testWith } from "../../../support";
+import { testWith } from "../../../support";
 import { event, testLog } from "../support";
+import { type Asked, GO_NOTE, go } from "./go-verifier";
 import { newWitness } from "./support";
 
-/** Where Debian has them (golang-golang-x-mod-dev). */
-const GOPATH = "/usr/share/gocode";
-
-interface Asked {
-  readonly note: string;
-  readonly key: string;
-  readonly witnesses: readonly string[];
-  readonly old: number;
-  readonly oldRoot: string;
-  readonly consistency: readonly string[] | null;
-  readonly index: number;
-  readonly rowHash: string;
-  readonly inclusion: readonly string[];
-}
-
-async function go(asked: readonly Asked[]): Promise<string[]> {
-  using folder = temporaryFolder();
-  const env = { ...process.env, GOPATH, GO111MODULE: "off", GOCACHE: folder.path, GOTOOLCHAIN: "local" };
-  const child = Bun.spawn(["go", "run", join(import.meta.dir, "go", "main.go")], {
-    env,
-    stdin: Buffer.from(JSON.stringify(asked)),
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  return child.stdout.json();
-}
-
-testWith("go", `${GOPATH}/src/golang.org/x/mod/sumdb/note`)(
+testWith("go", GO_NOTE)(
   "Go verifies notes, cosignatures and proofs of a log, and refuses each that was tampered with",
   async () => {
     await using made = await testLog();

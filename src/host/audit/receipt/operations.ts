@@ -1,0 +1,105 @@
+import * as v from "valibot";
+import { field, fileContent } from "../../../core/fields";
+import { operation } from "../../../core/operation";
+import { allows, beyond } from "../../../core/rights";
+import { badInput, Failure, forbidden, unavailable } from "../../../lib/errors";
+import { configFiles } from "../../../lib/paths";
+import { MAX_ENVELOPE } from "../../../wire/receipt/dsse";
+import { RUN_PROOF } from "../../../wire/receipt/statement";
+import type { Receipts } from "./receipts";
+import { RECEIPT_RESULT } from "./result";
+
+interface RunAtTime {
+  readonly run_id: string | null;
+  readonly started_at: string;
+}
+
+interface Uses {
+  runs(): Promise<{ show(id: string): RunAtTime }>;
+  history(): Promise<{ find(id: string): Promise<RunAtTime | undefined> }>;
+  /** Null when this process keeps no audit log. */
+  receipts(): Promise<Receipts | null>;
+}
+
+/** The run with that id, or whose id begins so where it has ended lately; as it was typed where only the log may know it. */
+async function runOf(service: Uses, id: string) {
+  try {
+    return (await service.runs()).show(id);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== "not_found") throw error;
+    return (await (await service.history()).find(id)) ?? { run_id: id, started_at: "" };
+  }
+}
+
+export const runProof = operation({
+  ...RUN_PROOF,
+  summary:
+    "Make a receipt of a run that has ended: what was run, for whom, and that the log has nothing else of it",
+  scope: "audit",
+  // It shows rows, and is for others.
+  reveals: true,
+  answeredBy: "server or here",
+  leftOut: { script: "a receipt is for people elsewhere" },
+  example: { run_id: "9f1c2e4a" },
+  async run(service: Uses, { run_id: asked, parameters }, { grant }) {
+    if (parameters && !allows(grant, "admin")) throw forbidden(beyond(grant, "parameters needs admin"));
+    const receipts = await service.receipts();
+    if (!receipts) throw unavailable("this svc keeps no audit log (--no-audit)");
+    const { run_id, started_at } = await runOf(service, asked);
+    return receipts.ofRun({ run_id: run_id ?? asked, started_at }, parameters);
+  },
+});
+
+const VKEY = v.pipe(v.string(), v.nonEmpty(), v.maxLength(500));
+
+const OFFLINE = "it needs nothing of this host but a file";
+
+export const verifyRun = operation({
+  name: "audit.verify_run",
+  summary: "Verify the receipt of a run or a plan, without its host",
+  scope: "audit",
+  subcommand: "audit verify-run",
+  leftOut: { http: OFFLINE, script: OFFLINE },
+  input: v.strictObject({
+    file: field(
+      fileContent(v.pipe(v.string(), v.maxLength(MAX_ENVELOPE))),
+      "The receipt, as `svc runs proof` or `svc plan proof` writes it",
+    ),
+    key: field(
+      v.optional(VKEY),
+      "Key of the log of its host, of the desk for a plan, as `svc audit key` prints it (default: that of this host)",
+    ),
+    witness: field(
+      v.optional(v.pipe(v.array(VKEY), v.maxLength(16)), []),
+      "Key of a witness that must have seen the log before and after, as `svc witness key` prints it",
+    ),
+    parameters: field(
+      v.optional(fileContent(v.pipe(v.string(), v.maxLength(10_000_000)))),
+      "The variables with which the run is said to have begun, as a JSON object",
+    ),
+  }),
+  output: RECEIPT_RESULT,
+  async run(service: { readonly configDir: string }, { file, key, witness, parameters }) {
+    const [{ verifyReceipt }, { readAuditKey }, { parseVerifierKey }] = await Promise.all([
+      import("./verify"),
+      import("../witness/key"),
+      import("../../../wire/witness/signed-note"),
+    ]);
+    const own = key === undefined ? readAuditKey(configFiles(service.configDir).auditKey) : undefined;
+    const trusted = key === undefined ? own?.verifier : parseVerifierKey(key);
+    if (!trusted) throw badInput("key: expected the key of the log, as this host has none of its own");
+    return verifyReceipt(file, {
+      key: trusted,
+      witnesses: witness.map((one) => parseVerifierKey(one, "witness")),
+      parameters: parameters === undefined ? undefined : parametersIn(parameters),
+    });
+  },
+});
+
+function parametersIn(text: string): Readonly<Record<string, unknown>> {
+  const read = v.safeParse(v.pipe(v.string(), v.parseJson(), v.record(v.string(), v.unknown())), text);
+  if (read.success) return read.output;
+  throw badInput("parameters: expected a JSON object of variables");
+}
+
+export const operations = [runProof, verifyRun];

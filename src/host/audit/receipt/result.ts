@@ -1,0 +1,44 @@
+/** What verifying a receipt finds. */
+import * as v from "valibot";
+import { RUN_CLAIMS } from "../../../wire/receipt/statement";
+
+const SEEN = v.object({ name: v.string(), time: v.string() });
+
+const VERIFIED_RUN = v.object({
+  /** Its host in the plan; null for the receipt of one run. */
+  label: v.nullable(v.string()),
+  host_id: v.string(),
+  run: RUN_CLAIMS,
+  /** How many rows of the log it has. */
+  rows: v.number(),
+  /** Whether its parameters are those that were given; null where none were. */
+  parameters: v.nullable(v.boolean()),
+  /** Between which times its rows came, by the clocks of the witnesses; null where no witness is asked. */
+  window: v.nullable(v.object({ after: v.string(), before: v.string() })),
+  /** The witnesses of the head after. */
+  witnesses: v.array(SEEN),
+});
+
+export type VerifiedRun = v.InferOutput<typeof VERIFIED_RUN>;
+
+export const RECEIPT_RESULT = v.object({
+  ok: v.boolean(),
+  /** Why it proves nothing; null where it is good. */
+  reason: v.nullable(v.string()),
+  /** The name of the log that was trusted. */
+  origin: v.string(),
+  /** Null for the receipt of one run. */
+  plan: v.nullable(
+    v.object({
+      id: v.string(),
+      digest: v.string(),
+      state: v.string(),
+      hosts: v.number(),
+      /** The hosts without a receipt, and why, by the word of the desk. */
+      missing: v.array(v.object({ label: v.string(), state: v.string(), why: v.string() })),
+    }),
+  ),
+  runs: v.array(VERIFIED_RUN),
+});
+
+export type ReceiptResult = v.InferOutput<typeof RECEIPT_RESULT>;
