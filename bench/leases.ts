@@ -2,8 +2,8 @@
  * Leases of agents: how long after *Stop*, after a person's first move of the pointer and after the last second an agent that acts all the time
  * has ended, with keys released; and how much it did after that.
  *
- * The desktop is one on demand, with the hands of the compiled binary; the person is another client of its X server. What is done is counted
- * by the X server's own record of strokes, not by svc. Times are divided by the 200 ms that they may be.
+ * The desktop is one on demand, with the hands of the compiled binary; the person is another client of its X server. What an agent
+ * did after the end is counted as calls that begin at the desktop. Times are divided by the 200 ms that they may be.
  */
 
 import { localCaller } from "../src/core/caller";

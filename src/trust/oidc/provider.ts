@@ -2,7 +2,7 @@
  * An OpenID provider: what it says of people, in a browser, on another device, and when somebody signs out there.
  */
 import type * as oauth from "oauth4webapi";
-import { forbidden, unavailable } from "../../lib/errors";
+import { badInput, forbidden, unavailable } from "../../lib/errors";
 import { type Access, createAccess, faultOf, type ProviderOptions } from "./access";
 import type { Person } from "./sessions";
 
@@ -50,7 +50,7 @@ export interface Provider {
   beginDevice(): Promise<DeviceStart>;
   /** Who has signed in; null while nobody has; `slower` where it asks to wait longer. @throws `forbidden` where that is over. */
   completeDevice(deviceCode: string): Promise<SignedIn | "pending" | "slower">;
-  /** What a logout token says (OpenID Connect Back-Channel Logout 1.0). @throws `forbidden` for one that is not valid. */
+  /** What a logout token says (OpenID Connect Back-Channel Logout 1.0). @throws `bad_input` for one that is not valid (section 2.8). */
   logout(token: string): Promise<LoggedOut>;
   /** The address at which a person signs out there too; null where it has none. @param back where they are sent then. */
   endAddress(back: string): Promise<string | null>;
@@ -106,10 +106,10 @@ export function createProvider({ groupsClaim, ...options }: ProviderOptions): Pr
         const isLogout = typeof Object(events)[LOGOUT_EVENT] === "object";
         const id = typeof sid === "string" ? sid : undefined;
         if (!isLogout || nonce !== undefined || typeof jti !== "string" || (sub ?? id) === undefined)
-          throw forbidden("this is no logout token");
+          throw badInput("form: expected a logout token");
         return { jti, subject: sub, sid: id };
       } catch (error) {
-        throw faultOf(issuer, error, forbidden);
+        throw faultOf(issuer, error, badInput);
       }
     },
     async endAddress(back) {

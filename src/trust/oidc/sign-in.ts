@@ -7,7 +7,7 @@
 import * as v from "valibot";
 import type { Grant } from "../../core/rights";
 import { createBuckets, RecentMap } from "../../lib/buckets";
-import { type Failure, forbidden, messageOf, tooMany } from "../../lib/errors";
+import { badInput, type Failure, forbidden, messageOf, tooMany } from "../../lib/errors";
 import { createFairMap } from "../../lib/fair-map";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
@@ -88,7 +88,7 @@ export interface SignIn extends SessionKeeper {
     handle: string,
     announce: Announce,
   ): Promise<(NewSession & { readonly scopes: readonly string[] }) | "pending" | "slower">;
-  /** Ends what a logout token of the provider names. @returns how many sessions. @throws `forbidden` for one that is not valid, or came before. */
+  /** Ends what a logout token of the provider names. @returns how many sessions. @throws `bad_input` for one that is not valid, or came before. */
   providerLogout(token: string, announce: Announce): Promise<number>;
   /** What oidc.json says now. @throws `unavailable`. */
   rules(): GroupRule[];
@@ -208,7 +208,7 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
     async providerLogout(token, announce) {
       const { jti, subject, sid } = await provider.logout(token);
       const key = hexOf(digestToken(jti));
-      if (usedTokens.get(key)) throw forbidden("this logout token came before");
+      if (usedTokens.get(key)) throw badInput("form: this logout token came before");
       const whose = {
         issuer: provider.issuer,
         ...(subject !== undefined && { subject }),

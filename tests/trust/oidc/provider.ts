@@ -1,6 +1,6 @@
 /** A real OpenID provider (`oidc-provider`) on loopback, and a browser that signs in there. */
 import { createServer } from "node:http";
-import { exportJWK, generateKeyPair, type JWK } from "jose";
+import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
 import Provider, { type Configuration } from "oidc-provider";
 
 export const CLIENT = "svc-desk";
@@ -10,6 +10,23 @@ export const SECRET = "a-secret-of-the-client-0123456789";
 export async function signingKey(kid: string): Promise<JWK> {
   const { privateKey } = await generateKeyPair("RS256", { extractable: true });
   return { ...(await exportJWK(privateKey)), kid, use: "sig", alg: "RS256" };
+}
+
+/** A logout token as a provider makes it (OpenID Connect Back-Channel Logout 1.0 section 2.4), but for `change`. */
+export async function logoutToken(
+  key: JWK,
+  issuer: string,
+  change: Readonly<Record<string, unknown>> & { readonly at?: number } = {},
+): Promise<string> {
+  const { at = Math.floor(Date.now() / 1_000), ...claims } = change;
+  const payload = {
+    ...{ iss: issuer, aud: CLIENT, sub: "alice", jti: crypto.randomUUID(), iat: at },
+    events: { "http://schemas.openid.net/event/backchannel-logout": {} },
+    ...claims,
+  };
+  return new SignJWT(payload)
+    .setProtectedHeader({ alg: "RS256", kid: `${key.kid}`, typ: "logout+jwt" })
+    .sign(await importJWK(key, "RS256"));
 }
 
 /** Who can sign in, by the id of the account. */

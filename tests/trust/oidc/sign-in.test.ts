@@ -1,13 +1,14 @@
 /** Signing in at a real provider, in a browser and on command lines, and who is not let in. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { JWK } from "jose";
 import { signInInBrowser, signInOnDevice } from "../../../src/client/sign-in";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { makeToken, revokeToken } from "../../../src/trust/operations/tokens";
 import { post, temporaryFolder, testServer } from "../../support";
-import { CLIENT, SECRET, startProvider, TestBrowser } from "./provider";
+import { CLIENT, logoutToken, SECRET, signingKey, startProvider, TestBrowser } from "./provider";
 
 const GROUPS = {
   "lab-admins": { scope: ["desk"] },
@@ -23,12 +24,17 @@ function freePort(): number {
 }
 
 export async function setUp(
-  options: { readonly service?: Record<string, unknown>; readonly groups?: object } = {},
+  options: {
+    readonly service?: Record<string, unknown>;
+    readonly groups?: object;
+    readonly keys?: JWK[];
+  } = {},
 ) {
   const port = freePort();
   const url = `http://127.0.0.1:${port}`;
   const peer = await startProvider([`${url}/oidc/callback`], {
     backchannel: `${url}/oidc/backchannel-logout`,
+    ...(options.keys && { keys: options.keys }),
   });
   const secrets = temporaryFolder();
   const secretFile = join(secrets.path, "secret");
@@ -268,6 +274,48 @@ test("signing out at the provider ends the sessions here, streams and runs", asy
   for (let read = await reader?.read(); read && !read.done; read = await reader?.read());
   expect((await browser.ask(`${desk.url}/token`, { headers })).status).toBe(401);
   expect((await other.browser.ask(`${desk.url}/token`, { headers })).status).toBe(200);
+});
+
+test("a logout token of the provider ends the sessions of its person, and counts once", async () => {
+  const key = await signingKey("first");
+  await using desk = await setUp({ keys: [key] });
+  const { browser } = await desk.signIn("alice");
+  const other = await desk.signIn("bob");
+  const logout = async (token: string) => {
+    const body = new URLSearchParams({ logout_token: token });
+    return (await fetch(`${desk.url}/oidc/backchannel-logout`, { method: "POST", body })).status;
+  };
+  const statusOf = async ({ browser }: { browser: TestBrowser }) =>
+    (await browser.ask(`${desk.url}/token`, pageOf(desk.url))).status;
+  expect(await logout(await logoutToken(await signingKey("first"), desk.peer.issuer))).toBe(400);
+  expect(await statusOf({ browser })).toBe(200);
+  const token = await logoutToken(key, desk.peer.issuer);
+  expect(await logout(token)).toBe(200);
+  await desk.service.refresh();
+  expect([await statusOf({ browser }), await statusOf(other)]).toEqual([401, 200]);
+  expect(await logout(token)).toBe(400);
+});
+
+test("a session that nobody uses ends after the idle time, and one that is used at the end of its life", async () => {
+  await using desk = await setUp();
+  const { browser } = await desk.signIn("alice");
+  const status = async () => (await browser.ask(`${desk.url}/token`, pageOf(desk.url))).status;
+  const began = Date.now();
+  const minutes = (count: number) => began + count * 60_000;
+  using clock = spyOn(Date, "now").mockReturnValue(began);
+  const at = async (minute: number) => {
+    clock.mockReturnValue(minutes(minute));
+    await desk.service.refresh();
+    return status();
+  };
+  for (let minute = 40; minute < 600; minute += 40) expect([minute, await at(minute)]).toEqual([minute, 200]);
+  expect(await at(601)).toBe(401);
+
+  clock.mockReturnValue(began);
+  const { browser: idle } = await desk.signIn("bob");
+  clock.mockReturnValue(minutes(61));
+  await desk.service.refresh();
+  expect((await idle.ask(`${desk.url}/token`, pageOf(desk.url))).status).toBe(401);
 });
 
 const trust = { kind: "system" } as const;
