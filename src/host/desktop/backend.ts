@@ -75,8 +75,20 @@ export interface Screenshot extends Size {
   readonly base64: string | null;
 }
 
+export const SYSTEMS = ["x11", "wayland", "macos", "windows"] as const;
+
+/** Which desktop that is, and what svc cannot do on it. */
+export interface Session {
+  readonly system: (typeof SYSTEMS)[number];
+  /** The X display (`:0`), or the program of the compositor; empty where there is but one. */
+  readonly name: string;
+  /** In words, each with the protocol that is missing. */
+  readonly lacks: readonly string[];
+}
+
 /** Every method throws Failure; `unavailable` when the display or the platform cannot do it. */
 export interface Backend extends Devices {
+  session(): Promise<Session>;
   /** What all monitors cover together. Its corner is not 0, 0 when one lies left of the main one, or above it. */
   desktop(): Promise<Region>;
   /** The regions of the monitors, at least one, in the system's order. */

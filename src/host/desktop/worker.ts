@@ -13,7 +13,7 @@ import { cancelled } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { selfCommand } from "../../lib/self-command";
 import { createSlots, Requester } from "../../lib/slots";
-import { type DesktopCalls, type DesktopEvents, WINDOW_STATES } from "./backend";
+import { type DesktopCalls, type DesktopEvents, SYSTEMS, WINDOW_STATES } from "./backend";
 import { SEEING_ANSWERS } from "./images/answers";
 import {
   LASTING_CALLS,
@@ -58,6 +58,7 @@ const WINDOW = v.object({
 });
 const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
   answers: {
+    session: v.object({ system: v.picklist(SYSTEMS), name: v.string(), lacks: v.array(v.string()) }),
     screenSize: v.object(SIZE),
     monitors: v.array(REGION),
     pointer: POINT,

@@ -301,6 +301,21 @@ describe("screenshot and mouse", () => {
     }
   });
 
+  test("what a compositor keeps from programs is a warning, and a failure where it is pictures", async () => {
+    const found = (...lacks: string[]) => {
+      const session = async () => ({ system: "wayland", name: "gnome-shell", lacks }) as const;
+      return finding(screenshot, host({ desktop: async () => ({ ...DESKTOP, session }) }));
+    };
+    expect(await found("keys (zwp_virtual_keyboard_manager_v1)")).toMatchObject({
+      ...{ ok: true, severity: "warn" },
+      detail: "Wayland (gnome-shell): 1280x800, 1 kB; no keys (zwp_virtual_keyboard_manager_v1)",
+      advice: [expect.stringContaining("sway")],
+    });
+    expect(await found("pictures (p)", "keys (k)")).toMatchObject({
+      ...{ ok: false, detail: "Wayland (gnome-shell) offers no pictures (p), no keys (k)" },
+    });
+  });
+
   test("a picture that is no PNG is a failure", async () => {
     const desktop = async () => ({
       ...DESKTOP,

@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { localCaller } from "../../../src/core/caller";
 import { NO_INPUT } from "../../../src/core/fields";
 import { operation } from "../../../src/core/operation";
+import type { Session } from "../../../src/host/desktop/backend";
 import type { Check } from "../../../src/host/diagnostics/check";
 import type { CHECKS } from "../../../src/host/diagnostics/checks";
 import { type CheckResult, createDiagnostics } from "../../../src/host/diagnostics/diagnostics";
@@ -45,6 +46,7 @@ export const SERVER = {
 };
 
 export const DESKTOP = {
+  session: async (): Promise<Session> => ({ system: "x11", name: ":0", lacks: [] }),
   screenSize: async () => ({ width: 1280, height: 800 }),
   pointer: async () => ({ x: 100, y: 120 }),
   windows: async () => [],

@@ -43,6 +43,11 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
   const desktop = () => boundsOf(monitors());
   const go = (target: Target) => movePointer(robot, desktop(), target);
   const backend = {
+    session: async () => ({
+      system: process.platform === "darwin" ? "macos" : "windows",
+      name: "",
+      lacks: [],
+    }),
     desktop: async () => desktop(),
     monitors: async () => monitors(),
     pointer: async () => pointerAt(robot),

@@ -17,6 +17,24 @@ import { createSwayWindows } from "./sway-windows";
 import { createToplevels } from "./toplevels";
 import { watchWayland } from "./watch";
 
+/** What svc does by which protocols, one of which a compositor has to offer. */
+const PARTS: ReadonlyArray<readonly [what: string, ...protocols: string[]]> = [
+  ["pictures", "zwlr_screencopy_manager_v1"],
+  ["the pointer", "zwlr_virtual_pointer_manager_v1"],
+  ["keys", "zwp_virtual_keyboard_manager_v1"],
+  ["the clipboard", "ext_data_control_manager_v1", "zwlr_data_control_manager_v1"],
+  ["windows", "zwlr_foreign_toplevel_manager_v1"],
+];
+
+/** What cannot be done with these globals. @param listsWindows whether windows are listed by another way. */
+function lacking(globals: ReadonlyArray<{ readonly interface: string }>, listsWindows: boolean): string[] {
+  const offered = new Set(globals.map((global) => global.interface));
+  return PARTS.flatMap(([what, ...protocols]) => {
+    const isThere = protocols.some((one) => offered.has(one)) || (what === "windows" && listsWindows);
+    return isThere ? [] : [`${what} (${protocols.join(" or ")})`];
+  });
+}
+
 /**
  * @param events.lost called when the compositor has gone; the backend is of no use then.
  * @throws a `no_screen` failure where no compositor answers.
@@ -35,6 +53,11 @@ export async function createWaylandBackend({ lost, clipboard: owns }: BackendEve
     await liftButtons();
   };
   return {
+    session: async () => ({
+      system: "wayland",
+      name: connection.compositor,
+      lacks: lacking(connection.globals(), sway !== undefined),
+    }),
     ...createScreen(connection, outputs),
     ...pointer,
     ...keyboard,

@@ -19,6 +19,7 @@ export async function createX11Backend({ lost, clipboard: owns }: BackendEvents)
   const { close: giveUp, ...clipboard } = createClipboard(owns);
   const { restore, ...keyboard } = createKeyboard(connection);
   return {
+    session: async () => ({ system: "x11", name: process.env.DISPLAY ?? "", lacks: [] }),
     ...createScreen(connection),
     ...createPointer(connection),
     ...keyboard,

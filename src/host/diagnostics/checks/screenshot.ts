@@ -2,7 +2,7 @@
 import { requesterOf } from "../../../core/caller";
 import type { Requester } from "../../../lib/slots";
 import { loadingStep } from "../addon-advice";
-import { check, failed, fine } from "../check";
+import { check, failed, fine, warning } from "../check";
 import { type ScreenSettings, unlessNone } from "../no-screen";
 
 /** A large screen is megabytes of PNG. */
@@ -29,10 +29,25 @@ export function desktopAdvice(reason: string): readonly string[] {
   return [...ways, "on a host without a desktop on purpose: svc config set desktop.screen none"];
 }
 
+/** As svc reaches it: `Wayland (sway)`. */
+const SYSTEM_NAMES = { x11: "X11", wayland: "Wayland", macos: "macOS", windows: "Windows" } as const;
+
+interface Session {
+  readonly system: keyof typeof SYSTEM_NAMES;
+  readonly name: string;
+  readonly lacks: readonly string[];
+}
+
+/** What to do where a compositor keeps protocols from programs. */
+const ON_WAYLAND = [
+  "use a compositor of the wlroots family, such as sway, or log in to an X11 session (svc help desktop)",
+];
+
 type Picture = { readonly width: number; readonly height: number; readonly base64: string | null };
 
 interface Uses extends ScreenSettings {
   desktop(): Promise<{
+    session(requester: Requester): Promise<Session>;
     screenshot(frame: { readonly monitor?: number }, file: null, requester: Requester): Promise<Picture>;
   }>;
 }
@@ -44,13 +59,20 @@ export const screenshot = check({
   advice: desktopAdvice,
   run: (service: Uses, caller) =>
     unlessNone(service, desktopAdvice, async () => {
-      const { width, height, base64 } = await (await service.desktop()).screenshot(
-        {},
-        null,
-        requesterOf(caller),
-      );
+      const desktop = await service.desktop();
+      const requester = requesterOf(caller);
+      const { system, name, lacks } = await desktop.session(requester);
+      const session = `${SYSTEM_NAMES[system]}${name === "" ? "" : ` (${name})`}`;
+      const extra = { session: system, session_name: name, lacks };
+      if (lacks.some((one) => one.startsWith("pictures")))
+        return failed(`${session} offers no ${lacks.join(", no ")}`, ON_WAYLAND, extra);
+      const { width, height, base64 } = await desktop.screenshot({}, null, requester);
       const bytes = Math.floor(((base64?.length ?? 0) * 3) / 4);
       if (!base64?.startsWith(PNG_HEAD)) return failed(NO_PNG, desktopAdvice(NO_PNG));
-      return fine(`${width}x${height}, ${Math.ceil(bytes / 1_000)} kB`, { width, height, bytes });
+      const seen = `${session}: ${width}x${height}, ${Math.ceil(bytes / 1_000)} kB`;
+      const found = { ...extra, width, height, bytes };
+      return lacks.length === 0
+        ? fine(seen, found)
+        : warning(`${seen}; no ${lacks.join(", no ")}`, ON_WAYLAND, found);
     }),
 });

@@ -1,0 +1,218 @@
+/** The desktop commands on Wayland, through the compiled binary and as a user that is not root: sway without a screen. */
+import { expect, setDefaultTimeout } from "bun:test";
+import { chmodSync, copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { openTerminal, type Session, startSway } from "../host/desktop/wayland/support";
+import { BINARY, testWith, until } from "../support";
+
+setDefaultTimeout(180_000);
+const testOnSway = testWith("sway", "foot", "setpriv");
+const testWithToolkits = testWith("sway", "setpriv", "python3");
+
+/** The binary where the user of the session may run it. */
+function svcIn({ folder }: Session): string {
+  const binary = join(folder, "svc");
+  if (!existsSync(binary)) copyFileSync(BINARY, binary);
+  return binary;
+}
+
+/** Actions that type into a window. */
+const typing = (title: string, text: string) => [
+  ["AC_wait_window", { title_substring: title, timeout: 30 }],
+  ["AC_focus_window", { title_substring: title }],
+  ["AC_write", { write_string: text }],
+];
+
+/** What the actions returned, in order; the error of one that failed. */
+async function execute(session: Session, ...actions: readonly unknown[]): Promise<unknown[]> {
+  const file = join(session.folder, `${crypto.randomUUID()}.json`);
+  writeFileSync(file, JSON.stringify(actions));
+  chmodSync(file, 0o644);
+  const child = session.start([svcIn(session), "execute", file, "--json"]);
+  const { outcomes } = JSON.parse(await child.stdout.text());
+  return outcomes.map(({ ok, result, error }: { ok: boolean; result?: unknown; error?: string }) =>
+    ok ? result : error,
+  );
+}
+
+/** First and last characters of scripts, and how characters of them are put together. */
+const SCRIPTS: ReadonlyArray<readonly [number, number]> = [
+  ...([
+    [0x21, 0x7e],
+    [0xa1, 0x17f],
+    [0x370, 0x3ff],
+    [0x400, 0x4ff],
+    [0x531, 0x58a],
+  ] as const),
+  ...([
+    [0x5d0, 0x5ea],
+    [0x621, 0x64a],
+    [0x904, 0x939],
+    [0xe01, 0xe3a],
+    [0x10a0, 0x10ff],
+  ] as const),
+  ...([
+    [0x1200, 0x1248],
+    [0x13a0, 0x13f4],
+    [0x1e00, 0x1eff],
+    [0x2010, 0x2027],
+    [0x20a0, 0x20bf],
+  ] as const),
+  ...([
+    [0x2190, 0x22ff],
+    [0x2500, 0x257f],
+    [0x3041, 0x30ff],
+    [0x4e00, 0x9fa5],
+    [0xac00, 0xd7a3],
+  ] as const),
+  ...([
+    [0x1f300, 0x1f64f],
+    [0x1d400, 0x1d454],
+    [0x10330, 0x1034a],
+  ] as const),
+];
+
+/** The same texts each time: 200 lines, each of one script with Latin letters between. */
+function texts(): string[] {
+  let seed = 4711;
+  const next = (below: number) => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor((seed / 2_147_483_648) * below);
+  };
+  const isUsual = (character: string) => /^[\p{L}\p{N}\p{P}\p{S}]$/u.test(character);
+  return Array.from({ length: 200 }, (_, nth) => {
+    const [first, last] = SCRIPTS[nth % SCRIPTS.length] ?? [0x21, 0x7e];
+    const characters = Array.from({ length: 3 + next(12) }, () =>
+      String.fromCodePoint(next(5) === 0 ? 0x61 + next(26) : first + next(last - first + 1)),
+    );
+    return characters.filter(isUsual).join("") || "x";
+  });
+}
+
+/** An editor of GTK 3, which writes what is in it to a file. */
+const GTK = `import sys, gi
+gi.require_version("Gtk", "3.0")
+from gi.repository import Gtk
+window = Gtk.Window(title="gtk editor")
+view = Gtk.TextView()
+def changed(buffer):
+    with open(sys.argv[1], "w", encoding="utf-8") as file:
+        file.write(buffer.get_text(buffer.get_start_iter(), buffer.get_end_iter(), True))
+view.get_buffer().connect("changed", changed)
+window.add(view)
+window.show_all()
+Gtk.main()
+`;
+
+/** The same of Qt 5. */
+const QT = `import sys
+from PyQt5.QtWidgets import QApplication, QPlainTextEdit
+application = QApplication(sys.argv)
+edit = QPlainTextEdit()
+edit.setWindowTitle("qt editor")
+def changed():
+    with open(sys.argv[1], "w", encoding="utf-8") as file: file.write(edit.toPlainText())
+edit.textChanged.connect(changed)
+edit.show()
+application.exec_()
+`;
+
+testOnSway("each row of the table of commands does on sway what the documentation says", async () => {
+  await using session = await startSway();
+  const terminal = openTerminal(session, "a window");
+  const picture = join(session.folder, "shot.png");
+  const film = join(session.folder, "film.webm");
+  const results = await execute(
+    session,
+    ["AC_wait_window", { title_substring: "a window", timeout: 20, as: "window" }],
+    ["AC_screen_size"],
+    ["AC_monitors"],
+    ["AC_set_mouse_position", { x: 100, y: 120 }],
+    ["AC_get_mouse_position"],
+    ["AC_click_mouse", { mouse_keycode: "mouse_left", x: 200, y: 300 }],
+    ["AC_mouse_scroll", { scroll_value: 1, x: 210 }],
+    ["AC_drag", { from: [100, 100], to: [150, 150] }],
+    ["AC_focus_window", { title_substring: "a window" }],
+    ["AC_record_screen_start", { file_path: film }],
+    ["AC_write", { write_string: "Grüße, 世界\n" }],
+    ["AC_hotkey", { key_code_list: ["shift", "c"] }],
+    ["AC_type_keyboard", { keycode: "enter" }],
+    ["AC_screenshot", { file_path: picture }],
+    ["AC_get_pixel", { x: 700, y: 700 }],
+    ["AC_wait_still", { still: 0.3, timeout: 20 }],
+    ["AC_record_screen_stop"],
+    ["AC_set_clipboard", { text: "clip" }],
+    ["AC_get_clipboard"],
+    ["AC_move_window", { title_substring: "a window", x: 40, y: 50 }],
+    ["AC_resize_window", { title_substring: "a window", width: 640, height: 400 }],
+    ["AC_minimize_window", { title_substring: "a window" }],
+    ["AC_maximize_window", { title_substring: "a window" }],
+    ["AC_close_window", { title_substring: "a window" }],
+    ["AC_wait_window_gone", { title_substring: "a window", timeout: 20 }],
+  );
+  const [hwnd] = results;
+  expect(results).toEqual([
+    expect.any(Number),
+    [1280, 800],
+    { monitors: [{ monitor: 0, x: 0, y: 0, width: 1280, height: 800 }] },
+    [100, 120],
+    [100, 120],
+    [200, 300],
+    [210, 300],
+    [150, 150],
+    hwnd,
+    expect.anything(),
+    null,
+    null,
+    null,
+    { file_path: picture, format: "png", width: 1280, height: 800 },
+    expect.objectContaining({ x: 700, y: 700 }),
+    null,
+    expect.anything(),
+    null,
+    "clip",
+    { hwnd, x: 40, y: 50, width: expect.any(Number), height: expect.any(Number) },
+    { hwnd, x: 40, y: 50, width: 640, height: 400 },
+    hwnd,
+    expect.stringContaining("sway has no maximised windows"),
+    hwnd,
+    null,
+  ]);
+  expect(await terminal.typed(2)).toBe("Grüße, 世界\nC\n");
+  expect(readFileSync(picture).subarray(1, 4).toString()).toBe("PNG");
+  expect(readFileSync(film).length).toBeGreaterThan(500);
+});
+
+for (const [toolkit, program, title] of [
+  ["GTK", GTK, "gtk editor"],
+  ["Qt", QT, "qt editor"],
+] as const) {
+  testWithToolkits(`200 texts of many scripts arrive in ${toolkit} as they are`, async () => {
+    await using session = await startSway();
+    const whole = `${texts().join("\n")}\n`;
+    const file = join(session.folder, "typed");
+    session.start(["/usr/bin/python3", "-c", program, file]);
+    await execute(session, ...typing(title, whole));
+    const read = () => (existsSync(file) ? readFileSync(file, "utf8") : "").split("\n");
+    await until("the last line", () => read().length > 200);
+    expect(read()).toEqual(whole.split("\n"));
+  });
+}
+
+testOnSway("200 texts of many scripts arrive in a terminal as they are", async () => {
+  await using session = await startSway();
+  const whole = `${texts().join("\n")}\n`;
+  const terminal = openTerminal(session, "the terminal");
+  await execute(session, ...typing("the terminal", whole));
+  expect((await terminal.typed(200)).split("\n")).toEqual(whole.split("\n"));
+});
+
+testOnSway("svc diagnose names the session and the compositor", async () => {
+  await using session = await startSway();
+  const child = session.start([svcIn(session), "diagnose", "--only", "screenshot", "--json"]);
+  expect(JSON.parse(await child.stdout.text())).toMatchObject({
+    checks: [
+      { name: "screenshot", ok: true, detail: expect.stringMatching(/^Wayland \(sway\): 1280x800, /) },
+    ],
+  });
+});
