@@ -108,7 +108,7 @@ export function open(view) {
     path: "approvals",
     on: ["approval.*"],
     every: 3,
-    rest: 30,
+    rest: 150,
     show({ approvals, waiting }) {
       made.fail(null);
       setText(about, waiting === 0 ? "" : `${counted(waiting, "approval")} waiting`);

@@ -130,7 +130,7 @@ export function draftPanels({ root, api, poll, may }) {
     path: "scripts/drafts",
     on: [],
     every: 10,
-    rest: 30,
+    rest: 150,
     show({ drafts: all }) {
       made.fail(null);
       setText(about, all.length === 0 ? "" : counted(all.length, "draft"));
@@ -142,7 +142,7 @@ export function draftPanels({ root, api, poll, may }) {
     path: "mcp/sessions",
     on: [],
     every: 10,
-    rest: 30,
+    rest: 150,
     show({ sessions: all }) {
       did.fail(null);
       sessions.show(all);

@@ -130,7 +130,7 @@ export function leasesPanel({ api, poll }) {
     path: "leases",
     on: ["lease.*", "approval.*"],
     every: 3,
-    rest: 30,
+    rest: 150,
     show({ leases, active }) {
       made.fail(null);
       setText(about, active === 0 ? "" : `${counted(active, "lease")} active`);
