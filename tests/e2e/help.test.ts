@@ -179,7 +179,12 @@ describe("svc completion", () => {
   testWith("bash")("bash", async () => {
     const input = `source <(svc completion bash)
 COMP_WORDS=(svc audit ver); COMP_CWORD=2; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    expect((await asked(["bash"], input)).sort()).toEqual(["verify", "verify-fork", "verify-proof"]);
+    expect((await asked(["bash"], input)).sort()).toEqual([
+      "verify",
+      "verify-fork",
+      "verify-proof",
+      "verify-run",
+    ]);
   });
 
   testWith("bash")("bash, for names with a colon", async () => {
@@ -216,6 +221,7 @@ words=(svc token ro) CURRENT=3; _svc`;
       "verify\tVerify the chain of the audit log, or of an export",
       "verify-fork\tCheck whether a file proves that an audit log contradicts itself",
       "verify-proof\tVerify a proof that a row is in the audit log of a host, without that host",
+      "verify-run\tVerify the receipt of a run or a plan, without its host",
     ]);
   });
 });
