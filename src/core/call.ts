@@ -7,7 +7,7 @@ import { printable } from "../lib/sanitize";
 import type { Caller } from "./caller";
 import { parseInput, sentence } from "./input";
 import { type InputSchema, isReadOnly, type Operation, type OutputSchema, redact } from "./operation";
-import { beyond, type Grant, missingFor } from "./rights";
+import { beyond, type Grant, LOOKS, missingFor } from "./rights";
 
 /**
  * @param input as the surface received it, unchecked.
@@ -57,9 +57,6 @@ interface LimitsHosts<S> {
   /** The same service, whose address book has no other hosts. */
   onlyOn?(selection: string): S;
 }
-
-/** What a grant for some hosts may look at on this one: its state, neither its screen nor its audit log. */
-const LOOKS: ReadonlyArray<Operation["scope"]> = ["any", "read", "metrics"];
 
 /** The service for a grant that is for the hosts of a selection alone. @throws a `forbidden` failure for what is about this host. */
 function limitedTo<I extends InputSchema, O extends OutputSchema, S extends object>(

@@ -4,6 +4,9 @@
 import * as v from "valibot";
 import { type Failure, forbidden } from "../lib/errors";
 
+/** What a grant for some hosts may look at on this one: its state, neither its screen nor its audit log. */
+export const LOOKS: readonly Need[] = ["any", "read", "metrics"];
+
 /** What a token can allow, and an operation ask for. Each scope includes only itself; `admin` includes all. */
 export const SCOPES = ["metrics", "read", "screen", "audit", "sync", "operate", "admin"] as const;
 
@@ -126,6 +129,9 @@ export function allows({ scopes }: Grant, need: Need | Scope): boolean {
   return isSecretScope(need) && scopes.some((scope) => covers(scope, need));
 }
 
+/** Whether a grant allows everything on this host. The `admin` of one that is for some hosts of the address book is for those alone. */
+export const isAdminHere = (grant: Grant): boolean => grant.on === undefined && allows(grant, "admin");
+
 /** Why a grant does not allow an operation: `usb.list needs read`; undefined where it does. @param called how it was called. */
 export function missingFor(
   grant: Grant,
@@ -169,11 +175,11 @@ export interface Origin {
 }
 
 /**
- * Whether a grant may see what only its maker and `admin` see. A token that got the name of the maker later is another's, and so is
+ * Whether a grant may see what only its maker and `admin` of this host see. A token that got the name of the maker later is another's, and so is
  * a run for a token of another host.
  */
 export function maySee(grant: Grant, { maker, created }: Origin): boolean {
-  if (allows(grant, "admin")) return true;
+  if (isAdminHere(grant)) return true;
   const isKnown = grant.name !== null || grant.owner === true;
   const isMaker = holderOf(grant.name) === holderOf(maker);
   return isKnown && !grant.limited && isMaker && (grant.since ?? 0) <= created;
@@ -214,8 +220,8 @@ export function scopesText(scopes: readonly string[]): string {
 }
 
 /** Why a grant is not enough. @param needs what is asked for and its scope: `this needs admin`. */
-export const beyond = ({ scopes }: Grant, needs: string, who = "this token") =>
-  `${who} allows ${scopes.join(", ") || "nothing"}, but ${needs}`;
+export const beyond = ({ scopes, on }: Pick<Grant, "scopes" | "on">, needs: string, who = "this token") =>
+  `${who} allows ${scopes.join(", ") || "nothing"}${on === undefined ? "" : ` on ${on} alone`}, but ${needs}`;
 
 /** Permissions that a process may withhold from scripts, and the refusal of an action that needs one. */
 export const PERMISSIONS = {

@@ -2,7 +2,7 @@
  * Which events a client asks for, and which of them its token may see.
  */
 import type { EventType } from "../core/events";
-import { allows, beyond, type Grant, maySee } from "../core/rights";
+import { allows, beyond, type Grant, isAdminHere, LOOKS, maySee } from "../core/rights";
 import { badInput, forbidden } from "../lib/errors";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
@@ -27,17 +27,19 @@ export function filterOf(types: readonly EventType[], asked: readonly string[], 
   const patterns = asked.flatMap((text) => text.split(",")).map((text) => text.trim());
   const chosen =
     patterns.length === 0 ? types : patterns.flatMap((pattern) => matching(types, pattern, grant));
-  const names = new Set(chosen.filter(({ scope }) => allows(grant, scope)).map(({ name }) => name));
+  const mayHave = ({ scope, origin }: EventType) =>
+    allows(grant, scope) && (grant.on === undefined || origin !== undefined || LOOKS.includes(scope));
+  const names = new Set(chosen.filter(mayHave).map(({ name }) => name));
   const needed = new Set(chosen.map(({ scope }) => scope));
   if (names.size === 0) throw forbidden(beyond(grant, `these events need ${[...needed].join(" or ")}`));
-  const mayDiffer = !allows(grant, "admin") && chosen.some(({ name, origin }) => origin && names.has(name));
+  const mayDiffer = !isAdminHere(grant) && chosen.some(({ name, origin }) => origin && names.has(name));
   const who = mayDiffer ? [JSON.stringify([grant.name, grant.since, grant.limited])] : [];
   return {
     key: [...[...names].sort(), ...who].join(),
     names,
     has: ({ type, origin }) =>
       names.has(type.name) &&
-      (origin === undefined || (origin === null ? allows(grant, "admin") : maySee(grant, origin))),
+      (origin === undefined || (origin === null ? isAdminHere(grant) : maySee(grant, origin))),
   };
 }
 

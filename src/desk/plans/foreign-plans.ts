@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as v from "valibot";
-import { allows, type Grant, OWNER } from "../../core/rights";
+import { type Grant, isAdminHere, OWNER } from "../../core/rights";
 import { conflict, type Failure } from "../../lib/errors";
 import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../../lib/files";
 import { printable } from "../../lib/sanitize";
@@ -106,7 +106,7 @@ export function createForeignPlans(file: string, now = Date.now): ForeignPlans {
       return adopted;
     },
     list(grant: Grant): ForeignPlan[] {
-      if (!allows(grant, "admin")) return [];
+      if (!isAdminHere(grant)) return [];
       const kept = read().filter(({ heard }) => now() - heard < KEPT_MS);
       const all = kept.flatMap(({ name, heard, plans }) => {
         const owner = { desk: name, heard: new Date(heard).toISOString() };

@@ -7,7 +7,7 @@ import type { Caller } from "../../../core/caller";
 import { ON_DESKTOP } from "../../../core/desktop-request";
 import { between, field, flag, orLabels, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { allows, beyond, type Grant, type Limit, limitsOf, shareOf } from "../../../core/rights";
+import { beyond, type Grant, isAdminHere, type Limit, limitsOf, shareOf } from "../../../core/rights";
 import { withTrace } from "../../../core/trace-context";
 import { badInput, forbidden } from "../../../lib/errors";
 import { readTextFile } from "../../../lib/files";
@@ -242,7 +242,7 @@ async function broadcastTo(
 ) {
   const { actions, retry, output } = input;
   const { signal, grant } = caller;
-  if ((retry ?? output) !== undefined && !allows(grant, "admin")) {
+  if ((retry ?? output) !== undefined && !isAdminHere(grant)) {
     throw forbidden(beyond(grant, "retry and output, files on this host, need admin"));
   }
   const book = await service.addressBook();

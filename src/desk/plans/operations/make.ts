@@ -8,7 +8,7 @@ import { type Caller, requesterOf } from "../../../core/caller";
 import { ON_DESKTOP } from "../../../core/desktop-request";
 import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { allows, beyond, limitsOf, requireOwnToken } from "../../../core/rights";
+import { beyond, isAdminHere, limitsOf, requireOwnToken } from "../../../core/rights";
 import { badInput, forbidden } from "../../../lib/errors";
 import type { Requester } from "../../../lib/slots";
 import { type TravellingFiles, writeContent } from "../../../wire/job/content";
@@ -188,13 +188,13 @@ export function specOf(
 
 /** The path of a list that an action makes a plan of, where it has none: that of its script, for a caller that may name files of this desk. */
 export const pathInRun = ({ grant, run }: Pick<Caller, "grant" | "run">): string | undefined =>
-  run && allows(grant, "admin") && isAbsolute(run.script) ? run.script : undefined;
+  run && isAdminHere(grant) && isAbsolute(run.script) ? run.script : undefined;
 
 /** Where the list is; empty where it is in no file. @throws `forbidden` for a caller that may not name files of this desk. */
 function pathOf(given: string | undefined, caller: Caller): string {
   const { grant } = caller;
   if (given === undefined) return pathInRun(caller) ?? "";
-  if (!allows(grant, "admin")) throw forbidden(beyond(grant, "path, a file on this desk, needs admin"));
+  if (!isAdminHere(grant)) throw forbidden(beyond(grant, "path, a file on this desk, needs admin"));
   if (!isAbsolute(given)) throw badInput("path: expected an absolute path");
   return given;
 }

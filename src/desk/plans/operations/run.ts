@@ -10,9 +10,10 @@ import { sleep } from "../../../lib/deadline";
 import { conflict, forbidden } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { type Content, readContent } from "../../../wire/job/content";
+import type { AddressBook } from "../../fleet/address-book";
 import { commonContent } from "../host-contents";
 import type { Plan } from "../ledger/rows";
-import { RETRIABLE, RETRIED } from "../plan";
+import { identityOf, RETRIABLE, RETRIED } from "../plan";
 import type { Plans } from "../plans";
 import { type PLAN_SUMMARY, PLAN_VIEW, summaryOf, viewOf } from "../view";
 import { CHANGE, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./one-plan";
@@ -20,6 +21,7 @@ import { CHANGE, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./one-pl
 /** What running a plan uses of the service. */
 interface RunUses extends Uses {
   executor(): Promise<Permits>;
+  addressBook(): Promise<Pick<AddressBook, "hosts">>;
 }
 
 /** How often who waits looks, in milliseconds. */
@@ -35,6 +37,7 @@ async function permitted(service: RunUses, id: string, { grant }: Caller) {
   requireOwnToken(grant, "a plan");
   const plans = await service.plans();
   const plan = plans.find(id, grant);
+  if (grant.on !== undefined) await requireHosts(service, plans, plan);
   const executor = await service.executor();
   executor.permit(plan.spec.commands, grant);
   if (plan.spec.kind === "plan") {
@@ -44,6 +47,13 @@ async function permitted(service: RunUses, id: string, { grant }: Caller) {
     await executor.permitElsewhere(content.actions, grant);
   }
   return { plans, plan };
+}
+
+/** @throws `forbidden` for a plan with a host that is not in the address book of the caller: it was allowed more when it made the plan. */
+async function requireHosts(service: RunUses, { ledger }: Plans, { seq }: Plan): Promise<void> {
+  const known = new Set((await service.addressBook()).hosts().map(identityOf));
+  const other = ledger.targets(seq).find(({ identity }) => !known.has(identity));
+  if (other) throw forbidden(`the plan is for ${printable(other.label, 130)} too, on which you may not act`);
 }
 
 /** Whoever has a plan run may do all that it may. @throws `forbidden`: its token allowed more when it made the plan. */

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { field, secret, whole } from "../../../core/fields";
 import { RUN_MEND } from "../../../core/mend";
 import { operation } from "../../../core/operation";
-import { allows, beyond, type Grant } from "../../../core/rights";
+import { allows, beyond, type Grant, isAdminHere } from "../../../core/rights";
 import { OUTCOME } from "../../../core/run";
 import { Failure, forbidden, notFound } from "../../../lib/errors";
 import { attachRun } from "../attached-run";
@@ -58,7 +58,7 @@ type ShownRun = v.InferOutput<typeof SHOWN>;
 export const showRun = operation({
   name: "runs.show",
   summary: "Show a run and the outcomes of its actions",
-  // A token that may start one sees how it ended; runs of others need `operate`.
+  // A token that may start one sees how it ended; runs of others need `operate` on this host.
   scope: "any",
   reveals: true,
   serverInRuns: true,
@@ -69,9 +69,13 @@ export const showRun = operation({
   input: ONE_RUN,
   output: SHOWN,
   async run(service: Uses, { run_id }, { grant }) {
-    const run = await foundRun(service, run_id, allows(grant, "operate") ? undefined : grant);
+    const run = await foundRun(
+      service,
+      run_id,
+      grant.on === undefined && allows(grant, "operate") ? undefined : grant,
+    );
     // The history does not say what its commands were.
-    if (!run.outcomes_kept && !isOf(run, grant) && !allows(grant, "admin"))
+    if (!run.outcomes_kept && !isOf(run, grant) && !isAdminHere(grant))
       throw forbidden(beyond(grant, "a run of others that only the history has needs admin"));
     // The outcomes of a run are the answers of its commands.
     if (!isOfScript(run, grant)) (await service.executor()).permit(run.commands, grant);
