@@ -21,8 +21,9 @@ const placeOf = ({ desktop, desktop_name }) => {
 };
 
 /** What it may do besides. @param {Lease} lease */
-const limitsOf = ({ windows, programs, secrets, toolsets, record }) =>
+const limitsOf = ({ windows, programs, secrets, start, toolsets, record }) =>
   [
+    start.length > 0 && `starts ${start.map((words) => words.join(" ")).join(", ")}`,
     toolsets.includes("desktop") ? "pointer and keyboard" : "elements by name",
     windows.length > 0 && `windows ${windows.join(", ")}`,
     programs.length > 0 && `programs ${programs.join(", ")}`,
@@ -54,10 +55,14 @@ export function leasesPanel({ api, poll }) {
     const time = el("input", { type: "number", min: 1, max: minutes, value: minutes, required: true });
     const count = el("input", { type: "number", min: 1, max: actions, value: actions, required: true });
     const titles = el("input", { value: windows.join(", "), spellcheck: "false", maxlength: 2_000 });
+    const asked = titles.value;
     const send = () =>
       api.post("leases/allow", {
         ...{ id, minutes: Number(time.value), actions: Number(count.value) },
-        windows: titles.value.split(",").flatMap((one) => one.trim() || []),
+        // A title may have a comma: what nobody has changed stays as it was asked for.
+        ...(titles.value !== asked && {
+          windows: titles.value.split(",").flatMap((one) => one.trim() || []),
+        }),
       });
     const done = await fill(
       `Allow ${agent} less`,

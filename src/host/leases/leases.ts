@@ -11,7 +11,7 @@ import type { Publish } from "../../core/events";
 import type { Operation } from "../../core/operation";
 import { allows, type Grant, shareOf } from "../../core/rights";
 import { deadline } from "../../lib/deadline";
-import { cancelled, conflict, forbidden, messageOf, notFound } from "../../lib/errors";
+import { badInput, cancelled, conflict, forbidden, messageOf, notFound } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { createSlots, Requester } from "../../lib/slots";
@@ -101,6 +101,8 @@ interface Entry {
   readonly settled: PromiseWithResolvers<void>;
   place?: LeasePlace | undefined;
   hands?: Desktop | undefined;
+  /** The values of secrets that were put into fields: the desktop may show them from then on. */
+  readonly filled: Map<string, string>;
   /** What ends with it, last first. */
   readonly ends: Array<() => unknown>;
   /** Resolves once all of that has ended. */
@@ -183,6 +185,7 @@ class LeaseList implements Leases {
       ...{ id: approval.id, holder: asker.holder, asker, terms, state: "waiting", used: 0 },
       ...{ askedAt: approval.asked_at, beganAt: null, endedAt: null, reason: null, until: undefined },
       ...{ control: new AbortController(), settled: Promise.withResolvers<void>(), ends: [], isTold: false },
+      filled: new Map(),
     };
     this.#all.set(entry.id, entry);
     this.#forget();
@@ -245,11 +248,17 @@ class LeaseList implements Leases {
       throw this.#refuse(entry, `called ${name}, which its lease does not have`);
     const operation = await this.parts.operation(name);
     const given = Object(input);
+    const { name: own = null } = entry.place ?? {};
+    if (given.desktop !== undefined && given.desktop !== own)
+      throw badInput(
+        `desktop: expected ${own === null ? "none" : `none, or ${own}`}: the lease is for one desktop`,
+      );
     const names = secretsIn(operation, given);
     const beyond = names.find((one) => !entry.terms.secrets.includes(one));
     if (beyond !== undefined)
       throw this.#refuse(entry, `used the secret ${beyond}, which its lease does not name`);
     const values = names.length > 0 ? await this.parts.secrets(names) : new Map<string, string>();
+    for (const [one, value] of values) entry.filled.set(one, value);
     const signal = AbortSignal.any([caller.signal, ended]);
     const announce = (subject: string) => caller.announce(`lease=${id} ${subject}`);
     // An agent over stdin is the client of another process.
@@ -258,7 +267,7 @@ class LeaseList implements Leases {
     try {
       const written = { input: given, secrets: [...values.values()] };
       const work = this.parts.perform(operation, withSecrets(given, values), hands, asLease, written);
-      const result = withoutSecrets(await deadline(work, { signal: ended }), values);
+      const result = withoutSecrets(await deadline(work, { signal: ended }), entry.filled);
       return { result, lease: viewOf(entry) };
     } finally {
       if (entry.used >= entry.terms.actions) void this.#end(entry, usedUp(entry));
@@ -399,6 +408,7 @@ class LeaseList implements Leases {
     entry.endedAt = new Date().toISOString();
     entry.until = undefined;
     entry.hands = undefined;
+    entry.filled.clear();
     control.abort(cancelled(`the lease ${id} has ended: ${reason}`));
     const warn = (error: unknown) =>
       this.parts.log.warn(`the lease ${id} did not end as it should: ${messageOf(error)}`);

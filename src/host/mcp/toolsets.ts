@@ -163,7 +163,8 @@ export const LEASE_TOOLS: ReadonlySet<string> = new Set(["lease.request", "lease
 
 const LEASED = {
   act: ["desktop.snapshot", "desktop.act"],
-  desktop: SETS.desktop.filter((name) => !LEASE_TOOLS.has(name)),
+  // What is about scripts and runs is of the whole host: a lease lends nothing for it.
+  desktop: SETS.desktop.filter((name) => name.startsWith("desktop.")),
 } as const;
 
 /** The operations that a lease for these toolsets has, by name: what looks at its desktop, and what acts on it. */

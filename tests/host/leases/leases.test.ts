@@ -286,6 +286,35 @@ test("acts in the windows that a lease names are done", async () => {
   expect(made.screen.acts).toEqual(["click 50,50", "type ACME", "press order/1"]);
 });
 
+test("a secret that was put into a field is not read back by a later call", async () => {
+  let shown = "";
+  await using made = madeLeases({}, async (_desktop, { text }) => {
+    if (typeof text === "string") shown = text;
+    return { text: shown };
+  });
+  const { id } = await made.begun({ secrets: ["crm"] });
+  await made.use(id, "desktop.set_clipboard", { text: "${secret:crm}" });
+  expect((await made.use(id, "desktop.get_clipboard")).result).toEqual({ text: "***" });
+});
+
+test("a lease shows no other desktop than its own", async () => {
+  await using made = madeLeases({}, async () => "seen");
+  const { id } = await made.begun();
+  await expect(made.use(id, "desktop.screenshot", { desktop: "order-7" })).rejects.toThrow(
+    "desktop: expected none, or run-1",
+  );
+  expect((await made.use(id, "desktop.screenshot", { desktop: "run-1" })).result).toBe("seen");
+});
+
+test.each(["mcp.keep", "runs.mend", "scripts.mend"])(
+  "a lease lends nothing beside its desktop: %s",
+  async (operation) => {
+    await using made = madeLeases();
+    const { id } = await made.begun();
+    await expect(made.use(id, operation, {})).rejects.toThrow("which its lease does not have");
+  },
+);
+
 test("the value of a secret stands in no answer", async () => {
   await using made = madeLeases({}, async (_desktop, { steps }) => ({ lines: [`textbox "${steps}"`] }));
   const { id } = await made.begun({ secrets: ["crm"] });
