@@ -21,6 +21,8 @@ interface Uses {
   storedScripts(): Promise<StoredScripts>;
   checkScript(actions: unknown): Promise<void>;
   locatorLine(fields: unknown): Promise<string | undefined>;
+  /** `shown`: a list as it was written, without its secrets. @throws where it is wrong. */
+  executor(): Promise<{ shown(list: unknown): Promise<unknown[]> }>;
   storeScript(
     script: Parameters<StoredScripts["add"]>[0],
     replace: boolean,
@@ -102,7 +104,29 @@ const DRAFT_VIEW = v.object({
 const digestOf = (draft: Draft): string =>
   Bun.SHA256.hash(JSON.stringify([draft.name, linesOf(draft), draft.actions]), "hex");
 
-async function viewOf(service: Uses, draft: Draft): Promise<v.InferInput<typeof DRAFT_VIEW>> {
+type ShownScript = NonNullable<Parameters<typeof diffOf>[0]>;
+
+/** A script for who may not store one: what it types, and the values of its parameters, are not for them. */
+async function withoutTexts(service: Uses, script: ShownScript): Promise<ShownScript> {
+  const executor = await service.executor();
+  // One that this svc refuses is not known to have no secrets where it shows texts.
+  const actions = await executor.shown(script.actions).catch(() => []);
+  const variables = Object.fromEntries(Object.keys(script.variables ?? {}).map((name) => [name, "***"]));
+  return { ...script, actions, variables };
+}
+
+/** What differs. A draft in place of a stored script has, and differs from, what somebody else wrote. */
+async function differences(service: Uses, stored: ShownScript | undefined, draft: Draft, grant: Grant) {
+  if (!stored || allows(grant, "admin")) return diffOf(stored, draft);
+  const [before, now] = await Promise.all([withoutTexts(service, stored), withoutTexts(service, draft)]);
+  return diffOf(before, now);
+}
+
+async function viewOf(
+  service: Uses,
+  draft: Draft,
+  { grant }: Pick<Caller, "grant">,
+): Promise<v.InferInput<typeof DRAFT_VIEW>> {
   const stored = (await service.storedScripts()).list().find(({ name }) => name === draft.name);
   const { name, token, source, made, parameters, actions } = draft;
   return {
@@ -110,7 +134,7 @@ async function viewOf(service: Uses, draft: Draft): Promise<v.InferInput<typeof 
     sha256: digestOf(draft),
     replaces: stored !== undefined,
     actions: actions.length,
-    diff: diffOf(stored, draft),
+    diff: await differences(service, stored, draft, grant),
   };
 }
 
@@ -168,7 +192,7 @@ export const keepSession = operation({
         ? [`whoever runs it gives ${given.join(", ")}: it was typed into a secret field`]
         : []),
     ];
-    return { ...(await viewOf(service, draft)), warnings };
+    return { ...(await viewOf(service, draft, caller)), warnings };
   },
 });
 
@@ -204,7 +228,7 @@ export const mendScript = operation({
     await service.checkScript(actions);
     const source = `${element} is ${by} now`.slice(0, 500);
     const draft = store.propose({ ...stored, token, source, variables, actions });
-    return { ...(await viewOf(service, draft)), warnings: [] };
+    return { ...(await viewOf(service, draft, caller)), warnings: [] };
   },
 });
 
@@ -220,7 +244,7 @@ export const listDrafts = operation({
   output: v.object({ drafts: v.array(DRAFT_VIEW) }),
   async run(service: Uses, _input, caller) {
     const all = (await service.agentStore()).drafts(whose(caller));
-    return { drafts: await Promise.all(all.map((draft) => viewOf(service, draft))) };
+    return { drafts: await Promise.all(all.map((draft) => viewOf(service, draft, caller))) };
   },
 });
 

@@ -3,11 +3,14 @@
  */
 import { diffArrays } from "diff";
 import { mapTexts } from "../../lib/map-texts";
+import { jsonLine } from "../../lib/sanitize";
 
 /** How many lines that are the same stand around those that differ. */
 const CONTEXT = 2;
-/** Longer texts, such as pictures, are shown by their size. */
-const MAX_TEXT = 400;
+/** Longer pictures are shown by their size; all other texts whole, as a person decides by them. */
+const MAX_PICTURE = 400;
+/** How PNG begins in base64, and what follows: nothing that a program would do anything with where it is typed. */
+const PICTURE = /^iVBORw0KGgo[A-Za-z0-9+/]*={0,2}$/;
 
 interface ScriptText {
   readonly parameters: readonly string[];
@@ -29,7 +32,7 @@ export function linesOf({
   variables = {},
   actions,
 }: ScriptText): string[] {
-  const shown = (value: unknown) => JSON.stringify(mapTexts(value, shortened));
+  const shown = (value: unknown) => jsonLine(mapTexts(value, shortened));
   return [
     `stop_on_error: ${shown(stop_on_error)}`,
     `timeout_s: ${timeout_s}`,
@@ -45,7 +48,7 @@ export function linesOf({
 }
 
 const shortened = (text: string) =>
-  text.length > MAX_TEXT
+  text.length > MAX_PICTURE && PICTURE.test(text)
     ? `(${text.length} characters, sha256 ${Bun.SHA256.hash(text, "hex").slice(0, 12)})`
     : text;
 
