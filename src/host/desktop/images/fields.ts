@@ -15,7 +15,7 @@ export const PNG = pathOrContent(v.pipe(v.string(), v.nonEmpty(), v.maxLength(MA
 /** A part of the screen. */
 export const CORNERS = field(
   v.optional(REGION),
-  "Where to look: x1, y1, x2, y2, as of the pointer; x2 and y2 are outside",
+  "Where to look: x1, y1, x2, y2 of the screen; x2, y2 are outside",
 );
 /** What to look for, and where. */
 export const WANTED = {

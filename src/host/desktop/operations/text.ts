@@ -20,14 +20,14 @@ const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
 const WHERE = {
   region: field(
     v.optional(REGION),
-    "Where to look: x1, y1, x2, y2, as of the pointer; x2 and y2 are outside",
+    "Where to look: x1, y1, x2, y2 of the screen; x2, y2 are outside",
   ),
   language: field(v.optional(LANGUAGE, "eng"), "Its language, as tesseract names it"),
 };
 const WANTED = {
   text: field(
     v.pipe(v.string(), v.regex(/\S/, "a text to look for"), v.maxLength(1_000)),
-    "The text, within one line; any white space is one blank. With match regex, a pattern as RE2 has them",
+    "The text, in one line; white space is one blank. With match regex, a pattern of RE2",
   ),
   ...WHERE,
   min_confidence: field(

@@ -27,14 +27,14 @@ const ONE_RUN = v.strictObject({
 
 export const listRuns = operation({
   name: "runs.list",
-  summary: "List active and recently ended runs of the server, newest first",
+  summary: "List the runs of the server, newest first",
   scope: "read",
   serverInRuns: true,
   command: "AC_runs_list",
   http: { method: "GET", path: "/runs" },
   answeredBy: "server",
   input: v.strictObject({
-    limit: field(v.optional(whole(1, 10_000)), "The maximum number of runs (default: all that are known)"),
+    limit: field(v.optional(whole(1, 10_000)), "The maximum number of runs"),
   }),
   output: v.object({ runs: v.array(RUN_VIEW), count: v.number() }),
   async run(service: Uses, { limit }) {
