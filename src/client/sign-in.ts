@@ -7,7 +7,7 @@
  */
 import type * as v from "valibot";
 import { cancelled, forbidden, timedOut } from "../lib/errors";
-import { beginDevice, completeDevice, redeem, showProvider } from "../trust/operations/oidc";
+import { beginDevice, comparedCode, completeDevice, redeem, showProvider } from "../trust/operations/oidc";
 import { digestToken } from "../trust/scopes";
 import type { RemoteServer } from "./carrier";
 import { callRemote } from "./remote-call";
@@ -36,12 +36,12 @@ const random = () => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toS
 /**
  * The session of who signs in in a browser on this machine.
  *
- * @param open takes the address to open.
+ * @param open takes the address to open, and the code that the page shows before it hands the session over.
  * @throws `timeout` where nobody does within ten minutes; a `RemoteError`.
  */
 export async function signInInBrowser(
   server: Pick<RemoteServer, "url" | "trust">,
-  open: (address: string) => unknown,
+  open: (address: string, code: string) => unknown,
 ): Promise<Session> {
   const [verifier, state] = [random(), random()];
   const challenge = Buffer.from(digestToken(verifier)).toString("base64url");
@@ -63,7 +63,7 @@ export async function signInInBrowser(
   const late = setTimeout(() => came.reject(timedOut("nobody signed in within 10 minutes")), PERSON_MS);
   try {
     const query = new URLSearchParams({ port: `${listener.port}`, challenge, state });
-    open(`${server.url}/oidc/login?${query}`);
+    open(`${server.url}/oidc/login?${query}`, comparedCode(challenge));
     const code = await came.promise;
     return await callRemote(unknownAt(server), redeem, { code, verifier }, PATIENCE);
   } finally {

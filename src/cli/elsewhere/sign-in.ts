@@ -43,9 +43,9 @@ export async function askPerson(
         say(`Open ${printable(whole ?? address, 500)} and sign in; the code is ${printable(code, 50)}`),
       );
     }
-    return await signInInBrowser(server, async (address) => {
+    return await signInInBrowser(server, async (address, code) => {
       say(
-        `Sign in at ${host}, in the browser that opens now. If none does, open\n  ${printable(address, 600)}`,
+        `Sign in at ${host}, in the browser that opens now. If none does, open\n  ${printable(address, 600)}\nThe page shows ${code} then: go on there if it does`,
       );
       await openInBrowser(address);
     });

@@ -7,7 +7,7 @@
  */
 import type { Caller } from "../../core/caller";
 import { type Publish, unheard } from "../../core/events";
-import { ANYBODY, allows, beyond, type Grant } from "../../core/rights";
+import { ANYBODY, allows, beyond, type Grant, holderOf } from "../../core/rights";
 import { deadline } from "../../lib/deadline";
 import { badInput, cancelled, conflict, forbidden, notFound, tooMany } from "../../lib/errors";
 import { type Quota, shortage } from "../../lib/quota";
@@ -196,7 +196,8 @@ export function createApprovals({
 const mayDecide = (approval: Approval, grant: Grant): boolean =>
   approval.state === "waiting" && allows(grant, approval.needs) && isAnother(approval, grant);
 
-const isAnother = ({ asked_by }: Approval, { name }: Grant) => asked_by !== name;
+/** Whether it is another person, or the holder of another token: the sessions of a person are one. */
+const isAnother = ({ asked_by }: Approval, { name }: Grant) => holderOf(asked_by) !== holderOf(name);
 
 /** How rows of the audit log show it. */
 export const aboutText = ({ id, what, digest, asked_by, client }: Approval): string =>

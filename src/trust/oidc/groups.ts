@@ -20,7 +20,16 @@ const RULE = v.strictObject({
   on: v.optional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000))),
 });
 
-const RULES = v.record(v.string(), RULE);
+/** JavaScript puts names that are whole numbers first, wherever they stand in the file. */
+const GROUP = v.pipe(
+  v.string(),
+  v.check(
+    (name) => !/^(?:0|[1-9]\d*)$/.test(name),
+    "a group whose name is a number has no place in the order: give it another name",
+  ),
+);
+
+const RULES = v.record(GROUP, RULE);
 
 /** What a group allows. */
 export interface GroupRule {

@@ -51,7 +51,7 @@ interface Admitted {
 /** How a sign-in in a browser ends: with the session of a page, or with the address of the command line that waits. */
 export type Ended =
   | { readonly kind: "page"; readonly session: NewSession; readonly lifeS: number }
-  | { readonly kind: "terminal"; readonly address: string };
+  | { readonly kind: "terminal"; readonly address: string; readonly challenge: string };
 
 export interface SignIn extends SessionKeeper {
   readonly provider: Pick<Provider, "issuer" | "metadata" | "endAddress">;
@@ -190,7 +190,8 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
       }
       const code = codes.add(admitted, terminal.challenge);
       const query = new URLSearchParams({ code, state: terminal.state });
-      return { kind: "terminal", address: `http://127.0.0.1:${terminal.port}/?${query}` };
+      const address = `http://127.0.0.1:${terminal.port}/?${query}`;
+      return { kind: "terminal", address, challenge: terminal.challenge };
     },
     redeem: async (code, verifier, announce) => begin(codes.take(code, verifier), announce),
     async beginDevice(client) {

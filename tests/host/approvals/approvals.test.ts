@@ -57,6 +57,15 @@ describe("an approval", () => {
     ]);
   });
 
+  test("is not decided in another session of the person who asked", async () => {
+    const { approvals } = made();
+    const session = (id: string) => grantOf(`oidc:alice@example.org~0123456789/${id}`, "admin");
+    const { approval } = await approvals.begin(question(session("aaaaaaaa")));
+    expect(() => approvals.decide(approval.id, "allowed", session("bbbbbbbb"))).toThrow("another one has to");
+    const other = grantOf("oidc:bob@example.org~9876543210/cccccccc", "admin");
+    expect(approvals.decide(approval.id, "allowed", other).state).toBe("allowed");
+  });
+
   test("is not decided by the token that asked, nor by one without its scope, nor twice", async () => {
     const { approvals } = made();
     const { approval } = await approvals.begin(question(grantOf("ann", "operate")));

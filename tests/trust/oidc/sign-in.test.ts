@@ -324,10 +324,15 @@ test("a command line gets a session over a browser on its machine, with which it
   await using desk = await setUp();
   const browser = new TestBrowser();
   let back = "";
-  const session = await signInInBrowser({ url: desk.url, trust }, async (address) => {
+  const session = await signInInBrowser({ url: desk.url, trust }, async (address, shown) => {
     const begun = await browser.ask(address);
     const callback = await browser.signIn(begun.headers.get("location") ?? "", "alice", desk.isBack);
-    back = (await browser.ask(callback)).headers.get("location") ?? "";
+    const answer = await browser.ask(callback);
+    const page = await answer.text();
+    // A person goes on, as another on this machine may wait there.
+    expect([answer.status, answer.headers.has("location")]).toEqual([200, false]);
+    expect(page).toContain(`<strong>${shown}</strong>`);
+    back = (/href="(http:[^"]+)"/.exec(page)?.[1] ?? "").replaceAll("&#38;", "&");
     await fetch(`${new URL(back).origin}/?code=${"A".repeat(43)}&state=${"B".repeat(43)}`);
     await fetch(back);
   });

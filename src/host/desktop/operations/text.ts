@@ -18,10 +18,7 @@ import { NO_ROUTE, REGION, type Uses } from "./input-operation";
 const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
 
 const WHERE = {
-  region: field(
-    v.optional(REGION),
-    "Where to look: x1, y1, x2, y2 of the screen; x2, y2 are outside",
-  ),
+  region: field(v.optional(REGION), "Where to look: x1, y1, x2, y2 of the screen; x2, y2 are outside"),
   language: field(v.optional(LANGUAGE, "eng"), "Its language, as tesseract names it"),
 };
 const WANTED = {

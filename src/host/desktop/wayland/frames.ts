@@ -79,8 +79,15 @@ export function openFrames(connection: WaylandConnection): () => FrameTaker {
   };
 }
 
+/** The largest picture, in bytes: 16,384 by 16,384 pixels. */
+const MAX_BYTES = 2 ** 30;
+
 function createBuffer(shm: WaylandObject<"wl_shm">, form: Form): PictureBuffer {
   const { width, height, stride, format } = form;
+  if (stride < 4 * width || stride * height > MAX_BYTES)
+    throw unavailable(
+      `the Wayland compositor offers a picture of ${width}x${height} in rows of ${stride} bytes`,
+    );
   const memory = createMemory(stride * height);
   if (!memory) throw unavailable("there is no room in /dev/shm for a picture of the screen");
   const pool = shm.make("create_pool", memory.fd, stride * height);
