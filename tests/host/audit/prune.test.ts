@@ -428,7 +428,7 @@ describe("AC_audit_log_clear", () => {
     const report = (await (await host.call("/execute", clear)).json()) as { ok: boolean; result: object };
     expect(Object.values(report.result)).toEqual([{ deleted: 2 }]);
     const rows = rowsOf(join(host.configDir, "audit.db"));
-    expect(rows.map(({ event_type }) => event_type)).toEqual(["audit_cleared", "rest_api"]);
+    expect(rows.map(({ event_type }) => event_type)).toEqual(["audit_cleared", "run", "rest_api"]);
     expect(rows[0]?.detail).toContain("by rest (127.0.0.1)");
   });
 });
