@@ -68,6 +68,8 @@ async function showDocument() {
 function authorize(request) {
   if (new URL(request.url, api.base).origin === api.base.origin && api.credentials !== null) {
     const [name, value] = api.credentials;
+    // The placeholder that curl shows.
+    delete request.headers.Authorization;
     request.headers[name] = value;
   }
   return request;
