@@ -22,8 +22,8 @@ const SLOW_AFTER = 10_000;
 const GIVE_UP_AFTER = 75_000;
 
 /** The port of this page: the names of its cookies have it, as cookies of a host are for all its ports. */
-const PORT = location.port || (location.protocol === "https:" ? "443" : "80");
-const MARK = `${location.protocol === "https:" ? "__Host-" : ""}svc-signed-in-${PORT}`;
+const portOf = () => location.port || (location.protocol === "https:" ? "443" : "80");
+const markOf = () => `${location.protocol === "https:" ? "__Host-" : ""}svc-signed-in-${portOf()}`;
 
 /** What the name of a session begins with. */
 const SESSION = "oidc:";
@@ -169,7 +169,7 @@ export class Api extends EventTarget {
     const init = { ...postOf({}), keepalive: true };
     const headers = { ...init.headers, [name]: value };
     // biome-ignore lint/suspicious/noDocumentCookie: the cookie store is not in every browser
-    document.cookie = `${MARK}=; Path=/; Max-Age=0${location.protocol === "https:" ? "; Secure" : ""}; SameSite=Strict`;
+    document.cookie = `${markOf()}=; Path=/; Max-Age=0${location.protocol === "https:" ? "; Secure" : ""}; SameSite=Strict`;
     if (!isAsked) return;
     this.ended = fetch(new URL("oidc/logout", this.base), { ...init, headers })
       .then((answer) => answer.json())
@@ -427,12 +427,12 @@ export class Api extends EventTarget {
 const markIn = (cookies) =>
   cookies
     .split("; ")
-    .find((one) => one.startsWith(`${MARK}=`))
-    ?.slice(MARK.length + 1) || undefined;
+    .find((one) => one.startsWith(`${markOf()}=`))
+    ?.slice(markOf().length + 1) || undefined;
 
 /** @param {string} token @returns {[name: string, value: string]} */
 const credentialsOf = (token) =>
-  token.includes(" ") ? ["svc-page", PORT] : ["authorization", `Bearer ${token}`];
+  token.includes(" ") ? ["svc-page", portOf()] : ["authorization", `Bearer ${token}`];
 
 /** Why the page was signed out. @param {string} token @param {string} message */
 function endedWords(token, message) {

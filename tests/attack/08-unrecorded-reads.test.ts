@@ -35,7 +35,7 @@ describe("without an audit log that can be written", () => {
     using svc = installBinary();
     await svc.run(["audit", "log", "begin"]);
     const { token } = configFiles(svc.configDir);
-    writeFileSync(token, "secret-token-123456", { mode: 0o600 });
+    writeFileSync(token, "secret-token-123456\n", { mode: 0o600 });
     breakLog(svc.configDir);
     const commands = [
       ["token", "show"],

@@ -98,7 +98,7 @@ test("marks each secret that is sent as writeOnly, and none that is answered", (
   for (const { input, http, name } of operations) {
     if (!http) continue;
     const { parameters = [], requestBody } = partsOf(http);
-    const body = requestBody?.content["application/json"]?.schema ?? {};
+    const [body = {}] = Object.values(requestBody?.content ?? {}).map(({ schema }) => schema);
     const fields = http.body === undefined ? body.properties : { [http.body]: body };
     const sent = { ...fields, ...Object.fromEntries(parameters.map((one) => [one.name, one.schema])) };
     const secrets = Object.entries(input.entries).flatMap(([field, entry]) =>

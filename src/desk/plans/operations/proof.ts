@@ -1,7 +1,6 @@
 /** The receipt of a plan: what the desk did, and the receipts of its hosts, in one file. */
 import * as v from "valibot";
 import { RemoteError } from "../../../client/carrier";
-import { callRemote } from "../../../client/remote-call";
 import type { Caller } from "../../../core/caller";
 import { operation } from "../../../core/operation";
 import { conflict, unavailable } from "../../../lib/errors";
@@ -114,6 +113,8 @@ async function receiptsOf(
       const input = { run_id };
       const { name } = grant;
       const server = book.reach(host);
+      // Loaded on first use: the modules for dialling are large.
+      const { callRemote } = await import("../../../client/remote-call");
       const envelope = await callRemote(server, RUN_PROOF, input, ANSWER_MS, signal, name, MAX_BYTES);
       return v.is(LOG_OF, payloadOf(envelope)) ? { envelope } : { missing: "its answer is no receipt" };
     } catch (error) {
