@@ -220,8 +220,15 @@ export function scopesText(scopes: readonly string[]): string {
 }
 
 /** Why a grant is not enough. @param needs what is asked for and its scope: `this needs admin`. */
-export const beyond = ({ scopes, on }: Pick<Grant, "scopes" | "on">, needs: string, who = "this token") =>
-  `${who} allows ${scopes.join(", ") || "nothing"}${on === undefined ? "" : ` on ${on} alone`}, but ${needs}`;
+export function beyond(
+  { scopes, on }: Pick<Grant, "scopes" | "on">,
+  needs: string,
+  who = "this token",
+): string {
+  const where = on === undefined ? "" : ` on ${on} alone`;
+  const what = `${scopes.join(", ") || "nothing"}${where}`;
+  return `${who} allows ${what}, but ${needs}`;
+}
 
 /** Permissions that a process may withhold from scripts, and the refusal of an action that needs one. */
 export const PERMISSIONS = {
