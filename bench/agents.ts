@@ -40,7 +40,8 @@ interface Measured {
   readonly ms: number;
 }
 
-interface Kept {
+/** A task whose session was kept as a script. */
+interface TaskScript {
   readonly task: Task;
   readonly script: string;
   readonly measured: Measured;
@@ -125,7 +126,7 @@ const stepOf = (seen: string, [command, given = {}]: Action) => ({
 });
 
 /** Does a task as an agent, and keeps what it did. @throws why it did not pass. */
-async function doOnce(task: Task): Promise<Kept> {
+async function doOnce(task: Task): Promise<TaskScript> {
   await using world = await startWorld(undefined);
   const notReady = await prepare(task, world);
   if (notReady) throw new Error(notReady.why);
@@ -173,7 +174,7 @@ const typedInto = (parameter: string, actions: readonly Action[]): unknown =>
 type Ending = "passed" | "mend request" | "failed";
 
 /** Runs a kept script in a new world: paths of the old one are those of this one. */
-async function replay({ task, script }: Kept, change: Change | undefined): Promise<Ending> {
+async function replay({ task, script }: TaskScript, change: Change | undefined): Promise<Ending> {
   await using world = await startWorld(change);
   if (await prepare(task, world)) return "failed";
   if (change === "popup") world.launch(POPUP);
@@ -191,7 +192,7 @@ const changesFor = (wanted: string): readonly Change[] => (wanted === "all" ? CH
 export async function bench(): Promise<Figure[]> {
   const { SVC_BENCH_TASKS = QUICK, SVC_BENCH_REPLAYS = "2", SVC_BENCH_CHANGES = "" } = process.env;
   const ids = (SVC_BENCH_TASKS === "thirty" ? THIRTY : SVC_BENCH_TASKS).split(",");
-  const all: Kept[] = [];
+  const all: TaskScript[] = [];
   const missed: string[] = [];
   for (const task of TASKS.filter(({ id }) => ids.includes(id))) {
     try {

@@ -173,11 +173,10 @@ export const keepSession = operation({
     const filled = new Map(secrets.map((pair) => pair.split("=") as [string, string]));
     const made = scriptOf(done, filled);
     if (made.actions.length === 0) throw rejected(`session ${session} has done nothing that a script can do`);
-    const odd = [...filled.keys()].find((one) => !scriptOf(done).parameters.includes(one));
+    const known = filled.size > 0 ? scriptOf(done).parameters : [];
+    const odd = [...filled.keys()].find((one) => !known.includes(one));
     if (odd !== undefined)
-      throw badInput(
-        `secrets: ${odd} is no parameter: expected one of ${scriptOf(done).parameters.join(", ") || "none"}`,
-      );
+      throw badInput(`secrets: ${odd} is no parameter: expected one of ${known.join(", ") || "none"}`);
     await service.checkScript(made.actions);
     const draft = store.propose({
       ...{ name, token: caller.grant.name, source: `session ${session} of ${agent}` },

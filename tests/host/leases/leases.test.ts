@@ -92,6 +92,16 @@ describe("a lease", () => {
     await expect(made.leases.allow(id, {}, ANN)).rejects.toThrow("is allowed already");
   });
 
+  test("is allowed no other windows or programs than were asked for", async () => {
+    await using made = madeLeases();
+    const { id } = await made.request({ windows: ["Order"], programs: ["zenity"] });
+    for (const more of [{ windows: ["Mail"] }, { windows: [] }, { programs: ["xterm"] }, { programs: [] }])
+      await expect(made.leases.allow(id, more, ANN)).rejects.toThrow("expected some of those");
+    expect(made.leases.show(id).state).toBe("waiting");
+    const given = await made.leases.allow(id, { windows: ["Order 7"] }, ANN);
+    expect(given).toMatchObject({ state: "active", windows: ["Order 7"], programs: ["zenity"] });
+  });
+
   test("with programs to start, or secrets, is allowed by who has admin alone", async () => {
     await using made = madeLeases();
     const { id } = await made.request({ secrets: ["crm"] });
