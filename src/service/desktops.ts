@@ -74,7 +74,8 @@ export function createNamedDesktops(shared: ServiceParts, createDesktop: CreateD
     const known = ofServer.get(name);
     // The file of the lock is another one where the desktop was started again.
     if (known?.lockFile === place.lockFile) return known;
-    const open = { ...place, name, desktop: await createDesktop(place.session, place.lockFile) };
+    const desktop = await createDesktop(place.session, place.lockFile);
+    const open = { ...place, name, desktop, lost: new AbortController().signal };
     ofServer.set(name, open);
     await known?.desktop.stop();
     return open;

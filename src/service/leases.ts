@@ -3,6 +3,7 @@ import { callOperation } from "../core/call";
 import type { Caller } from "../core/caller";
 import type { Operation } from "../core/operation";
 import { OWNER, PERMISSIONS } from "../core/rights";
+import type { MayUse } from "../host/desktop/screen/record/recordings";
 import type { LeasePlace, Leases, LeasesParts } from "../host/leases/leases";
 import { forbidden, notFound } from "../lib/errors";
 import type { ServiceParts } from "./parts";
@@ -22,16 +23,22 @@ export async function createOwnLeases({ service, log, publish, revocations }: Se
   ]);
   const open: LeasesParts["open"] = async (desktop, id, grant, signal) => {
     const ends: Array<() => Promise<void>> = [];
-    const starter = { id, atEnd: (work: () => Promise<void>) => void ends.push(work) };
+    let isOver = false;
+    // What was about to start when it ended ends at once.
+    const atEnd = (work: () => Promise<void>) =>
+      isOver ? void work().catch(() => {}) : void ends.push(work);
+    const starter = { id, atEnd };
     const own = desktop === SESSION ? undefined : await service.leaseDesktop(desktop, id, grant, signal);
     const place: LeasePlace = {
       name: own?.name ?? null,
       desktop: own?.desktop ?? (await service.desktop()),
+      lost: own?.lost,
       async launch(command) {
         if (!service.permits("shell")) throw forbidden(`start ${PERMISSIONS.shell}`);
         await (await service.programs()).launch({ command, detach: false }, starter, own?.session);
       },
       async end() {
+        isOver = true;
         await Promise.allSettled(ends.map((work) => work()));
         await own?.end();
       },
@@ -62,13 +69,18 @@ export async function createOwnLeases({ service, log, publish, revocations }: Se
       return journal.remember(operation, written, caller, call, secrets);
     },
     secrets: async (names) => (await service.secrets()).read(names),
-    async film(desktop, ms) {
+    async film(id, desktop, ms) {
       const recordings = await service.recordings();
       const { name } = OWNER;
-      const request = { file: undefined, token: name, share: null, run: null, fps: FILM_FPS };
+      const run = `lease ${id}`;
+      const request = { file: undefined, token: name, share: null, run, fps: FILM_FPS };
       const limits = { maxMs: ms, maxBytes: FILM_BYTES };
-      await recordings.start({ ...request, ...limits, desktop: desktop ?? undefined }, () => true);
-      return () => recordings.stop(() => true);
+      // Where it has ended by itself, another one may go on by then, of somebody else.
+      const isOwn: MayUse = (origin) => origin.run === run;
+      await recordings.start({ ...request, ...limits, desktop: desktop ?? undefined }, isOwn);
+      return async () => {
+        if (recordings.current(isOwn)) await recordings.stop(isOwn);
+      };
     },
   });
 }

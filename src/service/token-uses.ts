@@ -2,13 +2,13 @@
  * The named tokens as the other features see them: how one ended, and those that this host makes for desks.
  */
 import * as v from "valibot";
-import { allows, isSecretScope, SCOPES } from "../core/rights";
+import { allows, isSecretScope, isSession, SCOPES } from "../core/rights";
 import type { DeskTokens } from "../host/join/enter";
 import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
 import type { ConfigFiles } from "../lib/paths";
-import type { NamedToken } from "../trust/named-tokens";
+import type { NamedToken, TokenStore } from "../trust/named-tokens";
 
 /**
  * How a named token ended: `was revoked` or `has expired`; null for one in force.
@@ -20,6 +20,11 @@ type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" 
 export interface TokenUses {
   /** As the file is now. While it is missing or broken, no token is known to have ended, nor is one whose entry is broken. */
   endings(): Promise<HowEnded>;
+  /**
+   * The same for plans, which go on when somebody resumes them: a session of a person that nobody has ended has expired, also once it is
+   * forgotten, as all are that are over when the next one begins, of anybody.
+   */
+  endingsForPlans(): Promise<HowEnded>;
   /** @throws `unavailable` while the file, or the entry of that token, cannot be read: then nothing begins on its behalf. */
   requireKnown(name: string): Promise<void>;
   /** Lets a token that its desk uses over a link, and does not replace, work as long again. @throws as `prolongToken`. */
@@ -29,6 +34,15 @@ export interface TokenUses {
 
 /** How long a token lasts that a host sends to a desk, until the desk has answered, in seconds: what was killed meanwhile removes none. */
 const JOINING_S = 3_600;
+
+/** Whether somebody has ended the session, as far as that is noted. Never throws. */
+function wasEnded({ ended }: TokenStore, session: string): boolean {
+  try {
+    return ended.entries().some(({ name }) => name === session);
+  } catch {
+    return false;
+  }
+}
 
 /** @param endWorkOf stops what a token that was removed has started. */
 export function createTokenUses(
@@ -40,7 +54,14 @@ export function createTokenUses(
     const { tokenStore, worksNow } = await import("../trust/named-tokens");
     return { store: tokenStore(files, log), worksNow };
   });
-  return {
+  const uses: TokenUses = {
+    async endingsForPlans(): Promise<HowEnded> {
+      const [{ store }, howEnded] = await Promise.all([namedTokens(), uses.endings()]);
+      return (name, since) => {
+        const how = howEnded(name, since);
+        return how === "was revoked" && isSession(name) && !wasEnded(store, name) ? "has expired" : how;
+      };
+    },
     async endings(): Promise<HowEnded> {
       const { store, worksNow } = await namedTokens();
       let known: ReadonlyMap<string, NamedToken> | undefined;
@@ -112,4 +133,5 @@ export function createTokenUses(
       };
     },
   };
+  return uses;
 }

@@ -106,7 +106,8 @@ interface Worker {
    */
   call(method: string, args: readonly unknown[]): Promise<unknown>;
   /**
-   * Gives the current call a moment, then asks the child to end and waits until it has. Callers must not call it again.
+   * Gives the current call a moment, completes a recording, then asks the child to end and waits until it has. Callers must not call it
+   * again.
    *
    * @param method one to call before that.
    */
@@ -138,6 +139,8 @@ export function createWorker(
   let hasClipboard = false;
   /** The calls that the child has not answered. */
   let running = 0;
+  /** Those of them that may take as long as they like: a recording. */
+  const lasting = new Set<Promise<unknown>>();
   /** Resolves when every child that was asked to end has ended. */
   let left: Promise<unknown> = Promise.resolve();
 
@@ -174,8 +177,10 @@ export function createWorker(
     clearTimeout(idle);
     running++;
     try {
-      const limit = LASTING_CALLS.has(method) ? undefined : deadlineMs;
-      return await (child ?? start()).call(method, args, limit);
+      const isLasting = LASTING_CALLS.has(method);
+      const answer = (child ?? start()).call(method, args, isLasting ? undefined : deadlineMs);
+      if (isLasting) lasting.add(answer);
+      return await answer.finally(() => lasting.delete(answer));
     } finally {
       running--;
       leaveLater();
@@ -201,6 +206,11 @@ export function createWorker(
     async stop(method) {
       stopping = true;
       await resolvesWithin(LAST_CALL_MS, last);
+      if (lasting.size > 0) {
+        // Its end is reported over the channel that closes when the child is asked to end.
+        await child?.call("stopRecording", [], LAST_CALL_MS).catch(() => {});
+        await resolvesWithin(LAST_CALL_MS, Promise.allSettled(lasting));
+      }
       if (method) await child?.call(method, [], LAST_CALL_MS).catch(() => {});
       leave();
       await left;

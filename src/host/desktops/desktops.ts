@@ -3,13 +3,14 @@
  * of its own.
  *
  * Promise: one that a run asked for ends with the run, and whatever was started on it ends too. One that is kept under a name is started
- * again where its X server dies, {@link MAX_RESTARTS} times. How many there are is bounded, and one token leaves some to others.
+ * again where a program of it dies, {@link MAX_RESTARTS} times. How many there are is bounded, and one token leaves some to others.
  */
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { type DesktopSettings, NEW } from "../../core/desktop-request";
 import type { Publish } from "../../core/events";
-import { conflict, forbidden, messageOf, notFound, tooMany } from "../../lib/errors";
+import { deadline } from "../../lib/deadline";
+import { cancelled, conflict, forbidden, messageOf, notFound, tooMany } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { shortage } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
@@ -25,7 +26,7 @@ import type { Tools } from "./tools";
 /** How many there may be at once for each processor. */
 const FOR_EACH_PROCESSOR = 8;
 
-/** How often a desktop is started again whose X server died, within so many milliseconds. */
+/** How often a desktop is started again of which a program died, within so many milliseconds. */
 const MAX_RESTARTS = 3;
 const RESTARTS_WITHIN_MS = 10 * 60_000;
 
@@ -36,6 +37,8 @@ export interface OpenDesktop {
   readonly session: ProgramSession;
   /** The file of the lock on its pointer and keyboard, which other processes of this user may take. */
   readonly lockFile: string;
+  /** Aborted once it has ended, with the reason in words, also where it is started again under its name; never where this process does not learn it. */
+  readonly lost: AbortSignal;
 }
 
 /** Who asks for a desktop. */
@@ -101,6 +104,8 @@ interface Live {
   readonly desktop: Desktop;
   readonly folder: string;
   readonly lockFile: string;
+  /** Aborted once it is to end, with the reason in words. */
+  readonly gone: AbortController;
 }
 
 interface Entry {
@@ -116,7 +121,12 @@ interface Entry {
   now?: Live | undefined;
   /** When it was started again, by the monotonic clock. */
   readonly restarted: number[];
-  isEnding: boolean;
+  /** Ends its start. */
+  readonly control: AbortController;
+  /** Once it is to end: resolves when it has. */
+  ending?: Promise<void>;
+  /** Whether its beginning is published, and its end is not. */
+  isKnown: boolean;
 }
 
 export function createDesktops(parts: DesktopsParts): Desktops {
@@ -140,20 +150,23 @@ class DesktopList implements Desktops {
   ): Promise<DesktopLease> {
     if (name === NEW) {
       const entry = this.#add({ name: this.#nameFor(run), kind: "run", run, settings }, asker);
-      const open = await this.#opened(entry);
+      const open = await this.#opened(entry, asker);
       return { ...open, end: () => this.#end(entry, "its run has ended") };
     }
+    // One that is about to end is no place to work: its successor is.
+    for (let old = this.#entries.get(name)?.ending; old; old = this.#entries.get(name)?.ending)
+      await unlessGone(asker, old);
     const known = this.#entries.get(name);
     if (known) requireSame(known, settings);
     const entry = known ?? this.#add({ name, kind: "kept", run: null, settings }, asker);
-    return { ...(await this.#opened(entry)), end: async () => {} };
+    return { ...(await this.#opened(entry, asker)), end: async () => {} };
   }
 
   async start(name: string, settings: DesktopSettings, asker: Asker): Promise<DesktopView> {
     if (name === NEW) throw conflict(`name: ${NEW} is the word for a desktop that ends with its run`);
     if (this.#entries.has(name)) throw conflict(`the desktop ${name} runs already`);
     const entry = this.#add({ name, kind: "kept", run: null, settings }, asker);
-    await this.#opened(entry);
+    await this.#opened(entry, asker);
     return this.show(name);
   }
 
@@ -203,28 +216,48 @@ class DesktopList implements Desktops {
     const shares = Array.from(this.#entries.values(), (one) => one.share);
     const full = shortage({ what: "desktops", most: this.most, times: 1 }, shares, share);
     if (full !== undefined) throw tooMany(full);
+    const control = new AbortController();
+    // Others may wait for one that is kept, too: it goes on without whoever asked first.
+    const ends = about.kind === "run" ? AbortSignal.any([signal, control.signal]) : control.signal;
     const entry: Entry = {
-      ...{ ...about, token, share, startedAt: new Date().toISOString(), restarted: [], isEnding: false },
-      live: this.#make(about.settings, signal),
+      ...{
+        ...about,
+        token,
+        share,
+        startedAt: new Date().toISOString(),
+        restarted: [],
+        control,
+        isKnown: false,
+      },
+      live: this.#make(about.settings, ends),
     };
     this.#entries.set(about.name, entry);
+    this.#follow(entry);
     return entry;
   }
 
-  /** Waits until it runs. */
-  async #opened(entry: Entry): Promise<OpenDesktop> {
-    try {
-      const live = await entry.live;
-      if (!entry.now && !entry.isEnding) this.#began(entry, live);
-      return openOf(entry.name, live);
-    } catch (error) {
-      if (this.#entries.get(entry.name) === entry) this.#entries.delete(entry.name);
-      throw error;
-    }
+  /** Takes note of how the start of a desktop ends, before whoever waits for it. */
+  #follow(entry: Entry): void {
+    entry.live.then(
+      (live) => {
+        if (!entry.ending) this.#began(entry, live);
+      },
+      () => {
+        if (this.#entries.get(entry.name) === entry) this.#entries.delete(entry.name);
+      },
+    );
+  }
+
+  /** Waits until it runs. @throws why it does not; `cancelled` once the asker has gone. */
+  async #opened(entry: Entry, asker: Asker): Promise<OpenDesktop> {
+    // That of a run ends with its asker, and leaves nothing by then.
+    const live = await (entry.kind === "run" ? entry.live : unlessGone(asker, entry.live));
+    return openOf(entry.name, live);
   }
 
   #began(entry: Entry, live: Live): void {
     entry.now = live;
+    entry.isKnown = true;
     this.parts.publish(desktopStarted, { ...aboutOf(entry), size: live.display.size });
     void live.display.lost.then((why) => this.#lost(entry, live, why));
   }
@@ -241,16 +274,16 @@ class DesktopList implements Desktops {
       const display = await startDisplay(settings, { folder, tools, account, env, signal });
       const lockFile = join(folder, "input.lock");
       const desktop = await this.parts.createDesktop(display, lockFile);
-      return { display, desktop, folder, lockFile };
+      return { display, desktop, folder, lockFile, gone: new AbortController() };
     } catch (error) {
       await keeper.end(folder).catch((fault) => log.warn(`a desktop left processes: ${messageOf(fault)}`));
       throw error;
     }
   }
 
-  /** Its X server has ended, and not because svc ends it. */
+  /** A program of it has ended, and not because svc ends it. */
   async #lost(entry: Entry, live: Live, why: string): Promise<void> {
-    if (entry.isEnding || entry.now !== live) return;
+    if (entry.ending || entry.now !== live) return;
     const now = performance.now();
     const recent = entry.restarted.filter((at) => now - at < RESTARTS_WITHIN_MS);
     if (entry.kind === "run" || recent.length >= MAX_RESTARTS) {
@@ -260,24 +293,39 @@ class DesktopList implements Desktops {
     this.parts.log.warn(`the desktop ${entry.name} is started again: ${why}`);
     entry.now = undefined;
     entry.restarted.push(now);
-    entry.live = this.#close(live).then(() => this.#make(entry.settings, new AbortController().signal));
-    await this.#opened(entry).catch((error) => {
+    entry.live = this.#close(live, why).then(() => this.#make(entry.settings, entry.control.signal));
+    this.#follow(entry);
+    try {
+      await entry.live;
+    } catch (error) {
+      // Who ends it meanwhile says so.
+      if (entry.ending) return;
       this.parts.log.error(`the desktop ${entry.name} could not be started again: ${messageOf(error)}`);
-      this.parts.publish(desktopEnded, { ...aboutOf(entry), reason: why });
-    });
+      this.#tellEnd(entry, why);
+    }
   }
 
-  async #end(entry: Entry, reason: string): Promise<void> {
-    if (entry.isEnding) return;
-    entry.isEnding = true;
+  #end(entry: Entry, reason: string): Promise<void> {
+    entry.ending ??= this.#endNow(entry, reason);
+    return entry.ending;
+  }
+
+  async #endNow(entry: Entry, reason: string): Promise<void> {
+    entry.control.abort();
     const live = await entry.live.catch(() => undefined);
-    if (live) await this.#close(live);
+    if (live) await this.#close(live, reason);
     if (this.#entries.get(entry.name) === entry) this.#entries.delete(entry.name);
-    if (entry.now) this.parts.publish(desktopEnded, { ...aboutOf(entry), reason });
+    this.#tellEnd(entry, reason);
   }
 
-  async #close({ desktop, folder }: Live): Promise<void> {
+  #tellEnd(entry: Entry, reason: string): void {
+    if (entry.isKnown) this.parts.publish(desktopEnded, { ...aboutOf(entry), reason });
+    entry.isKnown = false;
+  }
+
+  async #close({ desktop, folder, gone }: Live, reason: string): Promise<void> {
     const { log } = this.parts;
+    gone.abort(reason);
     await desktop
       .stop()
       .catch((error) => log.warn(`a desktop did not end as it should: ${messageOf(error)}`));
@@ -287,11 +335,21 @@ class DesktopList implements Desktops {
   }
 }
 
+/** What `work` resolves to. @throws what it rejects with; `cancelled` once the asker has gone. */
+const unlessGone = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>
+  deadline(work, {
+    signal,
+    aborted: () => {
+      throw cancelled("cancelled while the desktop started");
+    },
+  });
+
 const aboutOf = ({ name, run, token }: Entry) => ({ name, run_id: run, token });
 
-const openOf = (name: string, { desktop, display, lockFile }: Live): OpenDesktop => ({
+const openOf = (name: string, { desktop, display, lockFile, gone }: Live): OpenDesktop => ({
   ...{ name, desktop, lockFile },
   session: display,
+  lost: gone.signal,
 });
 
 const viewOf = (entry: Entry, { display, desktop }: Live): DesktopView => ({

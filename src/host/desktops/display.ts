@@ -31,7 +31,7 @@ export interface Display extends ProgramSession {
   readonly name: string;
   /** Whether there is a session bus: without one, nothing is found by name. */
   readonly hasBus: boolean;
-  /** Resolves with the reason when the X server has ended. */
+  /** Resolves with the reason when the X server, the window manager or the bus has ended. */
   readonly lost: Promise<string>;
 }
 
@@ -80,7 +80,11 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
     bus && firstLine("dbus-daemon", bus, signal),
     tools.manager.program in MANAGER_FLAGS && firstLine(tools.manager.program, manager, signal),
   ]);
-  const lost = server.exited.then(() => `${tools.server.program} has ended`);
+  const lost = endOf(
+    { program: tools.server.program, child: server },
+    { program: tools.manager.program, child: manager, mayLeave: true },
+    ...(bus ? [{ program: "dbus-daemon", child: bus }] : []),
+  );
   return {
     env,
     as,
@@ -91,6 +95,28 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
     hasBus: bus !== undefined,
     lost,
   };
+}
+
+/** A program of a display. */
+interface Part {
+  readonly program: string;
+  readonly child: { readonly exited: Promise<number> };
+  /** Whether it may end by itself, as one does that goes to the background, or that a person has asked to. */
+  readonly mayLeave?: boolean;
+}
+
+/** How long after another program the X server may be found to have ended, in milliseconds: without it, the others end too. */
+const SERVER_MS = 250;
+
+/** Resolves when one of the programs has ended: without a window manager or a bus, much of a desktop does not work, and nobody sees why. */
+async function endOf(server: Part, ...others: readonly Part[]): Promise<string> {
+  const ended = async ({ program, child, mayLeave = false }: Part) => {
+    const code = await child.exited;
+    return mayLeave && code === 0 ? new Promise<never>(() => {}) : `${program} has ended`;
+  };
+  const ofServer = ended(server);
+  const why = await Promise.race([ofServer, ...others.map(ended)]);
+  return deadline(ofServer, { ms: SERVER_MS, late: () => why });
 }
 
 /** dbus-daemon(1) */

@@ -18,6 +18,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isAlive } from "../../lib/alive";
+import { unavailable } from "../../lib/errors";
 import { isLocked, tryLock } from "../../lib/lock";
 import { look } from "../../lib/look";
 import { OWN_GROUP } from "../../lib/process-group";
@@ -33,6 +34,8 @@ const LOCK = "lock";
 
 /** How long processes have to end before they are killed, in milliseconds. */
 const KILL_AFTER_MS = 1_000;
+/** How long they are killed, in milliseconds: one that waits for a disk does not end. */
+const GIVE_UP_AFTER_MS = 11_000;
 const LOOK_MS = 10;
 
 /** The beginning of a process's environment in which the mark is looked for, in bytes: it is the first of its variables. */
@@ -56,7 +59,7 @@ rm -rf "$1"
 /** The folder of all desktops of this process. */
 export interface Keeper {
   readonly folder: string;
-  /** Ends the processes of the desktop whose folder that is, and removes the folder. */
+  /** Ends the processes of the desktop whose folder that is, and removes the folder. @throws `unavailable` when some do not end. */
   end(folder: string): Promise<void>;
   /** To be called once no desktop is left. */
   leave(): void;
@@ -68,10 +71,8 @@ export function createKeeper(): Keeper {
   const unlocked = mkdtempSync(join(tmpdir(), `svc-desktops.${process.pid}.`));
   // The user of the desktops may be another.
   chmodSync(unlocked, 0o711);
-  const release = tryLock(join(unlocked, LOCK));
-  // Only now: another process that sweeps takes one that nobody has locked for what a dead process left.
   const folder = join(tmpdir(), basename(unlocked).replace(UNLOCKED, PREFIX));
-  renameSync(unlocked, folder);
+  const release = lockAs(unlocked, folder);
   const shell = spawn(["/bin/sh", "-c", KEEPER, "svc-desktop-keeper", folder], {
     ...OWN_GROUP,
     stdio: ["pipe", "ignore", "ignore"],
@@ -88,19 +89,37 @@ export function createKeeper(): Keeper {
   };
 }
 
-async function endDesktop(folder: string): Promise<void> {
-  await endMarked((mark) => mark === folder);
-  rmSync(folder, { recursive: true, force: true });
+/** Locks the folder, and gives it its name. @throws the system error, and then it is gone. */
+function lockAs(unlocked: string, folder: string) {
+  try {
+    const release = tryLock(join(unlocked, LOCK));
+    // Only now: another process that sweeps takes one that nobody has locked for what a dead process left.
+    renameSync(unlocked, folder);
+    return release;
+  } catch (error) {
+    rmSync(unlocked, { recursive: true, force: true });
+    throw error;
+  }
 }
 
-/** Ends all processes whose mark is one of those, and those that they start meanwhile. */
+async function endDesktop(folder: string): Promise<void> {
+  try {
+    await endMarked((mark) => mark === folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Ends all processes whose mark is one of those, and those that they start meanwhile. @throws `unavailable` when some do not end. */
 async function endMarked(isTheirs: (mark: string) => boolean): Promise<void> {
-  const until = performance.now() + KILL_AFTER_MS;
+  const began = performance.now();
   const signalled = new Set<number>();
   for (;;) {
     const pids = marked(isTheirs);
     if (pids.length === 0) return;
-    const isLate = performance.now() > until;
+    const elapsedMs = performance.now() - began;
+    const isLate = elapsedMs > KILL_AFTER_MS;
+    if (elapsedMs > GIVE_UP_AFTER_MS) throw unavailable(`processes that do not end: ${pids.slice(0, 10)}`);
     for (const pid of pids) {
       if (!isLate && signalled.has(pid)) continue;
       signalled.add(pid);

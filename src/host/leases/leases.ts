@@ -3,8 +3,8 @@
  *
  * The promise: a lease begins after the yes of a person with another token, and after a row is on disk. It ends at its last second (by a
  * clock that nobody sets), when its actions are used up, at the first act that it does not allow, when a person takes or moves the
- * pointer, when somebody ends it, with its token and with svc. After its end no act begins, keys and buttons are released, and what is
- * under way is cancelled. A token has one lease at a time.
+ * pointer, when somebody ends it, with its token, its desktop, the process that asked for it, and with svc. After its end no act begins,
+ * keys and buttons are released, and what is under way is cancelled. A token has one lease at a time.
  */
 import type { Caller } from "../../core/caller";
 import type { Publish } from "../../core/events";
@@ -29,6 +29,9 @@ const START_MS = 60_000;
 
 const MINUTE_MS = 60_000;
 
+/** How often it looks whether the process that asked is still there, in milliseconds. */
+const LOOK_MS = 1_000;
+
 /** How many of those that are over are kept, to be listed. */
 const KEPT = 100;
 
@@ -37,6 +40,8 @@ export interface LeasePlace {
   /** The name of the desktop on demand; null for that of the session. */
   readonly name: string | null;
   readonly desktop: Desktop;
+  /** Aborted once the desktop has ended, with the reason in words; absent for that of the session. */
+  readonly lost?: AbortSignal | undefined;
   /** Starts a program there, which ends with the lease. */
   launch(command: readonly string[]): Promise<unknown>;
   /** Gives it back. Implementations must not throw. */
@@ -68,8 +73,8 @@ export interface LeasesParts {
   ): Promise<unknown>;
   /** The values of secrets of this host. */
   secrets(names: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** Begins to record the screen. @param desktop the name of one on demand. @returns what ends it. */
-  film(desktop: string | null, ms: number): Promise<() => Promise<unknown>>;
+  /** Begins to record the screen for a lease. @param desktop the name of one on demand. @returns what ends that recording, and no other. */
+  film(id: string, desktop: string | null, ms: number): Promise<() => Promise<unknown>>;
   /** How long a minute is, in milliseconds (default: 60,000). */
   readonly minuteMs?: number | undefined;
 }
@@ -81,6 +86,8 @@ export interface LeaseAsker {
   /** What the client calls itself. */
   readonly agent: string;
   readonly caller: Pick<Caller, "grant" | "client">;
+  /** Whether the process that asks is still there, where that can be seen. */
+  isThere?(): boolean;
 }
 
 interface Entry {
@@ -158,6 +165,8 @@ export function createLeases(parts: LeasesParts): Leases {
 class LeaseList implements Leases {
   /** In the order in which they were asked for. */
   readonly #all = new Map<string, Entry>();
+  /** The holders whose lease is being put on record. */
+  readonly #asking = new Set<string>();
   readonly #minuteMs: number;
 
   constructor(private readonly parts: LeasesParts) {
@@ -172,6 +181,16 @@ class LeaseList implements Leases {
         `this agent has the lease ${own.id} (${own.state}): lease_end ends it, and then another may be asked for`,
       );
     }
+    if (this.#asking.has(asker.holder)) throw conflict("this agent asks for a lease at this moment");
+    this.#asking.add(asker.holder);
+    try {
+      return await this.#ask(terms, asker);
+    } finally {
+      this.#asking.delete(asker.holder);
+    }
+  }
+
+  async #ask(terms: Terms, asker: LeaseAsker): Promise<Lease> {
     const { caller, agent } = asker;
     const approvals = await this.parts.approvals();
     const text = termsText(terms);
@@ -190,6 +209,7 @@ class LeaseList implements Leases {
     this.#all.set(entry.id, entry);
     this.#forget();
     this.#endWithToken(entry);
+    this.#endWithAsker(entry);
     void ended.then((state) => {
       if (state === "allowed") return this.#begin(entry);
       const why = { denied: "a person has denied it", expired: "no person has allowed it in time" };
@@ -305,6 +325,25 @@ class LeaseList implements Leases {
     if (revoked.aborted) lost();
   }
 
+  #endWithDesktop(entry: Entry, { lost }: LeasePlace): void {
+    if (!lost) return;
+    const end = () => void this.#end(entry, `its desktop has ended: ${lost.reason}`);
+    lost.addEventListener("abort", end);
+    entry.ends.push(() => lost.removeEventListener("abort", end));
+    if (lost.aborted) end();
+  }
+
+  #endWithAsker(entry: Entry): void {
+    const { isThere } = entry.asker;
+    if (!isThere) return;
+    const look = () => {
+      if (!isThere()) void this.#end(entry, "the process of the agent has ended");
+    };
+    const timer = setInterval(look, LOOK_MS);
+    timer.unref();
+    entry.ends.push(() => clearInterval(timer));
+  }
+
   /** Opens the desktop, takes pointer and keyboard, and lets the time run. */
   async #begin(entry: Entry): Promise<void> {
     const { id, asker, control, terms } = entry;
@@ -319,15 +358,20 @@ class LeaseList implements Leases {
       // What has ended meanwhile gives back what comes now.
       await this.#keep(entry, () => place.end());
       entry.place = place;
+      this.#endWithDesktop(entry, place);
       if (terms.record) {
-        const cut = await this.parts.film(place.name, START_MS + terms.minutes * this.#minuteMs);
+        const cut = await this.parts.film(id, place.name, START_MS + terms.minutes * this.#minuteMs);
         await this.#keep(entry, cut);
       }
       // Taken after what takes long to end: keys and buttons are released before that.
       const who = `lease ${id} (${asker.agent})`;
       const hold = await place.desktop.inputLock.take(new Requester(shareOf(grant), soon), who);
       await this.#keep(entry, () => hold.end("broken"));
-      for (const command of terms.start) await place.launch(command);
+      for (const command of terms.start) {
+        // What has ended starts nothing more.
+        signal.throwIfAborted();
+        await place.launch(command);
+      }
       await this.parts.record(`lease.began ${aboutText(entry)} ${termsText(terms)}`);
       signal.throwIfAborted();
       this.#letAct(entry, place.desktop);

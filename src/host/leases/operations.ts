@@ -6,6 +6,7 @@ import { type Caller, isRemote } from "../../core/caller";
 import { field, NO_INPUT, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, beyond, requireOwnToken } from "../../core/rights";
+import { isAlive } from "../../lib/alive";
 import { forbidden } from "../../lib/errors";
 import { LEASE, TERMS } from "./lease";
 import type { Leases } from "./leases";
@@ -40,6 +41,15 @@ function holderOf(caller: Caller, holder: string | undefined): string {
   return holder ?? (name === null ? "" : `${name} ${since ?? ""}`);
 }
 
+/** How the name of a process of this host begins. */
+const PROCESS = /^\(svc mcp (\d{1,10})-/;
+
+/** Whether the process that asks is still there; undefined where that cannot be seen: none asks, or it is in a container of its own. */
+function watchOf(holder: string | undefined): (() => boolean) | undefined {
+  const [, pid] = PROCESS.exec(holder ?? "") ?? [];
+  return pid !== undefined && isAlive(Number(pid)) ? () => isAlive(Number(pid)) : undefined;
+}
+
 const leftOut = { script: "a person gives a lease to an agent, not to a script" };
 const BY_AGENT = "an agent asks by its tool lease_request";
 
@@ -66,8 +76,10 @@ export const requestLease = operation({
     requireOwnToken(grant, "a lease");
     const leases = await service.leases();
     const asker = holder === undefined ? grant : { ...grant, name: holder };
+    const isThere = watchOf(holder);
     const lease = await leases.request(terms, {
       ...{ holder: holderOf(caller, holder), agent, caller: { grant: asker, client } },
+      ...(isThere && { isThere }),
     });
     return leases.wait(lease.id, WAIT_MS, caller.signal);
   },

@@ -244,7 +244,7 @@ function prune(db: Database): void {
  *
  * @param marked is called with each; of several processes, one marks a run.
  * @param untouched whether this process has recorded no run yet: a run with its process id is then of an earlier process
- *   (in a container, each svc may have the same id).
+ *   (in a container, each svc may have the same id). Afterwards those with its id are its own, however late the clock says it is.
  */
 function markInterrupted(db: Database, marked: (run: HistoryRow) => void, untouched = false): void {
   const going = db
@@ -259,7 +259,8 @@ function markInterrupted(db: Database, marked: (run: HistoryRow) => void, untouc
     `UPDATE runs SET status = 'interrupted', error_text = 'the process that ran it has ended' WHERE id = ? AND ${GOING}`,
   );
   for (const { id, pid, started_at } of going) {
-    if (!isGone(pid) && !(Date.parse(started_at) < oldest)) continue;
+    const isOwn = !untouched && pid === process.pid;
+    if (isOwn || (!isGone(pid) && !(Date.parse(started_at) < oldest))) continue;
     if (mark.run(id).changes === 0) continue;
     for (const row of findRows(db, { limit: 1, id })) marked(row);
   }

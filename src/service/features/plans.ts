@@ -74,7 +74,7 @@ export function planFeatures(
       const deliver = createUpgradeDelivery({ deliver: deliverJob, key, folder: files.releases });
       await prepareFor(files.plans);
       made.plans = createPlans({
-        ...{ files, log, events, deliver, cancelJob, endings: tokens.endings },
+        ...{ files, log, events, deliver, cancelJob, endings: tokens.endingsForPlans },
         others: await shared.service.foreignPlans(),
         publish(type, data) {
           publish(type, data);

@@ -219,7 +219,11 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
         `oidc.provider_logout ${sid === undefined ? "of all sessions of a person" : "of a session"}`,
       );
       usedTokens.set(key, true);
-      const ended = await endSessions(store, whose);
+      const ended = await endSessions(store, whose).catch((error) => {
+        // The provider may send it again.
+        usedTokens.delete(key);
+        throw error;
+      });
       await Promise.all(ended.map((name) => uses.endWorkOf(name)));
       return ended.length;
     },

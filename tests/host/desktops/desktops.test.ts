@@ -191,6 +191,37 @@ describe("a desktop of a run", () => {
     );
   });
 
+  test("ends at once while it starts", async () => {
+    const { all, events } = desktops({
+      tools: () => ({
+        server: { program: "Xvfb", path: "/bin/sleep", command: () => ["/bin/sleep", "600"] },
+        manager: { program: "openbox", path: "/bin/false" },
+        bus: null,
+      }),
+    });
+    const lease = all.lease({ name: "orders" }, RUN, OWNER);
+    lease.catch(() => {});
+    const began = performance.now();
+    await all.stop();
+    expect(performance.now() - began).toBeLessThan(5_000);
+    await expect(lease).rejects.toThrow("cancelled while the desktop started");
+    expect([all.list(), events]).toEqual([[], []]);
+  });
+
+  testWith(...NEEDED)(
+    "that is recorded completes the recording, and reports it, before it ends",
+    async () => {
+      using folder = temporaryFolder();
+      const { all } = desktops();
+      const lease = await all.lease({ name: "new" }, RUN, OWNER);
+      const file = join(folder.path, "film.webm");
+      const recorded = lease.desktop.record({ file, fps: 4, maxMs: 60_000, maxBytes: 10_000_000 });
+      await until("a picture", () => existsSync(file) && statSync(file).size > 1_000);
+      await lease.end();
+      expect(await recorded).toMatchObject({ ended: "stopped", error: null });
+    },
+  );
+
   test("says which program ended before it was there", async () => {
     const { all } = desktops({
       tools: () => ({
@@ -216,22 +247,44 @@ describe("a desktop that is kept", () => {
     );
   });
 
-  testWith(...NEEDED)("is started again when its X server dies", async () => {
-    const { all, events } = desktops();
-    await all.start("orders", {}, OWNER);
-    const folder = folderOf(all.open("orders").session.env);
-    const before = all.open("orders").desktop;
-    const server = processesOf(folder).find((pid) =>
-      readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("Xvfb"),
-    );
-    process.kill(server ?? 0, "SIGKILL");
-    await until(
-      "another X server",
-      () => events.filter(([name]) => name === "desktop.started").length === 2 || undefined,
-    );
-    expect(all.show("orders").restarts).toBe(1);
-    expect(all.open("orders").desktop).not.toBe(before);
-    expect(await all.open("orders").desktop.screenSize()).toEqual({ width: 1280, height: 800 });
+  for (const program of NEEDED) {
+    testWith(...NEEDED)(`is started again when its ${program} dies`, async () => {
+      const { all, events } = desktops();
+      await all.start("orders", {}, OWNER);
+      const { session, desktop: before, lost } = all.open("orders");
+      const victim = processesOf(folderOf(session.env)).find((pid) =>
+        readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(program),
+      );
+      process.kill(victim ?? 0, "SIGKILL");
+      await until(
+        "another desktop",
+        () => events.filter(([name]) => name === "desktop.started").length === 2 || undefined,
+      );
+      expect([lost.aborted, lost.reason]).toEqual([true, `${program} has ended`]);
+      expect(all.show("orders").restarts).toBe(1);
+      expect(all.open("orders").desktop).not.toBe(before);
+      expect(await all.open("orders").desktop.screenSize()).toEqual({ width: 1280, height: 800 });
+    });
+  }
+
+  testWith(...NEEDED)("starts for others when who asked for it first has gone", async () => {
+    const { all } = desktops();
+    const gone = new AbortController();
+    const first = all.lease({ name: "orders" }, RUN, { ...OWNER, signal: gone.signal });
+    const second = all.lease({ name: "orders" }, "11112222", OWNER);
+    gone.abort();
+    await expect(first).rejects.toThrow("cancelled while the desktop started");
+    expect((await second).name).toBe("orders");
+  });
+
+  testWith(...NEEDED)("that is about to end is no place for a run: it gets the next one", async () => {
+    const { all } = desktops();
+    const { desktop: before } = await all.lease({ name: "orders" }, RUN, OWNER);
+    const ending = all.end("orders", () => true);
+    const { desktop } = await all.lease({ name: "orders" }, "11112222", OWNER);
+    await ending;
+    expect(desktop).not.toBe(before);
+    expect(await desktop.screenSize()).toEqual({ width: 1280, height: 800 });
   });
 
   testWith(...NEEDED)("is ended by who started it, or an administrator", async () => {

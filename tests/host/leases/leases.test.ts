@@ -118,6 +118,29 @@ describe("a lease", () => {
     expect(made.approvals.list()).toHaveLength(1);
   });
 
+  test("is one of a token also where it is asked for twice at the same time", async () => {
+    await using made = madeLeases();
+    const asked = await Promise.allSettled([made.request(), made.request({ minutes: 1 })]);
+    expect(asked.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(made.approvals.list()).toHaveLength(1);
+    expect((await made.request()).state).toBe("waiting");
+  });
+
+  test("that ends while its programs are started starts no other", async () => {
+    const started: string[] = [];
+    await using made = madeLeases({
+      open: async () => ({
+        ...{ name: "run-1", desktop: made.screen.desktop, end: async () => {} },
+        async launch([program]) {
+          started.push(`${program}`);
+          made.revoke("agent");
+        },
+      }),
+    });
+    const { state, reason } = await made.begun({ start: [["crm"], ["mail"]] });
+    expect([state, reason, started]).toEqual(["ended", "its token has ended", ["crm"]]);
+  });
+
   test("is of its holder alone", async () => {
     await using made = madeLeases();
     const { id } = await made.begun();
@@ -185,6 +208,40 @@ describe("a lease ends at once, its keys are released and nothing is done after 
   test("with its token, and with svc", async () => {
     expect((await ended(async (made) => made.revoke("agent"))).reason).toBe("its token has ended");
     expect((await ended((made) => made.leases.stop())).reason).toBe("svc stops");
+  });
+});
+
+test("a lease ends within a second or two of the process that asked for it, however that ended", async () => {
+  await using made = madeLeases();
+  let isThere = true;
+  const { id } = await made.begun({}, () => isThere);
+  isThere = false;
+  await until("its end", () => made.leases.show(id).state === "ended", { seconds: 3 });
+  expect(made.leases.show(id).reason).toBe("the process of the agent has ended");
+  await until("the lock", () => made.screen.desktop.inputLock.user() === null);
+  expect(made.ends).toEqual(["desktop"]);
+});
+
+test("nobody is asked any longer for a process that has gone", async () => {
+  await using made = madeLeases();
+  const { id } = await made.request({}, AGENT, () => false);
+  await until("its end", () => made.leases.show(id).state === "ended", { seconds: 3 });
+  expect(made.approvals.list()).toMatchObject([{ id, state: "withdrawn" }]);
+});
+
+test("a lease ends with its desktop, and says why that has ended", async () => {
+  const gone = new AbortController();
+  await using made = madeLeases({
+    open: async () => ({
+      ...{ name: "run-1", desktop: made.screen.desktop, lost: gone.signal },
+      ...{ launch: async () => {}, end: async () => {} },
+    }),
+  });
+  const { id } = await made.begun();
+  gone.abort("Xvfb has ended");
+  await until("its end", () => made.rows.some((row) => row.startsWith("lease.ended")));
+  expect(made.leases.show(id)).toMatchObject({
+    ...{ state: "ended", reason: "its desktop has ended: Xvfb has ended" },
   });
 });
 

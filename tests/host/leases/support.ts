@@ -119,14 +119,17 @@ export function madeLeases(
     film: async () => async () => void ends.push("film"),
     ...parts,
   });
-  const request = (terms: Partial<Terms> = {}, grant = AGENT) =>
+  const request = (terms: Partial<Terms> = {}, grant = AGENT, isThere?: () => boolean) =>
     leases.request(
       { ...TERMS, ...terms },
-      { holder: `${grant.name}`, agent: "claude-code", caller: { grant, client: null } },
+      {
+        ...{ holder: `${grant.name}`, agent: "claude-code", caller: { grant, client: null } },
+        ...(isThere && { isThere }),
+      },
     );
   /** One that a person has allowed. */
-  const begun = async (terms: Partial<Terms> = {}): Promise<Lease> => {
-    const { id } = await request(terms);
+  const begun = async (terms: Partial<Terms> = {}, isThere?: () => boolean): Promise<Lease> => {
+    const { id } = await request(terms, AGENT, isThere);
     approvals.decide(id, "allowed", OWNER);
     return leases.wait(id, 5_000, new AbortController().signal);
   };

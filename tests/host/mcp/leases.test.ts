@@ -92,6 +92,43 @@ testWith(...DISPLAY)(
 );
 
 testWith(...DISPLAY)(
+  "a recording of somebody else goes on when a lease ends whose own has ended before",
+  async () => {
+    await using host = await testServer({ service: { mcp_write: true } });
+    const token = await makeToken(host.configDir, "bob", ["read", "screen"]);
+    await using agent = await connectAgent(host.server.url, token, { query });
+    const { id } = await leased(agent, host.call, { record: true });
+    const stop = () => host.call("/screen/recording/stop", post({}));
+    const current = async () =>
+      ((await (await host.call("/screen/recordings")).json()) as { current: { file_path: string } | null })
+        .current;
+    const own = await current();
+    expect(own).not.toBeNull();
+    expect((await stop()).status).toBe(200);
+    expect((await host.call("/desktops/start", post({ name: "orders" }))).status).toBe(200);
+    expect((await host.call("/screen/recording/start", post({ desktop: "orders" }))).status).toBe(200);
+    const other = await current();
+    expect(other?.file_path).not.toBe(own?.file_path);
+    expect((await host.call("/leases/end", post({ id }))).status).toBe(200);
+    expect(await current()).toEqual(other);
+  },
+);
+
+testWith(...DISPLAY)("over stdin, a lease does not outlive an agent's svc that was killed", async () => {
+  await using host = await testServer({ service: {} });
+  const door = await host.service.answerAsOwner().catch(() => undefined);
+  const env = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "" };
+  const command = [...SOURCE, "mcp", "--config-dir", host.configDir, "--write", "--toolsets", "act,desktop"];
+  const agent = await startAgent(command, env);
+  const { id } = await leased(agent, host.call);
+  process.kill(agent.pid ?? 0, "SIGKILL");
+  await until("the end", async () => (await leaseOf(host.call, id)).state === "ended" || undefined);
+  expect((await leaseOf(host.call, id)).reason).toBe("the process of the agent has ended");
+  await agent[Symbol.asyncDispose]();
+  await door?.stop();
+});
+
+testWith(...DISPLAY)(
   "an act outside of the lease ends it; what is not of the desktop is proposed as before",
   async () => {
     await using host = await testServer({ service: { mcp_write: true } });

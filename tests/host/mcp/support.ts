@@ -53,6 +53,8 @@ async function agentOver(
   };
   return {
     client,
+    /** Of the process that was started. */
+    pid: "pid" in transport ? (transport.pid ?? undefined) : undefined,
     call,
     /** The names of its tools. */
     async tools() {

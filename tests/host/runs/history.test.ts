@@ -1,7 +1,7 @@
 /** The history of runs. */
 
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseInput } from "../../../src/core/input";
@@ -141,6 +141,19 @@ describe("the history", () => {
     expect(await ids({ source_id: "" })).toEqual([]);
   });
 
+  test("does not take a run of this process for one that died, whatever the clock is set to", async () => {
+    await using kept = testHistory();
+    kept.history.note(run("one", going));
+    expect(await idsOf(kept.history)).toEqual(["one"]);
+    const now = Date.now();
+    const clock = spyOn(Date, "now").mockImplementation(() => now + 400 * 86_400_000);
+    try {
+      expect(await kept.history.find("one")).toMatchObject({ status: "running" });
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
   test("marks a run whose process died as interrupted", async () => {
     await using kept = testHistory();
     kept.history.note(run("mine", going));
@@ -151,6 +164,8 @@ describe("the history", () => {
     await child.exited;
     using db = new Database(kept.path);
     db.run("UPDATE runs SET pid = ? WHERE run_id = 'dead'", [child.pid]);
+    // Its number is that of another process by now.
+    db.run("UPDATE runs SET pid = ? WHERE run_id = 'of-old'", [process.ppid]);
     const statuses = (await kept.history.list({ limit: 10 })).map(({ run_id, status }) => [run_id, status]);
     expect(statuses).toEqual([
       ["of-old", "interrupted"],

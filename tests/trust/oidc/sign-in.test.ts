@@ -1,11 +1,12 @@
 /** Signing in at a real provider, in a browser and on command lines, and who is not let in. */
 import { expect, spyOn, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JWK } from "jose";
 import { signInInBrowser, signInOnDevice } from "../../../src/client/sign-in";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
+import { configFiles } from "../../../src/lib/paths";
 import { makeToken, revokeToken } from "../../../src/trust/operations/tokens";
 import { post, temporaryFolder, testServer } from "../../support";
 import { CLIENT, logoutToken, SECRET, signingKey, startProvider, TestBrowser } from "./provider";
@@ -294,6 +295,24 @@ test("a logout token of the provider ends the sessions of its person, and counts
   await desk.service.refresh();
   expect([await statusOf({ browser }), await statusOf(other)]).toEqual([401, 200]);
   expect(await logout(token)).toBe(400);
+});
+
+test("a logout token that could not end the sessions is taken again", async () => {
+  const key = await signingKey("first");
+  await using desk = await setUp({ keys: [key] });
+  await desk.signIn("alice");
+  const token = await logoutToken(key, desk.peer.issuer);
+  const logout = async () => {
+    const body = new URLSearchParams({ logout_token: token });
+    return (await fetch(`${desk.url}/oidc/backchannel-logout`, { method: "POST", body })).status;
+  };
+  const { tokens } = configFiles(desk.configDir);
+  const whole = readFileSync(tokens);
+  writeFileSync(tokens, "{");
+  expect(await logout()).toBe(503);
+  writeFileSync(tokens, whole);
+  expect(await logout()).toBe(200);
+  expect(JSON.parse(readFileSync(tokens, "utf8")).tokens).toEqual([]);
 });
 
 test("a session that nobody uses ends after the idle time, and one that is used at the end of its life", async () => {

@@ -1,6 +1,6 @@
 /** Recordings of the screen: what a browser plays, and what bounds them. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync, statSync, truncateSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { createFilm } from "../../../../src/host/desktop/screen/record/film";
@@ -145,6 +145,14 @@ const look = (page: Page, times: readonly number[]) =>
     }
     return { width: video.videoWidth, height: video.videoHeight, seconds: video.duration, colours };
   })()`);
+
+test("a film that cannot begin, as the disk is full, leaves no file open", () => {
+  if (!existsSync("/dev/full")) return;
+  const opened = () => readdirSync("/proc/self/fd").length;
+  const before = opened();
+  for (let nth = 0; nth < 20; nth++) expect(() => createFilm("/dev/full", SIZE, MINUTE)).toThrow("ENOSPC");
+  expect(opened()).toBeLessThan(before + 10);
+});
 
 describe("a film's size", () => {
   test("is never above its limit", () => {

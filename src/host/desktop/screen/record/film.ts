@@ -54,7 +54,12 @@ export function createFilm(
     write(bytes, end);
     end += bytes.length;
   };
-  append(opening.bytes);
+  try {
+    append(opening.bytes);
+  } catch (error) {
+    closeSync(file);
+    throw error;
+  }
   const indexBytes = (cues: number) => (cues + 2) * CUE_BYTES;
   const pictureBytes = maxBytes - indexBytes(maxMs / CUE_MS);
 

@@ -103,8 +103,11 @@ export async function record(
 /** @returns why it could not be: what was written before can be played all the same. */
 function completed(film: Film, ms: number): string | null {
   try {
-    film.last(ms);
-    film.close();
+    try {
+      film.last(ms);
+    } finally {
+      film.close();
+    }
     return null;
   } catch (error) {
     return messageOf(error);
