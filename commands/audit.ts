@@ -104,6 +104,7 @@ export default {
       examples: [["$0 audit proof 1200 --output row-1200.tlog-proof", "For somebody who trusts a witness"]],
     }),
     "verify-proof": view(verifyProofFile, {
+      offline: true,
       positionals: ["proof"],
       text: provenLines,
       good: ({ ok }) => ok,
@@ -113,6 +114,7 @@ export default {
       ],
     }),
     "verify-run": view(verifyRun, {
+      offline: true,
       positionals: ["file"],
       text: receiptText,
       good: ({ ok }) => ok,
@@ -161,6 +163,7 @@ export default {
       examples: [["$0 audit export all.jsonl && $0 audit clear --yes", "Keep a copy first"]],
     }),
     "verify-fork": view(verifyFork, {
+      offline: true,
       positionals: ["file"],
       text: ({ ok, vkey, sizes, roots }) =>
         ok
@@ -264,6 +267,7 @@ function receiptText({ ok, reason, origin, plan, runs }: v.InferOutput<typeof ve
   const about = plan
     ? [
         `Proven by ${printable(origin)}: plan ${printable(plan.id)}, ${plan.state}, ${plan.hosts} hosts, ${runs.length} with a receipt`,
+        ...sightLines(plan),
         ...plan.missing.map(
           ({ label, state, why }) => `NO RECEIPT: ${printable(label)} (${state}): ${printable(why, 300)}`,
         ),
@@ -272,10 +276,8 @@ function receiptText({ ok, reason, origin, plan, runs }: v.InferOutput<typeof ve
   return [...about, ...runs.flatMap((one) => runLines(one, origin))].join("\n");
 }
 
-function runLines(
-  { label, run, rows, window, witnesses, parameters }: v.InferOutput<typeof verifyRun.output>["runs"][number],
-  origin: string,
-): string[] {
+function runLines(one: v.InferOutput<typeof verifyRun.output>["runs"][number], origin: string): string[] {
+  const { label, run, rows, parameters } = one;
   const { asked_by: by } = run;
   const who = [by.surface, by.client, by.token && `token ${by.token}`, by.agent && `agent ${by.agent}`];
   const where = label === null ? `Proven by ${printable(origin)}:` : `${printable(label)}:`;
@@ -288,12 +290,22 @@ function runLines(
         `  allowed by ${allowed_by === null ? "the host's own token" : `token ${printable(allowed_by)}`} (approval ${id})`,
     ),
     ...(parameters ? ["  its parameters are those that were given"] : []),
-    ...(window
-      ? [
-          `  on record between ${timeText(window.after)} and ${timeText(window.before)}, by the clocks of the witnesses`,
-        ]
-      : ["  when it was on record is the word of the host: no witness was asked (--witness)"]),
-    ...witnesses.map(({ name }) => `  seen by ${printable(name, 100)}`),
+    ...sightLines(one),
+  ];
+}
+
+/** Who has seen a log, and when. */
+function sightLines({
+  window,
+  witnesses,
+}: Pick<v.InferOutput<typeof verifyRun.output>["runs"][number], "window" | "witnesses">): string[] {
+  if (!window) return ["  when it was on record is the word of its host: no witness was asked (--witness)"];
+  return [
+    `  on record between ${timeText(window.after)} and ${timeText(window.before)}, by the clocks of the witnesses`,
+    ...witnesses.map(
+      ({ name, asked }) =>
+        `  seen by ${printable(name, 100)}${asked ? "" : ", which the desk itself names as its witness (--witness makes sure)"}`,
+    ),
   ];
 }
 

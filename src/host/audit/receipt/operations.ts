@@ -71,7 +71,7 @@ export const verifyRun = operation({
     ),
     witness: field(
       v.optional(v.pipe(v.array(VKEY), v.maxLength(16)), []),
-      "Key of a witness that must have seen the log before and after, as `svc witness key` prints it",
+      "Key of a witness that must have seen the log before and after, as `svc witness key` prints it; for a plan, that of its desk must have seen the logs of the hosts",
     ),
     parameters: field(
       v.optional(fileContent(v.pipe(v.string(), v.maxLength(10_000_000)))),

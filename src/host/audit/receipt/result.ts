@@ -2,7 +2,24 @@
 import * as v from "valibot";
 import { RUN_CLAIMS } from "../../../wire/receipt/statement";
 
-const SEEN = v.object({ name: v.string(), time: v.string() });
+/** Who has seen a log, before and after. */
+const SIGHT = {
+  /** Between which times its rows came, by the clocks of the witnesses; null where no witness is asked. */
+  window: v.nullable(v.object({ after: v.string(), before: v.string() })),
+  /** The witnesses of the head after. */
+  witnesses: v.array(
+    v.object({
+      name: v.string(),
+      time: v.string(),
+      /** Whether whoever verifies has asked for it; else the desk has named itself, and whoever has the desk could name another. */
+      asked: v.boolean(),
+    }),
+  ),
+};
+
+const SIGHT_OBJECT = v.object(SIGHT);
+
+export type Sight = v.InferOutput<typeof SIGHT_OBJECT>;
 
 const VERIFIED_RUN = v.object({
   /** Its host in the plan; null for the receipt of one run. */
@@ -13,10 +30,7 @@ const VERIFIED_RUN = v.object({
   rows: v.number(),
   /** Whether its parameters are those that were given; null where none were. */
   parameters: v.nullable(v.boolean()),
-  /** Between which times its rows came, by the clocks of the witnesses; null where no witness is asked. */
-  window: v.nullable(v.object({ after: v.string(), before: v.string() })),
-  /** The witnesses of the head after. */
-  witnesses: v.array(SEEN),
+  ...SIGHT,
 });
 
 export type VerifiedRun = v.InferOutput<typeof VERIFIED_RUN>;
@@ -36,6 +50,8 @@ export const RECEIPT_RESULT = v.object({
       hosts: v.number(),
       /** The hosts without a receipt, and why, by the word of the desk. */
       missing: v.array(v.object({ label: v.string(), state: v.string(), why: v.string() })),
+      /** Of the log of the desk. */
+      ...SIGHT,
     }),
   ),
   runs: v.array(VERIFIED_RUN),

@@ -29,17 +29,26 @@ import {
 import { rowHash } from "../row";
 import { leafOf } from "../witness/tree";
 import { claimsOf } from "./claims";
-import type { ReceiptResult, VerifiedRun } from "./result";
+import type { ReceiptResult, Sight, VerifiedRun } from "./result";
 import { subjectsOf } from "./subjects";
 
 /** What whoever verifies a receipt trusts. */
 export interface ReceiptTrust {
   /** The key of the log: of the host, or for a plan of the desk. */
   readonly key: VerifierKey;
-  /** Each of them must have cosigned both heads. */
+  /**
+   * Each of them must have cosigned both heads. For a plan, those of the log of the desk; but the desk as a witness has to have cosigned
+   * those of its hosts, as no log is witnessed by its own machine.
+   */
   readonly witnesses: readonly VerifierKey[];
   /** What the parameters of the run are said to have been; undefined where nobody looks. */
   readonly parameters?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What is trusted of one of the logs in a receipt. */
+interface LogTrust extends ReceiptTrust {
+  /** Whether whoever made the receipt has named the witnesses, and nobody else: default false. */
+  readonly isNamed?: boolean;
 }
 
 /** A head that its log has signed. */
@@ -68,7 +77,7 @@ export function verifyReceipt(text: string, trust: ReceiptTrust): ReceiptResult 
   }
 }
 
-function verifyRun(envelope: Envelope, trust: ReceiptTrust, label: string | null): VerifiedRun {
+function verifyRun(envelope: Envelope, trust: LogTrust, label: string | null): VerifiedRun {
   const { subject, predicate }: RunStatement = statementIn(envelope, "run");
   const { before, after } = verifySource(envelope, predicate, trust);
   const claims = claimsOf(predicate.run.id, predicate.rows);
@@ -78,8 +87,7 @@ function verifyRun(envelope: Envelope, trust: ReceiptTrust, label: string | null
   const parameters = checkParameters(predicate, trust.parameters);
   return {
     ...{ label, run: claims, host_id: predicate.host.id, rows: predicate.rows.length, parameters },
-    window: windowOf(before, after),
-    witnesses: after.seen.map(({ name, time }) => ({ name, time: isoOf(time) })),
+    ...sightOf(before, after, trust),
   };
 }
 
@@ -103,7 +111,7 @@ function checkParameters(
 function verifySource(
   envelope: Envelope,
   { host, log, rows, heads }: ReceiptSource,
-  { key, witnesses }: ReceiptTrust,
+  { key, witnesses }: LogTrust,
 ): { before: Head | null; after: Head } {
   if (!isSame(parseVerifierKey(log.key, "file"), key))
     throw rejected(
@@ -159,12 +167,15 @@ function hashIn(text: string): Hash {
   return hash;
 }
 
-/** Between which times the rows came, by the clocks of the witnesses; null where none is asked. */
-function windowOf(before: Head | null, after: Head): VerifiedRun["window"] {
+/** Who has seen the rows, and between which times they came by the clocks of the witnesses: null where none is asked. */
+function sightOf(before: Head | null, after: Head, { isNamed = false }: LogTrust): Sight {
   const early = (before?.seen ?? []).map(({ time }) => time);
   const late = after.seen.map(({ time }) => time);
-  if (early.length === 0 || late.length === 0) return null;
-  return { after: isoOf(Math.min(...early)), before: isoOf(Math.max(...late)) };
+  const isSeen = early.length > 0 && late.length > 0;
+  return {
+    window: isSeen ? { after: isoOf(Math.min(...early)), before: isoOf(Math.max(...late)) } : null,
+    witnesses: after.seen.map(({ name, time }) => ({ name, time: isoOf(time), asked: !isNamed })),
+  };
 }
 
 const isoOf = (seconds: number) => new Date(seconds * 1_000).toISOString();
@@ -174,8 +185,11 @@ const isSame = (one: unknown, other: unknown) => Bun.deepEquals(one, other, true
 /** The receipt of a plan, and those of its hosts. */
 function verifyPlan(envelope: Envelope, hosts: readonly Envelope[], trust: ReceiptTrust) {
   const { subject, predicate }: PlanStatement = statementIn(envelope, "plan");
-  verifySource(envelope, predicate, trust);
   const { plan, targets, witness } = predicate;
+  const desk = witness === null ? undefined : parseVerifierKey(witness, "file");
+  const isDesk = (one: VerifierKey) => desk !== undefined && isSame(one, desk);
+  const own = { ...trust, witnesses: trust.witnesses.filter((one) => !isDesk(one)) };
+  const { before, after } = verifySource(envelope, predicate, own);
   if (digestOfPlan(plan.content_sha256, specIn(plan.spec), targets) !== plan.digest)
     throw rejected("the digest of the plan is not that of its content, its limits and its hosts");
   const names = predicate.rows.map(({ detail }) => detail ?? "");
@@ -186,24 +200,29 @@ function verifyPlan(envelope: Envelope, hosts: readonly Envelope[], trust: Recei
   if (!isSame(subject, [{ name: "plan", digest: { sha256: plan.digest } }]))
     throw rejected("its subject is not the plan");
   const left = new Map(hosts.map((one) => [Bun.SHA256.hash(envelopeText(one), "hex"), one]));
-  const seenBy = witness === null ? [] : [parseVerifierKey(witness, "file")];
+  const byDesk = { witnesses: desk ? [desk] : [], isNamed: !trust.witnesses.some(isDesk) };
   const runs = targets.flatMap((target) => {
     if (target.receipt_sha256 === null) return [];
-    const own = left.get(target.receipt_sha256);
-    if (!own || target.log_key === null)
+    const receipt = left.get(target.receipt_sha256);
+    if (!receipt || target.log_key === null)
       throw rejected(`the receipt of ${target.label} was left out or changed`);
     left.delete(target.receipt_sha256);
-    const hostTrust = { key: parseVerifierKey(target.log_key, "file"), witnesses: seenBy };
-    const verified = verifyRun(own, hostTrust, target.label);
+    const hostTrust = { key: parseVerifierKey(target.log_key, "file"), ...byDesk };
+    const verified = verifyRun(receipt, hostTrust, target.label);
     requireTarget(target, verified, plan.id);
     return [verified];
   });
   if (left.size > 0) throw rejected("it has the receipt of a host that the plan did not have, or one twice");
+  if (!byDesk.isNamed && runs.length === 0)
+    throw rejected("the witness of the desk has seen no log of it, as there is no receipt of a host");
   const missing = targets.flatMap(({ label, state, missing: why, receipt_sha256 }) =>
     receipt_sha256 === null ? [{ label, state, why: why ?? "" }] : [],
   );
   return {
-    plan: { id: plan.id, digest: plan.digest, state: plan.state, hosts: targets.length, missing },
+    plan: {
+      ...{ id: plan.id, digest: plan.digest, state: plan.state, hosts: targets.length, missing },
+      ...sightOf(before, after, own),
+    },
     runs,
   };
 }

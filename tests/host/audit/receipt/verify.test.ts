@@ -6,7 +6,15 @@ import { hostIdOf } from "../../../../src/trust/identity";
 import { type Envelope, envelopeText } from "../../../../src/wire/receipt/dsse";
 import { digestOfOutcomes } from "../../../../src/wire/receipt/run-record";
 import type { RunStatement } from "../../../../src/wire/receipt/statement";
-import { noteOf, parseNote, parseVerifierKey, toBase64 } from "../../../../src/wire/witness/signed-note";
+import {
+  logName,
+  noteOf,
+  ownerText,
+  parseNote,
+  parseVerifierKey,
+  signNote,
+  toBase64,
+} from "../../../../src/wire/witness/signed-note";
 import { newKey, newWitness } from "../witness/support";
 import { type ProvenRun, provenRun, resealed, statementOf } from "./support";
 
@@ -48,7 +56,7 @@ describe("a receipt", () => {
         commands: ["AC_audit_log_status", "AC_config_export"],
       },
       window: { after: "2026-09-21T14:13:20.000Z", before: "2026-09-21T14:14:20.000Z" },
-      witnesses: [{ name: "svc.witness/desk" }],
+      witnesses: [{ name: "svc.witness/desk", asked: true }],
     });
     // Its begin, what it changed, and its end.
     expect(found?.rows).toBe(4);
@@ -68,6 +76,24 @@ describe("a receipt", () => {
     expect(() => verifyReceipt(text, { ...made.trust, parameters: { site: "Berlin" } })).toThrow(
       "`svc runs proof --parameters`",
     );
+  });
+
+  test("of a run without parameters says that there were none", async () => {
+    await using bare = await provenRun({});
+    const of = (parameters: Record<string, unknown>) =>
+      verifyReceipt(bare.text, { ...bare.trust, parameters });
+    expect(of({})).toMatchObject({ ok: true, runs: [{ parameters: true }] });
+    expect(of({ site: "Berlin" })).toMatchObject({ ok: false, reason: "the run had no parameters" });
+  });
+
+  test("is good without a head before for whoever asks no witness, but not with a proof from nothing", () => {
+    const trust = { ...made.trust, witnesses: [] };
+    const without = (consistency: string[]) =>
+      byHost(({ predicate }) => void Object.assign(predicate.heads, { before: null, consistency }));
+    expect(verdict(without([]), trust)).toBe("accepted");
+    const { consistency } = statementOf(made.envelope).predicate.heads;
+    expect(consistency).not.toEqual([]);
+    expect(verdict(without(consistency), trust)).toContain("did not go on");
   });
 
   test("is not made of a run that has no end on record", async () => {
@@ -233,6 +259,26 @@ const WAYS: Record<string, readonly [make: () => string | Promise<string>, why: 
       }),
     "log of this host",
   ],
+  "another key that says whose log it is": [
+    () =>
+      byHost(({ predicate }) => {
+        const key = newKey();
+        const said = ownerText(predicate.host.id);
+        predicate.log.owner = noteOf(said, [signNote(said, logName(key.publicKey), key)]);
+      }),
+    "log of this host",
+  ],
+  "a hash in another spelling of the same": [
+    () =>
+      byHost((statement) => {
+        const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        const one = row(statement, 1);
+        const [hash = ""] = one.inclusion;
+        const last = letters[letters.indexOf(hash.charAt(42)) + 1];
+        one.inclusion[0] = `${hash.slice(0, 42)}${last}=`;
+      }),
+    "hashes in base64",
+  ],
   "heads of another log": [
     () => byHost(({ predicate }) => void Object.assign(predicate, { heads: ofStranger().heads })),
     "a head is of the log",
@@ -356,6 +402,15 @@ const WAYS: Record<string, readonly [make: () => string | Promise<string>, why: 
     "expected a receipt",
   ],
   "no signature": [() => JSON.stringify({ ...made.envelope, signatures: [] }), "expected a receipt"],
+  "no JSON": [() => "{", "expected a receipt"],
+  "a payload with bytes that are no text": [
+    () => {
+      const bytes = Buffer.from(made.envelope.payload, "base64");
+      bytes[bytes.indexOf('"name":"script"') + 8] = 0xff;
+      return envelopeText({ ...made.envelope, payload: toBase64(bytes) });
+    },
+    "expected a receipt, as",
+  ],
   "a payload with a letter more": [text((all) => all.replace(/"payload":"(.)/, '"payload":"A$1')), ""],
 };
 
