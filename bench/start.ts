@@ -22,13 +22,17 @@ import {
 const MAX_ADDED_BYTES = 16 * 1_048_576;
 const MAX_READY_MS = 60;
 const MAX_ASK_MS = 80;
+const MAX_VERIFY_MS = 50;
 const ROWS = 1_000_000;
 const ROUNDS = 21;
 
 export async function bench(): Promise<Figure[]> {
   using folder = temporaryFolder();
   const hello = await compileProgram("hello", folder.path);
-  return [addedSize(hello), await startTime(hello), ...(await usefulTimes()), await idleMemory(folder.path)];
+  return [
+    ...[addedSize(hello), await startTime(hello), ...(await usefulTimes())],
+    ...[await verifyTime(folder.path), await idleMemory(folder.path)],
+  ];
 }
 
 function addedSize(hello: string): Figure {
@@ -70,6 +74,31 @@ async function usefulTimes(): Promise<Figure[]> {
     within("svc serve ready, with an audit log of a million rows / 60 ms", starts, MAX_READY_MS),
     within("svc sessions list, asking the server of this host / 80 ms", asks, MAX_ASK_MS),
   ];
+}
+
+/** The whole of a command that verifies a receipt, on a machine without a server. */
+async function verifyTime(folder: string): Promise<Figure> {
+  const receipt = join(folder, "run.json");
+  const place = ["--config-dir", join(folder, "config")];
+  await makeReceipt(join(folder, "config"), receipt);
+  const times: number[] = [];
+  for (let nth = 0; nth < ROUNDS; nth++)
+    times.push(await milliseconds([BINARY, "audit", "verify-run", receipt, ...place]));
+  return within("svc audit verify-run, of a run / 50 ms", times, MAX_VERIFY_MS);
+}
+
+/** Runs something on a server of its own in `configDir`, and writes the receipt of that to `file`. */
+async function makeReceipt(configDir: string, file: string): Promise<void> {
+  await using server = await startSvc(configDir);
+  const answer = await fetch(`${server.url}/execute`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
+    body: JSON.stringify({ actions: [["AC_sleep", { seconds: 0 }]] }),
+  });
+  const { run_id } = Object(await answer.json());
+  await milliseconds([BINARY, "runs", "proof", `${run_id}`, "--output", file, "--config-dir", configDir], {
+    SVC_TOKEN: TOKEN,
+  });
 }
 
 const within = (name: string, times: readonly number[], most: number): Figure => ({

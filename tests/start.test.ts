@@ -21,21 +21,46 @@ const LOADED = [
 /** Each takes a megabyte or more of an idle server. */
 const HEAVY = /^(?:node:(?:child_process|crypto|dns|http|https|net|stream|tls|worker_threads|zlib)|bun:ffi)$/;
 
-test("a start loads no large module of the runtime", async () => {
+/** What is loaded with these files: files of svc, and what of others they import. */
+async function loadedWith(entries: readonly string[]) {
   const transpiler = new Bun.Transpiler({ loader: "ts" });
-  const waiting = LOADED.map((path) => join(ROOT, path));
+  const waiting = entries.map((path) => join(ROOT, path));
   const seen = new Set(waiting);
-  const heavy: string[] = [];
+  const packages: Array<{ readonly by: string; readonly path: string }> = [];
   for (let file = waiting.pop(); file; file = waiting.pop()) {
     for (const { kind, path } of transpiler.scanImports(await Bun.file(file).text())) {
       if (kind !== "import-statement") continue;
-      if (HEAVY.test(path)) heavy.push(`${relative(ROOT, file)} imports ${path}`);
+      if (!path.startsWith(".")) packages.push({ by: relative(ROOT, file), path });
       const found = path.startsWith(".") ? Bun.resolveSync(path, join(file, "..")) : undefined;
       if (!found?.endsWith(".ts") || seen.has(found)) continue;
       seen.add(found);
       waiting.push(found);
     }
   }
-  expect(heavy).toEqual([]);
-  expect(seen.size).toBeGreaterThan(LOADED.length);
+  return { files: [...seen].map((file) => relative(ROOT, file)), packages };
+}
+
+test("a start loads no large module of the runtime", async () => {
+  const { files, packages } = await loadedWith(LOADED);
+  expect(packages.filter(({ path }) => HEAVY.test(path))).toEqual([]);
+  expect(files.length).toBeGreaterThan(LOADED.length);
+});
+
+/** What `svc audit verify-run FILE --key KEY` imports. */
+const VERIFYING = [
+  "commands/index.ts",
+  "src/cli/run.ts",
+  "src/cli/parser.ts",
+  "src/cli/plain.ts",
+  "commands/audit.ts",
+  "src/host/audit/receipt/verify.ts",
+  "src/host/audit/witness/key.ts",
+  "src/wire/witness/signed-note.ts",
+];
+
+test("verifying a receipt loads no service, no database and not the whole parser", async () => {
+  const { files, packages } = await loadedWith(VERIFYING);
+  expect(files.filter((file) => /^src\/(?:service\/(?!answer)|http|client)/.test(file))).toEqual([]);
+  expect(packages.filter(({ path }) => /^bun:|^yargs$/.test(path) || HEAVY.test(path))).toEqual([]);
+  expect(files.length).toBeGreaterThan(VERIFYING.length);
 });

@@ -57,7 +57,7 @@ export async function parseFlags(
   const named = withChoices(withLongNames(words, [...one.flags, ...shared]), one.flags);
   const args = one.dashedWords ? withDashedWords(named) : named;
   const usage = [called, ...one.positionals.map(placeOf)].join(" ");
-  const plain = one.positionals.length === 0 ? await readPlain([...one.flags, ...shared], args) : undefined;
+  const plain = await readPlain([...one.flags, ...shared], one.positionals, args);
   if (plain) return readTyped(one, plain, args);
   let parsed: CommandLine | undefined;
   const parser = (await createParser(called, one.examples)).command(

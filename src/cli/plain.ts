@@ -1,9 +1,9 @@
 /**
  * Reading a command line by the inner parser of yargs alone, with the options that the whole of yargs gets too.
  *
- * The whole of yargs reads what has a fault, a positional or a request for help. Reading every command line with it adds 7 to 8 ms
- * of processor time to a start of 16 ms (`svc version`, `svc token list`); with a command module of yargs for each subcommand of the
- * noun, which yargs would then dispatch, 14 to 20 ms. So `run.ts` finds the subcommand, and yargs reads what follows.
+ * The whole of yargs reads what has a fault, a list of positionals or a request for help. Reading every command line with it adds 7 to
+ * 8 ms of processor time to a start of 16 ms (`svc version`, `svc token list`); with a command module of yargs for each subcommand of
+ * the noun, which yargs would then dispatch, 14 to 20 ms. So `run.ts` finds the subcommand, and yargs reads what follows.
  */
 import type { Flag } from "./flags";
 
@@ -19,15 +19,16 @@ export const CONFIGURATION = {
 };
 
 /**
- * What yargs makes of `args`; undefined where it takes the whole of it: for a fault, a word that is no flag, and a request for help.
+ * What yargs makes of `args`; undefined where it takes the whole of it: for a fault, a word too many or too few, and a request for help.
  *
- * @param flags all that are known.
+ * @param flags all that are known. @param places what is given without a flag, in order.
  */
 export async function readPlain(
   flags: readonly Flag[],
+  places: readonly Flag[],
   args: readonly string[],
 ): Promise<Record<string, unknown> | undefined> {
-  if (args.includes("--")) return undefined;
+  if (args.includes("--") || places.some(({ kind }) => kind === "list")) return undefined;
   const { Parser } = await import("yargs/helpers");
   const values = flags.filter(({ kind }) => kind !== "boolean");
   const { argv, error } = Parser.detailed([...args], {
@@ -41,10 +42,14 @@ export async function readPlain(
   const known = new Set(namesOf(flags));
   const isPlain =
     !error &&
-    words.length === 0 &&
+    words.length <= places.length &&
+    // Of an empty word, the whole of yargs makes something else than a part of it.
+    words.every((word) => typeof word === "string" && word !== "") &&
     Object.keys(given).every((name) => known.has(name)) &&
-    flags.every(({ name, required }) => !required || given[name] !== undefined);
-  return isPlain ? given : undefined;
+    flags.every(({ name, required }) => !required || given[name] !== undefined) &&
+    places.every(({ required }, at) => !required || at < words.length);
+  if (!isPlain) return undefined;
+  return { ...given, ...Object.fromEntries(words.map((word, at) => [places[at]?.name ?? "", word])) };
 }
 
 const namesOf = (flags: readonly Flag[]): string[] => flags.map(({ name }) => name);

@@ -179,6 +179,20 @@ export async function withService<T>(
   }
 }
 
+/** The folder and the log of a service, of which nothing else may be used: a service takes longer to load than a file to verify. */
+export function folderAlone({ configDir }: GlobalFlags): Service {
+  const own: Partial<Service> = { configDir: resolveConfigDir(configDir), log: stderrLog(logEntries()) };
+  const service = new Proxy(own, {
+    get(known, key) {
+      // No service of a folder has the latter.
+      if (typeof key === "symbol" || Object.hasOwn(known, key) || key === "elsewhere")
+        return Reflect.get(known, key);
+      throw new Error(`a command that needs no service asks it for ${key}`);
+    },
+  });
+  return service as Service;
+}
+
 /**
  * Prints data on stdout: as one line of JSON with `--json`, else as `text` says. Whoever the data comes from, a desk elsewhere too, it
  * gives the terminal no orders.

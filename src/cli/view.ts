@@ -19,6 +19,7 @@ import { followChanges } from "./follow";
 import { isPage, REPORT_FIELD, type TestReport } from "./report/types";
 import { shownTable } from "./shown-table";
 import {
+  folderAlone,
   type GlobalFlags,
   print,
   type Subcommand,
@@ -116,6 +117,8 @@ interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v
   readonly kind?: "script";
   /** Answers by itself, whatever desk `--desk` names. */
   readonly ignoresDesk?: true;
+  /** Needs nothing of this host but its folder: no service is made, which takes longer than all else. */
+  readonly offline?: true;
   /** How the service is made. */
   readonly service?: (extra: Extra<X>) => Partial<ServiceOptions>;
   /** Completes the input before the call, or refuses what only the command line knows. */
@@ -211,6 +214,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
           followChanges(service, { on, types: watch.types, signal }, watch.fleet ? changed : () => changed()),
         );
       };
+      if (options.offline && globals.desk === undefined) return work(folderAlone(globals));
       return withService(globals, work, await options.service?.(extra));
     },
   });

@@ -34,14 +34,14 @@ const FLAGS = [
   "---json",
 ];
 
-/** Every subcommand without positionals: the line is parsed by a part of yargs, where that is enough. */
+/** Every subcommand: the line is parsed by a part of yargs, where that is enough. */
 async function subcommands(): Promise<ReadonlyArray<readonly [string, Subcommand]>> {
   const all = Object.keys(registry.nouns).map(async (noun) => {
     const { own, verbs } = (await findNoun(registry, noun)) ?? { verbs: {} };
     const named = Object.entries(verbs).map(([verb, one]) => [`svc ${noun} ${verb}`, one] as const);
     return own ? [[`svc ${noun}`, own] as const, ...named] : named;
   });
-  return (await Promise.all(all)).flat().filter(([, { positionals }]) => positionals.length === 0);
+  return (await Promise.all(all)).flat();
 }
 
 /** What `words` were taken for; that they have a fault, which the whole of yargs words in any case. */
@@ -75,7 +75,7 @@ test("a line means the same to the part of yargs that a start loads as to the wh
       name.map((flag) => [`--no-${flag}`]),
       name.map((flag) => [`--${flag}.x=1`]),
       fc.constantFrom(...FLAGS).map((flag) => [flag]),
-      value.map((given) => [given]),
+      { weight: 1 + 3 * one.positionals.length, arbitrary: value.map((given) => [given]) },
     );
     return fc.record({
       called: fc.constant(called),
