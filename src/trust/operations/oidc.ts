@@ -81,7 +81,7 @@ function handOver(
   const response = pageOf(
     200,
     "Sign in a command line?",
-    `<p>A command line on this machine asks to sign in as you. Go on only if you have started <code>svc login</code>, and it shows</p><p><strong>${comparedCode(challenge)}</strong></p><p><a href="${escaped(address)}">Go on</a></p>`,
+    `<p>A command line on this machine asks to sign in as you. Go on only if you have started <code>svc login</code>, and it shows</p><p><strong>${comparedCode(challenge)}</strong></p><a class="primary" href="${escaped(address)}">Go on</a>`,
   );
   for (const cookie of cookies) response.headers.append("set-cookie", cookie);
   return response;

@@ -1,75 +1,14 @@
 /** Signing in at a real provider, in a browser and on command lines, and who is not let in. */
 import { expect, spyOn, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import type { JWK } from "jose";
 import { signInInBrowser, signInOnDevice } from "../../../src/client/sign-in";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { configFiles } from "../../../src/lib/paths";
 import { makeToken, revokeToken } from "../../../src/trust/operations/tokens";
-import { post, temporaryFolder, testServer } from "../../support";
-import { CLIENT, logoutToken, SECRET, signingKey, startProvider, TestBrowser } from "./provider";
-
-const GROUPS = {
-  "lab-admins": { scope: ["desk"] },
-  viewers: { scope: ["read"], on: "tag:lab" },
-};
-
-/** A port that nobody listens on. */
-function freePort(): number {
-  const server = Bun.serve({ port: 0, fetch: () => new Response() });
-  const { port = 0 } = server;
-  server.stop(true);
-  return port;
-}
-
-export async function setUp(
-  options: {
-    readonly service?: Record<string, unknown>;
-    readonly groups?: object;
-    readonly keys?: JWK[];
-  } = {},
-) {
-  const port = freePort();
-  const url = `http://127.0.0.1:${port}`;
-  const peer = await startProvider([`${url}/oidc/callback`], {
-    backchannel: `${url}/oidc/backchannel-logout`,
-    ...(options.keys && { keys: options.keys }),
-  });
-  const secrets = temporaryFolder();
-  const secretFile = join(secrets.path, "secret");
-  writeFileSync(secretFile, `${SECRET}\n`);
-  const desk = await testServer({
-    port,
-    service: { oidc: peer.issuer, oidc_client: CLIENT, oidc_secret_file: secretFile, ...options.service },
-  });
-  await desk.service.runJobs();
-  writeFileSync(join(desk.configDir, "oidc.json"), JSON.stringify(options.groups ?? GROUPS));
-  const isBack = (address: string) => address.startsWith(`${url}/oidc/callback`);
-  return {
-    ...desk,
-    url,
-    peer,
-    isBack,
-    /** Signs in as a page does. */
-    async signIn(account: string, browser = new TestBrowser()) {
-      const begun = await browser.ask(`${url}/oidc/login`);
-      const address = begun.headers.get("location") ?? "";
-      const callback = await browser.signIn(address, account, isBack);
-      return { browser, callback, answer: await browser.ask(callback) };
-    },
-    async [Symbol.asyncDispose]() {
-      await desk[Symbol.asyncDispose]();
-      peer[Symbol.dispose]();
-      secrets[Symbol.dispose]();
-    },
-  };
-}
-
-const pageOf = (url: string): RequestInit => ({
-  headers: { "svc-page": new URL(url).port, "sec-fetch-site": "same-origin" },
-});
+import { post } from "../../support";
+import { logoutToken, SECRET, signingKey, TestBrowser } from "./provider";
+import { pageOf, setUp } from "./support";
 
 test("a person signs in in a browser, and the page asks by a cookie that it cannot read", async () => {
   await using desk = await setUp();
@@ -259,22 +198,6 @@ test("signing out ends the stream of events and the run of the session at once",
   expect(browser.cookies.get(desk.url)?.size).toBe(0);
   browser.cookies.set(desk.url, kept);
   expect((await browser.ask(`${desk.url}/token`, { headers })).status).toBe(401);
-});
-
-test("signing out at the provider ends the sessions here, streams and runs", async () => {
-  await using desk = await setUp();
-  const { browser } = await desk.signIn("alice");
-  const other = await desk.signIn("bob");
-  const headers = { ...Object(pageOf(desk.url).headers), "content-type": "application/json" };
-  const stream = await browser.ask(`${desk.url}/events`, {
-    headers: { ...headers, accept: "text/event-stream" },
-  });
-  const reader = stream.body?.getReader();
-  await reader?.read();
-  await browser.signIn(`${desk.peer.issuer}/session/end`, "alice", () => false);
-  for (let read = await reader?.read(); read && !read.done; read = await reader?.read());
-  expect((await browser.ask(`${desk.url}/token`, { headers })).status).toBe(401);
-  expect((await other.browser.ask(`${desk.url}/token`, { headers })).status).toBe(200);
 });
 
 test("a logout token of the provider ends the sessions of its person, and counts once", async () => {
