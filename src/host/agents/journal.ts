@@ -41,7 +41,8 @@ export function createJournal(store: () => Promise<AgentStore>, operations: read
       for (const text of [...secretsIn(input, told), ...hidden]) secrets.add(text);
       for (const old of [...secrets].slice(0, -MAX_SECRETS)) secrets.delete(old);
       const acts = actsOf({ operations, operation, input, answer, told }).map((act) => without(act, secrets));
-      (await store()).add({ key: agent.key, agent: agent.name, token: grant.name }, acts);
+      const { name: token, since } = grant;
+      (await store()).add({ key: agent.key, agent: agent.name, token, since }, acts);
     } catch (error) {
       log.warn(`what an agent did is not remembered: ${messageOf(error)}`);
     }

@@ -7,14 +7,14 @@ import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { field, NO_INPUT, SHA256, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { allows, type Grant, NAME_TEXT } from "../../core/rights";
+import { allows, type Grant, maySee, NAME_TEXT } from "../../core/rights";
 import { badInput, conflict, rejected } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import type { StoredScript, StoredScripts } from "../runs/stored-scripts";
 import { scriptOf, wordsOf } from "./keep";
 import { mended } from "./mended";
 import { diffOf, linesOf } from "./script-diff";
-import type { AgentStore, Draft } from "./store";
+import type { AgentStore, Draft, Sees } from "./store";
 
 interface Uses {
   agentStore(): Promise<AgentStore>;
@@ -40,8 +40,11 @@ const MAX_SAID_OF_ONE = 500;
 const leftOut = { script: "a person reads a script before it is stored" };
 const NAME = field(NAME_TEXT, "Name of the script");
 
-/** Whose a caller sees: all for who may do all; else those of its token. An agent of the owner has the owner's. */
-const whose = ({ grant }: { readonly grant: Grant }) => (allows(grant, "admin") ? undefined : grant.name);
+/** What a caller sees: all for who may do all; else what its token has made. An agent of the owner sees the owner's. */
+const seenBy =
+  ({ grant }: { readonly grant: Grant }): Sees =>
+  (made) =>
+    maySee(grant, made);
 
 export const listSessions = operation({
   name: "mcp.sessions",
@@ -74,10 +77,10 @@ export const listSessions = operation({
   async run(service: Uses, { session }, caller) {
     const store = await service.agentStore();
     const rows =
-      session === undefined ? store.sessions(whose(caller)) : [store.session(session, whose(caller))];
+      session === undefined ? store.sessions(seenBy(caller)) : [store.session(session, seenBy(caller))];
     const most = session === undefined ? MAX_SAID : MAX_SAID_OF_ONE;
     const said = rows.map(({ session: id, agent, token, began, last, acts, left_out }) => {
-      const { done } = store.session(id, whose(caller));
+      const { done } = store.session(id, seenBy(caller));
       return { session: id, agent, token, began, last, acts, left_out, did: done.slice(-most).map(wordsOf) };
     });
     return { sessions: said };
@@ -169,7 +172,7 @@ export const keepSession = operation({
   output: v.object(MADE),
   async run(service: Uses, { session: id, name, secrets }, caller) {
     const store = await service.agentStore();
-    const { session, agent, done, left_out } = store.session(id, whose(caller));
+    const { session, agent, done, left_out } = store.session(id, seenBy(caller));
     const filled = new Map(secrets.map((pair) => pair.split("=") as [string, string]));
     const made = scriptOf(done, filled);
     if (made.actions.length === 0) throw rejected(`session ${session} has done nothing that a script can do`);
@@ -221,7 +224,7 @@ export const mendScript = operation({
     // A draft of the same token goes on being mended, one step after the other.
     const store = await service.agentStore();
     const { name: token } = caller.grant;
-    const waiting = store.drafts(token).find((one) => one.name === name && one.token === token);
+    const waiting = store.drafts(seenBy(caller)).find((one) => one.name === name && one.token === token);
     const { actions, count } = await mended(waiting?.actions ?? stored.actions, element, by, lineOf);
     if (count === 0) throw rejected(`no action of ${name} has the locator ${printable(element, 200)}`);
     await service.checkScript(actions);
@@ -242,7 +245,7 @@ export const listDrafts = operation({
   input: NO_INPUT,
   output: v.object({ drafts: v.array(DRAFT_VIEW) }),
   async run(service: Uses, _input, caller) {
-    const all = (await service.agentStore()).drafts(whose(caller));
+    const all = (await service.agentStore()).drafts(seenBy(caller));
     return { drafts: await Promise.all(all.map((draft) => viewOf(service, draft, caller))) };
   },
 });
@@ -292,7 +295,7 @@ export const dropDraft = operation({
   output: v.object({ dropped: v.string() }),
   async run(service: Uses, { draft: id }, caller) {
     const store = await service.agentStore();
-    const { name } = store.draft(id, whose(caller));
+    const { name } = store.draft(id, seenBy(caller));
     store.drop(id);
     return { dropped: name };
   },

@@ -7,6 +7,7 @@
 import type { Database } from "bun:sqlite";
 import * as v from "valibot";
 import { DESKTOP_REQUEST } from "../../core/desktop-request";
+import type { Origin } from "../../core/rights";
 import { busy, notFound } from "../../lib/errors";
 import { isMissing } from "../../lib/files";
 import { jsonIn } from "../../lib/json-in";
@@ -83,20 +84,26 @@ interface SessionKey {
   readonly key: string;
   readonly agent: string;
   readonly token: string | null;
+  /** When the token got its name, in milliseconds since the epoch: a session of before is another's. */
+  readonly since?: number | undefined;
 }
+
+/** Whether somebody may see what was made so; undefined for who may see all. */
+export type Sees = ((made: Origin) => boolean) | undefined;
 
 /** What is kept of agents. */
 export interface AgentStore {
   add(of: SessionKey, acts: readonly Act[]): void;
-  /** The newest first. @param token whose; undefined for all. */
-  sessions(token: string | null | undefined): AgentSessionRow[];
+  /** The newest first. */
+  sessions(sees: Sees): AgentSessionRow[];
   /** @param id of a session, its first characters, or `last`. @throws `not_found`. */
-  session(id: string, token: string | null | undefined): AgentSessionRow & { readonly done: Act[] };
+  session(id: string, sees: Sees): AgentSessionRow & { readonly done: Act[] };
   /** Keeps a draft, in place of one of the same token and name. @throws `conflict` where others have too many. */
   propose(draft: Omit<Draft, "draft" | "made">): Draft;
-  drafts(token: string | null | undefined): Draft[];
+  /** The newest first. */
+  drafts(sees: Sees): Draft[];
   /** @throws `not_found`. */
-  draft(id: string, token: string | null | undefined): Draft;
+  draft(id: string, sees: Sees): Draft;
   drop(id: string): void;
   close(): void;
 }
@@ -109,25 +116,26 @@ export function createAgentStore(path: string): AgentStore {
     return opened;
   };
   const isEmpty = () => !opened && isMissing(path);
-  const rows = (token: string | null | undefined) =>
+  // There are few of both.
+  const rows = (sees: Sees) =>
     isEmpty()
       ? []
       : db()
-          .query<AgentSessionRow, { any: number; token: string | null }>(
+          .query<AgentSessionRow, []>(
             `SELECT id AS session, agent, token, began, last, left_out,
               (SELECT count(*) FROM act WHERE session = id) AS acts FROM session
-              WHERE ($any OR token IS $token) AND last > ${AGE} ORDER BY last DESC, id LIMIT ${MAX_SESSIONS}`,
+              WHERE last > ${AGE} ORDER BY last DESC, id LIMIT ${MAX_SESSIONS}`,
           )
-          .all({ any: Number(token === undefined), token: token ?? null });
-  const drafts = (token: string | null | undefined) =>
+          .all()
+          .filter(({ token, began }) => !sees || sees({ maker: token, created: Date.parse(began) }));
+  const drafts = (sees: Sees) =>
     isEmpty()
       ? []
       : db()
-          .query<{ body: string }, { any: number; token: string | null }>(
-            `SELECT body FROM draft WHERE ($any OR token IS $token) AND made > ${AGE} ORDER BY made DESC`,
-          )
-          .all({ any: Number(token === undefined), token: token ?? null })
-          .map(({ body }) => v.parse(DRAFT, jsonIn(body)));
+          .query<{ body: string }, []>(`SELECT body FROM draft WHERE made > ${AGE} ORDER BY made DESC`)
+          .all()
+          .map(({ body }) => v.parse(DRAFT, jsonIn(body)))
+          .filter(({ token, made }) => !sees || sees({ maker: token, created: Date.parse(made) }));
   return {
     add(of, acts) {
       if (acts.length > 0)
@@ -136,8 +144,8 @@ export function createAgentStore(path: string): AgentStore {
           .immediate();
     },
     sessions: rows,
-    session(id, token) {
-      const all = rows(token);
+    session(id, sees) {
+      const all = rows(sees);
       const [found, ...others] =
         id === "last" ? all.slice(0, 1) : all.filter((one) => one.session.startsWith(id));
       if (!found || others.length > 0)
@@ -169,8 +177,8 @@ export function createAgentStore(path: string): AgentStore {
       return draft;
     },
     drafts,
-    draft(id, token) {
-      const found = drafts(token).find(({ draft }) => draft === id);
+    draft(id, sees) {
+      const found = drafts(sees).find(({ draft }) => draft === id);
       if (found) return found;
       throw notFound("no draft has this id: it is stored, dropped, replaced or older than 7 days");
     },
@@ -200,15 +208,16 @@ function prepare(db: Database): void {
   );
 }
 
-function addActs(db: Database, { key, agent, token }: SessionKey, acts: readonly Act[]): void {
+function addActs(db: Database, { key, agent, token, since = 0 }: SessionKey, acts: readonly Act[]): void {
   const now = new Date().toISOString();
+  const from = new Date(since).toISOString();
   // A client that names its session has it for as long as that is kept.
   const known = db
-    .query<{ id: string }, { key: string; agent: string; token: string | null }>(
-      `SELECT id FROM session WHERE key = $key AND agent = $agent AND token IS $token
+    .query<{ id: string }, { key: string; agent: string; token: string | null; from: string }>(
+      `SELECT id FROM session WHERE key = $key AND agent = $agent AND token IS $token AND began >= $from
         AND ($key <> '' OR last > ${ago(`${IDLE_MINUTES} minutes`)}) ORDER BY last DESC`,
     )
-    .get({ key, agent, token });
+    .get({ key, agent, token, from });
   const id = known?.id ?? newId();
   if (known) db.run("UPDATE session SET last = ? WHERE id = ?", [now, id]);
   else
