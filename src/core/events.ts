@@ -5,6 +5,13 @@
 import type * as v from "valibot";
 import type { Need, Origin } from "./rights";
 
+/** The host of the address book that an event is about. */
+export interface EventHost {
+  readonly label: string;
+  /** Set where it is in the address book no more: who knew it may see that. */
+  readonly isGone?: true;
+}
+
 /** One type of event. */
 export interface EventType<D extends v.GenericSchema = v.GenericSchema> {
   /** `subject.what-happened`, unique: `run.ended`. */
@@ -17,7 +24,14 @@ export interface EventType<D extends v.GenericSchema = v.GenericSchema> {
   readonly data: D;
   /** Who made what it is about, where only that token and `admin` may see it (`maySee`); null where the data does not say. */
   readonly origin?: ((data: Readonly<Record<string, unknown>>) => Origin | null) | undefined;
+  /** The host that it names: who is for some hosts alone (`Grant.on`) sees it of those. Null where the data has no label: they do not see it. */
+  readonly host?: ((data: Readonly<Record<string, unknown>>) => EventHost | null) | undefined;
 }
+
+/** {@link EventType.host} of data with a `label`. */
+export const hostOfLabel = ({ label }: Readonly<Record<string, unknown>>): EventHost => ({
+  label: String(label),
+});
 
 /** Gives a literal definition its types and returns it. */
 export function eventType<const D extends v.GenericSchema>(definition: EventType<D>): EventType<D> {

@@ -4,7 +4,7 @@
  * The promise: `publish` never throws and waits for nobody. What is kept is bounded: {@link RING} events, and
  * {@link RING_BYTES} of them. Who listens is called once for all that one turn of the event loop brings.
  */
-import type { EventType, Publish } from "../core/events";
+import type { EventHost, EventType, Publish } from "../core/events";
 import type { Origin } from "../core/rights";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -24,6 +24,8 @@ export interface KeptEvent {
   readonly bytes: number;
   /** Who alone may see it, besides `admin`; null for nobody, absent where the scope says all. */
   readonly origin?: Origin | null | undefined;
+  /** The host that it names; null for one that has no label, absent where it is about none. */
+  readonly host?: EventHost | null | undefined;
 }
 
 /** The events of this process. */
@@ -76,8 +78,9 @@ export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}):
   const publish: Publish = (type, data) => {
     try {
       const text = dataText(data, new Date());
-      const origin = type.origin?.(data as Record<string, unknown>);
-      keep({ type, text, bytes: Buffer.byteLength(text), origin });
+      const fields = data as Record<string, unknown>;
+      const [origin, host] = [type.origin?.(fields), type.host?.(fields)];
+      keep({ type, text, bytes: Buffer.byteLength(text), origin, host });
     } catch (error) {
       log.error(`an event ${type.name} is lost: ${messageOf(error)}`, error);
     }

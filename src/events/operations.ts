@@ -12,6 +12,8 @@ interface Uses {
   events(): Bus;
   eventTypes(): Promise<readonly EventType[]>;
   eventStreams(): Promise<Streams>;
+  /** The hosts for which the caller is. */
+  addressBook(): Promise<{ hosts(): ReadonlyArray<{ readonly label: string }> }>;
 }
 
 /** The answer to a poll. */
@@ -70,7 +72,8 @@ export const listEvents = operation({
   output: v.union([POLLED, v.instance(Response)]),
   async run(service: Uses, { types, after, wait }, { grant, signal, request }) {
     const [streams, known] = await Promise.all([service.eventStreams(), service.eventTypes()]);
-    const filter = filterOf(known, types, grant);
+    const book = grant.on === undefined ? undefined : await service.addressBook();
+    const filter = filterOf(known, types, grant, book);
     const owner = grant.name;
     if (wait !== undefined) return streams.poll({ filter, owner, after, signal }, wait * 1_000);
     const last = request?.headers?.get("last-event-id") ?? undefined;

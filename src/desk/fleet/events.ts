@@ -1,6 +1,6 @@
 /** The events of a desk: hosts of the address book, and what polls find. */
 import * as v from "valibot";
-import { eventType } from "../../core/events";
+import { eventType, hostOfLabel } from "../../core/events";
 
 const label = v.string();
 const entry = v.object({ label, base_url: v.string(), tags: v.array(v.string()) });
@@ -9,6 +9,7 @@ export const hostAdded = eventType({
   name: "host.added",
   summary: "A host was added to the address book, or joined this desk",
   scope: "read",
+  host: hostOfLabel,
   data: entry,
 });
 
@@ -16,6 +17,7 @@ export const hostChanged = eventType({
   name: "host.changed",
   summary: "An entry of the address book changed",
   scope: "read",
+  host: hostOfLabel,
   data: entry,
 });
 
@@ -23,6 +25,7 @@ export const hostRemoved = eventType({
   name: "host.removed",
   summary: "A host was removed from the address book",
   scope: "read",
+  host: (data) => ({ ...hostOfLabel(data), isGone: true }),
   data: v.object({ label }),
 });
 
@@ -31,6 +34,7 @@ export const hostDown = eventType({
   summary:
     "A host lost its link, or does not answer a poll as a healthy one does, and did before or is polled for the first time",
   scope: "read",
+  host: hostOfLabel,
   data: v.object({
     label,
     base_url: v.string(),
@@ -42,6 +46,7 @@ export const hostUp = eventType({
   name: "host.up",
   summary: "A host linked to this desk, or a poll found one healthy that was down",
   scope: "read",
+  host: hostOfLabel,
   data: v.object({ label, base_url: v.string() }),
 });
 

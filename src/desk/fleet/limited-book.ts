@@ -1,7 +1,7 @@
 /**
  * The address book for who may act on some of its hosts alone, such as a person whose group is for `tag:lab`.
  *
- * The promise: no other host is found in it, by label, by selection or in a list.
+ * The promise: no other host is found in it, by label, by selection or in a list. The list is the same array while the hosts are the same.
  */
 import type { AddressBook } from "./address-book";
 import { noSuchHost } from "./book-changes";
@@ -10,13 +10,11 @@ import { selectHosts } from "./selection";
 
 /** @param on the selection of the hosts, as it is each time that somebody looks. */
 export function limitedBook(book: AddressBook, on: string): AddressBook {
-  const hosts = (): Host[] => {
-    try {
-      return selectHosts(book.hosts(), on);
-    } catch {
-      // A tag that no host has yet selects none.
-      return [];
-    }
+  let known: { readonly all: readonly Host[]; readonly selected: readonly Host[] } | undefined;
+  const hosts = (): readonly Host[] => {
+    const all = allOf(book);
+    if (known?.all !== all) known = { all, selected: selectedIn(all, on) };
+    return known.selected;
   };
   const limited: AddressBook = {
     ...book,
@@ -36,4 +34,24 @@ export function limitedBook(book: AddressBook, on: string): AddressBook {
     },
   };
   return limited;
+}
+
+const NONE: readonly Host[] = [];
+
+/** The hosts of `book`; none while it cannot be read. */
+function allOf(book: AddressBook): readonly Host[] {
+  try {
+    return book.hosts();
+  } catch {
+    return NONE;
+  }
+}
+
+function selectedIn(hosts: readonly Host[], on: string): readonly Host[] {
+  try {
+    return selectHosts(hosts, on);
+  } catch {
+    // A tag that no host has yet selects none.
+    return NONE;
+  }
 }

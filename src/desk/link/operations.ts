@@ -80,12 +80,15 @@ export const listLinks = operation({
     /** Hosts of the address book that are reached over a link, and have had none since the server started. */
     unseen: v.array(v.object({ host_id: v.string(), label: v.string() })),
   }),
-  async run(service: ListUses) {
+  async run(service: ListUses, _input, { grant }) {
     const hub = service.hub();
     if (!hub) throw notFound("this server takes no links: start it with --hub");
-    const links = [...hub.links()];
+    const hosts = await knownHosts(service);
+    const own = new Set(hosts.flatMap(({ member }) => member?.host_id ?? []));
+    // Who is for some hosts alone is shown the links of those.
+    const links = [...hub.links()].filter(({ host_id }) => grant.on === undefined || own.has(host_id));
     const seen = new Set(links.map(({ host_id }) => host_id));
-    const unseen = (await knownHosts(service)).flatMap(({ label, base_url, member }) => {
+    const unseen = hosts.flatMap(({ label, base_url, member }) => {
       const isUnseen = member && base_url.startsWith("link:") && !seen.has(member.host_id);
       return isUnseen ? [{ host_id: member.host_id, label }] : [];
     });

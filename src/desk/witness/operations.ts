@@ -55,7 +55,7 @@ export const listWitnessed = operation({
     /** Hosts that have left this desk while their logs were not what they had been. */
     left: v.array(LEFT),
   }),
-  async run(service: Uses) {
+  async run(service: Uses, _input, { grant }) {
     const watching = (await service.watchedLogs()) !== null;
     const statuses = await service.foundLogs();
     const store = (await service.existingWitness())?.store;
@@ -73,16 +73,23 @@ export const listWitnessed = operation({
     });
     const left = [...statuses].flatMap(([host_id, status]) => {
       const { label, origin, state, since, reason, left } = status;
-      if (left === null || labels.has(host_id)) return [];
+      // Who is for some hosts alone is for none that has left.
+      if (left === null || labels.has(host_id) || grant.on !== undefined) return [];
       return { label, host_id, origin, state, since, reason, left, evidence: piecesOf(status) };
     });
     return { watching, hosts, left };
   },
 });
 
+/** All names that a log has had, the newest last. */
+const namesOf = ({ origin, former }: LogStatus): string[] => [
+  ...former,
+  ...(origin === null ? [] : [origin]),
+];
+
 /** The files about a log, under all names that it has had; the newest last. */
-const evidenceOf = (store: Store | undefined, { origin, former }: LogStatus): string[] =>
-  [...former, ...(origin === null ? [] : [origin])].flatMap((one) => store?.evidence(one) ?? []);
+const evidenceOf = (store: Store | undefined, status: LogStatus): string[] =>
+  namesOf(status).flatMap((one) => store?.evidence(one) ?? []);
 
 const label = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host");
 
@@ -100,23 +107,30 @@ export const showFork = operation({
     ),
   }),
   output: v.object({ file: v.string() }),
-  async run(service: Uses, { label: wanted }) {
+  async run(service: Uses, { label: wanted }, { grant }) {
     const store = (await service.existingWitness())?.store;
+    const logs = await service.foundLogs();
     const isWanted = (label: string, id?: string) => label === wanted || id === wanted;
-    const entry = (await service.addressBook())
-      .hosts()
-      .find(({ label, member }) => isWanted(label, member?.host_id));
-    const found = (await service.foundLogs()).get(entry?.member?.host_id ?? "");
+    const statusOf = ({ member }: Entry) => logs.get(member?.host_id ?? "");
+    const hosts = (await service.addressBook()).hosts();
+    const entry = hosts.find(({ label, member }) => isWanted(label, member?.host_id));
+    const found = entry && statusOf(entry);
     // Another host may have got its label since.
     const left = [...statusesIn(store?.statuses() ?? new Map())].filter(
       ([id, status]) => status.left !== null && isWanted(status.label, id),
     );
-    const statuses = [...left.map(([, status]) => status), ...(found ? [found] : [])];
-    // The newest: those before may be of a break that was accepted since.
     // A peer knows a log by its name alone.
-    const file = [
+    const others = [
       ...(store?.evidence(wanted) ?? []),
-      ...statuses.flatMap((one) => evidenceOf(store, one)),
+      ...left.flatMap(([, status]) => evidenceOf(store, status)),
+    ];
+    // Who is for some hosts alone is shown the logs of those alone, by their names too.
+    const named = hosts.flatMap((one) => statusOf(one) ?? []).find((one) => namesOf(one).includes(wanted));
+    const limited = named ? evidenceOf(store, named) : [];
+    // The newest: those before may be of a break that was accepted since.
+    const file = [
+      ...(grant.on === undefined ? others : limited),
+      ...(found ? evidenceOf(store, found) : []),
     ].at(-1);
     if (file === undefined) throw notFound("there is no file that proves a fork of the log of this host");
     return { file };

@@ -1,12 +1,13 @@
 /** The events of a desk that watches the audit logs of its hosts. */
 import * as v from "valibot";
-import { eventType } from "../../core/events";
+import { eventType, hostOfLabel } from "../../core/events";
 import { STATES } from "./log-state";
 
 export const witnessChanged = eventType({
   name: "witness.changed",
   summary: "This desk has found another state of the audit log of a host than before",
   scope: "read",
+  host: hostOfLabel,
   data: v.object({
     label: v.string(),
     host_id: v.string(),
@@ -22,6 +23,8 @@ export const witnessContradicted = eventType({
   name: "witness.contradicted",
   summary: "A log showed this witness a checkpoint that contradicts one which it has cosigned",
   scope: "read",
+  // A log has a name of its own.
+  host: () => null,
   data: v.object({ origin: v.string(), size: v.number() }),
 });
 
