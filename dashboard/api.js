@@ -141,7 +141,7 @@ export class Api extends EventTarget {
   }
 
   /**
-   * Signs in with a code of `svc dashboard`, which works once.
+   * Signs in with a one-time code of `svc dashboard`.
    *
    * @param {string} code
    * @throws {ApiError}

@@ -91,7 +91,7 @@ import { operations as metrics } from "./metrics/operations";
 import type { Service } from "./service/service";
 import { eventTypes as tokenEvents } from "./trust/events";
 import { operations as oidc } from "./trust/operations/oidc";
-import { operations as signIn } from "./trust/operations/sign-in";
+import { operations as oneTimeCodes } from "./trust/operations/one-time-code";
 import { operations as tls } from "./trust/operations/tls";
 import { operations as trust } from "./trust/operations/tokens";
 import { eventTypes as linkEvents } from "./wire/link/events";
@@ -102,7 +102,7 @@ const all = [
   ...http,
   ...approvals,
   ...trust,
-  ...signIn,
+  ...oneTimeCodes,
   ...oidc,
   ...tls,
   ...runs,

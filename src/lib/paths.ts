@@ -107,8 +107,8 @@ export const configFiles = (configDir: string) => ({
   scripts: join(configDir, "scripts.json"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
-  /** Leads a browser of this user to the dashboard, signed in. */
-  signInPage: join(configDir, "run", "sign-in.html"),
+  /** Leads a browser of this user to the dashboard, with a one-time code. */
+  codePage: join(configDir, "run", "sign-in.html"),
   /** How processes of the same user reach the server. */
   ownerFile: join(configDir, "run", "owner.json"),
   /** Who owns the folder (`ownership.ts`): the lock, and its holder's name. */

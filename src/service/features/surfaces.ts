@@ -20,7 +20,7 @@ import type { RunningServer } from "../../lib/running-server";
 import { findRunningServer } from "../../lib/running-server";
 import type { Metrics } from "../../metrics/metrics";
 import type { SignIn } from "../../trust/oidc/sign-in";
-import type { SignInCodes } from "../../trust/sign-in-codes";
+import type { OneTimeCodes } from "../../trust/one-time-codes";
 import type { ServiceOptions } from "../options";
 import type { ServiceParts } from "../parts";
 import type { RobotOptions, RobotServer } from "../robot";
@@ -44,7 +44,7 @@ export interface SurfaceFeatures {
   dashboard(): Promise<PageAssets>;
   explorer(): Promise<PageAssets>;
   /** With which the dashboard signs in as the owner. */
-  signInCodes(): Promise<SignInCodes>;
+  oneTimeCodes(): Promise<OneTimeCodes>;
   /** How people sign in; null without `--oidc`. @throws `bad_input` for unusable flags, `unavailable` for a file that cannot be read. */
   signIn(): Promise<SignIn | null>;
   /** Ends a session and what it has started. @throws `not_found` where there is none of that name. */
@@ -176,10 +176,10 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
 /** How people sign in, and how what they began ends. */
 function signInFeatures(
   shared: ServiceParts,
-): Pick<SurfaceFeatures, "signIn" | "endSession" | "signInCodes"> {
+): Pick<SurfaceFeatures, "signIn" | "endSession" | "oneTimeCodes"> {
   const { options, files, log, publish, feature } = shared;
   return {
-    signInCodes: feature(async () => (await import("../../trust/sign-in-codes")).createSignInCodes()),
+    oneTimeCodes: feature(async () => (await import("../../trust/one-time-codes")).createOneTimeCodes()),
     signIn: feature(async () =>
       options.oidc === undefined ? null : (await import("../sign-in")).openSignIn(shared, options.oidc),
     ),

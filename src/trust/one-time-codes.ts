@@ -1,5 +1,6 @@
 /**
- * Codes with which the page in a browser gets the owner's token: it is neither in an address nor on a command line.
+ * One-time codes, for which the page in a browser gets the owner's token: it is neither in an address nor on a command line. People sign
+ * in at a provider instead (`oidc/`).
  *
  * Promise: a code works once, within {@link CODE_LIFE_S}. Of {@link MAX_CODES} codes, the oldest ends first.
  */
@@ -11,14 +12,16 @@ export const CODE_LIFE_S = 60;
 
 const MAX_CODES = 16;
 
-export interface SignInCodes {
+/** The codes of a server. */
+export interface OneTimeCodes {
   /** A new code. */
   make(): string;
   /** Whether it is one that works: it does not any more after that. */
   take(code: string): boolean;
 }
 
-export function createSignInCodes(): SignInCodes {
+/** @returns no codes yet. */
+export function createOneTimeCodes(): OneTimeCodes {
   /** When each ends, by the monotonic clock; a look-up by its digest takes the same time whatever of it is right. */
   const ends = new Map<string, number>();
   const keyOf = (code: string) => Buffer.from(digestToken(code)).toString("base64");

@@ -7,20 +7,20 @@ import { field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { conflict, forbidden } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
+import { CODE_LIFE_S, type OneTimeCodes } from "../one-time-codes";
 import { ownToken } from "../owner-token";
-import { CODE_LIFE_S, type SignInCodes } from "../sign-in-codes";
 
 interface Uses {
   readonly configDir: string;
-  signInCodes(): Promise<SignInCodes>;
+  oneTimeCodes(): Promise<OneTimeCodes>;
   runningServer(): { readonly url: string } | null;
 }
 
 const ON_HOST = "the owner of the host opens the page on the host itself";
 
-export const makeSignInCode = operation({
+export const makeOneTimeCode = operation({
   name: "dashboard.code",
-  summary: "Make a code with which the dashboard signs in as the owner, once",
+  summary: "Make a one-time code, for which the dashboard gets the owner's token",
   scope: "admin",
   reveals: true,
   answeredBy: "server",
@@ -30,32 +30,32 @@ export const makeSignInCode = operation({
   async run(service: Uses) {
     const running = service.runningServer();
     if (!running) throw conflict("no server runs in this process");
-    const codes = await service.signInCodes();
+    const codes = await service.oneTimeCodes();
     return { code: codes.make(), url: `${running.url}/dashboard`, expires_s: CODE_LIFE_S };
   },
 });
 
-export const useSignInCode = operation({
+export const useOneTimeCode = operation({
   name: "dashboard.sign_in",
-  summary: "Exchange a code of `svc dashboard` for the owner's token",
+  summary: "Exchange a one-time code of `svc dashboard` for the owner's token",
   scope: "any",
   // Anybody can send a wrong code, again and again: it leaves no row, and no trace.
   reveals: "announces",
   http: { method: "POST", path: "/sign-in", public: "signed" },
   leftOut: { cli: "the page does so", script: "the page does so" },
   input: v.strictObject({
-    code: field(secret(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100))), "The code"),
+    code: field(secret(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100))), "The one-time code"),
   }),
   output: v.object({ token: secret(v.string()) }),
   async run(service: Uses, { code }, caller) {
-    const codes = await service.signInCodes();
+    const codes = await service.oneTimeCodes();
     const token = codes.take(code) ? ownToken(service.configDir) : undefined;
     if (token === undefined)
       throw forbidden("this code has been used, or is over: svc dashboard makes a new one");
     await caller.announce("dashboard.sign_in");
-    rmSync(configFiles(service.configDir).signInPage, { force: true });
+    rmSync(configFiles(service.configDir).codePage, { force: true });
     return { token };
   },
 });
 
-export const operations = [makeSignInCode, useSignInCode];
+export const operations = [makeOneTimeCode, useOneTimeCode];

@@ -1,20 +1,20 @@
-/** Codes with which the dashboard signs in as the owner. */
+/** One-time codes, for which the dashboard gets the token of the owner. */
 import { expect, spyOn, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { askOwner } from "../../src/client/owner";
 import { configFiles } from "../../src/lib/paths";
-import { makeSignInCode } from "../../src/trust/operations/sign-in";
-import { CODE_LIFE_S, createSignInCodes } from "../../src/trust/sign-in-codes";
+import { CODE_LIFE_S, createOneTimeCodes } from "../../src/trust/one-time-codes";
+import { makeOneTimeCode } from "../../src/trust/operations/one-time-code";
 import { post, serveSource, TOKEN } from "../support";
 
 test("a code works once", () => {
-  const codes = createSignInCodes();
+  const codes = createOneTimeCodes();
   const code = codes.make();
   expect([codes.take(code), codes.take(code)]).toEqual([true, false]);
 });
 
 test("a code does not work any more after its life", () => {
-  const codes = createSignInCodes();
+  const codes = createOneTimeCodes();
   const code = codes.make();
   const late = performance.now() + CODE_LIFE_S * 1_000;
   using clock = spyOn(performance, "now").mockReturnValue(late);
@@ -23,7 +23,7 @@ test("a code does not work any more after its life", () => {
 });
 
 test("the oldest of many codes ends first", () => {
-  const codes = createSignInCodes();
+  const codes = createOneTimeCodes();
   const first = codes.make();
   const others = Array.from({ length: 16 }, () => codes.make());
   expect([codes.take(first), others.every((code) => codes.take(code))]).toEqual([false, true]);
@@ -31,9 +31,9 @@ test("the oldest of many codes ends first", () => {
 
 test("over HTTP, a code is exchanged once for the owner's token, and the page that held it is removed", async () => {
   await using host = await serveSource();
-  const file = configFiles(host.configDir).signInPage;
+  const file = configFiles(host.configDir).codePage;
   writeFileSync(file, "");
-  const { code = "" } = (await askOwner(host.configDir, makeSignInCode, {}))?.answer ?? {};
+  const { code = "" } = (await askOwner(host.configDir, makeOneTimeCode, {}))?.answer ?? {};
   const send = () => fetch(`${host.url}/sign-in`, post({ code }));
   const first = await send();
   expect([first.status, await first.json(), existsSync(file)]).toEqual([200, { token: TOKEN }, false]);
@@ -46,7 +46,7 @@ test("over HTTP, a code is exchanged once for the owner's token, and the page th
 
 test("a wrong code leaves no row in the audit log, and the page of the owner where it is", async () => {
   await using host = await serveSource();
-  const file = configFiles(host.configDir).signInPage;
+  const file = configFiles(host.configDir).codePage;
   writeFileSync(file, "");
   const signIns = async () => {
     const { rows } = (await (await host.call("/audit/list?limit=1000")).json()) as {
@@ -60,7 +60,7 @@ test("a wrong code leaves no row in the audit log, and the page of the owner whe
     await (await fetch(`${host.url}/sign-in`, post({ code: `wrong-${nth}` }))).text();
   expect([await signIns(), existsSync(file)]).toEqual([0, true]);
 
-  const { code = "" } = (await askOwner(host.configDir, makeSignInCode, {}))?.answer ?? {};
+  const { code = "" } = (await askOwner(host.configDir, makeOneTimeCode, {}))?.answer ?? {};
   expect((await fetch(`${host.url}/sign-in`, post({ code }))).status).toBe(200);
   expect(await signIns()).toBe(1);
 });
