@@ -210,10 +210,10 @@ Hosts that do not answer:
 up{job=~"svc(-.*)?"} == 0
 \`\`\`
 
-Share of requests that ended in a 5xx, by host:
+Share of requests that ended in a 5xx, by host, without those for a screen that it does not have:
 
 \`\`\`promql
-sum by (instance) (rate(service_rest_requests_total{status=~"5.."}[5m]))
+sum by (instance) (rate(service_rest_requests_total{status=~"5..", lacks=""}[5m]))
   / sum by (instance) (rate(service_rest_requests_total[5m]))
 \`\`\`
 

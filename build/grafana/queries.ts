@@ -5,7 +5,8 @@
 /** `$tag` is the name of a label that the wanted hosts have; `job`, which all have, stands for any host. */
 const CHOSEN = 'job=~"$job", $tag=~".+", instance=~"$instance"';
 
-export const ERRORS = 'status=~"5.."';
+/** Without those for want of a screen, which are no errors of the server. */
+export const ERRORS = 'status=~"5..", lacks=""';
 export const FAILED = 'status=~"error|timeout"';
 /** What a host answers within milliseconds, and somebody asks for all the time. */
 export const AT_ONCE = 'path=~"/health|/metrics|/sessions|/jobs"';

@@ -71,7 +71,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         {
           title: "Server errors",
           description:
-            "Share of a host's requests that end in a 5xx; the ten worst. 503: the host lacks something. 500: a bug.",
+            "Share of a host's requests that end in a 5xx, but for want of a screen; the ten worst. 503: the host lacks something. 500: a bug.",
           unit: "percentunit",
         },
         [

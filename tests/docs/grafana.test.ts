@@ -46,6 +46,12 @@ describe("a query", () => {
     for (const query of queries) expect(await complaintsAbout(ungrafana(query))).toEqual([]);
   });
 
+  test("counts no request for want of a screen as an error of a host", () => {
+    const aboutErrors = queries.filter((query) => query.includes('status=~"5..'));
+    expect(aboutErrors.length).toBeGreaterThan(1);
+    expect(aboutErrors.filter((query) => !query.includes('status=~"5..", lacks=""'))).toEqual([]);
+  });
+
   test("uses no variable that the dashboard does not have", () => {
     const known = new Set([...grafanaVariables(), "__rate_interval", "__range"]);
     const used = queries.flatMap((query) => [...query.matchAll(/\$\{?(\w+)/g)].map(([, name = ""]) => name));

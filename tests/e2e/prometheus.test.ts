@@ -91,13 +91,16 @@ async function beginPlan({ call }: Server): Promise<void> {
   expect((await call(`/plans/${id}/apply`, post({ digest }))).status).toBe(200);
 }
 
+const NOT_THERE = { label: "x", base_url: "https://127.0.0.1:1", token: "t".repeat(16), trust_first: true };
+
 /** Something of all that a host measures: answers good and bad, runs, a wrong token, a link. */
 async function someOfEverything({ call }: Server): Promise<void> {
   const sample = { rtt_ms: 20, fps: 30, bitrate_kbps: 900, packet_loss_pct: 1, jitter_ms: 2 };
   await Promise.all([
     call("/sessions"),
-    // There is no display.
+    // There is no display, which is no error of the server; that nothing answers there is counted as one.
     call("/screen_size"),
+    call("/admin/hosts/add", post(NOT_THERE)),
     call("/execute", post({ actions: [["AC_rest_api_status"]] })),
     call("/execute", post({ actions: [["AC_runs_show", { run_id: "ffffffff" }]] })),
     call("/inspector/samples", post({ samples: [sample] })),
