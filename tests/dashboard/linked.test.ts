@@ -1,6 +1,7 @@
 /** Hosts behind links on the admin page of the dashboard, in Chromium. */
 import { expect } from "bun:test";
 import { browserTest, openPage, useBrowser } from "../browser";
+import { joinString, joinWith, tlsServer } from "../desk/join/support";
 import { ID, linkedDesk } from "../desk/link/fake-hub";
 import { TOKEN, until } from "../support";
 
@@ -54,5 +55,34 @@ test("the admin page says since when a host is linked, and that two have one ide
   await row("lab").getByText("two hosts with this identity").waitFor();
   await row("lab").getByText("another one at 192.0.2.7, 2 h ago").waitFor();
   await row("gone").getByText("not linked, last seen 2 h ago").waitFor();
+  expect(tab.complaints).toEqual([]);
+});
+
+test("the admin page says what the desk may do on a host, and a plan names the host that will refuse it before it is applied", async () => {
+  await using desk = await tlsServer();
+  await using host = await tlsServer({ service: { allow_shell: true } });
+  const { join_string } = await joinString(desk, { uses: 2 });
+  await joinWith(host, join_string, { label: "lab" });
+  const url = `${desk.server.url}/dashboard#admin`;
+  await using tab = await openPage(browser, url, { token: TOKEN, ignoreHTTPSErrors: true });
+  const { page } = tab;
+  const lab = page.getByRole("row", { name: /Select lab/ });
+  await lab.getByText("this desk may use there: all but admin").waitFor();
+
+  await page.getByLabel("Select lab").check();
+  await page.getByLabel("Actions for the hosts").fill('[["AC_shell_command", ["uname -a"]]]');
+  await page.getByRole("button", { name: "Plan…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("button", { name: "Next" }).click();
+  await dialog.getByText("lab will refuse it").waitFor();
+  await dialog
+    .getByText("AC_shell_command needs admin: `svc desk set --allow admin` there allows it")
+    .waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+
+  await joinWith(host, (await joinString(desk)).join_string, { label: "lab", allow: ["admin"] });
+  await page.goto(`${desk.server.url}/dashboard#plans`);
+  await page.goto(url);
+  await lab.getByText("this desk may use there: everything").waitFor();
   expect(tab.complaints).toEqual([]);
 });

@@ -210,6 +210,14 @@ testWith("lintian", "dpkg-deb")(
   900_000,
 );
 
+testWith("dpkg-deb")("the package has the texts of the licences of all that is in the program", async () => {
+  const path = await packed("0.1.0");
+  const papers = "./usr/share/doc/svc/svc.cdx.json.gz";
+  const bom = await $`dpkg-deb --fsys-tarfile ${path} | tar --extract --to-stdout ${papers} | gunzip`.text();
+  expect(bom).toBe(await Bun.file(built.bom).text());
+  expect(bom).toContain("Copyright (c) 1998-2019 The OpenSSL Project.  All rights reserved.");
+});
+
 testWith("dpkg-deb")("the package names what the addons in the program need", async () => {
   const path = await packed("0.1.0");
   expect((await $`dpkg-deb --field ${path} Depends`.text()).trim()).toBe("libc6 (>= 2.30), libgcc-s1");

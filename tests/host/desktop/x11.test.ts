@@ -175,6 +175,33 @@ describe("keys:", () => {
     await expect(desktop.pointerRests(60, gone)).rejects.toThrow("cancelled while the pointer rests");
   });
 
+  test("what is typed after a click goes to the window that was clicked, where the window manager is busy for less than the pace", async () => {
+    await using started = await startDisplay();
+    await using own = desktopOn(started.env);
+    await using upper = openTerminal(started.env, "upper", "60x8+20+20");
+    await using lower = openTerminal(started.env, "lower", "60x8+20+400");
+    for (const title of ["upper", "lower"]) await waitForTitle(own.desktop, query(title), forever);
+    await using made = testService();
+    const executor = await made.service.executor();
+    const service = { ...made.service, desktop: async () => own.desktop };
+    Reflect.set(Reflect.get(executor, "parts"), "service", service);
+    const run = async (...action: unknown[]) =>
+      executor.run(await executor.prepare([action]), localCaller(made.service, "api"), { pace: 0.6 });
+    for (let nth = 0; nth < 3; nth++) {
+      for (const [text, y] of [
+        ["upper", 80],
+        ["lower", 460],
+      ] as const) {
+        started.manager?.kill("SIGSTOP");
+        await run("AC_click_mouse", { x: 100, y });
+        setTimeout(() => started.manager?.kill("SIGCONT"), 200);
+        await run("AC_write", { write_string: `${text}\n` });
+      }
+    }
+    expect(await upper.typed(3)).toBe("upper\n".repeat(3));
+    expect(await lower.typed(3)).toBe("lower\n".repeat(3));
+  });
+
   test("what a broken run has pressed is released, and nothing else", async () => {
     await using listener = await focusedListener("broken");
     const turn = await desktop.inputLock.take(forever);
