@@ -29,10 +29,7 @@ export const upgradeVerb = view(upgradeHosts, {
     const last =
       id === null
         ? [hosts.length === 0 ? "Nothing to do." : "No plan was made (--dry-run)."]
-        : [
-            "Nothing has been sent yet. To upgrade exactly these:",
-            `  ${applyText({ id, digest }, globals.configDir)}`,
-          ];
+        : ["Nothing has been sent yet. To upgrade exactly these:", `  ${applyText({ id, digest }, globals)}`];
     print(globals, made, () =>
       [
         shownTable(COLUMNS, rows.slice(0, MAX_LISTED)),

@@ -287,6 +287,8 @@ export default {
               }),
             ),
           );
+          // A desk elsewhere answers once all hosts have.
+          if (service.elsewhere) for (const item of all) progress({ item });
           if (globals.json) print(globals, all, String);
         } finally {
           // Also when they could not be written to `--output`.

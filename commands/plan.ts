@@ -8,6 +8,7 @@ import { answerHere, type Context, view } from "../src/cli/view";
 import type { Progress } from "../src/core/caller";
 import type { InputSchema, OutputSchema } from "../src/core/operation";
 import { withDefaults } from "../src/core/script-head";
+import { refusalLines } from "../src/desk/fleet/operations/refusals";
 import {
   adoptPlan,
   cancelPlan,
@@ -123,13 +124,12 @@ export default {
           // On another machine, it would be a path of that one.
           const path = isInline(script) || service.elsewhere ? {} : { path: resolve(script) };
           const made = await call({ ...withDefaults(forHosts(defaults), input), ...path, actions });
+          // A desk elsewhere says so in its answer alone.
+          if (service.elsewhere)
+            for (const line of refusalLines(made.refusing, made.hosts.length)) service.log.warn(line);
           if (globals.json) return show(made);
           const plan = await look(service, made.id);
-          const last = [
-            "",
-            "Nothing has run yet. To run exactly this:",
-            `  ${applyText(made, globals.configDir)}`,
-          ];
+          const last = ["", "Nothing has run yet. To run exactly this:", `  ${applyText(made, globals)}`];
           // Who cannot scroll back, or hands it to a program, needs all of them.
           const most = process.stdout.isTTY ? undefined : Number.POSITIVE_INFINITY;
           print(globals, made, () => [reviewText(plan, most), ...last].join("\n"));

@@ -68,6 +68,25 @@ describe("a desk elsewhere", () => {
     expect(existsSync(join(folder.path, "logins.json"))).toBe(false);
   });
 
+  test("has its broadcasts and plans shown as those of this machine, and a broadcast fails where a host does", async () => {
+    using folder = temporaryFolder();
+    const { desk, pin } = await deskWithHost();
+    await using _ = desk;
+    await svc(folder.path, ["login", desk.server.url, "--name", "lab", "--pin", pin], TOKEN);
+    const job = ['[["AC_sleep", {"seconds": 0}]]', "--on", "all"];
+    const sent = await svc(folder.path, ["--desk", "lab", "admin", "broadcast", ...job]);
+    expect(sent.out).toMatch(
+      /^unreachable +[\d.]+ s {2}lab-01 {2}connection refused\n1 host: 1 unreachable\n$/,
+    );
+    expect(sent.code).toBe(1);
+    const own = { label: "own", base_url: desk.server.url, token: TOKEN, pin };
+    expect((await desk.call("/admin/hosts/add", post(own))).status).toBe(200);
+    const program = '[["AC_shell_command", ["uname"]]]';
+    const made = await svc(folder.path, ["--desk", "lab", "plan", "new", program, "--on", "own"]);
+    expect(made.err).toContain("1 of 1 hosts will refuse it (own): AC_shell_command needs svc to be started");
+    expect(made.out).toMatch(/\n {2}svc plan apply \S+ --digest [0-9a-f]{64} --desk lab\n$/);
+  });
+
   test("is not asked for what only works on its machine or on this one", async () => {
     using folder = temporaryFolder();
     const { desk, pin } = await deskWithHost();

@@ -13,9 +13,9 @@ import {
   type Scope,
   shareOf,
 } from "../../core/rights";
-import { printable } from "../../lib/sanitize";
 import type { AddressBook } from "./address-book";
 import type { Host } from "./host";
+import { type Refusal, refusalLines } from "./operations/refusals";
 import type { Poller } from "./poll";
 
 /** What a command needs of the host on which it runs. */
@@ -23,12 +23,6 @@ export interface CommandNeed {
   readonly command: string;
   readonly scope: Need | Limit;
   readonly permission: Permission | undefined;
-}
-
-/** A host that will refuse a list, and why, in words. */
-interface Refusal {
-  readonly label: string;
-  readonly why: string;
 }
 
 /** What is used of the service. */
@@ -68,7 +62,7 @@ export async function refusalsOf(
     const why = asked.has(host.label) ? reasonOf(host, needs) : undefined;
     return why === undefined ? [] : [{ label: host.label, why }];
   });
-  for (const line of linesOf(refusals, hosts.length)) warn?.(line);
+  for (const line of refusalLines(refusals, hosts.length)) warn?.(line);
   return refusals;
 }
 
@@ -105,16 +99,4 @@ function reasonOf({ rights, member }: Host, needs: readonly CommandNeed[]): stri
     ),
   ];
   return reasons.length > 0 ? reasons.join("; ") : undefined;
-}
-
-/** The most hosts that are named for one reason. */
-const MAX_NAMED = 10;
-
-/** One line for each reason, for a person. @param total how many hosts there are. */
-function linesOf(refusals: readonly Refusal[], total: number): string[] {
-  return [...Map.groupBy(refusals, ({ why }) => why)].map(([why, same]) => {
-    const named = same.slice(0, MAX_NAMED).map(({ label }) => printable(label, 130));
-    const more = same.length > MAX_NAMED ? `, and ${same.length - MAX_NAMED} more` : "";
-    return `${same.length} of ${total} hosts will refuse it (${named.join(", ")}${more}): ${why}`;
-  });
 }

@@ -20,12 +20,17 @@ export const hasFailed = (state: string): boolean =>
 
 const quoted = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-/** The command that applies a plan. @param configDir as it was typed; undefined where it was not. */
-export const applyText = (
+/** The command that applies a plan. @param typed the folder and the desk elsewhere, as they were typed. */
+export function applyText(
   { id, digest }: { readonly id: string; readonly digest: string | null },
-  configDir: string | undefined,
-) =>
-  `svc plan apply ${quoted(id)} --digest ${quoted(`${digest}`)}${configDir === undefined ? "" : ` --config-dir ${quoted(configDir)}`}`;
+  { configDir, desk }: { readonly configDir?: string | undefined; readonly desk?: string | undefined },
+): string {
+  const where = [
+    ...(desk === undefined ? [] : ["--desk", quoted(desk)]),
+    ...(configDir === undefined ? [] : ["--config-dir", quoted(configDir)]),
+  ];
+  return ["svc plan apply", quoted(id), "--digest", quoted(`${digest}`), ...where].join(" ");
+}
 
 /** The most hosts, and the most actions, that are listed for a person. */
 const MAX_LISTED = 50;
