@@ -76,7 +76,7 @@ export function whyNot(run: RunContext, { name, op, value }: Condition, message?
   if (!run.isShown([`\${${name}}`, run.written("value")])) {
     if (message !== undefined) return message;
     const kinds = isOtherKind ? `: ${kindIn(found)} is never equal to ${kindIn(value)}` : "";
-    return `${name} is not ${op} the value${kinds}`;
+    return `${name} is not ${op} the value${kinds} (one of them is secret: neither is shown)`;
   }
   const quoted = (one: unknown) => {
     const text = printable(JSON.stringify(one) ?? "nothing", MAX_QUOTED);

@@ -98,6 +98,11 @@ function createEnvironment(): Environment {
     ])
       made.registerOperator(types.join(` ${operator} `), both);
   }
+  // Conversions of the language (https://github.com/google/cel-spec, "string" and "int") that the library leaves out.
+  const [time, span] = ["google.protobuf.Timestamp", "google.protobuf.Duration"];
+  made.registerFunction(`string(${time}): string`, (at: Date) => at.toISOString());
+  made.registerFunction(`int(${time}): int`, (at: Date) => BigInt(Math.floor(at.getTime() / 1_000)));
+  made.registerFunction(`string(${span}): string`, (one: object) => `${plain(one, 1)}s`);
   return made;
 }
 

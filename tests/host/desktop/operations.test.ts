@@ -58,6 +58,7 @@ test("capitals do not matter in the name of a key, but in a character", async ()
     'expected one character, or the name of a key such as enter, esc, left or f5 but found "Entr" (did you mean enter?)',
   );
   await expect(host.press(["ctlr"])).rejects.toThrow('but found "ctlr" (did you mean ctrl?)');
+  await expect(host.press(["Ctlr+S"])).rejects.toThrow('but found "Ctlr+S" (did you mean ctrl+s?)');
 });
 
 test("keys wait until the pointer has rested", async () => {

@@ -230,7 +230,7 @@ describe("AC_assert, AC_fail", () => {
     );
     expect(outcomes.map(({ error }) => error)).toEqual([
       undefined,
-      "row.n is not eq the value",
+      "row.n is not eq the value (one of them is secret: neither is shown)",
       "row ann is wrong",
       "no more of ann",
     ]);
@@ -267,9 +267,9 @@ describe("what AC_assert says of values that are no secret", () => {
       { variables: { given: "passphrase" } },
     );
     expect(report.outcomes.flatMap(({ error }) => error ?? [])).toEqual([
-      "n is not eq the value: a text is never equal to a number",
-      "n is not eq the value",
-      "n is not eq the value",
+      "n is not eq the value: a text is never equal to a number (one of them is secret: neither is shown)",
+      "n is not eq the value (one of them is secret: neither is shown)",
+      "n is not eq the value (one of them is secret: neither is shown)",
     ]);
     const kept = JSON.stringify((await host.service.runs()).show(report.run_id));
     expect(kept).not.toMatch(/S3cret|hunter2|passphrase/);

@@ -30,6 +30,9 @@ describe("an expression", () => {
     ["has(order.discount) ? 1 : 0", 0],
     ["now - duration('90m')", "2026-06-01T10:30:00.000Z"],
     ["duration('90m')", 5_400],
+    ["'at ' + string(now)", "at 2026-06-01T12:00:00.000Z"],
+    ["int(now) - int(now - duration('90s'))", 90],
+    ["string(duration('1.5s'))", "1.5s"],
     ["{'a': [1, 2.5, null]}", { a: [1, 2.5, null] }],
   ])("%s", (source, value) => {
     expect(valueIn(source)).toEqual(value);

@@ -7,6 +7,7 @@ import { AT_DESKTOP } from "../../../core/desktop-request";
 import { between, field, flag, judged, NO_INPUT, path, point, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { DEFAULT_PACE_S } from "../../../core/run";
+import { nearest } from "../../../lib/nearest";
 import type { Requester } from "../../../lib/slots";
 import type { Stroke } from "../backend";
 import type { Desktop } from "../desktop";
@@ -268,11 +269,20 @@ export const dragMouse = inputOperation("drag", {
 
 const done = () => null;
 
+/** What may be meant by `value`, which is no key: of several with `+` between them, each that is none has the name that is nearest. */
+function meantKeys(value: string): readonly string[] {
+  const keys = keysNamed(value);
+  if (keys.length === 1) return KEY_NAMES;
+  return [keys.map((key) => (isKey(key) ? key : (nearest(key, KEY_NAMES) ?? key))).join("+")];
+}
+
 const KEY = v.pipe(
   v.string(),
   v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
     if (!typed || keysNamed(value).every(isKey)) return;
-    const expected = KEY_NAMES.map((name) => JSON.stringify(name)).join(" | ");
+    const expected = meantKeys(value)
+      .map((name) => JSON.stringify(name))
+      .join(" | ");
     addIssue({ message: "one character, or the name of a key such as enter, esc, left or f5", expected });
   }),
 );
