@@ -24,8 +24,11 @@ export interface EventType<D extends v.GenericSchema = v.GenericSchema> {
   readonly data: D;
   /** Who made what it is about, where only that token and `admin` may see it (`maySee`); null where the data does not say. */
   readonly origin?: ((data: Readonly<Record<string, unknown>>) => Origin | null) | undefined;
-  /** The host that it names: who is for some hosts alone (`Grant.on`) sees it of those. Null where the data has no label: they do not see it. */
-  readonly host?: ((data: Readonly<Record<string, unknown>>) => EventHost | null) | undefined;
+  /**
+   * The host that it names: who is for some hosts alone (`Grant.on`) sees it of those. Null where it may be any: they do not see it;
+   * undefined where it names none.
+   */
+  readonly host?: ((data: Readonly<Record<string, unknown>>) => EventHost | null | undefined) | undefined;
 }
 
 /** {@link EventType.host} of data with a `label`. */

@@ -1,8 +1,9 @@
 import * as v from "valibot";
 import { field } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { badInput, conflict } from "../../lib/errors";
-import { CHECK_NAMES } from "./checks";
+import { beyond } from "../../core/rights";
+import { badInput, conflict, forbidden } from "../../lib/errors";
+import { ABOUT_HOSTS, CHECK_NAMES } from "./checks";
 import { type Diagnostics, REPORT } from "./diagnostics";
 import { type SkipSettings, skippedHere } from "./skipped-checks";
 
@@ -40,7 +41,11 @@ export const diagnose = operation({
     if (names.length === 0 && skip.length > 0) throw badInput("skip: leaves no check to run");
     // From a bundle, or by another program's hand.
     if (names.length === 0) throw conflict(ALL_SKIPPED);
-    return { ...(await (await service.diagnostics()).run(names, caller)), skipped };
+    const own = caller.grant.on === undefined ? names : names.filter((name) => !ABOUT_HOSTS.has(name));
+    const withheld = names.filter((name) => !own.includes(name));
+    if (own.length === 0) throw forbidden(beyond(caller.grant, `${withheld.join(", ")} names other hosts`));
+    const report = await (await service.diagnostics()).run(own, caller);
+    return { ...report, skipped: [...skipped, ...withheld] };
   },
 });
 

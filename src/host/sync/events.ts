@@ -1,6 +1,6 @@
 /** The events of syncs. */
 import * as v from "valibot";
-import { eventType } from "../../core/events";
+import { type EventHost, eventType } from "../../core/events";
 import { SYNC } from "./operations";
 
 const { sending: _, errors: __, passed_over: ___, ...state } = SYNC.entries;
@@ -9,11 +9,13 @@ const { sending: _, errors: __, passed_over: ___, ...state } = SYNC.entries;
 export const SYNC_STATE = v.object(state);
 
 const data = SYNC_STATE;
+const host = ({ to }: Readonly<Record<string, unknown>>): EventHost => ({ label: String(to) });
 
 export const syncStarted = eventType({
   name: "sync.started",
   summary: "A sync began, also one that sends once",
   scope: "read",
+  host,
   data,
 });
 
@@ -22,6 +24,7 @@ export const syncChanged = eventType({
   summary:
     "A sync found, sent or failed to send files, or connected or lost its connection: twice a second at most",
   scope: "read",
+  host,
   data,
 });
 
@@ -29,6 +32,7 @@ export const syncEnded = eventType({
   name: "sync.ended",
   summary: "A sync ended",
   scope: "read",
+  host,
   data,
 });
 

@@ -8,6 +8,11 @@ interface Uses {
   syncs(): Promise<Syncs>;
 }
 
+interface ListUses extends Uses {
+  /** Of a caller for some hosts, with these alone. */
+  addressBook(): Promise<{ hosts(): ReadonlyArray<{ readonly label: string }> }>;
+}
+
 /** The state of an engine. Lists are cut to the first hundred items. */
 const STATUS = v.object({
   running: v.boolean(),
@@ -113,8 +118,13 @@ const syncStatus = operation({
   http: { method: "GET", path: "/sync/status" },
   input: NO_INPUT,
   output: v.object({ syncs: v.array(SYNC), count: v.number() }),
-  async run(service: Uses) {
-    const syncs = (await service.syncs()).list();
+  async run(service: ListUses, _input, { grant }) {
+    const all = (await service.syncs()).list();
+    const own =
+      grant.on === undefined || all.length === 0
+        ? undefined
+        : new Set((await service.addressBook()).hosts().map(({ label }) => label));
+    const syncs = own ? all.filter(({ to }) => own.has(to)) : all;
     return { syncs, count: syncs.length };
   },
 });

@@ -33,6 +33,8 @@ interface Uses {
   readonly configDir: string;
   natsHost(): Promise<NatsHostState | null>;
   natsDesk(): Pick<NatsDesk, "about" | "state" | "presence"> | null;
+  /** Of a caller for some hosts, with these alone. */
+  addressBook(): Promise<{ hosts(): ReadonlyArray<{ readonly label: string }> }>;
 }
 
 export type NatsStates = v.InferOutput<typeof showNats.output>;
@@ -59,9 +61,14 @@ export const showNats = operation({
       }),
     ),
   }),
-  async run(service: Uses) {
+  async run(service: Uses, _input, { grant }) {
     const desk = service.natsDesk() ?? (await unused(service.configDir));
     const now = desk?.state();
+    const twins = desk?.presence?.twins() ?? [];
+    const own =
+      grant.on === undefined || twins.length === 0
+        ? undefined
+        : new Set((await service.addressBook()).hosts().map(({ label }) => label));
     return {
       host: await service.natsHost(),
       desk: desk && {
@@ -70,7 +77,7 @@ export const showNats = operation({
           ? shown(now)
           : { state: "off" as const, since: null, next: null, problem: NOT_YET, attempts: 0, lost: null }),
         hosts: desk.presence?.counts() ?? null,
-        twins: desk.presence?.twins() ?? [],
+        twins: own ? twins.filter((label) => own.has(label)) : twins,
       },
     };
   },

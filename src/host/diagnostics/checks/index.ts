@@ -29,5 +29,10 @@ export const CHECKS = {
 /** The names of all checks, in the order of the report. */
 export const CHECK_NAMES = Object.keys(CHECKS) as Array<keyof typeof CHECKS>;
 
+/** Those that name hosts of the address book, or plans for them: they are not for who may act on some of the hosts alone. */
+export const ABOUT_HOSTS: ReadonlySet<string> = new Set<keyof typeof CHECKS>([
+  ...(["address_book", "nats", "plans", "witness"] as const),
+]);
+
 /** All checks, loaded. */
 export const loadChecks = () => Promise.all(CHECK_NAMES.map((name) => CHECKS[name]()));
