@@ -22,7 +22,7 @@ import { type Gate, handsOn } from "./hands";
 import { HANDS, type Lease, type Narrower, placeText, type Terms, termsText } from "./lease";
 import { createLimits } from "./limits";
 import { type PointerWatch, watchPointer } from "./pointer-watch";
-import { secretsIn, withoutSecrets, withSecrets } from "./secret-references";
+import { faultWithoutSecrets, secretsIn, withoutSecrets, withSecrets } from "./secret-references";
 
 /** How long a lease that was allowed may take to begin, in milliseconds: another may use pointer and keyboard. */
 const START_MS = 60_000;
@@ -279,6 +279,8 @@ class LeaseList implements Leases {
       throw this.#refuse(entry, `used the secret ${beyond}, which its lease does not name`);
     const values = names.length > 0 ? await this.parts.secrets(names) : new Map<string, string>();
     for (const [one, value] of values) entry.filled.set(one, value);
+    // The end of the lease, which this call may bring, forgets them.
+    const filled = new Map(entry.filled);
     const signal = AbortSignal.any([caller.signal, ended]);
     const announce = (subject: string) => caller.announce(`lease=${id} ${subject}`);
     // An agent over stdin is the client of another process.
@@ -287,8 +289,10 @@ class LeaseList implements Leases {
     try {
       const written = { input: given, secrets: [...values.values()] };
       const work = this.parts.perform(operation, withSecrets(given, values), hands, asLease, written);
-      const result = withoutSecrets(await deadline(work, { signal: ended }), entry.filled);
+      const result = withoutSecrets(await deadline(work, { signal: ended }), filled);
       return { result, lease: viewOf(entry) };
+    } catch (error) {
+      throw faultWithoutSecrets(error, filled);
     } finally {
       if (entry.used >= entry.terms.actions) void this.#end(entry, usedUp(entry));
     }

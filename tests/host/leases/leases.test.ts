@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { requesterOf } from "../../../src/core/caller";
 import type { Desktop } from "../../../src/host/desktop/desktop";
 import { drag } from "../../../src/host/desktop/drag";
+import { Failure } from "../../../src/lib/errors";
 import { Requester } from "../../../src/lib/slots";
 import { until } from "../../support";
 import { AGENT, ANN, callerOf, madeLeases } from "./support";
@@ -387,4 +388,36 @@ test("the value of a secret stands in no answer", async () => {
   const { id } = await made.begun({ secrets: ["crm"] });
   const { result } = await made.use(id, "desktop.act", { steps: "${secret:crm}" });
   expect(result).toEqual({ lines: ['textbox "***"'] });
+});
+
+test.each([
+  ["as it is", (value: string) => value],
+  ["in quotation marks", (value: string) => JSON.stringify(value)],
+  ["cut, as a snapshot shows it", (value: string) => `${value.slice(0, 99)}…`],
+])("the value of a secret stands in no failure: %s", async (_, shown) => {
+  const value = `pa"ss ${"w".repeat(120)}`;
+  const secrets = async () => new Map([["crm", value]]);
+  await using made = madeLeases({ secrets }, async (_desktop, { text }) => {
+    throw new Failure("not_found", `there is no button ${shown(`${text}`)}`, { mend: { expected: [text] } });
+  });
+  const { id } = await made.begun({ secrets: ["crm"] });
+  const { message, code, more } = await made
+    .use(id, "desktop.set_clipboard", { text: "${secret:crm}" })
+    .catch((error) => error);
+  expect([code, message, more]).toEqual([
+    "not_found",
+    expect.stringMatching(/^there is no button "?\*\*\*"?…?$/),
+    { mend: { expected: ["***"] } },
+  ]);
+});
+
+test("a secret goes into a field, and is not looked for", async () => {
+  await using made = madeLeases({}, async (desktop) => desktop.elements.setText("e1", "done"));
+  const { id } = await made.begun({ secrets: ["crm"] });
+  const step = { do: "set_text", element: "e1", text: "${secret:crm}" };
+  expect((await made.use(id, "desktop.act", { steps: [step] })).lease.used).toBe(1);
+  const sought = { do: "press", element: 'button "${secret:crm}"' };
+  await expect(made.use(id, "desktop.act", { steps: [step, sought] })).rejects.toThrow(
+    "steps: expected no secret of the host here",
+  );
 });
