@@ -2,7 +2,7 @@
  * What elements say of themselves: one call of AT-SPI2 for each question, and plain values for answers that are not as they should be.
  */
 import * as v from "valibot";
-import { ACCESSIBLE, type Bus, NoSuchThing, type Ref } from "./bus";
+import { ACCESSIBLE, type Bus, isRef, NoSuchThing, type Ref } from "./bus";
 import { MAX_NAME } from "./locator";
 
 export const REGISTRY: Ref = { bus: "org.a11y.atspi.Registry", path: "/org/a11y/atspi/accessible/root" };
@@ -39,14 +39,24 @@ export const STATE = {
   checkable: 41,
 } as const;
 
+/** How many relations of an element are looked at. */
+const MAX_RELATIONS = 20;
+
 /** More children than these are not listed: the sheet of LibreOffice Calc says that it has 2,147,483,647. */
 export const MAX_CHILDREN = 3_000;
 
-const REF = v.pipe(
-  v.tuple([v.string(), v.string()]),
+const PAIR = v.tuple([v.string(), v.string()]);
+/** An element as programs name it. */
+export const REF = v.pipe(
+  PAIR,
   v.transform(([bus, path]): Ref => ({ bus, path })),
+  v.check(isRef),
 );
-const REFS = v.array(REF);
+/** Elements as programs list them; what cannot be asked is left out. */
+export const REFS = v.pipe(
+  v.array(PAIR),
+  v.transform((pairs): Ref[] => pairs.map(([bus, path]) => ({ bus, path })).filter(isRef)),
+);
 const NUMBER = v.fallback(v.number(), 0);
 const TEXT = v.fallback(v.string(), "");
 
@@ -145,7 +155,9 @@ export function accessibles(bus: Bus): Accessibles {
       const [relations] = await ask(ref, "GetRelationSet");
       const read = v.safeParse(v.array(v.tuple([v.number(), REFS])), relations);
       return read.success
-        ? read.output.flatMap(([kind, refs]) => (kind === LABELLED_BY ? refs.slice(0, 5) : []))
+        ? read.output
+            .slice(0, MAX_RELATIONS)
+            .flatMap(([kind, refs]) => (kind === LABELLED_BY ? refs.slice(0, 5) : []))
         : [];
     },
     async matches(ref, roles, most) {
@@ -158,7 +170,8 @@ export function accessibles(bus: Bus): Accessibles {
         [],
       );
       const read = v.safeParse(REFS, found);
-      return read.success ? read.output.filter((one) => !isNothing(one)) : undefined;
+      // Not all stop at the most that is asked for.
+      return read.success ? read.output.slice(0, most).filter((one) => !isNothing(one)) : undefined;
     },
     indexInParent: async (ref) => v.parse(NUMBER, (await ask(ref, "GetIndexInParent"))[0]),
     async atPoint(ref, x, y) {

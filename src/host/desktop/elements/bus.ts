@@ -18,16 +18,32 @@ const CALL_MS = 1_500;
 /** How long a program that was late is left alone. */
 const DEAF_MS = 3_000;
 const CONNECT_MS = 3_000;
-/** How many calls may be under way: more only wait in the queues of programs. */
+/** How many calls to one program may be under way: more only wait in its queue. One that answers slowly keeps none of another back. */
 const AT_ONCE = 48;
 /** How many connections to programs may be open. */
 const MAX_LINES = 32;
+/** Of how many names on the bus something is remembered. */
+const MAX_PROGRAMS = 500;
 
 /** An element: the name of its program on the bus, and its path there. */
 export interface Ref {
   readonly bus: string;
   readonly path: string;
 }
+
+/** The longest path of an element, and the longest name on the bus (D-Bus Specification, "Valid Names"), in characters. */
+const MAX_PATH = 1_024;
+const MAX_BUS_NAME = 255;
+
+/**
+ * Whether that is an element that may be asked. Programs name the children of elements: the bus ends the connection of who calls what has
+ * no valid name, and a path of megabytes is in every answer.
+ */
+export const isRef = ({ bus, path }: Ref): boolean =>
+  bus.length <= MAX_BUS_NAME &&
+  /^:?[\w-]+(?:\.[\w-]+)+$/.test(bus) &&
+  path.length <= MAX_PATH &&
+  dbus.validators.isObjectPathValid(path);
 
 /** An answer that says that the program does not have such a thing. */
 export class NoSuchThing extends Error {}
@@ -60,6 +76,8 @@ export interface Bus {
   set(ref: Ref, face: string, name: string, signature: string, value: unknown): Promise<void>;
   /** Whether the program was late for a call just now. */
   isDeaf(bus: string): boolean;
+  /** Has what waits for the program fail at once, and for a while all further calls to it: it answers, and takes too long. */
+  giveUp(bus: string): void;
   readonly isOpen: boolean;
   close(): void;
 }
@@ -76,8 +94,8 @@ type Connection = ReturnType<typeof dbus.sessionBus>;
 export async function openBus(env: NodeJS.ProcessEnv, looks?: "looks"): Promise<Bus> {
   const session = await trySession(env);
   try {
-    const address =
-      env.AT_SPI_BUS_ADDRESS || (session && (await askAddress(session))) || (await rootProperty(env));
+    const said = (session && (await askAddress(session))) || (await rootProperty(env));
+    const address = env.AT_SPI_BUS_ADDRESS || (said && socketIn(said));
     if (!address) throw unavailable(noBus(session !== undefined));
     if (!looks) {
       if (session) await switchOn(session);
@@ -87,6 +105,29 @@ export async function openBus(env: NodeJS.ProcessEnv, looks?: "looks"): Promise<
   } finally {
     session?.disconnect();
   }
+}
+
+/** The longest address that is read, in characters: a path of a socket has 107 at most. */
+const MAX_ADDRESS = 1_000;
+
+/**
+ * The first UNIX socket among server addresses (D-Bus Specification, "Server Addresses"), as an address with nothing else in it; undefined
+ * where there is none.
+ *
+ * Programs say where they, or the bus, are found. Of what they say, the library would also start a program (`unixexec:`), and dial any
+ * machine (`tcp:`, or a `path` that is a number): a program in a sandbox must not leave it so.
+ */
+export function socketIn(addresses: string): string | undefined {
+  if (addresses.length > MAX_ADDRESS) return undefined;
+  for (const address of addresses.split(";")) {
+    if (!address.startsWith("unix:")) continue;
+    const place = address
+      .slice("unix:".length)
+      .split(",")
+      .find((one) => /^(?:path=\/|abstract=.)[^:]*$/.test(one));
+    if (place !== undefined) return `unix:${place}`;
+  }
+  return undefined;
 }
 
 const noBus = (hasSession: boolean) =>
@@ -212,16 +253,29 @@ function wrap(connection: Connection): Bus {
   const deafUntil = new Map<string, number>();
   const lines = privateLines();
   const isDeaf = (bus: string) => (deafUntil.get(bus) ?? 0) > performance.now();
-  const turns = limited(AT_ONCE);
+  const giveUp = (bus: string) => {
+    if (deafUntil.size >= MAX_PROGRAMS) deafUntil.clear();
+    deafUntil.set(bus, performance.now() + DEAF_MS);
+  };
+  const turns = new Map<string, Turns>();
+  const turnsOf = (bus: string) => {
+    const known = turns.get(bus);
+    if (known) return known;
+    // Those under way keep theirs.
+    if (turns.size >= MAX_PROGRAMS) turns.clear();
+    const made = limited(AT_ONCE);
+    turns.set(bus, made);
+    return made;
+  };
   const call: Bus["call"] = ({ bus, path }, face, member, signature = "", body = []) =>
-    turns(async () => {
+    turnsOf(bus)(async () => {
       if (isDeaf(bus)) throw timedOut("the program does not answer");
       const message = { destination: bus, path, interface: face, member, signature, body: [...body] };
       try {
         return await asked(connection, message);
       } catch (error) {
         if (error instanceof dbus.DBusError) throw refusal(error);
-        deafUntil.set(bus, performance.now() + DEAF_MS);
+        giveUp(bus);
         throw error;
       }
     });
@@ -230,7 +284,7 @@ function wrap(connection: Connection): Bus {
       if (error instanceof NoSuchThing) return [];
       throw error;
     });
-    return typeof address === "string" && address !== "" ? address : undefined;
+    return typeof address === "string" ? socketIn(address) : undefined;
   };
   return {
     call,
@@ -252,6 +306,7 @@ function wrap(connection: Connection): Bus {
       await call(ref, PROPERTIES, "Set", "ssv", [face, name, new dbus.Variant(signature, value)]);
     },
     isDeaf,
+    giveUp,
     get isOpen() {
       return isOpen;
     },
@@ -306,6 +361,7 @@ function privateLines() {
   return {
     /** A line that no call is on; undefined where the program offers none. @param ask asks the program for its address, once. */
     async take(bus: string, ask: (bus: string) => Promise<string | undefined>): Promise<Line | undefined> {
+      if (addresses.size >= MAX_PROGRAMS) addresses.clear();
       if (!addresses.has(bus)) addresses.set(bus, await ask(bus));
       const address = addresses.get(bus);
       if (address === undefined) return undefined;
@@ -329,8 +385,11 @@ function privateLines() {
 /** A program that has gone, or an element that has, is one that lacks what it is asked for. */
 const refusal = (error: dbus.DBusError) => new NoSuchThing(printable(`${error.type}: ${error.message}`, 300));
 
+/** Does work once there is a turn for it. */
+type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+
 /** Runs so many at once, the others in the order in which they came. */
-function limited(most: number) {
+function limited(most: number): Turns {
   let free = most;
   const waiting: Array<() => void> = [];
   return async <T>(work: () => Promise<T>): Promise<T> => {

@@ -5,10 +5,10 @@
  */
 import * as v from "valibot";
 import { sleep } from "../../../lib/deadline";
-import { notFound, unavailable } from "../../../lib/errors";
+import { notFound, tooLarge, unavailable } from "../../../lib/errors";
 import { nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
-import { type Accessibles, FACES, MAX_CHILDREN, normalized, STATE } from "./accessible";
+import { type Accessibles, FACES, MAX_CHILDREN, normalized, REF, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import type { TableText } from "./calls";
 import { COMBO_BOX, hasItem } from "./labels";
@@ -215,12 +215,15 @@ async function showsList(ask: Accessibles, ref: Ref): Promise<boolean> {
 }
 
 const MAX_COLUMNS = 50;
+/** How much text the rows of an answer have, in characters: the whole of it is read on the event loop of svc. */
+const MAX_TABLE_TEXT = 2_000_000;
 
 /** @param first the first row, from 1. @throws `unavailable` where it is no table. */
 export async function readTable(reach: Reach, ref: Ref, first: number, most: number): Promise<TableText> {
   const { rows: total, columns: width } = await sizeOf(reach, ref);
   const columns = await columnsOf(reach, ref, Math.min(width, MAX_COLUMNS));
   const rows: Array<Record<string, string>> = [];
+  let text = MAX_TABLE_TEXT;
   for (let row = first - 1; row < Math.min(total, first - 1 + most); row++) {
     const cells = await Promise.all(
       columns.map(async (_, column) => {
@@ -230,6 +233,11 @@ export async function readTable(reach: Reach, ref: Ref, first: number, most: num
     );
     // Browsers count the headers as a row.
     if (cells.every((cell) => cell && HEADERS.has(cell.role))) continue;
+    text -= columns.reduce((sum, name, column) => sum + name.length + (cells[column]?.text.length ?? 0), 0);
+    if (text < 0)
+      throw tooLarge(
+        `${rows.length + 1} rows of the table have more than ${MAX_TABLE_TEXT} characters: read fewer`,
+      );
     rows.push(Object.fromEntries(columns.map((name, column) => [name, cells[column]?.text ?? ""])));
   }
   return { columns, rows, total };
@@ -256,14 +264,12 @@ async function sizeOf({ bus }: Reach, ref: Ref) {
   return { rows, columns };
 }
 
-const REF = v.tuple([v.string(), v.string()]);
-
 /** The names of the columns, each once; those without one are numbered from 1. */
 async function columnsOf({ bus, ask }: Reach, ref: Ref, count: number): Promise<string[]> {
   const names = await Promise.all(
     Array.from({ length: count }, async (_, column) => {
       const header = v.safeParse(REF, await ask1(bus, ref, FACES.table, "GetColumnHeader", "i", [column]));
-      const name = header.success ? await ask.name({ bus: header.output[0], path: header.output[1] }) : "";
+      const name = header.success ? await ask.name(header.output) : "";
       if (name !== "") return name;
       const words = await ask1(bus, ref, FACES.table, "GetColumnDescription", "i", [column]);
       return typeof words === "string" ? normalized(words) : "";

@@ -11,17 +11,18 @@ const ARRANGING: ReadonlySet<string> = new Set([GENERIC, "group", "separator"]);
 
 /** The lines; no text of a secret field is among them. */
 export function outlineOf({ windows, more, deaf }: Tree): string[] {
-  const lines = windows.flatMap((window) => linesOf(window, 0));
+  const lines: string[] = [];
+  for (const window of windows) addLines(lines, window, 0);
   if (lines.length === 0) lines.push("no program shows anything by name");
   if (more) lines.push("# there is more: name a window, or a larger number");
   for (const program of deaf) lines.push(`# ${jsonLine(program)} did not answer`);
   return lines;
 }
 
-function linesOf({ element, children }: Branch, depth: number): string[] {
+function addLines(lines: string[], { element, children }: Branch, depth: number): void {
   const isShown = element.name !== "" || !ARRANGING.has(element.role);
-  const inside = children.flatMap((child) => linesOf(child, isShown ? depth + 1 : depth));
-  return isShown ? [`${"  ".repeat(depth)}- ${lineOf(element)}`, ...inside] : inside;
+  if (isShown) lines.push(`${"  ".repeat(depth)}- ${lineOf(element)}`);
+  for (const child of children) addLines(lines, child, isShown ? depth + 1 : depth);
 }
 
 function lineOf(element: Element): string {

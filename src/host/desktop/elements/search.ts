@@ -4,8 +4,9 @@
  * Bounded in elements; one that does not answer is left out, and named.
  */
 import * as v from "valibot";
-import { failureOf } from "../../../lib/errors";
-import { type Accessibles, type Bounds, normalized, pidOf, REGISTRY, STATE } from "./accessible";
+import { deadline } from "../../../lib/deadline";
+import { failureOf, timedOut } from "../../../lib/errors";
+import { type Accessibles, type Bounds, normalized, pidOf, REFS, REGISTRY, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
 import { COMBO_BOX, labelOf, mayBeLabelled } from "./labels";
 import type { Locator } from "./locator";
@@ -24,6 +25,8 @@ const MAX_WINDOWS = 200;
 const MAX_LABELLED = 200;
 /** How much of a row is its name, in elements. */
 const MAX_CONTENT = 60;
+/** How long a program may take for a search, in milliseconds: far less than what a call of the child may take, which ends the calls of all. */
+const SEARCH_MS = 7_000;
 
 /** A program on the bus. */
 export interface Program {
@@ -57,8 +60,6 @@ export interface SearchResult {
   readonly deaf: readonly string[];
 }
 
-const REFS = v.array(v.tuple([v.string(), v.string()]));
-
 /** Searches. Each throws an `unavailable` failure where the bus has gone. */
 export interface Search {
   programs(): Promise<{ programs: Program[]; deaf: string[] }>;
@@ -85,6 +86,9 @@ function lister(ask: Accessibles, memory: Memory): Search["below"] {
     const inside = new Map<Ref, readonly Ref[]>();
     let seen = 0;
     let level = [from];
+    /** A program may say that an element is in itself. */
+    const met = new Set<string>([keyOf(from)]);
+    const isNew = (ref: Ref) => met.size < met.add(keyOf(ref)).size;
     while (level.length > 0 && seen < MAX_NODES && found.size < most) {
       seen += level.length;
       const looked = await Promise.all(
@@ -95,13 +99,16 @@ function lister(ask: Accessibles, memory: Memory): Search["below"] {
             : ([leaf, NONE] as const);
         }),
       );
+      const next: Ref[] = [];
       for (const [nth, [role, children]] of looked.entries()) {
         const ref = level[nth];
         if (!ref) continue;
-        inside.set(ref, children);
+        const own = children.slice(0, MAX_NODES - seen - next.length).filter(isNew);
+        next.push(...own);
+        inside.set(ref, own);
         if (ref !== from && (!wanted || wanted.has(role))) found.add(ref);
       }
-      level = looked.flatMap(([, children]) => children);
+      level = next;
     }
     return inOrder(from, inside)
       .filter((ref) => found.has(ref))
@@ -117,6 +124,8 @@ function lister(ask: Accessibles, memory: Memory): Search["below"] {
 }
 
 const NONE: readonly Ref[] = [];
+
+const keyOf = ({ bus, path }: Ref): string => `${bus}${path}`;
 
 /** All below one, as an outline has them: what something holds comes before what stands after it, as with the search of a program. */
 function inOrder(from: Ref, inside: ReadonlyMap<Ref, readonly Ref[]>): Ref[] {
@@ -190,14 +199,13 @@ export function search(bus: Bus, ask: Accessibles): Search {
     const refs = (read.success ? read.output : []).slice(0, MAX_PROGRAMS);
     const deaf: string[] = [];
     const all = await Promise.all(
-      refs.map(async ([name, path]): Promise<Program[]> => {
-        const ref = { bus: name, path };
-        const pid = await pidOf(bus, name);
+      refs.map(async (ref): Promise<Program[]> => {
+        const pid = await pidOf(bus, ref.bus);
         try {
           return [{ ref, name: await ask.name(ref), pid }];
         } catch (error) {
           if (!failureOf(error)) throw error;
-          deaf.push(pid === null ? name : `process ${pid}`);
+          deaf.push(pid === null ? ref.bus : `process ${pid}`);
           return [];
         }
       }),
@@ -228,7 +236,11 @@ export function search(bus: Bus, ask: Accessibles): Search {
     const found = await Promise.all(
       places.places.map(async (place) => {
         try {
-          return { hits: await inPlace(place, locator), deaf: [] };
+          const late = () => {
+            bus.giveUp(place.ref.bus);
+            throw timedOut("the program takes too long");
+          };
+          return { hits: await deadline(inPlace(place, locator), { ms: SEARCH_MS, late }), deaf: [] };
         } catch (error) {
           if (!(error instanceof NoSuchThing) && !failureOf(error)) throw error;
           return { hits: [], deaf: [place.program.name] };
@@ -274,5 +286,5 @@ function seenOf(all: readonly ElementNode[]): readonly ElementNode[] {
 
 /** Each element once: what is within two places is found twice. */
 function uniqueOf<T extends { readonly ref: Ref }>(all: readonly T[]): T[] {
-  return [...new Map(all.map((one) => [`${one.ref.bus}${one.ref.path}`, one])).values()];
+  return [...new Map(all.map((one) => [keyOf(one.ref), one])).values()];
 }

@@ -46,18 +46,19 @@ export function entriesOf({ windows }: Tree): Entry[] {
     .filter(({ element }) => element.showing)
     .toSorted((a, b) => Number(hasFocus(b)) - Number(hasFocus(a)))
     .flatMap((window) => {
-      const entries = below(window, undefined);
+      const entries: Entry[] = [];
+      addEntries(entries, window, undefined);
       const fields = new Set(entries.flatMap(({ use, element }) => (use === "act" ? [element.name] : [])));
       // A label says again what its field is called.
       return entries.filter(({ use, element }) => use !== "text" || !fields.has(labelText(element.name)));
     });
 }
 
-function below({ element, children }: Branch, parent: string | undefined): Entry[] {
+function addEntries(entries: Entry[], { element, children }: Branch, parent: string | undefined): void {
   const use = parent === undefined ? "window" : useOf(element);
   const id = element.native_id;
-  const inside = children.flatMap((child) => below(child, use ? id : parent));
-  return use ? [{ id, parent, use, element, words: wordsOf(element) }, ...inside] : inside;
+  if (use) entries.push({ id, parent, use, element, words: wordsOf(element) });
+  for (const child of children) addEntries(entries, child, use ? id : parent);
 }
 
 function useOf({ role, name, showing }: Element): Use | undefined {

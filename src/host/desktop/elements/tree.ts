@@ -1,6 +1,7 @@
 /**
  * What windows show, as trees, and what is at a place: read in the child process.
  */
+import { deadline } from "../../../lib/deadline";
 import { failureOf } from "../../../lib/errors";
 import { type Accessibles, type Bounds, STATE } from "./accessible";
 import { type Bus, NoSuchThing, type Ref } from "./bus";
@@ -29,6 +30,26 @@ const MENUS: ReadonlySet<number> = new Set([8, 33, 35, 41, 45]);
 const MAX_LABELLED = 200;
 /** How long a tree is read, in milliseconds: far less than what a call of the child may take, which ends the calls of all. */
 const READ_MS = 6_000;
+/** How long the labels of fields are looked for, in milliseconds. */
+const LABEL_MS = 3_000;
+/** How deep a tree is read: the pages of browsers have some dozens of levels. */
+const MAX_LEVELS = 200;
+/** How much text of a program an answer has, in characters: the whole of it is read on the event loop of svc. */
+const MAX_TEXT = 2_000_000;
+
+/** How many characters of an answer an element takes. */
+const textOf = ({ ref, name, window, program }: ElementNode): number =>
+  ref.bus.length + ref.path.length + name.length + window.length + program.name.length;
+
+/** As many of the first elements as an answer may have the texts of. */
+export function withinText(all: readonly ElementNode[]): readonly ElementNode[] {
+  let left = MAX_TEXT;
+  const over = all.findIndex((one) => {
+    left -= textOf(one);
+    return left < 0;
+  });
+  return over < 0 ? all : all.slice(0, over);
+}
 
 /**
  * The windows of a scope, and what is in them.
@@ -49,21 +70,29 @@ export async function readTree(
     id === undefined ? await look.places(scope) : { places: [placeOf(id)], deaf: [] as string[] };
   const late = new Set(deaf);
   let left = most;
-  const read = async (place: Place): Promise<NodeTree | undefined> => {
-    if (performance.now() > end) left = 0;
+  let text = MAX_TEXT;
+  let isCut = false;
+  const read = async (place: Place, level: number): Promise<NodeTree | undefined> => {
+    if (performance.now() > end || text < 0) left = 0;
     if (left <= 0) return undefined;
+    if (level > MAX_LEVELS) {
+      isCut = true;
+      return undefined;
+    }
     left--;
     const [seen, refs] = await Promise.all([look.look(place), ask.children(place.ref)]);
+    text -= textOf(seen);
+    if (text < 0) return undefined;
     // What is inside of a secret field may be its text.
     const isClosed = shown && MENUS.has(seen.role) && !seen.has(STATE.showing);
     const inside = seen.role === PASSWORD || isClosed ? [] : refs;
-    const children = await Promise.all(inside.map((ref) => branch({ ...place, ref })));
+    const children = await Promise.all(inside.map((ref) => branch({ ...place, ref }, level + 1)));
     return { seen, children: children.filter((one) => one !== undefined) };
   };
   /** An element that has gone meanwhile is left out, and so is what a program does not say in time. */
-  const branch = async (place: Place): Promise<NodeTree | undefined> => {
+  const branch = async (place: Place, level: number): Promise<NodeTree | undefined> => {
     try {
-      return await read(place);
+      return await read(place, level);
     } catch (error) {
       if (error instanceof NoSuchThing) return undefined;
       if (!failureOf(error)) throw error;
@@ -71,12 +100,23 @@ export async function readTree(
       return undefined;
     }
   };
-  const windows = (await Promise.all(places.map(branch))).filter((one) => one !== undefined);
-  const named = await Promise.all(windows.map((window) => labelled({ ask, look }, window)));
-  return { windows: named, more: left <= 0, deaf: [...late] };
+  const trees = await Promise.all(places.map((place) => branch(place, 1)));
+  const windows = trees.filter((one) => one !== undefined);
+  const naming = Promise.all(windows.map((window) => labelled({ ask, look }, window)));
+  const named = await deadline(naming, { ms: LABEL_MS, late: () => windows });
+  return { windows: named, more: left <= 0 || isCut, deaf: [...late] };
 }
 
-const flat = ({ seen, children }: NodeTree): ElementNode[] => [seen, ...children.flatMap(flat)];
+/** The elements of a tree, what holds something before what is in it. */
+function flat(window: NodeTree): ElementNode[] {
+  const all: ElementNode[] = [];
+  const add = ({ seen, children }: NodeTree) => {
+    all.push(seen);
+    for (const child of children) add(child);
+  };
+  add(window);
+  return all;
+}
 
 /** The tree with the names of labels for fields that have none. */
 async function labelled({ ask, look }: Pick<Client, "ask" | "look">, window: NodeTree): Promise<NodeTree> {

@@ -18,7 +18,7 @@ import { scrollTo } from "./scrolling";
 import { type ElementNode, type Place, search } from "./search";
 import { survey } from "./survey";
 import { mended } from "./toolkits";
-import { type Client, type NodeTree, readAt, readTree } from "./tree";
+import { type Client, type NodeTree, readAt, readTree, withinText } from "./tree";
 import { type XWindow, type XWindows, xWindows } from "./x-windows";
 
 /** The longest text that is read, in characters. */
@@ -73,7 +73,8 @@ function calls(use: () => Promise<Session>): Omit<ElementCalls, "survey"> {
   return {
     async find(locator, most) {
       const { hits, deaf } = await (await use()).look.find(locator);
-      return { elements: hits.slice(0, most).map(described), more: hits.length > most, deaf: [...deaf] };
+      const shown = withinText(hits.slice(0, most));
+      return { elements: shown.map(described), more: hits.length > shown.length, deaf: [...deaf] };
     },
     look: async (id) => lookAt(await use(), id),
     async tree(scope, most) {
@@ -215,7 +216,7 @@ async function setNumber(bus: Bus, ref: Ref, text: string): Promise<void> {
 async function read({ bus, ask }: Session, ref: Ref): Promise<Content> {
   if ((await ask.role(ref)) === PASSWORD) return { text: null, number: null };
   const [text, number] = await Promise.all([textOf(bus, ref), numberOf(bus, ref)]);
-  return { text: text ?? (number === null ? await ask.rawName(ref) : null), number };
+  return { text: text ?? (number === null ? (await ask.rawName(ref)).slice(0, MAX_TEXT) : null), number };
 }
 
 async function textOf(bus: Bus, ref: Ref): Promise<string | null> {

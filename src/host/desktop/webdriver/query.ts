@@ -119,4 +119,12 @@ export const queryBranch = ({ element, children }: Branch): QueryBranch => ({
 });
 
 /** All elements of a tree, in the order of the XML. */
-export const inOrder = ({ element, children }: Branch): Element[] => [element, ...children.flatMap(inOrder)];
+export function inOrder(branch: Branch): Element[] {
+  const all: Element[] = [];
+  const add = ({ element, children }: Branch) => {
+    all.push(element);
+    for (const child of children) add(child);
+  };
+  add(branch);
+  return all;
+}
