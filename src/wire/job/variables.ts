@@ -64,17 +64,23 @@ export function variablesFor(
   const ofSome = Object.entries(variables).filter(([name]) => names.includes(name));
   const ofAll = Object.entries(variables).filter(([name]) => !names.includes(name));
   const common = actionsFor(Object.fromEntries(ofAll), "variables");
-  const rows = labels.map((label) =>
-    actionsFor(
-      { ...Object.fromEntries(ofSome), ...variables_by_host[label] },
-      `variables_by_host.${printable(label, 130)}`,
-    ),
-  );
-  const own = rows.map((actions) => JSON.stringify(actions).slice(1, -1));
-  const size = own.reduce((sum, text) => sum + text.length, 0);
-  if (size > MAX_BYTES)
-    throw badInput(`variables_by_host: expected at most ${MAX_BYTES} bytes in all but found ${size}`);
-  return { common, own, names, count: (n) => common.length + (rows[n]?.length ?? 0) };
+  const own: string[] = [];
+  const counts: number[] = [];
+  let size = 0;
+  for (const label of labels) {
+    const values = { ...Object.fromEntries(ofSome), ...variables_by_host[label] };
+    const actions = actionsFor(values, `variables_by_host.${printable(label, 130)}`);
+    const text = JSON.stringify(actions).slice(1, -1);
+    // Looked at before the next: what one host has of its own, all others may get in the value for all.
+    size += text.length;
+    if (size > MAX_BYTES)
+      throw badInput(
+        `variables_by_host: expected at most ${MAX_BYTES} bytes in all, but found more in the first ${own.length + 1} hosts`,
+      );
+    own.push(text);
+    counts.push(actions.length);
+  }
+  return { common, own, names, count: (n) => common.length + (counts[n] ?? 0) };
 }
 
 /** Labels that `variables_by_host` has and no host of the address book, in words; undefined where there are none. */
