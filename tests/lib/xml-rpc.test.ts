@@ -1,7 +1,7 @@
 /** XML-RPC as Python reads and writes it, and what is refused. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { MOST, parseMethodCall } from "../../src/lib/xml-rpc/parse";
+import { MOST, parseInSlices, parseMethodCall } from "../../src/lib/xml-rpc/parse";
 import { answerXml, faultXml } from "../../src/lib/xml-rpc/write";
 import { testWith } from "../support";
 
@@ -132,4 +132,20 @@ describe("answers", () => {
     expect(answerXml("a\r\n")).toContain("<string>a&#13;\n</string>");
     expect(faultXml(400, "a\u0000<b>")).toContain("<string>a\ufffd&lt;b&gt;</string>");
   });
+});
+
+test("a call of thousands of values lets others have their turn", async () => {
+  const values = "<value><string>x</string></value>".repeat(MOST.values - 10);
+  const xml = withValue(`<value><array><data>${values}</data></array></value>`);
+  let turns = 0;
+  let isOver = false;
+  const turn = () => {
+    turns++;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const read = await parseInSlices(xml);
+  isOver = true;
+  expect(read).toEqual(parseMethodCall(xml));
+  expect(turns).toBeGreaterThan(1);
 });

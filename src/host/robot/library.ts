@@ -6,7 +6,7 @@ import type { Operation } from "../../core/operation";
 import { badInput, Failure, failureOf, HTTP_STATUS, messageOf, notFound } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { printable } from "../../lib/sanitize";
-import { type MethodCall, parseMethodCall } from "../../lib/xml-rpc/parse";
+import { type MethodCall, parseInSlices } from "../../lib/xml-rpc/parse";
 import { answerXml, faultXml } from "../../lib/xml-rpc/write";
 import { actionsIn, keywordOf } from "./from-table";
 import { type Keyword, signatureOf, typeOf } from "./keyword";
@@ -74,7 +74,7 @@ export function createLibrary(parts: RunParts): RobotLibrary {
     keywords,
     async answer(xml, caller) {
       try {
-        const { method, params }: MethodCall = parseMethodCall(xml);
+        const { method, params }: MethodCall = await parseInSlices(xml);
         const answer = Object.hasOwn(methods, method) ? methods[method] : undefined;
         if (!answer) throw notFound(`there is no method ${printable(JSON.stringify(method), 100)}`);
         return answerXml(await answer(params, caller));

@@ -6,6 +6,7 @@
  */
 import { badInput, type Failure } from "../errors";
 import { printable } from "../sanitize";
+import { inSlices } from "../turn";
 
 /** What one call may have. */
 export const MOST = { values: 20_000, references: 50_000, depth: 64 } as const;
@@ -16,9 +17,35 @@ export interface MethodCall {
   readonly params: readonly unknown[];
 }
 
+/** How many values are read at a time: a millisecond's work. */
+const PIECE = 200;
+
 /** @throws `bad_input` for anything else than one call. */
 export function parseMethodCall(xml: string): MethodCall {
-  const reader = createReader(xml);
+  const reading = callIn(createReader(xml));
+  for (;;) {
+    const { done, value } = reading.next();
+    if (done) return value;
+  }
+}
+
+/** {@link parseMethodCall} in slices of the event loop: a call of a megabyte has thousands of values. */
+export async function parseInSlices(xml: string): Promise<MethodCall> {
+  const reading = callIn(createReader(xml));
+  let call: MethodCall | undefined;
+  await inSlices(() => {
+    const { done, value } = reading.next();
+    if (done) call = value;
+    return done === true;
+  });
+  if (!call) throw new Error("the call was not read");
+  return call;
+}
+
+/** What is read, in pieces: it yields after each of {@link PIECE} values. */
+type Reading<T> = Generator<undefined, T, undefined>;
+
+function* callIn(reader: XmlReader): Reading<MethodCall> {
   reader.open("methodCall");
   reader.open("methodName");
   const method = reader.text().trim();
@@ -26,7 +53,7 @@ export function parseMethodCall(xml: string): MethodCall {
   const params: unknown[] = [];
   if (reader.opens("params")) {
     while (reader.opens("param")) {
-      params.push(valueIn(reader, 1));
+      params.push(yield* valueIn(reader, 1));
       reader.close("param");
     }
     reader.close("params");
@@ -40,24 +67,27 @@ export function parseMethodCall(xml: string): MethodCall {
 const INTEGER = /^(?:int|i1|i2|i4|i8)$/;
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?$/i;
 
-function valueIn(reader: XmlReader, depth: number): unknown {
+function* valueIn(reader: XmlReader, depth: number): Reading<unknown> {
   if (depth > MOST.depth) throw wrong(`at most ${MOST.depth} levels of values`);
-  reader.countValue();
+  if (reader.countValue() % PIECE === 0) yield;
   reader.open("value");
   const text = reader.text();
   // A value without a type is a text.
   if (reader.closes("value")) return text;
   if (text.trim() !== "") throw wrong("a type in <value>, or a text alone");
   const type = reader.openAny();
-  const value = typedIn(reader, type, depth);
+  const value =
+    type === "array"
+      ? yield* listIn(reader, depth)
+      : type === "struct"
+        ? yield* structIn(reader, depth)
+        : plainIn(reader, type);
   reader.close(type);
   reader.close("value");
   return value;
 }
 
-function typedIn(reader: XmlReader, type: string, depth: number): unknown {
-  if (type === "array") return listIn(reader, depth);
-  if (type === "struct") return structIn(reader, depth);
+function plainIn(reader: XmlReader, type: string): unknown {
   const text = reader.text();
   const word = text.trim();
   if (type === "string") return text;
@@ -71,21 +101,21 @@ function typedIn(reader: XmlReader, type: string, depth: number): unknown {
   throw wrong(`a value of XML-RPC, but found ${printable(JSON.stringify(word), 60)} in <${type}>`);
 }
 
-function listIn(reader: XmlReader, depth: number): unknown[] {
+function* listIn(reader: XmlReader, depth: number): Reading<unknown[]> {
   const items: unknown[] = [];
   reader.open("data");
-  while (reader.isNext("value")) items.push(valueIn(reader, depth + 1));
+  while (reader.isNext("value")) items.push(yield* valueIn(reader, depth + 1));
   reader.close("data");
   return items;
 }
 
-function structIn(reader: XmlReader, depth: number): Record<string, unknown> {
+function* structIn(reader: XmlReader, depth: number): Reading<Record<string, unknown>> {
   const members: Array<[string, unknown]> = [];
   while (reader.opens("member")) {
     reader.open("name");
     const name = reader.text();
     reader.close("name");
-    members.push([name, valueIn(reader, depth + 1)]);
+    members.push([name, yield* valueIn(reader, depth + 1)]);
     reader.close("member");
   }
   // A member named `__proto__` is a member.
@@ -104,8 +134,8 @@ interface XmlReader {
   /** @returns the name of the element. */
   openAny(): string;
   close(name: string): void;
-  /** Counts one more value of the document. */
-  countValue(): void;
+  /** Counts one more value of the document. @returns how many there are. */
+  countValue(): number;
   end(): void;
 }
 
@@ -215,6 +245,7 @@ function createReader(xml: string): XmlReader {
     },
     countValue() {
       if (++values > MOST.values) throw wrong(`at most ${MOST.values} values`);
+      return values;
     },
     end() {
       white();

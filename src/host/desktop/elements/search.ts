@@ -91,11 +91,12 @@ function lister(ask: Accessibles, memory: Memory): Search["below"] {
     const isNew = (ref: Ref) => met.size < met.add(keyOf(ref)).size;
     while (level.length > 0 && seen < MAX_NODES && found.size < most) {
       seen += level.length;
+      const goesOn = seen < MAX_NODES;
       const looked = await Promise.all(
         level.map((ref) => {
           const leaf = isKept ? memory.leaf(ref) : undefined;
           return leaf === undefined
-            ? Promise.all([wanted ? roleOf(ref) : 0, childrenOf(ref)])
+            ? Promise.all([wanted ? roleOf(ref) : 0, goesOn ? childrenOf(ref) : NONE])
             : ([leaf, NONE] as const);
         }),
       );

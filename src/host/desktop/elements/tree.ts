@@ -104,7 +104,7 @@ export async function readTree(
   const windows = trees.filter((one) => one !== undefined);
   const naming = Promise.all(windows.map((window) => labelled({ ask, look }, window)));
   const named = await deadline(naming, { ms: LABEL_MS, late: () => windows });
-  return { windows: named, more: left <= 0 || isCut, deaf: [...late] };
+  return { windows: named, more: left <= 0 || text < 0 || isCut, deaf: [...late] };
 }
 
 /** The elements of a tree, what holds something before what is in it. */

@@ -21,6 +21,8 @@ const TEXT = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "TEXT", "
 /** How much is read, in bytes, and how long its owner may take, in milliseconds. */
 const MAX_TEXT = 4 * 1_024 * 1_024;
 const READ_MS = 4_000;
+/** How many forms of an offer are known. */
+const MAX_FORMS = 200;
 
 /** What another program offers. */
 interface Offer {
@@ -53,7 +55,7 @@ export function createClipboard(
       data_offer(id) {
         const forms: string[] = [];
         const object = connection.adopt("zwlr_data_control_offer_v1", id, device.version, {
-          offer: (form) => void forms.push(form),
+          offer: (form) => void (forms.length < MAX_FORMS && forms.push(form)),
         });
         offers.set(id, { object, forms });
       },

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
 import { deadline } from "../../../lib/deadline";
-import { noScreen, timedOut, unavailable } from "../../../lib/errors";
+import { messageOf, noScreen, timedOut, unavailable } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import { createObjects, type Objects, type WaylandObject } from "./objects";
 import { PROTOCOL } from "./protocol";
@@ -14,6 +14,8 @@ import type { Handlers, InterfaceName } from "./wire";
 /** How long the compositor may take to answer, in milliseconds. */
 const ANSWER_MS = 4_000;
 const DISPLAY_ID = 1;
+/** How many globals are known: compositors have some dozens. */
+const MAX_GLOBALS = 1_000;
 
 /** What a compositor offers to all. */
 interface Global {
@@ -85,7 +87,15 @@ export async function connectWayland(env: NodeJS.ProcessEnv, lost: () => void): 
   };
   const objects = createObjects((bytes, descriptors) => socket?.send(bytes, descriptors));
   const ended = () => fail(unavailable("the Wayland compositor went away"));
-  const socket = path === undefined ? undefined : connectSocket(path, { received: objects.received, ended });
+  // It is called by a signal: nobody else would see what it throws.
+  const received: Objects["received"] = (bytes, descriptors) => {
+    try {
+      objects.received(bytes, descriptors);
+    } catch (error) {
+      fail(unavailable(`the Wayland compositor sent what is no message (${messageOf(error)})`));
+    }
+  };
+  const socket = path === undefined ? undefined : connectSocket(path, { received, ended });
   if (!socket) throw noScreen(notThere(env));
   const compositor = programOf(socket.peer);
   const display = objects.adopt("wl_display", DISPLAY_ID, 1, {
@@ -162,6 +172,7 @@ function createRegistry(
   const watchers = new Map<string, { added(global: Global): void; removed(global: Global): void }>();
   const registry = display.make("get_registry").on({
     global(name, of, version) {
+      if (globals.size >= MAX_GLOBALS) return;
       const global = { name, interface: of, version };
       globals.set(name, global);
       watchers.get(of)?.added(global);

@@ -16,6 +16,8 @@ import {
   type Value,
 } from "./wire";
 
+/** How many descriptors may wait for the events that they belong to: those of a few messages of libwayland. */
+const MAX_DESCRIPTORS = 112;
 /** The number of `wl_display`, and the first of the objects that the compositor makes. */
 const DISPLAY_ID = 1;
 const FIRST_OF_COMPOSITOR = 0xff00_0000;
@@ -48,7 +50,7 @@ export interface Objects {
   allocate(): number;
   /** The compositor knows the number no more. */
   forget(id: number): void;
-  /** Hands events to the objects. @param descriptors that arrived with these bytes. */
+  /** Hands events to the objects. @param descriptors that arrived with these bytes. @throws for what is no message, and for too many of them. */
   received(bytes: Uint8Array, descriptors: readonly number[]): void;
   /** Closes what has arrived and was taken by nobody. */
   close(): void;
@@ -137,6 +139,8 @@ function createEvents(entries: ReadonlyMap<number, Entry>): Pick<Objects, "recei
       kept = Buffer.concat([kept, bytes]);
       descriptors.push(...arrived);
       while (kept.length >= HEAD_SIZE) {
+        // What nobody takes would use up those of the process.
+        if (descriptors.length > MAX_DESCRIPTORS) throw new RangeError("too many descriptors wait");
         const second = kept.readUInt32LE(4);
         const size = Math.max(HEAD_SIZE, second >>> 16);
         if (kept.length < size) return;

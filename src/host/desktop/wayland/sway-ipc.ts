@@ -6,12 +6,15 @@ import { dirname, join } from "node:path";
 import * as v from "valibot";
 import { deadline } from "../../../lib/deadline";
 import { timedOut, unavailable } from "../../../lib/errors";
+import { jsonIn } from "../../../lib/json-in";
 
 const MAGIC = "i3-ipc";
 /** The magic, the length of the content, and the type. */
 const HEAD_SIZE = MAGIC.length + 8;
 const [RUN_COMMAND, GET_TREE] = [0, 4];
 const ANSWER_MS = 4_000;
+/** The largest answer, in bytes: a window takes about two thousand. */
+const MAX_BYTES = 16 * 1_048_576;
 
 const RECT = v.object({ x: v.number(), y: v.number(), width: v.number(), height: v.number() });
 
@@ -90,16 +93,28 @@ function windowsIn(node: SwayNode, workspace: SwayNode | undefined): SwayWindow[
 /** The answer to one message. @throws `unavailable`, `timeout`. */
 async function ask(path: string, type: number, content: string): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  let kept = Buffer.alloc(0);
+  const pieces: Buffer[] = [];
+  let size = 0;
+  /** How long the answer is; undefined before its head is there. */
+  let end: number | undefined;
+  const fail = (why: string) => reject(unavailable(`sway ${why}`));
   const gone = () => reject(unavailable("sway closed its socket"));
   const socket = await Bun.connect({
     unix: path,
     socket: {
-      data(_socket, data) {
-        kept = Buffer.concat([kept, data]);
-        if (kept.length < HEAD_SIZE) return;
-        const end = HEAD_SIZE + kept.readUInt32LE(MAGIC.length);
-        if (kept.length >= end) resolve(JSON.parse(kept.toString("utf8", HEAD_SIZE, end)));
+      data(socket, data) {
+        pieces.push(data);
+        size += data.length;
+        if (size < HEAD_SIZE) return;
+        end ??= HEAD_SIZE + Buffer.concat(pieces).readUInt32LE(MAGIC.length);
+        if (end > MAX_BYTES || size > MAX_BYTES) {
+          fail(`answered with more than ${MAX_BYTES} bytes`);
+          socket.end();
+        } else if (size >= end) {
+          const value = jsonIn(Buffer.concat(pieces).toString("utf8", HEAD_SIZE, end));
+          if (value === undefined) fail("answered with what is no JSON");
+          else resolve(value);
+        }
       },
       close: gone,
       error: gone,

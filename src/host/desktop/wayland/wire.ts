@@ -86,17 +86,24 @@ function word(value: number): Buffer {
 const counted = (bytes: Buffer) =>
   Buffer.concat([word(bytes.length), bytes, Buffer.alloc(-bytes.length & 3)]);
 
-/** The values in the body of a message. @param descriptors those that have arrived: its own are taken from the front. */
+/**
+ * The values in the body of a message.
+ *
+ * @param descriptors those that have arrived: its own are taken from the front.
+ * @throws a RangeError where the body is shorter than its values.
+ */
 export function decode(types: readonly string[], body: Buffer, descriptors: number[]): Value[] {
   let at = 0;
   const next = (bytes: number) => {
     const from = at;
     at += bytes;
+    if (at > body.length) throw new RangeError("a message is shorter than its values");
     return from;
   };
   const block = () => {
     const length = body.readUInt32LE(next(4));
-    return body.subarray(at, next(length + (-length & 3)) + length);
+    const from = next(length + (-length & 3));
+    return body.subarray(from, from + length);
   };
   return types.map((type) => {
     if (type === "fd") return descriptors.shift() ?? -1;

@@ -1,0 +1,152 @@
+/** What a program on the accessibility bus says that means harm: it costs its own elements alone. */
+import { expect, test } from "bun:test";
+import * as dbus from "@jellybrick/dbus-next";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Accessibles } from "../../../../src/host/desktop/elements/accessible";
+import { accessibles } from "../../../../src/host/desktop/elements/accessible";
+import { type Bus, isRef, openBus, type Ref, socketIn } from "../../../../src/host/desktop/elements/bus";
+import { outlineOf } from "../../../../src/host/desktop/elements/outline";
+import { type Place, type Search, search } from "../../../../src/host/desktop/elements/search";
+import { readTree } from "../../../../src/host/desktop/elements/tree";
+import { temporaryFolder, testWith } from "../../../support";
+
+test.each([
+  ["unix:path=/run/user/1000/at-spi/bus_0,guid=7f", "unix:path=/run/user/1000/at-spi/bus_0"],
+  ["unix:abstract=/tmp/dbus-1,guid=7f", "unix:abstract=/tmp/dbus-1"],
+  ["tcp:host=10.0.0.1,port=22;unix:guid=7f,path=/run/bus", "unix:path=/run/bus"],
+  ["unixexec:path=/bin/sh,argv1=-c,arg1=id", undefined],
+  ["UNIXEXEC:path=/bin/sh", undefined],
+  ["unix:path=8080", undefined],
+  ["unix:socket=8080,path=/run/bus", "unix:path=/run/bus"],
+  [`unix:path=/${"x".repeat(2_000)}`, undefined],
+  ["", undefined],
+])("of the address %s a socket is used alone", (said, used) => {
+  expect(socketIn(said)).toBe(used as string);
+});
+
+test.each([
+  [":1.5", "/org/a11y/atspi/accessible/7", true],
+  ["org.a11y.atspi.Registry", "/", true],
+  [":1 5", "/a", false],
+  [":1.5\n", "/a", false],
+  ["", "/a", false],
+  [`:1.${"5".repeat(300)}`, "/a", false],
+  [":1.5", "/a/", false],
+  [":1.5", "/a b", false],
+  [":1.5", `/${"a".repeat(2_000)}`, false],
+])("%j at %s is an element: %p", (bus, path, isOne) => {
+  expect(isRef({ bus, path })).toBe(isOne);
+});
+
+test("children that cannot be asked are left out, and the others are listed", async () => {
+  const bus = {
+    get: async () => 3,
+    call: async () => [
+      [
+        ["not a name", "/a"],
+        [":1.5", "/b"],
+        [":1.5", "no path"],
+      ],
+    ],
+  } as Partial<Bus> as Bus;
+  expect(await accessibles(bus).children({ bus: ":1.5", path: "/" })).toEqual([{ bus: ":1.5", path: "/b" }]);
+});
+
+const PANEL = 39;
+const ref = (path: string): Ref => ({ bus: ":1.5", path });
+const placeOf = (path: string): Place => ({
+  ...{ ref: ref(path), program: { ref: ref("/"), name: "hostile", pid: 1 }, window: "Hostile" },
+});
+
+/** A program whose elements hold what `children` says, and how often it was asked. */
+function programOf(children: (path: string) => string[]) {
+  let asked = 0;
+  const ask = {
+    matches: async () => undefined,
+    role: async () => PANEL,
+    async children({ path }) {
+      asked++;
+      return children(path).map(ref);
+    },
+  } as Pick<Accessibles, "matches" | "role" | "children"> as Accessibles;
+  return { below: search({} as Bus, ask).below, asked: () => asked };
+}
+
+test("an element that holds itself is looked at once", async () => {
+  const { below, asked } = programOf(() => ["/w", "/a"]);
+  expect((await below(ref("/w"), undefined, 20_000)).map(({ path }) => path)).toEqual(["/a"]);
+  expect(asked()).toBe(2);
+});
+
+test("no more of a wide tree is listed than is looked at", async () => {
+  // Three hundred children of each: 27 million on the third level.
+  const { below, asked } = programOf((path) => Array.from({ length: 300 }, (_, nth) => `${path}x${nth}`));
+  const found = await below(ref("/w"), undefined, 20_000);
+  expect(asked()).toBeLessThanOrEqual(20_000);
+  expect(found.length).toBeLessThanOrEqual(20_000);
+});
+
+/** What is read of a program that has `name` on every element, each of which holds `children`. */
+async function readOf(name: string, children: (path: string) => string[]) {
+  const ask = { children: async ({ path }) => children(path).map(ref) } as Pick<
+    Accessibles,
+    "children"
+  > as Accessibles;
+  const look = {
+    places: async () => ({ places: [placeOf("/w")], deaf: [] }),
+    look: async (at) => ({ ...at, role: PANEL, name, bounds: undefined, has: () => false }),
+  } as Pick<Search, "places" | "look"> as Search;
+  return readTree({ ask, look }, {}, 5_000, placeOf);
+}
+
+test("a tree without an end is read to some depth", async () => {
+  const { windows, more } = await readOf("x", (path) => [`${path}x`]);
+  let levels = 0;
+  for (let at = windows[0]; at; at = at.children[0]) levels++;
+  expect([levels, more]).toEqual([200, true]);
+});
+
+test("an answer has so much text of a program, and no more", async () => {
+  const name = "x".repeat(2_000);
+  const { windows, more } = await readOf(name, (path) =>
+    path === "/w" ? Array.from({ length: 4_000 }, (_, nth) => `/w/${nth}`) : [],
+  );
+  const texts = windows[0]?.children.map(({ seen }) => seen.name).join("") ?? "";
+  expect([texts.length <= 2_000_000, texts.length > 1_000_000, more]).toEqual([true, true, true]);
+});
+
+test("a deep tree is an outline in time that grows with it", () => {
+  const element = { role: "panel", name: "x", native_role: "panel", enabled: true, visible: true };
+  let branch: object = { element, children: [] };
+  for (let level = 0; level < 200; level++) branch = { element, children: [branch] };
+  expect(outlineOf({ windows: [branch], more: false, deaf: [] } as never)).toHaveLength(201);
+});
+
+testWith("dbus-daemon")("a program that says it is found by a command has none started", async () => {
+  using folder = temporaryFolder();
+  const made = join(folder.path, "made");
+  const flags = ["--session", "--nofork", "--print-address"];
+  const daemon = Bun.spawn(["dbus-daemon", ...flags], { stdio: ["ignore", "pipe", "ignore"] });
+  const { value } = await daemon.stdout.getReader().read();
+  const address = new TextDecoder().decode(value).trim();
+  const program = dbus.sessionBus({ busAddress: address });
+  await new Promise((resolve) => program.once("connect", resolve));
+  const asked: string[] = [];
+  program.addMethodHandler((message) => {
+    asked.push(`${message.member}`);
+    const isWhere = message.member === "GetApplicationBusAddress";
+    const answer = isWhere ? `unixexec:path=/usr/bin/touch,arg1=${made}` : true;
+    program.send(dbus.Message.newMethodReturn(message, isWhere ? "s" : "b", [answer]));
+    return true;
+  });
+  const bus = await openBus({ ...process.env, AT_SPI_BUS_ADDRESS: address }, "looks");
+  const button = { bus: `${program.name}`, path: "/button" };
+  expect(await bus.change(button, "org.a11y.atspi.Action", "DoAction", "i", [0])).toEqual([true]);
+  expect(asked).toEqual(["GetApplicationBusAddress", "DoAction"]);
+  expect(existsSync(made)).toBe(false);
+  bus.close();
+  program.disconnect();
+  daemon.kill();
+  await daemon.exited;
+});
