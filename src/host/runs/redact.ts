@@ -87,10 +87,23 @@ const MAX_LENGTH = 4_096;
 const MAX_TEXTS = 5_000;
 const MAX_CHARACTERS = 1_024 * 1_024;
 
+/**
+ * How many characters of a text are compared with secrets that begin as it does there, for each of its characters, and at least: who runs a
+ * script chooses both. A text that would take more is not shown at all.
+ */
+const COMPARED_EACH = 64;
+const COMPARED_LEAST = 20_000;
+
+/** Secrets that begin alike, by their lengths; the longest come first, as one may be part of another. */
+interface Alike {
+  readonly lengths: number[];
+  readonly ofLength: Map<number, Set<string>>;
+}
+
 /** The secrets of a run so far. Where there are too many to remember, no text is kept at all. */
 export class Secrets {
-  /** Those that begin with the same {@link MIN_LENGTH} characters, the longest first: one may be part of another. */
-  private readonly byBeginning = new Map<string, string[]>();
+  /** Those that begin with the same {@link MIN_LENGTH} characters. */
+  private readonly byBeginning = new Map<string, Alike>();
   private readonly texts = new Set<string>();
   private characters = 0;
   /** How many of them {@link Secrets.quote} has seen. */
@@ -115,19 +128,25 @@ export class Secrets {
     for (const text of fresh) this.rememberQuoted(text);
   }
 
-  /** `text` with every secret in it replaced by `***`. */
+  /** `text` with every secret in it replaced by `***`; `***` alone where it would take too long to find them. */
   scrub(text: string): string {
     if (this.tooMany) return "***";
     if (this.texts.size === 0) return text;
     let clean = "";
     let from = 0;
+    let left = COMPARED_LEAST + COMPARED_EACH * text.length;
     for (let at = 0; at + MIN_LENGTH <= text.length; at++) {
-      const found = this.byBeginning
-        .get(text.slice(at, at + MIN_LENGTH))
-        ?.find((secret) => text.startsWith(secret, at));
+      const alike = this.byBeginning.get(text.slice(at, at + MIN_LENGTH));
+      if (!alike) continue;
+      const found = alike.lengths.find((length) => {
+        if (length > text.length - at) return false;
+        left -= length;
+        return left < 0 || alike.ofLength.get(length)?.has(text.slice(at, at + length)) === true;
+      });
+      if (left < 0) return "***";
       if (found === undefined) continue;
       clean += `${text.slice(from, at)}***`;
-      from = at + found.length;
+      from = at + found;
       at = from - 1;
     }
     return clean + text.slice(from);
@@ -178,10 +197,15 @@ export class Secrets {
     this.texts.add(text);
     this.characters += text.length;
     const beginning = text.slice(0, MIN_LENGTH);
-    const alike = this.byBeginning.get(beginning) ?? [];
-    const place = alike.findIndex((other) => other.length < text.length);
-    alike.splice(place < 0 ? alike.length : place, 0, text);
+    const alike = this.byBeginning.get(beginning) ?? { lengths: [], ofLength: new Map() };
     this.byBeginning.set(beginning, alike);
+    const same = alike.ofLength.get(text.length);
+    if (same) same.add(text);
+    else {
+      const place = alike.lengths.findIndex((other) => other < text.length);
+      alike.lengths.splice(place < 0 ? alike.lengths.length : place, 0, text.length);
+      alike.ofLength.set(text.length, new Set([text]));
+    }
     if (this.texts.size <= MAX_TEXTS && this.characters <= MAX_CHARACTERS) return;
     this.tooMany = true;
     this.texts.clear();

@@ -11,3 +11,20 @@ test("a secret is known again however often what quotes it is quoted, and no oth
   for (let times = 0; times < 20; times++) secrets.quote();
   expect(words.map((word) => secrets.scrub(word))).toEqual(words.map(() => "***"));
 });
+
+test("secrets that begin alike are found in time that grows with the text", () => {
+  const secrets = new Secrets();
+  secrets.add(Array.from({ length: 4_900 }, (_, nth) => `${"a".repeat(100)}b${nth}`));
+  const began = performance.now();
+  expect(secrets.scrub("a".repeat(40_000))).toBe("***");
+  expect(performance.now() - began).toBeLessThan(500);
+});
+
+test("the longest of many secrets that begin alike is replaced, and the text around it stays", () => {
+  const secrets = new Secrets();
+  secrets.add(Array.from({ length: 1_000 }, (_, nth) => `CUST-${nth}`));
+  const named = Array.from({ length: 50 }, (_, nth) => `no CUST-${nth * 19}.`).join(" ");
+  expect(secrets.scrub(`${named} CUSTOMER CUST-x`)).toBe(
+    `${Array.from({ length: 50 }, () => "no ***.").join(" ")} CUSTOMER CUST-x`,
+  );
+});
