@@ -16,7 +16,7 @@ import { namesInside } from "../../lib/inside";
 import { boundOf, excessIn } from "../../lib/json-bounds";
 import { readRegularFile } from "../../lib/regular-file";
 import { printable } from "../../lib/sanitize";
-import { nextTurn } from "../../lib/turn";
+import { mapInSlices, nextTurn } from "../../lib/turn";
 import { FLOW } from "./flow-parts";
 
 /** The largest file that is read or written, in bytes: what all variables of a run may have. */
@@ -129,7 +129,8 @@ export const operations = [
       const wanted = columns ?? (isNamed ? (known ?? Object.keys(rows[0] ?? {})) : undefined);
       if (wanted && known && isNamed) requireSame(wanted, known);
       const head = wanted && before === "" && wanted.length > 0 ? [wanted] : [];
-      const body = rows.map((row) => (Array.isArray(row) ? row : valuesOf(row, wanted ?? [])));
+      const named = rowReader(wanted ?? []);
+      const body = await mapInSlices(rows, (row) => (Array.isArray(row) ? row : named(row)));
       const kept = before === "" || before.endsWith("\n") ? before : `${before}\n`;
       const text = kept + (await tableOf([...head, ...body], delimiter));
       if (Buffer.byteLength(text) > MAX_BYTES)
@@ -229,11 +230,15 @@ function requireSame(wanted: readonly string[], known: readonly string[]): void 
   throw badInput(`columns: the file has ${printable(known.join(", "), 500)}`);
 }
 
-/** The values of a row by columns. @throws `bad_input` for one that the table has no column for. */
-function valuesOf(row: Readonly<Record<string, unknown>>, columns: readonly string[]): unknown[] {
-  const odd = Object.keys(row).find((name) => !columns.includes(name));
-  if (odd !== undefined) throw badInput(`rows: ${printable(odd, 100)} is none of the columns`);
-  return columns.map((name) => row[name] ?? "");
+/** @returns a function that gives the values of a row by columns. It throws `bad_input` for one that the table has no column for. */
+function rowReader(columns: readonly string[]): (row: Readonly<Record<string, unknown>>) => unknown[] {
+  // A file that is read may have a hundred thousand.
+  const known = new Set(columns);
+  return (row) => {
+    const odd = Object.keys(row).find((name) => !known.has(name));
+    if (odd !== undefined) throw badInput(`rows: ${printable(odd, 100)} is none of the columns`);
+    return columns.map((name) => row[name] ?? "");
+  };
 }
 
 /** The text of a table, made in turns. */

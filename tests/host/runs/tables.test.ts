@@ -191,3 +191,15 @@ describe("AC_write_csv", () => {
     expect(existsSync(folder.at("keys.json"))).toBe(false);
   });
 });
+
+test("a table of very many columns is written in time that grows with it", async () => {
+  const names = Array.from({ length: 60_000 }, (_, nth) => `column-${nth}`);
+  await using folder = folderWith({ "in.csv": `${names.join()}\n${names.map(() => "1").join()}\n` });
+  const began = performance.now();
+  const { outcomes } = await folder.run(
+    ["AC_read_csv", { path: "in.csv", as: "rows" }],
+    writeCsv("out.csv", "${rows}"),
+  );
+  expect(outcomes[1]?.result).toEqual({ rows: 1 });
+  expect(performance.now() - began).toBeLessThan(5_000);
+});
