@@ -5,6 +5,14 @@
 /** Longer names are not compared: the work grows with the square of the length. */
 const MAX_LENGTH = 64;
 
+/** How many pairs of characters are compared for one name, which takes some milliseconds: who asks may also have chosen what is known. */
+const MOST_COMPARED = 500_000;
+
+/** What is left of {@link MOST_COMPARED}. */
+interface Budget {
+  left: number;
+}
+
 /** Fewer characters than these begin too many names. */
 const MIN_PREFIX = 6;
 
@@ -27,21 +35,23 @@ function completed(name: string, known: readonly string[]): string | undefined {
 function similar(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(name.length / 3)) + 1;
+  const budget = { left: MOST_COMPARED };
   for (const one of known) {
     if (Math.abs(one.length - name.length) >= least) continue;
-    const steps = distance(name.toLowerCase(), one.toLowerCase(), least);
+    const steps = distance(name.toLowerCase(), one.toLowerCase(), least, budget);
     if (steps < least) [best, least] = [one, steps];
   }
   return best;
 }
 
-/** `items`, the one whose name is nearest to `name` first; those with long names last. */
+/** `items`, the one whose name is nearest to `name` first; those with long names last, and those for which it would take too long. */
 export function byDistance<T>(name: string, items: readonly T[], nameOf: (item: T) => string): T[] {
   const far = MAX_LENGTH + 1;
+  const budget = { left: MOST_COMPARED };
   const steps = (one: string) =>
     name.length > MAX_LENGTH || one.length > MAX_LENGTH
       ? far
-      : distance(name.toLowerCase(), one.toLowerCase(), far);
+      : distance(name.toLowerCase(), one.toLowerCase(), far, budget);
   return items
     .map((item) => ({ item, steps: steps(nameOf(item)) }))
     .toSorted((a, b) => a.steps - b.steps)
@@ -56,12 +66,14 @@ export function meant(name: string, known: Iterable<string>): string {
 
 /**
  * How many characters to insert, delete, replace or swap with the next one (optimal string alignment); `most` where it is not less than
- * that, which is known sooner.
+ * that, which is known sooner, or where nothing is left of the budget.
  */
-function distance(left: string, right: string, most: number): number {
+function distance(left: string, right: string, most: number, budget: Budget): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: right.length + 1 }, (_, n) => n)];
   let leastBefore = 0;
   for (let i = 1; i <= left.length; i++) {
+    budget.left -= right.length;
+    if (budget.left < 0) return most;
     const row = [i];
     let least = i;
     for (let j = 1; j <= right.length; j++) {

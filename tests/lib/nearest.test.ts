@@ -1,6 +1,6 @@
 /** The known name that a wrong one is near to. */
 import { expect, test } from "bun:test";
-import { nearest } from "../../src/lib/nearest";
+import { byDistance, nearest } from "../../src/lib/nearest";
 
 const KNOWN = ["AC_screen_size", "AC_screenshot", "AC_sleep", "AC_write"];
 
@@ -24,4 +24,14 @@ test("a name that is like none of them, or is too long to compare, has none", ()
 test("a name that only one of them begins with has that one", () => {
   expect(nearest("AC_screens", KNOWN)).toBe("AC_screenshot");
   expect(["AC_scr", "AC_s"].map((name) => nearest(name, KNOWN))).toEqual([undefined, undefined]);
+});
+
+test("a name is compared with thousands for some milliseconds", () => {
+  // All as near as can be, and none a name that is known.
+  const like = (nth: number) => `${"ab".repeat(29)}${String(nth).padStart(6, "0")}`;
+  const known = Array.from({ length: 20_000 }, (_, nth) => like(nth));
+  const began = performance.now();
+  nearest(`x${like(1).slice(1)}`, known);
+  byDistance(like(30_000), known, (one) => one);
+  expect(performance.now() - began).toBeLessThan(300);
 });

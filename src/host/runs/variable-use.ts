@@ -26,7 +26,7 @@ export function variableUse(actions: readonly Action[]): VariableUse {
         return metadataOf(schema).variable === how && typeof name === "string" ? [name] : [];
       }),
     );
-  const set = [...named("sets"), ...all.flatMap(({ as }) => as ?? [])];
+  const set = new Set([...named("sets"), ...all.flatMap(({ as }) => as ?? []), ...SURROUNDINGS]);
   const referred = all.flatMap(({ input, deferred }) => deferred.flatMap((field) => namesIn(input[field])));
   const inExpressions = all.flatMap(({ operation, input }) =>
     Object.entries(operation.input.entries).flatMap(([field, schema]) => {
@@ -47,9 +47,7 @@ export function variableUse(actions: readonly Action[]): VariableUse {
   ].sort();
   return {
     used,
-    unset: set.every(isName)
-      ? used.filter((name) => !set.includes(name) && !SURROUNDINGS.includes(name))
-      : [],
+    unset: [...set].every(isName) ? used.filter((name) => !set.has(name)) : [],
   };
 }
 
@@ -64,8 +62,11 @@ export function secretUse(actions: readonly Action[]): string[] {
   return [...new Set(named)].sort();
 }
 
+/** How many variables of each kind are named: a list may refer to ten thousand. */
+const MAX_NAMED = 20;
+
 /**
- * What is probably a mistake, in sentences: variables that nobody sets, and given ones that the list does not use.
+ * What is probably a mistake, in sentences: variables that nobody sets, and given ones that the list does not use; the first of each.
  *
  * @param what gives them, in words: `--var`.
  */
@@ -74,12 +75,15 @@ export function variableFaults(
   given: readonly string[],
   what: string,
 ): string[] {
+  const [isGiven, isUsed] = [new Set(given), new Set(used)];
   return [
     ...unset
-      .filter((name) => !given.includes(name))
+      .filter((name) => !isGiven.has(name))
+      .slice(0, MAX_NAMED)
       .map((name) => `\${${name}} is not set: neither the list nor ${what} sets it${meant(name, given)}`),
     ...given
-      .filter((name) => !used.includes(name))
+      .filter((name) => !isUsed.has(name))
+      .slice(0, MAX_NAMED)
       .map((name) => `${what} ${name}: the list has no \${${name}}${meant(name, used)}`),
   ];
 }

@@ -59,10 +59,11 @@ export function variablesFor(
   }
   const missing = labels.filter((label) => !Object.hasOwn(variables_by_host, label));
   if (missing.length > 0) throw badInput(`variables_by_host: nothing for ${named(missing)}`);
-  const names = [...new Set(labels.flatMap((label) => Object.keys(variables_by_host[label] ?? {})))];
+  const ofHosts = new Set(labels.flatMap((label) => Object.keys(variables_by_host[label] ?? {})));
+  const names = [...ofHosts];
   // What stands before the list of each host stands before what all hosts get.
-  const ofSome = Object.entries(variables).filter(([name]) => names.includes(name));
-  const ofAll = Object.entries(variables).filter(([name]) => !names.includes(name));
+  const ofSome = Object.entries(variables).filter(([name]) => ofHosts.has(name));
+  const ofAll = Object.entries(variables).filter(([name]) => !ofHosts.has(name));
   const common = actionsFor(Object.fromEntries(ofAll), "variables");
   const own: string[] = [];
   const counts: number[] = [];

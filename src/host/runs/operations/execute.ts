@@ -117,8 +117,8 @@ export const checkActionList = operation({
       : await check(actions);
     if (runs) executor.permit(commands, grant, undefined, secrets);
     const { defaults = {} } = script ?? {};
-    const set = Object.keys(defaults.variables ?? {});
-    const unset = variables.unset.filter((name) => !set.includes(name));
+    const set = new Set(Object.keys(defaults.variables ?? {}));
+    const unset = variables.unset.filter((name) => !set.has(name));
     return {
       ...{ ok: true as const, commands: commands.toSorted(), count, variables: { ...variables, unset } },
       ...(Object.keys(defaults).length > 0 && { options: { ...defaults } }),
