@@ -5,8 +5,9 @@
 import * as v from "valibot";
 import { type Child, type Protocol, type Remote, startChild } from "../../../lib/child";
 import { deadline } from "../../../lib/deadline";
-import { cancelled } from "../../../lib/errors";
+import { badInput, cancelled } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
+import { watchMemory } from "../../../lib/process-memory";
 import { selfCommand } from "../../../lib/self-command";
 import { createSlots, type Requester } from "../../../lib/slots";
 import type { Branch, Element } from "../elements/calls";
@@ -42,6 +43,9 @@ const PROTOCOL: Protocol<QueryCalls> = {
 /** How long a query may take, in milliseconds. */
 const QUERY_MS = 5_000;
 
+/** How much memory the process of a query may have, in bytes: the sets of nodes of an expression grow with each of its steps. */
+const MAX_MEMORY = 512 * 1_048_576;
+
 /** How many queries of tokens may wait: each has a tree in memory. */
 const MAX_WAITING = 64;
 
@@ -59,7 +63,7 @@ export interface Queries {
  * The processes are started by the first queries. Tokens have one at a time, and the owner of the host has one of its own; the query of
  * a requester that goes ends with its process.
  */
-export function createQueries(log: Log): Queries {
+export function createQueries(log: Log, mostMemory = MAX_MEMORY): Queries {
   const slots = createSlots({
     ...{ most: 1, ownersOwn: 1, what: "queries of WebDriver", mostWaiting: MAX_WAITING },
   });
@@ -74,13 +78,18 @@ export function createQueries(log: Log): Queries {
   const inChild = <T>(requester: Requester, work: (calls: Remote<QueryCalls>) => Promise<T>): Promise<T> =>
     slots.run(requester, async () => {
       const child = idle.pop() ?? start();
+      const memory = watchMemory(child.pid, mostMemory);
       const aborted = (): never => {
         void child.kill();
+        if (memory.over.aborted)
+          throw badInput(`the query takes more than ${mostMemory} bytes of memory: ask for less at a time`);
         throw cancelled("cancelled during the query");
       };
+      const signal = AbortSignal.any([memory.over, ...(requester.signal ? [requester.signal] : [])]);
       try {
-        return await deadline(work(child.calls(QUERY_MS)), { signal: requester.signal, aborted });
+        return await deadline(work(child.calls(QUERY_MS)), { signal, aborted });
       } finally {
+        memory.stop();
         if (!child.ended()) idle.push(child);
       }
     });

@@ -131,7 +131,9 @@ testWith("dbus-daemon")("a program that says it is found by a command has none s
   const { value } = await daemon.stdout.getReader().read();
   const address = new TextDecoder().decode(value).trim();
   const program = dbus.sessionBus({ busAddress: address });
-  await new Promise((resolve) => program.once("connect", resolve));
+  const connected = Promise.withResolvers<void>();
+  program.once("connect", () => connected.resolve());
+  await connected.promise;
   const asked: string[] = [];
   program.addMethodHandler((message) => {
     asked.push(`${message.member}`);

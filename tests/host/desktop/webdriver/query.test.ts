@@ -68,3 +68,17 @@ test("the tree as XML has what XML cannot hold replaced", async () => {
     '<desktop><button name="a&lt;b &amp; \ufffd" enabled="true"/></desktop>',
   );
 });
+
+test("a query that takes much memory is ended, and the next one has a process of its own", async () => {
+  const queries = createQueries(silentLog, 200 * 1_048_576);
+  const tree: QueryBranch[] = Array.from({ length: 3_000 }, () => ({
+    role: "button",
+    attributes: {},
+    children: [],
+  }));
+  const requester = new Requester(null);
+  const greedy = queries.select(requester, tree, "xpath", "//*/preceding::*/following::*", false);
+  await expect(greedy).rejects.toThrow("takes more than 209715200 bytes of memory");
+  expect(await queries.select(requester, tree.slice(0, 2), "xpath", "//button", false)).toEqual([0, 1]);
+  await queries.stop();
+}, 60_000);
