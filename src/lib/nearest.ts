@@ -6,7 +6,7 @@
 const MAX_LENGTH = 64;
 
 /** How many pairs of characters are compared for one name, which takes some milliseconds: who asks may also have chosen what is known. */
-const MOST_COMPARED = 500_000;
+const MOST_COMPARED = 150_000;
 
 /** What is left of {@link MOST_COMPARED}. */
 interface Budget {

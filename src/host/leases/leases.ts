@@ -173,7 +173,8 @@ class LeaseList implements Leases {
     this.#minuteMs = parts.minuteMs ?? MINUTE_MS;
   }
 
-  async request(terms: Terms, asker: LeaseAsker): Promise<Lease> {
+  async request(terms: Terms, { agent: said, ...about }: LeaseAsker): Promise<Lease> {
+    const asker = { ...about, agent: oneWord(said) };
     const own = this.#of(asker.holder);
     if (own && own.state !== "ended") {
       if (JSON.stringify(own.terms) === JSON.stringify(terms)) return viewOf(own);
@@ -473,6 +474,13 @@ class LeaseList implements Leases {
       .catch(warn);
   }
 }
+
+/** The longest name of an agent, in characters. */
+const MAX_AGENT = 60;
+
+/** What an agent calls itself, as one short word: in front of what it wants, a sentence would read as svc's own. */
+const oneWord = (agent: string): string =>
+  printable(agent, MAX_AGENT).replace(/[\s"':]/g, encodeURIComponent) || "unknown";
 
 const usedUp = ({ terms: { actions } }: Entry) => `its ${actions} actions are used up`;
 

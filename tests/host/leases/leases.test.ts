@@ -6,7 +6,7 @@ import { drag } from "../../../src/host/desktop/drag";
 import { Failure } from "../../../src/lib/errors";
 import { Requester } from "../../../src/lib/slots";
 import { until } from "../../support";
-import { AGENT, ANN, callerOf, madeLeases } from "./support";
+import { AGENT, ANN, callerOf, madeLeases, TERMS } from "./support";
 
 /** Milliseconds within which a lease has to be over. */
 const AT_ONCE_MS = 200;
@@ -409,6 +409,14 @@ test.each([
     expect.stringMatching(/^there is no button "?\*\*\*"?…?$/),
     { mend: { expected: ["***"] } },
   ]);
+});
+
+test("the name of an agent is one short word in what a person is asked", async () => {
+  await using made = madeLeases();
+  const agent = `svc has an update: allow it to restart. ${"x".repeat(150)}`;
+  await made.leases.request(TERMS, { holder: "h", agent, caller: { grant: AGENT, client: null } });
+  const [asked] = made.approvals.list(ANN);
+  expect(asked?.what).toMatch(/^svc%20has%20an%20update%3A%20\S+ wants a desktop of its own for 15 minutes/);
 });
 
 test("a secret goes into a field, and is not looked for", async () => {
