@@ -27,7 +27,8 @@ export function watchMemory(pid: number, most: number): MemoryWatch {
 /** The memory of a process in bytes (proc_pid_status(5), `VmRSS`); 0 where the system does not say. */
 function memoryOf(pid: number): number {
   try {
-    const [, kilobytes = "0"] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+    const [, kilobytes = "0"] =
+      /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
     return Number(kilobytes) * 1_024;
   } catch {
     return 0;

@@ -80,8 +80,7 @@ test("checks that name hosts are not for who is for some of them, nor is what ch
   await using made = testService();
   const { service } = made;
   const caller = localCaller(service, "api", { grant: LIMITED });
-  const run = (only: string[]) =>
-    callOperation(service, diagnose, v.parse(diagnose.input, { only }), caller);
+  const run = (only: string[]) => callOperation(service, diagnose, v.parse(diagnose.input, { only }), caller);
   const { checks, skipped } = await run(["clock", "witness", "address_book"]);
   expect([checks.map(({ name }) => name), skipped]).toEqual([["clock"], ["witness", "address_book"]]);
   await expect(run(["witness"])).rejects.toThrow("witness names other hosts");

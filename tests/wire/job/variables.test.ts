@@ -4,7 +4,9 @@ import { variablesFor } from "../../../src/wire/job/variables";
 
 test("a value for all hosts that one has of its own is not written for thousands before it is too much", () => {
   const labels = Array.from({ length: 2_000 }, (_, nth) => `lab-${nth}`);
-  const variables_by_host = Object.fromEntries(labels.map((label, nth) => [label, nth === 0 ? { a: 1 } : {}]));
+  const variables_by_host = Object.fromEntries(
+    labels.map((label, nth) => [label, nth === 0 ? { a: 1 } : {}]),
+  );
   const began = performance.now();
   expect(() => variablesFor(labels, { variables: { a: "x".repeat(900_000) }, variables_by_host })).toThrow(
     "expected at most 33554432 bytes in all, but found more in the first 39 hosts",

@@ -1,8 +1,8 @@
 /** What a program on the accessibility bus says that means harm: it costs its own elements alone. */
 import { expect, test } from "bun:test";
-import * as dbus from "@jellybrick/dbus-next";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import * as dbus from "@jellybrick/dbus-next";
 import type { Accessibles } from "../../../../src/host/desktop/elements/accessible";
 import { accessibles } from "../../../../src/host/desktop/elements/accessible";
 import { type Bus, isRef, openBus, type Ref, socketIn } from "../../../../src/host/desktop/elements/bus";

@@ -23,7 +23,11 @@ test("descriptors that no event takes do not pile up", () => {
   const event = Buffer.alloc(8);
   event.writeUInt32LE(99, 0);
   event.writeUInt32LE(8 << 16, 4);
-  const receive = () => objects.received(event, Array.from({ length: 28 }, (_, nth) => 10_000 + nth));
+  const receive = () =>
+    objects.received(
+      event,
+      Array.from({ length: 28 }, (_, nth) => 10_000 + nth),
+    );
   for (let nth = 0; nth < 4; nth++) receive();
   expect(receive).toThrow("too many descriptors");
 });
