@@ -8,15 +8,19 @@ import { type Advice, adviceFor, type Finding, failed, fine } from "./check";
 /** The values of the setting. */
 export const SCREENS = ["none", "expected"] as const;
 
+/** The setting. */
+export interface ScreenSetting {
+  /** @throws when it cannot be read. */
+  get(name: "desktop.screen"): readonly string[];
+}
+
 /** What reads the setting. */
 export interface ScreenSettings {
-  settings(): Promise<{
-    /** @throws when they cannot be read. */ get(name: "desktop.screen"): readonly string[];
-  }>;
+  settings(): Promise<ScreenSetting>;
 }
 
 /** Whether this host is to have a screen; undefined where nobody has said. */
-async function wantsScreen(service: ScreenSettings): Promise<boolean | undefined> {
+export async function wantsScreen(service: ScreenSettings): Promise<boolean | undefined> {
   try {
     const answers = (await service.settings()).get("desktop.screen");
     if (answers.includes("expected")) return true;

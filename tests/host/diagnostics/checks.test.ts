@@ -123,6 +123,19 @@ describe("optional_deps", () => {
     });
   });
 
+  test("a host that is meant to have no screen is not warned that there is none", async () => {
+    const desktop = async () => {
+      throw unavailable("no display");
+    };
+    const settings = async () => ({
+      get: (name: string) => (name === "desktop.screen" ? ["none"] : []),
+    });
+    expect(await finding(optionalDeps, host({ desktop, settings }))).toMatchObject({
+      severity: "info",
+      extra: { missing: [] },
+    });
+  });
+
   test("what few hosts need is not missed", async () => {
     const rare = { name: "ocr", purpose: "reading", rare: true, how: ["install it"] } as const;
     const probe = async () => {

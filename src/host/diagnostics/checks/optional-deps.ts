@@ -9,20 +9,21 @@ import { printable } from "../../../lib/sanitize";
 import type { Requester } from "../../../lib/slots";
 import { loadingStep } from "../addon-advice";
 import { type Advice, adviceFor, check, type Finding, fine, warning } from "../check";
+import { type ScreenSetting, type ScreenSettings, wantsScreen } from "../no-screen";
 import { type SkipSettings, skippedHere } from "../skipped-checks";
 import { desktopAdvice } from "./screenshot";
 
 /** An addon may have to be unpacked on a slow disk. */
 const PROBE_MS = 8_000;
 
-interface Uses {
+interface Uses extends ScreenSettings {
   /** The version of the WebRTC library. */
   probeWebRtc(): Promise<string>;
   /** `error`: why not through the addon. */
   usb(): Promise<{
     lister: { list(): Promise<{ readonly backend: string; readonly error: string | null }> };
   }>;
-  settings(): Promise<SkipSettings>;
+  settings(): Promise<SkipSettings & ScreenSetting>;
   desktop(): Promise<{ screenSize(requester: Requester): Promise<{ width: number; height: number }> }>;
 }
 
@@ -51,7 +52,11 @@ export const optionalDeps = check({
   async run(service: Uses, caller) {
     // Where the screenshot check is left out, a missing screen is no finding.
     const skipped = await skippedHere(service);
-    const wanted = CAPABILITIES.filter(({ name }) => name !== "gui" || !skipped.includes("screenshot"));
+    const looked = CAPABILITIES.filter(({ name }) => name !== "gui" || !skipped.includes("screenshot"));
+    const isMeant = (await wantsScreen(service)) !== false;
+    const wanted = looked.map((one) =>
+      one.name === "gui" && !isMeant ? { ...one, rare: true as const } : one,
+    );
     return judgeCapabilities(wanted, service, requesterOf(caller));
   },
 });
