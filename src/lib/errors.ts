@@ -96,8 +96,12 @@ export const isNoScreen = (thrown: unknown): boolean =>
 /** A deadline passed. HTTP 504, exit 1. */
 export const timedOut = failing("timeout");
 
+/** What SQLite calls a "disk I/O error" where the disk has no room for what it shares with other processes (https://sqlite.org/rescode.html#ioerr_shmsize). */
+const NO_ROOM = "SQLITE_IOERR_SHMSIZE";
+
 /** The message of anything that was thrown; never a stack. */
 export function messageOf(error: unknown): string {
+  if (systemCode(error) === NO_ROOM) return "database or disk is full";
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -131,6 +135,7 @@ const LACKING: ReadonlyMap<string, string> = new Map(
     ENOMEM: "this host is out of memory",
     EAGAIN: "this host has reached its limit of processes",
     SQLITE_FULL: "the disk is full",
+    [NO_ROOM]: "the disk is full",
     SQLITE_READONLY: "a database cannot be written",
     SQLITE_CANTOPEN: "a database cannot be opened",
     SQLITE_NOTADB: "a file is not a database",

@@ -1,10 +1,10 @@
 /**
  * The log of a process: lines on stderr. consola is loaded with the first line.
  */
-import { Failure } from "./errors";
+import { explained, failureOf, messageOf } from "./errors";
 import { printable } from "./sanitize";
 
-/** Where features log. `text` is one line; the stack of `thrown` follows it, but for a failure, which says what to do. */
+/** Where features log. `text` is one line; the stack of `thrown` follows it, but for a failure, or what the host lacks, which is no bug. */
 export interface Log {
   info(text: string): void;
   warn(text: string): void;
@@ -42,7 +42,8 @@ export const silentLog: Log = { info() {}, warn() {}, error() {} };
 
 function stackOf(text: string, thrown: unknown): string {
   if (thrown === undefined) return "";
-  if (thrown instanceof Failure) return text.includes(thrown.message) ? "" : printable(thrown.message);
+  const failure = failureOf(thrown);
+  if (failure) return text.includes(messageOf(thrown)) ? "" : printable(explained(failure));
   const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
   return stack
     .split("\n")

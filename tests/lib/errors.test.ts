@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
-import { failureOf, MAX_MESSAGE, notFound } from "../../src/lib/errors";
+import { failureOf, MAX_MESSAGE, messageOf, notFound } from "../../src/lib/errors";
 import { temporaryFolder } from "../support";
 
 const thrownBy = (work: () => unknown): unknown => {
@@ -43,4 +43,12 @@ test("the message of a failure is short, whatever it quotes", () => {
   expect(notFound("é".repeat(1_000_000)).message.length).toBe(MAX_MESSAGE + 1);
   expect(notFound(`${"x".repeat(MAX_MESSAGE - 1)}😀`).message.isWellFormed()).toBe(true);
   expect(notFound("short").message).toBe("short");
+});
+
+test("a disk without room for what SQLite shares is full, not broken", () => {
+  const error = Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_SHMSIZE" });
+  expect([messageOf(error), failureOf(error)?.message]).toEqual([
+    "database or disk is full",
+    "the disk is full (SQLITE_IOERR_SHMSIZE)",
+  ]);
 });

@@ -20,3 +20,10 @@ test("a failure is logged without its stack, a bug with it", () => {
     /the queue cannot be read: a bug\n.*TypeError[\s\S]*\n\s+at /,
   );
 });
+
+test("what the host lacks is logged without a stack, as it is no bug", () => {
+  const full = logged('Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" })');
+  expect(full.trim().split("\n")).toEqual([
+    expect.stringContaining("the queue cannot be read: database or disk is full"),
+  ]);
+});
