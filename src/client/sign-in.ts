@@ -6,6 +6,7 @@
  * left this process.
  */
 import type * as v from "valibot";
+import { resolvesWithin } from "../lib/deadline";
 import { cancelled, forbidden, timedOut } from "../lib/errors";
 import { beginDevice, comparedCode, completeDevice, redeem, showProvider } from "../trust/operations/oidc";
 import { digestToken } from "../trust/scopes";
@@ -15,6 +16,9 @@ import { callRemote } from "./remote-call";
 /** How long the server may take to answer, and a person to sign in, in milliseconds. */
 const PATIENCE = { sendMs: 15_000, answerMs: 30_000 };
 const PERSON_MS = 600_000;
+
+/** How long a page may be on its way when it is over, in milliseconds. */
+const LAST_MS = 1_000;
 
 /** By how much longer to wait where the provider asks for that, in seconds (RFC 8628 section 3.5). */
 const SLOWER_S = 5;
@@ -68,8 +72,8 @@ export async function signInInBrowser(
     return await callRemote(unknownAt(server), redeem, { code, verifier }, PATIENCE);
   } finally {
     clearTimeout(late);
-    // The page that says so is on its way.
-    await listener.stop();
+    // The page that says so is on its way; another client that goes on asking is not waited for.
+    if (!(await resolvesWithin(LAST_MS, listener.stop()))) await listener.stop(true);
   }
 }
 

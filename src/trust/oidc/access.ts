@@ -2,7 +2,8 @@
  * The way to an OpenID provider: its metadata and keys, as it shows them. All of the protocol is done by `oauth4webapi`, all of
  * signatures by `jose`; both are loaded when somebody first signs in.
  *
- * The promise: nothing that a provider, a browser or a person sends ends in a message here but error codes of the standard.
+ * The promise: nothing that a provider, a browser or a person sends ends in a message here but error codes of the standard, and no more
+ * than {@link MAX_ANSWER} of an answer is read.
  */
 import type * as jose from "jose";
 import type * as oauth from "oauth4webapi";
@@ -53,6 +54,8 @@ export interface Ready extends Metadata {
 /** How long an answer of the provider may take, and how long its metadata are kept, in milliseconds. */
 const ANSWER_MS = 10_000;
 const METADATA_MS = 600_000;
+/** The largest answer, in bytes: metadata, keys and tokens have some kilobytes. */
+const MAX_ANSWER = 1_048_576;
 /** The least time between two looks at its keys for one that is not known, in milliseconds. */
 const KEYS_MS = 30_000;
 /** By how much clocks may differ, in seconds. */
@@ -82,11 +85,11 @@ export function createAccess({
     return { oauth, jose };
   });
   const client: oauth.Client = { client_id };
-  const ask = (url: string | URL, init: RequestInit = {}): Promise<Response> => {
+  const ask = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const limit = AbortSignal.timeout(ANSWER_MS);
     const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit;
     const given: BunFetchRequestInit = { ...(init as BunFetchRequestInit), redirect: "manual", signal };
-    return fetch(url, ca === undefined ? given : { ...given, tls: { ca } });
+    return whole(await fetch(url, ca === undefined ? given : { ...given, tls: { ca } }));
   };
   const requestOptions = (library: typeof oauth): RequestOptions => ({
     [library.customFetch]: (url: string, init: object) => ask(url, init),
@@ -150,6 +153,21 @@ export function createAccess({
       return { oauth, ...metadata, options: requestOptions(oauth), auth: authentication(oauth, metadata.as) };
     },
   };
+}
+
+/** The answer, read. @throws an `unavailable` failure for one of more than {@link MAX_ANSWER}; what the connection throws. */
+async function whole(answer: Response): Promise<Response> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of answer.body ?? []) {
+    length += piece.length;
+    // Leaving the loop ends the transfer.
+    if (length > MAX_ANSWER)
+      throw unavailable(`the answer of ${new URL(answer.url).origin} has more than ${MAX_ANSWER} bytes`);
+    pieces.push(piece);
+  }
+  const { status, headers } = answer;
+  return new Response(length === 0 ? null : Buffer.concat(pieces), { status, headers });
 }
 
 /** Why a provider did not let somebody in, as far as that is a code of the standard, or of the libraries. */

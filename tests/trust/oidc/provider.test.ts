@@ -83,3 +83,29 @@ test("a logout token that is not signed, or by who has the name of the key or th
   ];
   for (const token of forged) expect(await messageOf(client.logout(token))).toContain("is not valid");
 });
+
+test("an answer without an end is cut off, and said to be too large", async () => {
+  const piece = new Uint8Array(65_536).fill(32);
+  let sent = 0;
+  using endless = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () =>
+      new Response(
+        new ReadableStream({
+          pull(answer) {
+            sent += piece.length;
+            answer.enqueue(piece);
+          },
+        }),
+        { headers: { "content-type": "application/json" } },
+      ),
+  });
+  const began = performance.now();
+  const issuer = `http://127.0.0.1:${endless.port}`;
+  expect(await messageOf(clientOf(issuer).metadata())).toBe(
+    `the answer of ${issuer} has more than 1048576 bytes`,
+  );
+  expect(performance.now() - began).toBeLessThan(5_000);
+  expect(sent).toBeLessThan(64 * 1_048_576);
+});
