@@ -5,7 +5,7 @@ import { createPatrol, MAX_ALTERED } from "../../../../src/host/audit/witness/pa
 import { walk } from "../../../../src/host/audit/witness/walk";
 import { silentLog } from "../../../../src/lib/log";
 import { configFiles } from "../../../../src/lib/paths";
-import { temporaryFolder, testServer, until } from "../../../support";
+import { movableClock, temporaryFolder, testServer, until } from "../../../support";
 import { event, testLog, withDatabase } from "../support";
 import { makeAnew } from "./support";
 
@@ -144,6 +144,41 @@ test("a step is small, so that a hundred times its length is a short pause", asy
   await using made = await patrolled(3_000);
   const first = withDatabase(made.path, (db) => walk(db, undefined, 512));
   expect(first).toMatchObject({ at: { id: 512 }, isEnd: false, altered: [] });
+});
+
+test("after each step it rests a hundred times as long as that took", async () => {
+  await using made = await testLog();
+  await made.log.append(event({}));
+  using clock = movableClock();
+  const steps: number[] = [];
+  const rests: number[] = [];
+  const slowed = (db: Database) =>
+    new Proxy(db, {
+      get(target, key) {
+        if (key === "query") clock.advance(200);
+        const value = Reflect.get(target, key);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  const read = async <T>(work: (db: Database) => T): Promise<T> =>
+    withDatabase(made.path, (db) => {
+      const begun = performance.now();
+      const result = work(slowed(db));
+      steps.push(performance.now() - begun);
+      return result;
+    });
+  const pause = (ms: number) => {
+    rests.push(ms);
+    return 1;
+  };
+  const patrol = createPatrol({ read, log: silentLog, publish: () => {}, pause });
+  patrol.start();
+  await until("some steps", () => steps.length > 3, { everyMs: 1 });
+  patrol.end();
+  // Between two passes it waits for 10 s at most.
+  const long = rests.filter((ms) => ms > 10_000);
+  expect(long.length).toBeGreaterThan(2);
+  for (const [nth, ms] of long.entries()) expect(ms / (steps[nth] ?? 0)).toBeWithin(99, 101);
 });
 
 test("a server finds crude tampering with its log, and says so as an event, a metric and in its status", async () => {
