@@ -105,6 +105,8 @@ export function broadcastPanel({ api, signal }, selected) {
     const { labels, actions } = wanted();
     const question = [
       el("p", {}, labels.join(", ")),
+      // A token that reads no reference has the refusals of the hosts alone.
+      ...(await refusals(api, labels, actions).catch(() => [])),
       el("pre", { class: "json", tabindex: 0 }, JSON.stringify(actions, null, 2)),
     ];
     if (!(await ask(`Run this on ${counted(labels.length, "host")}?`, "Broadcast", ...question))) return;
@@ -160,6 +162,42 @@ export function broadcastPanel({ api, signal }, selected) {
   }
 
   return { root: made.root, tellSelection };
+}
+
+/**
+ * The hosts that will refuse one of these actions as far as the address book knows, before anything is sent: it may be more than what
+ * they let this desk do.
+ *
+ * @param {import("../api.js").Api} api
+ * @param {readonly string[]} labels
+ * @param {readonly unknown[]} actions
+ */
+async function refusals(api, labels, actions) {
+  const [reference, hosts] = await Promise.all([api.ask("commands/reference"), api.ask("admin/hosts")]);
+  const named = commandsIn(actions, new Set());
+  const used = reference.commands.filter(({ command }) => named.has(command));
+  return hosts.flatMap(({ label, allows }) => {
+    if (!labels.includes(label) || !allows || allows.includes("admin")) return [];
+    const beyond = used.flatMap(({ command, scope = "any" }) =>
+      scope === "any" || allows.includes(scope) ? [] : `${command} needs ${scope}`,
+    );
+    if (beyond.length === 0) return [];
+    const why = ` ${beyond.join(", ")}: \`svc desk set --allow\` on the host, or another token of it, allows more`;
+    return [el("p", { class: "prose" }, badge("warn", `${label} will refuse it`), why)];
+  });
+}
+
+/**
+ * The commands of a list, also of lists inside.
+ *
+ * @param {unknown} value
+ * @param {Set<unknown>} found
+ */
+function commandsIn(value, found) {
+  if (typeof value !== "object" || value === null) return found;
+  if (Array.isArray(value)) found.add(value[0]);
+  for (const inner of Object.values(value)) commandsIn(inner, found);
+  return found;
 }
 
 /**

@@ -58,7 +58,7 @@ test("the admin page says since when a host is linked, and that two have one ide
   expect(tab.complaints).toEqual([]);
 });
 
-test("the admin page says what the desk may do on a host, and a plan names the host that will refuse it before it is applied", async () => {
+test("the admin page says what the desk may do on a host, and the host that will refuse a plan or a broadcast is named before it runs", async () => {
   await using desk = await tlsServer();
   await using host = await tlsServer({ service: { allow_shell: true } });
   const { join_string } = await joinString(desk, { uses: 2 });
@@ -78,6 +78,12 @@ test("the admin page says what the desk may do on a host, and a plan names the h
   await dialog
     .getByText("AC_shell_command needs admin: `svc desk set --allow admin` there allows it")
     .waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.goto(url);
+  await page.getByLabel("Select lab").check();
+  await page.getByRole("button", { name: "Broadcast to 1 host…" }).click();
+  await dialog.getByText("lab will refuse it").waitFor();
+  await dialog.getByText("AC_shell_command needs admin: `svc desk set --allow` on the host").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
 
   await joinWith(host, (await joinString(desk)).join_string, { label: "lab", allow: ["admin"] });
