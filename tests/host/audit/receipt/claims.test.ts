@@ -61,8 +61,8 @@ describe("the rows of a run", () => {
   });
 });
 
-const ask = (id: string) =>
-  rowOf("approval", `approvals.ask id=${id} what="x" digest=${DIGEST} asked_by=bob`);
+const ask = (id: string, digest = DIGEST) =>
+  rowOf("approval", `approvals.ask id=${id} what="x" digest=${digest} asked_by=bob`);
 const allow = (id: string, digest = DIGEST) =>
   rowOf(
     "rest_api",
@@ -93,6 +93,17 @@ describe("the rows of a run that a person has allowed", () => {
   test("by a yes to something else are refused", async () => {
     const other = allow("12345678", "e".repeat(64));
     await expect(allowedOf([ask("12345678"), other])).rejects.toThrow("a row of something else");
+  });
+
+  test("in one of two things that it needed are refused", async () => {
+    const other = "e".repeat(64);
+    const rows = [
+      ...[ask("12345678"), allow("12345678"), ask("87654321", other)],
+      ...(await rowsOfRun(`approved=sha256:${DIGEST} approved=sha256:${other} `)),
+    ];
+    expect(() => claimsOf(RUN, placed(rows))).toThrow("are missing");
+    const both = [...rows.slice(0, 3), allow("87654321", other), ...rows.slice(3)];
+    expect(claimsOf(RUN, placed(both)).allowed).toHaveLength(2);
   });
 
   test("by a row that only looks like a question or a yes are refused", async () => {

@@ -411,6 +411,14 @@ const WAYS: Record<string, readonly [make: () => string | Promise<string>, why: 
     },
     "expected a receipt, as",
   ],
+  "a payload in another spelling of the same base64": [
+    text((all) => all.replace('"payload":"', '"payload":"\\n')),
+    "expected a receipt, as",
+  ],
+  "a signature in another spelling of the same base64": [
+    text((all) => all.replace('"sig":"', '"sig":"\\n')),
+    "has not signed what is in it",
+  ],
   "a payload with a letter more": [text((all) => all.replace(/"payload":"(.)/, '"payload":"A$1')), ""],
 };
 
