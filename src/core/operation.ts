@@ -34,6 +34,8 @@ export interface HttpRoute {
    * larger (`http/gate.ts`), and takes a token as the password of HTTP Basic too (RFC 7617), though from no page.
    */
   readonly paced?: true;
+  /** Set where access tokens of the OpenID provider count too, and a 401 says where clients get one (RFC 9728). */
+  readonly oauth?: true;
   /** Set where the last parameter of the path is all that follows, slashes too. */
   readonly tail?: true;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */

@@ -113,7 +113,7 @@ export interface Grant {
   readonly ends?: number;
   /** The hosts of the address book for which it is, as a selection; this host is none of them. Absent: for all, and for this host. */
   readonly on?: string;
-  /** Set for the session of a page: the origin of that page, which alone may use it. */
+  /** Set for the session of a page: the origin of that page, which alone may use it; for one of an access token, what that is for. */
   readonly origin?: string;
 }
 

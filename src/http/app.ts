@@ -5,6 +5,9 @@ import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import type { Operation } from "../core/operation";
 import { messageOf } from "../lib/errors";
+import type { SessionKeeper } from "../trust/oidc/sign-in";
+import type { TokensInForce } from "../trust/scopes";
+import { takeAccessToken } from "./access-token";
 import { type ClientResolver, identifyClient } from "./client-address";
 import { type Connections, keepConnection } from "./connections";
 import { type EntryOf, nameEntry } from "./entry";
@@ -40,6 +43,10 @@ export interface AppParts extends HandlerParts {
   readonly audit: RequestAudit;
   readonly uses: TokenUses;
   readonly entryOf: EntryOf;
+  /** The sessions of people; absent or null where nobody can sign in. */
+  readonly sessions?: Pick<SessionKeeper, "resource" | "bring"> | null;
+  /** What became of a token that is over; undefined for any other. */
+  readonly ended?: TokensInForce["ended"];
 }
 
 /** What Bun.serve hands along with a request; `link` for one that came over the link to the desk. */
@@ -47,7 +54,8 @@ export type Bindings = { readonly server: Listener; readonly link?: LinkEntry };
 
 /** The app over the operations of the table that have an HTTP route. Its `fetch` never throws. */
 export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
-  const { clients, connections, audit, answersTo, gate, metrics, uses, entryOf, log } = parts;
+  const { clients, connections, audit, answersTo, gate, metrics, uses, entryOf, log, sessions, ended } =
+    parts;
 
   const answered = [speakFaults, completeHead, nameEntry(entryOf), measure(metrics)];
   const noted = [...answered, identifyClient(clients), record(audit, createHoldBack())];
@@ -56,7 +64,17 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
     public: chain([...answered, checkHost(answersTo)], route),
     // Hosts may know this server by any name, and no page can sign.
     signed: chain([...noted, passSigned(gate)], route),
-    token: chain([...counted, passGate(gate, metrics), noteToken(uses), keepConnection(connections)], route),
+    token: chain(
+      [
+        ...[
+          ...counted,
+          takeAccessToken(sessions ?? null, gate, ended),
+          passGate(gate, metrics, sessions?.resource),
+        ],
+        ...[noteToken(uses), keepConnection(connections)],
+      ],
+      route,
+    ),
     unknown: chain([...counted, passUnknown(gate)], route),
   };
   const failed = (error: unknown) => {

@@ -16,9 +16,15 @@ import type { RequestMetrics } from "./measure";
 import { pageSession } from "./page-session";
 import { errorResponse } from "./responses";
 
-/** Lets requests with a token in force pass, and refuses all others. */
+/** What access tokens of the OpenID provider are for, and where clients read how they get one (RFC 9728). */
+interface Resource {
+  readonly id: string;
+  readonly metadata: string;
+}
+
+/** Lets requests with a token in force pass, and refuses all others. @param resource undefined where access tokens do not count. */
 export const passGate =
-  (gate: Gate, metrics: RequestMetrics): Step =>
+  (gate: Gate, metrics: RequestMetrics, resource?: Resource): Step =>
   (next) =>
   (exchange) => {
     const key = exchange.client?.key ?? "unknown";
@@ -26,24 +32,40 @@ export const passGate =
     const { relays: isRelay = false } = route;
     const verdict = exchange.link
       ? gate.admit(key, exchange.link.grant(), exchange.started, route)
-      : checkSent(gate, key, exchange);
+      : checkSent(gate, key, exchange, resource);
     if (verdict.kind === "pass") {
       exchange.grant = verdict.grant;
       return isRelay ? passOn(gate, key, exchange, verdict.grant, next) : next(exchange);
     }
     if (verdict.guess) metrics.countFailedAuth();
     exchange.refusal = verdict.kind;
-    return verdict.kind === "unauthorized" ? unauthorized(verdict.reason) : tooManyResponse(verdict);
+    if (verdict.kind !== "unauthorized") return tooManyResponse(verdict);
+    return unauthorized(verdict.reason, route.isOAuth ? resource?.metadata : undefined);
   };
 
 /** The verdict on what the request brings: a header, else the session of its page. */
-function checkSent(gate: Gate, key: string, exchange: Exchange): Verdict {
+function checkSent(gate: Gate, key: string, exchange: Exchange, resource?: Resource): Verdict {
   const { started, route } = exchange;
   const authorization = authorizationOf(exchange);
-  const page = authorization === null ? pageSession(exchange.request.raw.headers) : undefined;
-  if (!page) return gate.check(key, authorization, started, route);
   const { isRoutine, isPaced, relays } = route;
-  return gate.check(key, page.authorization, started, { isRoutine, isPaced, relays, page: page.isOf });
+  const kind = { isRoutine, isPaced, relays };
+  // The session of an access token is for what that is for alone, as that of a page is for the page.
+  const isFor = (id: string) => id === resource?.id;
+  if (route.isOAuth && resource && accessTokenIn(authorization) !== undefined)
+    return gate.check(key, authorization, started, { ...kind, page: isFor });
+  const page = authorization === null ? pageSession(exchange.request.raw.headers) : undefined;
+  return page
+    ? gate.check(key, page.authorization, started, { ...kind, page: page.isOf })
+    : gate.check(key, authorization, started, kind);
+}
+
+/** A JSON Web Token that is signed (RFC 7519 section 3): its first part begins with `{"`. */
+const JWT = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/** The token of the header, where it has the form of an access token (RFC 9068). */
+export function accessTokenIn(authorization: string | null): string | undefined {
+  const token = tokenIn(authorization ?? "");
+  return JWT.test(token) ? token : undefined;
 }
 
 /**
@@ -87,12 +109,12 @@ function passOn(gate: Gate, key: string, exchange: Exchange, grant: Grant, next:
   });
 }
 
-/** The answer to a request without a token in force. */
-const unauthorized = (reason?: string) =>
+/** The answer to a request without a token in force. @param metadata where clients read how they get one (RFC 9728 section 5.1). */
+const unauthorized = (reason?: string, metadata?: string) =>
   errorResponse(
     401,
     "unauthorized",
-    { "www-authenticate": "Bearer" },
+    { "www-authenticate": metadata === undefined ? "Bearer" : `Bearer resource_metadata="${metadata}"` },
     reason === undefined ? undefined : { reason },
   );
 

@@ -30,6 +30,8 @@ export function pageSession(headers: Headers): PageSession | undefined {
   return {
     authorization: `Bearer ${token}`,
     isOf(origin) {
+      // What the session of an access token is for has a path: no page has that.
+      if (URL.parse(origin)?.origin !== origin) return false;
       if (!origin.startsWith(secure === undefined ? "http:" : "https:")) return false;
       if (site !== null && site !== "same-origin") return false;
       // A browser leaves the origin out where it only reads, and says then that the page is of the same.

@@ -28,6 +28,8 @@ export interface Route {
   readonly isRoutine: boolean;
   /** Whether it is for libraries of tests (`paced` of the operation). */
   readonly isPaced?: boolean;
+  /** Whether access tokens of the OpenID provider count (`oauth` of the operation). */
+  readonly isOAuth?: boolean;
   /** Makes the answer to a failure (`fault` of the operation). */
   readonly fault?: HttpRoute["fault"];
 }
@@ -44,6 +46,7 @@ export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   isSocket: http.socket !== undefined,
   isRoutine: http.routine === true,
   isPaced: http.paced === true,
+  isOAuth: http.oauth === true,
   ...(http.fault && { fault: http.fault }),
 });
 

@@ -111,6 +111,8 @@ export async function openServerParts(
     audit,
     uses,
     entryOf: service.entryOf,
+    sessions,
+    ended: credentials.ended,
     maxBodyBytes: options.max_body,
     log,
     stopping: stopping.signal,

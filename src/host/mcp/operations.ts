@@ -24,6 +24,7 @@ const takeMessage = operation({
     body: "message",
     content: "application/json",
     stream: "text/event-stream",
+    oauth: true,
   },
   example: { message: { jsonrpc: "2.0", id: 1, method: "ping" } },
   input: v.strictObject({

@@ -50,6 +50,11 @@ export interface Provider {
   beginDevice(): Promise<DeviceStart>;
   /** Who has signed in; null while nobody has; `slower` where it asks to wait longer. @throws `forbidden` where that is over. */
   completeDevice(deviceCode: string): Promise<SignedIn | "pending" | "slower">;
+  /** Who an access token for `resource` is of (RFC 9068), when it was made and until when it is good, in milliseconds since the epoch. @throws `forbidden` for any other token. */
+  owner(
+    token: string,
+    resource: string,
+  ): Promise<SignedIn & { readonly issued: number; readonly until: number }>;
   /** What a logout token says (OpenID Connect Back-Channel Logout 1.0). @throws `bad_input` for one that is not valid (section 2.8). */
   logout(token: string): Promise<LoggedOut>;
   /** The address at which a person signs out there too; null where it has none. @param back where they are sent then. */
@@ -93,6 +98,17 @@ export function createProvider({ groupsClaim, ...options }: ProviderOptions): Pr
         const code = Object(error).error;
         if (code === "authorization_pending") return "pending";
         if (code === "slow_down") return "slower";
+        throw faultOf(issuer, error, forbidden);
+      }
+    },
+    async owner(token, resource) {
+      try {
+        const needed = { audience: resource, requiredClaims: ["exp", "iat", "sub"] };
+        const claims = await verified(token, needed);
+        const { sub = "", exp = 0, iat = 0 } = claims;
+        const times = { issued: iat * 1_000, until: exp * 1_000 };
+        return { ...signedIn(issuer, sub, claims, groupsClaim), ...times };
+      } catch (error) {
         throw faultOf(issuer, error, forbidden);
       }
     },
@@ -186,10 +202,20 @@ async function personOf(
     const asked = await oauth.userInfoRequest(as, client, answer.access_token, options);
     all = { ...(await oauth.processUserInfoResponse(as, client, claims.sub, asked)), ...claims };
   }
-  const texts = [all.preferred_username, all.email, claims.sub].filter((one) => typeof one === "string");
+  return signedIn(issuer, claims.sub, all, groupsClaim);
+}
+
+/** The person whom the claims are about, and the groups there. */
+function signedIn(
+  issuer: string,
+  subject: string,
+  claims: Readonly<Record<string, unknown>>,
+  groupsClaim: string,
+): SignedIn {
+  const texts = [claims.preferred_username, claims.email].filter((one) => typeof one === "string");
   const sid = typeof claims.sid === "string" ? claims.sid : undefined;
-  const person = { issuer, subject: claims.sub, label: texts[0] ?? claims.sub, sid };
-  return { person, groups: groupsIn(claimAt(all, groupsClaim)) };
+  const person = { issuer, subject, label: texts[0] ?? subject, sid };
+  return { person, groups: groupsIn(claimAt(claims, groupsClaim)) };
 }
 
 /** The value at `path`, such as `groups` or `realm_access.roles`. A claim whose own name has dots comes first. */

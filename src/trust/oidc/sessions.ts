@@ -38,6 +38,11 @@ const MAX_SESSIONS = 32;
 /** The most characters of a label in a name. */
 const MAX_LABEL = 64;
 
+/** As many as svc's own tokens have characters in their ids. */
+const ID_DIGITS = 8;
+
+const isPast = (time: string | undefined, now: number) => time !== undefined && Date.parse(time) <= now;
+
 /**
  * Who a person is in names: the label as far as a name has such signs, and a part of the digest of issuer and subject. Labels are
  * reassigned at providers, and may look alike; subjects do not.
@@ -58,10 +63,17 @@ export interface NewSession {
   readonly until: string;
 }
 
+/** How a session is used. */
+export interface SessionUse {
+  /** Of the page that alone may use it, or what its access token is for; undefined for a command line. */
+  readonly origin?: string | undefined;
+  /** An access token of the provider, which is its token: it ends with that, `until` in milliseconds since the epoch. */
+  readonly access?: { readonly token: string; readonly until: number } | undefined;
+}
+
 /**
  * Begins a session. What is over, of anybody, is forgotten.
  *
- * @param origin of the page that alone may use it; undefined for a command line.
  * @throws a `busy` failure where there are too many tokens; `unavailable` where the file cannot be read or written.
  */
 export async function beginSession(
@@ -69,14 +81,15 @@ export async function beginSession(
   person: Person,
   { scopes, on }: Pick<GroupRule, "scopes" | "on">,
   { idleS, lifeS }: Lifetime,
-  origin?: string,
+  { origin, access }: SessionUse = {},
 ): Promise<NewSession> {
-  const token = newToken();
+  const token = access?.token ?? newToken();
   const holder = personName(person);
-  const name = `${holder}/${idOf(token)}`;
   const now = Date.now();
-  const until = new Date(now + lifeS * 1_000).toISOString();
-  const entry = entryOf(token, Math.min(idleS, lifeS));
+  const leftS = access ? (access.until - now) / 1_000 : lifeS;
+  const until = new Date(now + leftS * 1_000).toISOString();
+  const entry = entryOf(token, access ? leftS : Math.min(idleS, leftS));
+  const name = `${holder}/${idOf(token) ?? entry.sha256.slice(0, ID_DIGITS)}`;
   const { issuer, subject, sid } = person;
   const session: NamedToken = {
     ...{ name, allows: [...scopes], created: new Date(now).toISOString(), generated: true, previous: [] },
@@ -84,8 +97,10 @@ export async function beginSession(
     person: { issuer, subject, sid, origin, until },
     on,
   };
-  const isOver = ({ person, expires }: NamedToken) => person && expires && Date.parse(expires) <= now;
+  const isOver = ({ person, expires }: NamedToken) => person && isPast(expires, now);
   await store.change((list) => {
+    // Several requests may have brought it at the same time.
+    if (list.entries.some(({ sha256, expires }) => sha256 === entry.sha256 && !isPast(expires, now))) return;
     const over = list.entries.filter(isOver).map((one) => one.name);
     list.removeAll(over);
     const own = list.entries.filter((one) => one.person && holderOf(one.name) === holder);

@@ -7,7 +7,7 @@
 import * as v from "valibot";
 import type { Grant } from "../../core/rights";
 import { createBuckets, RecentMap } from "../../lib/buckets";
-import { badInput, type Failure, forbidden, messageOf, tooMany } from "../../lib/errors";
+import { badInput, Failure, forbidden, messageOf, tooMany } from "../../lib/errors";
 import { createFairMap } from "../../lib/fair-map";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
@@ -24,14 +24,24 @@ import {
   type Person,
   personName,
   prolongSession,
+  type SessionUse,
 } from "./sessions";
 
 /** What a server does with sessions. */
 export interface SessionKeeper {
   /** The provider whose sessions count. */
   readonly issuer: string;
+  /** What agents ask for with access tokens of the provider, and where its metadata are (RFC 9728); undefined where they cannot. */
+  readonly resource: { readonly id: string; readonly metadata: string } | undefined;
   /** Lets a session that was used live on. */
   used(grant: Grant): void;
+  /**
+   * Begins a session whose token is an access token of the provider for {@link resource}. Of other texts, nothing begins.
+   *
+   * @param announce puts that on record before.
+   * @throws `forbidden` for who is in no group of oidc.json; `too_many`; `unavailable`.
+   */
+  bring(token: string, client: string, announce: Announce): Promise<void>;
 }
 
 /** A command line that waits for the end of a sign-in in a browser on its machine (RFC 8252 section 7.3). */
@@ -122,6 +132,9 @@ const MAX_CODES = 1_000;
 /** Device flows that a client may begin. */
 const DEVICE_RATE = { ratePerMinute: 10, burst: 10 };
 
+/** Access tokens of a client that are looked at. */
+const ACCESS_RATE = { ratePerMinute: 60, burst: 60 };
+
 /** What a browser keeps while somebody is at the provider. */
 const KEPT = v.object({
   attempt: v.object({ state: v.string(), nonce: v.string(), verifier: v.string(), redirect: v.string() }),
@@ -139,20 +152,20 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
   const usedStates = createFairMap<string, true>(MAX_USED);
   const usedTokens = new RecentMap<true>(MAX_USED);
   const mayBeginDevice = createBuckets(DEVICE_RATE);
-  /** When each session is to be prolonged next, in milliseconds since the epoch. */
-  const nextLook = new RecentMap<number>(MAX_USED);
+  const resource = resourceOf(publicUrl);
+  const ownerOf = createOwnerOf(provider, resource?.id);
 
   const admit = ({ person, groups }: SignedIn): Admitted => {
     const rule = ruleFor(uses.rules(), groups);
     if (rule) return { person, rule };
     throw refused(person, groups);
   };
-  const begin = async ({ person, rule }: Admitted, announce: Announce, origin?: string) => {
-    const how = origin === undefined ? "terminal" : "page";
+  const begin = async ({ person, rule }: Admitted, announce: Announce, use: SessionUse = {}) => {
+    const how = use.access ? "access_token" : use.origin === undefined ? "terminal" : "page";
     await announce(
       `oidc.sign_in person=${personName(person)} group=${printable(JSON.stringify(rule.group), 200)} by=${how}`,
     );
-    const session = await beginSession(store, person, rule, lifetime, origin);
+    const session = await beginSession(store, person, rule, lifetime, use);
     return { ...session, scopes: rule.scopes };
   };
 
@@ -161,16 +174,15 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
     provider,
     publicUrl,
     rules: uses.rules,
-    used({ name, ends }) {
-      const now = Date.now();
-      if (name === null || ends === undefined || (nextLook.get(name) ?? 0) > now) return;
-      const idleMs = lifetime.idleS * 1_000;
-      nextLook.set(name, now + idleMs / 4);
-      if (ends - now > (idleMs * 3) / 4) return;
-      prolongSession(store, name, lifetime.idleS).catch((error) =>
-        log.warn(`a session is not prolonged: ${messageOf(error)}`),
-      );
+    resource,
+    async bring(token, client, announce) {
+      const owner = await ownerOf(token, client);
+      if (!owner) return;
+      const until = Math.min(owner.until, owner.issued + lifetime.lifeS * 1_000);
+      if (until <= Date.now()) return;
+      await begin(admit(owner), announce, { origin: resource?.id, access: { token, until } });
     },
+    used: prolonging({ store, lifetime, log }),
     async begin(origin, base, terminal) {
       const { attempt, address } = await provider.begin(`${base}/oidc/callback`);
       const kept: v.InferInput<typeof KEPT> = { attempt, origin, ...(terminal && { terminal }) };
@@ -186,7 +198,7 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
       usedStates.put(client, state, true);
       const admitted = admit(await provider.complete(attempt, answer));
       if (!terminal) {
-        return { kind: "page", session: await begin(admitted, announce, origin), lifeS: lifetime.lifeS };
+        return { kind: "page", session: await begin(admitted, announce, { origin }), lifeS: lifetime.lifeS };
       }
       const code = codes.add(admitted, terminal.challenge);
       const query = new URLSearchParams({ code, state: terminal.state });
@@ -227,6 +239,43 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
       await Promise.all(ended.map((name) => uses.endWorkOf(name)));
       return ended.length;
     },
+  };
+}
+
+/** Lets sessions that are used live on; each is looked at four times in the idle time. */
+function prolonging({ store, lifetime, log }: Pick<SignInUses, "store" | "lifetime" | "log">) {
+  /** When each session is to be prolonged next, in milliseconds since the epoch. */
+  const nextLook = new RecentMap<number>(MAX_USED);
+  return ({ name, ends }: Grant): void => {
+    const now = Date.now();
+    if (name === null || ends === undefined || (nextLook.get(name) ?? 0) > now) return;
+    const idleMs = lifetime.idleS * 1_000;
+    nextLook.set(name, now + idleMs / 4);
+    if (ends - now > (idleMs * 3) / 4) return;
+    prolongSession(store, name, lifetime.idleS).catch((error) =>
+      log.warn(`a session is not prolonged: ${messageOf(error)}`),
+    );
+  };
+}
+
+/** The MCP endpoint; undefined where the address of this server depends on the request: a token is for one address alone. */
+const resourceOf = (publicUrl: string | undefined) =>
+  publicUrl === undefined
+    ? undefined
+    : { id: `${publicUrl}/mcp`, metadata: `${publicUrl}/.well-known/oauth-protected-resource/mcp` };
+
+/** Who access tokens are of; undefined for one that the provider has not made for this resource. @throws `too_many`; `unavailable`. */
+function createOwnerOf(provider: Pick<Provider, "owner">, resource: string | undefined) {
+  const mayAsk = createBuckets(ACCESS_RATE);
+  return async (token: string, client: string) => {
+    if (resource === undefined) return undefined;
+    const wait = mayAsk(client, performance.now());
+    if (wait > 0)
+      throw tooMany(`access tokens are looked at 60 times a minute: again in ${Math.ceil(wait / 1_000)} s`);
+    return provider.owner(token, resource).catch((error) => {
+      if (error instanceof Failure && error.code === "forbidden") return undefined;
+      throw error;
+    });
   };
 }
 

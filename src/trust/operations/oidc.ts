@@ -124,6 +124,32 @@ export const showProvider = operation({
   run: async (service: Uses) => ({ issuer: (await service.signIn())?.issuer ?? null }),
 });
 
+const showResource = operation({
+  name: "oidc.resource",
+  summary: "Show where agents get access tokens for the MCP endpoint (RFC 9728)",
+  scope: "read",
+  http: { method: "GET", path: "/.well-known/oauth-protected-resource/mcp", public: true },
+  leftOut: { cli: "agents ask for it", script: "agents ask for it" },
+  input: NO_INPUT,
+  output: v.object({
+    resource: v.string(),
+    authorization_servers: v.array(v.string()),
+    bearer_methods_supported: v.array(v.string()),
+    resource_name: v.string(),
+  }),
+  async run(service: Uses) {
+    const { issuer, resource } = await requireSignIn(service);
+    if (!resource)
+      throw notFound("access tokens are for one address: svc was started without --oidc-url https://…");
+    return {
+      resource: resource.id,
+      authorization_servers: [issuer],
+      bearer_methods_supported: ["header"],
+      resource_name: "svc",
+    };
+  },
+});
+
 const PORT = v.pipe(between(1, 65_535), v.integer());
 /** Of 32 bytes in base64url, as RFC 7636 has verifiers and their digests; states may be as long. */
 const PROOF = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{43,128}$/, "43 to 128 letters, digits, - and _"));
@@ -343,6 +369,7 @@ const providerLogout = operation({
 
 export const operations = [
   showProvider,
+  showResource,
   begin,
   complete,
   redeem,

@@ -4,6 +4,9 @@ import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
 import Provider, { type Configuration } from "oidc-provider";
 
 export const CLIENT = "svc-desk";
+/** A client of the provider that is an agent. */
+export const AGENT = "agent";
+export const AGENT_REDIRECT = "http://127.0.0.1:9/agent";
 export const SECRET = "a-secret-of-the-client-0123456789";
 
 /** A key pair to sign with. */
@@ -62,8 +65,19 @@ export async function startProvider(
     grant_types: ["authorization_code", "urn:ietf:params:oauth:grant-type:device_code"],
     ...(backchannel && { backchannel_logout_uri: backchannel, backchannel_logout_session_required: true }),
   };
+  // Of a program that cannot keep a secret.
+  const agent = {
+    ...{ client_id: AGENT, token_endpoint_auth_method: "none", redirect_uris: [AGENT_REDIRECT] },
+    grant_types: ["authorization_code"],
+  };
+  const resourceOf = (_context: unknown, audience: string) =>
+    ({ scope: "mcp", audience, accessTokenTTL: 300, accessTokenFormat: "jwt" }) as const;
+  const claimsOf = (_context: unknown, { accountId }: { readonly accountId: string }) => ({
+    groups: PEOPLE[accountId]?.groups,
+  });
   const configuration: Configuration = {
-    clients: [client, { ...client, client_id: "other" }],
+    clients: [client, { ...client, client_id: "other" }, agent],
+    extraTokenClaims: claimsOf,
     jwks: { keys: keys ?? [await signingKey("first")] },
     claims: { openid: ["sub"], profile: ["preferred_username", "groups"] },
     conformIdTokenClaims: false,
@@ -73,6 +87,9 @@ export async function startProvider(
       deviceFlow: { enabled: true },
       backchannelLogout: { enabled: true },
       rpInitiatedLogout: { enabled: true },
+      resourceIndicators: {
+        ...{ enabled: true, getResourceServerInfo: resourceOf, useGrantedResource: () => true },
+      },
     },
     // By default it asks no address of this machine.
     fetch: (url: string, init: RequestInit) => fetch(url, init),

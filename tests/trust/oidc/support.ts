@@ -24,6 +24,8 @@ export async function setUp(
     readonly service?: Record<string, unknown>;
     readonly groups?: object;
     readonly keys?: JWK[];
+    /** Whether it knows its address in browsers (`--oidc-url`). */
+    readonly knowsUrl?: boolean;
   } = {},
 ) {
   const port = freePort();
@@ -37,7 +39,13 @@ export async function setUp(
   writeFileSync(secretFile, `${SECRET}\n`);
   const desk = await testServer({
     port,
-    service: { oidc: peer.issuer, oidc_client: CLIENT, oidc_secret_file: secretFile, ...options.service },
+    service: {
+      oidc: peer.issuer,
+      oidc_client: CLIENT,
+      oidc_secret_file: secretFile,
+      ...(options.knowsUrl && { oidc_url: url }),
+      ...options.service,
+    },
   });
   await desk.service.runJobs();
   writeFileSync(join(desk.configDir, "oidc.json"), JSON.stringify(options.groups ?? GROUPS));

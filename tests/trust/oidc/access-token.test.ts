@@ -1,0 +1,198 @@
+/** Access tokens of the provider, which agents bring that cannot keep a secret (RFC 9728, RFC 9068). */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { importJWK, type JWK, SignJWT } from "jose";
+import { connectAgent } from "../../host/mcp/support";
+import { post } from "../../support";
+import { AGENT, AGENT_REDIRECT, CLIENT, logoutToken, signingKey, TestBrowser } from "./provider";
+import { setUp } from "./support";
+
+setDefaultTimeout(60_000);
+
+const now = () => Math.floor(Date.now() / 1_000);
+
+/** An access token as a provider makes it, but for `change`. */
+async function accessToken(key: JWK, issuer: string, resource: string, change: object = {}): Promise<string> {
+  const claims = {
+    ...{ iss: issuer, aud: resource, sub: "alice", client_id: "agent", jti: crypto.randomUUID() },
+    ...{ iat: now(), exp: now() + 300, groups: ["viewers"], preferred_username: "alice@example.org" },
+    ...change,
+  };
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: "RS256", kid: `${key.kid}`, typ: "at+jwt" })
+    .sign(await importJWK(key, "RS256"));
+}
+
+/** A desk that knows its address, and what an agent asks it. */
+async function desk(groups: object = { viewers: { scope: ["read"] } }) {
+  const key = await signingKey("first");
+  const made = await setUp({ keys: [key], knowsUrl: true, groups });
+  const resource = `${made.url}/mcp`;
+  const ping = (token?: string, path = "/mcp") =>
+    fetch(`${made.url}${path}`, {
+      method: path === "/mcp" ? "POST" : "GET",
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      ...(path === "/mcp" && { body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }) }),
+    });
+  return {
+    ...made,
+    ...{ key, resource, ping },
+    tokenWith: (change?: object, by = key) => accessToken(by, made.peer.issuer, resource, change),
+    signIns: async () => {
+      const { rows } = Object(await (await made.call("/audit/list?limit=100")).json());
+      return rows.filter(({ detail }: { detail: string }) => detail.includes("started oidc.sign_in")).length;
+    },
+  };
+}
+
+test("an agent without a token is told where to get one, at the MCP endpoint alone", async () => {
+  await using here = await desk();
+  const refused = await here.ping();
+  const header = refused.headers.get("www-authenticate");
+  expect([refused.status, header]).toEqual([
+    401,
+    `Bearer resource_metadata="${here.url}/.well-known/oauth-protected-resource/mcp"`,
+  ]);
+  const [, metadata = ""] = /resource_metadata="([^"]+)"/.exec(header ?? "") ?? [];
+  expect(await (await fetch(metadata)).json()).toEqual({
+    resource: here.resource,
+    authorization_servers: [here.peer.issuer],
+    bearer_methods_supported: ["header"],
+    resource_name: "svc",
+  });
+  expect((await here.ping(undefined, "/token")).headers.get("www-authenticate")).toBe("Bearer");
+});
+
+test("a server that does not know its address takes none, and says so", async () => {
+  const key = await signingKey("first");
+  await using here = await setUp({ keys: [key] });
+  const metadata = await fetch(`${here.url}/.well-known/oauth-protected-resource/mcp`);
+  expect([metadata.status, Object(await metadata.json()).error]).toEqual([
+    404,
+    expect.stringContaining("--oidc-url"),
+  ]);
+  const token = await accessToken(key, here.peer.issuer, `${here.url}/mcp`);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const asked = await fetch(`${here.url}/mcp`, {
+    ...post({ jsonrpc: "2.0", id: 1, method: "ping" }),
+    headers,
+  });
+  expect([asked.status, asked.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+});
+
+test("an agent with an access token is the person, in one session, and with it at the MCP endpoint alone", async () => {
+  await using here = await desk();
+  const token = await here.tokenWith();
+  await using agent = await connectAgent(here.url, token);
+  expect((await agent.tools()).length).toBeGreaterThan(0);
+  expect((await Promise.all([here.ping(token), here.ping(token)])).map(({ status }) => status)).toEqual([
+    200, 200,
+  ]);
+  expect(await here.signIns()).toBe(1);
+  const { tokens } = JSON.parse(readFileSync(join(here.configDir, "tokens.json"), "utf8"));
+  expect(tokens).toMatchObject([{ name: expect.stringMatching(/^oidc:alice@example\.org~\w{10}\/\w{8}$/) }]);
+  for (const path of ["/token", "/overview"]) expect((await here.ping(token, path)).status).toBe(401);
+  // Nor as the cookie of a page.
+  const { port } = new URL(here.url);
+  const cookie = {
+    cookie: `svc-session-${port}=${token}`,
+    "svc-page": port,
+    "sec-fetch-site": "same-origin",
+  };
+  expect((await fetch(`${here.url}/overview`, { headers: cookie })).status).toBe(401);
+});
+
+test("an agent that is a client of the provider gets its token there, as the metadata say, for this server", async () => {
+  await using here = await desk({ "lab-admins": { scope: ["read"] } });
+  const { authorization_servers, resource } = Object(
+    await (await fetch(`${here.url}/.well-known/oauth-protected-resource/mcp`)).json(),
+  );
+  const provider = await fetch(`${authorization_servers[0]}/.well-known/openid-configuration`);
+  const { authorization_endpoint, token_endpoint } = Object(await provider.json());
+  const verifier = "V".repeat(43);
+  const code_challenge = new Bun.CryptoHasher("sha256").update(verifier).digest("base64url");
+  const client = { client_id: AGENT, redirect_uri: AGENT_REDIRECT, resource };
+  const query = new URLSearchParams({
+    ...{ ...client, response_type: "code", scope: "openid mcp", state: "s" },
+    ...{ code_challenge, code_challenge_method: "S256" },
+  });
+  const back = await new TestBrowser().signIn(`${authorization_endpoint}?${query}`, "alice", (to) =>
+    to.startsWith(AGENT_REDIRECT),
+  );
+  const code = new URL(back).searchParams.get("code") ?? "";
+  const body = new URLSearchParams({
+    ...{ ...client, grant_type: "authorization_code", code, code_verifier: verifier },
+  });
+  const { access_token } = Object(await (await fetch(token_endpoint, { method: "POST", body })).json());
+  await using agent = await connectAgent(here.url, access_token);
+  expect((await agent.tools()).length).toBeGreaterThan(0);
+});
+
+test("a session that was begun for another address of this server is refused", async () => {
+  await using here = await desk();
+  const token = await here.tokenWith();
+  expect((await here.ping(token)).status).toBe(200);
+  const file = join(here.configDir, "tokens.json");
+  const kept = readFileSync(file, "utf8");
+  writeFileSync(file, kept.replace(here.resource, "https://former.example.org/mcp"));
+  await here.service.refresh();
+  expect((await here.ping(token)).status).toBe(401);
+});
+
+for (const [title, change] of [
+  ["for another server", { aud: "https://other.example.org/mcp" }],
+  ["that is an ID token of this client", { aud: CLIENT }],
+  ["of another issuer", { iss: "https://other.example.org" }],
+  ["that has expired", { exp: now() - 60 }],
+  ["without an end", { exp: undefined }],
+  ["of nobody", { sub: undefined }],
+] as const) {
+  test(`one ${title} is refused`, async () => {
+    await using here = await desk();
+    expect((await here.ping(await here.tokenWith())).status).toBe(200);
+    const refused = await here.ping(await here.tokenWith(change));
+    expect([refused.status, await here.signIns()]).toEqual([401, 1]);
+  });
+}
+
+test("one that another key has signed, or nobody, is refused", async () => {
+  await using here = await desk();
+  const [head, claims] = (await here.tokenWith()).split(".");
+  const none = Buffer.from(JSON.stringify({ alg: "none", typ: "at+jwt" })).toString("base64url");
+  const forged = [
+    await here.tokenWith({}, await signingKey("first")),
+    `${none}.${claims}.AAAA`,
+    `${head}.${claims}.${"A".repeat(342)}`,
+  ];
+  for (const token of forged) expect((await here.ping(token)).status).toBe(401);
+  expect(await here.signIns()).toBe(0);
+});
+
+test("who is in no group is told so", async () => {
+  await using here = await desk();
+  const refused = await here.ping(await here.tokenWith({ groups: ["staff"] }));
+  expect([refused.status, Object(await refused.json()).error]).toEqual([
+    403,
+    expect.stringContaining("oidc.json has no group of theirs (groups there: staff)"),
+  ]);
+});
+
+test("once the provider has signed the person out, the token counts no more", async () => {
+  await using here = await desk();
+  const token = await here.tokenWith();
+  expect((await here.ping(token)).status).toBe(200);
+  const body = new URLSearchParams({ logout_token: await logoutToken(here.key, here.peer.issuer) });
+  const out = await fetch(`${here.url}/oidc/backchannel-logout`, { method: "POST", body });
+  expect(out.status).toBe(200);
+  const refused = await here.ping(token);
+  expect([refused.status, Object(await refused.json()).reason]).toEqual([
+    401,
+    expect.stringContaining("the session has ended"),
+  ]);
+  expect(await here.signIns()).toBe(1);
+});
