@@ -50,10 +50,11 @@ export interface Provider {
   beginDevice(): Promise<DeviceStart>;
   /** Who has signed in; null while nobody has; `slower` where it asks to wait longer. @throws `forbidden` where that is over. */
   completeDevice(deviceCode: string): Promise<SignedIn | "pending" | "slower">;
-  /** Who an access token for `resource` is of (RFC 9068), when it was made and until when it is good, in milliseconds since the epoch. @throws `forbidden` for any other token. */
+  /** Who an access token for `resource`, made within `maxAgeS` seconds, is of (RFC 9068), when it was made and until when it is good, in milliseconds since the epoch. @throws `forbidden` for any other token. */
   owner(
     token: string,
     resource: string,
+    maxAgeS: number,
   ): Promise<SignedIn & { readonly issued: number; readonly until: number }>;
   /** What a logout token says (OpenID Connect Back-Channel Logout 1.0). @throws `bad_input` for one that is not valid (section 2.8). */
   logout(token: string): Promise<LoggedOut>;
@@ -101,9 +102,9 @@ export function createProvider({ groupsClaim, ...options }: ProviderOptions): Pr
         throw faultOf(issuer, error, forbidden);
       }
     },
-    async owner(token, resource) {
+    async owner(token, resource, maxTokenAge) {
       try {
-        const needed = { audience: resource, requiredClaims: ["exp", "iat", "sub"] };
+        const needed = { audience: resource, maxTokenAge, requiredClaims: ["exp", "iat", "sub"] };
         const claims = await verified(token, needed);
         const { sub = "", exp = 0, iat = 0 } = claims;
         const times = { issued: iat * 1_000, until: exp * 1_000 };

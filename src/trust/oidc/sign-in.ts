@@ -153,7 +153,7 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
   const usedTokens = new RecentMap<true>(MAX_USED);
   const mayBeginDevice = createBuckets(DEVICE_RATE);
   const resource = resourceOf(publicUrl);
-  const ownerOf = createOwnerOf(provider, resource?.id);
+  const ownerOf = createOwnerOf(provider, resource?.id, lifetime.lifeS);
 
   const admit = ({ person, groups }: SignedIn): Admitted => {
     const rule = ruleFor(uses.rules(), groups);
@@ -179,7 +179,6 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
       const owner = await ownerOf(token, client);
       if (!owner) return;
       const until = Math.min(owner.until, owner.issued + lifetime.lifeS * 1_000);
-      if (until <= Date.now()) return;
       await begin(admit(owner), announce, { origin: resource?.id, access: { token, until } });
     },
     used: prolonging({ store, lifetime, log }),
@@ -265,14 +264,14 @@ const resourceOf = (publicUrl: string | undefined) =>
     : { id: `${publicUrl}/mcp`, metadata: `${publicUrl}/.well-known/oauth-protected-resource/mcp` };
 
 /** Who access tokens are of; undefined for one that the provider has not made for this resource. @throws `too_many`; `unavailable`. */
-function createOwnerOf(provider: Pick<Provider, "owner">, resource: string | undefined) {
+function createOwnerOf(provider: Pick<Provider, "owner">, resource: string | undefined, maxAgeS: number) {
   const mayAsk = createBuckets(ACCESS_RATE);
   return async (token: string, client: string) => {
     if (resource === undefined) return undefined;
     const wait = mayAsk(client, performance.now());
     if (wait > 0)
       throw tooMany(`access tokens are looked at 60 times a minute: again in ${Math.ceil(wait / 1_000)} s`);
-    return provider.owner(token, resource).catch((error) => {
+    return provider.owner(token, resource, maxAgeS).catch((error) => {
       if (error instanceof Failure && error.code === "forbidden") return undefined;
       throw error;
     });

@@ -150,6 +150,7 @@ for (const [title, change] of [
   ["of another issuer", { iss: "https://other.example.org" }],
   ["that has expired", { exp: now() - 60 }],
   ["without an end", { exp: undefined }],
+  ["that is older than a session may be", { iat: now() - 36_100 }],
   ["of nobody", { sub: undefined }],
 ] as const) {
   test(`one ${title} is refused`, async () => {
