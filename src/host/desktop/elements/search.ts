@@ -25,8 +25,12 @@ const MAX_WINDOWS = 200;
 const MAX_LABELLED = 200;
 /** How much of a row is its name, in elements. */
 const MAX_CONTENT = 60;
-/** How long a program may take for a search, in milliseconds: far less than what a call of the child may take, which ends the calls of all. */
-const SEARCH_MS = 7_000;
+/**
+ * How long a program may take to say its name, to list its windows, and for a search, in milliseconds: together less than what a call of
+ * the child may take, which ends the calls of all.
+ */
+const LIST_MS = 3_000;
+const SEARCH_MS = 6_000;
 
 /** A program on the bus. */
 export interface Program {
@@ -194,6 +198,15 @@ function matcher(ask: Accessibles, memory: Memory, below: Search["below"], look:
 }
 
 export function search(bus: Bus, ask: Accessibles): Search {
+  /** @throws a `timeout` failure where a program takes longer; what else waits for it fails then too. */
+  const within = <T>(ms: number, name: string, work: Promise<T>): Promise<T> =>
+    deadline(work, {
+      ms,
+      late() {
+        bus.giveUp(name);
+        throw timedOut("the program takes too long");
+      },
+    });
   const programs = async () => {
     const [listed] = await bus.call(REGISTRY, "org.a11y.atspi.Accessible", "GetChildren");
     const read = v.safeParse(REFS, listed);
@@ -203,7 +216,7 @@ export function search(bus: Bus, ask: Accessibles): Search {
       refs.map(async (ref): Promise<Program[]> => {
         const pid = await pidOf(bus, ref.bus);
         try {
-          return [{ ref, name: await ask.name(ref), pid }];
+          return [{ ref, name: await within(LIST_MS, ref.bus, ask.name(ref)), pid }];
         } catch (error) {
           if (!failureOf(error)) throw error;
           deaf.push(pid === null ? ref.bus : `process ${pid}`);
@@ -213,10 +226,11 @@ export function search(bus: Bus, ask: Accessibles): Search {
     );
     return { programs: all.flat(), deaf };
   };
-  const windows = async (program: Program): Promise<Place[]> => {
+  const windowsOf = async (program: Program): Promise<Place[]> => {
     const refs = (await ask.children(program.ref)).slice(0, MAX_WINDOWS);
     return Promise.all(refs.map(async (ref) => ({ ref, program, window: await ask.name(ref) })));
   };
+  const windows = (program: Program) => within(LIST_MS, program.ref.bus, windowsOf(program));
   const memory = remembering(ask);
   const below = lister(ask, memory);
   const look = async (place: Place): Promise<ElementNode> => {
@@ -237,11 +251,7 @@ export function search(bus: Bus, ask: Accessibles): Search {
     const found = await Promise.all(
       places.places.map(async (place) => {
         try {
-          const late = () => {
-            bus.giveUp(place.ref.bus);
-            throw timedOut("the program takes too long");
-          };
-          return { hits: await deadline(inPlace(place, locator), { ms: SEARCH_MS, late }), deaf: [] };
+          return { hits: await within(SEARCH_MS, place.ref.bus, inPlace(place, locator)), deaf: [] };
         } catch (error) {
           if (!(error instanceof NoSuchThing) && !failureOf(error)) throw error;
           return { hits: [], deaf: [place.program.name] };

@@ -9,7 +9,8 @@ import { type Bus, isRef, openBus, type Ref, socketIn } from "../../../../src/ho
 import { outlineOf } from "../../../../src/host/desktop/elements/outline";
 import { type Place, type Search, search } from "../../../../src/host/desktop/elements/search";
 import { readTree } from "../../../../src/host/desktop/elements/tree";
-import { temporaryFolder, testWith } from "../../../support";
+import { temporaryFolder, testWith, until } from "../../../support";
+import { PROGRAMS, startSession } from "./support";
 
 test.each([
   ["unix:path=/run/user/1000/at-spi/bus_0,guid=7f", "unix:path=/run/user/1000/at-spi/bus_0"],
@@ -152,3 +153,60 @@ testWith("dbus-daemon")("a program that says it is found by a command has none s
   daemon.kill();
   await daemon.exited;
 });
+
+const ROOT = "/org/a11y/atspi/accessible/root";
+const WINDOW = 69;
+
+/** A program on the accessibility bus of a session that answers each question after so many milliseconds, with two children of each. */
+async function slowProgram(session: string, pauseMs: number) {
+  const asking = dbus.sessionBus({ busAddress: session });
+  const where = { destination: "org.a11y.Bus", path: "/org/a11y/bus", interface: "org.a11y.Bus" };
+  const address = await asking.call(new dbus.Message({ ...where, member: "GetAddress" }));
+  const program = dbus.sessionBus({ busAddress: socketIn(`${address?.body[0]}`) ?? "" });
+  const connected = Promise.withResolvers<void>();
+  program.once("connect", () => connected.resolve());
+  await connected.promise;
+  const answers: Readonly<Record<string, (message: dbus.Message) => [string, unknown]>> = {
+    Get: ({ body }) => [
+      "v",
+      body[1] === "ChildCount" ? new dbus.Variant("i", 2) : new dbus.Variant("s", "x"),
+    ],
+    GetChildren: () => ["a(so)", ["/1", "/2"].map((path) => [`${program.name}`, path])],
+    GetRole: () => ["u", WINDOW],
+    GetState: () => ["au", [0, 0]],
+  };
+  program.addMethodHandler((message) => {
+    const [signature, value] = answers[`${message.member}`]?.(message) ?? ["s", ""];
+    const answer = dbus.Message.newMethodReturn(message, signature, [value]);
+    setTimeout(() => program.send(answer), pauseMs);
+    return true;
+  });
+  const socket = { interface: "org.a11y.atspi.Socket", member: "Embed", signature: "(so)" };
+  const own = [program.name, ROOT];
+  await program.call(
+    new dbus.Message({ destination: "org.a11y.atspi.Registry", path: ROOT, ...socket, body: [own] }),
+  );
+  return {
+    [Symbol.dispose]() {
+      program.disconnect();
+      asking.disconnect();
+    },
+  };
+}
+
+testWith(...PROGRAMS)(
+  "a program that takes long for each answer keeps nobody from the buttons of others",
+  async () => {
+    await using at = await startSession();
+    at.start("zenity", "--question", "--title=Order", "--text=x", "--ok-label=Save");
+    const save = { role: "button", name: "Save" };
+    await until("the window", async () => (await at.elements.find(save, 1)).elements[0]);
+    // Less than after which a call is late.
+    using _slow = await slowProgram(`${at.env.DBUS_SESSION_BUS_ADDRESS}`, 1_200);
+    for (let times = 0; times < 2; times++) {
+      const { elements, deaf } = await at.elements.find(save, 5);
+      expect([elements.map(({ name }) => name), deaf.length]).toEqual([["Save"], 1]);
+    }
+  },
+  60_000,
+);
