@@ -1,9 +1,10 @@
 /**
  * The child process that speaks to the accessibility bus: what programs send is read there and nowhere else.
  */
-import { serveParent } from "../../../lib/child";
+import { invoke, remote, serveParent } from "../../../lib/child";
 import { confineLightly } from "../../../lib/confine";
-import { notFound, unavailable } from "../../../lib/errors";
+import { deadline } from "../../../lib/deadline";
+import { notFound, timedOut, unavailable } from "../../../lib/errors";
 import { lowerPriority } from "../../../lib/priority";
 import { desktopVariables } from "../session";
 import { accessibles, FACES, STATE } from "./accessible";
@@ -23,6 +24,18 @@ import { type XWindow, type XWindows, xWindows } from "./x-windows";
 
 /** The longest text that is read, in characters. */
 const MAX_TEXT = 100_000;
+
+/** How long a call may take, in milliseconds: less than after which the parent ends this process, with the calls of all. */
+const CALL_MS = 13_000;
+
+/** @throws a `timeout` failure where it takes longer. */
+const inTime = (work: () => Promise<unknown>): Promise<unknown> =>
+  deadline(work(), {
+    ms: CALL_MS,
+    late() {
+      throw timedOut("programs on the accessibility bus take too long to answer");
+    },
+  });
 
 interface Session extends Client {
   /** The variables of the session of the desktop. */
@@ -53,18 +66,19 @@ export default async function elementsChild(): Promise<void> {
   };
   lowerPriority();
   await confineLightly();
+  const own: ElementCalls = {
+    ...calls(use),
+    async survey() {
+      const session = await open("looks");
+      try {
+        return await survey(session);
+      } finally {
+        session.close();
+      }
+    },
+  };
   await serveParent<ElementCalls, object>(
-    () => ({
-      ...calls(use),
-      async survey() {
-        const session = await open("looks");
-        try {
-          return await survey(session);
-        } finally {
-          session.close();
-        }
-      },
-    }),
+    () => remote<ElementCalls>((method, args) => inTime(async () => invoke(own, method, args))),
     async () => (await opened?.catch(() => undefined))?.close(),
   );
 }
