@@ -37,7 +37,7 @@ export const seconds = mark<number | "never">({ text: "duration" });
 /** A number of bytes. As text also `512MB`. */
 export const bytes = mark<number>({ text: "size" });
 
-/** A point in time, ISO 8601 in UTC. As text also `1h` or `1h ago`: an hour ago; `now`, `today`, `yesterday`. */
+/** A point in time, ISO 8601 in UTC. As text also `1h` or `1h ago`: an hour ago; `now`, `today`, `yesterday`; `02:13`. */
 export const timestamp = mark<string>({ text: "time" });
 
 /** The content of a file. On the command line the flag takes the path of that file, or `-` for standard input. */

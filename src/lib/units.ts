@@ -10,7 +10,8 @@ export const parseDuration = (text: string): number | undefined =>
 
 /**
  * The time that a person names by what it is from now, ISO 8601 in UTC: `1h` or `1h ago`, `now`, and `today` or `yesterday` for the
- * midnight with which the day began in the time zone of this process. Undefined for any other text.
+ * midnight with which the day began, `02:13` or `02:13:30` for the last time when it was so late, in the time zone of this process.
+ * Undefined for any other text.
  */
 export function parseAgo(text: string, now: number = Date.now()): string | undefined {
   const days = DAYS.get(text);
@@ -20,8 +21,21 @@ export function parseAgo(text: string, now: number = Date.now()): string | undef
     midnight.setDate(midnight.getDate() - days);
     return midnight.toISOString();
   }
+  const clock = CLOCK.exec(text);
+  if (clock) return lastAt(clock, now);
   const seconds = text === "now" ? 0 : parseDuration(text.replace(/ +ago$/, ""));
   return seconds === undefined ? undefined : new Date(now - seconds * 1_000).toISOString();
+}
+
+/** A time of the day: `02:13`, `02:13:30`. */
+const CLOCK = /^([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/;
+
+/** The last time when the clock of this process showed that. */
+function lastAt([, hours, minutes, seconds = "0"]: readonly string[], now: number): string {
+  const last = new Date(now);
+  last.setHours(Number(hours), Number(minutes), Number(seconds), 0);
+  if (last.getTime() > now) last.setDate(last.getDate() - 1);
+  return last.toISOString();
 }
 
 const DAYS: ReadonlyMap<string, number> = new Map([

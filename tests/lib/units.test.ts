@@ -45,6 +45,18 @@ test("a time is named by what it is from now", () => {
   expect([at("ago"), at("2h agony"), at("tomorrow"), at("2026-06-15")]).toEqual(Array(4).fill(undefined));
 });
 
+test("a time of the day is the last one", () => {
+  const now = new Date(2026, 5, 15, 13, 30).getTime();
+  const at = (text: string) => parseAgo(text, now);
+  expect([at("02:13"), at("13:30"), at("13:31"), at("9:05:30")]).toEqual([
+    new Date(2026, 5, 15, 2, 13).toISOString(),
+    new Date(2026, 5, 15, 13, 30).toISOString(),
+    new Date(2026, 5, 14, 13, 31).toISOString(),
+    new Date(2026, 5, 15, 9, 5, 30).toISOString(),
+  ]);
+  expect([at("24:00"), at("12:60"), at("12"), at("12:3")]).toEqual(Array(4).fill(undefined));
+});
+
 test("a limit is said in the unit that was typed, or as a time that is a whole number", () => {
   expect(limitAsTyped(2_592_000, "40d")).toBe("30d");
   expect(limitAsTyped(2_592_000, "1000h")).toBe("720h");
