@@ -9,6 +9,7 @@ import type { SeeingCalls } from "./images/look";
 import type { ViewerCalls, ViewerEvents } from "./screen/calls";
 import type { Devices } from "./screen/child/input";
 import type { Watch, WatchEvents } from "./screen/child/watch";
+import type { WindowWatch } from "./shown-windows";
 import type { Page } from "./text/page";
 
 /** Where the pointer goes first; a coordinate that is left out stays as it is. */
@@ -123,6 +124,8 @@ export interface Backend extends Devices {
   setClipboard(text: string): Promise<void>;
   /** Watches the screen for viewers. */
   watch(events: WatchEvents): Promise<Watch>;
+  /** Watches the windows; absent where the platform does not say when they change. */
+  watchWindows?(): Promise<WindowWatch>;
   /** Puts back what was changed on the display (a key mapping). */
   close(): Promise<void>;
 }
@@ -140,7 +143,10 @@ export type DesktopEvents = Pick<BackendEvents, "clipboard"> & ViewerEvents;
 
 /** The calls that the child process (`worker-child.ts`) answers: most are the backend's own. */
 export interface DesktopCalls
-  extends Omit<Backend, "desktop" | "capture" | "windows" | "close" | "watch" | keyof Devices>,
+  extends Omit<
+      Backend,
+      "desktop" | "capture" | "windows" | "close" | "watch" | "watchWindows" | keyof Devices
+    >,
     SeeingCalls,
     ViewerCalls {
   /** Of all monitors together. */

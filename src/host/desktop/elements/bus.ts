@@ -88,13 +88,13 @@ type Connection = ReturnType<typeof dbus.sessionBus>;
 /**
  * Connects to the accessibility bus, and switches accessibility on.
  *
- * @param looks set where it is only looked at: then it stays as it is.
+ * @param looks set where it is only looked at: then it stays as it is; with `there` it is not started either.
  * @throws an `unavailable` failure that says what is missing.
  */
-export async function openBus(env: NodeJS.ProcessEnv, looks?: "looks"): Promise<Bus> {
+export async function openBus(env: NodeJS.ProcessEnv, looks?: "looks" | "there"): Promise<Bus> {
   const session = await trySession(env);
   try {
-    const said = (session && (await askAddress(session))) || (await rootProperty(env));
+    const said = (session && (await askAddress(session, looks !== "there"))) || (await rootProperty(env));
     const address = env.AT_SPI_BUS_ADDRESS || (said && socketIn(said));
     if (!address) throw unavailable(noBus(session !== undefined));
     if (!looks) {
@@ -187,7 +187,17 @@ async function asked(
 
 const A11Y = { destination: "org.a11y.Bus", path: "/org/a11y/bus" } as const;
 
-async function askAddress(session: Connection): Promise<string | undefined> {
+/** Whether the bus runs already. */
+async function hasBus(session: Connection): Promise<boolean> {
+  const path = "/org/freedesktop/DBus";
+  const message = { destination: "org.freedesktop.DBus", path, interface: "org.freedesktop.DBus" };
+  const question = { ...message, member: "NameHasOwner", signature: "s", body: [A11Y.destination] };
+  return (await asked(session, question).catch(() => []))[0] === true;
+}
+
+/** @param starts whether it is started where it does not run. */
+async function askAddress(session: Connection, starts: boolean): Promise<string | undefined> {
+  if (!starts && !(await hasBus(session))) return undefined;
   const message = { ...A11Y, interface: "org.a11y.Bus", member: "GetAddress" };
   // It starts the bus where it does not run yet.
   const [address] = await asked(session, message, CONNECT_MS).catch(() => []);

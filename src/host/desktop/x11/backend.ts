@@ -8,6 +8,7 @@ import { connect, type XConnection } from "./connection";
 import { createKeyboard } from "./keyboard";
 import { createScreen, rootPlace } from "./screen";
 import { watchX11 } from "./watch";
+import { watchX11Windows } from "./window-watch";
 import { createWindows } from "./windows";
 
 /**
@@ -26,6 +27,7 @@ export async function createX11Backend({ lost, clipboard: owns }: BackendEvents)
     ...createWindows(connection),
     ...clipboard,
     watch: (events) => watchX11(process.env, events),
+    watchWindows: () => watchX11Windows(process.env),
     async close() {
       await restore();
       giveUp();

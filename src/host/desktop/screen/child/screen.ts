@@ -1,10 +1,11 @@
 /**
  * The screen that all viewers share: it is looked at only while one of them is ready for more, and something has changed.
  */
+import type { Place } from "../../backend";
 import type { Point } from "../../geometry";
 import type { Cursor } from "./cursor";
 import { createEncoder, type Encoder } from "./encoder";
-import { createFrame, type Frame } from "./frame";
+import { createFrame, type Frame, type Rect } from "./frame";
 import type { Parts } from "./parts";
 import type { Watch, WatchEvents } from "./watch";
 
@@ -32,6 +33,8 @@ export interface Screen {
   readonly cursor: Cursor | undefined;
   /** Where a pixel of the frame is for the pointer. */
   pointAt(x: number, y: number): Point;
+  /** The pixels of the frame at a place in the coordinates of the pointer, those beside it included; it may reach beyond the frame. */
+  areaOf(place: Place): Rect;
   add(looker: Looker): void;
   remove(looker: Looker): void;
   /** Looks at what has changed, when it is time to. */
@@ -129,6 +132,7 @@ export async function openScreen(watch: StartWatch, lost: (reason: string) => vo
       return state.cursor;
     },
     pointAt: (x, y) => pointOn(view.watch, x, y),
+    areaOf: (place) => areaOn(view.watch, place),
     add: (looker) => void lookers.add(looker),
     remove: (looker) => void lookers.delete(looker),
     look() {
@@ -158,6 +162,12 @@ async function openView(start: StartWatch, events: WatchEvents): Promise<ScreenV
 function pointOn({ corner, scale, width, height }: Watch, x: number, y: number): Point {
   const at = (pixel: number, size: number) => Math.round(Math.min(pixel, size - 1) / scale);
   return { x: corner.x + at(x, width), y: corner.y + at(y, height) };
+}
+
+function areaOn({ corner, scale }: Watch, { x, y, width, height }: Place): Rect {
+  const [left, top] = [Math.floor((x - corner.x) * scale), Math.floor((y - corner.y) * scale)];
+  const [right, bottom] = [(x + width - corner.x) * scale, (y + height - corner.y) * scale];
+  return { x: left, y: top, width: Math.ceil(right) - left, height: Math.ceil(bottom) - top };
 }
 
 /** Looks at what has changed on the screen, one look at a time. */

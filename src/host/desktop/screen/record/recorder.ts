@@ -17,6 +17,9 @@ export type FilmedScreen = Pick<Screen, "add" | "remove" | "look"> & {
   readonly frame: Pick<Frame, "width" | "height" | "bytes">;
 };
 
+/** Makes the picture of a film. */
+export type FilmEncoder = (frame: FilmedScreen["frame"]) => Promise<Uint8Array>;
+
 /** Readable text at a third of the size of the best. */
 const QUALITY = 60;
 
@@ -36,7 +39,7 @@ export async function record(
   const started = performance.now();
   const elapsed = () => performance.now() - started;
   const { promise: over, resolve: end } = Promise.withResolvers<Pick<RecordingResult, "ended" | "error">>();
-  const encode = createEncoder({ width, height });
+  const encode = createFilmEncoder({ width, height });
   let isStale = true;
   let encoding: Promise<void> | undefined;
   /** When the next picture may be taken, in milliseconds from the start. */
@@ -116,8 +119,8 @@ function completed(film: Film, ms: number): string | null {
 
 const BITMAP_HEADER = 54;
 
-/** Makes pictures of the film of frames of any size: its own does not change. */
-function createEncoder({ width, height }: Size) {
+/** Makes pictures of a film of frames of any size: its own does not change. @returns what makes a key frame of VP8 of a frame. */
+export function createFilmEncoder({ width, height }: Size): FilmEncoder {
   let bitmap: Buffer | undefined;
   return async (frame: FilmedScreen["frame"]): Promise<Uint8Array> => {
     if (bitmap?.length !== BITMAP_HEADER + frame.bytes.length) bitmap = emptyBitmap(frame);
