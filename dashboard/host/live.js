@@ -6,6 +6,7 @@ import { ask, fill } from "../dialog.js";
 import { button, el, labelled, setText } from "../dom.js";
 import { icon } from "../icons.js";
 import { actionButton, asError, badge, download, notice, panel } from "../parts.js";
+import { boxPanel } from "./live-box.js";
 import { openEither, openRelay, openSocket } from "./live-carrier.js";
 import { keyButtons, keyboardField, typeText } from "./live-keys.js";
 import { aboutPanel, clipboardPart, recordButton } from "./live-parts.js";
@@ -148,7 +149,8 @@ export function open(view) {
     ),
   );
   const about = aboutPanel(watch, label === null && may("operate") ? endViewer : null);
-  root.append(el("div", { class: "stack" }, made.root, about.root));
+  const box = isOfHost ? boxPanel(view) : null;
+  root.append(el("div", { class: "stack" }, made.root, box?.root, about.root));
 
   /**
    * @param {HTMLButtonElement} opener
@@ -284,6 +286,7 @@ export function open(view) {
     setText(way, watch.state === "live" ? `The pictures come ${watch.way}.` : "");
     way.hidden = watch.state !== "live";
     about.show(state, watch.viewer);
+    box?.tell(state?.black_box);
   }
 
   /** @param {boolean} on */
@@ -322,6 +325,8 @@ export function open(view) {
       found.push(["warn", [`The stream was cut. ${watch.reason} Connecting again…`]]);
     if (watch.state === "opening" && watch.reason) found.push(["warn", [`${watch.reason} Trying again…`]]);
     if (watch.state === "ended") found.push(["error", [watch.reason]]);
+    if (state?.black_box === "on")
+      found.push(["info", ["What this screen shows is kept by the black box of its host."]]);
     const user = state?.input;
     if (user && !(user.kind === "viewer" && user.id === watch.viewer)) {
       const waiting = own?.wants_control ? " This viewer waits for them." : "";
@@ -359,7 +364,7 @@ export function open(view) {
 
   const asked = poll({
     path: stateOf,
-    on: ["screen.*", "approval.*", "lease.*", "run.started", "run.ended"],
+    on: ["screen.*", "black_box.*", "approval.*", "lease.*", "run.started", "run.ended"],
     every: STATE_EVERY_S,
     rest: STATE_EVERY_S,
     show(answer) {

@@ -60,6 +60,7 @@ export const createDashboard = async () =>
         "inspector.js": import("../../dashboard/host/inspector.js", { with: { type: "file" } }),
         "jobs.js": import("../../dashboard/host/jobs.js", { with: { type: "file" } }),
         "live.js": import("../../dashboard/host/live.js", { with: { type: "file" } }),
+        "live-box.js": import("../../dashboard/host/live-box.js", { with: { type: "file" } }),
         "live-carrier.js": import("../../dashboard/host/live-carrier.js", { with: { type: "file" } }),
         "leases.js": import("../../dashboard/host/leases.js", { with: { type: "file" } }),
         "live-parts.js": import("../../dashboard/host/live-parts.js", { with: { type: "file" } }),

@@ -82,6 +82,30 @@ test("a person points at something, gets what names it, and the host is sent not
   await until("the click", () => host.sent.includes("pointer 1"));
 });
 
+test("a host that keeps what its screen shows says so; its time line shows pictures of then, and plays", async () => {
+  await using host = standIn(server.url);
+  host.black_box = "on";
+  await using tab = await openLive(host);
+  const { page } = tab;
+  await page.getByText("What this screen shows is kept by the black box of its host.").waitFor();
+  await page.getByRole("button", { name: "Look back" }).click();
+  await page.getByRole("img", { name: /^The screen at / }).waitFor();
+  expect(host.looked).toEqual(["2026-06-01T10:00:06.000Z"]);
+
+  const line = page.getByRole("slider", { name: "Time" });
+  await line.press("Home");
+  await until("the first picture", () => host.looked.at(-1) === "2026-06-01T10:00:00.000Z");
+  await page.getByRole("button", { name: "Play" }).click();
+  await until("the last picture", () => host.looked.at(-1) === "2026-06-01T10:00:06.000Z");
+  expect(host.looked.slice(-3)).toEqual([2, 4, 6].map((second) => `2026-06-01T10:00:0${second}.000Z`));
+
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByText("paused").waitFor();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByText("this screen is kept").waitFor();
+  expect(besides(tab.complaints)).toEqual([]);
+});
+
 test("keys that a browser keeps, and a text that is typed for a person, go to the host", async () => {
   await using host = standIn(server.url);
   await using tab = await openLive(host);

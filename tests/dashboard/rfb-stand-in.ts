@@ -102,11 +102,18 @@ export const viewer = (id: string, more: object = {}) => ({
   ...{ approval_id: null as string | null, stats: null, ...more },
 });
 
+/** A PNG of one pixel, in base64. */
+const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 /** The stand-in in front of the server at `url`; it ends with the scope. */
 export function standIn(url: string) {
   const host = {
     /** Those that watch, as `GET /screen/state` answers. */
     viewers: [] as Array<ReturnType<typeof viewer>>,
+    black_box: null as null | "on" | "paused",
+    /** The times of the pictures of the black box that were asked for. */
+    looked: [] as string[],
     input: null as null | { kind: string; id: string | null; who: string; since: string | null },
     sent: [] as Sent,
     texts: [] as string[],
@@ -134,7 +141,21 @@ export function standIn(url: string) {
       host.viewers.push(viewer(viewer_id));
       return { ticket: `secret-${tickets}`, url: "", expires_at: new Date().toISOString(), viewer_id };
     },
-    "/screen/state": () => ({ ...SIZE, viewers: host.viewers, input: host.input }),
+    "/screen/state": () => ({ ...SIZE, viewers: host.viewers, input: host.input, black_box: host.black_box }),
+    "/black-box/spans": () => ({ spans: [{ from: "2026-06-01T10:00:00Z", to: "2026-06-01T10:00:06Z" }] }),
+    "/screen/at"(search: string) {
+      host.looked.push(new URLSearchParams(search).get("time") ?? "");
+      const since = "2026-06-01T10:00:00Z";
+      return { format: "png", width: 1, height: 1, since, encoding: "base64", data: PIXEL };
+    },
+    "/black-box/pause"() {
+      host.black_box = "paused";
+      return { state: "paused" };
+    },
+    "/black-box/resume"() {
+      host.black_box = "on";
+      return { state: "on" };
+    },
     "/element_at": () => host.element,
     "/leases/end"({ id }: { readonly id: string }) {
       host.stopped.push(id);
@@ -168,7 +189,7 @@ export function standIn(url: string) {
       }
       const answer = answers[pathname];
       if (answer) {
-        const body = request.method === "POST" ? await request.json() : undefined;
+        const body = request.method === "POST" ? await request.json() : search;
         return Response.json(await answer(body as never));
       }
       const { method, headers, body, signal } = request;
