@@ -129,6 +129,10 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
     },
   },
   {
+    why: "how old a file is, by the time that the system gave it: what is too old is removed",
+    uses: { "black-box/black-box.ts": 1, "black-box/writer.ts": 1 },
+  },
+  {
     why: "hours to weeks, counted over processes in a file: a time that was set makes it shorter or longer once, which harms nothing",
     uses: {
       "http/idempotency.ts": 1,

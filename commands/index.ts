@@ -15,6 +15,10 @@ const groups: Registry["groups"] = [
         describe: "Show the live screen of a host, and who watches it",
         load: () => import("./screen"),
       },
+      find: {
+        describe: "Look for a text in what screens have shown",
+        load: () => import("./find"),
+      },
       diagnose: { describe: "Check this host", load: () => import("./diagnose") },
       events: { describe: "Print what happens here, or on many hosts", load: () => import("./events") },
       audit: { describe: "Read, verify and export the audit log", load: () => import("./audit") },
@@ -76,6 +80,10 @@ const groups: Registry["groups"] = [
       recording: {
         describe: "Record the screen to a file that browsers play; list recordings",
         load: () => import("./recording"),
+      },
+      "black-box": {
+        describe: "Show, pause and resume what is kept of the screen",
+        load: () => import("./black-box"),
       },
       robot: { describe: "Serve Robot Framework on this machine", load: () => import("./robot") },
       data: { describe: "Add, list and remove what svc does not carry", load: () => import("./data") },

@@ -1,5 +1,6 @@
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { exportFilm } from "../src/host/desktop/screen/black-box/operations";
 import { listRecordings, startRecording, stopRecording } from "../src/host/desktop/screen/record/operations";
 import { printable } from "../src/lib/sanitize";
 
@@ -18,6 +19,17 @@ export default {
           : `${printable(file_path)}  ${result.seconds} s, ${result.pictures === 1 ? "1 picture" : `${result.pictures} pictures`}, ${kib(result.bytes)} KiB`,
       problems: ({ result }) => (result?.error ? [printable(result.error)] : []),
       good: ({ result }) => result?.ended !== "failed",
+    }),
+    export: view(exportFilm, {
+      positionals: ["file_path"],
+      text: ({ file_path, seconds, pictures, bytes }) =>
+        `${printable(file_path)}  ${seconds} s, ${pictures === 1 ? "1 picture" : `${pictures} pictures`}, ${kib(bytes)} KiB`,
+      examples: [
+        [
+          "$0 recording export night.webm --since 02:10 --until 02:20",
+          "From the black box (svc serve --black-box)",
+        ],
+      ],
     }),
     list: view(listRecordings, {
       columns: ["NAME", "KiB", "TOKEN", "STATE"],

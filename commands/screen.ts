@@ -1,11 +1,14 @@
+import { PICTURE_OUTPUT, writePicture, writePictureOf } from "../src/cli/picture-file";
 import type { Group } from "../src/cli/subcommand";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
+import { screenAt } from "../src/host/desktop/screen/black-box/operations";
 import { openScreenPage, proxyScreen } from "../src/host/desktop/screen/operations/proxy";
 import { badInput } from "../src/lib/errors";
 import { readSecret } from "../src/lib/secret";
 import { terminated } from "../src/lib/signals";
+import { timeText } from "../src/lib/time-text";
 
 const open = view(openScreenPage, {
   positionals: ["host"],
@@ -21,6 +24,25 @@ export default {
   verbs: {
     // For a host whose label is one of these words, too.
     open,
+    at: view(screenAt, {
+      positionals: ["time"],
+      extra: { output: PICTURE_OUTPUT },
+      columns: ["FILE", "SIZE", "SINCE"],
+      // With --on each picture is a file; with --json it is in the line.
+      rows: (shot, host = "", { output }) => [[...writePictureOf(host, shot, output), timeText(shot.since)]],
+      async run({ call, input, extra, globals }) {
+        const shot = await call(input);
+        await writePicture(globals, shot, extra.output, `  since ${timeText(shot.since)}`);
+        return 0;
+      },
+      examples: [
+        [
+          "$0 screen at 02:13 --output then.png",
+          "What the screen showed, where svc serve --black-box keeps it",
+        ],
+        ["$0 screen at 02:13 --on lab-07", "The screen of a host of the address book"],
+      ],
+    }),
     proxy: view(proxyScreen, {
       positionals: ["host"],
       extra: { ask_password: flag("Ask for the password on this terminal") },

@@ -10,6 +10,7 @@ type ChildModule = { readonly default: (args: readonly string[]) => Promise<void
 /** Hidden subcommands that need no parser. Work that may crash, hang or take long runs in a child (`lib/child.ts`). */
 const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
   "audit-child": () => import("./host/audit/worker"),
+  "black-box-child": () => import("./host/desktop/screen/black-box/reading-child"),
   "desktop-child": () => import("./host/desktop/worker-child"),
   "elements-child": () => import("./host/desktop/elements/worker-child"),
   "query-child": () => import("./host/desktop/webdriver/query-child"),

@@ -45,6 +45,8 @@ import { operations as programs } from "./host/desktop/operations/programs";
 import { operations as text } from "./host/desktop/operations/text";
 import { operations as windows } from "./host/desktop/operations/windows";
 import { operations as record } from "./host/desktop/record/operations";
+import { eventTypes as blackBoxEvents } from "./host/desktop/screen/black-box/events";
+import { operations as blackBox } from "./host/desktop/screen/black-box/operations";
 import { eventTypes as screenEvents } from "./host/desktop/screen/events";
 import { operations as screenOffers } from "./host/desktop/screen/operations/offer";
 import { operations as screenProxies } from "./host/desktop/screen/operations/proxy";
@@ -123,6 +125,7 @@ const all = [
   ...record,
   ...screen,
   ...recordings,
+  ...blackBox,
   ...thumbnails,
   ...windows,
   ...elements,
@@ -188,6 +191,7 @@ export const eventTypes: readonly EventType[] = [
   ...programEvents,
   ...desktopEvents,
   ...recordingEvents,
+  ...blackBoxEvents,
   ...approvalEvents,
   ...leaseEvents,
   ...screenEvents,

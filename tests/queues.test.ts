@@ -6,6 +6,7 @@ import { Glob } from "bun";
 import { createConnectionSlots } from "../src/client/connection-slots";
 import { createDesktop } from "../src/host/desktop/desktop";
 import { createInputLock } from "../src/host/desktop/input-lock";
+import { createBoxReader } from "../src/host/desktop/screen/black-box/reader";
 import { createReader } from "../src/host/desktop/text/tesseract";
 import { createQueries } from "../src/host/desktop/webdriver/query";
 import { createWorkTurns } from "../src/http/work-turns";
@@ -48,6 +49,9 @@ function createBlindDesktop() {
 }
 
 const LOOK = { threshold: 0.9, scales: [1], all: false, near: false, marked: false };
+
+/** A black box that has nothing. */
+const BOX = { folder: join(folder.path, "black-box"), key: "ab".repeat(32) };
 
 const QUEUES: readonly Queue[] = [
   {
@@ -105,6 +109,31 @@ const QUEUES: readonly Queue[] = [
       const queries = createQueries(silentLog);
       return Object.assign((requester: Requester) => queries.select(requester, [], "xpath", "//a", false), {
         end: () => queries.stop(),
+      });
+    },
+  },
+  {
+    what: "looks at the black box",
+    file: "src/host/desktop/screen/black-box/reader.ts",
+    most: 64,
+    isOwnerApart: true,
+    create() {
+      const reader = createBoxReader(silentLog);
+      return Object.assign((requester: Requester) => reader.spans(BOX, requester), {
+        end: () => reader.stop(),
+      });
+    },
+  },
+  {
+    what: "films of the black box",
+    file: "src/host/desktop/screen/black-box/reader.ts",
+    most: 16,
+    isOwnerApart: true,
+    create() {
+      const reader = createBoxReader(silentLog);
+      const film = { from: 0, to: 1, file: join(folder.path, "film.webm"), fps: 1, maxBytes: 1 };
+      return Object.assign((requester: Requester) => reader.film(BOX, film, requester), {
+        end: () => reader.stop(),
       });
     },
   },

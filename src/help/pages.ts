@@ -8,6 +8,7 @@ import actions from "../../docs/actions.md" with { type: "file" };
 import approvals from "../../docs/approvals.md" with { type: "file" };
 import architecture from "../../docs/architecture.md" with { type: "file" };
 import audit from "../../docs/audit.md" with { type: "file" };
+import blackBox from "../../docs/black-box.md" with { type: "file" };
 import clients from "../../docs/clients.md" with { type: "file" };
 import configBundle from "../../docs/config-bundle.md" with { type: "file" };
 import dashboard from "../../docs/dashboard.md" with { type: "file" };
@@ -56,6 +57,7 @@ const FILES = {
   approvals,
   architecture,
   audit,
+  "black-box": blackBox,
   clients,
   "config-bundle": configBundle,
   dashboard,

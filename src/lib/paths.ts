@@ -133,6 +133,9 @@ export const configFiles = (configDir: string) => ({
   syncFolder: join(configDir, "sync"),
   traces: join(configDir, "traces"),
   recordings: join(configDir, "recordings"),
+  /** What the screen has shown for the last while, and the key to it: it leaves the folder with no bundle. */
+  blackBox: join(configDir, "black-box"),
+  blackBoxKey: join(configDir, "black_box_key"),
   /** In a folder of its own: the processes of sessions write there. */
   inboxIndex: join(configDir, "inbox-index", "inbox.db"),
   /** Where folders of format 1 have it. */

@@ -28,7 +28,7 @@ interface BackgroundTasks extends Pick<Desk, "lookAtDesk" | "lookAtNats" | "stop
 
 /** Starts it all. @returns a function that starts no further run, and ends the rest. */
 export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks): Promise<() => void> {
-  const { service, files, log, made, phase } = shared;
+  const { service, files, log, made, phase, options } = shared;
   phase.runsJobs = true;
   if (existsSync(files.traces)) (await service.traces()).clear();
   await made.scheduler?.start();
@@ -56,6 +56,7 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
   await look(looks);
   // Of a svc that was killed.
   if (process.platform === "linux") (await import("../host/desktops/keeper")).sweep();
+  if (options.black_box !== undefined || existsSync(files.blackBox)) (await service.blackBox()).start();
   // Once the webhooks take events.
   if (existsSync(files.history)) await (await service.history()).settle();
   phase.hasLooked = true;

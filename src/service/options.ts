@@ -5,6 +5,7 @@ import * as v from "valibot";
 import type { EventType } from "../core/events";
 import { field, flag, httpAddress, whole } from "../core/fields";
 import type { Operation } from "../core/operation";
+import { BLACK_BOX_FIELDS } from "../host/desktop/screen/black-box/options";
 import { SERVED_MCP_FIELDS } from "../host/mcp/options";
 import { ICE_FIELDS, INBOX_FIELDS } from "../host/peers/options";
 import { SERVER_FIELDS } from "../http/options";
@@ -48,6 +49,7 @@ export const SERVICE_FIELDS = {
   screen_approval: flag(
     "A person with another token has to allow each viewer of the screen that trusted_viewers.json does not name; such a token without operate gets no other pictures",
   ),
+  ...BLACK_BOX_FIELDS,
   mask_serials: flag("Hide serial numbers of USB devices"),
   ...SIGN_IN_FIELDS,
   ...SERVED_MCP_FIELDS,

@@ -25,8 +25,8 @@ export const diagnose = operation({
   command: "AC_diagnose",
   http: { method: "GET", path: "/diagnose", long: "AC_diagnose" },
   input: v.strictObject({
-    only: field(v.optional(NAMES), "Run these checks and no others"),
-    skip: field(v.optional(NAMES), "Leave out these checks, besides those in the setting diagnose.skip"),
+    only: field(v.optional(NAMES), "Run only these checks"),
+    skip: field(v.optional(NAMES), "Leave out these checks, besides the setting diagnose.skip"),
   }),
   output: v.object({
     ...REPORT.entries,

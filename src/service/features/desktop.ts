@@ -10,6 +10,7 @@ import type { RelayedViewers } from "../../desk/screen/viewers";
 import type { Desktop, DesktopOptions } from "../../host/desktop/desktop";
 import type { Programs } from "../../host/desktop/programs";
 import type { Screens } from "../../host/desktop/screen/all-screens";
+import type { BlackBox, BoxStatus } from "../../host/desktop/screen/black-box/black-box";
 import type { ProxyUses } from "../../host/desktop/screen/operations/proxy";
 import type { Recordings } from "../../host/desktop/screen/record/recordings";
 import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails";
@@ -19,6 +20,7 @@ import type { Desktops } from "../../host/desktops/desktops";
 import type { Missing } from "../../host/desktops/tools";
 import type { Leases } from "../../host/leases/leases";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
+import type { RunView } from "../../host/runs/types";
 import { forbidden } from "../../lib/errors";
 import type { CreateDesktopOn, NamedDesktops } from "../desktops";
 import type { ServiceParts } from "../parts";
@@ -42,6 +44,12 @@ export interface DesktopFeatures {
   /** Small pictures of the screen. */
   thumbnails(): Promise<Thumbnails>;
   recordings(): Promise<Recordings>;
+  /** What the screen has shown for the last while. */
+  blackBox(): Promise<BlackBox>;
+  /** Whether this process keeps what the screen shows; null where it does not: asking loads nothing then. */
+  blackBoxShown(): Promise<"on" | "paused" | null>;
+  /** That of the server that runs on this folder, where one does. */
+  blackBoxStatus(): Promise<BoxStatus>;
   /** What this host has for desktops on demand. */
   desktopTools(): Promise<DesktopTools>;
   /** The programs that scripts start and do not wait for. */
@@ -121,6 +129,12 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
       },
       (recordings) => recordings.stopAll(),
     ),
+    blackBox: stoppable(() => openBlackBox(shared, shownDesktop)),
+    blackBoxStatus: () => blackBoxStatus(shared),
+    async blackBoxShown() {
+      if (options.black_box === undefined) return null;
+      return (await shared.service.blackBox()).isPaused ? "paused" : "on";
+    },
     programs: stoppable(async () => (await import("../../host/desktop/programs")).createPrograms(publish)),
     trustedViewers: feature(async () => {
       const { createTrustedViewers } = await import("../../host/desktop/screen/trusted-viewers");
@@ -181,6 +195,52 @@ async function openScreens(shared: ServiceParts): Promise<Screens> {
     untilRevoked: revocations.until,
   });
   return made.screens;
+}
+
+async function openBlackBox(shared: ServiceParts, desktop: () => Promise<Desktop>): Promise<BlackBox> {
+  const { service, files, options, log, publish } = shared;
+  const [{ createBlackBox }, { createBoxReader }] = await Promise.all([
+    import("../../host/desktop/screen/black-box/black-box"),
+    import("../../host/desktop/screen/black-box/reader"),
+    // Made first, so that it stops last.
+    service.desktop(),
+  ]);
+  const { black_box: span, black_box_size: maxBytes, black_box_exclude: exclude } = options;
+  const settings = span === undefined ? undefined : { spanMs: span * 1_000, maxBytes, exclude };
+  const place = { folder: files.blackBox, keyFile: files.blackBoxKey };
+  const box = createBlackBox({ ...place, settings, desktop, reader: createBoxReader(log), publish, log });
+  if (settings) shared.stopFirst(keepFailures(shared, box));
+  return box;
+}
+
+/** Has the black box keep the minutes before each failed run of a job or a plan. @returns what ends it. */
+function keepFailures({ events }: ServiceParts, box: BlackBox): () => void {
+  let seen = events.newest;
+  return events.listen(() => {
+    for (let seq = Math.max(seen + 1, events.oldest); seq <= events.newest; seq++) {
+      const event = events.at(seq);
+      if (event?.type.name !== "run.ended") continue;
+      const run: RunView = JSON.parse(event.text);
+      const isOfJob = run.source_type === "scheduler" || run.source_type === "plan";
+      if (isOfJob && FAILED.has(run.status) && run.finished_at !== null) box.keepFor(run, run.finished_at);
+    }
+    seen = events.newest;
+  });
+}
+
+/** The ends of a run after which somebody wants to know what was on the screen. */
+const FAILED: ReadonlySet<string> = new Set(["error", "timeout"]);
+
+async function blackBoxStatus({ service, configDir, options, phase }: ServiceParts): Promise<BoxStatus> {
+  const own = async () => (await service.blackBox()).status();
+  if (phase.runsJobs || options.black_box !== undefined) return own();
+  const [{ askServer }, { boxStatus }] = await Promise.all([
+    import("../../client/owner"),
+    import("../../host/desktop/screen/black-box/operations"),
+  ]);
+  // Without a server nothing is kept.
+  const asked = await askServer(configDir, boxStatus, {}).catch(() => undefined);
+  return asked?.answer ?? own();
 }
 
 async function openWebdriver({ service, log }: ServiceParts): Promise<Webdriver> {

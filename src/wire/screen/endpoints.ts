@@ -64,6 +64,8 @@ export const stateEndpoint = endpoint({
         since: v.nullable(v.string()),
       }),
     ),
+    /** Whether what this screen shows is kept; null where it is not. Hosts of before do not send it. */
+    black_box: v.optional(v.nullable(v.picklist(["on", "paused"])), null),
   }),
 });
 

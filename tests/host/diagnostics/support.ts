@@ -80,6 +80,9 @@ export const host = (different: Partial<Host> = {}): Host => ({
   inbox: "/nonexistent/inbox",
   addressBook: async () => ({ trust: () => [], hosts: () => [], select: () => [] }),
   desktopTools: async () => ({ uses: ["Xvfb", "openbox"], missing: [], hasBus: true }),
+  blackBoxStatus: async () => ({
+    ...{ state: "off" as const, problem: null, span_s: null, max_bytes: null, bytes: 0, excluded: 0 },
+  }),
   hostLink: async () => null,
   natsHost: async () => null,
   membership: async () => undefined,

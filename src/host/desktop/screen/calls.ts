@@ -5,6 +5,7 @@
  */
 import * as v from "valibot";
 import { NOTHING } from "../../../lib/child";
+import { BLACK_BOX_ANSWERS, type BlackBoxCalls } from "./black-box/calls";
 import { RECORDING_ANSWERS, type RecordingCalls } from "./record/calls";
 
 /** Where the stream of a viewer is: a local socket that takes this key once, and speaks RFB (RFC 6143) after it. */
@@ -43,7 +44,7 @@ export type Door = v.InferOutput<typeof DOOR>;
 export type ViewerStats = v.InferOutput<typeof STATS>;
 
 /** The calls of the child process for viewers. None waits for a call that runs. */
-export interface ViewerCalls extends RecordingCalls {
+export interface ViewerCalls extends RecordingCalls, BlackBoxCalls {
   /**
    * Prepares a viewer. Its key is good once, and for ten seconds.
    *
@@ -82,6 +83,9 @@ export const VIEWER_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>([
   "snapshot",
   "record",
   "stopRecording",
+  "keepBlackBox",
+  "stopBlackBox",
+  "blackBoxState",
 ]);
 
 /** Those of them that start the child where there is none. */
@@ -89,10 +93,11 @@ export const STARTING_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>([
   "openViewer",
   "snapshot",
   "record",
+  "keepBlackBox",
 ]);
 
 /** Those of them that may take as long as they like. */
-export const LASTING_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>(["record"]);
+export const LASTING_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>(["record", "keepBlackBox"]);
 
 /** The form of their answers. */
 export const VIEWER_ANSWERS = {
@@ -102,6 +107,7 @@ export const VIEWER_ANSWERS = {
   nameScreen: NOTHING,
   snapshot: v.string(),
   ...RECORDING_ANSWERS,
+  ...BLACK_BOX_ANSWERS,
 };
 
 /** The form of the events' arguments. */

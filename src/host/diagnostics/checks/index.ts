@@ -10,6 +10,7 @@ export const CHECKS = {
   mouse: async () => (await import("./mouse")).mouse,
   desktops: async () => (await import("./desktops")).desktops,
   elements: async () => (await import("./elements")).elements,
+  black_box: async () => (await import("./black-box")).blackBox,
   config_dir: async () => (await import("./config-dir")).configDir,
   disk_space: async () => (await import("./disk-space")).diskSpace,
   trust_files: async () => (await import("./trust-files")).trustFiles,

@@ -128,6 +128,11 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
       leaked: ["svc config set-aside secrets_key and secrets.json, and set each secret to another value"],
     },
     { name: "secrets.json", path: files.secrets },
+    {
+      name: "black_box_key",
+      path: files.blackBoxKey,
+      leaked: ["delete it and the folder black-box: what the screen has shown could be read"],
+    },
     { name: "join.db", path: files.joinStrings },
     { name: "tls/key.pem", path: files.tlsKey, leaked: ["svc tls renew --new-key --overlap 0"] },
     { name: "tls/next.json", path: files.tlsNext, leaked: ["svc tls renew --new-key --overlap 0, twice"] },

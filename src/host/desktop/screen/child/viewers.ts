@@ -5,6 +5,8 @@
 import type { Socket } from "node:net";
 import { badInput, conflict, messageOf, unavailable } from "../../../../lib/errors";
 import type { Backend } from "../../backend";
+import type { BlackBoxCalls, BoxOptions } from "../black-box/calls";
+import type { BoxRecorder } from "../black-box/recorder";
 import type { ViewerCalls, ViewerEvents } from "../calls";
 import type { RecordingCalls, RecordingResult } from "../record/calls";
 import { createViewerClipboard } from "./clipboard";
@@ -34,13 +36,15 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
   const viewers = new Map<string, Viewer>();
   const shared = new SharedScreen({
     use,
-    isUsed: () => viewers.size > 0 || pictures.isRecording(),
+    isUsed: () => viewers.size > 0 || pictures.isRecording() || box.isKept(),
     gone(reason) {
       pictures.end(new Error(reason));
+      box.end(new Error(reason));
       for (const { session } of [...viewers.values()]) session?.end(reason);
     },
   });
   const pictures = createPictures(shared);
+  const box = createBox(shared, use);
   const reports = createReports(viewers, events);
   let screenName = "svc";
 
@@ -88,6 +92,7 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
 
   const calls: ViewerCalls = {
     ...pictures.calls,
+    ...box.calls,
     async openViewer({ id, control }) {
       if (viewers.has(id)) throw badInput(`there is a viewer ${JSON.stringify(id)} already`);
       if (viewers.size >= MAX_VIEWERS) throw unavailable(`there are ${MAX_VIEWERS} viewers already`);
@@ -120,13 +125,55 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
   return {
     calls,
     async close() {
-      const recorded = pictures.end();
+      const recorded = Promise.all([pictures.end(), box.end()]);
       const ended = [...viewers].map(([id, viewer]) => endViewer(id, viewer, "the desktop helper ends"));
       const door = await shared.door;
       await recorded;
       shared.leave();
       door?.close();
       await Promise.all(ended);
+    },
+  };
+}
+
+/** The black box. */
+function createBox(shared: SharedScreen, use: () => Promise<Backend>) {
+  let opening: Promise<BoxRecorder> | undefined;
+  const open = async (options: BoxOptions) => {
+    const [backend, screen, { openBox }] = await Promise.all([
+      use(),
+      shared.useScreen(),
+      import("../black-box/open"),
+    ]);
+    return openBox(backend, screen, options);
+  };
+  const calls: BlackBoxCalls = {
+    async keepBlackBox(options) {
+      if (opening) throw conflict("the black box is being kept already");
+      const mine = open(options);
+      opening = mine;
+      try {
+        await (await mine).over;
+      } finally {
+        opening = undefined;
+        shared.leaveLater();
+      }
+    },
+    async stopBlackBox() {
+      (await opening?.catch(() => undefined))?.end();
+    },
+    async blackBoxState() {
+      return (await opening?.catch(() => undefined))?.state() ?? null;
+    },
+  };
+  return {
+    calls,
+    isKept: () => opening !== undefined,
+    /** Ends it; resolves when its files are complete. @param failure why it has failed, if it has. */
+    async end(failure?: Error): Promise<void> {
+      const recorder = await opening?.catch(() => undefined);
+      recorder?.end(failure);
+      await recorder?.over.catch(() => {});
     },
   };
 }

@@ -22,6 +22,11 @@ interface TicketUses extends Uses {
   rest(): Promise<{ readonly server: { readonly url: string } | null }>;
 }
 
+interface StateUses extends Uses {
+  /** Whether what the screen shows is kept; null where it is not. Asking loads nothing. */
+  blackBoxShown(): Promise<"on" | "paused" | null>;
+}
+
 const FOR_PEOPLE = "a person watches the screen; scripts take screenshots";
 const BY_A_PAGE = "`svc screen` and the dashboard use it";
 
@@ -91,10 +96,12 @@ const screenState = operation({
   asksFirst: true,
   answeredBy: "server",
   leftOut: { script: FOR_PEOPLE },
-  async run(service: Uses, { desktop }) {
+  async run(service: StateUses, { desktop }) {
     const { size, viewers, input } = await (await service.screens()).state(desktop);
     const { width, height } = size ?? { width: null, height: null };
-    return { width, height, viewers, input };
+    // It keeps nothing of desktops on demand.
+    const black_box = desktop === undefined ? await service.blackBoxShown() : null;
+    return { width, height, viewers, input, black_box };
   },
 });
 

@@ -1,0 +1,302 @@
+/**
+ * The black box of this host: what its screen has shown for the last while, kept by the desktop's child process and read by one of its own.
+ *
+ * Promise: off unless the server was started with it, and then bounded in time and bytes; paused by a person, it stays so until a person
+ * lets it go on, also when svc starts anew.
+ */
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Publish } from "../../../../core/events";
+import { resolvesWithin, sleep } from "../../../../lib/deadline";
+import { conflict, messageOf, notFound } from "../../../../lib/errors";
+import { ensurePrivateFolder, writeFileAtomic } from "../../../../lib/files";
+import type { Log } from "../../../../lib/log";
+import { printable } from "../../../../lib/sanitize";
+import type { Requester } from "../../../../lib/slots";
+import type { BlackBoxCalls } from "./calls";
+import { boxKept, boxPaused, boxStarted } from "./events";
+import type { KeptRun } from "./kept-run";
+import { openBoxKey, readBoxKey } from "./key";
+import type { BoxReader } from "./reader";
+import type { BoxPlace, FilmRequest, FilmResult, FoundText, TextQuery } from "./reading-calls";
+import { newRunKey } from "./sealed-file";
+import { dropSegments, keepSegments, keptRuns, removeAll, segmentsIn } from "./segments";
+
+/** How long is waited after the recorder has failed, at first and at most, in milliseconds. */
+const [AGAIN_MS, LATEST_MS] = [5_000, 60_000];
+/** How often what is too old is removed, in milliseconds. */
+const DROP_MS = 15_000;
+/** How much of what was before a failure is kept, in milliseconds. */
+const KEPT_MS = 300_000;
+/** After this time without a failure it records, in milliseconds. */
+const STARTED_MS = 1_000;
+
+/** How the black box is kept. */
+export interface BoxSettings {
+  readonly spanMs: number;
+  readonly maxBytes: number;
+  readonly exclude: readonly string[];
+}
+
+/** What the black box needs of the service. */
+interface BlackBoxParts {
+  /** `{config_dir}/black-box`, and the file of its key. */
+  readonly folder: string;
+  readonly keyFile: string;
+  /** Undefined where this process keeps none: then it only reads. */
+  readonly settings: BoxSettings | undefined;
+  desktop(): Promise<BlackBoxCalls>;
+  readonly reader: BoxReader;
+  readonly publish: Publish;
+  readonly log: Log;
+  /** How long to wait after a failure, in milliseconds (default 5,000). */
+  readonly againMs?: number;
+}
+
+/** The black box, as it is shown. */
+export interface BoxStatus {
+  /** `waiting`: it does not record yet, or cannot, as `problem` says. */
+  readonly state: "off" | "on" | "paused" | "waiting";
+  readonly problem: string | null;
+  /** Why no texts of programs are kept; null where they are. */
+  readonly no_texts: string | null;
+  readonly span_s: number | null;
+  readonly max_bytes: number | null;
+  /** How many patterns of windows that are left out there are. */
+  readonly excluded: number;
+  readonly bytes: number;
+  readonly segments: number;
+  /** How many of them are kept for failures. */
+  readonly kept: number;
+  /** When the oldest began, and the newest was written, ISO 8601; null where there is none. */
+  readonly oldest: string | null;
+  readonly newest: string | null;
+}
+
+/** The black box of this host. */
+export interface BlackBox {
+  /** Begins to record, unless it is paused or this process keeps none; again where it fails. */
+  start(): void;
+  /** Whether a person has paused it. */
+  readonly isPaused: boolean;
+  status(): Promise<BoxStatus>;
+  /** @param token who pauses it; null for the owner of the host. @throws `conflict` where this process keeps none. */
+  pause(token: string | null): Promise<void>;
+  /** @throws as {@link pause}. */
+  resume(): void;
+  /** What the screen showed, as a PNG. @throws `not_found`. */
+  picture(
+    at: number,
+    requester: Requester,
+  ): Promise<{ width: number; height: number; since: number; base64: string }>;
+  /** What was recorded, in milliseconds since 1970. */
+  spans(requester: Requester): Promise<Array<{ from: number; to: number }>>;
+  /** @throws `not_found` where nothing is kept at all. */
+  find(query: TextQuery, requester: Requester): Promise<{ found: FoundText[]; unread: number }>;
+  /** Writes a film of a span. @throws `not_found`. */
+  film(request: FilmRequest, requester: Requester): Promise<FilmResult>;
+  /** Keeps what was recorded before a run failed, also when it is too old. @param run its end, ISO 8601. */
+  keepFor(run: Pick<KeptRun, "run_id" | "source_type" | "source_id">, ended: string): void;
+  /** The runs for which something is kept, the newest first. */
+  kept(): KeptRun[];
+  stop(): Promise<void>;
+}
+
+export function createBlackBox(parts: BlackBoxParts): BlackBox {
+  return new Box(parts);
+}
+
+class Box implements BlackBox {
+  #keeping: Promise<void> | undefined;
+  #isStopped = false;
+  #problem: string | null = null;
+  #end = new AbortController();
+  #dropping: Timer | undefined;
+
+  constructor(private readonly parts: BlackBoxParts) {}
+
+  start(): void {
+    const { folder, settings, log } = this.parts;
+    if (!settings) {
+      if (segmentsIn(folder).length === 0) return;
+      removeAll(folder);
+      log.info("the black box is off (svc serve --black-box): what it had kept is removed");
+      return;
+    }
+    this.#drop();
+    this.#dropping ??= setInterval(() => this.#drop(), DROP_MS);
+    this.#dropping.unref();
+    if (this.isPaused) log.info("the black box is paused: `svc black-box resume` lets it go on");
+    else this.#begin(settings);
+  }
+
+  async status(): Promise<BoxStatus> {
+    const { folder, settings } = this.parts;
+    const live = this.#keeping && !this.#problem ? await this.#state() : null;
+    const problem = this.#problem ?? live?.dark ?? null;
+    const all = segmentsIn(folder);
+    const isOn = this.#keeping !== undefined && problem === null;
+    const state = isOn ? "on" : "waiting";
+    const [oldest, newest] = [all.at(0)?.start, all.at(-1)?.end];
+    return {
+      state: settings ? (this.isPaused ? "paused" : state) : "off",
+      problem,
+      no_texts: live?.no_texts ?? null,
+      span_s: settings ? settings.spanMs / 1_000 : null,
+      max_bytes: settings?.maxBytes ?? null,
+      excluded: settings?.exclude.length ?? 0,
+      bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
+      segments: all.length,
+      kept: all.filter(({ isKept }) => isKept).length,
+      oldest: oldest === undefined ? null : new Date(oldest).toISOString(),
+      newest: newest === undefined ? null : new Date(newest).toISOString(),
+    };
+  }
+
+  async pause(token: string | null): Promise<void> {
+    const { folder, publish } = this.parts;
+    this.#requireSettings();
+    if (this.isPaused) return;
+    ensurePrivateFolder(folder);
+    writeFileAtomic(this.#pauseFile, JSON.stringify({ token }));
+    await this.#halt();
+    publish(boxPaused, { token });
+  }
+
+  resume(): void {
+    const settings = this.#requireSettings();
+    rmSync(this.#pauseFile, { force: true });
+    this.#begin(settings);
+  }
+
+  async picture(at: number, requester: Requester) {
+    return this.parts.reader.picture(await this.#place(), at, requester);
+  }
+
+  async spans(requester: Requester) {
+    return this.parts.reader.spans(await this.#place(), requester);
+  }
+
+  async find(query: TextQuery, requester: Requester) {
+    return this.parts.reader.find(await this.#place(), query, requester);
+  }
+
+  async film(request: FilmRequest, requester: Requester) {
+    return this.parts.reader.film(await this.#place(), request, requester);
+  }
+
+  keepFor(
+    { run_id, source_type, source_id }: Pick<KeptRun, "run_id" | "source_type" | "source_id">,
+    ended: string,
+  ): void {
+    const { folder, settings, publish, log } = this.parts;
+    const to = Date.parse(ended);
+    if (!settings || Number.isNaN(to)) return;
+    const from = new Date(to - KEPT_MS).toISOString();
+    const run = { run_id, source_type, source_id, from, to: new Date(to).toISOString() };
+    try {
+      if (keepSegments(folder, run) > 0) publish(boxKept, run);
+    } catch (error) {
+      log.warn(`what was on the screen before a run failed is not kept: ${printable(messageOf(error), 500)}`);
+    }
+  }
+
+  kept(): KeptRun[] {
+    return keptRuns(this.parts.folder);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#dropping);
+    await this.#halt();
+    await this.parts.reader.stop();
+  }
+
+  get #pauseFile(): string {
+    return join(this.parts.folder, "paused.json");
+  }
+
+  get isPaused(): boolean {
+    return existsSync(this.#pauseFile);
+  }
+
+  #requireSettings(): BoxSettings {
+    const { settings } = this.parts;
+    if (!settings) throw conflict("the black box is off here (svc serve --black-box)");
+    return settings;
+  }
+
+  /** What has been kept, up to now. @throws `not_found` where nothing has been. */
+  async #place(): Promise<BoxPlace> {
+    const { folder, keyFile } = this.parts;
+    await this.#state();
+    const key = readBoxKey(keyFile);
+    if (key === undefined || segmentsIn(folder).length === 0)
+      throw notFound("the black box has nothing here: `svc serve --black-box 1h` keeps one");
+    return { folder, key };
+  }
+
+  /** Has the recorder write what it may; null where none records. */
+  async #state() {
+    if (!this.#keeping) return null;
+    try {
+      return (await (await this.parts.desktop()).blackBoxState()) ?? null;
+    } catch {
+      // What is on disk can be read all the same.
+      return null;
+    }
+  }
+
+  #drop(): void {
+    const { folder, settings, log } = this.parts;
+    if (!settings) return;
+    try {
+      dropSegments(folder, { oldest: Date.now() - settings.spanMs, maxBytes: settings.maxBytes });
+    } catch (error) {
+      log.warn(`the black box cannot remove what is too old: ${printable(messageOf(error), 500)}`);
+    }
+  }
+
+  #begin(settings: BoxSettings): void {
+    if (this.#keeping || this.#isStopped) return;
+    this.#end = new AbortController();
+    this.#keeping = this.#keep(settings, this.#end.signal).finally(() => {
+      this.#keeping = undefined;
+    });
+  }
+
+  /** Records until it is asked to end. Never rejects. */
+  async #keep({ spanMs, maxBytes, exclude }: BoxSettings, signal: AbortSignal): Promise<void> {
+    const { folder, keyFile, desktop, publish, log, againMs = AGAIN_MS } = this.parts;
+    for (let wait = againMs; !signal.aborted; wait = Math.min(2 * wait, LATEST_MS)) {
+      try {
+        const run = newRunKey(openBoxKey(keyFile));
+        const screen = await desktop();
+        if (signal.aborted) break;
+        const keeping = screen.keepBlackBox({ folder, ...run, spanMs, maxBytes, exclude });
+        // One that cannot begin says so at once.
+        if (!(await resolvesWithin(STARTED_MS, keeping)) && !signal.aborted) {
+          [this.#problem, wait] = [null, againMs];
+          publish(boxStarted, { span_s: spanMs / 1_000 });
+        }
+        await keeping;
+      } catch (error) {
+        const problem = printable(messageOf(error), 500);
+        if (!signal.aborted && problem !== this.#problem)
+          log.warn(`the black box does not record: ${problem}`);
+        this.#problem = problem;
+      }
+      await sleep(wait, signal).catch(() => {});
+    }
+    this.#problem = null;
+  }
+
+  async #halt(): Promise<void> {
+    const keeping = this.#keeping;
+    if (!keeping) return;
+    this.#end.abort();
+    const ending = this.parts.desktop().then((desktop) => desktop.stopBlackBox());
+    await ending.catch(() => {});
+    await keeping;
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * The operations of the black box: its state, the picture of a moment, texts, the film of a span.
+ *
+ * Promise: who may not see the screen sees nothing of what it showed, and each look leaves a row of its own.
+ */
+import { rmSync } from "node:fs";
+import * as v from "valibot";
+import { requesterOf } from "../../../../core/caller";
+import { between, bytes, field, NO_INPUT, path, whole } from "../../../../core/fields";
+import { operation } from "../../../../core/operation";
+import { allows, beyond } from "../../../../core/rights";
+import { badInput, forbidden } from "../../../../lib/errors";
+import { writeNamedFile } from "../../../../lib/files";
+import type { BlackBox } from "./black-box";
+import { KEPT_RUN } from "./kept-run";
+import { msOf, TIME } from "./times";
+
+interface Uses {
+  blackBox(): Promise<BlackBox>;
+}
+
+const STATUS = v.object({
+  state: v.picklist(["off", "on", "paused", "waiting"]),
+  problem: v.nullable(v.string()),
+  no_texts: v.nullable(v.string()),
+  span_s: v.nullable(v.number()),
+  max_bytes: v.nullable(v.number()),
+  excluded: v.number(),
+  bytes: v.number(),
+  segments: v.number(),
+  kept: v.number(),
+  oldest: v.nullable(v.string()),
+  newest: v.nullable(v.string()),
+});
+
+const FOR_PEOPLE = "a person looks at what was; a script sees the screen of now";
+const BY_A_PERSON = "a person decides about it";
+
+export const boxStatus = operation({
+  name: "black_box.status",
+  summary: "Show whether the black box keeps what the screen shows, and how much it has",
+  scope: "read",
+  answeredBy: "server",
+  leftOut: { script: FOR_PEOPLE },
+  http: { method: "GET", path: "/black-box" },
+  input: NO_INPUT,
+  output: STATUS,
+  run: async (service: Uses) => (await service.blackBox()).status(),
+});
+
+export const pauseBox = operation({
+  name: "black_box.pause",
+  summary: "Pause the black box, until it is resumed",
+  scope: "operate",
+  changes: true,
+  answeredBy: "server",
+  leftOut: { script: BY_A_PERSON },
+  http: { method: "POST", path: "/black-box/pause", repeatable: true },
+  input: NO_INPUT,
+  output: STATUS,
+  async run(service: Uses, _input, { grant }) {
+    const box = await service.blackBox();
+    await box.pause(grant.name);
+    return box.status();
+  },
+});
+
+export const resumeBox = operation({
+  name: "black_box.resume",
+  summary: "Let the black box go on after it was paused",
+  scope: "operate",
+  changes: true,
+  answeredBy: "server",
+  leftOut: { script: BY_A_PERSON },
+  http: { method: "POST", path: "/black-box/resume", repeatable: true },
+  input: NO_INPUT,
+  output: STATUS,
+  async run(service: Uses) {
+    const box = await service.blackBox();
+    box.resume();
+    return box.status();
+  },
+});
+
+export const screenAt = operation({
+  name: "screen.at",
+  summary: "Return the picture that the screen showed at a time, from the black box, as a PNG in base64",
+  scope: "screen",
+  reveals: true,
+  answeredBy: "server or here",
+  leftOut: { script: FOR_PEOPLE },
+  http: { method: "GET", path: "/screen/at" },
+  input: v.strictObject({ time: field(TIME, "When (ISO 8601; UTC unless it names a zone)") }),
+  output: v.object({
+    format: v.literal("png"),
+    width: v.number(),
+    height: v.number(),
+    /** Since when the screen showed it, ISO 8601. */
+    since: v.string(),
+    encoding: v.literal("base64"),
+    data: v.string(),
+  }),
+  async run(service: Uses, { time }, caller) {
+    const box = await service.blackBox();
+    const { width, height, since, base64 } = await box.picture(msOf(time), requesterOf(caller));
+    const shown = new Date(since).toISOString();
+    return { format: "png" as const, width, height, since: shown, encoding: "base64" as const, data: base64 };
+  },
+});
+
+export const boxSpans = operation({
+  name: "black_box.spans",
+  summary: "List the spans of time that the black box has, the oldest first",
+  scope: "screen",
+  answeredBy: "server or here",
+  leftOut: { script: FOR_PEOPLE },
+  http: { method: "GET", path: "/black-box/spans" },
+  input: NO_INPUT,
+  output: v.object({ spans: v.array(v.object({ from: v.string(), to: v.string() })) }),
+  async run(service: Uses, _input, caller) {
+    const spans = await (await service.blackBox()).spans(requesterOf(caller));
+    const iso = (ms: number) => new Date(ms).toISOString();
+    return { spans: spans.map(({ from, to }) => ({ from: iso(from), to: iso(to) })) };
+  },
+});
+
+export const keptOfBox = operation({
+  name: "black_box.kept",
+  summary:
+    "List the failed runs of jobs and plans for which the black box keeps the minutes before, newest first",
+  scope: "read",
+  answeredBy: "server or here",
+  leftOut: { script: FOR_PEOPLE },
+  http: { method: "GET", path: "/black-box/kept" },
+  input: NO_INPUT,
+  output: v.object({ runs: v.array(KEPT_RUN), count: v.number() }),
+  async run(service: Uses) {
+    const runs = (await service.blackBox()).kept();
+    return { runs, count: runs.length };
+  },
+});
+
+const SPAN = {
+  since: field(v.optional(TIME), "Only what was there from this time on (default: all that is kept)"),
+  until: field(v.optional(TIME), "Only what was there before this time"),
+};
+
+/** @throws `bad_input` for a span that ends before it begins. */
+function spanOf(since: string | undefined, until: string | undefined) {
+  const from = since === undefined ? 0 : msOf(since);
+  const to = until === undefined ? Number.MAX_SAFE_INTEGER : msOf(until);
+  if (to < from) throw badInput("until: expected a time after since");
+  return { from, to };
+}
+
+export const findOnScreen = operation({
+  name: "black_box.find",
+  summary:
+    "Look for a text in what the screen has shown: titles of windows and texts in them, with their times",
+  scope: "screen",
+  reveals: true,
+  answeredBy: "server or here",
+  subcommand: "find",
+  leftOut: { script: FOR_PEOPLE },
+  http: { method: "POST", path: "/black-box/find", repeatable: true },
+  input: v.strictObject({
+    text: field(
+      v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(200)),
+      "What to look for: a part of a title or a text, in any case",
+    ),
+    ...SPAN,
+    most: field(v.optional(whole(1, 1_000), 100), "The maximum number of finds, the newest first"),
+  }),
+  output: v.object({
+    found: v.array(
+      v.object({
+        kind: v.picklist(["title", "text"]),
+        /** From when to when it was seen, ISO 8601. */
+        from: v.string(),
+        to: v.string(),
+        window: v.string(),
+        program: v.nullable(v.string()),
+        /** The title, or the line of the text. */
+        text: v.string(),
+      }),
+    ),
+    count: v.number(),
+    /** How many parts of the black box could not be read. */
+    unread: v.number(),
+  }),
+  async run(service: Uses, { text, since, until, most }, caller) {
+    const query = { text, most, ...spanOf(since, until) };
+    const { found, unread } = await (await service.blackBox()).find(query, requesterOf(caller));
+    const shown = found.map((one) => ({
+      ...one,
+      from: new Date(one.from).toISOString(),
+      to: new Date(one.to).toISOString(),
+    }));
+    return { found: shown, count: shown.length, unread };
+  },
+});
+
+const MIB = 1_024 * 1_024;
+const FILE = v.pipe(v.string(), v.maxLength(4_096), v.regex(/^[^\0]*\.webm$/i, "a path that ends in .webm"));
+
+export const exportFilm = operation({
+  name: "recording.export",
+  summary:
+    "Write what the screen has shown in a span of time, from the black box, to a file that browsers play",
+  scope: "screen",
+  changes: true,
+  answeredBy: "server or here",
+  leftOut: { script: FOR_PEOPLE },
+  http: { method: "POST", path: "/black-box/film" },
+  input: v.strictObject({
+    since: field(TIME, "When it begins (ISO 8601; UTC unless it names a zone)"),
+    until: field(TIME, "When it ends"),
+    file_path: field(path(FILE), "File to write on the host, `.webm`; an existing one is replaced"),
+    max_bytes: field(
+      v.optional(bytes(whole(MIB, 4_096 * MIB)), 100 * MIB),
+      "How large the file may be, bytes; what does not fit is left out",
+    ),
+    fps: field(v.optional(between(0.1, 10), 2), "Pictures a second, at most; there is none without a change"),
+  }),
+  output: v.object({
+    file_path: v.string(),
+    seconds: v.number(),
+    pictures: v.number(),
+    bytes: v.number(),
+    width: v.number(),
+    height: v.number(),
+  }),
+  async run(service: Uses, { since, until, file_path, max_bytes, fps }, caller) {
+    const { grant } = caller;
+    if (!allows(grant, "operate"))
+      throw forbidden(beyond(grant, "file_path, a file anywhere on the host, needs operate"));
+    const request = { ...spanOf(since, until), file: file_path, fps, maxBytes: max_bytes };
+    const box = await service.blackBox();
+    writeNamedFile(file_path, "", "file_path");
+    try {
+      return { file_path, ...(await box.film(request, requesterOf(caller))) };
+    } catch (error) {
+      rmSync(file_path, { force: true });
+      throw error;
+    }
+  },
+});
+
+export const operations = [
+  ...[boxStatus, pauseBox, resumeBox, screenAt],
+  ...[boxSpans, keptOfBox, findOnScreen, exportFilm],
+];

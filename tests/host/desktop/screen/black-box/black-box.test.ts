@@ -1,0 +1,249 @@
+/** The black box of a server: when it records, who may look, and what is on record of it. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createBlackBox } from "../../../../../src/host/desktop/screen/black-box/black-box";
+import type { BlackBoxCalls, BoxOptions } from "../../../../../src/host/desktop/screen/black-box/calls";
+import { areasEntry, sizeEntry, textRecord } from "../../../../../src/host/desktop/screen/black-box/entries";
+import { createBoxReader } from "../../../../../src/host/desktop/screen/black-box/reader";
+import { createSealedFile, newRunKey } from "../../../../../src/host/desktop/screen/black-box/sealed-file";
+import {
+  filesOf,
+  newSegmentPath,
+  segmentsIn,
+} from "../../../../../src/host/desktop/screen/black-box/segments";
+import { unavailable } from "../../../../../src/lib/errors";
+import { silentLog } from "../../../../../src/lib/log";
+import { Requester } from "../../../../../src/lib/slots";
+import { post, runActions, temporaryFolder, testServer, until } from "../../../../support";
+import { makeToken } from "../../../mcp/support";
+import { KEY, RED } from "./support";
+
+const SETTINGS = { spanMs: 3_600_000, maxBytes: 64_000_000, exclude: [] };
+
+/** A desktop whose recorder records nothing, and ends as it is told. */
+function desktopOf() {
+  const state = {
+    fault: "",
+    options: undefined as BoxOptions | undefined,
+    begun: 0,
+    end: () => {},
+    calls: {
+      async keepBlackBox(options) {
+        state.begun++;
+        state.options = options;
+        if (state.fault) throw unavailable(state.fault);
+        await new Promise<void>((resolve) => {
+          state.end = resolve;
+        });
+      },
+      async stopBlackBox() {
+        state.end();
+      },
+      blackBoxState: async () => ({ dark: null, no_texts: null }),
+    } satisfies BlackBoxCalls,
+  };
+  return state;
+}
+
+function boxOn(path: string, settings: typeof SETTINGS | null = SETTINGS) {
+  const desktop = desktopOf();
+  const events: string[] = [];
+  const box = createBlackBox({
+    ...{ folder: join(path, "black-box"), keyFile: join(path, "black_box_key"), log: silentLog },
+    settings: settings ?? undefined,
+    desktop: async () => desktop.calls,
+    reader: createBoxReader(silentLog),
+    publish: (type) => void events.push(type.name),
+    againMs: 10,
+  });
+  return { box, desktop, events, [Symbol.asyncDispose]: () => box.stop() };
+}
+
+/** A segment of now, of one colour, with a title. */
+function addSegment(configDir: string, titleText: string, start = Date.now() - 10_000) {
+  const folder = join(configDir, "black-box");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(configDir, "black_box_key"), `${KEY}\n`, { mode: 0o600 });
+  const path = newSegmentPath(folder, start);
+  const [tiles, texts] = [
+    createSealedFile(filesOf(path).tiles, newRunKey(KEY), "tiles"),
+    createSealedFile(filesOf(path).texts, newRunKey(KEY), "texts"),
+  ];
+  const pixels = new Uint8Array(new Int32Array(16).fill(RED).buffer);
+  tiles.append(
+    Buffer.concat([
+      sizeEntry(start, { width: 4, height: 4 }),
+      areasEntry(start, [{ x: 0, y: 0, width: 4, height: 4 }], pixels),
+    ]),
+  );
+  texts.append(textRecord([{ at: start, windows: [{ title: titleText, program: "app", focused: true }] }]));
+  tiles.close();
+  texts.close();
+  return new Date(start + 1_000).toISOString();
+}
+
+describe("the black box of a server", () => {
+  test("records with a key that it makes (0600), and says so", async () => {
+    using folder = temporaryFolder();
+    await using made = boxOn(folder.path);
+    expect(await made.box.status()).toMatchObject({ state: "waiting", bytes: 0, oldest: null });
+    made.box.start();
+    await until("the event", () => made.events.includes("black_box.started"));
+    expect(await made.box.status()).toMatchObject({ state: "on", span_s: 3_600 });
+    expect(made.desktop.options).toMatchObject({ ...SETTINGS, folder: join(folder.path, "black-box") });
+    expect(statSync(join(folder.path, "black_box_key")).mode & 0o777).toBe(0o600);
+  });
+
+  test("is paused until it is resumed, also by the next server", async () => {
+    using folder = temporaryFolder();
+    {
+      await using made = boxOn(folder.path);
+      made.box.start();
+      await until("the recorder", () => made.desktop.begun === 1);
+      await made.box.pause("ann");
+      expect(await made.box.status()).toMatchObject({ state: "paused" });
+      expect(made.events.at(-1)).toBe("black_box.paused");
+    }
+    await using next = boxOn(folder.path);
+    next.box.start();
+    expect([await next.box.status(), next.desktop.begun]).toMatchObject([{ state: "paused" }, 0]);
+    next.box.resume();
+    await until("the recorder", () => next.desktop.begun === 1);
+    expect(await next.box.status()).toMatchObject({ state: "on" });
+  });
+
+  test("says why it cannot record, and tries again", async () => {
+    using folder = temporaryFolder();
+    await using made = boxOn(folder.path);
+    made.desktop.fault = "no display: DISPLAY is not set";
+    made.box.start();
+    await until("three tries", () => made.desktop.begun > 2);
+    expect(await made.box.status()).toMatchObject({ state: "waiting", problem: made.desktop.fault });
+    expect(made.events).toEqual([]);
+    made.desktop.fault = "";
+    await until("the event", () => made.events.length > 0);
+    expect(await made.box.status()).toMatchObject({ state: "on", problem: null });
+  });
+
+  test("removes what is older than its span, also while it is paused", async () => {
+    using folder = temporaryFolder();
+    addSegment(folder.path, "Old");
+    await using made = boxOn(folder.path, { ...SETTINGS, spanMs: -60_000 });
+    await made.box.pause(null);
+    made.box.start();
+    expect(segmentsIn(join(folder.path, "black-box"))).toEqual([]);
+  });
+
+  test("removes all that it has kept where it is off", async () => {
+    using folder = temporaryFolder();
+    addSegment(folder.path, "Old");
+    await using made = boxOn(folder.path, null);
+    made.box.start();
+    expect(segmentsIn(join(folder.path, "black-box"))).toEqual([]);
+    expect(await made.box.status()).toMatchObject({ state: "off" });
+    await expect(made.box.pause(null)).rejects.toThrow("--black-box");
+    const query = { text: "a", from: 0, to: 1, most: 1 };
+    await expect(made.box.find(query, new Requester(null))).rejects.toThrow("the black box has nothing here");
+  });
+});
+
+describe("over HTTP", () => {
+  const server = () => testServer({ service: { black_box: 3_600 } });
+  const as = (token: string, init: RequestInit = {}): RequestInit => ({
+    ...init,
+    headers: { ...Object(init.headers), authorization: `Bearer ${token}` },
+  });
+
+  test("a picture and finds are for who may see the screen, pausing for who may operate", async () => {
+    await using host = await server();
+    const time = addSegment(host.configDir, "Error 0x80070005");
+    const tokens = {
+      reader: await makeToken(host.configDir, "reader", ["read"]),
+      looker: await makeToken(host.configDir, "looker", ["screen"]),
+      operator: await makeToken(host.configDir, "operator", ["operate"]),
+      both: await makeToken(host.configDir, "both", ["screen", "operate"]),
+    };
+    const film = { since: time, until: new Date().toISOString(), file_path: join(host.configDir, "f.webm") };
+    const calls = {
+      status: (token: string) => host.call("/black-box", as(token)),
+      at: (token: string) => host.call(`/screen/at?time=${time}`, as(token)),
+      spans: (token: string) => host.call("/black-box/spans", as(token)),
+      find: (token: string) => host.call("/black-box/find", as(token, post({ text: "0x8007" }))),
+      film: (token: string) => host.call("/black-box/film", as(token, post(film))),
+      pause: (token: string) => host.call("/black-box/pause", as(token, post({}))),
+      resume: (token: string) => host.call("/black-box/resume", as(token, post({}))),
+    };
+    const allowed = await Promise.all(
+      Object.entries(tokens).map(async ([who, token]) => {
+        const some: string[] = [];
+        for (const [name, call] of Object.entries(calls)) if ((await call(token)).ok) some.push(name);
+        return [who, some];
+      }),
+    );
+    expect(allowed).toEqual([
+      ["reader", ["status"]],
+      ["looker", ["at", "spans", "find"]],
+      ["operator", ["pause", "resume"]],
+      ["both", ["at", "spans", "find", "film", "pause", "resume"]],
+    ]);
+  }, 60_000);
+
+  test("each look leaves a row, and the answers are what was kept", async () => {
+    await using host = await server();
+    const time = addSegment(host.configDir, "Error 0x80070005");
+    const shown = await (await host.call(`/screen/at?time=${time}`)).json();
+    expect(shown).toMatchObject({ format: "png", width: 4, height: 4 });
+    const found = await (await host.call("/black-box/find", post({ text: "error" }))).json();
+    expect(found).toMatchObject({ count: 1, found: [{ kind: "title", text: "Error 0x80070005" }] });
+    const rows = await (await host.call("/audit/list")).text();
+    expect(rows).toContain("screen.at time=");
+    expect(rows).toContain('black_box.find text=\\"error\\"');
+  }, 60_000);
+
+  test("with --screen-approval, who is not trusted sees nothing of it", async () => {
+    await using host = await testServer({ service: { black_box: 3_600, screen_approval: true } });
+    const time = addSegment(host.configDir, "Error");
+    const looker = await makeToken(host.configDir, "looker", ["screen"]);
+    expect((await host.call(`/screen/at?time=${time}`, as(looker))).status).toBe(403);
+    expect((await host.call("/black-box/find", as(looker, post({ text: "Error" })))).status).toBe(403);
+  });
+
+  test("what was before a failed run of a job is kept, and named; a good one and one of a person keep nothing", async () => {
+    await using host = await server();
+    await host.service.blackBox();
+    addSegment(host.configDir, "Before it failed");
+    const fail = [["AC_fail", { message: "no" }]];
+    const of = (type: "scheduler" | "rest") => ({ source: { type, id: "nightly", script: "" } });
+    await runActions(host.service, [["AC_sleep", [0]]], of("scheduler"));
+    await runActions(host.service, fail, of("rest"));
+    const { run_id } = await runActions(host.service, fail, of("scheduler"));
+    const kept = await until("what is kept", async () => {
+      const answer = (await (await host.call("/black-box/kept")).json()) as { count: number };
+      return answer.count > 0 && answer;
+    });
+    expect(kept).toMatchObject({
+      count: 1,
+      runs: [{ run_id, source_type: "scheduler", source_id: "nightly" }],
+    });
+    expect(await (await host.call("/black-box")).json()).toMatchObject({ kept: 1 });
+  });
+
+  test("the live screen says that it is kept", async () => {
+    await using host = await server();
+    expect(await (await host.call("/screen/state")).json()).toMatchObject({ black_box: "on" });
+    await host.call("/black-box/pause", post({}));
+    expect(await (await host.call("/screen/state")).json()).toMatchObject({ black_box: "paused" });
+    const report = await (await host.call("/diagnose?only=black_box")).json();
+    expect(report).toMatchObject({ checks: [{ detail: expect.stringContaining("paused") }] });
+  });
+
+  test("without it, nothing is made", async () => {
+    await using host = await testServer();
+    expect((await host.call("/screen/at?time=2026-01-01")).status).toBe(404);
+    expect(await (await host.call("/black-box")).json()).toMatchObject({ state: "off" });
+    expect(await (await host.call("/screen/state")).json()).toMatchObject({ black_box: null });
+    expect(existsSync(join(host.configDir, "black-box"))).toBe(false);
+    expect(existsSync(join(host.configDir, "black_box_key"))).toBe(false);
+  });
+});

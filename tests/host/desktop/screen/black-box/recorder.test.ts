@@ -1,0 +1,243 @@
+/** The recorder of the black box: what it keeps, what it never does, and what is left where its process is killed. */
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  Canvas,
+  KIND,
+  textEntriesIn,
+  tileEntriesIn,
+} from "../../../../../src/host/desktop/screen/black-box/entries";
+import { findTexts, momentAt } from "../../../../../src/host/desktop/screen/black-box/reading";
+import { readSealedFile } from "../../../../../src/host/desktop/screen/black-box/sealed-file";
+import { filesOf, segmentsIn } from "../../../../../src/host/desktop/screen/black-box/segments";
+import { temporaryFolder, until } from "../../../../support";
+import {
+  BLUE,
+  colourAt,
+  GREEN,
+  KEY,
+  paintedScreen,
+  RED,
+  recorderOf,
+  SIZE,
+  soon,
+  window,
+  windowsOf,
+} from "./support";
+
+const CORNER = { x: 0, y: 0, width: 100, height: 100 };
+
+/** Each picture that the files of a folder have had, and all their texts. */
+function* contentOf(folder: string) {
+  for (const { path } of segmentsIn(folder)) {
+    const canvas = new Canvas();
+    for (const record of readSealedFile(filesOf(path).tiles, KEY, "tiles"))
+      for (const entry of tileEntriesIn(record)) {
+        canvas.draw(entry);
+        if (entry.kind === KIND.areas)
+          yield { at: entry.at, pixels: Uint8Array.from(canvas.bytes), width: canvas.width };
+      }
+  }
+}
+
+const textsOf = (folder: string) =>
+  segmentsIn(folder).flatMap(({ path }) =>
+    Array.from(readSealedFile(filesOf(path).texts, KEY, "texts")).flatMap(textEntriesIn),
+  );
+
+const now = () => Date.now();
+
+test("the picture of each moment is there again", async () => {
+  using folder = temporaryFolder();
+  const place = { folder: folder.path, key: KEY };
+  const times: number[] = [];
+  {
+    await using made = recorderOf(folder.path);
+    for (const colour of [RED, GREEN]) {
+      made.painted.paint(colour);
+      const picture = await soon(`the colour ${colour}`, () => {
+        made.recorder.state();
+        const found = momentAt(place, now());
+        if (colourAt(found, 10, 10) !== colour) throw new Error("not yet");
+        return found;
+      });
+      expect(picture).toMatchObject(SIZE);
+      times.push(now());
+    }
+    made.painted.paint(BLUE, CORNER);
+    await soon("the corner", () => {
+      made.recorder.state();
+      if (colourAt(momentAt(place, now()), 10, 10) !== BLUE) throw new Error("not yet");
+    });
+  }
+  expect(times.map((at) => colourAt(momentAt(place, at), 10, 10))).toEqual([RED, GREEN]);
+  const last = momentAt(place, segmentsIn(folder.path).at(-1)?.end ?? 0 - 1);
+  expect([colourAt(last, 99, 99), colourAt(last, 100, 100)]).toEqual([BLUE, GREEN]);
+});
+
+test("what has changed is kept alone, not the whole screen", async () => {
+  using folder = temporaryFolder();
+  await using made = recorderOf(folder.path);
+  await soon("the first picture", () => {
+    made.recorder.state();
+    return momentAt({ folder: folder.path, key: KEY }, now());
+  });
+  made.painted.paint(RED, { x: 64, y: 64, width: 20, height: 10 });
+  const sizes = await until("the change", () => {
+    made.recorder.state();
+    const { path = "" } = segmentsIn(folder.path)[0] ?? {};
+    const records = Array.from(readSealedFile(filesOf(path).tiles, KEY, "tiles"));
+    const areas = records.flatMap((record) =>
+      [...tileEntriesIn(record)].filter(({ kind }) => kind === KIND.areas),
+    );
+    return areas.length > 1 && areas.map(({ body }) => body.readUInt16LE(8) * body.readUInt16LE(10));
+  });
+  expect(sizes.at(-1)).toBeLessThanOrEqual(64 * 64);
+});
+
+test("what is there is on disk within five seconds, without an end", async () => {
+  using folder = temporaryFolder();
+  await using made = recorderOf(folder.path);
+  made.painted.paint(GREEN);
+  const began = performance.now();
+  // As after `kill -9`: nothing more is written.
+  await soon("the colour", () => {
+    if (colourAt(momentAt({ folder: folder.path, key: KEY }, now()), 10, 10) !== GREEN)
+      throw new Error("not yet");
+  });
+  expect(performance.now() - began).toBeLessThan(5_000);
+});
+
+test("a window that is left out is in no picture and no text, before and after it moves", async () => {
+  using folder = temporaryFolder();
+  const windows = windowsOf([window(1, "My bank", CORNER, { focused: true }), window(2, "Notes", null)]);
+  windows.set([window(1, "My bank", CORNER), window(2, "Notes", { x: 100, y: 0, width: 50, height: 50 })]);
+  const painted = paintedScreen();
+  painted.paint(GREEN);
+  painted.paint(RED, CORNER);
+  const moved = { ...CORNER, x: 100, y: 50 };
+  {
+    await using made = recorderOf(folder.path, { painted, windows, exclude: ["*bank*"] });
+    await soon("a picture", () => {
+      made.recorder.state();
+      return momentAt({ folder: folder.path, key: KEY }, now());
+    });
+    windows.set([window(1, "My bank", moved)]);
+    painted.paint(RED, moved);
+    painted.paint(GREEN, CORNER);
+    await soon("the place that it has left", () => {
+      made.recorder.state();
+      if (colourAt(momentAt({ folder: folder.path, key: KEY }, now()), 10, 10) !== GREEN)
+        throw new Error("not yet");
+    });
+  }
+  const pictures = [...contentOf(folder.path)];
+  expect(pictures.length).toBeGreaterThan(1);
+  for (const { pixels } of pictures) expect(new Int32Array(pixels.buffer).includes(RED)).toBe(false);
+  expect(JSON.stringify(textsOf(folder.path))).not.toContain("bank");
+  expect(JSON.stringify(textsOf(folder.path))).toContain("Notes");
+}, 30_000);
+
+test("what a window showed just before it got a title that is left out is taken back", async () => {
+  using folder = temporaryFolder();
+  const painted = paintedScreen();
+  painted.paint(GREEN);
+  const windows = windowsOf([window(1, "Start page", CORNER)]);
+  {
+    await using _made = recorderOf(folder.path, { painted, windows, exclude: ["*bank*"] });
+    await soon("a picture", () => momentAt({ folder: folder.path, key: KEY }, now()));
+    painted.paint(RED, CORNER);
+    // The picture is taken, and the title comes after it.
+    await Bun.sleep(700);
+    windows.set([window(1, "My bank", CORNER)]);
+    painted.paint(RED + 1, CORNER);
+    await Bun.sleep(700);
+    painted.paint(BLUE, { x: 150, y: 100, width: 20, height: 20 });
+    await soon("another change", () => {
+      if (colourAt(momentAt({ folder: folder.path, key: KEY }, now()), 160, 110) !== BLUE)
+        throw new Error("not yet");
+    });
+  }
+  for (const { pixels } of contentOf(folder.path)) {
+    const all = new Int32Array(pixels.buffer);
+    expect([all.includes(RED), all.includes(RED + 1)]).toEqual([false, false]);
+  }
+}, 30_000);
+
+test("nothing of titles and texts can be read in the files", async () => {
+  using folder = temporaryFolder();
+  const windows = windowsOf([window(1, "The title in plain words", CORNER, { focused: true })]);
+  const texts = {
+    problem: null,
+    read: async () => [{ window: "The title in plain words", program: "p", texts: ["Error 0x80070005"] }],
+    close() {},
+  };
+  {
+    await using made = recorderOf(folder.path, { windows, texts });
+    made.painted.paint(RED);
+    await until("the text", () => {
+      made.recorder.state();
+      const query = { text: "0x80070005", from: 0, to: Number.MAX_SAFE_INTEGER, most: 10 };
+      return findTexts({ folder: folder.path, key: KEY }, query).found.length > 0;
+    });
+  }
+  const names = readdirSync(folder.path);
+  expect(names.length).toBeGreaterThan(1);
+  for (const name of names) {
+    const bytes = readFileSync(join(folder.path, name)).toString("latin1");
+    expect(`${name}\n${bytes}`).not.toMatch(/plain words|80070005|title/);
+  }
+});
+
+test("after its end, nothing is shown of later", async () => {
+  using folder = temporaryFolder();
+  {
+    await using made = recorderOf(folder.path);
+    await soon("a picture", () => {
+      made.recorder.state();
+      return momentAt({ folder: folder.path, key: KEY }, now());
+    });
+  }
+  const later = now() + 5_000;
+  expect(() => momentAt({ folder: folder.path, key: KEY }, later)).toThrow("paused");
+  expect(() => momentAt({ folder: folder.path, key: KEY }, 1_000)).toThrow("it begins at");
+});
+
+test("a screen of another size begins another picture", async () => {
+  using folder = temporaryFolder();
+  await using made = recorderOf(folder.path);
+  made.painted.resize({ width: 90, height: 70 }, BLUE);
+  const picture = await soon("the other screen", () => {
+    made.recorder.state();
+    const found = momentAt({ folder: folder.path, key: KEY }, now());
+    if (found.width !== 90) throw new Error("not yet");
+    return found;
+  });
+  expect(picture).toMatchObject({ width: 90, height: 70 });
+  expect(colourAt(picture, 89, 69)).toBe(BLUE);
+});
+
+test("all segments together stay within the size", async () => {
+  using folder = temporaryFolder();
+  const painted = paintedScreen();
+  const maxBytes = 200_000;
+  await using made = recorderOf(folder.path, { painted, options: { maxBytes } });
+  for (let nth = 0; nth < 8; nth++) {
+    const noise = Math.floor(Math.random() * 0xff_ffff);
+    for (let y = 0; y < SIZE.height; y++)
+      for (let x = 0; x < SIZE.width; x += 8)
+        painted.paint((noise * (x + 1) * (y + 1)) & 0xff_ffff, { x, y, width: 8, height: 1 });
+    await Bun.sleep(520);
+    made.recorder.state();
+    const bytes = segmentsIn(folder.path).reduce((sum, one) => sum + one.bytes, 0);
+    expect(bytes).toBeLessThanOrEqual(maxBytes);
+  }
+  expect(segmentsIn(folder.path).length).toBeGreaterThan(1);
+}, 30_000);
+
+test("a folder that cannot be written ends it", async () => {
+  const made = recorderOf("/dev/null/black-box");
+  made.painted.paint(RED);
+  await expect(made.recorder.over).rejects.toThrow();
+});
