@@ -33,13 +33,13 @@ describe("svc carries", () => {
     expect(PAGE_NAMES[0]).toBe("README");
   });
 
-  test("them in 200 KB", async () => {
+  test("them in 220 KB", async () => {
     let bytes = 0;
     for (const name of PAGE_NAMES) {
       const packed = await Bun.zstdCompress(readPage(`docs/${name}.md`), { level: 19 });
       bytes += packed.length;
     }
-    expect(bytes).toBeLessThan(200_000);
+    expect(bytes).toBeLessThan(220_000);
   });
 });
 
