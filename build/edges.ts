@@ -125,6 +125,7 @@ const STORES: ReadonlyArray<{ readonly why: string; readonly files: readonly str
       "src/host/webhooks/hooks.ts",
       "src/trust/ended-tokens.ts",
       "src/trust/named-tokens.ts",
+      "src/trust/passkeys/store.ts",
       "src/wire/witness/store.ts",
     ],
   },

@@ -67,6 +67,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "join/operations.ts": 1,
       "oidc/sessions.ts": 2,
       "oidc/sign-in.ts": 1,
+      "passkeys/questions.ts": 1,
       "trust/named-tokens.ts": 4,
       "trust/own-rotation.ts": 1,
       "trust/rotation.ts": 2,

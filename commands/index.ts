@@ -125,6 +125,10 @@ const groups: Registry["groups"] = [
         describe: "List, allow or deny what waits for a person with another token",
         load: () => import("./approvals"),
       },
+      passkeys: {
+        describe: "List and remove the passkeys with which people allow things",
+        load: () => import("./passkeys"),
+      },
       pin: { describe: "Show the pin of this host's TLS key", load: () => import("./pin") },
       tls: { describe: "Print or renew the TLS certificate of this host", load: () => import("./tls") },
       witness: {

@@ -30,6 +30,8 @@ export default subcommand({
       throw badInput("mcp_approve: expected with mcp_write: without it there is nothing to allow");
     if ((typed.oidc === undefined) !== (typed.oidc_client === undefined))
       throw badInput("oidc, oidc_client: expected both or neither");
+    if (typed.passkey_for?.length && !audit)
+      throw badInput("passkey_for: expected with an audit log, which keeps what was signed");
     const given = { ...typed, audit };
     const options = v.parse(SERVICE, given);
     return withService(

@@ -94,6 +94,7 @@ import type { Service } from "./service/service";
 import { eventTypes as tokenEvents } from "./trust/events";
 import { operations as oidc } from "./trust/operations/oidc";
 import { operations as oneTimeCodes } from "./trust/operations/one-time-code";
+import { operations as passkeys } from "./trust/operations/passkeys";
 import { operations as tls } from "./trust/operations/tls";
 import { operations as trust } from "./trust/operations/tokens";
 import { eventTypes as linkEvents } from "./wire/link/events";
@@ -106,6 +107,7 @@ const all = [
   ...trust,
   ...oneTimeCodes,
   ...oidc,
+  ...passkeys,
   ...tls,
   ...runs,
   ...scripts,

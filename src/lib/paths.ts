@@ -93,6 +93,9 @@ export const configFiles = (configDir: string) => ({
   /** What is still to be delivered to webhooks. */
   webhookQueue: join(configDir, "webhooks.db"),
   joinStrings: join(configDir, "join.db"),
+  /** The public keys with which people allow things. */
+  passkeys: join(configDir, "passkeys.json"),
+  passkeysLock: join(configDir, "run", "passkeys.lock"),
   /** What each group of the OpenID provider may do here. */
   oidc: join(configDir, "oidc.json"),
   /** The desks elsewhere that the command line may ask, with their tokens. */

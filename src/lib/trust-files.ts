@@ -18,6 +18,7 @@ export const TRUST_FILES = [
   "scripts.json",
   "trusted_viewers.json",
   "webhooks.json",
+  "passkeys.json",
   "secrets.json",
   "secrets_key",
   "admin_hosts.json",

@@ -42,6 +42,8 @@ const READERS: Readonly<
     (await import("../host/desktop/screen/trusted-viewers")).trustedStore(file, lock, silentLog).entries(),
   "webhooks.json": async ({ webhooks: file, webhooksLock: lock }) =>
     (await import("../host/webhooks/hooks")).createHooks({ file, lock }, silentLog).list(),
+  "passkeys.json": async (files) =>
+    (await import("../trust/passkeys/store")).passkeyStore(files, silentLog).entries(),
   "secrets.json": async (files) =>
     (await import("../host/secrets/secrets"))
       .createSecrets(

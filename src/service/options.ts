@@ -11,6 +11,7 @@ import { ICE_FIELDS, INBOX_FIELDS } from "../host/peers/options";
 import { SERVER_FIELDS } from "../http/options";
 import type { Log } from "../lib/log";
 import { SIGN_IN_FIELDS } from "../trust/oidc/options";
+import { PASSKEY_FIELDS } from "../trust/passkeys/options";
 
 /** What scripts may do only where svc was started with the flag. */
 export const PERMISSION_FIELDS = {
@@ -52,6 +53,7 @@ export const SERVICE_FIELDS = {
   ...BLACK_BOX_FIELDS,
   mask_serials: flag("Hide serial numbers of USB devices"),
   ...SIGN_IN_FIELDS,
+  ...PASSKEY_FIELDS,
   ...SERVED_MCP_FIELDS,
   ...INBOX_FIELDS,
   ...ICE_FIELDS,

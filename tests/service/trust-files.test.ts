@@ -19,6 +19,11 @@ type Files = ReturnType<typeof configFiles>;
 const HOOK = { name: "hook", url: "https://example.com/", types: [], allow_private: false, token: null };
 const STRING = { address: "desk:1", pin: "spki:x", tags: [], label_prefix: "", uses: 1, expires_s: 60 };
 
+const PASSKEY = {
+  ...{ holder: null, label: "key", key: "AAAA", counter: 0, rp_id: "localhost", synced: false },
+  ...{ transports: [], created: "2026-01-01T00:00:00.000Z" },
+};
+
 const LEDGER = join(import.meta.dir, "..", "..", "src", "desk", "plans", "ledger", "ledger");
 
 /** What makes or changes each file: the way that operations go. */
@@ -36,6 +41,10 @@ const CHANGES: Readonly<Record<TrustFile, (service: Service, files: Files, nth: 
       .change((list) => list.add({ viewer_id: `viewer-${nth}` })),
   "webhooks.json": async (service, _files, nth) =>
     (await service.webhooks()).hooks.add({ ...HOOK, name: `hook-${nth}` }),
+  "passkeys.json": async (_service, files, nth) =>
+    (await import("../../src/trust/passkeys/store"))
+      .passkeyStore(files, silentLog)
+      .change((list) => list.add({ ...PASSKEY, id: `key-${nth}` })),
   "secrets.json": async (service, _files, nth) =>
     (await service.secrets()).set(`secret-${nth}`, "correct horse", null),
   secrets_key: (_service, { secretsKey }) => openSecretsKey(secretsKey),

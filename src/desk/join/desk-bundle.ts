@@ -34,6 +34,7 @@ const FILES = {
   "scripts.json": v.optional(v.string()),
   "jobs.json": v.optional(v.string()),
   "webhooks.json": v.optional(v.string()),
+  "passkeys.json": v.optional(v.string()),
   "secrets.json": v.optional(v.string()),
   secrets_key: v.optional(v.string()),
   "ice.json": v.optional(v.string()),

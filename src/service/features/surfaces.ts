@@ -21,6 +21,7 @@ import { findRunningServer } from "../../lib/running-server";
 import type { Metrics } from "../../metrics/metrics";
 import type { SignIn } from "../../trust/oidc/sign-in";
 import type { OneTimeCodes } from "../../trust/one-time-codes";
+import type { Passkeys } from "../../trust/passkeys/passkeys";
 import type { ServiceOptions } from "../options";
 import type { ServiceParts } from "../parts";
 import type { RobotOptions, RobotServer } from "../robot";
@@ -47,6 +48,8 @@ export interface SurfaceFeatures {
   oneTimeCodes(): Promise<OneTimeCodes>;
   /** How people sign in; null without `--oidc`. @throws `bad_input` for unusable flags, `unavailable` for a file that cannot be read. */
   signIn(): Promise<SignIn | null>;
+  /** With which people allow what `--passkey-for` names. */
+  passkeys(): Promise<Passkeys>;
   /** Ends a session and what it has started. @throws `not_found` where there is none of that name. */
   endSession(name: string): Promise<void>;
   /** Agents at `POST /mcp`. */
@@ -176,13 +179,14 @@ export function surfaceFeatures(shared: ServiceParts, tables: Tables): SurfaceFe
 /** How people sign in, and how what they began ends. */
 function signInFeatures(
   shared: ServiceParts,
-): Pick<SurfaceFeatures, "signIn" | "endSession" | "oneTimeCodes"> {
+): Pick<SurfaceFeatures, "signIn" | "endSession" | "oneTimeCodes" | "passkeys"> {
   const { options, files, log, publish, feature } = shared;
   return {
     oneTimeCodes: feature(async () => (await import("../../trust/one-time-codes")).createOneTimeCodes()),
     signIn: feature(async () =>
       options.oidc === undefined ? null : (await import("../sign-in")).openSignIn(shared, options.oidc),
     ),
+    passkeys: feature(async () => (await import("../passkeys")).openPasskeys(shared)),
     async endSession(name) {
       const [{ removeToken, tokenStore }, { endWorkOfSession }] = await Promise.all([
         import("../../trust/named-tokens"),

@@ -127,6 +127,7 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
       path: files.secretsKey,
       leaked: ["svc config set-aside secrets_key and secrets.json, and set each secret to another value"],
     },
+    { name: "passkeys.json", path: files.passkeys },
     { name: "secrets.json", path: files.secrets },
     {
       name: "black_box_key",
