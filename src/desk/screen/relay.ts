@@ -12,6 +12,8 @@ import { type Endpoint, type InputSchema, type OutputSchema, operation } from ".
 import { allows, beyond } from "../../core/rights";
 import { SocketAnswer } from "../../core/socket";
 import { forbidden } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
+import type { Passkeys } from "../../trust/passkeys/passkeys";
 import {
   ADMIT_MS,
   controlEndpoint,
@@ -31,6 +33,7 @@ interface Uses {
 
 interface ViewerUses extends Uses {
   relayedViewers(): Promise<RelayedViewers>;
+  passkeys(): Promise<Pick<Passkeys, "demands" | "sign">>;
 }
 
 interface JoinUses {
@@ -78,9 +81,15 @@ async function askHost<I extends InputSchema, O extends OutputSchema>(
   return callHost({ label, server }, endpoint, input, caller, ms);
 }
 
-/** @throws `forbidden` where `caller` may not control: the host sees the token that this desk has there, which may allow more. */
-function requireControl(control: boolean, { grant }: Caller): void {
-  if (control && !allows(grant, "operate")) throw forbidden(beyond(grant, "control needs operate"));
+/**
+ * @throws `forbidden` where `caller` may not control: the host sees the token that this desk has there, which may allow more; where that
+ *   takes a passkey, which a stream that is opened does not bring.
+ */
+async function requireControl(service: ViewerUses, control: boolean, { grant }: Caller): Promise<void> {
+  if (!control) return;
+  if (!allows(grant, "operate")) throw forbidden(beyond(grant, "control needs operate"));
+  if ((await service.passkeys()).demands("control"))
+    throw forbidden("control needs a passkey here: open the screen to look, and take control on its page");
 }
 
 const offerOfHost = operation({
@@ -95,7 +104,7 @@ const offerOfHost = operation({
   input: v.strictObject({ label: HOST_LABEL, ...OFFER_FIELDS }),
   output: offerEndpoint.output,
   async run(service: ViewerUses, { label, ...offer }, caller) {
-    requireControl(offer.control, caller);
+    await requireControl(service, offer.control, caller);
     const { relayed, known } = await relayedOf(service, label);
     const answer = await askHost(service, label, offerEndpoint, offer, caller, ADMIT_MS);
     relayed.add(known, answer.viewer_id, caller);
@@ -145,15 +154,23 @@ const controlOfHost = operation({
   onHosts: true,
   summary: "Give a viewer of a host's screen pointer and keyboard, or take them from it",
   scope: "operate",
-  changes: true,
+  changes: "announces",
   leftOut: BY_PAGES,
   http: { method: "POST", path: "/admin/hosts/{label}/screen/control", relays: true },
   input: v.strictObject({ label: HOST_LABEL, ...controlEndpoint.input.entries }),
   output: controlEndpoint.output,
   async run(service: ViewerUses, { label, ...asked }, caller) {
     const { relayed, known } = await relayedOf(service, label);
+    const { viewer, action, run } = asked;
     // To the host, all viewers of this desk have one token.
-    if (asked.action === "take") relayed.requireOwn(known, asked.viewer, caller.grant);
+    if (action === "take") relayed.requireOwn(known, viewer, caller.grant);
+    const terms = { host: known, viewer, run };
+    const wanted = { what: "admin.screen_control", terms, words: "taking control" };
+    const signed = action === "take" ? await (await service.passkeys()).sign("control", wanted, caller) : "";
+    const about = `label=${JSON.stringify(known)} viewer=${JSON.stringify(viewer)}`;
+    await caller.announce(
+      `admin.screen_control ${printable(about, 500)} action="${action}" run="${run}"${signed}`,
+    );
     return askHost(service, label, controlEndpoint, asked, caller, ADMIT_MS);
   },
 });
@@ -178,7 +195,7 @@ const relayOfHost = operation({
     viewer_id: v.string(),
   }),
   async run(service: RelayUses, { label, ...wanted }, caller) {
-    requireControl(wanted.control, caller);
+    await requireControl(service, wanted.control, caller);
     const [{ relayed, known }, relays, book] = await Promise.all([
       relayedOf(service, label),
       service.screenRelays(),

@@ -12,6 +12,7 @@ import { deadline } from "../../lib/deadline";
 import { badInput, cancelled, conflict, forbidden, notFound, tooMany } from "../../lib/errors";
 import { type Quota, shortage } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
+import type { Terms } from "../../trust/passkeys/yes";
 import type { Approval } from "./approval";
 import { approvalAllowed, approvalAsked, approvalDenied, approvalExpired } from "./events";
 
@@ -41,6 +42,8 @@ export interface Question {
   readonly digest?: string | undefined;
   /** What a token must allow to decide (default: operate). */
   readonly needs?: "operate" | "admin" | undefined;
+  /** Set for the lease of an agent. */
+  readonly lease?: true | undefined;
   readonly caller: Pick<Caller, "grant" | "client">;
 }
 
@@ -51,6 +54,7 @@ interface ApprovalEntry {
   approval: Approval;
   /** While it waits. */
   full: string | undefined;
+  readonly isLease: boolean;
   readonly end: (state: ApprovalEnd) => void;
   timer?: Timer;
 }
@@ -88,6 +92,8 @@ export interface Approvals {
   list(grant?: Grant): Array<Approval & { may_decide: boolean }>;
   /** The one that waits. @throws `not_found`, `conflict` where it is over, `forbidden` where this grant does not decide it. */
   decidable(id: string, grant: Grant): Approval;
+  /** What exactly is allowed with a yes, for who signs that, and whether it is the lease of an agent. @throws `not_found`. */
+  asked(id: string): { readonly terms: Terms; readonly isLease: boolean };
   /** Decides it. @throws as `decidable`. */
   decide(id: string, decision: "allowed" | "denied", grant: Grant): Approval;
 }
@@ -125,7 +131,7 @@ export function createApprovals({
   };
 
   const approvals = {
-    async begin({ what, detail, full, digest, needs = "operate", caller }: Question) {
+    async begin({ what, detail, full, digest, needs = "operate", lease, caller }: Question) {
       const longest = full === undefined ? MAX_DETAIL : MAX_FULL;
       if ((full ?? detail).length > longest)
         throw badInput(`this is too long for a person to judge: expected at most ${longest} characters`);
@@ -143,7 +149,9 @@ export function createApprovals({
       };
       const { promise: ended, resolve } = Promise.withResolvers<ApprovalEnd>();
       // Its place is taken before the row is on disk: others may ask meanwhile.
-      const kept: ApprovalEntry = { approval, full: full && printable(full, MAX_FULL), end: resolve };
+      const kept: ApprovalEntry = {
+        ...{ approval, full: full && printable(full, MAX_FULL), isLease: lease === true, end: resolve },
+      };
       all.set(id, kept);
       try {
         await record(`approvals.ask ${aboutText(approval)}`);
@@ -176,13 +184,18 @@ export function createApprovals({
       }),
     decidable(id: string, grant: Grant): Approval {
       const approval = all.get(id)?.approval;
-      if (!approval) throw notFound(`no approval ${printable(id, 40)}: \`svc approvals list\``);
+      if (!approval) throw unknownApproval(id);
       if (approval.state !== "waiting") throw conflict(`${id} is ${approval.state} already`);
       if (!allows(grant, approval.needs))
         throw forbidden(beyond(grant, `deciding ${id} needs ${approval.needs}`));
       if (!isAnother(approval, grant))
         throw forbidden(`${id} was asked with this token: another one has to decide it`);
       return approval;
+    },
+    asked(id: string) {
+      const kept = all.get(id);
+      if (!kept) throw unknownApproval(id);
+      return { terms: termsOf(kept.approval), isLease: kept.isLease };
     },
     decide(id: string, decision: "allowed" | "denied", grant: Grant): Approval {
       const waiting = approvals.decidable(id, grant);
@@ -198,6 +211,13 @@ const mayDecide = (approval: Approval, grant: Grant): boolean =>
 
 /** Whether it is another person, or the holder of another token: the sessions of a person are one. */
 const isAnother = ({ asked_by }: Approval, { name }: Grant) => holderOf(asked_by) !== holderOf(name);
+
+const unknownApproval = (id: string) => notFound(`no approval ${printable(id, 40)}: \`svc approvals list\``);
+
+/** All that is shown, but for what no record may have: the digest stands for that. */
+const termsOf = ({ id, what, detail, digest, asked_by, client, needs, expires_at }: Approval): Terms => ({
+  ...{ id, what, detail, digest, asked_by, client, needs, expires_at },
+});
 
 /** How rows of the audit log show it. */
 export const aboutText = ({ id, what, digest, asked_by, client }: Approval): string =>

@@ -1,11 +1,17 @@
 import * as v from "valibot";
+import type { Caller } from "../../core/caller";
 import { field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { APPROVAL } from "./approval";
+import type { Passkeys } from "../../trust/passkeys/passkeys";
+import { APPROVAL, type Approval } from "./approval";
 import { type Approvals, aboutText, MAX_DETAIL, MAX_FULL, MAX_WHAT } from "./approvals";
 
 interface Uses {
   approvals(): Promise<Approvals>;
+}
+
+interface AllowUses extends Uses {
+  passkeys(): Promise<Pick<Passkeys, "sign">>;
 }
 
 const ID = v.strictObject({
@@ -38,10 +44,11 @@ export const listApprovals = operation({
   },
 });
 
-const deciding = <const N extends "allow" | "deny">(
+const deciding = <const N extends "allow" | "deny", S extends Uses>(
   verb: N,
   decision: "allowed" | "denied",
   summary: string,
+  sign: (service: S, approvals: Approvals, approval: Approval, caller: Caller) => Promise<string>,
 ) =>
   operation({
     name: `approvals.${verb}`,
@@ -54,15 +61,44 @@ const deciding = <const N extends "allow" | "deny">(
     example: { id: "9f1c2e4a" },
     input: ID,
     output: APPROVAL,
-    async run(service: Uses, { id }, caller) {
+    async run(service: S, { id }, caller) {
       const approvals = await service.approvals();
-      await caller.announce(`approvals.${verb} ${aboutText(approvals.decidable(id, caller.grant))}`);
+      const approval = approvals.decidable(id, caller.grant);
+      const signed = await sign(service, approvals, approval, caller);
+      await caller.announce(`approvals.${verb} ${aboutText(approval)}${signed}`);
       return approvals.decide(id, decision, caller.grant);
     },
   });
 
-export const allowApproval = deciding("allow", "allowed", "Allow what waits for a person with another token");
-export const denyApproval = deciding("deny", "denied", "Deny what waits for a person with another token");
+/** The touch of a passkey, where this server wants one (`--passkey-for`). */
+async function signedYes(
+  service: AllowUses,
+  approvals: Approvals,
+  approval: Approval,
+  caller: Caller,
+): Promise<string> {
+  const { id, expires_at: until } = approval;
+  const { terms, isLease } = approvals.asked(id);
+  const wanted = { what: "approvals.allow", terms, words: `allowing ${id}`, until };
+  return (await service.passkeys()).sign(isLease ? "leases" : "approvals", wanted, caller);
+}
+
+export const allowApproval = deciding(
+  "allow",
+  "allowed",
+  "Allow what waits for a person with another token",
+  signedYes,
+);
+
+/** Nobody signs a no. */
+const unsigned = async (_service: Uses) => "";
+
+export const denyApproval = deciding(
+  "deny",
+  "denied",
+  "Deny what waits for a person with another token",
+  unsigned,
+);
 
 const OF_A_PROCESS = "a process of the same user asks so, where a feature of it needs an approval";
 

@@ -102,6 +102,9 @@ export const placeText = ({ desktop }: Pick<Terms, "desktop">): string => {
 
 const quoted = (all: readonly string[]): string => all.map((one) => JSON.stringify(one)).join(", ");
 
+/** The SHA-256 of what a lease may do ({@link termsText}), hexadecimal: what a person allows. */
+export const digestOfTerms = (terms: Terms): string => Bun.SHA256.hash(termsText(terms), "hex");
+
 /** What it may do, in words, for the person who allows it. */
 export function termsText(terms: Terms): string {
   const { what, minutes, toolsets, windows, programs, actions, secrets, start, record } = terms;

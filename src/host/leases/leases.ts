@@ -15,11 +15,12 @@ import { badInput, cancelled, conflict, forbidden, messageOf, notFound } from ".
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { createSlots, Requester } from "../../lib/slots";
+import type { Terms as SignedTerms } from "../../trust/passkeys/yes";
 import type { Approvals } from "../approvals/approvals";
 import type { Desktop } from "../desktop/desktop";
 import { leaseBegan, leaseEnded } from "./events";
 import { type Gate, handsOn } from "./hands";
-import { HANDS, type Lease, type Narrower, placeText, type Terms, termsText } from "./lease";
+import { digestOfTerms, HANDS, type Lease, type Narrower, placeText, type Terms, termsText } from "./lease";
 import { createLimits } from "./limits";
 import { type PointerWatch, watchPointer } from "./pointer-watch";
 import { faultWithoutSecrets, secretsIn, withoutSecrets, withSecrets } from "./secret-references";
@@ -34,6 +35,9 @@ const LOOK_MS = 1_000;
 
 /** How many of those that are over are kept, to be listed. */
 const KEPT = 100;
+
+/** How much of its terms is signed as text; the digest is of all. */
+const MAX_DETAIL = 2_000;
 
 /** Where a lease acts. */
 export interface LeasePlace {
@@ -52,7 +56,7 @@ export interface LeasePlace {
 export interface LeasesParts {
   readonly log: Log;
   readonly publish: Publish;
-  approvals(): Promise<Pick<Approvals, "begin" | "withdraw" | "decidable" | "decide">>;
+  approvals(): Promise<Pick<Approvals, "begin" | "withdraw" | "decidable" | "decide" | "asked">>;
   /** Where an agent acts. @param desktop `new`, `session`, or a name. */
   open(desktop: string, id: string, grant: Grant, signal: AbortSignal): Promise<LeasePlace>;
   /** Leaves a row in the audit log. @throws `unavailable` when it cannot. */
@@ -128,6 +132,12 @@ export interface Leases {
   request(terms: Terms, asker: LeaseAsker): Promise<Lease>;
   /** The lease, once it is active or has ended, or after `ms`. @throws `not_found`. */
   wait(id: string, ms: number, signal: AbortSignal): Promise<Lease>;
+  /** What exactly somebody would allow, for who signs that, and until when. @throws as {@link allow}. */
+  offer(
+    id: string,
+    narrower: Narrower,
+    grant: Grant,
+  ): Promise<{ readonly terms: SignedTerms; readonly until: string }>;
   /** Allows one, or less of it. @throws as `Approvals.decide`; `bad_input` for more than was asked for. */
   allow(id: string, narrower: Narrower, grant: Grant): Promise<Lease>;
   /** Ends one. @throws `not_found`; `conflict` where it has ended. */
@@ -199,7 +209,7 @@ class LeaseList implements Leases {
     const minutes = `${terms.minutes} ${terms.minutes === 1 ? "minute" : "minutes"}`;
     const { approval, ended } = await approvals.begin({
       what: printable(`${agent} wants ${placeText(terms)} for ${minutes}, to do: ${terms.what}`, 200),
-      ...{ detail: text, full: text, digest: undefined, needs, caller },
+      ...{ detail: text, full: text, digest: digestOfTerms(terms), needs, lease: true, caller },
     });
     const entry: Entry = {
       ...{ id: approval.id, holder: asker.holder, asker, terms, state: "waiting", used: 0 },
@@ -223,6 +233,15 @@ class LeaseList implements Leases {
     const entry = this.#need(id);
     await deadline(entry.settled.promise, { ms, late() {}, signal });
     return viewOf(entry);
+  }
+
+  async offer(id: string, narrower: Narrower, grant: Grant) {
+    const entry = this.#need(id);
+    const approvals = await this.parts.approvals();
+    const { expires_at: until } = approvals.decidable(id, grant);
+    const terms = narrowed(entry.terms, narrower);
+    const detail = printable(termsText(terms), MAX_DETAIL);
+    return { terms: { ...approvals.asked(id).terms, detail, digest: digestOfTerms(terms) }, until };
   }
 
   async allow(id: string, narrower: Narrower, grant: Grant): Promise<Lease> {

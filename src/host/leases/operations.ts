@@ -8,13 +8,19 @@ import { operation } from "../../core/operation";
 import { allows, beyond, requireOwnToken } from "../../core/rights";
 import { isAlive } from "../../lib/alive";
 import { forbidden } from "../../lib/errors";
-import { LEASE, TERMS } from "./lease";
+import { printable } from "../../lib/sanitize";
+import type { Passkeys } from "../../trust/passkeys/passkeys";
+import { LEASE, type Narrower, TERMS } from "./lease";
 import type { Leases } from "./leases";
 
 export type { Lease } from "./lease";
 
 interface Uses {
   leases(): Promise<Leases>;
+}
+
+interface AllowUses extends Uses {
+  passkeys(): Promise<Pick<Passkeys, "sign">>;
 }
 
 /** How long a request waits for a person, in milliseconds: clients give up after a minute. */
@@ -119,7 +125,7 @@ export const allowLease = operation({
   name: "lease.allow",
   summary: "Allow a lease that waits, or less of it; `approvals.allow` allows it as it was asked for",
   scope: "operate",
-  changes: true,
+  changes: "announces",
   answeredBy: "server",
   leftOut,
   http: { method: "POST", path: "/leases/allow", repeatable: true },
@@ -132,9 +138,22 @@ export const allowLease = operation({
     programs: field(v.optional(TERMS.programs.wrapped), "Only windows of these programs"),
   }),
   output: LEASE,
-  run: async (service: Uses, { id, ...narrower }, { grant }) =>
-    (await service.leases()).allow(id, narrower, grant),
+  async run(service: AllowUses, { id, ...narrower }, caller) {
+    const leases = await service.leases();
+    const offer = await leases.offer(id, narrower, caller.grant);
+    const wanted = { ...offer, what: "lease.allow", words: `allowing the lease ${id}` };
+    const signed = await (await service.passkeys()).sign("leases", wanted, caller);
+    await caller.announce(`lease.allow id=${id}${lessText(narrower)}${signed}`);
+    return leases.allow(id, narrower, caller.grant);
+  },
 });
+
+/** How a row shows what is less than was asked for. */
+const lessText = (narrower: Narrower): string =>
+  Object.entries(narrower)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => ` ${name}=${printable(JSON.stringify(value) ?? "null", 200)}`)
+    .join("");
 
 export const endLease = operation({
   name: "lease.end",

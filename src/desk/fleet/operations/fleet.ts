@@ -14,6 +14,7 @@ import { readTextFile } from "../../../lib/files";
 import type { Log } from "../../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../../lib/ndjson";
 import { printable } from "../../../lib/sanitize";
+import type { Passkeys } from "../../../trust/passkeys/passkeys";
 import { DELIVERY, DELIVERY_STATUS, type Delivery, RUN_ON_HOST } from "../../../wire/job/delivery";
 import {
   type HostVariables,
@@ -45,6 +46,7 @@ interface PollUses extends Uses {
 
 export interface BroadcastUses extends Uses {
   readonly log: Log;
+  passkeys(): Promise<Pick<Passkeys, "demands">>;
   /** The hosts that will refuse one of these commands as they are now; the caller is warned of them. */
   refusals: RefusalsOf;
   /**
@@ -247,6 +249,10 @@ async function broadcastTo(
   }
   const book = await service.addressBook();
   const hosts = hostsOf(service, book, input);
+  if ((await service.passkeys()).demands({ plan: hosts.length }))
+    throw forbidden(
+      `${hosts.length} hosts at once need a passkey here, which a broadcast does not take: make a plan, and apply it`,
+    );
   const on = input.on ?? input.labels?.join(",") ?? "all";
   const before = variablesFor(labelsOf(hosts), input);
   const executor = await service.executor();

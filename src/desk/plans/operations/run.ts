@@ -9,6 +9,7 @@ import { allows, beyond, type Grant, requireOwnToken } from "../../../core/right
 import { sleep } from "../../../lib/deadline";
 import { conflict, forbidden } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
+import type { Passkeys } from "../../../trust/passkeys/passkeys";
 import { type Content, readContent } from "../../../wire/job/content";
 import type { AddressBook } from "../../fleet/address-book";
 import { commonContent } from "../host-contents";
@@ -17,6 +18,11 @@ import { identityOf, RETRIABLE, RETRIED } from "../plan";
 import type { Plans } from "../plans";
 import { type PLAN_SUMMARY, PLAN_VIEW, summaryOf, viewOf } from "../view";
 import { CHANGE, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./one-plan";
+
+/** What applying one uses besides. */
+interface ApplyUses extends RunUses {
+  passkeys(): Promise<Pick<Passkeys, "sign">>;
+}
 
 /** What running a plan uses of the service. */
 interface RunUses extends Uses {
@@ -123,11 +129,16 @@ export const applyPlan = operation({
     wait: WAIT,
   }),
   output: PLAN_VIEW,
-  async run(service: RunUses, { id, digest, wait }, caller) {
+  async run(service: ApplyUses, { id, digest, wait }, caller) {
     const { grant } = caller;
     const { plans, plan } = await permitted(service, id, caller);
     const sent = digest.trim().toLowerCase();
-    await caller.announce(`plan.apply id=${plan.id} digest=${printable(sent, 80)} hosts=${plan.hosts}`);
+    const terms = { id: plan.id, digest: sent, hosts: plan.hosts, on: printable(plan.spec.on, 2_000) };
+    const wanted = { what: "plan.apply", terms, words: `applying ${plan.id}` };
+    const signed = await (await service.passkeys()).sign({ plan: plan.hosts }, wanted, caller);
+    await caller.announce(
+      `plan.apply id=${plan.id} digest=${printable(sent, 80)} hosts=${plan.hosts}${signed}`,
+    );
     return goOn(plans, plans.apply(plan, sent, grant.name), wait, caller);
   },
 });

@@ -10,7 +10,8 @@ import { configFiles } from "../../../../src/lib/paths";
 import { createService, type ServiceOptions } from "../../../../src/service/service";
 import { addToken, removeToken, tokenStore } from "../../../../src/trust/named-tokens";
 import { STREAM_PROTOCOL as PROTOCOL } from "../../../../src/wire/screen/stream";
-import { caller as callerOf, post, runActions, testServer, until } from "../../../support";
+import { caller as callerOf, post, runActions, TOKEN, testServer, until } from "../../../support";
+import { holder } from "../../../trust/passkeys/support";
 import { GREETING, standIn } from "./stand-in";
 
 interface Made {
@@ -156,6 +157,22 @@ test("a viewer takes control and leaves it, over HTTP", async () => {
   expect(await (await host.call("/screen/control", of("release"))).json()).toEqual({ control: false });
   expect(await (await host.call("/screen/state")).json()).toMatchObject({ input: null });
   expect((await host.call("/screen/control", post({ viewer: "nobody", action: "take" }))).status).toBe(404);
+  viewer.socket.close();
+});
+
+test("a viewer takes control with a touch of a passkey, where that is wanted, and leaves it without", async () => {
+  await using made = await served({ passkey_for: ["control"] });
+  const { ticketOf, host, fake, rows } = made;
+  const owner = await holder(host.server.url, TOKEN);
+  const ticket = await ticketOf();
+  const viewer = open(ticket);
+  await until("the greeting", () => viewer.text() === GREETING);
+  const of = (action: string) => ({ viewer: ticket.viewer_id, action });
+  expect((await host.call("/screen/control", post(of("take")))).status).toBe(403);
+  expect(fake.calls.filter((call) => call.startsWith("control"))).toEqual([]);
+  expect(await (await owner.signed("/screen/control", of("take"))).json()).toEqual({ control: true });
+  expect((await rows()).join("\n")).toContain(`action="take" run="wait" passkey=`);
+  expect(await (await host.call("/screen/control", post(of("release")))).json()).toEqual({ control: false });
   viewer.socket.close();
 });
 

@@ -5,13 +5,16 @@
 import * as v from "valibot";
 import { NO_INPUT, secret } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
+import type { Passkeys } from "../../../../trust/passkeys/passkeys";
 import { offerEndpoint } from "../../../../wire/screen/endpoints";
 import type { ScreenPeers } from "../../../peers/screen-peers";
 import type { Screens } from "../all-screens";
+import { requireUnsigned } from "./viewers";
 
 interface Uses {
   screens(): Promise<Pick<Screens, "admit" | "end" | "route">>;
   screenPeers(): Promise<ScreenPeers>;
+  passkeys(): Promise<Pick<Passkeys, "demands" | "sign">>;
 }
 
 const BY_PAGES = { cli: "pages and `svc screen proxy` send it", script: "a script sees no live picture" };
@@ -24,6 +27,7 @@ const offerScreen = operation({
   changes: true,
   leftOut: BY_PAGES,
   async run(service: Uses, { sdp, control, features, desktop }, caller) {
+    await requireUnsigned(service, control);
     const [screens, peers] = await Promise.all([service.screens(), service.screenPeers()]);
     // Whoever has the answer ends the viewer by the channel.
     const leaving = new AbortController();

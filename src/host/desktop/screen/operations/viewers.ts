@@ -8,6 +8,8 @@ import { operation } from "../../../../core/operation";
 import { allows, beyond } from "../../../../core/rights";
 import { SocketAnswer } from "../../../../core/socket";
 import { forbidden } from "../../../../lib/errors";
+import { printable } from "../../../../lib/sanitize";
+import type { Passkeys } from "../../../../trust/passkeys/passkeys";
 import { controlEndpoint, stateEndpoint } from "../../../../wire/screen/endpoints";
 import { STREAM_PROTOCOL, ticketIn } from "../../../../wire/screen/stream";
 import type { Screens } from "../all-screens";
@@ -18,13 +20,23 @@ interface Uses {
   screenTickets(): Promise<Tickets>;
 }
 
-interface TicketUses extends Uses {
+interface SignUses {
+  passkeys(): Promise<Pick<Passkeys, "demands" | "sign">>;
+}
+
+interface TicketUses extends Uses, SignUses {
   rest(): Promise<{ readonly server: { readonly url: string } | null }>;
 }
 
 interface StateUses extends Uses {
   /** Whether what the screen shows is kept; null where it is not. Asking loads nothing. */
   blackBoxShown(): Promise<"on" | "paused" | null>;
+}
+
+/** @throws `forbidden` where control takes a passkey: a stream that is opened brings none. */
+export async function requireUnsigned(service: SignUses, control: boolean): Promise<void> {
+  if (control && (await service.passkeys()).demands("control"))
+    throw forbidden("control needs a passkey here: open the screen to look, and take control on its page");
 }
 
 const FOR_PEOPLE = "a person watches the screen; scripts take screenshots";
@@ -54,6 +66,7 @@ export const makeTicket = operation({
   async run(service: TicketUses, { control, carrier, desktop }, caller) {
     if (control && !allows(caller.grant, "operate"))
       throw forbidden(beyond(caller.grant, "control needs operate"));
+    await requireUnsigned(service, control);
     const [tickets, screens, { server }] = await Promise.all([
       service.screenTickets(),
       service.screens(),
@@ -109,17 +122,23 @@ const controlScreen = operation({
   ...controlEndpoint,
   summary: "Give a viewer of the screen pointer and keyboard, or take them from it",
   scope: "operate",
-  changes: true,
+  changes: "announces",
   answeredBy: "server",
   leftOut: { script: FOR_PEOPLE },
-  async run(service: Uses, { viewer, action, run }, { grant, client, kind, request, signal }) {
+  async run(service: Uses & SignUses, { viewer, action, run }, caller) {
+    const { grant, client, kind, request, signal } = caller;
     const screens = await service.screens();
     const { token } = screens.viewer(viewer);
+    const about = `screen.control viewer=${printable(JSON.stringify(viewer), 100)} action="${action}"`;
     if (action === "release") {
+      await caller.announce(about);
       await screens.release(viewer, `${grant.name ?? client ?? kind} ended it`);
       return { control: false };
     }
     if (token !== grant.name) throw forbidden("control is taken with the token of the viewer itself");
+    const wanted = { what: "screen.control", terms: { viewer, run }, words: "taking control" };
+    const signed = await (await service.passkeys()).sign("control", wanted, caller);
+    await caller.announce(`${about} run="${run}"${signed}`);
     const gone = request?.gone;
     await screens.take(viewer, run, gone ? AbortSignal.any([gone, signal]) : signal);
     return { control: true };
