@@ -286,8 +286,8 @@ function runLines(one: v.InferOutput<typeof verifyRun.output>["runs"][number], o
     `  asked by ${printable(who.filter(Boolean).join(", "), 300)}, ${timeText(printable(run.started, 40))} to ${timeText(printable(run.ended, 40))} by the clock of the host`,
     `  commands ${printable(run.commands.join(","), 500)}`,
     ...run.allowed.map(
-      ({ id, allowed_by }) =>
-        `  allowed by ${allowed_by === null ? "the host's own token" : `token ${printable(allowed_by)}`} (approval ${id})`,
+      ({ id, allowed_by, passkey }) =>
+        `  allowed by ${allowed_by === null ? "the host's own token" : `token ${printable(allowed_by)}`} (approval ${id})${passkey ? `, signed with a passkey at ${printable(passkey.origin, 300)}` : ""}`,
     ),
     ...(parameters ? ["  its parameters are those that were given"] : []),
     ...sightLines(one),

@@ -13,6 +13,8 @@ const STATEMENT = "https://in-toto.io/Statement/v1";
 
 /** Names, not addresses: nothing is served there. */
 export const RUN_RECEIPT = "https://svc.host/run-receipt/v1";
+/** Of a run that somebody has allowed with a passkey: readers of the first would not look at what was signed. */
+export const SIGNED_RUN_RECEIPT = "https://svc.host/run-receipt/v2";
 export const PLAN_RECEIPT = "https://svc.host/plan-receipt/v1";
 
 const text = (most: number) => v.pipe(v.string(), v.maxLength(most));
@@ -39,6 +41,18 @@ export const PROVEN_ROW = v.strictObject({
 
 export type ProvenRow = v.InferOutput<typeof PROVEN_ROW>;
 
+/** The passkey with which somebody has signed a yes, and what was signed; the row has the signature. */
+const PASSKEY = v.strictObject({
+  /** The id of the credential, base64url. */
+  credential: text(2_000),
+  /** Its public key: SubjectPublicKeyInfo, DER in base64url. */
+  key: text(6_000),
+  /** The page at which it was given. */
+  origin: text(500),
+  /** What the person was asked, as JSON: its SHA-256 is the challenge. */
+  text: text(20_000),
+});
+
 /** What a person decided that a run needed. */
 const ALLOWED = v.strictObject({
   id: v.string(),
@@ -48,6 +62,8 @@ const ALLOWED = v.strictObject({
   asked_by: v.nullable(v.string()),
   allowed_by: v.nullable(v.string()),
   at: v.string(),
+  /** Absent where nobody has signed it. */
+  passkey: v.exactOptional(PASSKEY),
 });
 
 /** What the rows of a run say of it. */
@@ -111,11 +127,14 @@ const HEADS = {
 
 const SUBJECT = v.strictObject({ name: text(200), digest: v.strictObject({ sha256: HEX }) });
 
-const statement = <const T extends string, P extends v.GenericSchema>(type: T, predicate: P) =>
+const statement = <const T extends readonly [string, ...string[]], P extends v.GenericSchema>(
+  types: T,
+  predicate: P,
+) =>
   v.strictObject({
     _type: v.literal(STATEMENT),
     subject: v.pipe(v.array(SUBJECT), v.minLength(1), v.maxLength(10)),
-    predicateType: v.literal(type),
+    predicateType: v.picklist(types),
     predicate,
   });
 
@@ -127,8 +146,12 @@ const RUN_PREDICATE = v.strictObject({
   ...HEADS,
 });
 
-export const RUN_STATEMENT = statement(RUN_RECEIPT, RUN_PREDICATE);
+export const RUN_STATEMENT = statement([RUN_RECEIPT, SIGNED_RUN_RECEIPT], RUN_PREDICATE);
 export type RunStatement = v.InferOutput<typeof RUN_STATEMENT>;
+
+/** The type of the statement about a run. */
+export const runReceiptOf = ({ allowed }: Pick<RunClaims, "allowed">): RunStatement["predicateType"] =>
+  allowed.some(({ passkey }) => passkey) ? SIGNED_RUN_RECEIPT : RUN_RECEIPT;
 
 /** A host of a plan, and what became of it there by the word of the desk. */
 const PLAN_TARGET = v.strictObject({
@@ -167,7 +190,7 @@ const PLAN_PREDICATE = v.strictObject({
   ...HEADS,
 });
 
-export const PLAN_STATEMENT = statement(PLAN_RECEIPT, PLAN_PREDICATE);
+export const PLAN_STATEMENT = statement([PLAN_RECEIPT], PLAN_PREDICATE);
 export type PlanStatement = v.InferOutput<typeof PLAN_STATEMENT>;
 
 /** The parts of a statement that are the same for all. */

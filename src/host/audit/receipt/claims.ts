@@ -4,7 +4,9 @@
  * The promise: of the rows that a run has announced itself, none can be left out, added or exchanged: the row of its end has their number
  * and their digest. All of them begin and end as its first row does: the request, the token and the agent are the same.
  */
+import { holderOf } from "../../../core/rights";
 import { rejected } from "../../../lib/errors";
+import { verifyYes } from "../../../trust/passkeys/yes";
 import { digestOfSubjects, RUN_ENDED, type RunEnd, runEndIn } from "../../../wire/receipt/run-record";
 import type { RunClaims } from "../../../wire/receipt/statement";
 import type { AuditEvent } from "../row";
@@ -106,6 +108,9 @@ interface ApprovalRow {
   readonly after: string;
 }
 
+/** What a passkey has signed, in the row of a yes, and what follows. */
+const SIGNED = /^(?: passkey=([A-Za-z0-9_-]+))?(.*)$/s;
+
 const APPROVAL =
   /^(?:\S+ \S+ -> started )?approvals\.(ask|allow) id=([0-9a-f]{8}) what="(?:[^"\\]|\\.)*" digest=([0-9a-f]{64})(?: client=\S+)? asked_by=(\S+)(.*)$/s;
 
@@ -157,6 +162,23 @@ function allowedIn(digest: string, rows: readonly RunRow[], first: RunRow): RunC
   const asked = about.find(({ approval }) => approval.verb === "ask" && approval.id === yes?.approval.id);
   if (!yes || !asked)
     throw rejected("the rows that say who asked for the approval of the run, and who gave it, are missing");
-  const [, allowed_by = null] = AFTER.exec(yes.approval.after) ?? [];
-  return { id: yes.approval.id, digest, asked_by: asked.approval.askedBy, allowed_by, at: yes.row.ts };
+  const { id } = yes.approval;
+  const asked_by = asked.approval.askedBy;
+  const [, word, after = ""] = SIGNED.exec(yes.approval.after) ?? [];
+  const [, allowed_by = null] = AFTER.exec(after) ?? [];
+  const said = { id, digest, asked_by, allowed_by, at: yes.row.ts };
+  return word === undefined ? said : { ...said, passkey: signedIn(word, said) };
+}
+
+/** What a passkey has signed of an approval. @throws a `rejected` failure where that is another, or is not signed as it should be. */
+function signedIn(
+  word: string,
+  { id, digest, asked_by, allowed_by }: Omit<RunClaims["allowed"][number], "passkey">,
+): NonNullable<RunClaims["allowed"][number]["passkey"]> {
+  const { statement, credential, key, origin, text } = verifyYes(word);
+  const { what, terms, holder } = statement;
+  const isOfThis = terms.id === id && terms.digest === digest && terms.asked_by === asked_by;
+  if (what !== "approvals.allow" || !isOfThis || holder !== holderOf(allowed_by))
+    throw rejected(`what was signed with a passkey is not the approval ${id}, or not by who allowed it`);
+  return { credential, key, origin, text };
 }

@@ -41,7 +41,7 @@ interface Search {
 const isComplete = (row: AuditRow): row is FoundRow => row.row_hash !== null;
 
 /** The rows that are looked for, oldest first. Each step is some milliseconds. */
-async function rowsWith({ log }: ReceiptParts, { text, since, matches }: Search): Promise<FoundRow[]> {
+export async function rowsWith(log: AuditLog, { text, since, matches }: Search): Promise<FoundRow[]> {
   const witness = await log.witness();
   const found: FoundRow[] = [];
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
@@ -81,7 +81,7 @@ export async function runSource(
   { run_id, started_at }: KnownRun,
 ): Promise<ReceiptSource> {
   const started = Date.parse(started_at) || 0;
-  const own = await rowsWith(parts, {
+  const own = await rowsWith(parts.log, {
     text: `run=${run_id}`,
     since: started - CLOCK_MS,
     matches: ({ detail }) => namesRun(run_id, detail),
@@ -95,7 +95,7 @@ export async function runSource(
   const placed = own.map((row, index): RunRow => ({ ...row, index }));
   const approvals = await Promise.all(
     approvalsOf(run_id, placed).map((digest) =>
-      rowsWith(parts, {
+      rowsWith(parts.log, {
         text: `digest=${digest}`,
         since: started - CLOCK_MS - APPROVAL_MS,
         matches: (row) => namesApproval(digest, row),
@@ -113,7 +113,7 @@ export async function planSource(
   parts: ReceiptParts,
   plan: { readonly id: string; readonly created: number },
 ) {
-  const rows = await rowsWith(parts, {
+  const rows = await rowsWith(parts.log, {
     text: plan.id,
     since: plan.created - CLOCK_MS,
     matches: ({ detail }) => / plan\.[a-z_]+ |^plan\.[a-z_]+ /.test(detail ?? ""),

@@ -6,8 +6,9 @@ import { badInput, Failure, forbidden, unavailable } from "../../../lib/errors";
 import { configFiles } from "../../../lib/paths";
 import { MAX_ENVELOPE } from "../../../wire/receipt/dsse";
 import { RUN_PROOF } from "../../../wire/receipt/statement";
+import type { AuditLog } from "../log";
 import type { Receipts } from "./receipts";
-import { RECEIPT_RESULT } from "./result";
+import { RECEIPT_RESULT, SIGNED_APPROVAL } from "./result";
 
 interface RunAtTime {
   readonly run_id: string | null;
@@ -102,4 +103,23 @@ function parametersIn(text: string): Readonly<Record<string, unknown>> {
   throw badInput("parameters: expected a JSON object of variables");
 }
 
-export const operations = [runProof, verifyRun];
+export const verifyApproval = operation({
+  name: "approvals.verify",
+  summary: "Verify who has allowed something with a passkey, and what exactly, by the audit log alone",
+  scope: "audit",
+  leftOut: { http: "it is verified where the log is; receipts are for others", script: OFFLINE },
+  input: v.strictObject({
+    id: field(
+      v.pipe(v.string(), v.regex(/^[0-9a-f]{8}$/, "the id of an approval or a lease, 8 hexadecimal digits")),
+      "Id of the approval, or of the lease",
+    ),
+  }),
+  output: SIGNED_APPROVAL,
+  async run(service: { audit(): Promise<AuditLog | null> }, { id }) {
+    const [log, { signedApproval }] = await Promise.all([service.audit(), import("./approval-yes")]);
+    if (!log) throw unavailable("this svc keeps no audit log (--no-audit)");
+    return signedApproval(log, id);
+  },
+});
+
+export const operations = [runProof, verifyRun, verifyApproval];

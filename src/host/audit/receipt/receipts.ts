@@ -2,7 +2,7 @@
 import type { SigningKey } from "../../../lib/signing-key";
 import { hostIdOf } from "../../../trust/identity";
 import { type Envelope, sealed } from "../../../wire/receipt/dsse";
-import { type ReceiptSource, RUN_RECEIPT, statementOf } from "../../../wire/receipt/statement";
+import { type ReceiptSource, runReceiptOf, statementOf } from "../../../wire/receipt/statement";
 import type { AuditLog } from "../log";
 import { claimsOf } from "./claims";
 import { planSource, runSource } from "./make";
@@ -39,7 +39,7 @@ export function createReceipts(log: AuditLog, identity: SigningKey): Receipts {
       const isOpen = parameters && claims.parameters_hmac !== null;
       const parameters_key = isOpen ? parametersKeyOf((await log.witness()).key(), run.run_id) : null;
       const predicate = { host, log: own, run: claims, parameters_key, rows, heads };
-      return seal(statementOf(RUN_RECEIPT, subjectsOf(claims), predicate));
+      return seal(statementOf(runReceiptOf(claims), subjectsOf(claims), predicate));
     },
   };
 }

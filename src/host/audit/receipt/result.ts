@@ -58,3 +58,30 @@ export const RECEIPT_RESULT = v.object({
 });
 
 export type ReceiptResult = v.InferOutput<typeof RECEIPT_RESULT>;
+
+/** What is found of a yes. */
+export const SIGNED_APPROVAL = v.object({
+  id: v.string(),
+  /** Whether the yes is signed by the key in its row, and the log says that the key is registered for who gave it. */
+  ok: v.boolean(),
+  /** Why not; null where it is. */
+  reason: v.nullable(v.string()),
+  /** When the row came, and the operation that went on with it. */
+  at: v.string(),
+  what: v.nullable(v.string()),
+  /** The token of the request; null for the host's own. */
+  allowed_by: v.nullable(v.string()),
+  /** Whose passkey it is; null for the host's own token. */
+  holder: v.nullable(v.string()),
+  /** The id of the credential, and its public key (SubjectPublicKeyInfo, DER), in base64url. */
+  credential: v.nullable(v.string()),
+  key: v.nullable(v.string()),
+  /** The page at which the yes was given. */
+  origin: v.nullable(v.string()),
+  /** What was signed, as JSON: its SHA-256 is the challenge. */
+  text: v.nullable(v.string()),
+  /** When the log says that the key was registered; null where it does not. */
+  registered: v.nullable(v.string()),
+});
+
+export type SignedApproval = v.InferOutput<typeof SIGNED_APPROVAL>;

@@ -16,7 +16,13 @@ import {
   statementIn,
 } from "../../../wire/receipt/file";
 import { hmacOfParameters } from "../../../wire/receipt/run-record";
-import type { PlanStatement, ProvenRow, ReceiptSource, RunStatement } from "../../../wire/receipt/statement";
+import {
+  type PlanStatement,
+  type ProvenRow,
+  type ReceiptSource,
+  type RunStatement,
+  runReceiptOf,
+} from "../../../wire/receipt/statement";
 import { type Checkpoint, parseCheckpoint, parseHash } from "../../../wire/witness/checkpoint";
 import { type Hash, isConsistent, isIncluded } from "../../../wire/witness/merkle";
 import {
@@ -78,10 +84,12 @@ export function verifyReceipt(text: string, trust: ReceiptTrust): ReceiptResult 
 }
 
 function verifyRun(envelope: Envelope, trust: LogTrust, label: string | null): VerifiedRun {
-  const { subject, predicate }: RunStatement = statementIn(envelope, "run");
+  const { subject, predicate, predicateType }: RunStatement = statementIn(envelope, "run");
   const { before, after } = verifySource(envelope, predicate, trust);
   const claims = claimsOf(predicate.run.id, predicate.rows);
   if (!isSame(claims, predicate.run)) throw rejected("it claims something else than the rows of the run say");
+  if (predicateType !== runReceiptOf(claims))
+    throw rejected("it is of another version than what was allowed with a passkey has");
   if (!isSame(subject, subjectsOf(claims)))
     throw rejected("its subjects are not what the rows of the run say");
   const parameters = checkParameters(predicate, trust.parameters);

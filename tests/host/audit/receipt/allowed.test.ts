@@ -6,7 +6,8 @@ import { configFiles } from "../../../../src/lib/paths";
 import { openSigningKey } from "../../../../src/lib/signing-key";
 import { envelopeText } from "../../../../src/wire/receipt/dsse";
 import { parseVerifierKey } from "../../../../src/wire/witness/signed-note";
-import { post, testServer } from "../../../support";
+import { post, TOKEN, testServer } from "../../../support";
+import { holder } from "../../../trust/passkeys/support";
 import { asked, connectAgent, makeToken } from "../../mcp/support";
 import { resealed, statementOf } from "./support";
 
@@ -59,4 +60,42 @@ test("says who asked and who allowed it, and is refused without the rows that sa
   const another = statementOf(first);
   Object.assign(another.predicate.run.allowed[0] ?? {}, { allowed_by: "anna" });
   expect(verdict(resealed(another, identity)).reason).toContain("claims something else");
+});
+
+test("shows with which passkey it was allowed, is of another version then, and refused where what was signed was changed", async () => {
+  const flags = { mcp_write: true, mcp_approve: true, passkey_for: ["approvals"] };
+  await using host = await testServer({ service: flags });
+  const owner = await holder(host.server.url, TOKEN);
+  const token = await makeToken(host.configDir, "bob", ["read", "operate"]);
+  await using agent = await connectAgent(host.server.url, token, { query: "?toolsets=jobs" });
+  const { digest } = await agent.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
+  const call = agent.call("confirm", { digest });
+  const { id } = await asked(host.call);
+  expect((await owner.signed("/approvals/allow", { id })).status).toBe(200);
+  await call;
+  const [run] = (await host.service.runs()).list();
+  const receipt = run && (await (await host.service.receipts())?.ofRun(run, false));
+  if (!receipt) throw new Error("no receipt");
+  const files = configFiles(host.configDir);
+  const key = parseVerifierKey(readAuditKey(files.auditKey)?.vkey ?? "");
+  const verdict = (text: string) => verifyReceipt(text, { key, witnesses: [] });
+  const good = verdict(envelopeText(receipt));
+  expect([good.ok, good.reason]).toEqual([true, null]);
+  expect(statementOf(receipt).predicateType).toBe("https://svc.host/run-receipt/v2");
+  const [allowed] = good.runs[0]?.run.allowed ?? [];
+  expect(allowed).toMatchObject({ id, passkey: { credential: owner.key.id, origin: owner.origin } });
+  expect(JSON.parse(allowed?.passkey?.text ?? "")).toMatchObject({
+    what: "approvals.allow",
+    terms: { id, digest },
+  });
+
+  const identity = openSigningKey(files.hostKey);
+  const older = statementOf(receipt);
+  older.predicateType = "https://svc.host/run-receipt/v1";
+  expect(verdict(resealed(older, identity)).reason).toContain("another version");
+
+  const silent = statementOf(receipt);
+  for (const one of silent.predicate.run.allowed) delete one.passkey;
+  silent.predicateType = "https://svc.host/run-receipt/v1";
+  expect(verdict(resealed(silent, identity)).ok).toBe(false);
 });

@@ -375,8 +375,12 @@ const WAYS: Record<string, readonly [make: () => string | Promise<string>, why: 
     "payload type",
   ],
   "another predicate type": [
-    () => byHost((statement) => ({ ...statement, predicateType: "https://svc.host/run-receipt/v2" })),
+    () => byHost((statement) => ({ ...statement, predicateType: "https://svc.host/run-receipt/v3" })),
     "receipt of a run",
+  ],
+  "the predicate type of one that was allowed with a passkey": [
+    () => byHost((statement) => ({ ...statement, predicateType: "https://svc.host/run-receipt/v2" })),
+    "another version",
   ],
   "a key that is there twice in the envelope": [
     text((all) => all.replace("{", '{"payloadType":"application/json",')),

@@ -1,0 +1,63 @@
+/**
+ * What somebody has allowed with a passkey, by the rows of the log: offline, with nothing but the log.
+ */
+import { Failure, notFound } from "../../../lib/errors";
+import { verifyYes } from "../../../trust/passkeys/yes";
+import type { AuditLog } from "../log";
+import type { AuditRow } from "../row";
+import { rowsWith } from "./make";
+import type { SignedApproval } from "./result";
+
+/** What comes before may have the same words in it, as whoever asked has written some of it. */
+const ALLOW =
+  /^\S+ \S+ -> started (approvals|lease)\.allow id=([0-9a-f]{8})(?: .*)? passkey=([A-Za-z0-9_-]+)(?: token=(\S+))?(?: via=\S+)?(?: trace=[0-9a-f]+)?$/s;
+
+/** What a row says of the yes to this approval; undefined for any other row. */
+function allowIn(id: string, { detail, ts }: AuditRow) {
+  const [, noun, named, word, token = null] = ALLOW.exec(detail ?? "") ?? [];
+  return named === id && word !== undefined ? { what: `${noun}.allow`, word, token, at: ts } : undefined;
+}
+
+/**
+ * The yes to the approval or lease with that id.
+ *
+ * @throws `not_found` where no row says that it was given with a passkey.
+ */
+export async function signedApproval(log: AuditLog, id: string): Promise<SignedApproval> {
+  const rows = await rowsWith(log, {
+    ...{ text: `.allow id=${id}`, since: 0 },
+    matches: (row) => allowIn(id, row) !== undefined,
+  });
+  const [said] = rows.flatMap((row) => allowIn(id, row) ?? []);
+  if (!said) throw notFound(`the log has no row that says that ${id} was allowed with a passkey`);
+  const unknown = { holder: null, credential: null, key: null, origin: null, text: null, registered: null };
+  const found = { id, at: said.at, what: said.what, allowed_by: said.token, ...unknown };
+  try {
+    const { statement, credential, key, origin, text } = verifyYes(said.word);
+    const { holder, terms, what } = statement;
+    const registered = await registrationOf(log, { credential, key, holder });
+    const read = { ...found, ...{ holder, credential, key, origin, text, registered } };
+    if (what !== said.what || terms.id !== id)
+      return { ...read, ok: false, reason: "something else was signed" };
+    if (registered === null)
+      return { ...read, ok: false, reason: "the log does not say that the key is registered for its holder" };
+    return { ...read, ok: true, reason: null };
+  } catch (error) {
+    if (error instanceof Failure && error.code === "rejected")
+      return { ...found, ok: false, reason: error.message };
+    throw error;
+  }
+}
+
+/** When the log says that the key was registered; null where it does not. */
+async function registrationOf(
+  log: AuditLog,
+  { credential, key, holder }: { credential: string; key: string; holder: string | null },
+): Promise<string | null> {
+  const text = `passkeys.add id=${credential} holder=${JSON.stringify(holder ?? "owner")} `;
+  const [row] = await rowsWith(log, {
+    ...{ text, since: 0 },
+    matches: ({ detail }) => detail?.includes(` key=${key} `) === true,
+  });
+  return row?.ts ?? null;
+}
