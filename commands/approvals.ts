@@ -1,9 +1,13 @@
 import type * as v from "valibot";
 import { shownTable } from "../src/cli/shown-table";
 import type { Group } from "../src/cli/subcommand";
-import { view } from "../src/cli/view";
+import { leadToPage, wantsPasskey, whenDecided } from "../src/cli/touch";
+import { answerHere, view } from "../src/cli/view";
 import { allowApproval, denyApproval, listApprovals } from "../src/host/approvals/operations";
+import { verifyApproval } from "../src/host/audit/receipt/operations";
+import { conflict, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
+import { timeText } from "../src/lib/time-text";
 
 const COLUMNS = ["ID", "STATE", "ASKED BY", "FROM", "UNTIL", "WHAT", "DIGEST", "DETAIL"];
 
@@ -18,6 +22,23 @@ const rowOf = (one: Approval): string[] => [
   ...[one.id, one.state, one.asked_by ?? "owner", one.client ?? "this host", one.expires_at],
   ...[one.what, one.digest ?? "", one.detail],
 ];
+
+const whoText = (holder: string | null) =>
+  holder === null ? "the owner of the host" : printable(holder, 130);
+
+function signedText(found: v.InferOutput<typeof verifyApproval.output>): string {
+  const { id, ok, reason, at, holder, credential, key, origin, text, registered } = found;
+  if (text === null) return `${id} was allowed, but proves nothing: ${printable(reason ?? "", 500)}`;
+  const verdict = ok
+    ? `${id} was allowed by ${whoText(holder)} with a passkey, at ${timeText(at)}`
+    : `${id}: the signature is good, but ${printable(reason ?? "", 500)}`;
+  return [
+    verdict,
+    `  on ${printable(origin ?? "", 300)}, with the passkey ${printable(credential ?? "", 100)}${registered === null ? "" : `, registered ${timeText(registered)}`}`,
+    `  key ${printable(key ?? "", 2_000)}`,
+    `  signed: ${printable(text, MAX_DETAIL)}`,
+  ].join("\n");
+}
 
 export default {
   verbs: {
@@ -43,8 +64,30 @@ export default {
     }),
     allow: view(allowApproval, {
       positionals: ["id"],
+      async run({ service, input, call, show }) {
+        try {
+          return show(await call(input));
+        } catch (error) {
+          if (!wantsPasskey(error)) throw error;
+          await leadToPage(service);
+        }
+        const { may_decide: _, ...decided } = await whenDecided(async () => {
+          const { approvals } = await answerHere(service, listApprovals, {});
+          const found = approvals.find(({ id }) => id === input.id);
+          if (!found) throw notFound(`no approval ${printable(input.id, 40)} any more`);
+          return found.state === "waiting" ? undefined : found;
+        });
+        if (decided.state !== "allowed") throw conflict(`${decided.id} is ${decided.state}`);
+        return show(decided);
+      },
       text: ({ id, what }) => `${id} allowed: ${what}`,
       examples: [["$0 approvals allow 9f1c2e4a", "Who asked goes on"]],
+    }),
+    verify: view(verifyApproval, {
+      positionals: ["id"],
+      text: signedText,
+      good: ({ ok }) => ok,
+      examples: [["$0 approvals verify 9f1c2e4a", "Who has allowed it with a passkey, and what exactly"]],
     }),
     deny: view(denyApproval, {
       positionals: ["id"],

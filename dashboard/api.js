@@ -252,11 +252,16 @@ export class Api extends EventTarget {
    * @param {Path} path without a leading slash
    * @param {import("./wire").Body<Path>} body
    * @param {AbortSignal} [signal] gives it up, here and at the server
+   * @param {Record<string, string>} [headers] more of them
    * @returns {Promise<import("./wire").Answer<Path>>}
    * @throws {ApiError}
    */
-  post(path, body, signal) {
-    return this.#ask(path, { ...postOf(body), ...(signal && { signal }) });
+  post(path, body, signal, headers = {}) {
+    const init = postOf(body);
+    return this.#ask(path, {
+      ...{ ...init, headers: { ...init.headers, ...headers } },
+      ...(signal && { signal }),
+    });
   }
 
   /**

@@ -286,8 +286,8 @@ void begin();
 
 /** Signs in where the address brings a code, which leaves it and the history of the tab at once. */
 async function begin() {
-  const [, code] = /^#code=([\w.-]+)$/.exec(location.hash) ?? [];
+  const [, code, page = ""] = /^#code=([\w.-]+)(?:&page=([a-z]+))?$/.exec(location.hash) ?? [];
   if (code === undefined) return show();
-  history.replaceState(null, "", location.pathname);
+  history.replaceState(null, "", `${location.pathname}${page && `#${page}`}`);
   await api.redeem(code).catch((error) => show(error.message));
 }

@@ -6,6 +6,7 @@ import { el, labelled, setText } from "../dom.js";
 import { count, counted } from "../format.js";
 import { icon } from "../icons.js";
 import { actionButton, badge, nothing, offer, panel, prose, time } from "../parts.js";
+import { signed } from "../passkey.js";
 import { table } from "../table.js";
 import { aboutOf, barOf, countsOf, reviewOf, STATES, TONES, wavesOf } from "./plan-parts.js";
 
@@ -235,7 +236,7 @@ export async function askToApply(api, { id, digest, refusing = [] }) {
   return fill(
     `Run this plan on ${counted(total, "host")}?`,
     "Apply",
-    () => api.post(pathOf(id, "/apply"), { digest }),
+    () => signed((headers) => api.post(pathOf(id, "/apply"), { digest }, undefined, headers)),
     el(
       "p",
       { class: "prose" },

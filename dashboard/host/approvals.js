@@ -5,9 +5,11 @@ import { ask } from "../dialog.js";
 import { el, setText } from "../dom.js";
 import { counted } from "../format.js";
 import { actionButton, badge, nothing, panel, prose, time } from "../parts.js";
+import { signed } from "../passkey.js";
 import { table } from "../table.js";
 import { draftPanels } from "./drafts.js";
 import { leasesPanel } from "./leases.js";
+import { passkeysPanel } from "./passkeys.js";
 
 /** @typedef {import("../wire").Answer<"approvals">["approvals"][number]} Approval */
 
@@ -42,7 +44,7 @@ export function open(view) {
       digest !== null && el("p", { class: "hint" }, "Of exactly this: ", el("code", {}, digest)),
     ];
     if (!(await ask(title, verb === "allow" ? "Allow" : "Deny", ...content))) return;
-    await api.post(`approvals/${verb}`, { id });
+    await signed((headers) => api.post(`approvals/${verb}`, { id }, undefined, headers));
     await polled.now();
   }
 
@@ -103,6 +105,7 @@ export function open(view) {
   made.body.append(listed.root);
   root.append(made.root, leasesPanel(view).root);
   draftPanels(view);
+  root.append(passkeysPanel(view).root);
 
   const polled = poll({
     path: "approvals",

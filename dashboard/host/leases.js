@@ -5,6 +5,7 @@ import { fill } from "../dialog.js";
 import { el, labelled, setText } from "../dom.js";
 import { counted } from "../format.js";
 import { actionButton, badge, nothing, panel, time } from "../parts.js";
+import { signed } from "../passkey.js";
 import { table } from "../table.js";
 
 /** @typedef {import("../wire").Answer<"leases">["leases"][number]} Lease */
@@ -56,14 +57,14 @@ export function leasesPanel({ api, poll }) {
     const count = el("input", { type: "number", min: 1, max: actions, value: actions, required: true });
     const titles = el("input", { value: windows.join(", "), spellcheck: "false", maxlength: 2_000 });
     const asked = titles.value;
-    const send = () =>
-      api.post("leases/allow", {
-        ...{ id, minutes: Number(time.value), actions: Number(count.value) },
-        // A title may have a comma: what nobody has changed stays as it was asked for.
-        ...(titles.value !== asked && {
-          windows: titles.value.split(",").flatMap((one) => one.trim() || []),
-        }),
-      });
+    const less = () => ({
+      ...{ id, minutes: Number(time.value), actions: Number(count.value) },
+      // A title may have a comma: what nobody has changed stays as it was asked for.
+      ...(titles.value !== asked && {
+        windows: titles.value.split(",").flatMap((one) => one.trim() || []),
+      }),
+    });
+    const send = () => signed((headers) => api.post("leases/allow", less(), undefined, headers));
     const done = await fill(
       `Allow ${agent} less`,
       "Allow",

@@ -6,6 +6,7 @@ import { ask, fill } from "../dialog.js";
 import { button, el, labelled, setText } from "../dom.js";
 import { icon } from "../icons.js";
 import { actionButton, asError, badge, download, notice, panel } from "../parts.js";
+import { signed } from "../passkey.js";
 import { boxPanel } from "./live-box.js";
 import { openEither, openRelay, openSocket } from "./live-carrier.js";
 import { keyButtons, keyboardField, typeText } from "./live-keys.js";
@@ -205,7 +206,9 @@ export function open(view) {
     if (run === null) return;
     waits = new AbortController();
     const ended = AbortSignal.any([waits.signal, signal]);
-    const taking = api.post(at("control"), { viewer, action: "take", run }, ended);
+    const taking = signed((headers) =>
+      api.post(at("control"), { viewer, action: "take", run }, ended, headers),
+    );
     void asked.now();
     // It may take until a run has ended: the button stays of use.
     taking.then(

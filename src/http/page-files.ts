@@ -73,6 +73,8 @@ export const createDashboard = async () =>
         "pages.js": import("../../dashboard/pages.js", { with: { type: "file" } }),
         "paging.js": import("../../dashboard/paging.js", { with: { type: "file" } }),
         "parts.js": import("../../dashboard/parts.js", { with: { type: "file" } }),
+        "passkey.js": import("../../dashboard/passkey.js", { with: { type: "file" } }),
+        "passkeys.js": import("../../dashboard/host/passkeys.js", { with: { type: "file" } }),
         "plan-form.js": import("../../dashboard/desk/plan-form.js", { with: { type: "file" } }),
         "plan-parts.js": import("../../dashboard/desk/plan-parts.js", { with: { type: "file" } }),
         "plan.js": import("../../dashboard/desk/plan.js", { with: { type: "file" } }),
