@@ -28,6 +28,7 @@ import mcp from "../../docs/mcp.md" with { type: "file" };
 import metrics from "../../docs/metrics.md" with { type: "file" };
 import nats from "../../docs/nats.md" with { type: "file" };
 import opentelemetry from "../../docs/opentelemetry.md" with { type: "file" };
+import passkeys from "../../docs/passkeys.md" with { type: "file" };
 import performance from "../../docs/performance.md" with { type: "file" };
 import plans from "../../docs/plans.md" with { type: "file" };
 import readme from "../../docs/README.md" with { type: "file" };
@@ -76,6 +77,7 @@ const FILES = {
   metrics,
   nats,
   opentelemetry,
+  passkeys,
   performance,
   plans,
   receipts,
