@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { createViewers } from "../../../../src/host/desktop/screen/child/viewers";
 import { createFilm } from "../../../../src/host/desktop/screen/record/film";
 import { type FilmedScreen, record } from "../../../../src/host/desktop/screen/record/recorder";
 import { keyFrameOf } from "../../../../src/host/desktop/screen/record/webm";
@@ -145,6 +146,17 @@ const look = (page: Page, times: readonly number[]) =>
     }
     return { width: video.videoWidth, height: video.videoHeight, seconds: video.duration, colours };
   })()`);
+
+test("a recording of a display that hangs ends when it is asked to, and so does what records it", async () => {
+  using folder = temporaryFolder();
+  const never = () => new Promise<never>(() => {});
+  const { calls, close } = createViewers(never, { viewer() {}, viewerStats() {} });
+  const recorded = calls.record({ file: join(folder.path, "film.webm"), ...MINUTE });
+  recorded.catch(() => {});
+  await calls.stopRecording();
+  await expect(recorded).rejects.toThrow("the display does not answer: nothing was recorded");
+  await close();
+}, 10_000);
 
 test("a film that cannot begin, as the disk is full, leaves no file open", () => {
   if (!existsSync("/dev/full")) return;

@@ -3,6 +3,7 @@
  * the screen.
  */
 import type { Socket } from "node:net";
+import { deadline } from "../../../../lib/deadline";
 import { badInput, conflict, messageOf, unavailable } from "../../../../lib/errors";
 import type { Backend } from "../../backend";
 import type { BlackBoxCalls, BoxOptions } from "../black-box/calls";
@@ -18,6 +19,8 @@ import { takeSnapshot } from "./snapshot";
 /** How many viewers there may be at once: the server lets in 16, and counts those that are ending no longer. */
 const MAX_VIEWERS = 32;
 const SECOND_MS = 1_000;
+/** How long a recording that is ended waits for the screen with which it was about to begin, in milliseconds. */
+const OPENED_MS = 500;
 
 /** The viewers of this process. */
 export interface Viewers {
@@ -214,7 +217,14 @@ function createPictures(shared: SharedScreen) {
       if (current) throw conflict("the screen is being recorded already");
       const end = new AbortController();
       const begin = async () => {
-        const [screen, { record }] = await Promise.all([shared.useScreen(), import("../record/recorder")]);
+        const opening = Promise.all([shared.useScreen(), import("../record/recorder")]);
+        // A display that hangs gives no screen, and whoever ends the recording does not wait for one.
+        const [screen, { record }] = await deadline(opening, {
+          ...{ signal: end.signal, graceMs: OPENED_MS },
+          aborted() {
+            throw unavailable("the display does not answer: nothing was recorded");
+          },
+        });
         return record(screen, options, end.signal);
       };
       current = { end, over: begin() };
