@@ -17,6 +17,7 @@ import { linkReplaced } from "../../wire/link/events";
 import { CODE } from "../../wire/link/frames";
 import { createHostRequests } from "../../wire/link/host-requests";
 import type { Hub, LinkState } from "../../wire/link/links";
+import { createArrivals } from "./arrivals";
 import { type Home, type HostFrame, Link, type LostLink } from "./link";
 import { createLinkLog } from "./link-log";
 
@@ -79,6 +80,7 @@ export function createHub(parts: HubParts): LinkHub {
   const mayDial = createBuckets(DIALS);
   const noteTwin = createTwinNotes(log, publish, now);
   const made = now();
+  const arrivals = createArrivals(now);
   const logged = createLinkLog(log, now);
   const haveAllDialled = () => now() - made >= ALL_DIALLED_MS;
   let isStopping = false;
@@ -112,6 +114,7 @@ export function createHub(parts: HubParts): LinkHub {
       link.begin(gone.get(host_id)?.twin ?? former?.twin ?? null);
       gone.delete(host_id);
       parts.up(host_id, link.label);
+      arrivals.arrived(host_id);
       logged.up(link.label, link.address);
     },
     closed(link, code) {
@@ -141,20 +144,28 @@ export function createHub(parts: HubParts): LinkHub {
     timer = undefined;
   };
 
-  return {
-    accept: (address, client = address) => new Link(home, address, client),
-    ...createHostRequests((hostId, request, about) => {
+  const isExpected = (hostId: string) => !links.has(hostId) && !gone.has(hostId) && !haveAllDialled();
+  const requests = createHostRequests(
+    (hostId, request, about) => {
       const link = isStopping ? undefined : links.get(hostId);
       if (!link) throw notLinked(isStopping, gone.get(hostId));
       return link.ask(request, about);
-    }),
+    },
+    undefined,
+    (hostId, until) => (isExpected(hostId) ? arrivals.wait(hostId, until) : undefined),
+  );
+
+  return {
+    accept: (address, client = address) => new Link(home, address, client),
+    ...requests,
     counts: () => ({ links: links.size, gone: gone.size }),
     isGone: (hostId) => !links.has(hostId) && (gone.has(hostId) || haveAllDialled()),
-    isExpected: (hostId) => !links.has(hostId) && !gone.has(hostId) && !haveAllDialled(),
+    isExpected,
     records: (hostId) => links.get(hostId)?.records,
     links: () => statesOf(links, gone, parts),
     stop() {
       isStopping = true;
+      arrivals.end();
       clearInterval(timer);
     },
   };

@@ -54,16 +54,21 @@ export interface HostRequests {
 /**
  * @param begin throws an `unreachable` {@link RemoteError} where there is no way to it now.
  * @param isRefusedForNow whether a request that failed so is sent again, once, as the same request with the same key.
- * @param full resolves once another request may be sent; undefined where one may now. Its time is that of the request.
+ * @param full resolves once another request may be sent to the host; undefined where one may now. Its time is that of the request.
  */
 export function createHostRequests(
   begin: Begin,
   isRefusedForNow: (error: unknown) => boolean = () => false,
-  full: () => Promise<void> | undefined = () => undefined,
+  full: (hostId: string, until: Deadline) => Promise<void> | undefined = () => undefined,
 ): HostRequests {
   /** What `act` returns, once the request may be sent. */
-  const inTurn = <T>(until: Deadline, signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> => {
-    const waits = full();
+  const inTurn = <T>(
+    hostId: string,
+    until: Deadline,
+    signal: AbortSignal | undefined,
+    act: () => Promise<T>,
+  ): Promise<T> => {
+    const waits = full(hostId, until);
     return waits ? within(until, signal, () => false, waits).then(act) : act();
   };
   const askOnce = (asked: LinkRequest) =>
@@ -117,13 +122,13 @@ export function createHostRequests(
       const traceparent = outgoingTraceparent();
       const asked = { hostId, request, limits, signal, asker, key: undefined, traceparent };
       const isPlain = request.method !== "POST" || request.once;
-      return inTurn(limits.deadline, signal, () =>
+      return inTurn(hostId, limits.deadline, signal, () =>
         isPlain ? askOnce(asked) : askWithKey({ ...asked, key: crypto.randomUUID() }),
       );
     },
     open: (...asked) => {
-      const [, , until, , signal] = asked;
-      return inTurn(until, signal, () => openOnce(...asked)).catch((error) => {
+      const [hostId, , until, , signal] = asked;
+      return inTurn(hostId, until, signal, () => openOnce(...asked)).catch((error) => {
         if (isRefusedForNow(error)) return openOnce(...asked);
         throw error;
       });
