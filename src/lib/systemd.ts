@@ -8,6 +8,10 @@ RestrictSUIDSGID=yes
 SystemCallArchitectures=native
 UMask=0077`;
 
+/** Lets the service divide its own memory (systemd.resource-control(5), cgroups(7)). */
+export const DIVIDES_MEMORY = `Delegate=memory
+ProtectControlGroups=no`;
+
 /** The rest, for a daemon of the machine. */
 export const SYSTEM_HARDENING = `ProtectSystem=strict
 PrivateTmp=yes

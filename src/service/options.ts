@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import type { EventType } from "../core/events";
-import { field, flag, httpAddress, whole } from "../core/fields";
+import { bytes, field, flag, httpAddress, whole } from "../core/fields";
 import type { Operation } from "../core/operation";
 import { BLACK_BOX_FIELDS } from "../host/desktop/screen/black-box/options";
 import { SERVED_MCP_FIELDS } from "../host/mcp/options";
@@ -12,6 +12,8 @@ import { SERVER_FIELDS } from "../http/options";
 import type { Log } from "../lib/log";
 import { SIGN_IN_FIELDS } from "../trust/oidc/options";
 import { PASSKEY_FIELDS } from "../trust/passkeys/options";
+
+const MIB = 1_048_576;
 
 /** What scripts may do only where svc was started with the flag. */
 export const PERMISSION_FIELDS = {
@@ -45,6 +47,10 @@ export const SERVICE_FIELDS = {
   max_desktops: field(
     v.optional(whole(0, 1_000)),
     "Maximum number of desktops on demand at once (default: eight for each processor)",
+  ),
+  desktop_memory: field(
+    v.optional(bytes(whole(64 * MIB, 1_048_576 * MIB))),
+    "The most memory that the programs of one desktop on demand may use together (default: no limit)",
   ),
   screen: field(v.optional(v.boolean(), true), "Show the screen live to tokens that may see it"),
   screen_approval: flag(

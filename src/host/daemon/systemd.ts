@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { badInput } from "../../lib/errors";
 import { fill } from "../../lib/fill";
 import { configFiles } from "../../lib/paths";
-import { HARDENING, SYSTEM_HARDENING } from "../../lib/systemd";
+import { DIVIDES_MEMORY, HARDENING, SYSTEM_HARDENING } from "../../lib/systemd";
 import type { DaemonOptions, DaemonPlan } from "./daemon";
 import unit from "./templates/svc.service" with { type: "text" };
 import upgradePath from "./templates/svc-upgrade.path" with { type: "text" };
@@ -61,7 +61,12 @@ export function systemdPlan(options: DaemonOptions): DaemonPlan {
   const content = fill(unit, {
     command: [binary, "serve", ...flags].map(quoted).join(" "),
     environment: own === null ? "" : `Environment=${quoted(`SVC_CONFIG_DIR=${own}`)}`,
-    sandbox: system ? [HARDENING, SYSTEM] : HARDENING,
+    sandbox: [
+      HARDENING,
+      ...(system ? [SYSTEM] : []),
+      // After the rest: the last word counts.
+      ...(flags.some((flag) => /^--desktop-memory(=|$)/.test(flag)) ? [DIVIDES_MEMORY] : []),
+    ],
     target: system ? "multi-user.target" : "default.target",
   });
   const scope = system ? [] : ["--user"];

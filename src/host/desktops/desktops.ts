@@ -21,6 +21,7 @@ import type { Account } from "./account";
 import { type Display, startDisplay } from "./display";
 import { desktopEnded, desktopStarted } from "./events";
 import { createKeeper, type Keeper } from "./keeper";
+import type { MemoryGroup, MemoryGroups } from "./memory";
 import type { Tools } from "./tools";
 
 /** How many there may be at once for each processor. */
@@ -95,6 +96,8 @@ export interface DesktopsParts {
   tools(): Tools;
   /** As whom they run; undefined as this process. @throws where nobody may. */
   account(): Promise<Account | undefined>;
+  /** What bounds the memory of the programs of each desktop, and to how many bytes; undefined for no bound. */
+  readonly memory?: { readonly bytes: number; readonly groups: MemoryGroups } | undefined;
   /** svc's own hands on a display. */
   createDesktop(session: ProgramSession, lockFile: string): Promise<Desktop>;
 }
@@ -104,6 +107,7 @@ interface Live {
   readonly desktop: Desktop;
   readonly folder: string;
   readonly lockFile: string;
+  readonly memory: MemoryGroup | undefined;
   /** Aborted once it is to end, with the reason in words. */
   readonly gone: AbortController;
 }
@@ -263,20 +267,21 @@ class DesktopList implements Desktops {
   }
 
   async #make(settings: DesktopSettings, signal: AbortSignal): Promise<Live> {
-    const { log, env } = this.parts;
+    const { env } = this.parts;
     const tools = this.parts.tools();
     const account = await this.parts.account();
     this.#keeper ??= createKeeper();
     this.#count++;
     const folder = join(this.#keeper.folder, `${this.#count}`);
-    const keeper = this.#keeper;
+    const bound = this.parts.memory;
+    const memory = bound?.groups.make(this.#count, bound.bytes);
     try {
-      const display = await startDisplay(settings, { folder, tools, account, env, signal });
+      const display = await startDisplay(settings, { folder, tools, account, memory, env, signal });
       const lockFile = join(folder, "input.lock");
-      const desktop = await this.parts.createDesktop(display, lockFile);
-      return { display, desktop, folder, lockFile, gone: new AbortController() };
+      const desktop = await this.parts.createDesktop({ ...display, as: display.asIts }, lockFile);
+      return { display, desktop, folder, lockFile, memory, gone: new AbortController() };
     } catch (error) {
-      await keeper.end(folder).catch((fault) => log.warn(`a desktop left processes: ${messageOf(fault)}`));
+      await this.#sweep(folder, memory);
       throw error;
     }
   }
@@ -323,15 +328,20 @@ class DesktopList implements Desktops {
     entry.isKnown = false;
   }
 
-  async #close({ desktop, folder, gone }: Live, reason: string): Promise<void> {
+  async #close({ desktop, folder, memory, gone }: Live, reason: string): Promise<void> {
     const { log } = this.parts;
     gone.abort(reason);
     await desktop
       .stop()
       .catch((error) => log.warn(`a desktop did not end as it should: ${messageOf(error)}`));
-    await this.#keeper
-      ?.end(folder)
-      .catch((error) => log.warn(`a desktop left processes: ${messageOf(error)}`));
+    await this.#sweep(folder, memory);
+  }
+
+  /** Ends all processes of a desktop, and removes what it had. Never throws. */
+  async #sweep(folder: string, memory: MemoryGroup | undefined): Promise<void> {
+    const left = (error: unknown) => this.parts.log.warn(`a desktop left processes: ${messageOf(error)}`);
+    await this.#keeper?.end(folder).catch(left);
+    await memory?.end().catch(left);
   }
 }
 
@@ -352,12 +362,13 @@ const openOf = (name: string, { desktop, display, lockFile, gone }: Live): OpenD
   lost: gone.signal,
 });
 
-const viewOf = (entry: Entry, { display, desktop }: Live): DesktopView => ({
+const viewOf = (entry: Entry, { display, desktop, memory }: Live): DesktopView => ({
   ...{ name: entry.name, kind: entry.kind, run_id: entry.run },
   ...{ size: display.size, scale: display.scale, locale: display.locale },
   ...{ display: display.name, by_name: display.hasBus, started_at: entry.startedAt, token: entry.token },
   restarts: entry.restarted.length,
   user: desktop.inputLock.user(),
+  memory: memory?.use() ?? null,
 });
 
 /** @throws a `conflict` failure where a kept desktop runs with other settings than those that are asked for. */

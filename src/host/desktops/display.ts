@@ -14,6 +14,7 @@ import type { ProgramSession } from "../desktop/programs";
 import { type Account, asUser } from "./account";
 import { newAuthority } from "./authority";
 import { MARK } from "./keeper";
+import type { MemoryGroup } from "./memory";
 import type { Tools } from "./tools";
 
 const DEFAULT_SIZE = "1280x800";
@@ -29,6 +30,8 @@ export interface Display extends ProgramSession {
   readonly locale: string | null;
   /** `:7`. */
   readonly name: string;
+  /** As `as`, for svc's own hands on it: their memory is not that of the programs. */
+  asIts(command: readonly string[]): readonly string[];
   /** Whether there is a session bus: without one, nothing is found by name. */
   readonly hasBus: boolean;
   /** Resolves with the reason when the X server, the window manager or the bus has ended. */
@@ -41,6 +44,8 @@ export interface DisplayParts {
   readonly folder: string;
   readonly tools: Tools;
   readonly account: Account | undefined;
+  /** What bounds the memory of its programs; undefined where nothing does. */
+  readonly memory: MemoryGroup | undefined;
   /** That of svc. */
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
@@ -53,14 +58,15 @@ export interface DisplayParts {
  */
 export async function startDisplay(settings: DesktopSettings, parts: DisplayParts): Promise<Display> {
   const { size = DEFAULT_SIZE, scale = 1, locale } = settings;
-  const { folder, tools, account, signal } = parts;
+  const { folder, tools, account, memory, signal } = parts;
   if (locale !== undefined) await requireLocale(locale);
   const folders = makeFolders(folder, account);
   const authority = join(folder, "authority");
   writeFileSync(authority, newAuthority(), { mode: 0o600 });
   if (account) chownSync(authority, account.uid, account.gid);
 
-  const as = (command: readonly string[]) => asUser(account, command);
+  const asIts = (command: readonly string[]) => asUser(account, command);
+  const as = (command: readonly string[]) => memory?.within(asIts(command)) ?? asIts(command);
   const start = (command: readonly string[], env: NodeJS.ProcessEnv) =>
     spawn(as(command), { ...OWN_GROUP, cwd: folders.runtime, env, stdio: ["ignore", "pipe", "ignore"] });
   const bare = environment({ ...parts, folders, authority, scale, locale });
@@ -88,6 +94,7 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
   return {
     env,
     as,
+    asIts,
     size,
     scale,
     locale: locale ?? null,

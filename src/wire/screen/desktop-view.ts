@@ -23,6 +23,17 @@ export const DESKTOP_VIEW = v.object({
   restarts: v.number(),
   /** Who uses its pointer and keyboard now, in words; null for nobody. */
   user: v.nullable(v.string()),
+  /** What its programs use, and may use, of memory; null where nothing bounds it. Hosts with an earlier svc say nothing of it. */
+  memory: v.optional(
+    v.nullable(
+      v.object({
+        limit_bytes: v.number(),
+        used_bytes: v.number(),
+        /** How many programs the kernel has ended, since there was no more. */
+        kills: v.number(),
+      }),
+    ),
+  ),
 });
 
 export type DesktopView = v.InferOutput<typeof DESKTOP_VIEW>;

@@ -1,0 +1,217 @@
+/**
+ * The memory that the programs of a desktop may have together: a control group of the kernel for each (cgroups(7)).
+ *
+ * Promise: a program of the group stays in it, whatever it does to its environment; when the group ends, all in it is ended.
+ */
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isAlive } from "../../lib/alive";
+import { messageOf, unavailable } from "../../lib/errors";
+
+/** The folders of groups that svc makes, with its process id. */
+const NAME = /^svc-desktop-(\d+)-\d+$/;
+
+/** Where svc itself goes: a group whose memory is divided has no processes of its own ("no internal processes", cgroups(7)). */
+const OWN = "svc";
+
+/** How long killed processes have to be gone, in milliseconds. */
+const GONE_MS = 2_000;
+const LOOK_MS = 10;
+
+/** The files of a group, by the version of cgroups. */
+interface Files {
+  readonly limit: string;
+  readonly used: string;
+  /** It has a line `oom_kill N`. */
+  readonly events: string;
+}
+
+/** https://docs.kernel.org/admin-guide/cgroup-v2.html */
+const V2: Files = { limit: "memory.max", used: "memory.current", events: "memory.events" };
+/** https://docs.kernel.org/admin-guide/cgroup-v1/memory.html */
+const V1: Files = {
+  limit: "memory.limit_in_bytes",
+  used: "memory.usage_in_bytes",
+  events: "memory.oom_control",
+};
+
+/** What the programs of a desktop use. */
+export interface MemoryUse {
+  readonly limit_bytes: number;
+  readonly used_bytes: number;
+  /** How many programs the kernel has ended, since there was no more. */
+  readonly kills: number;
+}
+
+/** The control group of one desktop. */
+export interface MemoryGroup {
+  /** The command line that runs `command` in the group. */
+  within(command: readonly string[]): readonly string[];
+  use(): MemoryUse;
+  /** Ends what is still in the group, and removes it. @throws where a process does not end. */
+  end(): Promise<void>;
+}
+
+/** Makes control groups. */
+export interface MemoryGroups {
+  /** @param nth names the group within this process. @throws `unavailable` where this host lets svc make none. */
+  make(nth: number, bytes: number): MemoryGroup;
+}
+
+/** A group whose memory svc may divide. */
+interface Home {
+  readonly folder: string;
+  readonly files: Files;
+}
+
+/** @param proc where the kernel tells of processes (proc(5)). */
+export function createMemoryGroups(proc = "/proc"): MemoryGroups {
+  let home: Home | undefined;
+  return {
+    make(nth, bytes) {
+      home ??= prepared(findHome(proc), proc);
+      const { folder, files } = home;
+      sweep(folder);
+      const group = join(folder, `svc-desktop-${process.pid}-${nth}`);
+      try {
+        mkdirSync(group);
+        writeFileSync(join(group, files.limit), `${bytes}`);
+      } catch (error) {
+        if (existsSync(group)) rmdirSync(group);
+        throw noGroup(messageOf(error));
+      }
+      return groupAt(group, files, bytes);
+    },
+  };
+}
+
+/** Enters the group, then becomes the program. */
+const ENTER = 'echo $$ >"$0" && exec "$@"';
+
+function groupAt(group: string, files: Files, limit_bytes: number): MemoryGroup {
+  const procs = join(group, "cgroup.procs");
+  return {
+    within: (command) => ["/bin/sh", "-c", ENTER, procs, ...command],
+    use() {
+      const events = readFileSync(join(group, files.events), "utf8");
+      return {
+        limit_bytes,
+        used_bytes: Number(readFileSync(join(group, files.used), "utf8")),
+        kills: Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0),
+      };
+    },
+    async end() {
+      const until = performance.now() + GONE_MS;
+      for (const pids = () => pidsIn(procs); pids().length > 0; await Bun.sleep(LOOK_MS)) {
+        if (performance.now() > until) throw new Error(`a process of ${group} does not end`);
+        for (const pid of pids()) kill(pid);
+      }
+      if (existsSync(group)) rmdirSync(group);
+    },
+  };
+}
+
+/** The group of this process. @throws `unavailable` where there is none whose memory svc may divide. */
+function findHome(proc: string): Home {
+  const mounts = readFileSync(join(proc, "self/mountinfo"), "utf8").split("\n").map(parseMount);
+  const groups = readFileSync(join(proc, "self/cgroup"), "utf8").split("\n");
+  const pathOf = (isIts: (controllers: string) => boolean) =>
+    groups.map((line) => /^\d+:([^:]*):(.*)$/.exec(line)).find((found) => found && isIts(found[1] ?? ""))?.[2];
+  const ways = [
+    { files: V2, mount: mounts.find((one) => one?.type === "cgroup2"), path: pathOf((all) => all === "") },
+    {
+      files: V1,
+      mount: mounts.find((one) => one?.type === "cgroup" && one.options.includes("memory")),
+      path: pathOf((all) => all.split(",").includes("memory")),
+    },
+  ];
+  for (const { files, mount, path } of ways) {
+    if (!mount || path === undefined) continue;
+    // In a container, the mount may begin at the group itself.
+    const below = path.startsWith(mount.root) ? path.slice(mount.root === "/" ? 0 : mount.root.length) : path;
+    const folder = join(mount.at, below);
+    if (files === V2 && !wordsIn(join(folder, "cgroup.controllers")).includes("memory")) continue;
+    try {
+      accessSync(folder, constants.W_OK);
+    } catch {
+      throw noGroup(`${folder} belongs to another user`);
+    }
+    return { folder, files };
+  }
+  throw noGroup("no control group of this process has a controller of memory");
+}
+
+/** A line of proc_pid_mountinfo(5). */
+function parseMount(line: string) {
+  const [before = "", after = ""] = line.split(" - ");
+  const [, , , root, at] = before.split(" ");
+  const [type = "", , options = ""] = after.split(" ");
+  return root === undefined || at === undefined ? undefined : { root, at, type, options: options.split(",") };
+}
+
+/** A group of version 2 gives memory on to those below once it has no processes of its own. */
+function prepared(home: Home, proc: string): Home {
+  const { folder, files } = home;
+  const control = join(folder, "cgroup.subtree_control");
+  if (files === V1 || wordsIn(control).includes("memory")) return home;
+  const pids = pidsIn(join(folder, "cgroup.procs"));
+  const stranger = pids.find((pid) => !isOurs(pid, proc));
+  if (stranger !== undefined) {
+    throw noGroup(
+      `process ${stranger} is in ${folder} too: run svc as a service (\`svc service install\` with --desktop-memory)`,
+    );
+  }
+  try {
+    const own = join(folder, OWN);
+    mkdirSync(own, { recursive: true });
+    for (const pid of pids) writeFileSync(join(own, "cgroup.procs"), `${pid}`);
+    writeFileSync(control, "+memory");
+  } catch (error) {
+    throw noGroup(messageOf(error));
+  }
+  return home;
+}
+
+/** Whether it is this process, or one that this process has started. */
+function isOurs(pid: number, proc: string): boolean {
+  for (let at = pid; at > 1; ) {
+    if (at === process.pid) return true;
+    // proc_pid_stat(5): the name is in brackets and may hold any character.
+    const stat = readFileSync(join(proc, `${at}/stat`), "utf8");
+    at = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+  }
+  return false;
+}
+
+/** Removes the groups of processes that are dead. One that still has processes stays: what ends these is `keeper.ts`. */
+function sweep(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const [, pid] = NAME.exec(name) ?? [];
+    if (pid === undefined || isAlive(Number(pid))) continue;
+    try {
+      rmdirSync(join(folder, name));
+    } catch {
+      // The next one removes it.
+    }
+  }
+}
+
+const noGroup = (why: string) => unavailable(`--desktop-memory: this host lets svc limit no memory: ${why}`);
+
+const wordsIn = (file: string) => (existsSync(file) ? readFileSync(file, "utf8").trim().split(/\s+/) : []);
+
+function pidsIn(procs: string): number[] {
+  try {
+    return readFileSync(procs, "utf8").split("\n").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended.
+  }
+}
