@@ -144,7 +144,9 @@ const QUEUES: readonly Queue[] = [
     isOwnerApart: true,
     create() {
       const { read } = createReader(folder.path, () => "true");
-      return (requester) => read({ base64: "", x: 0, y: 0, scale: 1 }, "eng", requester);
+      const sheet = { base64: "", blocks: [], left: 0 };
+      return (requester) =>
+        read(async () => ({ x: 0, y: 0, scale: 1, blocks: [], sheets: [sheet] }), "eng", requester);
     },
   },
   {

@@ -10,7 +10,7 @@ import type { ViewerCalls, ViewerEvents } from "./screen/calls";
 import type { Devices } from "./screen/child/input";
 import type { Watch, WatchEvents } from "./screen/child/watch";
 import type { WindowWatch } from "./shown-windows";
-import type { Page } from "./text/page";
+import type { Page, PageOptions } from "./text/page";
 
 /** Where the pointer goes first; a coordinate that is left out stays as it is. */
 export interface Target {
@@ -154,7 +154,7 @@ export interface DesktopCalls
   /** @param file where to write the PNG; null to have it in the answer. */
   screenshot(frame: Frame, file: string | null): Promise<Screenshot>;
   /** A picture of a region for the program that reads text; default: all monitors together. */
-  page(region: Region | undefined): Promise<Page>;
+  page(region: Region | undefined, options: PageOptions): Promise<Page>;
   /** Undefined where the platform cannot list them. */
   windows(): Promise<readonly DesktopWindow[] | undefined>;
   /** Leaves keys and buttons as they are when the child ends: the runs that pressed them have finished. */

@@ -124,7 +124,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
     async readLines(region, language, requester) {
       const { read, requireProgram } = await reader();
       requireProgram();
-      return read(await calls.page(region, requester), language, requester);
+      return read((options) => calls.page(region, options, requester), language, requester);
     },
     inputLock,
     elements,

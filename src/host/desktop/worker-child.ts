@@ -17,7 +17,7 @@ import { VIEWER_CALLS } from "./screen/calls";
 import type { Viewers } from "./screen/child/viewers";
 import { takeScreenshot } from "./screenshot";
 import { desktopVariables } from "./session";
-import { takePage } from "./text/page";
+import { type PageOptions, takePage } from "./text/page";
 
 /** How long closing may take when the display does not answer any more, in milliseconds. */
 const CLOSE_MS = 1_000;
@@ -46,7 +46,8 @@ export default async function desktopChild(): Promise<void> {
     ...createLook(use),
     screenSize: async () => sizeOf(await (await use()).desktop()),
     screenshot: async (frame: Frame, file: string | null) => takeScreenshot(await use(), frame, file),
-    page: async (region: Region | undefined) => takePage(await use(), region ?? undefined),
+    page: async (region: Region | undefined, options: PageOptions) =>
+      takePage(await use(), region ?? undefined, options),
     async keepPressed() {
       keepPressed = true;
     },

@@ -56,6 +56,18 @@ const WINDOW = v.object({
   state: v.picklist(WINDOW_STATES),
   focused: v.boolean(),
 });
+/** `Page` of `text/page.ts`. */
+const PAGE = v.object({
+  ...{ x: v.number(), y: v.number(), scale: v.number() },
+  blocks: v.array(v.object({ key: v.string(), left: v.number(), top: v.number() })),
+  sheets: v.array(
+    v.object({
+      base64: v.string(),
+      blocks: v.array(v.object({ key: v.string(), top: v.number(), until: v.number() })),
+      left: v.number(),
+    }),
+  ),
+});
 const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
   answers: {
     session: v.object({ system: v.picklist(SYSTEMS), name: v.string(), lacks: v.array(v.string()) }),
@@ -72,7 +84,7 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
     keepPressed: NOTHING,
     ...SEEING_ANSWERS,
     screenshot: v.object({ ...SIZE, shown: REGION, base64: v.nullable(v.string()) }),
-    page: v.object({ base64: v.string(), x: v.number(), y: v.number(), scale: v.number() }),
+    page: PAGE,
     windows: v.optional(v.array(WINDOW)),
     place: PLACE,
     request: NOTHING,

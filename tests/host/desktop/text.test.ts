@@ -3,13 +3,14 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 import * as v from "valibot";
 import type { Picture } from "../../../src/host/desktop/backend";
 import { decodePng } from "../../../src/host/desktop/images/decode";
-import { encodePng } from "../../../src/host/desktop/png";
-import { cleaned, enlarged } from "../../../src/host/desktop/text/clean";
+import { boxesOf } from "../../../src/host/desktop/text/blocks";
 import { findPattern, findText, nearestText } from "../../../src/host/desktop/text/find";
 import { addLanguage, faultOf, listLanguages, removeLanguage } from "../../../src/host/desktop/text/language";
+import { type Page, type PageOptions, pageOf } from "../../../src/host/desktop/text/page";
 import { createPattern } from "../../../src/host/desktop/text/pattern";
 import { createReader } from "../../../src/host/desktop/text/tesseract";
 import { focusByTitle } from "../../../src/host/desktop/windows";
@@ -258,10 +259,11 @@ describe("missing:", () => {
 
 /** A picture of a scaled form, as the reader gets it. */
 async function readOf(picture: Picture): Promise<string[]> {
-  const page = enlarged(cleaned(picture), 3);
-  const base64 = Buffer.from(encodePng(page)).toString("base64");
-  const reader = createReader("/nowhere");
-  const lines = await reader.read({ base64, x: 0, y: 0, scale: 3 }, "eng", forever);
+  const lines = await createReader("/nowhere").read(
+    async (options) => pageOf(picture, 1, options),
+    "eng",
+    forever,
+  );
   return lines.map((words) => words.map(({ text }) => text).join(" "));
 }
 
@@ -275,6 +277,84 @@ testWith("tesseract")(
     }
   },
 );
+
+describe("a page that was read before:", () => {
+  const picture = decodePng(readFileSync(join(import.meta.dir, "scaled-form.png")), 1_000_000, "picture");
+
+  /** A reader, and what it was given to read. */
+  function watched() {
+    const reader = createReader("/nowhere");
+    const pages: Page[] = [];
+    return {
+      pages,
+      read: (seen: Picture, language = "eng") =>
+        reader.read(
+          async (options) => {
+            const page = pageOf(seen, 1, options);
+            pages.push(page);
+            return page;
+          },
+          language,
+          forever,
+        ),
+    };
+  }
+
+  testWith("tesseract")("nothing of it is read again, and the answer is the same", async () => {
+    const { pages, read } = watched();
+    const first = await read(picture);
+    expect(await read(picture)).toEqual(first);
+    expect(pages.map(({ sheets }) => sheets.length > 0)).toEqual([true, false]);
+  });
+
+  testWith("tesseract")("a block that has changed is read alone", async () => {
+    const { pages, read } = watched();
+    await read(picture);
+    const changed = { ...picture, pixels: picture.pixels.slice() };
+    // A mark in the lower right corner, with white around it.
+    for (let y = picture.height - 16; y < picture.height - 8; y++) {
+      const from = (y * picture.width + picture.width - 16) * 4;
+      changed.pixels.fill(0, from, from + 32);
+    }
+    await read(changed);
+    const [, again] = pages;
+    expect(again?.sheets.flatMap(({ blocks }) => blocks).length).toBeLessThan(again?.blocks.length ?? 0);
+  });
+
+  testWith("tesseract")("another language is read anew", async () => {
+    const { pages, read } = watched();
+    await read(picture);
+    await read(picture, "osd").catch(() => {});
+    expect(pages[1]?.sheets.length).toBeGreaterThan(0);
+  });
+});
+
+test("each dark pixel of a page is in one block, unless it is alone in rows that are too low", () => {
+  const box = fc.record({
+    ...{ left: fc.nat(280), top: fc.nat(180) },
+    ...{ width: fc.integer({ min: 1, max: 60 }), height: fc.integer({ min: 4, max: 40 }) },
+  });
+  fc.assert(
+    fc.property(fc.array(box, { maxLength: 8 }), (drawn) => {
+      const page = { width: 300, height: 200, levels: new Uint8Array(300 * 200).fill(255) };
+      for (const { left, top, width, height } of drawn) {
+        for (let y = top; y < Math.min(200, top + height); y++) {
+          page.levels.fill(0, y * 300 + left, y * 300 + Math.min(300, left + width));
+        }
+      }
+      const counts = new Uint8Array(page.levels.length);
+      for (const { left, top, width, height } of boxesOf(page)) {
+        for (let y = top; y < top + height; y++) {
+          for (let x = left; x < left + width; x++) counts[y * 300 + x] = (counts[y * 300 + x] ?? 0) + 1;
+        }
+      }
+      expect(Math.max(0, ...counts)).toBeLessThan(2);
+      // What is drawn at the lower edge may be lower than text.
+      const missed = page.levels.findIndex((level, at) => level === 0 && counts[at] === 0 && at < 300 * 196);
+      expect(missed).toBe(-1);
+    }),
+  );
+});
 
 /** A part of a picture in the colours of a photographic negative. */
 function negative({ pixels, width, ...rest }: Picture, right: number): Picture {
@@ -350,8 +430,8 @@ describe("data of a language:", () => {
     const folder = join(screen.configDir, "ocr");
     // A name that the host does not have.
     await addLanguage(folder, "qqq", join(installed, "eng.traineddata"));
-    const page = await screen.desktop.page(undefined, forever);
-    const lines = await createReader(folder).read(page, "qqq", forever);
+    const take = (options: PageOptions) => screen.desktop.page(undefined, options, forever);
+    const lines = await createReader(folder).read(take, "qqq", forever);
     expect(lines.flat().map(({ text }) => text)).toContain("4711");
   });
 });

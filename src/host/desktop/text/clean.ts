@@ -85,10 +85,12 @@ function createLetters(grey: Grey): (pixel: number) => boolean {
   };
 }
 
-/** `times` as wide and high, as pixels: each new one is between those of the original around it. */
-export function enlarged({ width, height, levels }: Grey, times: number): Picture {
+/** `times` as wide and high: each new pixel is between those of the original around it. */
+export function enlarged(grey: Grey, times: number): Grey {
+  if (times === 1) return grey;
+  const { width, height, levels } = grey;
   const [wide, high] = [width * times, height * times];
-  const result = new Uint32Array(wide * high);
+  const result = new Uint8Array(wide * high);
   const columns = Array.from({ length: wide }, (_, x) => between(x, times, width));
   for (let y = 0; y < high; y++) {
     const [above, below, down] = between(y, times, height);
@@ -97,10 +99,10 @@ export function enlarged({ width, height, levels }: Grey, times: number): Pictur
       const at = (row: number, column: number) => levels[row * width + column] as number;
       const upper = at(above, left) * (1 - across) + at(above, right) * across;
       const lower = at(below, left) * (1 - across) + at(below, right) * across;
-      result[y * wide + x] = Math.round(upper * (1 - down) + lower * down) * 0x01_01_01;
+      result[y * wide + x] = Math.round(upper * (1 - down) + lower * down);
     }
   }
-  return { width: wide, height: high, pixels: new Uint8Array(result.buffer), redAt: 0 };
+  return { width: wide, height: high, levels: result };
 }
 
 /** The two pixels around a place of the enlarged picture, and the share of the second. */

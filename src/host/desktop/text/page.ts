@@ -1,21 +1,50 @@
 /**
- * A picture of the screen for the program that reads it: cleaned, and small letters enlarged, which it reads better.
+ * A picture of the screen for the program that reads it: cleaned, and small letters enlarged, which it reads better. What it has read
+ * before is left out.
  */
-import type { Backend } from "../backend";
+import type { Backend, Picture } from "../backend";
 import { type Region, sizeOf } from "../geometry";
-import { encodePng } from "../png";
 import { partOf } from "../screenshot";
+import { type Box, boxesOf } from "./blocks";
 import { cleaned, enlarged } from "./clean";
+import type { Grey } from "./shape";
+
+/** A block of a page. */
+export interface Block {
+  /** Names what it looks like: two with the same key have the same pixels. */
+  readonly key: string;
+  /** Its corner, in pixels of the page. */
+  readonly left: number;
+  readonly top: number;
+}
+
+/** Blocks below one another, with white around them: what is read at once. */
+export interface Sheet {
+  /** A PGM in base64. */
+  readonly base64: string;
+  /** The key of each, and between which rows it is; all begin at the column `left`. */
+  readonly blocks: ReadonlyArray<{ readonly key: string; readonly top: number; readonly until: number }>;
+  readonly left: number;
+}
 
 /** What is read. */
 export interface Page {
-  /** A PNG in base64. */
-  readonly base64: string;
   /** The corner of the region, in the pointer's units. */
   readonly x: number;
   readonly y: number;
   /** How many of its pixels are one unit of the pointer. */
   readonly scale: number;
+  readonly blocks: readonly Block[];
+  /** Those blocks whose keys are not known; each once. */
+  readonly sheets: readonly Sheet[];
+}
+
+/** How a page is made. */
+export interface PageOptions {
+  /** The keys of blocks that were read before. */
+  readonly known: readonly string[];
+  /** How many sheets are read at the same time. */
+  readonly sheets: number;
 }
 
 /** How much larger a page may be: letters of a desktop are a third to half as high as those of a scanned page. */
@@ -24,21 +53,91 @@ const TIMES = [3, 2];
 const MAX_PIXELS = 10_000_000;
 /** Pixels per unit of the pointer from which letters are large enough (Retina). */
 const FINE = 2;
+/** The white around each block of a sheet, in pixels of the screen. */
+const MARGIN = 10;
+/** A sheet of less is not worth a process of its own, in pixels of the screen. */
+const SMALL_SHEET = 60_000;
 
 /** @param region default: all monitors together. @throws a `bad_input` failure when it is not on the desktop. */
 export async function takePage(
   screen: Pick<Backend, "desktop" | "capture">,
   region: Region | undefined,
+  options: PageOptions,
 ): Promise<Page> {
   const place = partOf(await screen.desktop(), region, "region");
   const picture = await screen.capture(place);
-  const own = picture.width / sizeOf(place).width;
+  return { ...pageOf(picture, picture.width / sizeOf(place).width, options), x: place.x1, y: place.y1 };
+}
+
+/** @param own how many of its pixels are one unit of the pointer. @returns the page of a picture whose corner is 0, 0. */
+export function pageOf(picture: Picture, own: number, options: PageOptions): Page {
   const pixels = picture.width * picture.height;
   const times = own < FINE ? (TIMES.find((one) => pixels * one ** 2 <= MAX_PIXELS) ?? 1) : 1;
-  const page = enlarged(cleaned(picture), times);
+  const page = cleaned(picture);
+  const blocks = boxesOf(page, Math.max(1, Math.round(own))).map((box) => {
+    const part = cropped(page, box);
+    return { box, part, key: keyOf(part, times) };
+  });
+  const known = new Set(options.known);
+  const unread = [...new Map(blocks.map((block) => [block.key, block])).values()].filter(
+    ({ key }) => !known.has(key),
+  );
   return {
-    base64: Buffer.from(encodePng(page)).toString("base64"),
-    ...{ x: place.x1, y: place.y1 },
-    scale: page.width / sizeOf(place).width,
+    ...{ x: 0, y: 0, scale: own * times },
+    blocks: blocks.map(({ key, box }) => ({ key, left: box.left * times, top: box.top * times })),
+    sheets: sheetsOf(unread, options.sheets).map((sheet) => sheetOf(sheet, times)),
   };
 }
+
+/** A block whose pixels are at hand. */
+interface Part {
+  readonly part: Grey;
+  readonly key: string;
+}
+
+function cropped({ width, levels }: Grey, box: Box): Grey {
+  const part = new Uint8Array(box.width * box.height);
+  for (let y = 0; y < box.height; y++) {
+    const from = (box.top + y) * width + box.left;
+    part.set(levels.subarray(from, from + box.width), y * box.width);
+  }
+  return { width: box.width, height: box.height, levels: part };
+}
+
+const keyOf = ({ width, levels }: Grey, times: number): string =>
+  new Bun.CryptoHasher("sha256").update(`${width} ${times} `).update(levels).digest("base64url").slice(0, 22);
+
+const areaOf = ({ part: { width, height } }: Part) => (width + 2 * MARGIN) * (height + MARGIN);
+
+/** Dealt to so many sheets at most, each with about as much to read. */
+function sheetsOf(parts: readonly Part[], most: number): Part[][] {
+  const total = parts.reduce((sum, part) => sum + areaOf(part), 0);
+  const count = Math.max(1, Math.min(most, Math.floor(total / SMALL_SHEET)));
+  const sheets = Array.from({ length: count }, () => ({ parts: [] as Part[], area: 0 }));
+  for (const part of parts.toSorted((a, b) => areaOf(b) - areaOf(a))) {
+    const [least] = sheets.toSorted((a, b) => a.area - b.area);
+    least?.parts.push(part);
+    if (least) least.area += areaOf(part);
+  }
+  return sheets.flatMap((sheet) => (sheet.parts.length === 0 ? [] : [sheet.parts]));
+}
+
+function sheetOf(parts: readonly Part[], times: number): Sheet {
+  const width = Math.max(...parts.map(({ part }) => part.width)) + 2 * MARGIN;
+  const height = parts.reduce((sum, { part }) => sum + part.height + MARGIN, MARGIN);
+  const levels = new Uint8Array(width * height).fill(255);
+  const blocks: Array<Sheet["blocks"][number]> = [];
+  let top = MARGIN;
+  for (const { part, key } of parts) {
+    for (let y = 0; y < part.height; y++) {
+      levels.set(part.levels.subarray(y * part.width, (y + 1) * part.width), (top + y) * width + MARGIN);
+    }
+    blocks.push({ key, top: top * times, until: (top + part.height) * times });
+    top += part.height + MARGIN;
+  }
+  return { base64: pgmOf(enlarged({ width, height, levels }, times)), blocks, left: MARGIN * times };
+}
+
+/** https://netpbm.sourceforge.net/doc/pgm.html */
+const pgmOf = ({ width, height, levels }: Grey): string =>
+  Buffer.concat([Buffer.from(`P5\n${width} ${height}\n255\n`), levels]).toString("base64");

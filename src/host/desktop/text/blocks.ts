@@ -1,0 +1,89 @@
+/**
+ * The blocks of a page: what stands together, with white around it. Each is read by itself, and once, however often it is looked at.
+ *
+ * They come of cutting the page along its white rows and columns in turns, as long as one is found (recursive X-Y cut: Nagy and Seth,
+ * Hierarchical representation of optically scanned documents, 1984).
+ */
+import type { Grey } from "./shape";
+
+/** A part of a page, in its pixels. */
+export interface Box {
+  readonly left: number;
+  readonly top: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** What is darker may belong to a letter. */
+const INK = 245;
+/** Lines of text are cut apart by so many white rows: more than between an i and its dot. */
+const ROWS = 4;
+/** Columns are cut apart by so many white ones: more than between the words of a line. */
+const COLUMNS = 40;
+/** What is lower is no text. */
+const LOWEST = 4;
+/** How often a part is cut: a page is rows of columns of rows of columns. */
+const DEPTH = 4;
+
+/** @param unit how many pixels of the page a pixel of a usual screen has. @returns the blocks, from top to bottom. */
+export function boxesOf(page: Grey, unit = 1): Box[] {
+  const whole = { left: 0, top: 0, width: page.width, height: page.height };
+  return cut(page, whole, unit, 0)
+    .filter(({ height }) => height >= LOWEST * unit)
+    .toSorted((a, b) => a.top - b.top || a.left - b.left);
+}
+
+function cut(page: Grey, box: Box, unit: number, depth: number): Box[] {
+  const byRows = depth % 2 === 0;
+  const runs = byRows
+    ? runsOf(inkedRows(page, box), ROWS * unit).map(([from, until]) => ({
+        ...box,
+        top: box.top + from,
+        height: until - from,
+      }))
+    : runsOf(inkedColumns(page, box), COLUMNS * unit).map(([from, until]) => ({
+        ...box,
+        left: box.left + from,
+        width: until - from,
+      }));
+  return depth === DEPTH - 1 ? runs : runs.flatMap((run) => cut(page, run, unit, depth + 1));
+}
+
+/** Where there is ink, between gaps of at least so many without. */
+function runsOf(inked: Uint8Array, gap: number): Array<readonly [from: number, until: number]> {
+  const runs: Array<readonly [number, number]> = [];
+  let [from, last] = [-1, -1];
+  for (let at = 0; at < inked.length; at++) {
+    if (inked[at] === 0) continue;
+    if (from >= 0 && at - last > gap) {
+      runs.push([from, last + 1]);
+      from = at;
+    }
+    if (from < 0) from = at;
+    last = at;
+  }
+  if (from >= 0) runs.push([from, last + 1]);
+  return runs;
+}
+
+function inkedRows({ width: wide, levels }: Grey, { left, top, width, height }: Box): Uint8Array {
+  const inked = new Uint8Array(height);
+  for (let y = 0; y < height; y++) {
+    const start = (top + y) * wide + left;
+    for (let at = start; at < start + width; at++) {
+      if ((levels[at] as number) >= INK) continue;
+      inked[y] = 1;
+      break;
+    }
+  }
+  return inked;
+}
+
+function inkedColumns({ width: wide, levels }: Grey, { left, top, width, height }: Box): Uint8Array {
+  const inked = new Uint8Array(width);
+  for (let y = 0; y < height; y++) {
+    const start = (top + y) * wide + left;
+    for (let x = 0; x < width; x++) if ((levels[start + x] as number) < INK) inked[x] = 1;
+  }
+  return inked;
+}
