@@ -26,8 +26,29 @@ interface Call {
   readonly hidden: readonly string[];
 }
 
+/** What agents do, as it happens. */
+export interface Journal {
+  /**
+   * Does the call by `perform`, and remembers what it did.
+   *
+   * @param input as the agent wrote it. @param hidden values that were filled into it, of which nothing is kept.
+   * @throws what `perform` throws.
+   */
+  remember(
+    operation: Operation,
+    input: unknown,
+    caller: Caller,
+    perform: Perform,
+    hidden?: readonly string[],
+  ): Promise<unknown>;
+}
+
 /** @param operations the table. */
-export function createJournal(store: () => Promise<AgentStore>, operations: readonly Operation[], log: Log) {
+export function createJournal(
+  store: () => Promise<AgentStore>,
+  operations: readonly Operation[],
+  log: Log,
+): Journal {
   const secrets = new Set<string>();
   const keep = async (
     { operation, input: given, caller, hidden }: Call,
@@ -48,18 +69,7 @@ export function createJournal(store: () => Promise<AgentStore>, operations: read
     }
   };
   return {
-    /**
-     * Does the call by `perform`, and remembers what it did.
-     *
-     * @param input as the agent wrote it. @param hidden values that were filled into it, of which nothing is kept.
-     */
-    async remember(
-      operation: Operation,
-      input: unknown,
-      caller: Caller,
-      perform: Perform,
-      hidden: readonly string[] = [],
-    ): Promise<unknown> {
+    async remember(operation, input, caller, perform, hidden = []) {
       if (!caller.agent || !isRemembered(operation)) return perform(operation, input, caller);
       const told: ActedOn[] = [];
       const asked = { ...caller, acted: (act: ActedOn) => void told.push(act) };
@@ -73,7 +83,6 @@ export function createJournal(store: () => Promise<AgentStore>, operations: read
     },
   };
 }
-export type Journal = ReturnType<typeof createJournal>;
 
 /** The texts of a call of which one went into a secret field: which one is not known. */
 function secretsIn(input: unknown, told: readonly ActedOn[]): string[] {

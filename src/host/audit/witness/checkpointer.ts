@@ -11,6 +11,7 @@ import type { AuditKey } from "./key";
 import { endOf, joinStep, type Tree } from "./tree";
 
 const ROWS = 256;
+/** How long after a row, in milliseconds. */
 const ROW_MS = 10_000;
 const IDLE_MS = 60_000;
 
@@ -22,7 +23,32 @@ interface Uses {
   joinAll(): Promise<unknown>;
 }
 
-export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log) {
+/** Signs checkpoints of the log of this host. */
+export interface Checkpointer {
+  /**
+   * Lets every row join, once the checkpoint that is being signed is there.
+   *
+   * @throws an `unavailable` failure when the log cannot be written.
+   */
+  join(): Promise<void>;
+  /** From now on, signs by itself. */
+  keep(): void;
+  /** Called after `added` rows were appended here. */
+  noticed(added: number): void;
+  /** Lets all rows join and signs the tree. @throws as `current` does. */
+  sign(): Promise<StoredCheckpoint>;
+  /**
+   * The newest checkpoint, signed now unless that is less than {@link ROW_MS} old.
+   *
+   * @param index of a leaf that it must have (default: any).
+   * @throws an `unavailable` failure when the log cannot be written, or its key not be read.
+   */
+  current(index?: number): Promise<StoredCheckpoint>;
+  /** Stops signing by itself, and waits for the checkpoint that is being signed. */
+  end(): Promise<void>;
+}
+
+export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log): Checkpointer {
   let making: Promise<StoredCheckpoint> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isKept = false;
@@ -80,37 +106,23 @@ export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log
   };
 
   return {
-    /**
-     * Lets every row join, once the checkpoint that is being signed is there.
-     *
-     * @throws an `unavailable` failure when the log cannot be written.
-     */
-    async join(): Promise<void> {
+    async join() {
       await making?.catch(() => {});
       await joined(() => {});
     },
-    /** From now on, signs by itself. */
-    keep(): void {
+    keep() {
       isKept = true;
       plan(ROW_MS);
     },
-    /** Called after `added` rows were appended here. */
-    noticed(added: number): void {
+    noticed(added) {
       if (!isKept) return;
       if (rows === 0) plan(ROW_MS);
       const before = rows;
       rows += added;
       if (before < ROWS && rows >= ROWS) plan(0);
     },
-    /** Lets all rows join and signs the tree. @throws as `current` does. */
     sign,
-    /**
-     * The newest checkpoint, signed now unless that is less than {@link ROW_MS} old.
-     *
-     * @param index of a leaf that it must have.
-     * @throws an `unavailable` failure when the log cannot be written, or its key not be read.
-     */
-    async current(index = -1): Promise<StoredCheckpoint> {
+    async current(index = -1) {
       const newest = await read(newestCheckpoint);
       const isNew = newest && Math.abs(Date.now() - newest.made) < ROW_MS && newest.size > index;
       if (isNew) return newest;
@@ -118,8 +130,7 @@ export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log
       // One that was being signed may be of before.
       return made.size > index ? made : sign();
     },
-    /** Stops signing by itself, and waits for the checkpoint that is being signed. */
-    async end(): Promise<void> {
+    async end() {
       isKept = false;
       clearTimeout(timer);
       await making?.catch(() => {});

@@ -4,7 +4,7 @@ import { notFound } from "../../../lib/errors";
 import { consistencyProof, inclusionProof } from "../../../wire/witness/merkle";
 import { toBase64 } from "../../../wire/witness/signed-note";
 import type { AuditFile } from "../file";
-import type { createCheckpointer } from "./checkpointer";
+import type { Checkpointer } from "./checkpointer";
 import { checkpointBefore, checkpointWith } from "./checkpoints";
 import { leafIndex, nodesOf } from "./tree";
 
@@ -21,7 +21,7 @@ export interface ProofsOfRows {
  */
 export async function proofsOf(
   file: Pick<AuditFile, "read">,
-  checkpointer: Pick<ReturnType<typeof createCheckpointer>, "join" | "current">,
+  checkpointer: Pick<Checkpointer, "join" | "current">,
   origin: string,
   ids: readonly number[],
 ): Promise<ProofsOfRows> {
