@@ -70,7 +70,33 @@ export async function askOwner<I extends InputSchema, O extends OutputSchema>(
   { signal, progress, warn, logged, grant }: Listener = {},
 ): Promise<{ readonly answer: v.InferOutput<O> } | undefined> {
   const connection = await connectFor(configDir, operation, input);
-  if (!connection) return undefined;
+  return connection && answerOver(connection, operation, input, { signal, progress, warn, logged, grant });
+}
+
+/**
+ * As {@link askOwner}, of an owner that sees that display (`displayName`).
+ *
+ * @returns undefined where none does, or where the owner cannot be reached.
+ */
+export async function askOwnerAt<I extends InputSchema, O extends OutputSchema>(
+  display: string,
+  configDir: string,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+  listener: Listener,
+): Promise<{ readonly answer: v.InferOutput<O> } | undefined> {
+  const connection = await connectFor(configDir, operation, input)?.catch(() => undefined);
+  if (connection?.owner.display === display) return answerOver(connection, operation, input, listener);
+  connection?.cut();
+  return undefined;
+}
+
+async function answerOver<I extends InputSchema, O extends OutputSchema>(
+  connection: OwnerConnection,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+  { signal, progress, warn, logged, grant }: Listener,
+): Promise<{ readonly answer: v.InferOutput<O> }> {
   for await (const message of messagesOf(connection, operation, input, { signal, grant })) {
     if ("progress" in message) progress?.(message.progress);
     if ("warn" in message) warn?.(message.warn);

@@ -132,7 +132,7 @@ export interface Operation<
   /**
    * Who answers the command line: this process (default); the server that runs on this `{config_dir}`, since the state is
    * in its memory; or that server where one runs, else this process. `"owner"`: as the last, and this process then owns the folder
-   * for the time of the change. `"display"`: this process, or that server where this process reaches no display.
+   * for the time of the change. `"display"`: that server where it sees the display of this process, or where this process reaches none; else this process.
    */
   readonly answeredBy?: "server" | "server or here" | "owner" | "display";
   /**

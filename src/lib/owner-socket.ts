@@ -11,6 +11,7 @@ import { dirname, isAbsolute, join, resolve } from "node:path";
 import * as v from "valibot";
 import { commit, version } from "../version";
 import { deadline } from "./deadline";
+import { displayName } from "./display-name";
 import { Failure, messageOf, systemCode, unavailable } from "./errors";
 import { readSmallFile, writeFileAtomic } from "./files";
 import { connectForLines, type LineConnection, listenForLines } from "./lines";
@@ -44,6 +45,8 @@ const GREETING = v.object({
   protocol: v.number(),
   pid: v.number(),
   nonce: v.string(),
+  /** `displayName` of its environment. */
+  display: v.optional(v.string()),
 });
 
 /** What the owner says of itself. */
@@ -77,6 +80,7 @@ const randomHex = (bytes: number) =>
  */
 export function listenAsOwner(file: string, taken: (connection: LineConnection) => Promise<void>) {
   const key = randomHex(32);
+  const display = displayName(process.env);
   /** Those that have not proved themselves yet. */
   const strangers = new Set<LineConnection>();
   const admit = async (connection: LineConnection) => {
@@ -87,7 +91,7 @@ export function listenAsOwner(file: string, taken: (connection: LineConnection) 
     }
     strangers.add(connection);
     try {
-      const isProved = await deadline(greet(connection, key), { ms: GREETING_MS, late: () => false });
+      const isProved = await deadline(greet(connection, key, display), { ms: GREETING_MS, late: () => false });
       if (!strangers.delete(connection) || !isProved) return connection.cut();
       await taken(connection);
     } catch {
@@ -146,9 +150,12 @@ function privateSocket(path: string, taken: (connection: LineConnection) => void
 }
 
 /** @returns whether the process has the key. */
-async function greet(connection: LineConnection, key: string): Promise<boolean> {
+async function greet(connection: LineConnection, key: string, display: string): Promise<boolean> {
   const nonce = randomHex(16);
-  const greeting: Greeting = { svc: version, build: commit, protocol: PROTOCOL, pid: process.pid, nonce };
+  const greeting: Greeting = {
+    ...{ svc: version, build: commit, protocol: PROTOCOL, pid: process.pid, nonce },
+    display,
+  };
   await connection.send(JSON.stringify(greeting));
   const line = await connection.next(MAX_GREETING);
   const given = v.safeParse(PROOF, parsed(line));

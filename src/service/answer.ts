@@ -2,12 +2,15 @@
  * Who answers what a process asks for (`Operation.answeredBy`): itself, or the server that runs on its folder. Without a server, the
  * process owns the folder for the time of a change.
  */
+import { existsSync } from "node:fs";
 import type * as v from "valibot";
 import type { Listener } from "../client/owner";
 import { callOperation, parseCall } from "../core/call";
 import type { Caller } from "../core/caller";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { displayName } from "../lib/display-name";
 import { isNoScreen, messageOf, noScreen, unavailable } from "../lib/errors";
+import { innerValues } from "../lib/inner-values";
 import type { Service } from "./interface";
 
 /** An answer, as this process gives it or as it was read from another. */
@@ -16,6 +19,9 @@ export type Body<O extends OutputSchema> = v.InferInput<O> | v.InferOutput<O>;
 /** How long a server may own the folder while nothing answers at its socket, and the pause between two looks, in milliseconds. */
 const OWNER_MS = 10_000;
 const AGAIN_MS = 50;
+
+/** The longest path, in characters (PATH_MAX, limits.h). */
+const MAX_PATH = 4_096;
 
 const UNREACHABLE_OWNER =
   "a server owns this folder, and nothing answers at its socket: its temporary folder may be gone, or it runs in another container; restart it";
@@ -83,7 +89,10 @@ export async function ownedAnswer<I extends InputSchema, O extends OutputSchema,
   }
 }
 
-/** The answer of this process; where it reaches no display, that of the server that runs here, and a warning that says so. */
+/**
+ * The answer of the server that runs here and sees the same display, whose hands on it are ready; else of this process, which makes its own.
+ * Where this process reaches no display, that of the server, and a warning that says so.
+ */
 async function withDisplay<I extends InputSchema, O extends OutputSchema>(
   { configDir }: Service,
   operation: Operation<I, O, Service>,
@@ -91,12 +100,21 @@ async function withDisplay<I extends InputSchema, O extends OutputSchema>(
   listener: Listener,
   here: () => Promise<Body<O>>,
 ): Promise<Body<O>> {
+  const { askOwner, askOwnerAt } = await import("../client/owner");
+  if (!namesFile(input)) {
+    const own = displayName(process.env);
+    const asked = await askOwnerAt(own, configDir, operation, input, listener).catch((error) => {
+      // It may be a service, which no session belongs to.
+      if (isNoScreen(error)) return undefined;
+      throw error;
+    });
+    if (asked) return asked.answer;
+  }
   try {
     return await here();
   } catch (error) {
     if (!isNoScreen(error)) throw error;
     const why = messageOf(error);
-    const { askOwner } = await import("../client/owner");
     const asked = await askOwner(configDir, operation, input, listener).catch((other) => {
       throw noScreen(`${why}; and the server that runs here says: ${messageOf(other)}`);
     });
@@ -105,3 +123,9 @@ async function withDisplay<I extends InputSchema, O extends OutputSchema>(
     return asked.answer;
   }
 }
+
+/** Whether there is the path of a picture in it, which the folder of this process belongs to. */
+const namesFile = (value: unknown): boolean =>
+  typeof value === "string"
+    ? /^[^/].*\.png$/i.test(value) && value.length < MAX_PATH && existsSync(value)
+    : typeof value === "object" && value !== null && innerValues(value).some(namesFile);

@@ -72,12 +72,21 @@ describe("what needs a display", () => {
       },
     });
 
-  /** What `ask` gets beside a server, and what it is warned of. */
-  async function beside(hasDisplay: (service: unknown, server: unknown) => boolean) {
+  /** What `ask` gets beside a server, and what it is warned of. @param display that of the terminal (default: the one of the server). */
+  async function beside(hasDisplay: (service: unknown, server: unknown) => boolean, display?: string) {
     let server: unknown;
+    using stack = new DisposableStack();
     const look = lookingOn((service) => hasDisplay(service, server));
     await using host = await testServer({ service: { operations: [look] } });
     server = host.service;
+    if (display !== undefined) {
+      const { DISPLAY } = process.env;
+      stack.defer(() => {
+        if (DISPLAY === undefined) delete process.env.DISPLAY;
+        else process.env.DISPLAY = DISPLAY;
+      });
+      process.env.DISPLAY = display;
+    }
     const warned: string[] = [];
     const log = { ...silentLog, warn: (text: string) => void warned.push(text) };
     const other = createService({ configDir: host.configDir, handsOver: true, audit: false, log });
@@ -86,14 +95,27 @@ describe("what needs a display", () => {
     return { answer, warned };
   }
 
-  test("is answered by a terminal that has one", async () => {
-    expect(await beside((service, server) => service !== server)).toEqual({
-      ...{ answer: "a picture", warned: [] },
-    });
+  const nobodyElse = { answer: "a picture", warned: [] };
+
+  test("is answered by the server that sees the same one, as its hands on it are ready", async () => {
+    expect(await beside((service, server) => service === server)).toEqual(nobodyElse);
+  });
+
+  test("is answered by the terminal where the server, a service, reaches none", async () => {
+    expect(await beside((service, server) => service !== server)).toEqual(nobodyElse);
+  });
+
+  test("is answered by a terminal that has another one", async () => {
+    let asked = 0;
+    const answer = await beside((service, server) => {
+      if (service === server) asked++;
+      return true;
+    }, ":4711");
+    expect([answer, asked]).toEqual([nobodyElse, 0]);
   });
 
   test("is answered by the server where the terminal has none, which the terminal says", async () => {
-    expect(await beside((service, server) => service === server)).toEqual({
+    expect(await beside((service, server) => service === server, ":4711")).toEqual({
       answer: "a picture",
       warned: [
         "no display: DISPLAY is not set: it was the server that runs here which answered, on its own display",
@@ -102,7 +124,7 @@ describe("what needs a display", () => {
   });
 
   test("fails with both reasons where neither has one", async () => {
-    const { answer } = await beside(() => false);
+    const { answer } = await beside(() => false, ":4711");
     expect(answer).toBe(
       "no display: DISPLAY is not set; and the server that runs here says: no display: DISPLAY is not set",
     );

@@ -18,7 +18,10 @@ import {
 import { knownRole } from "./roles";
 import { REFERENCE } from "./snapshots";
 
-export const SEES = { scope: "screen", reveals: true, named: true, leftOut: NO_ROUTE } as const;
+export const SEES = {
+  ...{ scope: "screen", reveals: true, named: true, answeredBy: "display" },
+  leftOut: NO_ROUTE,
+} as const;
 export const ACTS = { scope: "operate", changes: true, named: true, leftOut: NO_ROUTE } as const;
 
 /** @param read throws what is wrong with a text. */

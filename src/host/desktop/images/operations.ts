@@ -43,6 +43,7 @@ export const locate = operation({
   scope: "screen",
   reveals: true,
   subcommand: "locate",
+  answeredBy: "display",
   http: { method: "POST", path: "/locate" },
   leftOut: { script: "AC_locate_image_center and AC_locate_all_image do it" },
   example: EXAMPLE,

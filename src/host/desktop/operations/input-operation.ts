@@ -49,6 +49,7 @@ export function inputOperation<const I extends InputSchema, O extends OutputSche
     changes: true,
     uses: "input",
     command: `AC_${verb}`,
+    answeredBy: "display",
     leftOut: NO_ROUTE,
     ...definition,
     async run(service, input, caller) {

@@ -54,6 +54,7 @@ const IN_FILE = v.object({ format: v.literal("png"), ...SIZE, file_path: v.strin
 
 const screenSize = operation({
   name: "desktop.screen_size",
+  answeredBy: "display",
   summary: "Get the size of the desktop, all monitors together",
   scope: "read",
   command: "AC_screen_size",
@@ -66,6 +67,7 @@ const screenSize = operation({
 
 export const listMonitors = operation({
   name: "desktop.monitors",
+  answeredBy: "display",
   summary: "List the monitors, with their numbers and where each is",
   scope: "read",
   command: "AC_monitors",
@@ -171,6 +173,7 @@ const target = {
 
 const mousePosition = operation({
   name: "desktop.mouse_position",
+  answeredBy: "display",
   summary: "Get the position of the pointer",
   scope: "read",
   command: "AC_get_mouse_position",

@@ -39,6 +39,7 @@ const pixelAt = (x: number, y: number, rgb: Rgb) => {
 export const getPixel = operation({
   ...SEES,
   name: "desktop.get_pixel",
+  answeredBy: "display",
   summary: "Get the color of a pixel of the screen",
   command: "AC_get_pixel",
   example: { x: 640, y: 400 },

@@ -15,7 +15,7 @@ import { LANGUAGE } from "../text/language";
 import type { Word } from "../text/tesseract";
 import { NO_ROUTE, REGION, type Uses } from "./input-operation";
 
-const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
+const SEES = { scope: "screen", reveals: true, answeredBy: "display", leftOut: NO_ROUTE } as const;
 
 const WHERE = {
   region: field(v.optional(REGION), "Where to look: x1, y1, x2, y2 of the screen; x2, y2 are outside"),

@@ -73,6 +73,7 @@ const TITLED_ONLY = field(v.optional(v.boolean(), true), "Leave out windows with
 
 export const listWindows = operation({
   name: "desktop.windows",
+  answeredBy: "display",
   summary: "List the windows on the desktop",
   scope: "screen",
   reveals: true,
@@ -100,6 +101,7 @@ export const listWindows = operation({
 
 const windowRows = operation({
   name: "desktop.window_rows",
+  answeredBy: "display",
   summary: "List windows with their place, desktop, process and state",
   scope: "screen",
   reveals: true,
