@@ -95,6 +95,8 @@ export interface Backend extends Devices {
   /** The regions of the monitors, at least one, in the system's order. */
   monitors(): Promise<readonly Region[]>;
   pointer(): Promise<Point>;
+  /** How many keys of the keyboard are down, whoever pressed them; null where the system does not say. */
+  keysDown(): Promise<number | null>;
   /** @returns the new position of the pointer, as `click` and `scroll` do. */
   move(target: Target): Promise<Point>;
   click(target: Target, button: Button, stroke: Stroke): Promise<Point>;

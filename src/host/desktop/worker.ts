@@ -74,6 +74,7 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
     screenSize: v.object(SIZE),
     monitors: v.array(REGION),
     pointer: POINT,
+    keysDown: v.nullable(v.number()),
     move: POINT,
     click: POINT,
     scroll: POINT,

@@ -22,7 +22,7 @@ import { leaseBegan, leaseEnded } from "./events";
 import { type Gate, handsOn } from "./hands";
 import { digestOfTerms, HANDS, type Lease, type Narrower, placeText, type Terms, termsText } from "./lease";
 import { createLimits } from "./limits";
-import { type PointerWatch, watchPointer } from "./pointer-watch";
+import { type PersonWatch, watchPerson } from "./person-watch";
 import { faultWithoutSecrets, secretsIn, withoutSecrets, withSecrets } from "./secret-references";
 
 /** How long a lease that was allowed may take to begin, in milliseconds: another may use pointer and keyboard. */
@@ -418,9 +418,9 @@ class LeaseList implements Leases {
     entry.until = performance.now() + ms;
     const timer = setTimeout(() => void this.#end(entry, "its time is up"), ms);
     ends.push(() => clearTimeout(timer));
-    const watch = watchPointer(
-      () => desktop.pointer(),
-      () => void this.#end(entry, "a person moved the pointer"),
+    const watch = watchPerson(
+      { pointer: () => desktop.pointer(), keysDown: () => desktop.keysDown() },
+      (what) => void this.#end(entry, what),
     );
     ends.push(() => watch.stop());
     entry.hands = handsOn(desktop, this.#gateOf(entry, desktop, watch));
@@ -430,7 +430,7 @@ class LeaseList implements Leases {
     entry.settled.resolve();
   }
 
-  #gateOf(entry: Entry, desktop: Desktop, watch: PointerWatch): Gate {
+  #gateOf(entry: Entry, desktop: Desktop, watch: PersonWatch): Gate {
     const slots = createSlots({ most: 1, what: "calls of the lease" });
     const requireLive = () => {
       if (entry.until !== undefined && performance.now() >= entry.until)
@@ -451,7 +451,7 @@ class LeaseList implements Leases {
           requireLive();
         }
         entry.used++;
-        return target ? watch.during(act, target) : act();
+        return watch.during(act, target);
       },
     };
   }

@@ -197,6 +197,12 @@ describe("a lease ends at once, its keys are released and nothing is done after 
     expect(tookMs).toBeLessThan(AT_ONCE_MS);
   });
 
+  test("when a person presses a key", async () => {
+    const { tookMs, reason } = await ended(async (made) => made.screen.pressKeys(1));
+    expect(reason).toBe("a person pressed a key");
+    expect(tookMs).toBeLessThan(AT_ONCE_MS);
+  });
+
   test("at its last second", async () => {
     let until = 0;
     const { reason } = await ended((made, id) => {
@@ -264,6 +270,18 @@ test("an act that moves the pointer itself is no person's move, a drag neither",
       new Requester(null, signal),
     ),
   );
+  const { id } = await made.begun();
+  await made.use(id);
+  await Bun.sleep(120);
+  expect(made.leases.show(id).state).toBe("active");
+});
+
+test("keys that an act presses, and leaves down, are no person's", async () => {
+  await using made = madeLeases({}, async (desktop, _input, signal) => {
+    await desktop.strike(["ctrl", "shift"], "press", new Requester(null, signal));
+    await Bun.sleep(120);
+  });
+  made.screen.atStrike(() => made.screen.pressKeys(2));
   const { id } = await made.begun();
   await made.use(id);
   await Bun.sleep(120);

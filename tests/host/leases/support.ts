@@ -43,6 +43,7 @@ const windowOf = (title: string, process: string, x: number, focused: boolean): 
 function standIn(folder: string) {
   const acts: string[] = [];
   let pointer = { x: 5, y: 5 };
+  let down = 0;
   let meanwhile = () => {};
   const windows = [windowOf("Order 7 - CRM", "crm", 0, true), windowOf("Mail", "thunderbird", 200, false)];
   const inputLock = createInputLock(join(folder, "lock"), async () => void acts.push("release all"));
@@ -53,14 +54,19 @@ function standIn(folder: string) {
     return pointer;
   };
   const noting = (name: string) => async (first: unknown) => void acts.push(`${name} ${first}`);
+  let striking = () => {};
+  const strike = async (keys: readonly string[]) => {
+    acts.push(`strike ${keys}`);
+    striking();
+  };
   const look = async (id: string) => ({
     ...{ window_title: id.startsWith("mail") ? "Mail" : "Order 7 - CRM", app_name: "app", process_id: null },
   });
   const elements = { look, press: noting("press"), setText: noting("set text of"), focus: noting("focus") };
   const desktop = {
-    ...{ inputLock, windows: async () => windows, pointer: async () => pointer },
+    ...{ inputLock, windows: async () => windows, pointer: async () => pointer, keysDown: async () => down },
     ...{ move: point("move"), click: point("click"), scroll: point("scroll") },
-    ...{ strike: noting("strike"), type: noting("type"), focus: noting("focus window") },
+    ...{ strike, type: noting("type"), focus: noting("focus window") },
     elements: Object.assign(elements, { of: () => elements }),
   };
   return {
@@ -69,6 +75,14 @@ function standIn(folder: string) {
     /** What happens in the middle of each click. */
     atClick(work: () => void) {
       meanwhile = work;
+    },
+    /** What happens in the middle of each stroke of keys. */
+    atStrike(work: () => void) {
+      striking = work;
+    },
+    /** As a person does, or as svc does in an act. */
+    pressKeys(count: number) {
+      down += count;
     },
     /** As a person does. */
     movePointer(x: number, y: number) {

@@ -51,6 +51,8 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
     desktop: async () => desktop(),
     monitors: async () => monitors(),
     pointer: async () => pointerAt(robot),
+    // robotjs does not say what is down.
+    keysDown: async () => null,
     move: async (target) => go(target),
     async click(target, button, stroke) {
       allowInput(robot);
@@ -68,7 +70,6 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
       return pointerAt(robot);
     },
     ...createKeyboard(robot, platform),
-    // robotjs does not say what is down.
     async liftAll() {},
     async capture(region) {
       if (robot.getScreenCapturePermission() === false) throw notAllowed("Screen Recording");

@@ -63,6 +63,8 @@ export async function createWaylandBackend({ lost, clipboard: owns }: BackendEve
     ...keyboard,
     ...(sway ? createSwayWindows(sway) : createToplevels(connection, seat)),
     ...clipboard,
+    // A compositor tells of keys only those windows that have the focus.
+    keysDown: async () => null,
     liftAll,
     watch(events) {
       follow();

@@ -47,7 +47,7 @@ const WHEEL: Record<Direction, number> = { up: 4, down: 5, left: 6, right: 7 };
 
 function createPointer(
   connection: XConnection,
-): Pick<Backend, "pointer" | "move" | "click" | "scroll" | "point" | "liftAll"> {
+): Pick<Backend, "pointer" | "keysDown" | "move" | "click" | "scroll" | "point" | "liftAll"> {
   const { test, screen, need, settled } = connection;
   const pointer = async () => {
     const { rootX, rootY } = await need.QueryPointer(screen.root);
@@ -66,8 +66,16 @@ function createPointer(
     await settled();
     return pointer();
   };
+  /** The keycodes that are down (X Window System Protocol, QueryKeymap). */
+  const keycodesDown = async () => {
+    const keys = await need.QueryKeymap();
+    return Array.from({ length: keys.length * 8 }, (_, keycode) => keycode).filter(
+      (keycode) => ((keys[keycode >> 3] ?? 0) >> (keycode & 7)) & 1,
+    );
+  };
   return {
     pointer,
+    keysDown: async () => (await keycodesDown()).length,
     async move(target) {
       await go(target);
       return settledAt();
@@ -88,11 +96,8 @@ function createPointer(
       return settledAt();
     },
     async liftAll() {
-      const [keys, { keyMask }] = await Promise.all([need.QueryKeymap(), need.QueryPointer(screen.root)]);
-      for (let keycode = 0; keycode < keys.length * 8; keycode++) {
-        const isDown = ((keys[keycode >> 3] ?? 0) >> (keycode & 7)) & 1;
-        if (isDown) test.FakeInput(test.KeyRelease, keycode, 0, screen.root, 0, 0);
-      }
+      const [keycodes, { keyMask }] = await Promise.all([keycodesDown(), need.QueryPointer(screen.root)]);
+      for (const keycode of keycodes) test.FakeInput(test.KeyRelease, keycode, 0, screen.root, 0, 0);
       for (let nth = 0; nth < MASKED_BUTTONS; nth++) if (keyMask & (BUTTON_1_MASK << nth)) release(nth + 1);
       await settled();
     },

@@ -1,0 +1,115 @@
+/**
+ * Notices when somebody else moves the pointer, as it is not where svc has left it, or presses a key that svc has not pressed.
+ *
+ * It asks where the pointer is, as every platform can tell that, and how many keys are down, where the platform does. A move during
+ * one of svc's own is seen where the pointer is not at its end then; a key during an act of svc is not seen.
+ */
+import type { Point } from "../desktop/geometry";
+
+/** How often it looks, in milliseconds: a key is down for longer. */
+const EVERY_MS = 50;
+
+/** A table that somebody bumps moves a mouse by a pixel or two. */
+const STILL_PX = 2;
+
+/** What is seen of the hands of a person. */
+export interface Hands {
+  /** Where the pointer is. */
+  pointer(): Promise<Point>;
+  /** How many keys are down; null where that is not known. */
+  keysDown(): Promise<number | null>;
+}
+
+/** A watch over pointer and keyboard of a desktop. */
+export interface PersonWatch {
+  /** Looks now. Never throws. */
+  look(): Promise<void>;
+  /** Does what svc does itself. @param target where the pointer is to be then, as far as that is said; undefined where it does not move. */
+  during<T>(act: () => Promise<T>, target?: Partial<Point>): Promise<T>;
+  stop(): void;
+}
+
+/** @param noticed is called once, with what somebody did. */
+export function watchPerson(hands: Hands, noticed: (what: string) => void, everyMs = EVERY_MS): PersonWatch {
+  let expected: Point | undefined;
+  let keys: number | undefined;
+  /** Grows with the beginning and the end of each act, and of each that moves the pointer. */
+  let [acts, moves] = [0, 0];
+  let [acting, moving] = [0, 0];
+  let isOver = false;
+  let looking: Promise<void> | undefined;
+  const found = (what: string) => {
+    if (isOver) return;
+    isOver = true;
+    noticed(what);
+  };
+  const lookAtPointer = async () => {
+    const before = moves;
+    // A display that does not say where the pointer is fails what acts, too.
+    const now = await hands.pointer().catch(() => undefined);
+    if (isOver || now === undefined || moving > 0 || moves !== before) return;
+    if (expected && isElsewhere(now, expected)) found(MOVED);
+    expected = now;
+  };
+  const lookAtKeys = async () => {
+    const before = acts;
+    const now = await hands.keysDown().catch(() => null);
+    if (isOver || now === null || acting > 0 || acts !== before) return;
+    if (keys !== undefined && now > keys) found("a person pressed a key");
+    keys = now;
+  };
+  const look = () => {
+    looking ??= Promise.all([lookAtPointer(), lookAtKeys()])
+      .then(() => {})
+      .finally(() => {
+        looking = undefined;
+      });
+    return looking;
+  };
+  const timer = setInterval(() => void look(), everyMs);
+  timer.unref();
+  const move = async <T>(act: () => Promise<T>, target: Partial<Point>): Promise<T> => {
+    moves++;
+    moving++;
+    expected = undefined;
+    try {
+      const answer = await act();
+      expected = placeIn(answer);
+      if (expected && isElsewhere(expected, { ...expected, ...target })) found(MOVED);
+      return answer;
+    } finally {
+      moving--;
+      moves++;
+    }
+  };
+  return {
+    look,
+    async during(act, target) {
+      acts++;
+      acting++;
+      try {
+        return await (target ? move(act, target) : act());
+      } finally {
+        acting--;
+        acts++;
+        // It may have left some down.
+        keys = undefined;
+      }
+    },
+    stop() {
+      isOver = true;
+      clearInterval(timer);
+    },
+  };
+}
+
+const MOVED = "a person moved the pointer";
+
+const isElsewhere = (one: Point, other: Point) =>
+  Math.abs(one.x - other.x) > STILL_PX || Math.abs(one.y - other.y) > STILL_PX;
+
+/** Where the pointer is after an act that says so. */
+function placeIn(answer: unknown): Point | undefined {
+  const { x, y } = Object(answer);
+  return typeof x === "number" && typeof y === "number" ? { x, y } : undefined;
+}
