@@ -132,6 +132,17 @@ describe("keys:", () => {
     ]);
   });
 
+  testWith(...PROGRAMS, "xdotool")("those that are down are counted, whoever pressed them", async () => {
+    const xdotool = (...words: string[]) => Bun.spawn(["xdotool", ...words], { env: display.env }).exited;
+    expect(await desktop.keysDown(forever)).toBe(0);
+    await xdotool("keydown", "F7");
+    await desktop.strike(["shift"], "press", forever);
+    expect(await desktop.keysDown(forever)).toBe(2);
+    await desktop.strike(["shift"], "release", forever);
+    await xdotool("keyup", "F7");
+    expect(await desktop.keysDown(forever)).toBe(0);
+  });
+
   test("every key that has a name is typed", async () => {
     // A window manager keeps some of them for itself.
     await using bare = await startDisplay({ managed: false });
