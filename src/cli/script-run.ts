@@ -49,12 +49,13 @@ type DesktopFlags = v.InferOutput<v.ObjectSchema<typeof DESKTOP_FIELDS, undefine
 /** The input with the desktop that the flags name. @throws `bad_input` for how a desktop is made, without one. */
 export function withDesktop<I extends { readonly desktop?: DesktopRequest | undefined }>(
   input: I,
-  { desktop, size, scale, locale }: DesktopFlags,
+  { desktop, size, scale, locale, session }: DesktopFlags,
 ): I {
   const settings = {
     ...(size !== undefined && { size }),
     ...(scale !== undefined && { scale }),
     ...(locale !== undefined && { locale }),
+    ...(session !== undefined && { session }),
   };
   const [odd] = Object.keys(settings);
   if (desktop === undefined && odd !== undefined)

@@ -44,6 +44,10 @@ export const DESKTOP_SETTINGS = {
     ),
     "The language of its programs (default: that of svc)",
   ),
+  session: field(
+    v.optional(v.picklist(["x11", "wayland"])),
+    "What its programs draw on: x11 (the default), or wayland, by sway",
+  ),
 };
 
 /** `new`, the name of a desktop that is kept, or either with how it is made. */

@@ -19,7 +19,7 @@ export async function createOwnDesktops(
   { service, options, log, publish }: ServiceParts,
   createDesktop: CreateDesktopOn,
 ): Promise<Desktops> {
-  const [{ createDesktops }, { requireTools }, { accountOf }, { createMemoryGroups }] = await Promise.all([
+  const [{ createDesktops }, { requireTools, requireCompositor }, { accountOf }, { createMemoryGroups }] = await Promise.all([
     import("../host/desktops/desktops"),
     import("../host/desktops/tools"),
     import("../host/desktops/account"),
@@ -32,6 +32,7 @@ export async function createOwnDesktops(
     ...{ log, publish, env, createDesktop, most: options.max_desktops },
     memory: most === undefined ? undefined : { bytes: most, groups: createMemoryGroups() },
     tools: () => requireTools(env),
+    compositor: () => requireCompositor(env),
     // At a terminal, root has typed the command itself.
     account: () => accountOf(options.desktop_user, isServer ? process.getuid?.() : undefined),
   });

@@ -22,7 +22,7 @@ import { type Display, startDisplay } from "./display";
 import { desktopEnded, desktopStarted } from "./events";
 import { createKeeper, type Keeper } from "./keeper";
 import type { MemoryGroup, MemoryGroups } from "./memory";
-import type { Tools } from "./tools";
+import type { Compositor, Tools } from "./tools";
 
 /** How many there may be at once for each processor. */
 const FOR_EACH_PROCESSOR = 8;
@@ -92,8 +92,9 @@ export interface DesktopsParts {
   readonly most?: number | undefined;
   /** The environment of svc. */
   readonly env: NodeJS.ProcessEnv;
-  /** @throws `unavailable` where one is missing. */
+  /** What one on X11 is made of, and one on Wayland. @throws `unavailable` where a program is missing. */
   tools(): Tools;
+  compositor(): Compositor;
   /** As whom they run; undefined as this process. @throws where nobody may. */
   account(): Promise<Account | undefined>;
   /** What bounds the memory of the programs of each desktop, and to how many bytes; undefined for no bound. */
@@ -268,7 +269,7 @@ class DesktopList implements Desktops {
 
   async #make(settings: DesktopSettings, signal: AbortSignal): Promise<Live> {
     const { env } = this.parts;
-    const tools = this.parts.tools();
+    const tools = settings.session === "wayland" ? this.parts.compositor() : this.parts.tools();
     const account = await this.parts.account();
     this.#keeper ??= createKeeper();
     this.#count++;
@@ -373,7 +374,7 @@ const viewOf = (entry: Entry, { display, desktop, memory }: Live): DesktopView =
 
 /** @throws a `conflict` failure where a kept desktop runs with other settings than those that are asked for. */
 function requireSame({ name, settings: has }: Entry, wanted: DesktopSettings): void {
-  const odd = (["size", "scale", "locale"] as const).find(
+  const odd = (["size", "scale", "locale", "session"] as const).find(
     (one) => wanted[one] !== undefined && wanted[one] !== has[one],
   );
   if (odd === undefined) return;

@@ -56,6 +56,13 @@ export interface Tools {
   readonly bus: string | null;
 }
 
+/** What a desktop on Wayland is made of. */
+export interface Compositor {
+  /** The path of sway. */
+  readonly sway: string;
+  readonly bus: string | null;
+}
+
 /** What is missing for a desktop, with the package of Debian that has it. */
 export interface Missing {
   readonly what: string;
@@ -91,10 +98,18 @@ export function findTools(env: NodeJS.ProcessEnv): Tools | { readonly missing: r
   };
 }
 
+/** @throws an `unavailable` failure that names what is missing, and the package that has it. */
+export function requireCompositor(env: NodeJS.ProcessEnv): Compositor {
+  requireLinux();
+  const which = (program: string) => Bun.which(program, { PATH: env.PATH ?? "" });
+  const sway = which("sway");
+  if (sway !== null) return { sway, bus: which("dbus-daemon") };
+  throw unavailable("a desktop of its own on Wayland needs sway: apt install sway (the name is that of Debian)");
+}
+
 /** @throws an `unavailable` failure that names what is missing, and the packages that have it. */
 export function requireTools(env: NodeJS.ProcessEnv): Tools {
-  if (process.platform !== "linux")
-    throw unavailable("desktops on demand: not on this platform (Linux has them)");
+  requireLinux();
   const found = findTools(env);
   if (!("missing" in found)) return found;
   const what = found.missing.map((one) => one.what).join(" and ");
@@ -102,4 +117,9 @@ export function requireTools(env: NodeJS.ProcessEnv): Tools {
   throw unavailable(
     `a desktop of its own needs ${what}: apt install ${packages} (the names are those of Debian)`,
   );
+}
+
+function requireLinux(): void {
+  if (process.platform !== "linux")
+    throw unavailable("desktops on demand: not on this platform (Linux has them)");
 }

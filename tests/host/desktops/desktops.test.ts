@@ -22,10 +22,11 @@ import {
   type DesktopsParts,
 } from "../../../src/host/desktops/desktops";
 import { MARK, sweep } from "../../../src/host/desktops/keeper";
-import { requireTools } from "../../../src/host/desktops/tools";
+import { requireCompositor, requireTools } from "../../../src/host/desktops/tools";
 import { silentLog } from "../../../src/lib/log";
 import { spawn } from "../../../src/lib/spawn";
 import { temporaryFolder, testWith, until } from "../../support";
+import { forever } from "../desktop/support";
 
 const NEEDED = ["Xvfb", "openbox", "dbus-daemon"] as const;
 const OWNER: Asker = { token: null, share: null, signal: new AbortController().signal };
@@ -45,6 +46,7 @@ function desktops(parts: Partial<DesktopsParts> = {}) {
     publish: (type, data) => void events.push([type.name, data as Record<string, unknown>]),
     env: process.env,
     tools: () => requireTools(process.env),
+    compositor: () => requireCompositor(process.env),
     account: async () => undefined,
     createDesktop: async ({ env, as }, lockFile) =>
       createDesktop({ env, as, lockFile, imagesFolder: "/nowhere", ocrFolder: "/nowhere", log: silentLog }),
@@ -361,6 +363,54 @@ testWith(...NEEDED, "flock")(
     await until("the folder to go", () => !existsSync(root) || undefined);
   },
 );
+
+describe("a desktop on Wayland", () => {
+  testWith("sway", "dbus-daemon")("has the size that was asked for, a pointer and a clipboard", async () => {
+    const { all } = desktops();
+    const { desktop, session } = await all.lease({ name: "new", session: "wayland", size: "900x600" }, RUN, OWNER);
+    expect(await desktop.session()).toMatchObject({ system: "wayland", name: "sway" });
+    expect(await desktop.screenSize()).toEqual({ width: 900, height: 600 });
+    expect(await desktop.move({ x: 300, y: 200 })).toEqual({ x: 300, y: 200 });
+    await desktop.setClipboard("of this one");
+    expect(await desktop.clipboard()).toBe("of this one");
+    expect([session.env.DISPLAY, session.env.XDG_SESSION_TYPE]).toEqual([undefined, "wayland"]);
+  });
+
+  testWith("sway", "dbus-daemon")("at scale 2 has half as many places", async () => {
+    const { all } = desktops();
+    const request = { name: "new", session: "wayland", size: "1280x800", scale: 2 } as const;
+    const { desktop } = await all.lease(request, RUN, OWNER);
+    expect(await desktop.screenSize()).toEqual({ width: 640, height: 400 });
+  });
+
+  testWith("sway", "dbus-daemon", "foot", "tesseract")("shows programs, whose text is read", async () => {
+    const { all } = desktops();
+    const { desktop, session } = await all.lease({ name: "new", session: "wayland" }, RUN, OWNER);
+    const shell = ["sh", "-c", "echo Customer number 4711; exec sleep 600"];
+    spawn(session.as(["foot", "--font=monospace:size=14", ...shell]), {
+      env: session.env,
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    await until("the text", async () => {
+      const lines = await desktop.readLines(undefined, "eng", forever);
+      return lines.flat().some(({ text }) => text === "4711") || undefined;
+    });
+    expect((await desktop.windows(forever))?.map(({ process }) => process)).toEqual(["foot"]);
+  });
+
+  testWith("sway", "dbus-daemon")("ends with all that was started on it, and its files", async () => {
+    const { all } = desktops();
+    const lease = await all.lease({ name: "new", session: "wayland" }, RUN, OWNER);
+    const folder = folderOf(lease.session.env);
+    expect(processesOf(folder).length).toBeGreaterThan(1);
+    await lease.end();
+    expect([processesOf(folder), existsSync(folder)]).toEqual([[], false]);
+  });
+
+  test("needs sway, and says so", () => {
+    expect(() => requireCompositor({ PATH: "/nowhere" })).toThrow("apt install sway");
+  });
+});
 
 test("a host without an X server and a window manager says what to install", () => {
   expect(() => requireTools({ PATH: "/nowhere" })).toThrow("apt install xvfb openbox");

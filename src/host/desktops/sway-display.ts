@@ -1,0 +1,38 @@
+/** A display of Wayland: sway without a screen. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { firstLine, type Stage, type Started } from "./stage";
+import type { Compositor } from "./tools";
+
+/**
+ * What sway is told (sway(5), sway-output(5)). Windows lie where they are put, as a script that moves them expects, and say where they are. What it
+ * starts has its standard output.
+ */
+const configOf = (size: string, scale: number) => `output HEADLESS-1 resolution ${size} scale ${scale}
+default_border none
+focus_follows_mouse no
+xwayland disable
+for_window [app_id=".*"] floating enable
+exec echo "$WAYLAND_DISPLAY $SWAYSOCK"
+`;
+
+/** No screen, no graphics card and no input devices are needed (wlroots, docs/env_vars.md). */
+const HEADLESS = { WLR_BACKENDS: "headless", WLR_RENDERER: "pixman", WLR_LIBINPUT_NO_DEVICES: "1" };
+
+/** @throws as {@link firstLine}. */
+export async function startSway({ sway }: Compositor, stage: Stage): Promise<Started> {
+  const { size, scale, folder, env, start, signal } = stage;
+  const config = join(folder, "sway");
+  writeFileSync(config, configOf(size, scale), { mode: 0o644 });
+  const bare = {
+    ...env,
+    ...{ XDG_SESSION_TYPE: "wayland", GDK_BACKEND: "wayland", QT_QPA_PLATFORM: "wayland" },
+  };
+  const server = start([sway, "--config", config], { ...bare, ...HEADLESS });
+  const [name = "", socket = ""] = (await firstLine("sway", server, signal)).split(" ");
+  return {
+    ...{ server, name, program: "sway" },
+    env: { ...bare, WAYLAND_DISPLAY: name, SWAYSOCK: socket },
+    rest: async () => [],
+  };
+}
