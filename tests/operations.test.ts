@@ -116,6 +116,7 @@ describe("each operation of svc", () => {
 
   test("reveals nothing but what is listed here", () => {
     expect(operations.flatMap(({ name, reveals }) => (reveals ? [name] : [])).toSorted()).toEqual([
+      "admin.element_at",
       "admin.host_thumbnail",
       "audit.export",
       "black_box.find",
@@ -292,6 +293,7 @@ const SCOPE_OF = {
     "witness.key",
   ],
   screen: [
+    "admin.element_at",
     "admin.host_thumbnail",
     "admin.screen_offer",
     "admin.screen_relay",
@@ -597,6 +599,7 @@ function missing({ http, command, leftOut }: Operation): Surface[] {
 
 /** What only reads: agents may be offered it without `--write`. All else does more. */
 const READING = [
+  "admin.element_at",
   "admin.host_desktops",
   "admin.host_metrics",
   "admin.host_thumbnail",

@@ -4,6 +4,8 @@
 import { button, el } from "../dom.js";
 import { badge, copyButton } from "../parts.js";
 
+/** @typedef {{ locator: string, unique: boolean, element: { bounds: readonly number[] | null } }} Found */
+
 /** The events of a press: while one picks, none of them goes to the host. */
 const PRESSES = /** @type {const} */ ([
   "pointerdown",
@@ -17,10 +19,10 @@ const PRESSES = /** @type {const} */ ([
 /**
  * @param {import("./live-watch.js").Watch} watch
  * @param {HTMLElement} stage where its picture is
- * @param {import("../api.js").Api} api
+ * @param {(x: number, y: number) => Promise<Found | null>} ask what is at a place of the host's screen
  * @returns {{ switch: HTMLButtonElement, result: HTMLElement }} what begins it, and what comes of it
  */
-export function picker(watch, stage, api) {
+export function picker(watch, stage, ask) {
   const marked = el("div", { class: "cut", hidden: true });
   const result = el("div", { class: "live-picked", "aria-live": "polite" });
   const opener = button("Pick", () => pick(!isPicking()), {
@@ -66,7 +68,7 @@ export function picker(watch, stage, api) {
     if (x < 0 || y < 0 || x >= canvas.width || y >= canvas.height) return;
     result.replaceChildren(el("span", { class: "hint" }, "looking…"));
     try {
-      const found = await api.ask(`element_at?x=${x}&y=${y}`);
+      const found = await ask(x, y);
       if (!isPicking()) return;
       if (found === null) {
         result.replaceChildren(el("span", { class: "hint" }, `Nothing has a name at ${x}, ${y}.`));

@@ -104,7 +104,16 @@ export function open(view) {
   });
   const isOfHost = label === null && desktop === undefined;
   const record = isOfHost && recordButton(view, made.tell);
-  const picks = isOfHost ? picker(watch, stage, api) : null;
+  /** @param {number} x @param {number} y */
+  const elementAt = (x, y) =>
+    label === null
+      ? api.ask(`element_at?x=${x}&y=${y}`)
+      : api.ask(
+          /** @type {"admin/hosts/{label}/element_at"} */ (
+            `admin/hosts/${encodeURIComponent(label)}/element_at?x=${x}&y=${y}`
+          ),
+        );
+  const picks = desktop === undefined ? picker(watch, stage, elementAt) : null;
   /** The lease of an agent that uses pointer and keyboard. */
   const leaseNow = () => /^lease ([0-9a-f]{8})\b/.exec(state?.input?.who ?? "")?.[1];
   const stop = actionButton("Stop", stopLease, made.tell, {

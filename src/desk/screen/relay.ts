@@ -18,6 +18,7 @@ import {
   ADMIT_MS,
   controlEndpoint,
   desktopsEndpoint,
+  elementAtEndpoint,
   OFFER_FIELDS,
   offerEndpoint,
   stateEndpoint,
@@ -149,6 +150,24 @@ const stateOfHost = operation({
   },
 });
 
+const elementOfHost = operation({
+  name: "admin.element_at",
+  onHosts: true,
+  summary: "Tell what is at a place of the screen of a host of the address book, and the locator that names it",
+  scope: "screen",
+  asksFirst: true,
+  reveals: true,
+  leftOut: {
+    cli: "the page *Live screen* asks it, where a person points at something",
+    script: "AC_element_at tells it, on each host of a broadcast",
+  },
+  http: { method: "GET", path: "/admin/hosts/{label}/element_at", relays: true },
+  input: v.strictObject({ label: HOST_LABEL, ...elementAtEndpoint.input.entries }),
+  output: elementAtEndpoint.output,
+  run: (service: Uses, { label, ...place }, caller) =>
+    askHost(service, label, elementAtEndpoint, place, caller, STATE_MS),
+});
+
 const controlOfHost = operation({
   name: "admin.screen_control",
   onHosts: true,
@@ -231,4 +250,12 @@ const joinRelay = operation({
   },
 });
 
-export const operations = [desktopsOfHost, offerOfHost, stateOfHost, controlOfHost, relayOfHost, joinRelay];
+export const operations = [
+  desktopsOfHost,
+  offerOfHost,
+  stateOfHost,
+  elementOfHost,
+  controlOfHost,
+  relayOfHost,
+  joinRelay,
+];

@@ -77,6 +77,23 @@ export const desktopsEndpoint = endpoint({
   output: v.object({ desktops: v.array(DESKTOP_VIEW), count: v.number(), most: v.number() }),
 });
 
+const PLACE = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65_535));
+
+/** Tells what is at a place of the screen, as far as a page shows it. */
+export const elementAtEndpoint = endpoint({
+  name: "elements.at",
+  http: { method: "GET", path: "/element_at" },
+  input: v.strictObject({ x: field(PLACE, "Column"), y: field(PLACE, "Row") }),
+  output: v.nullable(
+    v.object({
+      /** Its locator, in one line. */
+      locator: v.string(),
+      unique: v.boolean(),
+      element: v.object({ bounds: v.nullable(v.pipe(v.array(v.number()), v.length(4))) }),
+    }),
+  ),
+});
+
 /** The id of a viewer. */
 const VIEWER_ID = field(ID, "Id of the viewer");
 

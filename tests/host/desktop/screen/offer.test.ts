@@ -173,6 +173,29 @@ test("a desk hands an offer on to a host, and its state; both have a row, withou
   expect((await host.rows()).filter((one) => one.startsWith("screen.open"))).toHaveLength(1);
 });
 
+test("a desk hands on what is at a place of a host's screen, which both have on record", async () => {
+  await using made = await desked();
+  const { host, desk } = made;
+  const known = { role: "button", name: "OK", window_title: "Order", bounds: [10, 20, 30, 40] };
+  const rest = {
+    ...{ native_role: "push button", app_name: "crm", process_id: 7, center: [25, 40], native_id: ":1.2/5" },
+    ...{ enabled: true, visible: true, showing: true, checked: false, focused: false, selected: false },
+    ...{ expanded: false, secret: false },
+  };
+  const element = { ...known, ...rest };
+  const elements = { at: async () => [element], find: async () => ({ elements: [element] }) };
+  Object.assign(host.host.service, { desktop: async () => ({ turnsOf: () => ({ elements }) }) });
+  const looker = await desk.withToken("looker", ["screen"]);
+  const path = "/admin/hosts/lab%201/element_at?x=12&y=30";
+  expect(await (await looker(path)).json()).toEqual({
+    ...{ locator: 'button "OK"', unique: true },
+    element: { bounds: known.bounds },
+  });
+  expect((await desk.rows()).some((row) => row.startsWith("admin.element_at") && row.includes("lab 1"))).toBe(true);
+  expect((await host.rows()).some((row) => row.startsWith("elements.at"))).toBe(true);
+  expect((await (await desk.withToken("reader", ["read"]))(path)).status).toBe(403);
+});
+
 test("at a desk, a token that may only look gets no control of a host, whatever the desk may do there", async () => {
   await using made = await desked();
   const looker = await made.desk.withToken("looker", ["screen"]);
