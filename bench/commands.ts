@@ -17,12 +17,22 @@ const AGAIN_MS = 300;
 const PROGRAMS = ["Xvfb", "xterm", "tesseract"];
 
 /** A screen that a person works on: some windows of text. */
-const LINES = Array.from({ length: 30 }, (_, nth) => `line ${nth}: order ${4_711 + nth} was sent to Berlin, 12 pieces`);
+const LINES = Array.from(
+  { length: 30 },
+  (_, nth) => `line ${nth}: order ${4_711 + nth} was sent to Berlin, 12 pieces`,
+);
 
 export async function bench(): Promise<Figure[]> {
   const missing = PROGRAMS.filter((name) => Bun.which(name) === null);
   if (missing.length > 0)
-    return [{ name: "commands at a terminal", ratio: Number.NaN, goal: "<= 1", detail: `needs ${missing.join(", ")}` }];
+    return [
+      {
+        name: "commands at a terminal",
+        ratio: Number.NaN,
+        goal: "<= 1",
+        detail: `needs ${missing.join(", ")}`,
+      },
+    ];
   await using display = await startDisplay("1280x800", false);
   process.env.DISPLAY = display.name;
   using folder = temporaryFolder();
@@ -69,7 +79,9 @@ async function reading(folder: string): Promise<Figure[]> {
 function show(lines: readonly string[], geometry: string) {
   const font = ["-fa", "DejaVu Sans Mono", "-fs", "10", "-bg", "white", "-fg", "black"];
   const print = ["-e", "sh", "-c", 'printf "%s\\n" "$@"; exec sleep 600', "sh", ...lines];
-  return Bun.spawn(["xterm", ...font, "-geometry", geometry, ...print], { stdio: ["ignore", "ignore", "ignore"] });
+  return Bun.spawn(["xterm", ...font, "-geometry", geometry, ...print], {
+    stdio: ["ignore", "ignore", "ignore"],
+  });
 }
 
 /** How long a command takes, in milliseconds. @throws where it fails. */

@@ -67,10 +67,10 @@ export async function askOwner<I extends InputSchema, O extends OutputSchema>(
   configDir: string,
   operation: Operation<I, O>,
   input: v.InferInput<I>,
-  { signal, progress, warn, logged, grant }: Listener = {},
+  listener: Listener = {},
 ): Promise<{ readonly answer: v.InferOutput<O> } | undefined> {
   const connection = await connectFor(configDir, operation, input);
-  return connection && answerOver(connection, operation, input, { signal, progress, warn, logged, grant });
+  return connection && answerOver(connection, operation, input, listener);
 }
 
 /**

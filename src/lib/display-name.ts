@@ -6,7 +6,8 @@
  */
 export function displayName({ DISPLAY, WAYLAND_DISPLAY, XDG_RUNTIME_DIR = "" }: NodeJS.ProcessEnv): string {
   // As the desktop chooses: Wayland before X11.
-  if (WAYLAND_DISPLAY) return `wayland ${WAYLAND_DISPLAY.startsWith("/") ? "" : XDG_RUNTIME_DIR} ${WAYLAND_DISPLAY}`;
+  if (WAYLAND_DISPLAY)
+    return `wayland ${WAYLAND_DISPLAY.startsWith("/") ? "" : XDG_RUNTIME_DIR} ${WAYLAND_DISPLAY}`;
   // X(7): the first screen may be left out.
   return DISPLAY ? `x11 ${DISPLAY.replace(/\.0$/, "")}` : "";
 }

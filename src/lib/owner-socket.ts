@@ -91,7 +91,10 @@ export function listenAsOwner(file: string, taken: (connection: LineConnection) 
     }
     strangers.add(connection);
     try {
-      const isProved = await deadline(greet(connection, key, display), { ms: GREETING_MS, late: () => false });
+      const isProved = await deadline(greet(connection, key, display), {
+        ms: GREETING_MS,
+        late: () => false,
+      });
       if (!strangers.delete(connection) || !isProved) return connection.cut();
       await taken(connection);
     } catch {

@@ -19,20 +19,20 @@ export async function createOwnDesktops(
   { service, options, log, publish }: ServiceParts,
   createDesktop: CreateDesktopOn,
 ): Promise<Desktops> {
-  const [{ createDesktops }, { requireTools, requireCompositor }, { accountOf }, { createMemoryGroups }] = await Promise.all([
-    import("../host/desktops/desktops"),
-    import("../host/desktops/tools"),
-    import("../host/desktops/account"),
-    import("../host/desktops/memory"),
-  ]);
+  const [{ createDesktops }, { requireCompositor, requireTools }, { accountOf }, { createMemoryGroups }] =
+    await Promise.all([
+      import("../host/desktops/desktops"),
+      import("../host/desktops/tools"),
+      import("../host/desktops/account"),
+      import("../host/desktops/memory"),
+    ]);
   const { desktop_memory: most } = options;
   const { env } = process;
   const isServer = !service.permits("server_control");
   return createDesktops({
     ...{ log, publish, env, createDesktop, most: options.max_desktops },
     memory: most === undefined ? undefined : { bytes: most, groups: createMemoryGroups() },
-    tools: () => requireTools(env),
-    compositor: () => requireCompositor(env),
+    tools: (session) => (session === "wayland" ? requireCompositor(env) : requireTools(env)),
     // At a terminal, root has typed the command itself.
     account: () => accountOf(options.desktop_user, isServer ? process.getuid?.() : undefined),
   });

@@ -17,7 +17,7 @@ import { linkReplaced } from "../../wire/link/events";
 import { CODE } from "../../wire/link/frames";
 import { createHostRequests } from "../../wire/link/host-requests";
 import type { Hub, LinkState } from "../../wire/link/links";
-import { createArrivals } from "./arrivals";
+import { type Arrivals, createArrivals } from "./arrivals";
 import { type Home, type HostFrame, Link, type LostLink } from "./link";
 import { createLinkLog } from "./link-log";
 
@@ -145,19 +145,12 @@ export function createHub(parts: HubParts): LinkHub {
   };
 
   const isExpected = (hostId: string) => !links.has(hostId) && !gone.has(hostId) && !haveAllDialled();
-  const requests = createHostRequests(
-    (hostId, request, about) => {
-      const link = isStopping ? undefined : links.get(hostId);
-      if (!link) throw notLinked(isStopping, gone.get(hostId));
-      return link.ask(request, about);
-    },
-    undefined,
-    (hostId, until) => (isExpected(hostId) ? arrivals.wait(hostId, until) : undefined),
-  );
-
   return {
     accept: (address, client = address) => new Link(home, address, client),
-    ...requests,
+    ...requestsOver(
+      (hostId) => (isStopping ? undefined : links.get(hostId)) ?? notLinked(isStopping, gone.get(hostId)),
+      (hostId, until) => (isExpected(hostId) ? arrivals.wait(hostId, until) : undefined),
+    ),
     counts: () => ({ links: links.size, gone: gone.size }),
     isGone: (hostId) => !links.has(hostId) && (gone.has(hostId) || haveAllDialled()),
     isExpected,
@@ -170,6 +163,10 @@ export function createHub(parts: HubParts): LinkHub {
     },
   };
 }
+
+/** @param arrival resolves once there may be a link to the host; undefined where nothing is waited for. */
+const requestsOver = (linkTo: (hostId: string) => Link, arrival: Arrivals["wait"]) =>
+  createHostRequests((hostId, request, about) => linkTo(hostId).ask(request, about), undefined, arrival);
 
 /** Why a host that has proved who it is gets no link, and the code for that. */
 function refusalOf(
@@ -184,10 +181,10 @@ function refusalOf(
   return [CODE.held, "another host with this identity has a link"];
 }
 
-/** Why a host cannot be asked. */
-function notLinked(isStopping: boolean, lost: LostLink | undefined): RemoteError {
+/** @throws why a host cannot be asked. */
+function notLinked(isStopping: boolean, lost: LostLink | undefined): never {
   const seen = lost?.last_seen ? `last seen ${timeText(lost.last_seen)}` : "not seen since this desk started";
-  return new RemoteError("unreachable", `not linked (${isStopping ? "this desk stops" : seen})`, false);
+  throw new RemoteError("unreachable", `not linked (${isStopping ? "this desk stops" : seen})`, false);
 }
 
 /** Ends the oldest link of the client that has most of them, where too many have not proved who they are. */

@@ -153,7 +153,8 @@ const stateOfHost = operation({
 const elementOfHost = operation({
   name: "admin.element_at",
   onHosts: true,
-  summary: "Tell what is at a place of the screen of a host of the address book, and the locator that names it",
+  summary:
+    "Tell what is at a place of the screen of a host of the address book, and the locator that names it",
   scope: "screen",
   asksFirst: true,
   reveals: true,

@@ -4,6 +4,7 @@
  * Promise: a program ends with its run, with all of its process group, unless it is detached.
  */
 import type { Publish } from "../../core/events";
+import { resolvesWithin } from "../../lib/deadline";
 import { badInput, systemCode, unavailable } from "../../lib/errors";
 import { commandLine, endGroup, groupLives, OWN_GROUP } from "../../lib/process-group";
 import { spawn } from "../../lib/spawn";
@@ -12,6 +13,9 @@ import { desktopVariables } from "./session";
 
 /** How many programs may run at once, detached ones included. */
 const MAX_PROGRAMS = 64;
+
+/** How long a line for the shell may go on by itself when its run has ended, in milliseconds. */
+const FINISH_MS = 200;
 
 /** What is started. */
 interface Launch {
@@ -64,6 +68,8 @@ export function createPrograms(publish: Publish): Programs {
       const { pid } = child;
       let isOver = false;
       const end = async () => {
+        // A line may have more to do once the window is gone that the script waited for: `zenity … && echo yes >>answers`.
+        if (typeof command === "string") await resolvesWithin(FINISH_MS, child.exited);
         if (!isOver) await endGroup(child);
       };
       running.set(pid, detach ? async () => {} : end);

@@ -92,9 +92,8 @@ export interface DesktopsParts {
   readonly most?: number | undefined;
   /** The environment of svc. */
   readonly env: NodeJS.ProcessEnv;
-  /** What one on X11 is made of, and one on Wayland. @throws `unavailable` where a program is missing. */
-  tools(): Tools;
-  compositor(): Compositor;
+  /** What such a one is made of. @throws `unavailable` where a program is missing. */
+  tools(session: DesktopSettings["session"]): Tools | Compositor;
   /** As whom they run; undefined as this process. @throws where nobody may. */
   account(): Promise<Account | undefined>;
   /** What bounds the memory of the programs of each desktop, and to how many bytes; undefined for no bound. */
@@ -269,7 +268,8 @@ class DesktopList implements Desktops {
 
   async #make(settings: DesktopSettings, signal: AbortSignal): Promise<Live> {
     const { env } = this.parts;
-    const tools = settings.session === "wayland" ? this.parts.compositor() : this.parts.tools();
+    const { env } = this.parts;
+    const tools = this.parts.tools(settings.session);
     const account = await this.parts.account();
     this.#keeper ??= createKeeper();
     this.#count++;

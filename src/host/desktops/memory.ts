@@ -3,7 +3,16 @@
  *
  * Promise: a program of the group stays in it, whatever it does to its environment; when the group ends, all in it is ended.
  */
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../../lib/alive";
 import { messageOf, unavailable } from "../../lib/errors";
@@ -116,7 +125,9 @@ function findHome(proc: string): Home {
   const mounts = readFileSync(join(proc, "self/mountinfo"), "utf8").split("\n").map(parseMount);
   const groups = readFileSync(join(proc, "self/cgroup"), "utf8").split("\n");
   const pathOf = (isIts: (controllers: string) => boolean) =>
-    groups.map((line) => /^\d+:([^:]*):(.*)$/.exec(line)).find((found) => found && isIts(found[1] ?? ""))?.[2];
+    groups
+      .map((line) => /^\d+:([^:]*):(.*)$/.exec(line))
+      .find((found) => found && isIts(found[1] ?? ""))?.[2];
   const ways = [
     { files: V2, mount: mounts.find((one) => one?.type === "cgroup2"), path: pathOf((all) => all === "") },
     {

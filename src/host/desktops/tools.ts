@@ -104,7 +104,9 @@ export function requireCompositor(env: NodeJS.ProcessEnv): Compositor {
   const which = (program: string) => Bun.which(program, { PATH: env.PATH ?? "" });
   const sway = which("sway");
   if (sway !== null) return { sway, bus: which("dbus-daemon") };
-  throw unavailable("a desktop of its own on Wayland needs sway: apt install sway (the name is that of Debian)");
+  throw unavailable(
+    "a desktop of its own on Wayland needs sway: apt install sway (the name is that of Debian)",
+  );
 }
 
 /** @throws an `unavailable` failure that names what is missing, and the packages that have it. */

@@ -9,7 +9,10 @@ import type { Tools } from "./tools";
 const MANAGER_FLAGS: Readonly<Record<string, readonly string[]>> = { openbox: ["--startup", "echo ready"] };
 
 /** An X server, and a window manager. @throws as {@link firstLine}. */
-export async function startX(tools: Tools, { size, scale, folder, account, env, start, signal }: Stage): Promise<Started> {
+export async function startX(
+  tools: Tools,
+  { size, scale, folder, account, env, start, signal }: Stage,
+): Promise<Started> {
   const authority = join(folder, "authority");
   writeFileSync(authority, newAuthority(), { mode: 0o600 });
   if (account) chownSync(authority, account.uid, account.gid);

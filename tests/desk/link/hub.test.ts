@@ -110,7 +110,11 @@ describe("a request to a host that has not dialled", () => {
   afterEach(() => void jest.useRealTimers());
 
   const ask = (made: ReturnType<typeof linkedHub>) =>
-    made.hub.ask(made.host_id, { method: "GET", path: "/health" }, { deadline: deadlineIn(10_000), maxBytes: 1_000 });
+    made.hub.ask(
+      made.host_id,
+      { method: "GET", path: "/health" },
+      { deadline: deadlineIn(10_000), maxBytes: 1_000 },
+    );
 
   test("waits for its link just after the start of the hub", async () => {
     using made = linkedHub();

@@ -162,15 +162,19 @@ describe("a systemd unit", () => {
     expect(again.before).toEqual([]);
   });
 
-  test.each([false, true])("lets svc divide its memory where --desktop-memory asks for it (system: %p)", (system) => {
-    const contentOf = (...flags: string[]) => planDaemon({ ...OPTIONS, system, flags }, "linux").file.content;
-    for (const flags of [["--desktop-memory", "2gib"], ["--desktop-memory=2gib"]]) {
-      const content = contentOf(...flags) ?? "";
-      expect(content).toContain("\nDelegate=memory\n");
-      expect(content.lastIndexOf("ProtectControlGroups=")).toBe(content.indexOf("ProtectControlGroups=no"));
-    }
-    expect(contentOf()).not.toContain("Delegate");
-  });
+  test.each([false, true])(
+    "lets svc divide its memory where --desktop-memory asks for it (system: %p)",
+    (system) => {
+      const contentOf = (...flags: string[]) =>
+        planDaemon({ ...OPTIONS, system, flags }, "linux").file.content;
+      for (const flags of [["--desktop-memory", "2gib"], ["--desktop-memory=2gib"]]) {
+        const content = contentOf(...flags) ?? "";
+        expect(content).toContain("\nDelegate=memory\n");
+        expect(content.lastIndexOf("ProtectControlGroups=")).toBe(content.indexOf("ProtectControlGroups=no"));
+      }
+      expect(contentOf()).not.toContain("Delegate");
+    },
+  );
 
   test("keeps each flag one word, whatever is in it", () => {
     const flags = ["--token-file", 'a b"c\\d', "100%", "$HOME"];

@@ -123,29 +123,35 @@ testOnDisplay("a call that is called off while it waits ends at once, whatever i
   await hung;
 });
 
+/** For a page that is read for the first time. */
+const NOTHING_READ = { known: [], sheets: 1 };
+
 testOnDisplay("pointer and keyboard do not wait for what a token has searched", async () => {
   await using display = await startDisplay({ managed: false });
   await using made = desktopOn(display.env);
-  const page = made.desktop.page(undefined, new Requester("anna"));
+  const page = made.desktop.page(undefined, NOTHING_READ, new Requester("anna"));
   expect(await page).toMatchObject({ x: 0, y: 0 });
   // That was another process than that of pointer and keyboard.
   expect(made.desktop.childPid).toBeNull();
-  await made.desktop.page(undefined, forever);
+  await made.desktop.page(undefined, NOTHING_READ, forever);
   expect(made.desktop.childPid).not.toBeNull();
 });
 
 testOnDisplay("a search of a token that has gone is cut off, and the next one is made", async () => {
   await using display = await startDisplay({ managed: false });
   await using made = desktopOn(display.env, { deadlineMs: 60_000 });
-  await made.desktop.page(undefined, new Requester("anna"));
+  await made.desktop.page(undefined, NOTHING_READ, new Requester("anna"));
   display.server.kill("SIGSTOP");
   const gone = new AbortController();
-  const cutOff = made.desktop.page(undefined, new Requester("anna", gone.signal));
+  const cutOff = made.desktop.page(undefined, NOTHING_READ, new Requester("anna", gone.signal));
   await nextTurn();
   gone.abort();
   await expect(cutOff).rejects.toThrow("cancelled while the desktop was asked");
   display.server.kill("SIGCONT");
-  expect(await made.desktop.page(undefined, new Requester("bert"))).toMatchObject({ x: 0, y: 0 });
+  expect(await made.desktop.page(undefined, NOTHING_READ, new Requester("bert"))).toMatchObject({
+    x: 0,
+    y: 0,
+  });
 });
 
 testOnDisplay("more calls than may wait are refused, and the others are served", async () => {

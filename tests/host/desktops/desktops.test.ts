@@ -45,8 +45,7 @@ function desktops(parts: Partial<DesktopsParts> = {}) {
     log: silentLog,
     publish: (type, data) => void events.push([type.name, data as Record<string, unknown>]),
     env: process.env,
-    tools: () => requireTools(process.env),
-    compositor: () => requireCompositor(process.env),
+    tools: (session) => (session === "wayland" ? requireCompositor(process.env) : requireTools(process.env)),
     account: async () => undefined,
     createDesktop: async ({ env, as }, lockFile) =>
       createDesktop({ env, as, lockFile, imagesFolder: "/nowhere", ocrFolder: "/nowhere", log: silentLog }),
@@ -367,7 +366,11 @@ testWith(...NEEDED, "flock")(
 describe("a desktop on Wayland", () => {
   testWith("sway", "dbus-daemon")("has the size that was asked for, a pointer and a clipboard", async () => {
     const { all } = desktops();
-    const { desktop, session } = await all.lease({ name: "new", session: "wayland", size: "900x600" }, RUN, OWNER);
+    const { desktop, session } = await all.lease(
+      { name: "new", session: "wayland", size: "900x600" },
+      RUN,
+      OWNER,
+    );
     expect(await desktop.session()).toMatchObject({ system: "wayland", name: "sway" });
     expect(await desktop.screenSize()).toEqual({ width: 900, height: 600 });
     expect(await desktop.move({ x: 300, y: 200 })).toEqual({ x: 300, y: 200 });
@@ -383,7 +386,12 @@ describe("a desktop on Wayland", () => {
     expect(await desktop.screenSize()).toEqual({ width: 640, height: 400 });
   });
 
-  testWith("sway", "dbus-daemon", "foot", "tesseract")("shows programs, whose text is read", async () => {
+  testWith(
+    "sway",
+    "dbus-daemon",
+    "foot",
+    "tesseract",
+  )("shows programs, whose text is read", async () => {
     const { all } = desktops();
     const { desktop, session } = await all.lease({ name: "new", session: "wayland" }, RUN, OWNER);
     const shell = ["sh", "-c", "echo Customer number 4711; exec sleep 600"];

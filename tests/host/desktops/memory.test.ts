@@ -15,7 +15,9 @@ afterEach(async () => {
 /** Whether this process may divide its memory: as root with cgroups 1, or in a group that was given to it. */
 const canDivide = (() => {
   try {
-    void createMemoryGroups().make(9_999, 64 * MIB).end();
+    void createMemoryGroups()
+      .make(9_999, 64 * MIB)
+      .end();
     return true;
   } catch (error) {
     console.info(`skipped: a real control group: ${error}`);
@@ -26,7 +28,11 @@ const canDivide = (() => {
 const run = (command: readonly string[]) => Bun.spawn([...command], { stdio: ["ignore", "pipe", "ignore"] });
 
 describe.skipIf(!canDivide)("a control group of the kernel", () => {
-  const HUNGRY = ["/bin/sh", "-c", "echo begun; head -c 300000000 /dev/zero | tail -c 250000000 >/dev/null; echo $?"];
+  const HUNGRY = [
+    "/bin/sh",
+    "-c",
+    "echo begun; head -c 300000000 /dev/zero | tail -c 250000000 >/dev/null; echo $?",
+  ];
 
   test("ends a program that wants more than there is, and counts it", async () => {
     group = createMemoryGroups().make(1, 64 * MIB);
@@ -59,7 +65,10 @@ function versionTwo(folder: string, pids: readonly number[], controllers = "cpu 
   mkdirSync(join(proc, "self"), { recursive: true });
   mkdirSync(own, { recursive: true });
   writeFileSync(join(proc, "self/cgroup"), "0::/user.slice/svc.service\n");
-  writeFileSync(join(proc, "self/mountinfo"), `30 23 0:26 / ${folder}/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n`);
+  writeFileSync(
+    join(proc, "self/mountinfo"),
+    `30 23 0:26 / ${folder}/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n`,
+  );
   writeFileSync(join(own, "cgroup.controllers"), `${controllers}\n`);
   writeFileSync(join(own, "cgroup.subtree_control"), "");
   writeFileSync(join(own, "cgroup.procs"), pids.map((pid) => `${pid}\n`).join(""));
@@ -80,14 +89,18 @@ describe("cgroups 2", () => {
   test("svc moves no process of others", () => {
     using folder = temporaryFolder();
     const { proc, own } = versionTwo(folder.path, [process.pid, 1]);
-    expect(() => createMemoryGroups(proc).make(5, 64 * MIB)).toThrow(`process 1 is in ${own} too: run svc as a service`);
+    expect(() => createMemoryGroups(proc).make(5, 64 * MIB)).toThrow(
+      `process 1 is in ${own} too: run svc as a service`,
+    );
     expect(existsSync(join(own, "svc"))).toBe(false);
   });
 
   test("a group without the controller of memory is none", () => {
     using folder = temporaryFolder();
     const { proc } = versionTwo(folder.path, [process.pid], "cpu pids");
-    expect(() => createMemoryGroups(proc).make(6, 64 * MIB)).toThrow("no control group of this process has a controller of memory");
+    expect(() => createMemoryGroups(proc).make(6, 64 * MIB)).toThrow(
+      "no control group of this process has a controller of memory",
+    );
   });
 
   test("groups of processes that are dead are removed", () => {

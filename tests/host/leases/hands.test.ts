@@ -8,7 +8,17 @@ import { cancelled } from "../../../src/lib/errors";
 /** What only looks. */
 type Looks =
   | "session"
-  | ("monitors" | "pointer" | "keysDown" | "clipboard" | "screenSize" | "screenshot" | "page" | "windows" | "readLines")
+  | (
+      | "monitors"
+      | "pointer"
+      | "keysDown"
+      | "clipboard"
+      | "screenSize"
+      | "screenshot"
+      | "page"
+      | "windows"
+      | "readLines"
+    )
   | ("pointerRests" | "snapshots" | "imagesFolder" | "viewerListeners" | "childPid" | "snapshot")
   | ("locate" | "difference" | "pixel" | "changedPixels" | "endWait");
 

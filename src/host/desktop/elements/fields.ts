@@ -19,7 +19,10 @@ import { knownRole } from "./roles";
 import { REFERENCE } from "./snapshots";
 
 export const SEES = {
-  ...{ scope: "screen", reveals: true, named: true, answeredBy: "display" },
+  scope: "screen",
+  reveals: true,
+  named: true,
+  answeredBy: "display",
   leftOut: NO_ROUTE,
 } as const;
 export const ACTS = { scope: "operate", changes: true, named: true, leftOut: NO_ROUTE } as const;

@@ -95,13 +95,14 @@ export function createReader(folder: string, program: () => string = tesseract):
       for (const [key, lines] of remembered) {
         if (key.startsWith(prefix)) known.set(key.slice(prefix.length), lines);
       }
-      const page = await take({ known: [...known.keys()], sheets: Math.min(MAX_SHEETS, availableParallelism()) });
+      const page = await take({
+        known: [...known.keys()],
+        sheets: Math.min(MAX_SHEETS, availableParallelism()),
+      });
       const read = async (sheet: Sheet) =>
         linesOf(await run(command, sheet.base64, language, requester.signal), sheet);
       const sheets =
-        page.sheets.length === 0
-          ? []
-          : await slots.run(requester, () => Promise.all(page.sheets.map(read)));
+        page.sheets.length === 0 ? [] : await slots.run(requester, () => Promise.all(page.sheets.map(read)));
       for (const [key, lines] of sheets.flatMap((one) => [...one])) known.set(key, lines);
       for (const { key } of page.blocks) remember(prefix + key, known.get(key) ?? []);
       return placed(page, known);

@@ -191,7 +191,9 @@ test("a desk hands on what is at a place of a host's screen, which both have on 
     ...{ locator: 'button "OK"', unique: true },
     element: { bounds: known.bounds },
   });
-  expect((await desk.rows()).some((row) => row.startsWith("admin.element_at") && row.includes("lab 1"))).toBe(true);
+  expect((await desk.rows()).some((row) => row.startsWith("admin.element_at") && row.includes("lab 1"))).toBe(
+    true,
+  );
   expect((await host.rows()).some((row) => row.startsWith("elements.at"))).toBe(true);
   expect((await (await desk.withToken("reader", ["read"]))(path)).status).toBe(403);
 });
