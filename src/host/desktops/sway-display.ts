@@ -1,6 +1,7 @@
 /** A display of Wayland: sway without a screen. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { unavailable } from "../../lib/errors";
 import { firstLine, type Stage, type Started } from "./stage";
 import type { Compositor } from "./tools";
 
@@ -19,9 +20,13 @@ exec echo "$WAYLAND_DISPLAY $SWAYSOCK"
 /** No screen, no graphics card and no input devices are needed (wlroots, docs/env_vars.md). */
 const HEADLESS = { WLR_BACKENDS: "headless", WLR_RENDERER: "pixman", WLR_LIBINPUT_NO_DEVICES: "1" };
 
-/** @throws as {@link firstLine}. */
+/** @throws `unavailable` for root; as {@link firstLine}. */
 export async function startSway({ sway }: Compositor, stage: Stage): Promise<Started> {
-  const { size, scale, folder, env, start, signal } = stage;
+  const { size, scale, folder, account, env, start, signal } = stage;
+  if ((account?.uid ?? process.getuid?.()) === 0)
+    throw unavailable(
+      "sway does not run as root: name another user of desktops (svc serve --desktop-user ann)",
+    );
   const config = join(folder, "sway");
   writeFileSync(config, configOf(size, scale), { mode: 0o644 });
   const bare = {

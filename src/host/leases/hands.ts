@@ -11,6 +11,7 @@ import type { Desktop } from "../desktop/desktop";
 import type { Elements } from "../desktop/elements/elements";
 import type { Point } from "../desktop/geometry";
 import type { Limits } from "./limits";
+import type { Effect } from "./person-watch";
 
 /** What each act passes. */
 export interface Gate {
@@ -20,14 +21,10 @@ export interface Gate {
   /**
    * Does one act.
    *
-   * @param refusal what about it is not allowed. @param target where the pointer is to be then; undefined where it does not move.
+   * @param refusal what about it is not allowed. @param effect what it does to pointer and keyboard.
    * @throws `forbidden` for what the lease does not allow, which ends it; `cancelled` where it has ended.
    */
-  act<T>(
-    refusal: () => Promise<string | undefined>,
-    target: Partial<Point> | undefined,
-    act: () => Promise<T>,
-  ): Promise<T>;
+  act<T>(refusal: () => Promise<string | undefined>, effect: Effect, act: () => Promise<T>): Promise<T>;
   /** A turn at pointer and keyboard among the calls of the lease itself. @returns what ends it. */
   turn(requester: Requester): Promise<() => void>;
 }
@@ -116,7 +113,10 @@ function guarded<T extends object>(
         gate.requireLive();
         return gate.act(
           () => check(gate.limits, args),
-          MOVES.has(name) ? placeIn(args[0]) : undefined,
+          {
+            target: MOVES.has(name) ? placeIn(args[0]) : undefined,
+            holds: name === "strike" && args[1] !== "tap",
+          },
           async () => invoke(whole, String(name), args),
         );
       };

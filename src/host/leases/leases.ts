@@ -441,7 +441,7 @@ class LeaseList implements Leases {
       limits: createLimits(entry.terms, desktop),
       requireLive,
       turn: (requester) => slots.take(requester),
-      act: async (refusal, target, act) => {
+      act: async (refusal, effect, act) => {
         await watch.look();
         const refused = await refusal();
         requireLive();
@@ -451,7 +451,7 @@ class LeaseList implements Leases {
           requireLive();
         }
         entry.used++;
-        return watch.during(act, target);
+        return watch.during(act, effect);
       },
     };
   }

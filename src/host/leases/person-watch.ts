@@ -2,7 +2,8 @@
  * Notices when somebody else moves the pointer, as it is not where svc has left it, or presses a key that svc has not pressed.
  *
  * It asks where the pointer is, as every platform can tell that, and how many keys are down, where the platform does. A move during
- * one of svc's own is seen where the pointer is not at its end then; a key during an act of svc is not seen.
+ * one of svc's own is seen where the pointer is not at its end then. A desktop answers one call at a time: no key of a text that svc types
+ * is down when it is asked.
  */
 import type { Point } from "../desktop/geometry";
 
@@ -20,12 +21,20 @@ export interface Hands {
   keysDown(): Promise<number | null>;
 }
 
+/** What an act of svc does to pointer and keyboard. */
+export interface Effect {
+  /** Where the pointer is to be then, as far as that is said; undefined where it does not move. */
+  readonly target?: Partial<Point> | undefined;
+  /** Whether it leaves keys down, or releases some. */
+  readonly holds?: boolean;
+}
+
 /** A watch over pointer and keyboard of a desktop. */
 export interface PersonWatch {
   /** Looks now. Never throws. */
   look(): Promise<void>;
-  /** Does what svc does itself. @param target where the pointer is to be then, as far as that is said; undefined where it does not move. */
-  during<T>(act: () => Promise<T>, target?: Partial<Point>): Promise<T>;
+  /** Does what svc does itself. */
+  during<T>(act: () => Promise<T>, effect: Effect): Promise<T>;
   stop(): void;
 }
 
@@ -33,9 +42,9 @@ export interface PersonWatch {
 export function watchPerson(hands: Hands, noticed: (what: string) => void, everyMs = EVERY_MS): PersonWatch {
   let expected: Point | undefined;
   let keys: number | undefined;
-  /** Grows with the beginning and the end of each act, and of each that moves the pointer. */
-  let [acts, moves] = [0, 0];
-  let [acting, moving] = [0, 0];
+  /** Grows with the beginning and the end of each act that moves the pointer, and of each that holds keys. */
+  let [moves, holds] = [0, 0];
+  let [moving, holding] = [0, 0];
   let isOver = false;
   let looking: Promise<void> | undefined;
   const found = (what: string) => {
@@ -52,9 +61,9 @@ export function watchPerson(hands: Hands, noticed: (what: string) => void, every
     expected = now;
   };
   const lookAtKeys = async () => {
-    const before = acts;
+    const before = holds;
     const now = await hands.keysDown().catch(() => null);
-    if (isOver || now === null || acting > 0 || acts !== before) return;
+    if (isOver || now === null || holding > 0 || holds !== before) return;
     if (keys !== undefined && now > keys) found("a person pressed a key");
     keys = now;
   };
@@ -82,19 +91,22 @@ export function watchPerson(hands: Hands, noticed: (what: string) => void, every
       moves++;
     }
   };
+  const hold = async <T>(act: () => Promise<T>): Promise<T> => {
+    holds++;
+    holding++;
+    try {
+      return await act();
+    } finally {
+      holding--;
+      holds++;
+      keys = undefined;
+    }
+  };
   return {
     look,
-    async during(act, target) {
-      acts++;
-      acting++;
-      try {
-        return await (target ? move(act, target) : act());
-      } finally {
-        acting--;
-        acts++;
-        // It may have left some down.
-        keys = undefined;
-      }
+    async during(act, { target, holds: leavesDown = false }) {
+      if (target) return move(act, target);
+      return leavesDown ? hold(act) : act();
     },
     stop() {
       isOver = true;

@@ -363,9 +363,13 @@ testWith(...NEEDED, "flock")(
   },
 );
 
+/** sway does not run as root. */
+const NOBODY = { name: "nobody", uid: 65_534, gid: 65_534, home: "/nonexistent" };
+const account = async () => (process.getuid?.() === 0 ? NOBODY : undefined);
+
 describe("a desktop on Wayland", () => {
   testWith("sway", "dbus-daemon")("has the size that was asked for, a pointer and a clipboard", async () => {
-    const { all } = desktops();
+    const { all } = desktops({ account });
     const { desktop, session } = await all.lease(
       { name: "new", session: "wayland", size: "900x600" },
       RUN,
@@ -380,7 +384,7 @@ describe("a desktop on Wayland", () => {
   });
 
   testWith("sway", "dbus-daemon")("at scale 2 has half as many places", async () => {
-    const { all } = desktops();
+    const { all } = desktops({ account });
     const request = { name: "new", session: "wayland", size: "1280x800", scale: 2 } as const;
     const { desktop } = await all.lease(request, RUN, OWNER);
     expect(await desktop.screenSize()).toEqual({ width: 640, height: 400 });
@@ -392,7 +396,7 @@ describe("a desktop on Wayland", () => {
     "foot",
     "tesseract",
   )("shows programs, whose text is read", async () => {
-    const { all } = desktops();
+    const { all } = desktops({ account });
     const { desktop, session } = await all.lease({ name: "new", session: "wayland" }, RUN, OWNER);
     const shell = ["sh", "-c", "echo Customer number 4711; exec sleep 600"];
     spawn(session.as(["foot", "--font=monospace:size=14", ...shell]), {
@@ -407,7 +411,7 @@ describe("a desktop on Wayland", () => {
   });
 
   testWith("sway", "dbus-daemon")("ends with all that was started on it, and its files", async () => {
-    const { all } = desktops();
+    const { all } = desktops({ account });
     const lease = await all.lease({ name: "new", session: "wayland" }, RUN, OWNER);
     const folder = folderOf(lease.session.env);
     expect(processesOf(folder).length).toBeGreaterThan(1);
