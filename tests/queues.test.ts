@@ -144,7 +144,7 @@ const QUEUES: readonly Queue[] = [
     isOwnerApart: true,
     create() {
       const { read } = createReader(folder.path, () => "true");
-      const sheet = { base64: "", blocks: [], left: 0 };
+      const sheet = { base64: "", blocks: [] };
       return (requester) =>
         read(async () => ({ x: 0, y: 0, scale: 1, blocks: [], sheets: [sheet] }), "eng", requester);
     },

@@ -56,15 +56,15 @@ const WINDOW = v.object({
   state: v.picklist(WINDOW_STATES),
   focused: v.boolean(),
 });
+const BLOCK = { key: v.string(), left: v.number(), top: v.number() };
 /** `Page` of `text/page.ts`. */
 const PAGE = v.object({
   ...{ x: v.number(), y: v.number(), scale: v.number() },
-  blocks: v.array(v.object({ key: v.string(), left: v.number(), top: v.number() })),
+  blocks: v.array(v.object(BLOCK)),
   sheets: v.array(
     v.object({
       base64: v.string(),
-      blocks: v.array(v.object({ key: v.string(), top: v.number(), until: v.number() })),
-      left: v.number(),
+      blocks: v.array(v.object({ ...BLOCK, until: v.number() })),
     }),
   ),
 });

@@ -15,7 +15,7 @@ export interface Box {
 }
 
 /** What is darker may belong to a letter. */
-const INK = 245;
+export const INK = 245;
 /** Lines of text are cut apart by so many white rows: more than between an i and its dot. */
 const ROWS = 4;
 /** Columns are cut apart by so many white ones: more than between the words of a line. */

@@ -5,9 +5,9 @@
 import type { Backend, Picture } from "../backend";
 import { type Region, sizeOf } from "../geometry";
 import { partOf } from "../screenshot";
-import { type Box, boxesOf } from "./blocks";
+import { type Box, boxesOf, INK } from "./blocks";
 import { cleaned, enlarged } from "./clean";
-import type { Grey } from "./shape";
+import { createInks, type Grey, hasShapeOfLetter } from "./shape";
 
 /** A block of a page. */
 export interface Block {
@@ -18,13 +18,15 @@ export interface Block {
   readonly top: number;
 }
 
-/** Blocks below one another, with white around them: what is read at once. */
+/**
+ * Blocks below one another, in the order of the page and as far from its left edge as there: the reader takes a block that stands
+ * elsewhere for other letters.
+ */
 export interface Sheet {
   /** A PGM in base64. */
   readonly base64: string;
-  /** The key of each, and between which rows it is; all begin at the column `left`. */
-  readonly blocks: ReadonlyArray<{ readonly key: string; readonly top: number; readonly until: number }>;
-  readonly left: number;
+  /** The key of each, the column at which it begins, and between which rows it is. */
+  readonly blocks: ReadonlyArray<Block & { readonly until: number }>;
 }
 
 /** What is read. */
@@ -74,9 +76,9 @@ export function pageOf(picture: Picture, own: number, options: PageOptions): Pag
   const pixels = picture.width * picture.height;
   const times = own < FINE ? (TIMES.find((one) => pixels * one ** 2 <= MAX_PIXELS) ?? 1) : 1;
   const page = cleaned(picture);
-  const blocks = boxesOf(page, Math.max(1, Math.round(own))).map((box) => {
+  const blocks = boxesOf(page, Math.max(1, Math.round(own))).flatMap((box) => {
     const part = cropped(page, box);
-    return { box, part, key: keyOf(part, times) };
+    return isNoText(part) ? [] : [{ box, part, key: keyOf(part, times) }];
   });
   const known = new Set(options.known);
   const unread = [...new Map(blocks.map((block) => [block.key, block])).values()].filter(
@@ -91,6 +93,7 @@ export function pageOf(picture: Picture, own: number, options: PageOptions): Pag
 
 /** A block whose pixels are at hand. */
 interface Part {
+  readonly box: Box;
   readonly part: Grey;
   readonly key: string;
 }
@@ -104,38 +107,55 @@ function cropped({ width, levels }: Grey, box: Box): Grey {
   return { width: box.width, height: box.height, levels: part };
 }
 
+/** A letter that fills the box around it, such as an l, is narrower than this part of its height. */
+const STEM = 1 / 3;
+
+/** Whether a block is nothing but a caret, a rule or a small frame, of which the reader would make a letter. */
+function isNoText(part: Grey): boolean {
+  const isInk = (pixel: number) => (part.levels[pixel] as number) < INK;
+  const first = part.levels.findIndex((level) => level < INK);
+  const ink = first < 0 ? undefined : createInks(part)(first, isInk);
+  const isAll = ink?.wide === part.width && ink.high === part.height;
+  if (!ink || !isAll) return false;
+  const isFull = ink.pixels.length === part.levels.length && part.width > part.height * STEM;
+  return isFull || !hasShapeOfLetter(ink, part.width);
+}
+
 const keyOf = ({ width, levels }: Grey, times: number): string =>
   new Bun.CryptoHasher("sha256").update(`${width} ${times} `).update(levels).digest("base64url").slice(0, 22);
 
 const areaOf = ({ part: { width, height } }: Part) => (width + 2 * MARGIN) * (height + MARGIN);
 
-/** Dealt to so many sheets at most, each with about as much to read. */
+/** In so many sheets at most, each with about as much to read. */
 function sheetsOf(parts: readonly Part[], most: number): Part[][] {
   const total = parts.reduce((sum, part) => sum + areaOf(part), 0);
   const count = Math.max(1, Math.min(most, Math.floor(total / SMALL_SHEET)));
-  const sheets = Array.from({ length: count }, () => ({ parts: [] as Part[], area: 0 }));
-  for (const part of parts.toSorted((a, b) => areaOf(b) - areaOf(a))) {
-    const [least] = sheets.toSorted((a, b) => a.area - b.area);
-    least?.parts.push(part);
-    if (least) least.area += areaOf(part);
+  const sheets = Array.from({ length: count }, (): Part[] => []);
+  let area = 0;
+  for (const part of parts) {
+    const nth = Math.min(count - 1, Math.floor(((area + areaOf(part) / 2) * count) / total));
+    sheets[nth]?.push(part);
+    area += areaOf(part);
   }
-  return sheets.flatMap((sheet) => (sheet.parts.length === 0 ? [] : [sheet.parts]));
+  return sheets.filter((sheet) => sheet.length > 0);
 }
 
 function sheetOf(parts: readonly Part[], times: number): Sheet {
-  const width = Math.max(...parts.map(({ part }) => part.width)) + 2 * MARGIN;
+  const left = Math.min(...parts.map(({ box }) => box.left)) - MARGIN;
+  const width = Math.max(...parts.map(({ box }) => box.left + box.width)) + MARGIN - left;
   const height = parts.reduce((sum, { part }) => sum + part.height + MARGIN, MARGIN);
   const levels = new Uint8Array(width * height).fill(255);
   const blocks: Array<Sheet["blocks"][number]> = [];
   let top = MARGIN;
-  for (const { part, key } of parts) {
+  for (const { part, box, key } of parts) {
+    const column = box.left - left;
     for (let y = 0; y < part.height; y++) {
-      levels.set(part.levels.subarray(y * part.width, (y + 1) * part.width), (top + y) * width + MARGIN);
+      levels.set(part.levels.subarray(y * part.width, (y + 1) * part.width), (top + y) * width + column);
     }
-    blocks.push({ key, top: top * times, until: (top + part.height) * times });
+    blocks.push({ key, left: column * times, top: top * times, until: (top + part.height) * times });
     top += part.height + MARGIN;
   }
-  return { base64: pgmOf(enlarged({ width, height, levels }, times)), blocks, left: MARGIN * times };
+  return { base64: pgmOf(enlarged({ width, height, levels }, times)), blocks };
 }
 
 /** https://netpbm.sourceforge.net/doc/pgm.html */

@@ -153,7 +153,7 @@ async function run(command: readonly string[], base64: string, language: string,
 }
 
 /** The lines of each block of a sheet, by its key. */
-function linesOf(tsv: string, { blocks, left }: Sheet): Map<string, Lines> {
+function linesOf(tsv: string, { blocks }: Sheet): Map<string, Lines> {
   const found = new Map<string, Map<string, Word[]>>(blocks.map(({ key }) => [key, new Map()]));
   for (const row of tsv.split("\n")) {
     const [, place = "", x, y, width, height, confidence, text = ""] = WORD.exec(row) ?? [];
@@ -167,7 +167,12 @@ function linesOf(tsv: string, { blocks, left }: Sheet): Map<string, Lines> {
     lines?.set(place, line);
     line.push({
       text: text.trim(),
-      ...{ x: Number(x) - left, y: Number(y) - block.top, width: Number(width), height: Number(height) },
+      ...{
+        x: Number(x) - block.left,
+        y: Number(y) - block.top,
+        width: Number(width),
+        height: Number(height),
+      },
       confidence: Math.round(Number(confidence) * 10) / 10,
     });
   }
