@@ -268,7 +268,6 @@ class DesktopList implements Desktops {
 
   async #make(settings: DesktopSettings, signal: AbortSignal): Promise<Live> {
     const { env } = this.parts;
-    const { env } = this.parts;
     const tools = this.parts.tools(settings.session);
     const account = await this.parts.account();
     this.#keeper ??= createKeeper();

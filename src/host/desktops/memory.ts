@@ -56,7 +56,8 @@ export interface MemoryUse {
 export interface MemoryGroup {
   /** The command line that runs `command` in the group. */
   within(command: readonly string[]): readonly string[];
-  use(): MemoryUse;
+  /** Undefined once it has ended. */
+  use(): MemoryUse | undefined;
   /** Ends what is still in the group, and removes it. @throws where a process does not end. */
   end(): Promise<void>;
 }
@@ -102,6 +103,7 @@ function groupAt(group: string, files: Files, limit_bytes: number): MemoryGroup 
   return {
     within: (command) => ["/bin/sh", "-c", ENTER, procs, ...command],
     use() {
+      if (!existsSync(group)) return undefined;
       const events = readFileSync(join(group, files.events), "utf8");
       return {
         limit_bytes,

@@ -45,7 +45,7 @@ describe.skipIf(!canDivide)("a control group of the kernel", () => {
   test("lets one of which there is enough go on", async () => {
     group = createMemoryGroups().make(2, 1_024 * MIB);
     expect(await run(group.within(HUNGRY)).stdout.text()).toBe("begun\n0\n");
-    expect(group.use().kills).toBe(0);
+    expect(group.use()?.kills).toBe(0);
   });
 
   test("at its end, ends what took all out of its environment", async () => {
