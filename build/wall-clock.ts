@@ -99,6 +99,7 @@ const ALLOWED: ReadonlyArray<{ readonly why: string; readonly uses: Readonly<Rec
       "desk/witnessed.js": 1,
       "join/enter.ts": 1,
       "nats/plan-announcements.ts": 2,
+      "operations/find.ts": 1,
       "nats/seal.ts": 2,
       "webhooks/send.ts": 2,
       "witness/peer-cosignature.ts": 1,

@@ -5,6 +5,7 @@
 import type { EventType } from "./core/events";
 import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { eventTypes as hostEvents } from "./desk/fleet/events";
+import { operations as foundHosts } from "./desk/fleet/operations/find";
 import { operations as fleet } from "./desk/fleet/operations/fleet";
 import { operations as admin } from "./desk/fleet/operations/hosts";
 import { operations as prometheus } from "./desk/fleet/operations/prometheus";
@@ -161,6 +162,7 @@ const all = [
   ...prometheus,
   ...hostThumbnails,
   ...relay,
+  ...foundHosts,
   ...fleet,
   ...planJobs,
   ...witness,

@@ -18,7 +18,7 @@ const reach = (host: Host) => ({ ...serverOf(host), trust: { kind: "any" } as co
 const gone: string[] = [];
 const poller = createPoller(async () => {}, {
   healthy() {},
-  linked() {},
+  busy() {},
   gone: ({ label }) => void gone.push(label),
 });
 const signal = new AbortController().signal;

@@ -14,7 +14,7 @@ import { createSharing } from "../../lib/share";
 import type { AddressBook } from "./address-book";
 import { type Follow, type KeyChange, keyChange, type RightsChange } from "./follow";
 import { type Host, serverOf } from "./host";
-import { createPresence, type Presence } from "./presence";
+import { createPresence, type Found, type Presence } from "./presence";
 import { isBusy, POLLED_JOBS, type POLLED_SESSIONS, type PollResult, SESSIONS_ANSWER } from "./results";
 
 /** How many requests a poll makes: sessions, jobs and, of a host with a pinned key, its status. */
@@ -74,14 +74,16 @@ export interface Poller {
  * @param follow stores what hosts have said of their keys, and of what this desk may do there, all of a poll at once; never throws.
  * @param presence learns which hosts are up or down.
  */
-export function createPoller(follow: Follow, presence: Omit<Presence, "rename"> = createPresence()): Poller {
+export function createPoller(follow: Follow, presence: Pick<Presence, "healthy" | "busy" | "gone"> = createPresence()): Poller {
   const shared = createSharing<PollResult[]>();
   const kept = createConnectionPool();
   /** @returns whether only the whole poll tells if the host is down. */
-  const note = ({ label, base_url, healthy, error }: PollResult, { timeoutMs, signal }: PollOptions) => {
-    if (healthy) presence.healthy({ label, base_url });
-    // A busy host answers, and who waits for an instant only, or no longer, learns nothing.
-    else if (signal?.aborted || timeoutMs < PATIENT_MS || isBusy({ error })) return false;
+  const note = (result: PollResult, { timeoutMs, signal }: PollOptions) => {
+    const { label, base_url, healthy, error } = result;
+    if (healthy) presence.healthy({ label, base_url }, foundIn(result));
+    else if (isBusy({ error })) presence.busy({ label, base_url }, error ?? "");
+    // Who waits for an instant only, or no longer, learns nothing.
+    else if (signal?.aborted || timeoutMs < PATIENT_MS) return false;
     else if (mayLackDescriptor(error ?? "")) return true;
     else presence.gone({ label, base_url }, error ?? "");
     return false;
@@ -124,25 +126,33 @@ async function pollHost(
   let started = performance.now();
   let latency_ms: number | undefined;
   const since = () => Math.round((performance.now() - started) * 10) / 10;
-  const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null };
+  const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null, version: null };
   try {
     using carrier = await carrierTo(reach(host), signal, client, REQUESTS);
     started = performance.now();
     const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
     const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);
-    const { rights, ...sessions } = typed(SESSIONS_ANSWER, answer);
+    const { rights, version = null, ...sessions } = typed(SESSIONS_ANSWER, answer);
     if (rights && !isDeepStrictEqual(rights, host.rights)) allowed?.({ host, rights });
     latency_ms = since();
     const jobs = await carrier.ask({ method: "GET", path: "/jobs" }, limits);
     const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, jobs).jobs.length;
     const change = changed && (await keyChange(host, carrier, limits.deadline));
     if (change) changed(change);
-    return { ...result, healthy: true, latency_ms, sessions: withPrintableIds(sessions), job_count };
+    return {
+      ...{ ...result, healthy: true, latency_ms, sessions: withPrintableIds(sessions), job_count },
+      version: version && printable(version, 40),
+    };
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
     return { ...result, latency_ms: latency_ms ?? since(), error: error.message };
   }
 }
+
+/** What is remembered of a healthy host. */
+const foundIn = ({ latency_ms, version, sessions, job_count }: PollResult): Found => ({
+  ...{ latency_ms, version, clients: sessions?.host.connected_clients ?? null, jobs: job_count },
+});
 
 function withPrintableIds({ host, viewer }: v.InferOutput<typeof POLLED_SESSIONS>) {
   const id = (text: string | null) => text && printable(text);

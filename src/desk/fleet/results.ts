@@ -26,8 +26,12 @@ export const POLLED_SESSIONS = v.object({
   viewer: v.object({ connected: v.boolean(), host_id: HOST_ID }),
 });
 
-/** The same with what this desk may do there, which hosts of before, and of other makers, do not say. */
-export const SESSIONS_ANSWER = v.object({ ...POLLED_SESSIONS.entries, rights: KNOWN_RIGHTS });
+/** The same with what this desk may do there and the version of svc, which hosts of before, and of other makers, do not say. */
+export const SESSIONS_ANSWER = v.object({
+  ...POLLED_SESSIONS.entries,
+  rights: KNOWN_RIGHTS,
+  version: v.fallback(v.optional(v.pipe(v.string(), v.maxLength(40))), undefined),
+});
 
 /** The answer of deployed hosts to `GET /jobs`. */
 export const POLLED_JOBS = v.object({ jobs: v.array(v.unknown()) });
@@ -45,6 +49,8 @@ export const POLL_RESULT = v.object({
   sessions: v.nullable(POLLED_SESSIONS),
   /** Null when the host is not healthy, or has no `/jobs`. */
   job_count: v.nullable(v.number()),
+  /** The version of svc there; null where the host does not say. */
+  version: v.nullable(v.string()),
 });
 
 export type PollResult = v.InferInput<typeof POLL_RESULT>;

@@ -2,8 +2,10 @@
  * Selections of hosts: `lab-01`, `lab-*`, `tag:lab`, `tag:lab,!tag:old`, `all`. In labels and tags, `*` stands for any characters, and
  * `?` for one, unless a host has that very label or tag.
  *
- * The result is the union of the terms, without what the terms after a `!` match, wherever they stand.
+ * The result is the union of the terms, without what the terms after a `!` match, wherever they stand. What changes from one moment to
+ * the next, such as the state of a host, is no term: `svc admin list` looks for that (`core/host-query.ts`).
  */
+import { namePattern } from "../../core/host-query";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 
@@ -38,15 +40,6 @@ export function selectHosts<H extends Selectable>(hosts: readonly H[], selection
 /** The most patterns of a selection: each is compared with every label, or tag, of the address book. */
 const MAX_PATTERNS = 16;
 
-/** What matches a pattern; undefined for a text without `*` and `?`. Nothing else in it is special. */
-function patternOf(text: string): { match(name: string): boolean } | undefined {
-  if (!/[*?]/.test(text)) return undefined;
-  // A slash is a sign like any other here.
-  const plain = (name: string) => name.replaceAll("/", "\u0000");
-  const glob = new Bun.Glob(plain(text.replaceAll(/[\\[\]{}!]/g, "\\$&")));
-  return { match: (name) => glob.match(plain(name)) };
-}
-
 /** Finds the hosts that a term matches. There may be as many terms as hosts: it does not look at every host for each. */
 function finderIn<H extends Selectable>(hosts: readonly H[]) {
   const labelled = Map.groupBy(hosts, ({ label }) => label);
@@ -64,11 +57,11 @@ function finderIn<H extends Selectable>(hosts: readonly H[]) {
     const tag = term.startsWith("tag:") ? term.slice(4) : undefined;
     const found = tag === undefined ? labelled.get(term) : tagged.get(tag);
     if (found) return found;
-    const like = patternOf(tag ?? term);
-    if (like) {
+    const isLike = namePattern(tag ?? term);
+    if (isLike) {
       if (++patterns > MAX_PATTERNS) throw badInput(`on: expected at most ${MAX_PATTERNS} terms with * or ?`);
       const names = tag === undefined ? labelled : tagged;
-      const matched = [...names].flatMap(([name, those]) => (like.match(name) ? those : []));
+      const matched = [...names].flatMap(([name, those]) => (isLike(name) ? those : []));
       if (matched.length > 0 || !mustExist) return matched;
     }
     if (tag === undefined) throw badInput(`on: no host is labelled ${printable(term, 130)}`);

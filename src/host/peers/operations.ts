@@ -4,6 +4,7 @@ import { field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { NEEDS, type Permission } from "../../core/rights";
 import { withMade } from "../../lib/once";
+import { version } from "../../version";
 import { FEATURES, SDP } from "../../wire/screen/endpoints";
 import { PEER_ID } from "./identity";
 import type { Sessions } from "./sessions";
@@ -51,12 +52,18 @@ export const getSessions = operation({
   command: "AC_sessions_list",
   http: { method: "GET", path: "/sessions" },
   input: NO_INPUT,
-  // A desk asks each host for its sessions, and learns so what it may do there.
-  output: v.object({ ...SESSIONS.entries, rights: v.optional(RIGHTS) }),
+  // A desk asks each host for its sessions, and learns so what it may do there, and which svc it has.
+  output: v.object({
+    ...SESSIONS.entries,
+    rights: v.optional(RIGHTS),
+    /** The version of svc here. */
+    version: v.optional(v.string()),
+  }),
   run: (service: Uses & { permits(need: Permission): boolean }, _input, { grant }) =>
     withMade(service.sessions(), (sessions) => ({
       ...sessions.report(),
       rights: { allows: [...grant.scopes], permits: NEEDS.filter(service.permits) },
+      version,
     })),
 });
 

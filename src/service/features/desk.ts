@@ -29,6 +29,8 @@ import type { ServiceParts } from "../parts";
 export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "deskTokens" | "inJoinTurn"> {
   addressBook(): Promise<AddressBook>;
   poller(): Promise<Poller>;
+  /** How hosts were seen last, by polls and by their links. */
+  sightings(): Promise<Pick<Presence, "sighting">>;
   /** The hosts that will refuse a list, of which the caller is warned. */
   refusals: RefusalsOf;
   /** Has plans, viewers and what is known of its presence go on under the new label of a host. */
@@ -136,6 +138,7 @@ export function deskFeatures(shared: ServiceParts): Desk {
       ]);
       return createPoller(createFollower(shared.service), await presence());
     }),
+    sightings: presence,
     renamed: (...host) => renamed(shared, presence, ...host),
     joinStrings: feature(
       async () => {

@@ -84,6 +84,8 @@ export interface NatsPresence {
   isExpected(host: string): boolean;
   /** The id of the records of jobs of a host; undefined where it did not say on this connection of the desk. */
   records(host: string): string | undefined;
+  /** The version of svc at a host, and when it was heard of last, milliseconds since 1970; undefined where it never was. */
+  heardOf(host: string): { readonly version: string; readonly seen: number } | undefined;
   counts(): { up: number; gone: number };
   /** The labels of hosts of which two machines have the key. */
   twins(): string[];
@@ -169,6 +171,7 @@ export function createNatsPresence(
       !heard.has(host) && !answered.has(host) && gone.has(host) && awake() - changed >= ALL_HEARD_MS,
     isExpected: (host) => !heard.has(host) && !answered.has(host) && awake() - changed < ALL_HEARD_MS,
     records: (host) => heard.get(host)?.records,
+    heardOf: (host) => heard.get(host) ?? gone.get(host) ?? undefined,
     counts: () => ({ up: heard.size, gone: gone.size }),
     twins: () => [...twins].flatMap((host) => label(host) ?? []),
     stop: () => clearInterval(timer),
