@@ -47,7 +47,10 @@ export const rowOf = ({ label, base_url, tags, trust, next_pin, allows }: Host):
 const FORMAT = v.picklist(["table", "ansible", "ssh_config", "on"]);
 
 const OF_FORMAT = {
-  format: field(v.optional(FORMAT, "table"), "For a person, Ansible (a dynamic inventory), ssh, or as `--on` takes them: labels with commas"),
+  format: field(
+    v.optional(FORMAT, "table"),
+    "For a person, Ansible (a dynamic inventory), ssh, or as `--on` takes them: labels with commas",
+  ),
   poll: flag("Ask the hosts first: Ansible gets the groups svc_healthy and svc_unhealthy"),
   list: flag("All hosts, as Ansible asks for them; so without it"),
   host: field(v.optional(v.string()), "The variables of one host, as Ansible asks for them"),

@@ -1,13 +1,15 @@
 /**
  * The shell: the navigation, the state of the server, and the form to sign in or the page that the address names.
  */
+import { addressIn } from "./address.js";
 import { Api, personIn } from "./api.js";
 import { closeDialogs } from "./dialog.js";
-import { button, el, setText } from "./dom.js";
+import { button, el, newId, setText } from "./dom.js";
 import { Events } from "./events.js";
 import { moment } from "./format.js";
 import { icon } from "./icons.js";
-import { pages } from "./pages.js";
+import { GROUPS, pages } from "./pages.js";
+import { paletteOf } from "./palette.js";
 import { badge, loading, notice, panel, refreshTimes } from "./parts.js";
 import { showSignIn } from "./sign-in.js";
 import { createView } from "./view.js";
@@ -19,6 +21,17 @@ const ending = el("div", { class: "banner", role: "status", hidden: true });
 const main = el("main", { id: "main", tabindex: -1 });
 const links = pages.map(({ name, title, icon: shape }) => el("a", { href: `#${name}` }, icon(shape), title));
 const items = links.map((link) => el("li", {}, link));
+const groups = Object.entries(GROUPS).map(([group, title]) => {
+  const id = newId("group");
+  const own = items.filter((_, at) => pages[at]?.group === group);
+  const root = el(
+    "div",
+    {},
+    el("p", { class: "nav-group", id }, title),
+    el("ul", { "aria-labelledby": id }, ...own),
+  );
+  return { root, own };
+});
 const documentation = el("div", {}, el("a", { href: "docs" }, icon("api"), "API documentation"));
 const live = el("div", { class: "live", role: "status" });
 const host = el("p", { class: "host" });
@@ -26,7 +39,14 @@ const who = el("p", { class: "host" });
 const sidebar = el(
   "div",
   { class: "sidebar" },
-  el("nav", { "aria-label": "Pages" }, el("ul", {}, ...items)),
+  el(
+    "div",
+    {},
+    button([icon("search"), "Go to…", el("kbd", { "aria-hidden": "true" }, "Ctrl K")], () => palette.open(), {
+      ...{ class: "go-to", "aria-keyshortcuts": "Control+K Meta+K" },
+    }),
+    el("nav", { "aria-label": "Pages" }, ...groups.map(({ root }) => root)),
+  ),
   el(
     "footer",
     { class: "sidebar-foot" },
@@ -43,6 +63,9 @@ skip.addEventListener("click", (event) => {
   main.focus();
 });
 let leave = new AbortController();
+/** What the token that is signed in may do. @type {import("./view.js").May} */
+let mayNow = () => false;
+const palette = paletteOf(api, (scope) => api.token !== null && mayNow(scope));
 
 document.body.append(
   skip,
@@ -95,10 +118,11 @@ async function show(reason = "") {
   const rights = await api.rights();
   if (signal.aborted || api.token === null) return;
   const may = mayOf(rights);
+  mayNow = may;
   showRights(rights, may);
-  // A page may show one of several things: `#live:LABEL`.
-  const [asked] = location.hash.split(":");
-  const named = pages.find(({ name }) => asked === `#${name}`);
+  // A page may show one of several things: `#live:LABEL`, `#hosts/LABEL`.
+  const asked = addressIn(location.hash);
+  const named = pages.find(({ name }) => asked.page === name);
   const page = named ?? pages.find(({ scope }) => may(scope)) ?? pages[0];
   document.title = `${page.title} · svc`;
   for (const link of links) {
@@ -148,6 +172,7 @@ function showRights(rights, may) {
   showEnd(rights);
   documentation.hidden = !may("read");
   for (const [at, { scope }] of pages.entries()) items[at]?.toggleAttribute("hidden", !may(scope));
+  for (const { root, own } of groups) root.hidden = own.every((one) => one.hidden);
   setText(
     who,
     rights === null || rights.name === null

@@ -7,6 +7,7 @@ import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { eventTypes as hostEvents } from "./desk/fleet/events";
 import { operations as foundHosts } from "./desk/fleet/operations/find";
 import { operations as fleet } from "./desk/fleet/operations/fleet";
+import { operations as hostLooks } from "./desk/fleet/operations/host-look";
 import { operations as admin } from "./desk/fleet/operations/hosts";
 import { operations as prometheus } from "./desk/fleet/operations/prometheus";
 import { operations as selectedHosts } from "./desk/fleet/operations/selected";
@@ -163,6 +164,7 @@ const all = [
   ...hostThumbnails,
   ...relay,
   ...foundHosts,
+  ...hostLooks,
   ...fleet,
   ...planJobs,
   ...witness,

@@ -237,7 +237,9 @@ describe("each operation of svc", () => {
 const SCOPE_OF = {
   metrics: ["admin.host_metrics", "admin.targets", "metrics.render", "tls.cert"],
   read: [
+    "admin.find_hosts",
     "admin.host_desktops",
+    "admin.host_look",
     "admin.list_hosts",
     "admin.witness",
     "admin.witness_fork",
@@ -600,7 +602,9 @@ function missing({ http, command, leftOut }: Operation): Surface[] {
 /** What only reads: agents may be offered it without `--write`. All else does more. */
 const READING = [
   "admin.element_at",
+  "admin.find_hosts",
   "admin.host_desktops",
+  "admin.host_look",
   "admin.host_metrics",
   "admin.host_thumbnail",
   "admin.list_hosts",

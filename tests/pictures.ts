@@ -69,7 +69,7 @@ if (values.all === undefined) {
       await settled(tab.page);
       const file = (what: string) => join(folder, `${what}-${form}.png`);
       await tab.page.screenshot({ path: file(name), fullPage: true });
-      if (name !== "admin") continue;
+      if (name !== "hosts") continue;
       await tab.page.getByRole("button", { name: "Add…" }).click();
       await tab.page.getByText("Without a pin").click();
       await tab.page.screenshot({ path: file("host-form") });

@@ -161,7 +161,15 @@ export function broadcastPanel({ api, signal }, selected) {
     );
   }
 
-  return { root: made.root, tellSelection };
+  return {
+    root: made.root,
+    tellSelection,
+    /** Goes to the list of actions. */
+    enter() {
+      made.root.scrollIntoView({ block: "center" });
+      text.focus({ preventScroll: true });
+    },
+  };
 }
 
 /**

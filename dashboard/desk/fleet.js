@@ -2,6 +2,7 @@
  * The fleet of a desk at a glance: hosts that answer and that do not, plans that fail, logs that are broken. Hidden where no host is
  * in the address book.
  */
+import { hostAddress } from "../address.js";
 import { el } from "../dom.js";
 import { count, counted } from "../format.js";
 import { figure, nothing, panel } from "../parts.js";
@@ -21,7 +22,7 @@ const REST_S = 120;
 export function fleetPanel({ may, poll }) {
   const made = panel("Fleet", {
     class: "fleet",
-    tools: [el("a", { class: "more", href: "#admin", "aria-label": "Open the admin console" }, "Open")],
+    tools: [el("a", { class: "more", href: "#hosts", "aria-label": "Open the hosts" }, "Open")],
   });
   // Not on the page where there is no fleet.
   const place = el("div", { class: "fleet-place" });
@@ -40,7 +41,14 @@ export function fleetPanel({ may, poll }) {
         label: "Where",
         kind: "wide",
         cell: (/** @type {Trouble} */ { page, where }) =>
-          el("a", { href: `#${page}`, ...(page === "plans" && { class: "whole" }) }, where),
+          el(
+            "a",
+            {
+              href: page === "hosts" ? hostAddress(where) : `#${page}`,
+              ...(page === "plans" && { class: "whole" }),
+            },
+            where,
+          ),
       },
       { label: "What", kind: "wide", cell: ({ what }) => el("span", { class: "prose" }, what) },
     ],
@@ -97,7 +105,7 @@ export function fleetPanel({ may, poll }) {
         figures.down.show(count(down.length), down.length > 0 ? "error" : "none");
         show(
           "hosts",
-          down.map(({ label, error }) => ({ page: "admin", where: label, what: error ?? "down" })),
+          down.map(({ label, error }) => ({ page: "hosts", where: label, what: error ?? "down" })),
         );
       },
       fail: made.fail,
@@ -139,7 +147,7 @@ export function fleetPanel({ may, poll }) {
         show(
           "logs",
           broken.map(({ label, state, reason }) => ({
-            page: "admin",
+            page: "hosts",
             where: label,
             what: `its audit log: ${state}${reason === null ? "" : `, ${reason}`}`,
           })),

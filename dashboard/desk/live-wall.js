@@ -159,7 +159,20 @@ export function wallPanel({ api, signal }, selected) {
   signal.addEventListener("abort", () => {
     for (const one of shown.values()) one.free();
   });
-  return { root: made.root, show };
+  return {
+    root: made.root,
+    show,
+    /** Shows the screens. */
+    open() {
+      if (!watches()) toggle();
+    },
+    /** Shows the screens, and goes to them. */
+    enter() {
+      if (!watches()) toggle();
+      made.root.scrollIntoView({ block: "center" });
+      isOn.focus({ preventScroll: true });
+    },
+  };
 }
 
 /**

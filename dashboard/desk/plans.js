@@ -93,7 +93,7 @@ export function open(view) {
     empty: () =>
       nothing(
         "No plans",
-        "Select hosts in the admin console and press Plan…, or make one with svc plan new. Broadcasts are listed here too.",
+        "Select hosts on the page Hosts and press Plan…, or make one with svc plan new. Broadcasts are listed here too.",
       ),
   });
   made.body.append(

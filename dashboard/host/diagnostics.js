@@ -156,6 +156,10 @@ export function open(view) {
   }
 }
 
+/** The checks of a report, the worst first. @param {Report} report */
+export const checkItems = (report) =>
+  el("ul", { class: "checks" }, ...worstFirst(report).map((check) => item(check, new Set())));
+
 /**
  * @param {Check} check
  * @param {ReadonlySet<string>} open ids of the details that are open

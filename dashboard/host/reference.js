@@ -1,6 +1,7 @@
 /**
  * The reference of the commands of scripts: what each does and takes.
  */
+import { addressIn } from "../address.js";
 import { button, el, labelled, setText } from "../dom.js";
 import { counted } from "../format.js";
 import { icon } from "../icons.js";
@@ -16,6 +17,8 @@ import { badge, loading, panel } from "../parts.js";
  */
 export function referencePanel({ poll }, insert) {
   const search = el("input", { type: "search", placeholder: "name or summary", spellcheck: "false" });
+  // The palette names one.
+  search.value = addressIn(location.hash).query.get("command") ?? "";
   const about = el("span", { class: "hint", role: "status" });
   const made = panel("Commands", { tools: [about] });
   const list = el("ul", { class: "commands" }, el("li", {}, loading()));

@@ -144,6 +144,27 @@ export function activePanel({ api, may, poll }) {
   return { root: made.root, now: polled.now };
 }
 
+/** The runs of another host, as it has said once. */
+export function runsTable() {
+  return table({
+    label: "Runs of the host",
+    columns: [
+      STARTED,
+      STATUS,
+      {
+        label: "Script or commands",
+        kind: "wide",
+        cell: (/** @type {ActiveRun} */ { commands, script_path }) =>
+          script_path ? el("code", {}, script_path) : prose(commands.join(", ")),
+      },
+      FROM,
+      TOOK,
+    ],
+    key: ({ run_id }) => run_id,
+    empty: () => nothing("No runs", "What has run there since its server started is listed here."),
+  });
+}
+
 /**
  * All past runs of this host.
  *

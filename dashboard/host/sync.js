@@ -78,7 +78,7 @@ export function open({ root, api, may, poll }) {
 
   async function start() {
     const hosts = await api.ask("admin/hosts");
-    if (hosts.length === 0) throw new Error("There is no host to send to: add one in the admin console.");
+    if (hosts.length === 0) throw new Error("There is no host to send to: add one on the page Hosts.");
     const folder = el("input", { required: true, placeholder: "/home/kiosk/reports", spellcheck: "false" });
     const to = el("select", {}, ...hosts.map(({ label }) => el("option", { value: label }, label)));
     const interval = el("input", {

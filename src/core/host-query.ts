@@ -216,7 +216,8 @@ function readTerm(text: string): Parsed | undefined {
   const [, name = "", value = ""] = /^([a-z]+):(.*)$/s.exec(text) ?? [];
   if (name === "") return undefined;
   const property = Object.hasOwn(PROPERTIES, name) ? PROPERTIES[name] : undefined;
-  if (property) return value === "" ? { fault: `${name}: expected ${PROPERTY_WORDS[name]} after it` } : property(value);
+  if (property)
+    return value === "" ? { fault: `${name}: expected ${PROPERTY_WORDS[name]} after it` } : property(value);
   // A label may have a colon; a comparison is a property that was mistyped.
   if (!/^[<>=]/.test(value)) return undefined;
   return { fault: `${name}: expected ${Object.keys(PROPERTIES).join(", ")} before the colon` };
@@ -239,7 +240,10 @@ const VERSION = /^v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(-[\w.-]{1,40})?(?:
 function versionIn(text: string) {
   const [whole, major, minor, patch, before] = VERSION.exec(text) ?? [];
   if (whole === undefined) return undefined;
-  return { numbers: [major, minor, patch].flatMap((one) => (one === undefined ? [] : [Number(one)])), before };
+  return {
+    numbers: [major, minor, patch].flatMap((one) => (one === undefined ? [] : [Number(one)])),
+    before,
+  };
 }
 
 /** As many numbers are compared as were typed: 0.3.2 is a 0.3, and no later one. */

@@ -39,7 +39,7 @@ export const createDashboard = async () =>
     assets: {
       ...(await pathsOf({
         "actions.js": import("../../dashboard/host/actions.js", { with: { type: "file" } }),
-        "admin.js": import("../../dashboard/desk/admin.js", { with: { type: "file" } }),
+        "address.js": import("../../dashboard/address.js", { with: { type: "file" } }),
         "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
         "approvals.js": import("../../dashboard/host/approvals.js", { with: { type: "file" } }),
         "audit.js": import("../../dashboard/host/audit.js", { with: { type: "file" } }),
@@ -55,6 +55,18 @@ export const createDashboard = async () =>
         "help.js": import("../../dashboard/help.js", { with: { type: "file" } }),
         "icon.svg": import("../../dashboard/icon.svg", { with: { type: "file" } }),
         "host-form.js": import("../../dashboard/desk/host-form.js", { with: { type: "file" } }),
+        "hosts.js": import("../../dashboard/desk/hosts/hosts.js", { with: { type: "file" } }),
+        "host-acts.js": import("../../dashboard/desk/hosts/host-acts.js", { with: { type: "file" } }),
+        "host-bulk.js": import("../../dashboard/desk/hosts/host-bulk.js", { with: { type: "file" } }),
+        "host-list.js": import("../../dashboard/desk/hosts/host-list.js", { with: { type: "file" } }),
+        "host-menu.js": import("../../dashboard/desk/hosts/host-menu.js", { with: { type: "file" } }),
+        "host-page.js": import("../../dashboard/desk/hosts/host-page.js", { with: { type: "file" } }),
+        "host-peek.js": import("../../dashboard/desk/hosts/host-peek.js", { with: { type: "file" } }),
+        "host-rows.js": import("../../dashboard/desk/hosts/host-rows.js", { with: { type: "file" } }),
+        "host-row.js": import("../../dashboard/desk/hosts/host-row.js", { with: { type: "file" } }),
+        "host-search.js": import("../../dashboard/desk/hosts/host-search.js", { with: { type: "file" } }),
+        "host-tabs.js": import("../../dashboard/desk/hosts/host-tabs.js", { with: { type: "file" } }),
+        "host-words.js": import("../../dashboard/desk/hosts/host-words.js", { with: { type: "file" } }),
         "join.js": import("../../dashboard/desk/join.js", { with: { type: "file" } }),
         "icons.js": import("../../dashboard/icons.js", { with: { type: "file" } }),
         "inspector.js": import("../../dashboard/host/inspector.js", { with: { type: "file" } }),
@@ -70,6 +82,7 @@ export const createDashboard = async () =>
         "live-watch.js": import("../../dashboard/host/live-watch.js", { with: { type: "file" } }),
         "main.js": import("../../dashboard/main.js", { with: { type: "file" } }),
         "overview.js": import("../../dashboard/host/overview.js", { with: { type: "file" } }),
+        "palette.js": import("../../dashboard/palette.js", { with: { type: "file" } }),
         "pages.js": import("../../dashboard/pages.js", { with: { type: "file" } }),
         "paging.js": import("../../dashboard/paging.js", { with: { type: "file" } }),
         "parts.js": import("../../dashboard/parts.js", { with: { type: "file" } }),
@@ -103,6 +116,7 @@ export const createDashboard = async () =>
         "zip.js": import("../../dashboard/host/zip.js", { with: { type: "file" } }),
       })),
       "novnc.js": browserModule((await import("@novnc/novnc", { with: { type: "file" } })).default),
+      "query.js": browserModule((await import("../core/host-query.ts", { with: { type: "file" } })).default),
     },
   });
 

@@ -65,10 +65,13 @@ const hide = (page: Page, hidden: boolean) =>
 test("where the server does not say what a token allows, a panel says which scope it lacks, and does not ask again", async () => {
   const store = tokenStore(configFiles(host.configDir), silentLog);
   const token = await addToken(store, { name: "wall", scope: ["read"] });
+  // Without hosts, nobody is polled.
+  const added = { label: "lacking", base_url: host.url, token: host.token };
+  await host.call("/admin/hosts/add", post(added));
   for (const [name, path, scope] of [
     ["screen", "windows", "screen"],
     ["audit", "audit/list", "audit"],
-    ["admin", "admin/poll", "operate"],
+    ["hosts", "admin/poll", "operate"],
   ] as const) {
     await using tab = await openPage(name, { token: (route) => route.abort() }, token);
     const { page } = tab;
@@ -78,34 +81,24 @@ test("where the server does not say what a token allows, a panel says which scop
     await page.clock.runFor(120_000);
     expect(again.filter((asked) => asked === `/${path}`)).toEqual([]);
   }
+  await host.call("/admin/hosts/remove", post({ label: "lacking" }));
 });
 
-test("the hosts of the address book, when they come late, do not hide that there is no poll", async () => {
+test("rows of hosts that come anew do not hide that there is no poll", async () => {
   const store = tokenStore(configFiles(host.configDir), silentLog);
   const token = await addToken(store, { name: "late", scope: ["read"] });
-  const refused = Promise.withResolvers<void>();
-  await using tab = await openPage(
-    "admin",
-    {
-      token: (route) => route.abort(),
-      async "admin/poll"(route) {
-        await route.continue();
-        refused.resolve();
-      },
-      async "admin/hosts"(route) {
-        await refused.promise;
-        await route.request().frame().page().getByText("needs operate").waitFor();
-        await route.continue();
-      },
-    },
-    token,
-  );
+  const added = { label: "unasked", base_url: host.url, token: host.token };
+  await host.call("/admin/hosts/add", post(added));
+  await using tab = await openPage("hosts", { token: (route) => route.abort() }, token);
   const { page } = tab;
   const message = page.getByText("this token allows read, but this needs operate");
   await message.waitFor();
-  await page.getByText("No hosts").waitFor();
+  const again = page.waitForResponse(/\/admin\/fleet$/);
+  await page.clock.runFor(40_000);
+  await again;
   await settled(page);
   expect(await message.isVisible()).toBe(true);
+  await host.call("/admin/hosts/remove", post({ label: "unasked" }));
 });
 
 test("a hidden tab asks for nothing, and updates once it is visible", async () => {
@@ -246,9 +239,17 @@ test("filters the audit log by the submitted filter, not by what is being typed"
 test("shows the results of 1,500 hosts that come at once", async () => {
   const result = { ok: true, status: "ok", duration_ms: 1, outcomes: [] };
   const lines = Array.from({ length: 1_500 }, (_, nth) => JSON.stringify({ label: `lab-${nth}`, ...result }));
-  await using tab = await openPage("admin", {
-    "admin/hosts": (route) =>
-      route.fulfill({ json: [{ label: "lab-0", base_url: "http://lab", tags: [], trust: "nothing" }] }),
+  await using tab = await openPage("hosts", {
+    "admin/fleet": (route) =>
+      route.fulfill({
+        json: [
+          {
+            ...{ label: "lab-0", base_url: "http://lab", tags: [], trust: "nothing", way: "http" },
+            ...{ state: "unknown", why: null, since: null, seen: null, version: null, rtt_ms: null },
+            ...{ plan: null, clients: null, jobs: null, broken: false, twin: false },
+          },
+        ],
+      }),
     "admin/poll*": (route) => route.fulfill({ json: [] }),
     "admin/broadcast": (route) => route.fulfill({ body: `${lines.join("\n")}\n` }),
   });

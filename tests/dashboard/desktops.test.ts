@@ -45,7 +45,7 @@ test("the wall of a desk shows the desktops of a host in place of the display th
   await using desk = await serveSource();
   await desk.call("/admin/hosts/add", post({ label: "lab", base_url: host.url, token: TOKEN }));
   for (const name of ["orders", "mails"]) await host.call("/desktops/start", post({ name }));
-  await using tab = await openPage(browser, `${desk.url}/dashboard#admin`, { token: TOKEN });
+  await using tab = await openPage(browser, `${desk.url}/dashboard#hosts`, { token: TOKEN });
   const { page } = tab;
   await page.getByRole("checkbox", { name: "Select lab" }).check();
   await page.locator(".wall-panel").getByRole("switch", { name: "Show" }).click();

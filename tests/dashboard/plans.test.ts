@@ -21,12 +21,12 @@ async function desk() {
 
 test("a plan is made of the selected hosts, shown whole before it is applied, and its waves are shown as they go", async () => {
   await using host = await desk();
-  await using tab = await openPage(browser, `${host.url}/dashboard#admin`, { token: TOKEN });
+  await using tab = await openPage(browser, `${host.url}/dashboard#hosts`, { token: TOKEN });
   const { page } = tab;
   const dialog = page.getByRole("dialog");
   await page.getByRole("button", { name: "Plan…" }).click();
   await page.getByText("Select at least one host above.").waitFor();
-  await page.getByRole("group", { name: "Select hosts" }).getByRole("button", { name: "all" }).click();
+  await page.getByLabel("Select all hosts that are listed").check();
   await page.getByLabel("Actions for the hosts").fill('[["AC_sleep", {"seconds": 0}]]');
   await page.getByRole("button", { name: "Plan…" }).click();
   await dialog.getByLabel("Waves", { exact: true }).fill("some");

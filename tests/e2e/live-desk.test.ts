@@ -46,7 +46,7 @@ async function typeThere(page: Page): Promise<void> {
 test("a host is seen and typed into from the page of its desk, and on the wall", async () => {
   await using made = await setUp();
   const { terminal, desk } = made;
-  await using tab = await openPage(browser, `${desk.url}/dashboard#admin`, { token: TOKEN });
+  await using tab = await openPage(browser, `${desk.url}/dashboard#hosts`, { token: TOKEN });
   const { page } = tab;
   await page.getByRole("checkbox", { name: "Select lab one" }).check();
   await page.locator(".wall-panel").getByRole("switch", { name: "Show" }).click();

@@ -77,9 +77,10 @@ browserTest(...PROGRAMS, ...DESKTOP)(
     await using made = await setUp();
     ({ program } = made);
     const options = { token: TOKEN, ignoreHTTPSErrors: true };
-    await using tab = await openPage(browser, `${made.url}/dashboard#admin`, options);
+    await using tab = await openPage(browser, `${made.url}/dashboard#hosts`, options);
     const { page } = tab;
-    const link = page.getByRole("link", { name: "north-0" });
+    await page.getByRole("button", { name: "More about north-0" }).click();
+    const link = page.getByRole("link", { name: "Live screen" }).last();
     await link.waitFor();
     const chosen = performance.now();
     await link.click();

@@ -221,7 +221,7 @@ testStory(
     stack.defer(() => browser.close());
     await using tab = await openTab(browser, consoleUrl);
     const { page } = tab;
-    await page.goto(`${consoleUrl}/dashboard#admin`);
+    await page.goto(`${consoleUrl}/dashboard#hosts`);
     await signIn(page, token);
     for (const label of ["kiosk-1", "kiosk-2", "kiosk-3"]) {
       const row = page.getByRole("row", { name: new RegExp(`Select ${label}`) });

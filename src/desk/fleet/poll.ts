@@ -74,7 +74,10 @@ export interface Poller {
  * @param follow stores what hosts have said of their keys, and of what this desk may do there, all of a poll at once; never throws.
  * @param presence learns which hosts are up or down.
  */
-export function createPoller(follow: Follow, presence: Pick<Presence, "healthy" | "busy" | "gone"> = createPresence()): Poller {
+export function createPoller(
+  follow: Follow,
+  presence: Pick<Presence, "healthy" | "busy" | "gone"> = createPresence(),
+): Poller {
   const shared = createSharing<PollResult[]>();
   const kept = createConnectionPool();
   /** @returns whether only the whole poll tells if the host is down. */
@@ -126,7 +129,15 @@ async function pollHost(
   let started = performance.now();
   let latency_ms: number | undefined;
   const since = () => Math.round((performance.now() - started) * 10) / 10;
-  const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null, version: null };
+  const result = {
+    label,
+    base_url,
+    healthy: false,
+    error: null,
+    sessions: null,
+    job_count: null,
+    version: null,
+  };
   try {
     using carrier = await carrierTo(reach(host), signal, client, REQUESTS);
     started = performance.now();

@@ -119,7 +119,7 @@ const desktopsOfHost = operation({
   scope: "read",
   leftOut: {
     cli: "`svc desktops list` on the host lists them",
-    script: "the wall of the page *Admin console* shows them",
+    script: "the wall of the page *Hosts* shows them",
   },
   http: { method: "GET", path: "/admin/hosts/{label}/desktops", relays: true },
   input: v.strictObject({ label: HOST_LABEL }),

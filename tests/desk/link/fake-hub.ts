@@ -20,12 +20,13 @@ export const entry = (label: string, id: string, ...tags: string[]) => ({
   member: { host_id: id, host_key: "k".repeat(43), nonce: "n".repeat(22) },
 });
 
-export function fakeHub(url: string): Pick<Hub, "ask" | "open"> {
+export function fakeHub(url: string): Pick<Hub, "ask" | "open" | "links"> {
   const connection = (id: string, signal?: AbortSignal) => {
     if (id !== ID) throw new RemoteError("unreachable", "not linked (last seen never)", false);
     return connectionTo({ url, token: TOKEN, trust: { kind: "system" } }, signal);
   };
   return {
+    links: () => [],
     async ask(id, request, limits, signal) {
       using carrier = connection(id, signal);
       const { status, body, retryAfterS } = await carrier.ask(request, limits);

@@ -36,7 +36,10 @@ interface Uses {
   existingPlans(): Promise<{
     readonly ledger: {
       plans(options: { open: boolean }): readonly OpenPlan[];
-      targets(seq: number, states: readonly ("sent" | "running")[]): ReadonlyArray<{ readonly label: string }>;
+      targets(
+        seq: number,
+        states: readonly ("sent" | "running")[],
+      ): ReadonlyArray<{ readonly label: string }>;
     };
   } | null>;
   /** What witnesses have found of audit logs, by the ids of hosts. */
@@ -121,7 +124,12 @@ async function whatIsKnown(service: Uses, caller: Caller): Promise<Known> {
     service.foundLogs(),
     service.existingPlans(),
   ]);
-  const links = new Map(service.hub()?.links().map((link) => [link.label, link]));
+  const links = new Map(
+    service
+      .hub()
+      ?.links()
+      .map((link) => [link.label, link]),
+  );
   const heard = service.natsDesk()?.presence;
   const working = new Map<string, string>();
   for (const plan of plans?.ledger.plans({ open: true }) ?? []) {
@@ -166,7 +174,12 @@ function stateOf(sighting: Sighting | undefined): Pick<FleetHost, "state" | "why
 /** The latest of the times at which a host was there, ISO 8601; null where there is none. */
 function seenLast(sighting: Sighting | undefined, linked?: string, heard?: number): string | null {
   const times = [sighting?.seen, linked, heard === undefined ? undefined : new Date(heard).toISOString()];
-  return times.filter((one) => one != null).sort().at(-1) ?? null;
+  return (
+    times
+      .filter((one) => one != null)
+      .sort()
+      .at(-1) ?? null
+  );
 }
 
 export const operations = [findHosts];

@@ -1,0 +1,296 @@
+/** The page Hosts, that of one host, and the palette, in Chromium. */
+import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { browserTest, openPage, settled, useBrowser } from "../browser";
+import { post, serveSource, TOKEN } from "../support";
+
+const test = browserTest();
+const browser = useBrowser();
+const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
+
+/** Ids of the violations that axe-core calls serious or critical. */
+async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  const found = await page.evaluate<{ violations: Array<{ id: string; impact: string; nodes: object[] }> }>(
+    "axe.run()",
+  );
+  return found.violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${JSON.stringify(nodes)}`);
+}
+
+/** A row as the server answers it. */
+const rowOf = (label: string, more: object = {}) => ({
+  ...{ label, base_url: `link:${label}`, tags: [], trust: "identity", way: "link", state: "up", why: null },
+  ...{ since: new Date().toISOString(), seen: new Date().toISOString(), version: "0.3.0", rtt_ms: 1 },
+  ...{ plan: null, clients: 0, jobs: 0, broken: false, twin: false },
+  ...more,
+});
+
+type Row = ReturnType<typeof rowOf>;
+
+const MANY: Row[] = Array.from({ length: 10_000 }, (_, nth) =>
+  rowOf(`lab-${String(nth).padStart(5, "0")}`, {
+    tags: [`floor-${nth % 20}`, ...(nth % 2 === 0 ? ["lab"] : [])],
+    ...(nth % 100 === 7 && { state: "down", why: "the link was lost" }),
+    version: nth % 3 === 0 ? "0.2.9" : "0.3.0",
+  }),
+);
+
+/** The page at `address` of a desk with these hosts, which nobody polls. */
+async function pageOf(url: string, rows: readonly Row[], address = "hosts", options: object = {}) {
+  return openPage(browser, `${url}/dashboard#${address}`, {
+    token: TOKEN,
+    ...options,
+    async prepare(page) {
+      await page.route(/\/admin\/fleet$/, (route) => route.fulfill({ json: rows }));
+      await page.route(/\/admin\/poll/, (route) => route.fulfill({ json: [] }));
+    },
+  });
+}
+
+const linesOf = (page: Page) => page.locator(".hosts-space .host-line");
+const labelsOf = (page: Page) => page.locator(".hosts-space .host-name a").allTextContents();
+
+test("10,000 hosts are a list of which only lines in view are there, found by words that stay in the address", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await pageOf(host.url, MANY);
+  const { page } = tab;
+  // The worst first.
+  await page.getByRole("row", { name: /Select lab-00007/ }).waitFor();
+  expect(await page.getByRole("grid").getAttribute("aria-rowcount")).toBe("10001");
+  expect(await linesOf(page).count()).toBeLessThan(60);
+  await page.getByRole("button", { name: "100 down" }).waitFor();
+
+  await page.keyboard.press("/");
+  await page.keyboard.type("tag:lab !healthy");
+  await page.getByText("No host fits that").waitFor();
+  await page.getByLabel("Search hosts").fill("tag:floor-7 !healthy version:<0.3");
+  await page.getByRole("row", { name: /Select lab-00207/ }).waitFor();
+  const found = MANY.filter(
+    ({ tags, state, version }) =>
+      state === "down" && version === "0.2.9" && (tags as string[]).includes("floor-7"),
+  );
+  expect(await page.getByRole("grid").getAttribute("aria-rowcount")).toBe(`${found.length + 1}`);
+  expect(new URL(page.url()).hash).toBe("#hosts?q=tag:floor-7%20!healthy%20version:%3C0.3");
+  await page.getByLabel("Search hosts").fill("version:older");
+  await page.getByText("version: expected a version, also <0.3 or >=0.2.1").waitFor();
+  expect(await labelsOf(page)).toContain("lab-00207");
+
+  // A fresh tab at that address shows the same.
+  await using other = await pageOf(host.url, MANY, "hosts?q=lab-0999&sort=-label");
+  await other.page.getByRole("row", { name: /Select lab-09999/ }).waitFor();
+  expect((await labelsOf(other.page)).slice(0, 2)).toEqual(["lab-09999", "lab-09998"]);
+  expect([...tab.complaints, ...other.complaints]).toEqual([]);
+});
+
+test("hosts are found, selected and opened with the keyboard alone, and what is selected stays so when it is not listed", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await pageOf(host.url, MANY);
+  const { page } = tab;
+  await page.getByRole("row", { name: /Select lab-00007/ }).waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("lab-0010");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("x");
+  await page.keyboard.press("Shift+ArrowDown");
+  await page.keyboard.press("Shift+j");
+  const bulk = page.getByRole("group", { name: "Selected hosts" });
+  await bulk.getByText("3 hosts selected").waitFor();
+  expect(await page.locator('.host-line[aria-selected="true"] .host-name').allTextContents()).toEqual([
+    "lab-00100",
+    "lab-00101",
+    "lab-00102",
+  ]);
+  expect(await violations(page)).toEqual([]);
+  await page.keyboard.press("Control+a");
+  await bulk.getByText("10 hosts selected").waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("lab-00100");
+  await bulk.getByText("10 hosts selected, 9 not listed").waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Escape");
+  await bulk.waitFor({ state: "hidden" });
+  await page.keyboard.press("End");
+  await page.keyboard.press("m");
+  await page.getByRole("link", { name: "Open" }).and(page.locator(":focus")).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".hosts-grid:focus").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "lab-00100", level: 2 }).waitFor();
+  expect(new URL(page.url()).hash).toBe("#hosts/lab-00100");
+  expect(tab.complaints).toEqual([]);
+});
+
+test("a thousand events change lines where they are, in few paints, and no line moves under the pointer", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  const rows = MANY.slice(0, 200);
+  const frames = Array.from({ length: 1_000 }, (_, nth) => {
+    const data = {
+      label: `lab-${String(100 + (nth % 100)).padStart(5, "0")}`,
+      base_url: "link:x",
+      error: `lost ${nth}`,
+    };
+    return `event: host.down\nid: 1.${nth + 1}\ndata: ${JSON.stringify(data)}\n\n`;
+  });
+  const begin = Promise.withResolvers<void>();
+  await using tab = await openPage(browser, `${host.url}/dashboard#hosts?sort=label`, {
+    token: TOKEN,
+    async prepare(page) {
+      await page.route(/\/admin\/fleet$/, (route) => route.fulfill({ json: rows }));
+      await page.route(/\/admin\/poll/, (route) => route.fulfill({ json: [] }));
+      await page.route(/\/events$/, async (route) => {
+        await begin.promise;
+        await route.fulfill({ contentType: "text/event-stream", body: frames.join("") });
+      });
+    },
+  });
+  const { page } = tab;
+  const first = page.getByRole("row", { name: /Select lab-00000/ });
+  await first.waitFor();
+  await first.hover();
+  await page.evaluate(`{
+    globalThis.paints = 0;
+    const chips = document.querySelector(".hosts-chips");
+    new MutationObserver(() => (paints += 1)).observe(chips, { childList: true });
+  }`);
+  begin.resolve();
+  await page.getByRole("button", { name: "101 down" }).waitFor();
+  expect(await page.evaluate<number>("paints")).toBeLessThan(8);
+  expect((await labelsOf(page)).slice(0, 3)).toEqual(["lab-00000", "lab-00001", "lab-00002"]);
+});
+
+test("a view is saved with its name, and shows the same again; groups have the hosts of each tag", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await pageOf(host.url, MANY.slice(0, 40));
+  const { page } = tab;
+  await page.getByRole("row", { name: /Select lab-00007/ }).waitFor();
+  await page.getByLabel("Search hosts").fill("tag:floor-7,tag:floor-8");
+  await page.getByRole("button", { name: "Group by tag" }).click();
+  expect(await page.locator(".host-group strong").allTextContents()).toEqual(["floor-7", "floor-8", "lab"]);
+  expect(await violations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Save view…" }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("two floors");
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+  await page.reload();
+  await page.getByLabel("Saved views").selectOption("");
+  await page.getByRole("row", { name: /Select lab-00001/ }).waitFor();
+  await page.getByLabel("Saved views").selectOption("two floors");
+  await page.locator(".host-group", { hasText: "floor-8" }).waitFor();
+  expect(await page.getByLabel("Search hosts").inputValue()).toBe("tag:floor-7,tag:floor-8");
+  await page.getByRole("button", { name: "Forget view" }).click();
+  expect(await page.getByLabel("Saved views").locator("option").allTextContents()).toEqual([
+    "No saved views",
+  ]);
+  expect(tab.complaints).toEqual([]);
+});
+
+test("more than ten hosts are removed only once their number was typed", async () => {
+  await using desk = await serveSource(["--rate-limit", "0"]);
+  for (let nth = 0; nth < 11; nth++) {
+    const added = { label: `lab ${nth}`, base_url: "http://127.0.0.1:9", token: TOKEN, unchecked: true };
+    expect((await desk.call("/admin/hosts/add", post(added))).status).toBe(200);
+  }
+  await using tab = await openPage(browser, `${desk.url}/dashboard#hosts`, { token: TOKEN });
+  const { page } = tab;
+  await page.getByLabel("Select all hosts that are listed").check();
+  await page.getByRole("button", { name: "Remove the selected hosts" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Number of hosts").fill("10");
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await dialog.getByText("Type 11, the number of hosts, to remove them.").waitFor();
+  await dialog.getByLabel("Number of hosts").fill("11");
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await page.getByText("No hosts", { exact: true }).waitFor();
+  expect(await (await desk.call("/admin/hosts")).json()).toEqual([]);
+});
+
+test("each part of a host has an address, and asks the host; the page is accessible, dark and on a phone", async () => {
+  await using lab = await serveSource([]);
+  await using desk = await serveSource(["--rate-limit", "0"]);
+  await lab.call("/execute", post({ actions: [["AC_rest_api_status"]] }));
+  await lab.call("/jobs/add", post({ script_path: "/no.json", interval_seconds: 900, job_id: "nightly" }));
+  const added = { label: "lab/1 ä", base_url: lab.url, token: lab.token, tags: ["floor-2"] };
+  await desk.call("/admin/hosts/add", post(added));
+  await desk.call("/admin/poll");
+  const at = (part: string) => `${desk.url}/dashboard#hosts/lab%2F1%20%C3%A4/${part}`;
+  await using tab = await openPage(browser, at("runs"), { token: TOKEN, colorScheme: "dark" });
+  const { page } = tab;
+  await page.getByRole("cell", { name: "AC_rest_api_status" }).waitFor();
+  for (const [part, shown] of [
+    ["Jobs", "nightly"],
+    ["Diagnostics", "Platform"],
+    ["Audit", "does not witness"],
+    ["Events", "Nothing has happened"],
+    ["Settings", lab.url],
+    ["State", "Trusted by"],
+  ] as const) {
+    await page.getByRole("link", { name: part, exact: true }).click();
+    await page.getByText(shown).first().waitFor();
+    await settled(page);
+    expect([part, await violations(page)]).toEqual([part, []]);
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+  await page.getByRole("link", { name: "All hosts" }).click();
+  await page
+    .getByRole("row", { name: /Select lab\/1 ä/ })
+    .getByText("healthy")
+    .waitFor();
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
+  expect(await violations(page)).toEqual([]);
+  await page.goto(`${desk.url}/dashboard#hosts/nobody`);
+  await page.getByText("No host of the address book is labelled nobody.").waitFor();
+  expect(tab.complaints.filter((text) => !text.includes("503"))).toEqual([]);
+});
+
+test("the palette goes to a page, a host and a command by their names", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await pageOf(host.url, MANY, "usb");
+  const { page } = tab;
+  const goTo = async (words: string, option: RegExp) => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").fill(words);
+    await page.getByRole("option", { name: option }).first().waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press("Enter");
+  };
+  await goTo("09999", /lab-09999/);
+  await page.getByRole("heading", { name: "lab-09999", level: 2 }).waitFor();
+  await goTo("Folder", /Folder sync/);
+  await page.getByRole("heading", { name: "Folder sync", level: 1 }).waitFor();
+  await goTo("AC_screen_size", /AC_screen_size/);
+  await page.getByRole("heading", { name: "Actions", level: 1 }).waitFor();
+  await page.getByText(/^1 of \d+ found/).waitFor();
+  // Links, of a desk that takes none.
+  expect(tab.complaints.filter((text) => !text.includes("404"))).toEqual([]);
+});
+
+test("the screen of a host is shown small under the pointer for who has switched that on", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  await using tab = await pageOf(host.url, MANY.slice(0, 3));
+  const { page } = tab;
+  const png = Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+    "base64",
+  );
+  let asked = 0;
+  await page.route(/screen\/thumbnail/, (route) => {
+    asked += 1;
+    return route.fulfill({ contentType: "image/png", body: png });
+  });
+  const link = page.getByRole("link", { name: "lab-00001" });
+  await link.hover();
+  await page.waitForTimeout(600);
+  expect(asked).toBe(0);
+  await page.getByRole("switch", { name: "Peek" }).click();
+  await link.hover();
+  await page.locator(".host-peek img").waitFor();
+  expect(asked).toBe(1);
+  await page.getByRole("switch", { name: "Peek" }).hover();
+  await page.locator(".host-peek").waitFor({ state: "hidden" });
+  expect(tab.complaints).toEqual([]);
+});

@@ -1,0 +1,97 @@
+/** Hosts as they were found last, and looking for some of them. */
+import { expect, test } from "bun:test";
+import { createPresence } from "../../../src/desk/fleet/presence";
+import { post, TOKEN, testServer } from "../../support";
+import { host } from "./support";
+
+interface Row {
+  readonly label: string;
+  readonly state: string;
+  readonly why: string | null;
+  readonly seen: string | null;
+  readonly version: string | null;
+  readonly plan: string | null;
+}
+
+type Server = Awaited<ReturnType<typeof testServer>>;
+
+async function rowsOf({ call }: Pick<Server, "call">, q = ""): Promise<Row[]> {
+  const answer = await call(`/admin/fleet?q=${encodeURIComponent(q)}`);
+  if (answer.status !== 200) throw new Error(await answer.text());
+  return (await answer.json()) as Row[];
+}
+
+test("hosts are as the last poll has found them, with their version, and nobody is asked for it", async () => {
+  await using lab = await testServer();
+  await using desk = await testServer();
+  const book = await desk.service.addressBook();
+  await book.addAll(
+    [{ ...host("lab", lab.server.url, "lab"), token: TOKEN }, host("gone", "http://127.0.0.1:9", "lab")],
+    false,
+  );
+  expect((await rowsOf(desk)).map(({ label, state, seen }) => [label, state, seen])).toEqual([
+    ["lab", "unknown", null],
+    ["gone", "unknown", null],
+  ]);
+  await desk.call("/admin/poll");
+  const [up, down] = await rowsOf(desk);
+  expect(up).toMatchObject({ label: "lab", state: "up", why: null, version: "0.0.0-source", plan: null });
+  expect(Date.parse(up?.seen ?? "")).toBeLessThanOrEqual(Date.now());
+  expect(down).toMatchObject({ label: "gone", state: "down", why: "connection refused", seen: null });
+  expect((await rowsOf(desk, "tag:lab !healthy")).map(({ label }) => label)).toEqual(["gone"]);
+  expect((await rowsOf(desk, "version:0.0 seen:<1h")).map(({ label }) => label)).toEqual(["lab"]);
+  const wrong = await desk.call(`/admin/fleet?q=${encodeURIComponent("seen:never")}`);
+  expect([wrong.status, await wrong.json()]).toEqual([
+    400,
+    { error: "q: seen: expected <5m or >1d: how long ago it was there last" },
+  ]);
+});
+
+test("a host that works on a plan names it to those who may see the plan", async () => {
+  await using desk = await testServer();
+  await (await desk.service.addressBook()).addAll([host("lab", desk.server.url)], false);
+  const made = await desk.call("/plans/new", post({ actions: [["AC_sleep", [0]]], on: "all" }));
+  const { id } = (await made.json()) as { id: string };
+  const plans = await desk.service.plans();
+  const { seq } = plans.ledger.find(id);
+  const working = {
+    ...plans,
+    ledger: { plans: () => [plans.ledger.plan(seq)], targets: () => [{ label: "lab" }] },
+  };
+  Object.assign(desk.service, { existingPlans: async () => working });
+  expect(await rowsOf(desk, "running")).toMatchObject([{ label: "lab", plan: id }]);
+});
+
+test("what a host says of its runs, jobs, checks and audit log is handed on, and its refusal names it", async () => {
+  await using lab = await testServer();
+  await using desk = await testServer();
+  await (await desk.service.addressBook()).addAll([{ ...host("lab", lab.server.url), token: TOKEN }], false);
+  const look = async (what: string) => {
+    const answer = await desk.call(`/admin/hosts/lab/look?what=${what}`);
+    return { status: answer.status, body: (await answer.json()) as object };
+  };
+  expect(await look("jobs")).toEqual({ status: 200, body: { jobs: [], problems: [] } });
+  expect((await look("audit")).body).toMatchObject({ may_clear: expect.any(Boolean), witnessed: null });
+  expect((await look("secrets")).status).toBe(400);
+  await (await desk.service.addressBook()).set("lab", () => ({ token: "another-token-0123456789" }));
+  expect(await look("runs")).toEqual({
+    status: 503,
+    body: { error: expect.stringContaining("lab: HTTP 401") },
+  });
+});
+
+test("a sighting keeps when a host was there, and a busy one is there", () => {
+  const presence = createPresence();
+  const at = { label: "lab", base_url: "https://lab" };
+  expect(presence.sighting("lab")).toBeUndefined();
+  presence.healthy(at, { latency_ms: 1, version: "0.3.0", clients: 0, jobs: 2 });
+  const { seen } = presence.sighting("lab") ?? {};
+  presence.gone(at, "timeout after 3 s");
+  expect(presence.sighting("lab")).toMatchObject({ isUp: false, error: "timeout after 3 s", seen });
+  presence.linked(at);
+  expect(presence.sighting("lab")).toMatchObject({ isUp: true, error: null, found: { version: "0.3.0" } });
+  presence.busy(at, "HTTP 429");
+  expect(presence.sighting("lab")).toMatchObject({ isUp: true, error: "HTTP 429" });
+  presence.rename("lab", "berlin");
+  expect([presence.sighting("lab"), presence.sighting("berlin")?.isUp]).toEqual([undefined, true]);
+});
