@@ -169,7 +169,7 @@ export function wallPanel({ api, signal }, selected) {
     /** Shows the screens, and goes to them. */
     enter() {
       if (!watches()) toggle();
-      made.root.scrollIntoView({ block: "center" });
+      made.root.scrollIntoView({ block: "start" });
       isOn.focus({ preventScroll: true });
     },
   };

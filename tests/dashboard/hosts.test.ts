@@ -228,7 +228,7 @@ test("each part of a host has an address, and asks the host; the page is accessi
     ["Settings", lab.url],
     ["State", "Trusted by"],
   ] as const) {
-    await page.getByRole("link", { name: part, exact: true }).click();
+    await page.locator(".host-tabs").getByRole("link", { name: part, exact: true }).click();
     await page.getByText(shown).first().waitFor();
     await settled(page);
     expect([part, await violations(page)]).toEqual([part, []]);

@@ -214,8 +214,8 @@ function openList(view) {
       "div",
       { class: "stack" },
       made.root,
-      may("operate") && broadcast.root,
       may("screen") && wall.root,
+      may("operate") && broadcast.root,
       joining,
     ),
   );
