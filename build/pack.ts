@@ -19,7 +19,7 @@ const FILES = [
 ];
 
 /** Modules for browsers: each is embedded as one file with all that it imports. */
-const MODULES = ["@novnc/novnc", "./dashboard/trace-file.js", "./src/core/host-query.ts"];
+const MODULES = ["@novnc/novnc", "./dashboard/trace-file.js", "./dashboard/query.js"];
 
 /** Of zstd: what is beyond it takes as long again, for nothing. */
 const LEVEL = 19;

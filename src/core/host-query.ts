@@ -145,7 +145,7 @@ function wordsIn(text: string): Term[][] {
 export function parseHostQuery(text: string): HostQuery | { readonly fault: string } {
   if (text.length > MAX_LENGTH) return { fault: `expected at most ${MAX_LENGTH} characters` };
   let left = MAX_TESTS;
-  const tests: Array<(labels: ReadonlySet<string>) => Test> = [];
+  const tests: Array<(labels: () => ReadonlySet<string>) => Test> = [];
   for (const word of wordsIn(text)) {
     const [including, excluding] = [readTerms(word, false), readTerms(word, true)];
     for (const part of [including, excluding]) if ("fault" in part) return part;
@@ -159,7 +159,11 @@ export function parseHostQuery(text: string): HostQuery | { readonly fault: stri
   }
   return {
     select(hosts, now) {
-      const labels = new Set(hosts.map(({ label }) => label));
+      let known: ReadonlySet<string> | undefined;
+      const labels = () => {
+        known ??= new Set(hosts.map(({ label }) => label));
+        return known;
+      };
       const all = tests.map((make) => make(labels));
       return hosts.filter((host) => all.every((test) => test(host, now)));
     },
@@ -171,7 +175,7 @@ interface Terms {
   readonly isEmpty: boolean;
   /** How many tests it is, where none of its words is a whole label. */
   readonly cost: number;
-  over(labels: ReadonlySet<string>): Test;
+  over(labels: () => ReadonlySet<string>): Test;
 }
 
 function readTerms(word: readonly Term[], isExcluded: boolean): Terms | { readonly fault: string } {
@@ -193,8 +197,8 @@ function readTerms(word: readonly Term[], isExcluded: boolean): Terms | { readon
 }
 
 /** Whether one of `tests` fits, or a host has one of these labels, or one like it where no host has that very label. */
-function anyOf(tests: readonly Test[], named: readonly string[], labels: ReadonlySet<string>): Test {
-  const whole = new Set(named.filter((name) => labels.has(name)));
+function anyOf(tests: readonly Test[], named: readonly string[], labels: () => ReadonlySet<string>): Test {
+  const whole = new Set(named.filter((name) => labels().has(name)));
   const parts = named.filter((name) => !whole.has(name)).slice(0, MAX_TESTS);
   const alike = parts.map((part) => namePattern(part) ?? partOf(part));
   return (host, now) =>

@@ -127,7 +127,10 @@ function createFile(source: Source, rewrite: () => Promise<(text: string) => str
  */
 function createRewriter(path: string, names: readonly string[], digest: string): (text: string) => string {
   const known = new Set(names);
-  const quoted = new RegExp(`(["'])((?:\\.\\.?/)+(?:[a-z]+/)*|${path}/)([A-Za-z0-9_][A-Za-z0-9._-]*)\\1`, "g");
+  const quoted = new RegExp(
+    `(["'])((?:\\.\\.?/)+(?:[a-z]+/)*|${path}/)([A-Za-z0-9_][A-Za-z0-9._-]*)\\1`,
+    "g",
+  );
   return (text) =>
     text.replaceAll(quoted, (whole: string, quote: string, folder: string, name: string) => {
       if (!known.has(name)) return whole;

@@ -26,6 +26,24 @@ async function pathsOf(files: Readonly<Record<string, Promise<{ readonly default
   return Object.fromEntries(await Promise.all(paths));
 }
 
+/** Those of the page of hosts. */
+const hostFiles = () =>
+  pathsOf({
+    "hosts.js": import("../../dashboard/desk/hosts/hosts.js", { with: { type: "file" } }),
+    "host-acts.js": import("../../dashboard/desk/hosts/host-acts.js", { with: { type: "file" } }),
+    "host-bulk.js": import("../../dashboard/desk/hosts/host-bulk.js", { with: { type: "file" } }),
+    "host-list.js": import("../../dashboard/desk/hosts/host-list.js", { with: { type: "file" } }),
+    "host-menu.js": import("../../dashboard/desk/hosts/host-menu.js", { with: { type: "file" } }),
+    "host-order.js": import("../../dashboard/desk/hosts/host-order.js", { with: { type: "file" } }),
+    "host-page.js": import("../../dashboard/desk/hosts/host-page.js", { with: { type: "file" } }),
+    "host-peek.js": import("../../dashboard/desk/hosts/host-peek.js", { with: { type: "file" } }),
+    "host-rows.js": import("../../dashboard/desk/hosts/host-rows.js", { with: { type: "file" } }),
+    "host-row.js": import("../../dashboard/desk/hosts/host-row.js", { with: { type: "file" } }),
+    "host-search.js": import("../../dashboard/desk/hosts/host-search.js", { with: { type: "file" } }),
+    "host-tabs.js": import("../../dashboard/desk/hosts/host-tabs.js", { with: { type: "file" } }),
+    "host-words.js": import("../../dashboard/desk/hosts/host-words.js", { with: { type: "file" } }),
+  });
+
 export const createDashboard = async () =>
   createPageAssets({
     path: "dashboard",
@@ -37,6 +55,7 @@ export const createDashboard = async () =>
     ),
     page: (await import("../../dashboard/index.html", { with: { type: "file" } })).default,
     assets: {
+      ...(await hostFiles()),
       ...(await pathsOf({
         "actions.js": import("../../dashboard/host/actions.js", { with: { type: "file" } }),
         "address.js": import("../../dashboard/address.js", { with: { type: "file" } }),
@@ -55,18 +74,6 @@ export const createDashboard = async () =>
         "help.js": import("../../dashboard/help.js", { with: { type: "file" } }),
         "icon.svg": import("../../dashboard/icon.svg", { with: { type: "file" } }),
         "host-form.js": import("../../dashboard/desk/host-form.js", { with: { type: "file" } }),
-        "hosts.js": import("../../dashboard/desk/hosts/hosts.js", { with: { type: "file" } }),
-        "host-acts.js": import("../../dashboard/desk/hosts/host-acts.js", { with: { type: "file" } }),
-        "host-bulk.js": import("../../dashboard/desk/hosts/host-bulk.js", { with: { type: "file" } }),
-        "host-list.js": import("../../dashboard/desk/hosts/host-list.js", { with: { type: "file" } }),
-        "host-menu.js": import("../../dashboard/desk/hosts/host-menu.js", { with: { type: "file" } }),
-        "host-page.js": import("../../dashboard/desk/hosts/host-page.js", { with: { type: "file" } }),
-        "host-peek.js": import("../../dashboard/desk/hosts/host-peek.js", { with: { type: "file" } }),
-        "host-rows.js": import("../../dashboard/desk/hosts/host-rows.js", { with: { type: "file" } }),
-        "host-row.js": import("../../dashboard/desk/hosts/host-row.js", { with: { type: "file" } }),
-        "host-search.js": import("../../dashboard/desk/hosts/host-search.js", { with: { type: "file" } }),
-        "host-tabs.js": import("../../dashboard/desk/hosts/host-tabs.js", { with: { type: "file" } }),
-        "host-words.js": import("../../dashboard/desk/hosts/host-words.js", { with: { type: "file" } }),
         "join.js": import("../../dashboard/desk/join.js", { with: { type: "file" } }),
         "icons.js": import("../../dashboard/icons.js", { with: { type: "file" } }),
         "inspector.js": import("../../dashboard/host/inspector.js", { with: { type: "file" } }),
@@ -116,7 +123,9 @@ export const createDashboard = async () =>
         "zip.js": import("../../dashboard/host/zip.js", { with: { type: "file" } }),
       })),
       "novnc.js": browserModule((await import("@novnc/novnc", { with: { type: "file" } })).default),
-      "query.js": browserModule((await import("../core/host-query.ts", { with: { type: "file" } })).default),
+      "query.js": browserModule(
+        (await import("../../dashboard/query.js", { with: { type: "file" } })).default,
+      ),
     },
   });
 

@@ -19,7 +19,7 @@ const ROTATED_AT_ONCE = 4;
 /**
  * @param {import("../../view.js").View} view
  * @param {(trouble: Trouble | null) => void} tell
- * @param {() => Promise<void>} done asks for the hosts anew
+ * @param {(labels: readonly string[]) => Promise<void>} done asks for the rows anew, and polls those whose entry is another
  * @param {(from: string, to: string) => void} [renamed]
  */
 export function hostActs({ api, signal }, tell, done, renamed = () => {}) {
@@ -58,7 +58,8 @@ export function hostActs({ api, signal }, tell, done, renamed = () => {}) {
         const host = { label: label.value, ...form.host(), token: form.token.value.trim() };
         tellPin(host, await api.post("admin/hosts/add", host));
       };
-      if (await fill("Add a host", "Add", post, labelled("Name", label), ...form.fields)) await done();
+      if (await fill("Add a host", "Add", post, labelled("Name", label), ...form.fields))
+        await done([label.value]);
     },
 
     /** @param {string} label @returns {Promise<string>} the label that it has now */
@@ -84,7 +85,7 @@ export function hostActs({ api, signal }, tell, done, renamed = () => {}) {
         clear,
         "Forget pin and certificate: trust the usual authorities",
       );
-      if (await fill(`Edit ${label}`, "Save", post, named, ...form.fields, forget)) await done();
+      if (await fill(`Edit ${label}`, "Save", post, named, ...form.fields, forget)) await done([now]);
       return now;
     },
 
@@ -95,7 +96,7 @@ export function hostActs({ api, signal }, tell, done, renamed = () => {}) {
       const post = async () => {
         await api.post("admin/hosts/tags", { on: labels.join(","), ...form.change() });
       };
-      if (await fill(`Tags of ${hostsOf(labels.length)}`, "Save", post, ...form.fields)) await done();
+      if (await fill(`Tags of ${hostsOf(labels.length)}`, "Save", post, ...form.fields)) await done([]);
     },
 
     /** @param {readonly string[]} labels */
@@ -125,7 +126,7 @@ export function hostActs({ api, signal }, tell, done, renamed = () => {}) {
       if (!(await fill(title, "Rotate", post, words))) return;
       const failed = problems.length === 0 ? "" : ` ${problems.slice(0, 5).join("; ")}`;
       tell({ tone: problems.length === 0 ? "ok" : "warn", message: `${message}${failed}` });
-      await done();
+      await done(labels);
     },
 
     /** @param {readonly string[]} labels @returns {Promise<boolean>} whether they were removed */
@@ -155,7 +156,7 @@ export function hostActs({ api, signal }, tell, done, renamed = () => {}) {
         const message = `${first?.label ?? only} was not notified: ${problem}. Its token works until svc leave runs there.`;
         tell({ tone: "warn", message });
       }
-      await done();
+      await done([]);
       return true;
     },
   };

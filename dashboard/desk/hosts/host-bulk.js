@@ -7,9 +7,6 @@ import { count } from "../../format.js";
 import { actionButton, copyButton } from "../../parts.js";
 import { hostsOf } from "./host-words.js";
 
-/** The longest list of labels that a request names in its address; for more, all hosts are asked. */
-const MOST_IN_ADDRESS = 6_000;
-
 /**
  * @param {import("../../view.js").View} view
  * @param {{
@@ -22,7 +19,7 @@ const MOST_IN_ADDRESS = 6_000;
  *   tell: (trouble: import("../../parts.js").Trouble | null) => void,
  * }} of `send` goes to the list of actions that is sent to them, `screens` shows their screens
  */
-export function hostBulk({ api, may }, { selected, clear, acts, rows, send, screens, tell }) {
+export function hostBulk({ may }, { selected, clear, acts, rows, send, screens, tell }) {
   const labels = () => [...selected];
   const says = el("strong", { role: "status" });
   const onHosts = () => labels().join(",");
@@ -34,7 +31,8 @@ export function hostBulk({ api, may }, { selected, clear, acts, rows, send, scre
     el(
       "div",
       { class: "buttons small" },
-      may("operate") && actionButton("Poll", poll, tell, { "aria-label": "Poll the selected hosts" }),
+      may("operate") &&
+        actionButton("Poll", () => rows.ask(labels()), tell, { "aria-label": "Poll the selected hosts" }),
       may("operate") && button("Send actions…", send),
       may("screen") && button("Screens", screens),
       may("admin") && tags,
@@ -49,13 +47,6 @@ export function hostBulk({ api, may }, { selected, clear, acts, rows, send, scre
 
   async function removeAll() {
     if (await acts.remove(labels())) clear();
-  }
-
-  async function poll() {
-    const query = labels().map(encodeURIComponent).join(",");
-    const which = query.length > MOST_IN_ADDRESS ? "" : `&labels=${query}`;
-    const at = new Date();
-    rows.fold(await api.ask(`admin/poll?ask_again=true${which}`), at);
   }
 
   /** Neither a link nor NATS needs a token. */

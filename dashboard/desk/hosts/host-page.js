@@ -33,7 +33,12 @@ export function openHost(view, label) {
       state,
       may("screen") &&
         el("a", { class: "more", href: `#live:${encodeURIComponent(label)}` }, icon("live"), " Live screen"),
-      may("operate") && actionButton([icon("refresh"), "Poll"], poll, (error) => made.tell(error)),
+      may("operate") &&
+        actionButton(
+          [icon("refresh"), "Poll"],
+          () => rows.ask([label]),
+          (error) => made.tell(error),
+        ),
     ],
   });
   made.body.append(
@@ -56,16 +61,11 @@ export function openHost(view, label) {
   root.append(el("div", { class: "stack" }, made.root));
 
   const rows = hostRows(view, { changed: show, fail: made.fail }, { polls: false });
-  const acts = hostActs(view, made.tell, rows.again, (from, to) => {
+  const acts = hostActs(view, made.tell, rows.changed, (from, to) => {
     if (from === label) location.replace(hostAddress(to, tab?.name));
   });
   /** @type {((row: Row) => void) | null} */
   let update = null;
-
-  async function poll() {
-    const at = new Date();
-    rows.fold(await view.api.ask(`admin/poll?ask_again=true&labels=${encodeURIComponent(label)}`), at);
-  }
 
   function show() {
     const row = rows.of(label);

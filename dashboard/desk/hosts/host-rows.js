@@ -20,6 +20,9 @@ const POLL_MANY_S = 600;
 /** With more hosts than this, they are polled seldom: links say by themselves whether they are there. */
 const MANY = 1_000;
 
+/** The longest list of labels that a request names in its address; for more, all hosts are asked. */
+const MOST_IN_ADDRESS = 6_000;
+
 /** Events after which a row is as they say, or all rows are asked for. */
 const EVENTS = ["host.*", "plan.started", "plan.wave", "plan.target", "plan.ended", "witness.*", "link.*"];
 
@@ -29,7 +32,8 @@ const EVENTS = ["host.*", "plan.started", "plan.wave", "plan.target", "plan.ende
  * @property {(label: string) => Row | undefined} of
  * @property {() => Promise<void>} again asks for all rows
  * @property {() => Promise<void>} poll asks all hosts, also those that have refused their token
- * @property {(found: readonly Polled[], at: Date) => void} fold takes in what a poll has found
+ * @property {(labels: readonly string[]) => Promise<void>} ask polls these hosts, also those that have refused their token
+ * @property {(labels: readonly string[]) => Promise<void>} changed asks for all rows, and then polls these hosts where that is allowed
  */
 
 /**
@@ -40,7 +44,7 @@ const EVENTS = ["host.*", "plan.started", "plan.wave", "plan.target", "plan.ende
  * @returns {HostRows}
  */
 export function hostRows(view, { changed, polled = () => {}, fail }, { polls = true } = {}) {
-  const { may, poll, signal } = view;
+  const { api, may, poll, signal } = view;
   /** @type {Row[]} */
   let rows = [];
   /** @type {Map<string, number>} */
@@ -167,6 +171,14 @@ export function hostRows(view, { changed, polled = () => {}, fail }, { polls = t
     });
   }
 
+  /** @param {readonly string[]} labels */
+  async function ask(labels) {
+    const query = labels.map(encodeURIComponent).join(",");
+    const which = query.length > MOST_IN_ADDRESS ? "" : `&labels=${query}`;
+    const at = new Date();
+    fold(await api.ask(`admin/poll?ask_again=true${which}`), at);
+  }
+
   return {
     all: () => rows,
     of: (label) => rows[places.get(label) ?? -1],
@@ -177,7 +189,11 @@ export function hostRows(view, { changed, polled = () => {}, fail }, { polls = t
       startPolls();
       await polling?.now();
     },
-    fold,
+    ask,
+    async changed(labels) {
+      await list.now();
+      if (labels.length > 0 && may("operate")) await ask(labels);
+    },
   };
 }
 

@@ -15,11 +15,11 @@ import { hostActs } from "./host-acts.js";
 import { hostBulk } from "./host-bulk.js";
 import { hostList } from "./host-list.js";
 import { hostMenu } from "./host-menu.js";
+import { countsOf, itemsOf, sortedBy } from "./host-order.js";
 import { openHost } from "./host-page.js";
 import { hostPeek } from "./host-peek.js";
 import { hostRows } from "./host-rows.js";
-import { hostSearch, USUAL_SORT } from "./host-search.js";
-import { doing, STATE_ORDER, stateOf } from "./host-words.js";
+import { hostSearch } from "./host-search.js";
 
 /** @typedef {import("./host-words.js").Row} Row */
 /** @typedef {import("./host-row.js").Item} Item */
@@ -44,7 +44,7 @@ function openList(view) {
   const rows = hostRows(view, { changed: () => refresh(false), polled: tellPolled, fail: made.fail });
   /** New names of hosts, by the old ones: rows of before have the latter, and what is selected stays so. @type {Map<string, string>} */
   const renamed = new Map();
-  const acts = hostActs(view, made.tell, rows.again, (from, to) => renamed.set(from, to));
+  const acts = hostActs(view, made.tell, rows.changed, (from, to) => renamed.set(from, to));
   const menu = hostMenu(view, acts, made.tell);
   const search = hostSearch(
     () => refresh(true),
@@ -104,6 +104,8 @@ function openList(view) {
   let listed = [];
   /** The items that are shown, in the order of then. @type {readonly Item[]} */
   let items = [];
+  /** How many hosts are in each state. @type {ReadonlyMap<string, number>} */
+  let counts = new Map();
   let isKnown = false;
 
   function clear() {
@@ -112,7 +114,7 @@ function openList(view) {
   }
 
   function tellSelection() {
-    const here = new Set(listed);
+    const here = new Set(selected.size > 0 ? listed : []);
     bulk.show([...selected].filter((label) => !here.has(label)).length);
     broadcast.tellSelection();
     wall.show();
@@ -128,30 +130,41 @@ function openList(view) {
     });
   }
 
+  /** All rows in the order of `sort`, until they change: a key in the search sorts nothing. @type {readonly Row[]} */
+  let sorted = [];
+  let sortedAs = "";
+
   /** Shows the rows as they are now. @param {boolean} isAsked whether a person asks for it: then lines may change their places */
   function refresh(isAsked) {
     const all = rows.all();
-    if (isAsked) isKnown ||= all.length > 0;
-    else isKnown = true;
     const { q, sort, group } = search.shown();
+    if (!isAsked || sort !== sortedAs) {
+      sorted = sortedBy(all, sort);
+      sortedAs = sort;
+      counts = countsOf(all);
+      forgetGone(all);
+    }
+    isKnown ||= !isAsked || all.length > 0;
     const query = parseHostQuery(q);
     search.tell("fault" in query ? query.fault : "");
-    search.count(countsOf(all));
+    search.count(counts);
     // What is not a query yet leaves the list as it is.
-    const found =
-      "fault" in query ? all.filter(({ label }) => listed.includes(label)) : query.select(all, Date.now());
-    const sorted = sortedBy(found, sort);
-    const next = group === "tag" ? groupsOf(sorted) : sorted.map((row) => ({ key: row.label, row }));
-    forgetGone(all);
-    const isSame = next.length === items.length && next.every(({ key }, at) => key === items[at]?.key);
-    const stays = !isAsked && !isSame && items.length > 0 && list.isUsed();
+    if ("fault" in query) items = inPlace(items);
+    else showItems(itemsOf(query.select(sorted, Date.now()), group), isAsked);
+    const labels = items.flatMap((item) => ("row" in item ? [item.row.label] : []));
+    listed = group === "" ? labels : [...new Set(labels)];
+    tellEmpty(all.length, q);
+    tellSelection();
+  }
+
+  /** @param {readonly Item[]} next @param {boolean} isAsked */
+  function showItems(next, isAsked) {
+    const isSame = () => next.length === items.length && next.every(({ key }, at) => key === items[at]?.key);
+    const stays = !isAsked && items.length > 0 && list.isUsed() && !isSame();
     items = stays ? inPlace(items) : next;
     moved.hidden = !stays;
     setText(moved, stays ? "Some hosts have changed place: sort again" : "");
-    listed = [...new Set(items.flatMap((item) => ("row" in item ? [item.row.label] : [])))];
     if (isAsked) list.toTop();
-    tellEmpty(all.length, q);
-    tellSelection();
   }
 
   /** The same lines with what is known now; those that are gone stay out. @param {readonly Item[]} before @returns {Item[]} */
@@ -219,67 +232,4 @@ function openList(view) {
       joining,
     ),
   );
-}
-
-/** How many hosts are in each state. @param {readonly Row[]} rows */
-function countsOf(rows) {
-  /** @type {Map<string, number>} */
-  const counts = new Map();
-  for (const row of rows) {
-    const state = stateOf(row);
-    counts.set(state, (counts.get(state) ?? 0) + 1);
-  }
-  return counts;
-}
-
-/** Numbers in labels count as numbers; one for all, as each costs. */
-const words = new Intl.Collator(undefined, { numeric: true });
-
-/** What the columns are sorted by. @type {Record<string, (row: Row) => string | number>} */
-const SORTED = {
-  state: (row) => STATE_ORDER.indexOf(stateOf(row)),
-  label: ({ label }) => label,
-  tags: ({ tags }) => tags.join(" "),
-  now: doing,
-  // The latest first.
-  seen: ({ seen }) => (seen === null ? Number.POSITIVE_INFINITY : -Date.parse(seen)),
-  version: ({ version }) => version ?? "",
-};
-
-/** @param {readonly Row[]} rows @param {string} sort */
-function sortedBy(rows, sort) {
-  const by = SORTED[sort.replace(/^-/, "")] ?? SORTED[USUAL_SORT] ?? (() => 0);
-  const sign = sort.startsWith("-") ? -1 : 1;
-  return rows
-    .map((row) => ({ row, by: by(row) }))
-    .sort((a, b) => {
-      const first =
-        typeof a.by === "number" && typeof b.by === "number"
-          ? compared(a.by, b.by)
-          : words.compare(`${a.by}`, `${b.by}`);
-      return first === 0 ? words.compare(a.row.label, b.row.label) : sign * first;
-    })
-    .map(({ row }) => row);
-}
-
-/** Also of two that are infinite. @param {number} a @param {number} b */
-const compared = (a, b) => (a === b ? 0 : a < b ? -1 : 1);
-
-/** A host is in the group of each of its tags. @param {readonly Row[]} rows @returns {Item[]} */
-function groupsOf(rows) {
-  /** @type {Map<string, Row[]>} */
-  const groups = new Map();
-  for (const row of rows) {
-    for (const tag of row.tags.length > 0 ? row.tags : [""]) {
-      const known = groups.get(tag);
-      if (known) known.push(row);
-      else groups.set(tag, [row]);
-    }
-  }
-  // Those without tags come last.
-  const sorted = [...groups].sort(([a], [b]) => Number(a === "") - Number(b === "") || words.compare(a, b));
-  return sorted.flatMap(([tag, some]) => [
-    { key: `# ${tag}`, tag, hosts: some.length },
-    ...some.map((row) => ({ key: `${tag} ${row.label}`, row })),
-  ]);
 }
