@@ -73,6 +73,7 @@ test("10,000 hosts are a list of which only lines in view are there, found by wo
       state === "down" && version === "0.2.9" && (tags as string[]).includes("floor-7"),
   );
   expect(await page.getByRole("grid").getAttribute("aria-rowcount")).toBe(`${found.length + 1}`);
+  await page.waitForURL(/#hosts\?q=/);
   expect(new URL(page.url()).hash).toBe("#hosts?q=tag:floor-7%20!healthy%20version:%3C0.3");
   await page.getByLabel("Search hosts").fill("version:older");
   await page.getByText("version: expected a version, also <0.3 or >=0.2.1").waitFor();

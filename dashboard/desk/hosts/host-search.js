@@ -21,6 +21,9 @@ const MOST_VIEWS = 50;
 
 /** A view that was saved. @typedef {Shown & { name: string }} SavedView */
 
+/** Milliseconds from the last key until the address has what was typed. */
+const KEPT_AFTER_MS = 300;
+
 /** How the list is sorted where nobody has said so: the worst first. */
 export const USUAL_SORT = "state";
 
@@ -106,9 +109,24 @@ export function hostSearch(changed, enter, signal) {
     changed({ ...shown });
   }
 
+  let timer = 0;
+  /** Once somebody has stopped typing: browsers take few changes of an address in a second. */
+  const keepSoon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(keep, KEPT_AFTER_MS);
+  };
+  const keep = () => {
+    clearTimeout(timer);
+    const { q, sort, group } = shown;
+    if (!signal.aborted) keepInAddress("hosts", { q, sort: sort === USUAL_SORT ? "" : sort, group });
+  };
+  // So that the way back leads to what was looked for.
+  field.addEventListener("focusout", keep);
+  signal.addEventListener("abort", () => clearTimeout(timer));
+
   function show() {
     const { q, sort, group } = shown;
-    keepInAddress("hosts", { q, sort: sort === USUAL_SORT ? "" : sort, group });
+    keepSoon();
     grouped.setAttribute("aria-pressed", String(group === "tag"));
     const saved = savedViews();
     const [known] = saved.filter((one) => one.q === q && one.sort === sort && one.group === group);
