@@ -62,17 +62,18 @@ test("the page of a host says since when a host is linked, and that two have one
   expect(tab.complaints).toEqual([]);
 });
 
-test("the admin page says what the desk may do on a host, and the host that will refuse a plan or a broadcast is named before it runs", async () => {
+test("the page of a host says what the desk may do there, and the host that will refuse a plan or a broadcast is named before it runs", async () => {
   await using desk = await tlsServer();
   await using host = await tlsServer({ service: { allow_shell: true } });
   const { join_string } = await joinString(desk, { uses: 2 });
   await joinWith(host, join_string, { label: "lab" });
-  const url = `${desk.server.url}/dashboard#admin`;
-  await using tab = await openPage(browser, url, { token: TOKEN, ignoreHTTPSErrors: true });
+  const url = `${desk.server.url}/dashboard#hosts`;
+  await using tab = await openPage(browser, `${url}/lab/settings`, { token: TOKEN, ignoreHTTPSErrors: true });
   const { page } = tab;
-  const lab = page.getByRole("row", { name: /Select lab/ });
-  await lab.getByText("this desk may use there: all but admin").waitFor();
+  const rights = page.locator('dt:text-is("This desk may use there") + dd');
+  await rights.getByText("all but admin", { exact: true }).waitFor();
 
+  await page.goto(url);
   await page.getByLabel("Select lab").check();
   await page.getByLabel("Actions for the hosts").fill('[["AC_shell_command", ["uname -a"]]]');
   await page.getByRole("button", { name: "Plan…" }).click();
@@ -83,6 +84,7 @@ test("the admin page says what the desk may do on a host, and the host that will
     .getByText("AC_shell_command needs admin: `svc desk set --allow admin` there allows it")
     .waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("heading", { level: 1, name: "Plans" }).waitFor();
   await page.goto(url);
   await page.getByLabel("Select lab").check();
   await page.getByRole("button", { name: "Broadcast to 1 host…" }).click();
@@ -92,7 +94,7 @@ test("the admin page says what the desk may do on a host, and the host that will
 
   await joinWith(host, (await joinString(desk)).join_string, { label: "lab", allow: ["admin"] });
   await page.goto(`${desk.server.url}/dashboard#plans`);
-  await page.goto(url);
-  await lab.getByText("this desk may use there: everything").waitFor();
+  await page.goto(`${url}/lab/settings`);
+  await rights.getByText("everything", { exact: true }).waitFor();
   expect(tab.complaints).toEqual([]);
 });
