@@ -138,8 +138,7 @@ export function deskFeatures(shared: ServiceParts): Desk {
       ]);
       return createPoller(createFollower(shared.service), await presence());
     }),
-    sightings: presence,
-    renamed: (...host) => renamed(shared, presence, ...host),
+    ...{ sightings: presence, renamed: (...host) => renamed(shared, presence, ...host) },
     joinStrings: feature(
       async () => {
         await prepareFor(files.joinStrings);
