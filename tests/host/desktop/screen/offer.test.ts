@@ -191,10 +191,10 @@ test("a desk hands on what is at a place of a host's screen, which both have on 
     ...{ locator: 'button "OK"', unique: true },
     element: { bounds: known.bounds },
   });
-  expect((await desk.rows()).some((row) => row.startsWith("admin.element_at") && row.includes("lab 1"))).toBe(
-    true,
-  );
-  expect((await host.rows()).some((row) => row.startsWith("elements.at"))).toBe(true);
+  const isStarted = (rows: readonly string[], words: string) =>
+    rows.some((row) => row.includes(`-> started ${words}`));
+  expect(isStarted(await desk.rows(), 'admin.element_at label="lab 1"')).toBe(true);
+  expect(isStarted(await host.rows(), "elements.at x=12 y=30")).toBe(true);
   expect((await (await desk.withToken("reader", ["read"]))(path)).status).toBe(403);
 });
 
