@@ -100,7 +100,7 @@ const foundRow = ({ label, state, broken, twin, tags, version, seen, base_url, w
 
 /** The hosts that the words fit. States are known to a server alone. */
 async function find(service: Service, query: readonly string[]): Promise<readonly Found[]> {
-  if (findRunningServer(service.configDir) === null)
+  if (!service.elsewhere && findRunningServer(service.configDir) === null)
     service.log.warn("no server runs here, so how the hosts are is unknown: `svc admin poll` asks them");
   return answerHere(service, findHosts, { q: query.join(" ") });
 }

@@ -30,7 +30,7 @@ function signedText(found: v.InferOutput<typeof verifyApproval.output>): string 
   const { id, ok, reason, at, holder, credential, key, origin, text, registered } = found;
   if (text === null) return `${id} was allowed, but proves nothing: ${printable(reason ?? "", 500)}`;
   const verdict = ok
-    ? `${id} was allowed by ${whoText(holder)} with a passkey, at ${timeText(at)}`
+    ? `${whoText(holder)} signed a yes to ${id} with a passkey, at ${timeText(at)}`
     : `${id}: the signature is good, but ${printable(reason ?? "", 500)}`;
   return [
     verdict,

@@ -233,6 +233,13 @@ describe("each operation of svc", () => {
   });
 });
 
+test("what uses pointer and keyboard ends with who waits for it: nothing is clicked for who has gone", () => {
+  const odd = operations.filter(
+    ({ uses, attended, answeredBy }) => uses && answeredBy === "display" && !attended,
+  );
+  expect(odd.map(({ name }) => name)).toEqual([]);
+});
+
 /** What a token of each scope may use. */
 const SCOPE_OF = {
   metrics: ["admin.host_metrics", "admin.targets", "metrics.render", "tls.cert"],

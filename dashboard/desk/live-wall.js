@@ -94,7 +94,9 @@ export function wallPanel({ api, signal }, selected) {
       const there = tiles.children[at++] ?? null;
       if (there !== one.root) tiles.insertBefore(one.root, there);
     }
-    made.body.replaceChildren(...(watches() ? [labels.length > 0 ? tiles : hint] : []));
+    const body = watches() ? (labels.length > 0 ? tiles : hint) : null;
+    // A tile that has the focus keeps it.
+    if (made.body.firstChild !== body) made.body.replaceChildren(...(body ? [body] : []));
     next();
   }
 

@@ -102,7 +102,7 @@ const PROPERTIES: Readonly<Record<string, (value: string) => Parsed>> = {
 interface Term {
   readonly text: string;
   readonly isExcluded: boolean;
-  /** Whether a part of it stood in quotes: then nothing in it is special. */
+  /** Whether it began with a quote: then nothing in it is special. */
   readonly isQuoted: boolean;
 }
 
@@ -126,7 +126,8 @@ function wordsIn(text: string): Term[][] {
   for (const character of text) {
     if (character === '"') {
       inQuotes = !inQuotes;
-      isQuoted = true;
+      // `why:"connection refused"` is a property all the same.
+      if (term === "") isQuoted = true;
     } else if (inQuotes) term += character;
     else if (/\s/.test(character)) endWord();
     else if (character === ",") endTerm();
@@ -145,29 +146,44 @@ function wordsIn(text: string): Term[][] {
 export function parseHostQuery(text: string): HostQuery | { readonly fault: string } {
   if (text.length > MAX_LENGTH) return { fault: `expected at most ${MAX_LENGTH} characters` };
   let left = MAX_TESTS;
-  const tests: Array<(labels: () => ReadonlySet<string>) => Test> = [];
+  const tests: Array<(known: Known) => Test> = [];
   for (const word of wordsIn(text)) {
     const [including, excluding] = [readTerms(word, false), readTerms(word, true)];
     for (const part of [including, excluding]) if ("fault" in part) return part;
     if ("fault" in including || "fault" in excluding) continue;
     left -= including.cost + excluding.cost;
     if (left < 0) return { fault: `expected at most ${MAX_TESTS} words that are not whole labels` };
-    tests.push((labels) => {
-      const [any, none] = [including.over(labels), excluding.over(labels)];
+    tests.push((known) => {
+      const [any, none] = [including.over(known), excluding.over(known)];
       return (host, now) => (including.isEmpty || any(host, now)) && !none(host, now);
     });
   }
   return {
     select(hosts, now) {
-      let known: ReadonlySet<string> | undefined;
-      const labels = () => {
-        known ??= new Set(hosts.map(({ label }) => label));
-        return known;
+      let found: ReadonlySet<string> | undefined;
+      let room = MAX_TESTS;
+      const known: Known = {
+        labels() {
+          found ??= new Set(hosts.map(({ label }) => label));
+          return found;
+        },
+        take(count) {
+          const given = Math.min(count, room);
+          room -= given;
+          return given;
+        },
       };
-      const all = tests.map((make) => make(labels));
+      const all = tests.map((make) => make(known));
       return hosts.filter((host) => all.every((test) => test(host, now)));
     },
   };
+}
+
+/** The hosts among which some are looked for. */
+interface Known {
+  labels(): ReadonlySet<string>;
+  /** How many of so many parts of labels a host may still be put to, of all words together. */
+  take(count: number): number;
 }
 
 /** The terms of a word on one side of its `!`: whether one of them fits. */
@@ -175,7 +191,7 @@ interface Terms {
   readonly isEmpty: boolean;
   /** How many tests it is, where none of its words is a whole label. */
   readonly cost: number;
-  over(labels: () => ReadonlySet<string>): Test;
+  over(known: Known): Test;
 }
 
 function readTerms(word: readonly Term[], isExcluded: boolean): Terms | { readonly fault: string } {
@@ -192,14 +208,16 @@ function readTerms(word: readonly Term[], isExcluded: boolean): Terms | { readon
     isEmpty: tests.length + plain.length + patterns.length === 0,
     // Many labels are one look into a set; how many of them are parts of labels is known where there are hosts.
     cost: tests.length + patterns.length + Math.min(plain.length, 1),
-    over: (labels) => anyOf(tests, [...plain, ...patterns], labels),
+    // Patterns first: each has been counted.
+    over: (known) => anyOf(tests, [...patterns, ...plain], known),
   };
 }
 
 /** Whether one of `tests` fits, or a host has one of these labels, or one like it where no host has that very label. */
-function anyOf(tests: readonly Test[], named: readonly string[], labels: () => ReadonlySet<string>): Test {
+function anyOf(tests: readonly Test[], named: readonly string[], { labels, take }: Known): Test {
   const whole = new Set(named.filter((name) => labels().has(name)));
-  const parts = named.filter((name) => !whole.has(name)).slice(0, MAX_TESTS);
+  const unknown = [...new Set(named)].filter((name) => !whole.has(name));
+  const parts = unknown.slice(0, take(unknown.length));
   const alike = parts.map((part) => namePattern(part) ?? partOf(part));
   return (host, now) =>
     whole.has(host.label) ||
@@ -306,7 +324,7 @@ function seenTest(value: string): Parsed {
  */
 export function namePattern(text: string): ((name: string) => boolean) | undefined {
   if (!/[*?]/.test(text)) return undefined;
-  const parts = text.split("*").map((part) => [...part]);
+  const parts = text.split(/\*+/).map((part) => [...part]);
   const [first = [], ...rest] = parts;
   const last = rest.pop();
   return (name) => {

@@ -40,6 +40,16 @@ export const isSession = (name: string | null): name is string => name?.startsWi
 export const holderOf = <N extends string | null>(name: N): N | string =>
   isSession(name) ? name.replace(/\/.*/s, "") : name;
 
+/**
+ * Whether two names are of one holder. A person is who the digest of issuer and subject says: what people call them differs between the
+ * tokens of a provider, and changes.
+ */
+export const isSameHolder = (one: string | null, other: string | null): boolean =>
+  identityOf(one) === identityOf(other);
+
+const identityOf = (name: string | null) =>
+  isSession(name) ? holderOf(name).replace(/^.*~/s, OF_PERSON) : name;
+
 /** What a scope for secrets begins with, as a reference to one in a script does: `${secret:crm_password}`. */
 export const SECRET = "secret:";
 
@@ -181,7 +191,7 @@ export interface Origin {
 export function maySee(grant: Grant, { maker, created }: Origin): boolean {
   if (isAdminHere(grant)) return true;
   const isKnown = grant.name !== null || grant.owner === true;
-  const isMaker = holderOf(grant.name) === holderOf(maker);
+  const isMaker = isSameHolder(grant.name, maker);
   return isKnown && !grant.limited && isMaker && (grant.since ?? 0) <= created;
 }
 
@@ -192,7 +202,7 @@ export function maySee(grant: Grant, { maker, created }: Origin): boolean {
  */
 export function shareOf(grant: Grant): string | null {
   if (grant === ANYBODY) return STRANGERS;
-  return holderOf(grant.name) ?? (grant.limited ? WITH_SCOPE : null);
+  return identityOf(grant.name) ?? (grant.limited ? WITH_SCOPE : null);
 }
 
 /** No token has these names. */

@@ -1,3 +1,5 @@
+import { readlinkSync } from "node:fs";
+
 /**
  * Names the display that programs of this process see, so that two processes of one user can tell whether theirs is the same.
  *
@@ -9,5 +11,14 @@ export function displayName({ DISPLAY, WAYLAND_DISPLAY, XDG_RUNTIME_DIR = "" }: 
   if (WAYLAND_DISPLAY)
     return `wayland ${WAYLAND_DISPLAY.startsWith("/") ? "" : XDG_RUNTIME_DIR} ${WAYLAND_DISPLAY}`;
   // X(7): the first screen may be left out.
-  return DISPLAY ? `x11 ${DISPLAY.replace(/\.0$/, "")}` : "";
+  return DISPLAY ? `x11 ${DISPLAY.replace(/\.0$/, "")} ${network()}` : "";
+}
+
+/** A container with a network of its own has displays of its own (namespaces(7)). */
+function network(): string {
+  try {
+    return process.platform === "linux" ? readlinkSync("/proc/self/ns/net") : "";
+  } catch {
+    return "";
+  }
 }

@@ -101,7 +101,8 @@ async function withDisplay<I extends InputSchema, O extends OutputSchema>(
   here: () => Promise<Body<O>>,
 ): Promise<Body<O>> {
   const { askOwner, askOwnerAt } = await import("../client/owner");
-  if (!namesFile(input)) {
+  // An agent's process has its own numbers of elements, and notes what it does with them.
+  if (listener.grant === undefined && !namesFile(input)) {
     const own = displayName(process.env);
     const asked = await askOwnerAt(own, configDir, operation, input, listener).catch((error) => {
       // It may be a service, which no session belongs to.

@@ -20,7 +20,7 @@ import {
 } from "../core/rights";
 import { busy, conflict, messageOf, notFound } from "../lib/errors";
 import { watchFile } from "../lib/files";
-import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
+import { createJsonStore, type EntryList, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import {
@@ -249,7 +249,8 @@ export async function prolongToken(store: JsonStore<NamedToken>, name: string): 
 export async function removeToken(store: TokenStore, name: string): Promise<void> {
   const removed = await store.change((list) => {
     const found = list.entries.find((token) => token.name === name);
-    if (!list.remove(name)) throw noSuchToken(name);
+    if (!found) throw noSuchToken(name);
+    endIn(list, found);
     return found;
   });
   if (removed) await noteEnded(store.ended, "removed", removed);
@@ -263,12 +264,22 @@ export async function removeTokens(
   if (!store.entries().some(which)) return [];
   const removed = await store.change((list) => {
     const found = list.entries.filter(which);
-    list.removeAll(found.map(({ name }) => name));
+    for (const token of found) endIn(list, token);
     return found;
   });
   for (const token of removed) await noteEnded(store.ended, "removed", token);
   return removed.map(({ name }) => name);
 }
+
+/** Ends a token. One of the provider would begin a session again: it stays here, as one that has ended, until the provider's word for it has. */
+function endIn(list: EntryList<NamedToken>, token: NamedToken): void {
+  if (isBrought(token)) list.update(token.name, { expires: new Date().toISOString() });
+  else list.remove(token.name);
+}
+
+/** Whether it is an access token of the provider, which is good for an address with a path; a page has none. */
+export const isBrought = ({ person }: Pick<NamedToken, "person">): boolean =>
+  person?.origin !== undefined && new URL(person.origin).pathname !== "/";
 
 const noSuchToken = (name: string) => notFound(`no token is named ${printable(name, 64)}`);
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { answerHere } from "../../src/cli/view";
+import { localCaller } from "../../src/core/caller";
 import { NO_INPUT } from "../../src/core/fields";
 import { operation } from "../../src/core/operation";
 import { addJob, removeJob } from "../../src/host/scheduler/operations";
@@ -12,6 +13,7 @@ import { silentLog } from "../../src/lib/log";
 import { ownForChange } from "../../src/lib/ownership";
 import { configFiles } from "../../src/lib/paths";
 import { operations } from "../../src/operations";
+import { answerFor } from "../../src/service/answer";
 import { createService } from "../../src/service/service";
 import { temporaryFolder, testServer, testService } from "../support";
 
@@ -99,6 +101,22 @@ describe("what needs a display", () => {
 
   test("is answered by the server that sees the same one, as its hands on it are ready", async () => {
     expect(await beside((service, server) => service === server)).toEqual(nobodyElse);
+  });
+
+  test("is answered by the process of an agent, which numbers elements itself", async () => {
+    let server: unknown;
+    const asked: boolean[] = [];
+    const look = lookingOn((service) => {
+      asked.push(service === server);
+      return true;
+    });
+    await using host = await testServer({ service: { operations: [look] } });
+    server = host.service;
+    const other = createService({ configDir: host.configDir, handsOver: true, audit: false });
+    const caller = localCaller(other, "api", { grant: { name: null, scopes: ["admin"] } });
+    expect(await answerFor(other, look, {}, caller)).toBe("a picture");
+    expect(asked).toEqual([false]);
+    await other.stop();
   });
 
   test("is answered by the terminal where the server, a service, reaches none", async () => {

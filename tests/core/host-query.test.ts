@@ -53,6 +53,9 @@ describe("a query for hosts", () => {
     ["way:link", ["lab-10"]],
     ["trust:nothing", ["gone one"]],
     ["why:REFUSED", ["lab-02"]],
+    ['why:"connection refused"', ["lab-02"]],
+    ['!why:"connection refused" tag:lab', ["lab-01", "lab-10"]],
+    [`${Array.from({ length: 70 }, (_, nth) => `none-${nth}`)},lab-0*`, ["lab-01", "lab-02"]],
     ["!", ["lab-01", "lab-02", "lab-10", "gone one", "shop"]],
     ["shop,", ["shop"]],
     ["no-such-host", []],
@@ -155,4 +158,27 @@ test("a pattern matches what its regular expression does, and takes no more than
   const began = performance.now();
   expect(namePattern(`${"*a".repeat(60)}*b`)?.("a".repeat(128))).toBe(false);
   expect(performance.now() - began).toBeLessThan(100);
+});
+
+test("any number of stars is one", () => {
+  const fits = namePattern("*".repeat(290_000));
+  // Star by star, this would take minutes.
+  expect(Array.from({ length: 10_000 }, (_, nth) => fits?.(`host-${nth}`)).every(Boolean)).toBe(true);
+});
+
+test("however many words name parts of labels, a host is put to 64 of them", () => {
+  const words = Array.from({ length: 64 }, (_, word) =>
+    Array.from({ length: 64 }, (_, nth) => `!${word}x${nth}`).join(","),
+  );
+  const query = parseHostQuery(words.join(" "));
+  if ("fault" in query) throw new Error(query.fault);
+  let looks = 0;
+  class Label extends String {
+    override toLowerCase(): string {
+      looks++;
+      return super.toLowerCase();
+    }
+  }
+  query.select([hostOf(new Label("lab-01") as unknown as string)], NOW);
+  expect(looks).toBe(64);
 });

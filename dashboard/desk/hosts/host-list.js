@@ -135,6 +135,8 @@ export function hostList(acts, signal) {
     if (known?.of === of && known.shown === shown) return line;
     if (known?.of !== of) {
       const cells = "row" in item ? rowCells(item.row, isSelected, acts) : groupCells(item.tag, item.hosts);
+      // What had the focus in it goes: the next key is for the list.
+      if (line.contains(document.activeElement)) root.focus({ preventScroll: true });
       line.replaceChildren(...cells);
     }
     line.classList.toggle("active", item.key === active);
@@ -168,6 +170,8 @@ export function hostList(acts, signal) {
 
   /** @param {string} from @param {string} to keys @param {boolean} on */
   function selectRange(from, to, on) {
+    // Where the range began is not listed any more.
+    if (placeOf(from) === -1) from = to;
     const ends = [placeOf(from), placeOf(to)].map((at) => Math.max(0, at));
     const some = items.slice(Math.min(...ends), Math.max(...ends) + 1);
     acts.select(some.map(labelIn).filter(Boolean), on);
@@ -208,10 +212,10 @@ export function hostList(acts, signal) {
     if (target instanceof HTMLInputElement) {
       if (shiftKey && anchor !== "") selectRange(anchor, key, target.checked);
       else acts.select([label], target.checked);
-      if (!shiftKey) anchor = key;
     } else if (tag !== null) acts.tag(tag);
     else if (target.hasAttribute("data-more")) acts.menu(label, target);
     active = key;
+    if (!shiftKey) anchor = key;
     // The next key is for the list.
     if (target.closest("button, a") === null) root.focus({ preventScroll: true });
     soon();

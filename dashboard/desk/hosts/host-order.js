@@ -34,7 +34,8 @@ const SORTED = {
 
 /** The rows sorted by a column, downwards after a minus. @param {readonly Row[]} rows @param {string} sort */
 export function sortedBy(rows, sort) {
-  const by = SORTED[sort.replace(/^-/, "")] ?? SORTED[USUAL_SORT] ?? (() => 0);
+  const name = sort.replace(/^-/, "");
+  const by = SORTED[Object.hasOwn(SORTED, name) ? name : USUAL_SORT] ?? (() => 0);
   const sign = sort.startsWith("-") ? -1 : 1;
   return rows
     .map((row) => ({ row, by: by(row) }))

@@ -20,7 +20,7 @@ const POLL_MANY_S = 600;
 /** With more hosts than this, they are polled seldom: links say by themselves whether they are there. */
 const MANY = 1_000;
 
-/** The longest list of labels that a request names in its address; for more, all hosts are asked. */
+/** The longest list of labels that a request names in its address; for more, there are several. */
 const MOST_IN_ADDRESS = 6_000;
 
 /** Events after which a row is as they say, or all rows are asked for. */
@@ -156,7 +156,7 @@ export function hostRows(view, { changed, polled = () => {}, fail }, { polls = t
         return path;
       },
       on: ["host.added"],
-      every: POLL_EVERY_S,
+      every: rows.length > MANY ? POLL_MANY_S : POLL_EVERY_S,
       rest: rows.length > MANY ? POLL_MANY_S : POLL_REST_S,
       show(found, at) {
         if (refusal) fail(null);
@@ -173,10 +173,10 @@ export function hostRows(view, { changed, polled = () => {}, fail }, { polls = t
 
   /** @param {readonly string[]} labels */
   async function ask(labels) {
-    const query = labels.map(encodeURIComponent).join(",");
-    const which = query.length > MOST_IN_ADDRESS ? "" : `&labels=${query}`;
-    const at = new Date();
-    fold(await api.ask(`admin/poll?ask_again=true${which}`), at);
+    for (const query of inAddresses(labels)) {
+      const at = new Date();
+      fold(await api.ask(`admin/poll?ask_again=true&labels=${query}`), at);
+    }
   }
 
   return {
@@ -216,4 +216,16 @@ function atMostEvery(ms, act, signal) {
   return () => {
     timer ||= setTimeout(now, Math.max(0, last + ms - performance.now()));
   };
+}
+
+/** The labels, in lists that an address holds. @param {readonly string[]} labels @returns {string[]} */
+function inAddresses(labels) {
+  /** @type {string[]} */
+  const lists = [];
+  for (const label of labels.map(encodeURIComponent)) {
+    const last = lists.at(-1);
+    if (last === undefined || last.length + label.length > MOST_IN_ADDRESS) lists.push(label);
+    else lists.splice(-1, 1, `${last},${label}`);
+  }
+  return lists;
 }

@@ -44,7 +44,12 @@ function openList(view) {
   const rows = hostRows(view, { changed: () => refresh(false), polled: tellPolled, fail: made.fail });
   /** New names of hosts, by the old ones: rows of before have the latter, and what is selected stays so. @type {Map<string, string>} */
   const renamed = new Map();
-  const acts = hostActs(view, made.tell, rows.changed, (from, to) => renamed.set(from, to));
+  const acts = hostActs(
+    view,
+    made.tell,
+    rows.changed,
+    (from, to) => void (selected.has(from) && renamed.set(from, to)),
+  );
   const menu = hostMenu(view, acts, made.tell);
   const search = hostSearch(
     () => refresh(true),
@@ -186,14 +191,22 @@ function openList(view) {
     for (const label of [...selected].filter((one) => !here.has(one))) {
       selected.delete(label);
       const to = renamed.get(label);
-      if (to !== undefined) selected.add(to);
+      if (to !== undefined && here.has(to)) selected.add(to);
+      // Another host may get the old name.
+      renamed.delete(label);
     }
   }
+
+  /** What `empty` says now. */
+  let toldEmpty = "";
 
   /** @param {number} known @param {string} q */
   function tellEmpty(known, q) {
     if (!isKnown) return;
     list.root.hidden = items.length === 0;
+    const told = items.length > 0 ? "" : `${known === 0} ${q}`;
+    if (told === toldEmpty) return;
+    toldEmpty = told;
     const none = nothing(
       "No hosts",
       may("admin")

@@ -11,7 +11,7 @@ import { afterLook, BROKEN, LATE_MS, type LogStatus } from "./states";
 import type { Watch } from "./watch";
 
 export interface FindingParts<E> {
-  readonly store: Pick<Store, "addEvidence">;
+  readonly store: Pick<Store, "addEvidence" | "setStatus">;
   readonly log: { warn(text: string): void };
   readonly publish: Publish;
   /** All hosts that are watched, by their ids. */
@@ -43,7 +43,15 @@ export function createFindings<E>({ store, log, publish, watches, former }: Find
     // It may have left meanwhile.
     if (!watches.has(hostId)) former.leave([watch]);
     publish(witnessChanged, { label: entry.label, host_id: hostId, state, former: before, size, reason });
-    if (BROKEN.includes(state)) log.warn(`the audit log of ${entry.label}: ${state}: ${reason}`);
+    if (!BROKEN.includes(state)) return;
+    log.warn(`the audit log of ${entry.label}: ${state}: ${reason}`);
+    // At once: a desk that moves, or dies, a moment later has the verdict.
+    try {
+      store.setStatus(hostId, status);
+      watch.isStored = true;
+    } catch {
+      // It is stored with the others, and why it cannot be is said then.
+    }
   };
   const note = (watch: Watch<E>, found: Finding) => {
     const { answering } = watch;

@@ -7,7 +7,7 @@
  */
 import type { Caller } from "../../core/caller";
 import { type Publish, unheard } from "../../core/events";
-import { ANYBODY, allows, beyond, type Grant, holderOf } from "../../core/rights";
+import { ANYBODY, allows, beyond, type Grant, isSameHolder } from "../../core/rights";
 import { deadline } from "../../lib/deadline";
 import { badInput, cancelled, conflict, forbidden, notFound, tooMany } from "../../lib/errors";
 import { type Quota, shortage } from "../../lib/quota";
@@ -210,7 +210,7 @@ const mayDecide = (approval: Approval, grant: Grant): boolean =>
   approval.state === "waiting" && allows(grant, approval.needs) && isAnother(approval, grant);
 
 /** Whether it is another person, or the holder of another token: the sessions of a person are one. */
-const isAnother = ({ asked_by }: Approval, { name }: Grant) => holderOf(asked_by) !== holderOf(name);
+const isAnother = ({ asked_by }: Approval, { name }: Grant) => !isSameHolder(asked_by, name);
 
 const unknownApproval = (id: string) => notFound(`no approval ${printable(id, 40)}: \`svc approvals list\``);
 

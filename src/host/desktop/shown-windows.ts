@@ -19,6 +19,8 @@ export interface ShownWindow {
 
 /** Windows that are watched. */
 export interface WindowWatch {
+  /** Whether menus, tips and dialogs are listed, with what they belong to. */
+  readonly knowsMenus: boolean;
   /** Whether something may be different since the last {@link list}: all that happened before this call counts. */
   changed(): Promise<boolean>;
   /** @throws an `unavailable` failure where they cannot be listed. */
@@ -29,6 +31,7 @@ export interface WindowWatch {
 /** For a platform that does not say when windows change: they may have changed at any time. */
 export function pollWindows(backend: Pick<Backend, "windows">): WindowWatch {
   return {
+    knowsMenus: false,
     changed: async () => true,
     async list() {
       const all = await backend.windows();

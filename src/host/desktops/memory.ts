@@ -13,9 +13,9 @@ import {
   rmdirSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { isAlive } from "../../lib/alive";
-import { messageOf, unavailable } from "../../lib/errors";
+import { messageOf, systemCode, unavailable } from "../../lib/errors";
 
 /** The folders of groups that svc makes, with its process id. */
 const NAME = /^svc-desktop-(\d+)-\d+$/;
@@ -30,16 +30,28 @@ const LOOK_MS = 10;
 /** The files of a group, by the version of cgroups. */
 interface Files {
   readonly limit: string;
+  /** What bounds swap: how, by the limit of memory. */
+  readonly swap: string;
+  swapOf(bytes: number): number;
   readonly used: string;
   /** It has a line `oom_kill N`. */
   readonly events: string;
 }
 
 /** https://docs.kernel.org/admin-guide/cgroup-v2.html */
-const V2: Files = { limit: "memory.max", used: "memory.current", events: "memory.events" };
+const V2: Files = {
+  limit: "memory.max",
+  swap: "memory.swap.max",
+  swapOf: () => 0,
+  used: "memory.current",
+  events: "memory.events",
+};
 /** https://docs.kernel.org/admin-guide/cgroup-v1/memory.html */
 const V1: Files = {
   limit: "memory.limit_in_bytes",
+  // Of both together.
+  swap: "memory.memsw.limit_in_bytes",
+  swapOf: (bytes) => bytes,
   used: "memory.usage_in_bytes",
   events: "memory.oom_control",
 };
@@ -86,6 +98,9 @@ export function createMemoryGroups(proc = "/proc"): MemoryGroups {
       try {
         mkdirSync(group);
         writeFileSync(join(group, files.limit), `${bytes}`);
+        // A kernel may count none.
+        const swap = join(group, files.swap);
+        if (existsSync(swap)) writeFileSync(swap, `${files.swapOf(bytes)}`);
       } catch (error) {
         if (existsSync(group)) rmdirSync(group);
         throw noGroup(messageOf(error));
@@ -142,7 +157,10 @@ function findHome(proc: string): Home {
     if (!mount || path === undefined) continue;
     // In a container, the mount may begin at the group itself.
     const below = path.startsWith(mount.root) ? path.slice(mount.root === "/" ? 0 : mount.root.length) : path;
-    const folder = join(mount.at, below);
+    const own = join(mount.at, below);
+    const divides = (at: string) => wordsIn(join(at, "cgroup.controllers")).includes("memory");
+    // Where svc itself has gone before.
+    const folder = files === V2 && basename(own) === OWN && !divides(own) ? dirname(own) : own;
     if (files === V2 && !wordsIn(join(folder, "cgroup.controllers")).includes("memory")) continue;
     try {
       accessSync(folder, constants.W_OK);
@@ -177,7 +195,7 @@ function prepared(home: Home, proc: string): Home {
   try {
     const own = join(folder, OWN);
     mkdirSync(own, { recursive: true });
-    for (const pid of pids) writeFileSync(join(own, "cgroup.procs"), `${pid}`);
+    for (const pid of pids) move(pid, join(own, "cgroup.procs"));
     writeFileSync(control, "+memory");
   } catch (error) {
     throw noGroup(messageOf(error));
@@ -185,12 +203,24 @@ function prepared(home: Home, proc: string): Home {
   return home;
 }
 
+/** Moves a process to another group; one that has ended meanwhile is in none. */
+function move(pid: number, procs: string): void {
+  try {
+    writeFileSync(procs, `${pid}`);
+  } catch (error) {
+    if (systemCode(error) !== "ESRCH") throw error;
+  }
+}
+
 /** Whether it is this process, or one that this process has started. */
 function isOurs(pid: number, proc: string): boolean {
   for (let at = pid; at > 1; ) {
     if (at === process.pid) return true;
     // proc_pid_stat(5): the name is in brackets and may hold any character.
-    const stat = readFileSync(join(proc, `${at}/stat`), "utf8");
+    const file = join(proc, `${at}/stat`);
+    // It has ended.
+    if (!existsSync(file)) return true;
+    const stat = readFileSync(file, "utf8");
     at = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
   }
   return false;

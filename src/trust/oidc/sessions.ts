@@ -5,10 +5,10 @@
  * The promise: a session ends when it was not used for the idle time, and at the end of its life however much it is used. The provider
  * and the owner of the host may end it before.
  */
-import { holderOf } from "../../core/rights";
+import { isSameHolder } from "../../core/rights";
 import { busy } from "../../lib/errors";
 import type { JsonStore } from "../../lib/json-store";
-import { MAX_TOKENS, type NamedToken, removeTokens, type TokenStore } from "../named-tokens";
+import { isBrought, MAX_TOKENS, type NamedToken, removeTokens, type TokenStore } from "../named-tokens";
 import { entryOf } from "../rotation";
 import { digestToken, hexOf } from "../scopes";
 import { idOf, newToken } from "../token";
@@ -40,6 +40,11 @@ const MAX_LABEL = 64;
 
 /** As many as svc's own tokens have characters in their ids. */
 const ID_DIGITS = 8;
+
+/** How long after its end the clocks of others may take an access token for good, in milliseconds. */
+const SKEW_MS = 60_000;
+
+const kept = (until: string) => new Date(Date.parse(until) + SKEW_MS).toISOString();
 
 const isPast = (time: string | undefined, now: number) => time !== undefined && Date.parse(time) <= now;
 
@@ -97,13 +102,17 @@ export async function beginSession(
     person: { issuer, subject, sid, origin, until },
     on,
   };
-  const isOver = ({ person, expires }: NamedToken) => person && isPast(expires, now);
+  const isOver = (one: NamedToken) =>
+    one.person && isPast(isBrought(one) ? kept(one.person.until) : one.expires, now);
   await store.change((list) => {
     // Several requests may have brought it at the same time.
-    if (list.entries.some(({ sha256, expires }) => sha256 === entry.sha256 && !isPast(expires, now))) return;
+    // Also one whose session was ended: it begins none again.
+    if (list.entries.some(({ sha256 }) => sha256 === entry.sha256)) return;
     const over = list.entries.filter(isOver).map((one) => one.name);
     list.removeAll(over);
-    const own = list.entries.filter((one) => one.person && holderOf(one.name) === holder);
+    const own = list.entries.filter(
+      (one) => one.person && isSameHolder(one.name, holder) && !isPast(one.expires, now),
+    );
     list.removeAll(own.slice(0, Math.max(0, own.length - MAX_SESSIONS + 1)).map((one) => one.name));
     if (list.entries.length >= MAX_TOKENS) throw busy(`there are already ${MAX_TOKENS} tokens`, "conflict");
     list.add(session);

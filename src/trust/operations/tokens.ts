@@ -3,7 +3,7 @@ import type { Caller } from "../../core/caller";
 import type { Publish } from "../../core/events";
 import { between, field, NO_INPUT, path, seconds, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { holderOf, isSession, SCOPE } from "../../core/rights";
+import { isSameHolder, isSession, SCOPE } from "../../core/rights";
 import { badInput, conflict, forbidden, notFound } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
 import type { Log } from "../../lib/log";
@@ -286,9 +286,9 @@ export const revokeToken = operation({
   async run(service: Uses & KnowsDesk & { endWorkOf(token: string): Promise<number> }, { name }, caller) {
     const store = storeOf(service);
     // A person may have several sessions.
-    const held = store.entries().flatMap((one) => (holderOf(one.name) === name ? one.name : []));
+    const held = store.entries().flatMap((one) => (isSameHolder(one.name, name) ? one.name : []));
     if (isSession(name) && !name.includes("/") && held.length > 0) {
-      const ended = await removeTokens(store, (one) => holderOf(one.name) === name);
+      const ended = await removeTokens(store, (one) => isSameHolder(one.name, name));
       const jobs = await Promise.all(ended.map((one) => service.endWorkOf(one)));
       return { removed: name, jobs: jobs.reduce((sum, count) => sum + count, 0) };
     }

@@ -4,6 +4,7 @@
  *
  * The promise: a code is for one holder, and good once within {@link INVITE_S}.
  */
+import { isSameHolder } from "../../core/rights";
 import { RecentMap } from "../../lib/buckets";
 import { digestToken, hexOf } from "../scopes";
 
@@ -37,7 +38,7 @@ export function createInvites(): Invites {
     take(code, holder) {
       const key = keyOf(code);
       const found = codes.get(key);
-      if (found?.holder !== holder) return false;
+      if (!found || !isSameHolder(found.holder, holder)) return false;
       codes.delete(key);
       return performance.now() < found.until;
     },

@@ -4,7 +4,7 @@
  * The promise: a file that is missing, empty or broken lets nobody allow anything, and no passkey counts as removed.
  */
 import * as v from "valibot";
-import { type Grant, holderOf, isSession, NAME_TEXT, SESSION_NAME } from "../../core/rights";
+import { type Grant, holderOf, isSameHolder, isSession, NAME_TEXT, SESSION_NAME } from "../../core/rights";
 import { createJsonStore, type JsonStore, parseBy } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
 import { bytesText, CREDENTIAL_ID } from "./bytes";
@@ -85,7 +85,7 @@ export const passkeyStore = (
 
 /** Whether a passkey is of whoever has this grant: a token that got the name of another later has none of its passkeys. */
 export function isOf({ holder, created }: Passkey, { name, since = 0 }: Grant): boolean {
-  if (holder !== holderOf(name)) return false;
+  if (!isSameHolder(holder, name)) return false;
   // A session begins after the passkeys of its person.
   return name === null || isSession(name) || since <= Date.parse(created);
 }

@@ -35,6 +35,19 @@ function made(options: Parameters<typeof createApprovals>[0] = {}) {
 }
 
 describe("an approval", () => {
+  test("is not decided by another session of the person who asks, whatever the provider calls them in it", async () => {
+    const { approvals } = made();
+    const asker = grantOf("oidc:3f2a~9f86d081ab/Qw8rT1zN", "operate");
+    const other = grantOf("oidc:alice@example.org~9f86d081ab/Xk3fQ2aB", "operate");
+    const control = new AbortController();
+    const asked = approvals.ask({ ...question(asker), signal: control.signal });
+    const { id } = await until("the question", () => approvals.list()[0]);
+    expect(() => approvals.decide(id, "allowed", other)).toThrow();
+    expect(approvals.list()[0]?.state).toBe("waiting");
+    approvals.decide(id, "allowed", BOB);
+    expect(await asked).toBe("allowed");
+  });
+
   test("is asked on record, and allowed by another token", async () => {
     const { approvals, events, rows } = made();
     const control = new AbortController();

@@ -329,6 +329,21 @@ describe("a page that was read before:", () => {
   });
 });
 
+test("no block begins between the dot and the rest of a letter, nor between the bars of a sign", () => {
+  const page = { width: 100, height: 120, levels: new Uint8Array(100 * 120).fill(255) };
+  const draw = (top: number, height: number, left: number, width: number) => {
+    for (let y = top; y < top + height; y++) page.levels.fill(0, y * 100 + left, y * 100 + left + width);
+  };
+  draw(10, 6, 20, 6); // The dot of a large i, and the rest of it.
+  draw(22, 34, 20, 6);
+  draw(90, 3, 20, 12); // An equals sign.
+  draw(98, 3, 20, 12);
+  expect(boxesOf(page).map(({ top, height }) => [top, height])).toEqual([
+    [10, 46],
+    [90, 11],
+  ]);
+});
+
 test("each dark pixel of a page is in one block, unless it is alone in rows that are too low", () => {
   const box = fc.record({
     ...{ left: fc.nat(280), top: fc.nat(180) },

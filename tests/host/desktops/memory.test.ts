@@ -86,6 +86,15 @@ describe("cgroups 2", () => {
     expect(at(`svc-desktop-${process.pid}-4`, "memory.max")).toBe(`${64 * MIB}`);
   });
 
+  test("svc that has gone to a group of its own before divides the one above", () => {
+    using folder = temporaryFolder();
+    const { proc, own } = versionTwo(folder.path, [process.pid]);
+    createMemoryGroups(proc).make(4, 64 * MIB);
+    writeFileSync(join(proc, "self/cgroup"), "0::/user.slice/svc.service/svc\n");
+    createMemoryGroups(proc).make(8, 64 * MIB);
+    expect(existsSync(join(own, `svc-desktop-${process.pid}-8`))).toBe(true);
+  });
+
   test("svc moves no process of others", () => {
     using folder = temporaryFolder();
     const { proc, own } = versionTwo(folder.path, [process.pid, 1]);

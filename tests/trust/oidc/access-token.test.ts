@@ -183,6 +183,18 @@ test("who is in no group is told so", async () => {
   ]);
 });
 
+test("a token whose session was ended begins none again, also where what is noted of ended tokens is lost", async () => {
+  await using here = await desk();
+  const token = await here.tokenWith();
+  expect((await here.ping(token)).status).toBe(200);
+  const body = new URLSearchParams({ logout_token: await logoutToken(here.key, here.peer.issuer) });
+  await fetch(`${here.url}/oidc/backchannel-logout`, { method: "POST", body });
+  writeFileSync(join(here.configDir, "ended_tokens.json"), "{");
+  const tries = await Promise.all(Array.from({ length: 5 }, () => here.ping(token)));
+  expect(tries.map(({ status }) => status)).toEqual(Array(5).fill(401));
+  expect(await here.signIns()).toBe(1);
+});
+
 test("once the provider has signed the person out, the token counts no more", async () => {
   await using here = await desk();
   const token = await here.tokenWith();
@@ -193,7 +205,7 @@ test("once the provider has signed the person out, the token counts no more", as
   const refused = await here.ping(token);
   expect([refused.status, Object(await refused.json()).reason]).toEqual([
     401,
-    expect.stringContaining("the session has ended"),
+    expect.stringContaining("has expired"),
   ]);
   expect(await here.signIns()).toBe(1);
 });

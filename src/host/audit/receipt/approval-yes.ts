@@ -1,6 +1,7 @@
 /**
  * What somebody has allowed with a passkey, by the rows of the log: offline, with nothing but the log.
  */
+import { isSameHolder } from "../../../core/rights";
 import { Failure, notFound } from "../../../lib/errors";
 import { verifyYes } from "../../../trust/passkeys/yes";
 import type { AuditLog } from "../log";
@@ -39,7 +40,9 @@ export async function signedApproval(log: AuditLog, id: string): Promise<SignedA
     const read = { ...found, ...{ holder, credential, key, origin, text, registered } };
     if (what !== said.what || terms.id !== id)
       return { ...read, ok: false, reason: "something else was signed" };
-    if (registered === null)
+    if (!isSameHolder(holder, said.token))
+      return { ...read, ok: false, reason: "it was signed by another than who allowed it" };
+    if (registered === null || registered > said.at)
       return { ...read, ok: false, reason: "the log does not say that the key is registered for its holder" };
     return { ...read, ok: true, reason: null };
   } catch (error) {

@@ -4,7 +4,7 @@
  * The promise: of the rows that a run has announced itself, none can be left out, added or exchanged: the row of its end has their number
  * and their digest. All of them begin and end as its first row does: the request, the token and the agent are the same.
  */
-import { holderOf } from "../../../core/rights";
+import { isSameHolder } from "../../../core/rights";
 import { rejected } from "../../../lib/errors";
 import { verifyYes } from "../../../trust/passkeys/yes";
 import { digestOfSubjects, RUN_ENDED, type RunEnd, runEndIn } from "../../../wire/receipt/run-record";
@@ -178,7 +178,7 @@ function signedIn(
   const { statement, credential, key, origin, text } = verifyYes(word);
   const { what, terms, holder } = statement;
   const isOfThis = terms.id === id && terms.digest === digest && terms.asked_by === asked_by;
-  if (what !== "approvals.allow" || !isOfThis || holder !== holderOf(allowed_by))
+  if (what !== "approvals.allow" || !isOfThis || !isSameHolder(holder, allowed_by))
     throw rejected(`what was signed with a passkey is not the approval ${id}, or not by who allowed it`);
   return { credential, key, origin, text };
 }

@@ -50,6 +50,8 @@ export function inputOperation<const I extends InputSchema, O extends OutputSche
     uses: "input",
     command: `AC_${verb}`,
     answeredBy: "display",
+    // Who has given up wants no click later.
+    attended: true,
     leftOut: NO_ROUTE,
     ...definition,
     async run(service, input, caller) {

@@ -22,6 +22,8 @@ const ROWS = 4;
 const COLUMNS = 40;
 /** What is lower is no text. */
 const LOWEST = 4;
+/** Rows nearer to one another than this part of the higher one belong together. */
+const NEAR = 0.35;
 /** How often a part is cut: a page is rows of columns of rows of columns. */
 const DEPTH = 4;
 
@@ -36,7 +38,7 @@ export function boxesOf(page: Grey, unit = 1): Box[] {
 function cut(page: Grey, box: Box, unit: number, depth: number): Box[] {
   const byRows = depth % 2 === 0;
   const runs = byRows
-    ? runsOf(inkedRows(page, box), ROWS * unit).map(([from, until]) => ({
+    ? joined(runsOf(inkedRows(page, box), ROWS * unit), unit).map(([from, until]) => ({
         ...box,
         top: box.top + from,
         height: until - from,
@@ -49,9 +51,11 @@ function cut(page: Grey, box: Box, unit: number, depth: number): Box[] {
   return depth === DEPTH - 1 ? runs : runs.flatMap((run) => cut(page, run, unit, depth + 1));
 }
 
+type Run = readonly [from: number, until: number];
+
 /** Where there is ink, between gaps of at least so many without. */
-function runsOf(inked: Uint8Array, gap: number): Array<readonly [from: number, until: number]> {
-  const runs: Array<readonly [number, number]> = [];
+function runsOf(inked: Uint8Array, gap: number): Run[] {
+  const runs: Run[] = [];
   let [from, last] = [-1, -1];
   for (let at = 0; at < inked.length; at++) {
     if (inked[at] === 0) continue;
@@ -64,6 +68,24 @@ function runsOf(inked: Uint8Array, gap: number): Array<readonly [from: number, u
   }
   if (from >= 0) runs.push([from, last + 1]);
   return runs;
+}
+
+/** Without what is cut through a sign: between the dot and the rest of a large i, or the bars of an equals sign, are white rows too. */
+function joined(runs: readonly Run[], unit: number): Run[] {
+  const all: Run[] = [];
+  for (const run of runs) {
+    const last = all.at(-1);
+    if (last && belongsTo(last, run, unit)) all.splice(-1, 1, [last[0], run[1]]);
+    else all.push(run);
+  }
+  return all;
+}
+
+function belongsTo([from, until]: Run, [next, end]: Run, unit: number): boolean {
+  const heights = [until - from, end - next];
+  const gap = next - until;
+  if (gap <= NEAR * Math.max(...heights)) return true;
+  return Math.min(...heights) < LOWEST * unit && gap <= 2 * ROWS * unit;
 }
 
 function inkedRows({ width: wide, levels }: Grey, { left, top, width, height }: Box): Uint8Array {

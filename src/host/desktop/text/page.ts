@@ -53,6 +53,8 @@ export interface PageOptions {
 const TIMES = [3, 2];
 /** The most pixels of an enlarged page: beyond it the reader takes too long. */
 const MAX_PIXELS = 10_000_000;
+/** The highest picture that the reader takes, in pixels (leptonica, 16 bits). */
+const MAX_HEIGHT = 32_000;
 /** Pixels per unit of the pointer from which letters are large enough (Retina). */
 const FINE = 2;
 /** The white around each block of a sheet, in pixels of the screen. */
@@ -76,10 +78,15 @@ export function pageOf(picture: Picture, own: number, options: PageOptions): Pag
   const pixels = picture.width * picture.height;
   const times = own < FINE ? (TIMES.find((one) => pixels * one ** 2 <= MAX_PIXELS) ?? 1) : 1;
   const page = cleaned(picture);
-  const blocks = boxesOf(page, Math.max(1, Math.round(own))).flatMap((box) => {
+  const blockOf = (box: Box) => {
     const part = cropped(page, box);
     return isNoText(part) ? [] : [{ box, part, key: keyOf(part, times) }];
-  });
+  };
+  const cut = boxesOf(page, Math.max(1, Math.round(own))).flatMap(blockOf);
+  // Many short blocks side by side become a sheet that is larger than the page.
+  const blocks = isSmall(cut, times)
+    ? cut
+    : blockOf({ left: 0, top: 0, width: page.width, height: page.height });
   const known = new Set(options.known);
   const unread = [...new Map(blocks.map((block) => [block.key, block])).values()].filter(
     ({ key }) => !known.has(key),
@@ -89,6 +96,13 @@ export function pageOf(picture: Picture, own: number, options: PageOptions): Pag
     blocks: blocks.map(({ key, box }) => ({ key, left: box.left * times, top: box.top * times })),
     sheets: sheetsOf(unread, options.sheets).map((sheet) => sheetOf(sheet, times)),
   };
+}
+
+/** Whether all of these, one below the other, are no larger than the reader takes. */
+function isSmall(parts: readonly Part[], times: number): boolean {
+  const width = Math.max(0, ...parts.map(({ box }) => box.left + box.width));
+  const height = parts.reduce((sum, { part }) => sum + part.height + MARGIN, MARGIN);
+  return height * times <= MAX_HEIGHT && width * height * times ** 2 <= MAX_PIXELS;
 }
 
 /** A block whose pixels are at hand. */

@@ -50,6 +50,7 @@ export async function watchX11Windows(env: NodeJS.ProcessEnv): Promise<WindowWat
     return added.length > 0;
   };
   return {
+    knowsMenus: true,
     async changed() {
       // The events of all that happened before come before this answer.
       await need.GetInputFocus();

@@ -29,7 +29,7 @@ const DROP_MS = 15_000;
 /** How much of what was before a failure is kept, in milliseconds. */
 const KEPT_MS = 300_000;
 /** After this time without a failure it records, in milliseconds. */
-const STARTED_MS = 1_000;
+const STARTED_MS = 3_000;
 
 /** How the black box is kept. */
 export interface BoxSettings {

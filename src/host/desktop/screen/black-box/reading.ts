@@ -5,7 +5,7 @@ import { notFound } from "../../../../lib/errors";
 import type { Size } from "../../geometry";
 import { createFilm, type Film } from "../record/film";
 import { createFilmEncoder, type FilmEncoder } from "../record/recorder";
-import { Canvas, type TextEntry, textEntriesIn, tileEntriesIn } from "./entries";
+import { Canvas, KIND, type TextEntry, textEntriesIn, tileEntriesIn } from "./entries";
 import type { BoxPlace, FilmRequest, FilmResult, FoundText, TextQuery } from "./reading-calls";
 import { readSealedFile } from "./sealed-file";
 import { filesOf, type Segment, segmentsIn } from "./segments";
@@ -51,12 +51,15 @@ export function momentAt({ folder, key }: BoxPlace, at: number): Moment {
   if (alive === undefined) throw nothingAt(at, "it had been paused, or svc did not run");
   const canvas = new Canvas();
   let since = segment.start;
+  // A segment begins with a size, and its first pixels a little later.
+  let isDrawn = false;
   for (const entry of tilesOf(segment, key)) {
     if (entry.at > at) break;
     canvas.draw(entry);
     since = entry.at;
+    isDrawn ||= entry.kind === KIND.areas;
   }
-  if (canvas.width === 0) throw nothingAt(at, "no picture of then is whole");
+  if (!isDrawn) throw nothingAt(at, "no picture of then is whole");
   if (at - Math.max(alive, since) > SILENCE_MS) throw nothingAt(at, `it ended at ${isoOf(alive)}`);
   return { width: canvas.width, height: canvas.height, pixels: canvas.bytes, since };
 }
@@ -126,7 +129,8 @@ class TextSearch {
   take(entry: TextEntry): void {
     if (entry.at - this.#last > SILENCE_MS) this.#end();
     this.#last = entry.at;
-    if (entry.at < this.query.from || entry.at > this.query.to) return;
+    // What was there before `from` may be there still.
+    if (entry.at > this.query.to) return;
     for (const one of this.#titles.values()) one.to = entry.at;
     if ("windows" in entry) this.#takeWindows(entry.at, entry.windows);
     else if ("texts" in entry) this.#takeTexts(entry);
@@ -134,7 +138,10 @@ class TextSearch {
   }
 
   results(): FoundText[] {
-    return this.#all.toSorted((a, b) => b.to - a.to || b.from - a.from).slice(0, this.query.most);
+    return this.#all
+      .filter(({ from, to }) => to > this.query.from || from >= this.query.from)
+      .toSorted((a, b) => b.to - a.to || b.from - a.from)
+      .slice(0, this.query.most);
   }
 
   #end(): void {
@@ -144,7 +151,9 @@ class TextSearch {
 
   #follow(one: FoundText): Followed {
     const followed = { ...one };
-    if (this.#all.length < MOST_FOLLOWED) this.#all.push(followed);
+    // The newest are answered first.
+    if (this.#all.length >= MOST_FOLLOWED) this.#all.shift();
+    this.#all.push(followed);
     return followed;
   }
 
@@ -220,12 +229,12 @@ export async function writeFilm({ folder, key }: BoxPlace, request: FilmRequest)
     for (const entry of tilesOf(segment, key)) {
       if (entry.at > to) break;
       const isDue = due !== undefined && entry.at > due && entry.at >= from;
-      const shown = Math.max(from, due ?? from);
-      // The first has none before.
-      if (isDue && !(shown - lastAt < 1_000 / fps) && isStill(segment, key, due ?? from, from))
-        await add(canvas, shown);
+      // No sooner after the last one than the film shows it; the first has none before.
+      const soonest = Number.isNaN(lastAt) ? from : lastAt + 1_000 / fps;
+      const shown = Math.max(from, due ?? from, soonest);
+      if (isDue && entry.at > shown && isStill(segment, key, due ?? from, from)) await add(canvas, shown);
       canvas.draw(entry);
-      due = entry.at;
+      if (entry.kind === KIND.areas) due = entry.at;
     }
     if (due !== undefined && isStill(segment, key, due, from)) await add(canvas, Math.max(from, due));
   }

@@ -14,7 +14,7 @@ import { areasEntry, type BoxedWindow } from "./entries";
 import { addParts, areasOf, blacken, createCopier, groupsOf, type TiledFrame } from "./pixels";
 import type { TextReader } from "./texts";
 import type { Veil, Veils } from "./veil";
-import { type BoxWriter, createWriter } from "./writer";
+import { type BoxWriter, createWriter, HOLD_MS } from "./writer";
 
 /** What it needs of the screen that viewers share. */
 export type BoxedScreen = Pick<Screen, "add" | "remove" | "refresh"> & {
@@ -62,6 +62,10 @@ class Recorder implements BoxRecorder {
   #black: Veil["areas"] = [];
   /** Whether what is black will be less soon, though nothing changes. */
   #isLingering = false;
+  /** Until when titles are asked for though nothing changes, by performance.now(): a page may get its title a moment later. */
+  #titlesUntil = 0;
+  /** How often what was recorded was taken back. */
+  #takenBack = 0;
   #windows = "";
   #dark: string | null = null;
   #taking: Promise<void> | undefined;
@@ -94,7 +98,12 @@ class Recorder implements BoxRecorder {
   }
 
   state(): BoxState {
-    this.#writer.write();
+    try {
+      this.#writer.write();
+    } catch (error) {
+      // What comes after a part of a record is read by nobody.
+      this.end(new Error(messageOf(error)));
+    }
     return { dark: this.#dark, no_texts: this.parts.texts.problem };
   }
 
@@ -150,7 +159,7 @@ class Recorder implements BoxRecorder {
     const { frame } = this.parts.screen;
     const isOther = this.#frame !== frame;
     if (isOther || this.#writer.isDue(this.#now())) this.#begin(frame);
-    else if (!this.#isLingering && !this.#parts.some((part) => part !== 0)) return;
+    else if (!this.#isWaiting() && !this.#parts.some((part) => part !== 0)) return;
     const began = performance.now();
     this.#taking = this.#take(frame)
       .catch((error) => this.end(error instanceof Error ? error : new Error(messageOf(error))))
@@ -162,12 +171,19 @@ class Recorder implements BoxRecorder {
       });
   }
 
+  /** Whether something may be other soon, though nothing changes. */
+  #isWaiting(): boolean {
+    return this.#isLingering || performance.now() < this.#titlesUntil;
+  }
+
   /** A segment begins with all of the screen. */
   #begin(frame: TiledFrame): void {
     this.#clock = steadyClock();
     this.#frame = frame;
     this.#parts = new Uint32Array(frame.columns * frame.rows).fill(WHOLE);
     this.#windows = "";
+    // A segment is read without the others.
+    this.parts.texts.forget();
     this.#writer.begin(this.#now(), frame);
   }
 
@@ -183,13 +199,18 @@ class Recorder implements BoxRecorder {
     this.#dark = veil.dark;
     this.#black = veil.areas;
     this.#isLingering = veil.isLingering;
+    if (areas.length > 0 && this.parts.options.exclude.length > 0)
+      this.#titlesUntil = performance.now() + HOLD_MS + MOST_MS;
     blacken(pixels, areas, veil.areas);
     blacken(pixels, areas, before === "all" ? [] : before);
     if (veil.isNew) {
+      this.#takenBack++;
       this.#remark(frame, this.#writer.takeBack());
       this.#remark(frame, areas);
       this.#windows = "";
-    } else this.#add(at, areas, pixels);
+      this.parts.texts.forget();
+    } else if (veil.hasMoved) this.#remark(frame, areas);
+    else this.#add(at, areas, pixels);
     if (!isSame(before, veil.areas)) {
       this.#remark(frame, before);
       this.#remark(frame, veil.areas);
@@ -225,8 +246,11 @@ class Recorder implements BoxRecorder {
 
   async #read(windows: readonly BoxedWindow[]): Promise<void> {
     const focused = windows.find((one) => one.focused);
+    const nth = this.#takenBack;
     for (const { window, program, texts } of await this.parts.texts.read(focused)) {
-      if (!this.#isEnded) this.#writer.addText({ at: this.#now(), window, program, texts });
+      // Read while the window became one that is left out.
+      if (this.#isEnded || nth !== this.#takenBack) return;
+      this.#writer.addText({ at: this.#now(), window, program, texts });
     }
   }
 

@@ -7,7 +7,7 @@
  * that records can read what it has written itself, and nothing of before.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
-import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { systemCode, unavailable } from "../../../../lib/errors";
 import { PRIVATE_FILE } from "../../../../lib/files";
 
@@ -61,11 +61,25 @@ export function createSealedFile(path: string, { run, key }: RunKey, purpose: st
   const own = derived(Buffer.from(key, "hex"), salt, purpose);
   let bytes = 0;
   let count = 0;
+  let fault: unknown;
   const write = (piece: Uint8Array) => {
-    for (let done = 0; done < piece.length; ) done += writeSync(file, piece, done);
-    bytes += piece.length;
+    // What comes after a part of a record is read by nobody.
+    if (fault !== undefined) throw fault;
+    try {
+      for (let done = 0; done < piece.length; ) done += writeSync(file, piece, done);
+      bytes += piece.length;
+    } catch (error) {
+      fault = error;
+      throw error;
+    }
   };
-  write(Buffer.concat([MAGIC, Buffer.from(run, "hex"), salt]));
+  try {
+    write(Buffer.concat([MAGIC, Buffer.from(run, "hex"), salt]));
+  } catch (error) {
+    closeSync(file);
+    rmSync(path, { force: true });
+    throw error;
+  }
   return {
     get bytes() {
       return bytes;

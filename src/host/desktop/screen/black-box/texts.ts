@@ -39,6 +39,8 @@ export interface TextReader {
   readonly problem: string | null;
   /** What is other than before; nothing where it is too early to look again. Never throws. */
   read(focused: BoxedWindow | undefined): Promise<WindowTexts[]>;
+  /** What is there is told anew. */
+  forget(): void;
   close(): void;
 }
 
@@ -92,6 +94,7 @@ export function createTextReader(
         next = now + Math.max(wait, REST * (now - began));
       }
     },
+    forget: () => known.clear(),
     close() {
       isClosed = true;
       bus?.close();

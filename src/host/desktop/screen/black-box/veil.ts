@@ -2,7 +2,7 @@
  * What of the screen the black box leaves black, and which windows it may name.
  *
  * Promise: a window that is left out is in no picture and no text, nor are its menus, tips and dialogs. Where windows cannot be listed, or
- * one that is left out has no known place, all of the screen is black.
+ * one that is left out has no known place, or its menus and dialogs are not known, all of the screen is black.
  */
 import { messageOf } from "../../../../lib/errors";
 import type { Place } from "../../backend";
@@ -16,6 +16,9 @@ const LINGER_MS = 2_000;
 /** How often titles are asked for where no window is left out, in milliseconds. */
 const TITLES_MS = 2_000;
 
+const NO_PLACE = "the place of a window that is left out is not known";
+const NO_MENUS = "this display does not tell the menus and dialogs of a window that is left out";
+
 /** What holds for pictures that were taken before it was asked for. */
 export interface Veil {
   /** What is black. */
@@ -26,6 +29,8 @@ export interface Veil {
   readonly windows: readonly BoxedWindow[];
   /** Whether a window is left out that was not until now: it may be in the pictures of just before. */
   readonly isNew: boolean;
+  /** Whether a window that is left out is elsewhere than before: what was taken meanwhile may show it at a place of between. */
+  readonly hasMoved: boolean;
   /** Whether some of it is black only for a while. */
   readonly isLingering: boolean;
 }
@@ -53,18 +58,25 @@ export function createVeils({ watch, isExcluded, hasPatterns, areaOf }: VeilPart
   let windows: readonly BoxedWindow[] = [];
   let before: Array<{ readonly area: Rect; readonly until: number }> = [];
 
-  /** @returns whether a window is left out that was not. */
-  const list = async (): Promise<boolean> => {
+  let dark = "";
+  let shownAt = "";
+
+  const list = async (): Promise<Pick<Veil, "isNew" | "hasMoved">> => {
     const all = await watch.list();
-    const out = leftOut(all, isExcluded);
+    const out = leftOut(all, isExcluded, watch.knowsMenus);
     const places = [...out].flatMap(({ place }) => (place === undefined ? [] : [place]));
     const isNew = [...out].some((one) => isNamed(one) && !left.has(one.id));
     linger();
-    areas = places.every((place) => place !== null) ? places.map(areaOf) : "all";
+    const isKnown = places.length === 0 || watch.knowsMenus;
+    areas = isKnown && places.every((place) => place !== null) ? places.map(areaOf) : "all";
+    dark = isKnown ? NO_PLACE : NO_MENUS;
+    const at = JSON.stringify([...out].map(({ id, place }) => [id, place]));
+    const hasMoved = shownAt !== "" && at !== shownAt;
+    shownAt = at;
     left = new Set([...out].map(({ id }) => id));
     windows = all.flatMap((one) => (out.has(one) || one.title === "" ? [] : [boxed(one)]));
     isListed = true;
-    return isNew;
+    return { isNew, hasMoved };
   };
   const linger = () => {
     if (areas === "all") return;
@@ -73,19 +85,22 @@ export function createVeils({ watch, isExcluded, hasPatterns, areaOf }: VeilPart
   };
   return {
     async look() {
-      const none = { isNew: false, isLingering: false };
+      const same = { isNew: false, hasMoved: false };
+      const none = { ...same, isLingering: false };
       if (titles) return { areas: [], dark: null, windows: await titles(), ...none };
       try {
-        const isNew = (!isListed || (await watch.changed())) && (await list());
+        const what = !isListed || (await watch.changed()) ? await list() : same;
         const now = performance.now();
         before = before.filter(({ until }) => until > now);
-        const dark = areas === "all" ? "the place of a window that is left out is not known" : null;
         const black = areas === "all" ? areas : [...areas, ...before.map(({ area }) => area)];
-        return { areas: black, dark, windows, isNew, isLingering: before.length > 0 };
+        return {
+          ...{ areas: black, dark: areas === "all" ? dark : null, windows, ...what },
+          isLingering: before.length > 0,
+        };
       } catch (error) {
         isListed = false;
-        const dark = `the windows cannot be listed: ${messageOf(error)}`;
-        return { areas: "all", dark, windows: [], ...none };
+        const why = `the windows cannot be listed: ${messageOf(error)}`;
+        return { areas: "all", dark: why, windows: [], ...none };
       }
     },
     close: () => watch.close(),
@@ -116,8 +131,15 @@ const boxed = ({ title, program, focused }: ShownWindow): BoxedWindow => ({ titl
 
 const isNamed = ({ title, program }: ShownWindow) => title !== "" || program !== null;
 
-/** The windows that are left out: with their dialogs, and the menus and tips of the same program. */
-function leftOut(all: readonly ShownWindow[], isExcluded: IsExcluded): ReadonlySet<ShownWindow> {
+/**
+ * The windows that are left out: with their dialogs, and the menus and tips of the same program; where these are not known, with all windows
+ * of it.
+ */
+function leftOut(
+  all: readonly ShownWindow[],
+  isExcluded: IsExcluded,
+  knowsMenus: boolean,
+): ReadonlySet<ShownWindow> {
   const out = new Set(all.filter((one) => isNamed(one) && isExcluded(one)));
   const owners = new Set([...out].flatMap((one) => one.owners));
   const ids = new Set([...out].map(({ id }) => id));
@@ -125,7 +147,7 @@ function leftOut(all: readonly ShownWindow[], isExcluded: IsExcluded): ReadonlyS
     size = out.size;
     for (const one of all) {
       const isDialog = one.dialogOf !== null && ids.has(one.dialogOf);
-      const isMenu = !isNamed(one) && one.owners.some((owner) => owners.has(owner));
+      const isMenu = (!knowsMenus || !isNamed(one)) && one.owners.some((owner) => owners.has(owner));
       if (!isDialog && !isMenu) continue;
       out.add(one);
       ids.add(one.id);

@@ -16,7 +16,7 @@ const SIZES = 16;
 /** How long what was recorded waits to be written, in milliseconds. */
 const WRITE_MS = 1_500;
 /** How long it can be taken back where windows are left out, in milliseconds. */
-const HOLD_MS = 2_000;
+export const HOLD_MS = 2_000;
 
 /** What waits to be written. */
 type Waiting =

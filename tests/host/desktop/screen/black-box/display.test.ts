@@ -44,7 +44,7 @@ const find = async (call: Call, text: string) =>
 
 test("what the display showed is there, with titles; what is left out is nowhere", async () => {
   await using display = await startDisplay();
-  const flags = ["--black-box", "1h", "--black-box-exclude", "*secret*"];
+  const flags = ["--black-box", "1h", "--black-box-exclude", "*secret*", "--rate-limit", "0"];
   await using server = await serveSource(flags, { env: display.env });
   await using _hidden = openTerminal(display.env, "my secret notes", "60x10+20+20");
   await until("a picture", () => pictureAt(server.call));

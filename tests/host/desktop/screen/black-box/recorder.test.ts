@@ -171,6 +171,7 @@ test("nothing of titles and texts can be read in the files", async () => {
   const texts = {
     problem: null,
     read: async () => [{ window: "The title in plain words", program: "p", texts: ["Error 0x80070005"] }],
+    forget() {},
     close() {},
   };
   {

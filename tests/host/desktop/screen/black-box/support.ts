@@ -27,7 +27,7 @@ interface SaidWindows {
   set(next: readonly ShownWindow[]): void;
 }
 
-export function windowsOf(first: readonly ShownWindow[] = []): SaidWindows {
+export function windowsOf(first: readonly ShownWindow[] = [], knowsMenus = true): SaidWindows {
   let isChanged = true;
   let windows = first;
   const state: SaidWindows = {
@@ -37,6 +37,7 @@ export function windowsOf(first: readonly ShownWindow[] = []): SaidWindows {
       isChanged = true;
     },
     watch: {
+      knowsMenus,
       changed: async () => isChanged || state.fault !== "",
       async list() {
         isChanged = false;
@@ -82,7 +83,7 @@ export function paintedScreen({ width, height } = SIZE) {
   };
 }
 
-const NO_TEXTS: TextReader = { problem: null, read: async () => [], close() {} };
+const NO_TEXTS: TextReader = { problem: null, read: async () => [], forget() {}, close() {} };
 
 /** A recorder of such a screen that writes to `folder`. */
 export function recorderOf(

@@ -71,6 +71,32 @@ test("all of the screen is black where a window has no known place, and where no
   expect(await veils.look()).toMatchObject({ areas: [], dark: null });
 });
 
+test("all of the screen is black beside a window whose menus and dialogs are not known, and no window of its program is named", async () => {
+  const windows = windowsOf(
+    [
+      window(1, "My bank", PLACE, { owners: ["process 1"] }),
+      window(2, "Print", OTHER, { owners: ["process 1"] }),
+      window(3, "Notes", OTHER, { owners: ["process 3"] }),
+    ],
+    false,
+  );
+  const veil = await veilsOf(windows, ["*bank*"]).look();
+  expect(veil).toMatchObject({ areas: "all", dark: expect.stringContaining("menus and dialogs") });
+  expect(veil.windows.map(({ title }) => title)).toEqual(["Notes"]);
+  windows.set([window(3, "Notes", OTHER, { owners: ["process 3"] })]);
+  expect(await veilsOf(windows, ["*bank*"]).look()).toMatchObject({ areas: [], dark: null });
+});
+
+test("a window that is left out and moves is said to have moved", async () => {
+  const windows = windowsOf([window(1, "My bank", PLACE), window(2, "Notes", OTHER)]);
+  const veils = veilsOf(windows, ["*bank*"]);
+  expect(await veils.look()).toMatchObject({ hasMoved: false });
+  windows.set([window(1, "My bank", PLACE), window(2, "Notes", PLACE)]);
+  expect(await veils.look()).toMatchObject({ hasMoved: false });
+  windows.set([window(1, "My bank", OTHER), window(2, "Notes", PLACE)]);
+  expect(await veils.look()).toMatchObject({ hasMoved: true, isNew: false });
+});
+
 test("a place stays black for two seconds after its window has left it", async () => {
   using clock = movableClock();
   const windows = windowsOf([window(1, "My bank", PLACE)]);
