@@ -40,7 +40,7 @@ export async function bench(): Promise<Figure[]> {
   const windows = [show(LINES, "90x30+20+20"), show(LINES.slice(0, 8), "60x8+500+560")];
   try {
     await Bun.sleep(2_000);
-    run(folder.path, "screenshot", "--output", cut, "--screen-region", "20,20,220,60");
+    run(folder.path, "screenshot", "--output", cut, "--region", "20,20,220,60");
     const commands: ReadonlyArray<readonly [string, readonly string[]]> = [
       ["screenshot", ["screenshot", "--output", `${folder.path}/all.png`]],
       ["click", ["desktop", "click-mouse", "1270", "790"]],
@@ -49,7 +49,7 @@ export async function bench(): Promise<Figure[]> {
     const alone = commands.map(([name, words]) => figure(name, "alone", ALONE_MS, times(folder.path, words)));
     await using _svc = await startSvc(folder.path);
     // The first one starts the hands of the server.
-    run(folder.path, "screenshot", "--output", cut, "--screen-region", "20,20,220,60");
+    run(folder.path, "screenshot", "--output", cut, "--region", "20,20,220,60");
     const beside = commands.map(([name, words]) =>
       figure(name, "beside a server", BESIDE_MS, times(folder.path, words)),
     );
@@ -80,6 +80,7 @@ function show(lines: readonly string[], geometry: string) {
   const font = ["-fa", "DejaVu Sans Mono", "-fs", "10", "-bg", "white", "-fg", "black"];
   const print = ["-e", "sh", "-c", 'printf "%s\\n" "$@"; exec sleep 600', "sh", ...lines];
   return Bun.spawn(["xterm", ...font, "-geometry", geometry, ...print], {
+    env: { ...process.env },
     stdio: ["ignore", "ignore", "ignore"],
   });
 }
