@@ -108,7 +108,8 @@ export interface Child<M extends object> extends AsyncDisposable {
   kill(): Promise<void>;
 }
 
-interface ChildOptions<M extends object, E extends object> {
+/** How a child is started. */
+export interface ChildOptions<M extends object, E extends object> {
   /** The command line (`selfCommand`) of a process that runs {@link serveParent}. */
   readonly command: readonly string[];
   /** What it is, for messages: "the peer session". */

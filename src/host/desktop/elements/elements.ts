@@ -2,9 +2,10 @@
  * What programs show, by name: found strictly, awaited, and used, by a child process that ends when nobody has asked for a while.
  */
 import { boundedMend, type Mend } from "../../../core/mend";
-import { type Child, type Remote, remote, startChild } from "../../../lib/child";
+import { type Remote, remote } from "../../../lib/child";
 import { deadline, sleep } from "../../../lib/deadline";
 import { cancelled, type Failure, notFound, rejected, timedOut } from "../../../lib/errors";
+import { createIdleChild } from "../../../lib/idle-child";
 import { byDistance, nearest } from "../../../lib/nearest";
 import { jsonLine } from "../../../lib/sanitize";
 import { selfCommand } from "../../../lib/self-command";
@@ -42,49 +43,21 @@ export function createElements({
   command = selfCommand(["elements-child"]),
   as = (own) => own,
 }: WorkerOptions): Elements {
-  let child: Child<ElementCalls> | undefined;
-  let running = 0;
-  let idle: Timer | undefined;
-  const start = () => {
-    const started = startChild<ElementCalls>({
-      command: as(command),
-      ...(env && { env }),
-      log,
-      what: "the helper for elements",
-      protocol: PROTOCOL,
-      exit() {
-        if (child === started) child = undefined;
-      },
-    });
-    child = started;
-    return started;
-  };
-  const leave = async () => {
-    clearTimeout(idle);
-    const leaving = child;
-    child = undefined;
-    await leaving?.leave();
-  };
-  const call = async (method: string, args: readonly unknown[]) => {
-    clearTimeout(idle);
-    running++;
-    try {
-      return await (child ?? start()).call(method, args, DEADLINE_MS);
-    } finally {
-      running--;
-      if (running === 0) {
-        idle = setTimeout(leave, IDLE_MS);
-        idle.unref();
-      }
-    }
-  };
+  const child = createIdleChild<ElementCalls>(
+    { command: as(command), ...(env && { env }), log, what: "the helper for elements", protocol: PROTOCOL },
+    IDLE_MS,
+  );
+  const call = (method: string, args: readonly unknown[]) => child.call(method, args, DEADLINE_MS);
   // Programs answer one after the other: what waits in the child would have no order, and its deadline would end the calls of all.
   const slots = createSlots({
     ...{ most: 1, ownersOwn: OWNERS, what: "calls of elements", mostWaiting: MAX_WAITING },
   });
   const of = (requester: Requester) =>
-    remote<Elements>((method, args) => slots.run(requester, () => call(method, args)), { of, stop: leave });
-  return remote<Elements>(call, { of, stop: leave });
+    remote<Elements>((method, args) => slots.run(requester, () => call(method, args)), {
+      of,
+      stop: child.stop,
+    });
+  return remote<Elements>(call, { of, stop: child.stop });
 }
 
 /** How long to wait for an element, and what ends the wait. */

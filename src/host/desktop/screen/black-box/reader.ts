@@ -1,5 +1,6 @@
 /** The process that reads the black box, from its parent's side: started when it is first asked, and ended when nobody has asked for a while. */
-import { type Child, type Remote, remote, startChild } from "../../../../lib/child";
+import { type Remote, remote } from "../../../../lib/child";
+import { createIdleChild } from "../../../../lib/idle-child";
 import type { Log } from "../../../../lib/log";
 import { selfCommand } from "../../../../lib/self-command";
 import { createSlots, Requester } from "../../../../lib/slots";
@@ -19,38 +20,10 @@ export interface BoxReader extends Remote<ReadingCalls, [requester: Requester]> 
 
 /** @param command of the child (default: svc's own). */
 export function createBoxReader(log: Log, command = selfCommand(["black-box-child"])): BoxReader {
-  let child: Child<ReadingCalls> | undefined;
-  let running = 0;
-  let idle: Timer | undefined;
-  const start = () => {
-    const started = startChild<ReadingCalls>({
-      ...{ command, log, what: "the reader of the black box", protocol: READING },
-      exit() {
-        if (child === started) child = undefined;
-      },
-    });
-    child = started;
-    return started;
-  };
-  const stop = async () => {
-    clearTimeout(idle);
-    const leaving = child;
-    child = undefined;
-    await leaving?.leave();
-  };
-  const call = async (method: string, args: readonly unknown[]) => {
-    clearTimeout(idle);
-    running++;
-    try {
-      return await (child ?? start()).call(method, args, method === "film" ? FILM_MS : DEADLINE_MS);
-    } finally {
-      running--;
-      if (running === 0) {
-        idle = setTimeout(stop, IDLE_MS);
-        idle.unref();
-      }
-    }
-  };
+  const { call, stop } = createIdleChild<ReadingCalls>(
+    { command, log, what: "the reader of the black box", protocol: READING },
+    IDLE_MS,
+  );
   const looks = createSlots({
     ...{ most: 1, ownersOwn: 1, what: "looks at the black box", mostWaiting: MOST_LOOKS },
   });
@@ -61,7 +34,9 @@ export function createBoxReader(log: Log, command = selfCommand(["black-box-chil
     (method, args) => {
       const requester = args.find((one) => one instanceof Requester) ?? new Requester(null);
       const sent = args.filter((one) => one !== requester);
-      return (method === "film" ? films : looks).run(requester, () => call(method, sent));
+      return (method === "film" ? films : looks).run(requester, () =>
+        call(method, sent, method === "film" ? FILM_MS : DEADLINE_MS),
+      );
     },
     { stop },
   );
