@@ -83,12 +83,22 @@ async function inventory(service: Service, hosts: readonly Host[], { poll: asks,
   return hostvars[host];
 }
 
-type Found = v.InferOutput<typeof findHosts.output>[number];
+type ListedHost = v.InferOutput<typeof findHosts.output>[number];
 
 const FOUND_COLUMNS = ["LABEL", "STATE", "TAGS", "VERSION", "SEEN", "ADDRESS", "WHY"];
 
 /** A host that a query has found, as a row of a table. */
-const foundRow = ({ label, state, broken, twin, tags, version, seen, base_url, why }: Found): string[] => [
+const foundRow = ({
+  label,
+  state,
+  broken,
+  twin,
+  tags,
+  version,
+  seen,
+  base_url,
+  why,
+}: ListedHost): string[] => [
   label,
   [state, broken && "broken log", twin && "twin"].filter(Boolean).join(", "),
   tags.join(","),
@@ -99,7 +109,7 @@ const foundRow = ({ label, state, broken, twin, tags, version, seen, base_url, w
 ];
 
 /** The hosts that the words fit. States are known to a server alone. */
-async function find(service: Service, query: readonly string[]): Promise<readonly Found[]> {
+async function find(service: Service, query: readonly string[]): Promise<readonly ListedHost[]> {
   if (!service.elsewhere && findRunningServer(service.configDir) === null)
     service.log.warn("no server runs here, so how the hosts are is unknown: `svc admin poll` asks them");
   return answerHere(service, findHosts, { q: query.join(" ") });

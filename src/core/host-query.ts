@@ -245,6 +245,10 @@ function readTerm(text: string): Parsed | undefined {
   return { fault: `${name}: expected ${Object.keys(PROPERTIES).join(", ")} before the colon` };
 }
 
+const unfit = (name: string, value: string): Parsed => ({
+  fault: `${name}: expected ${PROPERTY_WORDS[name]} but found ${JSON.stringify(value.slice(0, 64))}`,
+});
+
 const COMPARES: Readonly<Record<string, (difference: number) => boolean>> = {
   "<": (difference) => difference < 0,
   "<=": (difference) => difference <= 0,
@@ -272,7 +276,7 @@ function versionIn(text: string) {
 function versionTest(value: string): Parsed {
   const [, sign = "=", text = ""] = comparisonIn(value);
   const wanted = versionIn(text);
-  if (!wanted) return { fault: `version: expected ${PROPERTY_WORDS.version}` };
+  if (!wanted) return unfit("version", value);
   const fits = COMPARES[sign] ?? (() => false);
   return {
     test({ version }) {
@@ -308,8 +312,7 @@ function seenTest(value: string): Parsed {
   const [, sign, text = ""] = comparisonIn(value);
   const [, amount, unit = ""] = /^(\d{1,6}(?:\.\d{1,6})?)([smhdw])$/.exec(text) ?? [];
   const ms = Number(amount) * (UNITS[unit] ?? Number.NaN);
-  if (sign === undefined || sign === "=" || Number.isNaN(ms))
-    return { fault: `seen: expected ${PROPERTY_WORDS.seen}` };
+  if (sign === undefined || sign === "=" || Number.isNaN(ms)) return unfit("seen", value);
   const fits = COMPARES[sign] ?? (() => false);
   return {
     // A host that was never there was there longer ago than any time.

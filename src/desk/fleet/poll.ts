@@ -14,7 +14,7 @@ import { createSharing } from "../../lib/share";
 import type { AddressBook } from "./address-book";
 import { type Follow, type KeyChange, keyChange, type RightsChange } from "./follow";
 import { type Host, serverOf } from "./host";
-import { createPresence, type Found, type Presence } from "./presence";
+import { createPresence, type PollFinding, type Presence } from "./presence";
 import { isBusy, POLLED_JOBS, type POLLED_SESSIONS, type PollResult, SESSIONS_ANSWER } from "./results";
 
 /** How many requests a poll makes: sessions, jobs and, of a host with a pinned key, its status. */
@@ -161,7 +161,7 @@ async function pollHost(
 }
 
 /** What is remembered of a healthy host. */
-const foundIn = ({ latency_ms, version, sessions, job_count }: PollResult): Found => ({
+const foundIn = ({ latency_ms, version, sessions, job_count }: PollResult): PollFinding => ({
   ...{ latency_ms, version, clients: sessions?.host.connected_clients ?? null, jobs: job_count },
 });
 

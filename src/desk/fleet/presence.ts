@@ -13,7 +13,7 @@ interface HostAddress {
 }
 
 /** What a poll has found at a host that is healthy; null where the host does not say. */
-export interface Found {
+export interface PollFinding {
   readonly latency_ms: number;
   readonly version: string | null;
   readonly clients: number | null;
@@ -29,13 +29,13 @@ export interface Sighting {
   readonly since: string;
   readonly seen: string | null;
   /** What the last poll that found it healthy has found; null before. */
-  readonly found: Found | null;
+  readonly found: PollFinding | null;
 }
 
 /** Which hosts are there. */
 export interface Presence {
   /** A poll found it healthy: that is no news of a host that nobody asked before. */
-  healthy(shown: HostAddress, found?: Found): void;
+  healthy(shown: HostAddress, found?: PollFinding): void;
   /** It answers that it is asked too much: it is there, and nothing else is known. */
   busy(shown: HostAddress, error: string): void;
   linked(shown: HostAddress): void;
@@ -49,7 +49,7 @@ export interface Presence {
 
 export function createPresence(publish = unheard): Presence {
   const known = new Map<string, Sighting>();
-  const note = ({ label }: HostAddress, isUp: boolean, error: string | null, found?: Found) => {
+  const note = ({ label }: HostAddress, isUp: boolean, error: string | null, found?: PollFinding) => {
     const before = known.get(label);
     const now = new Date().toISOString();
     known.set(label, {
