@@ -43,7 +43,7 @@ test("hosts are as the last poll has found them, with their version, and nobody 
   const wrong = await desk.call(`/admin/fleet?q=${encodeURIComponent("seen:never")}`);
   expect([wrong.status, await wrong.json()]).toEqual([
     400,
-    { error: "q: seen: expected <5m or >1d: how long ago it was there last" },
+    { error: 'q: seen: expected <5m or >1d: how long ago it was there last but found "never"' },
   ]);
 });
 
