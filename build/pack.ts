@@ -1,14 +1,18 @@
 /**
  * What a binary holds as files, compressed: native addons, what pages load, and the pages of `docs/`. `src/lib/unpack.ts` reads them.
  */
-import { join, sep } from "node:path";
+import { dirname, join, sep } from "node:path";
 import type { BunPlugin } from "bun";
+import { archiveOf, pagesIn } from "../src/help/pages";
 import { bundleForBrowsers } from "../src/lib/browser-module";
 import { endOfPath } from "./addons";
 import { ROOT } from "./targets";
 
-/** The folders of the source tree whose files are embedded: what pages load, and what `svc help` prints. */
-const FOLDERS = ["dashboard", "docs", "explorer"];
+/** The folders of the source tree whose files are embedded: what pages load. */
+const FOLDERS = ["dashboard", "explorer"];
+
+/** What `svc help` prints: all pages of its folder are embedded in the place of this one (`src/help/pages.ts`). */
+const HELP = join(ROOT, "docs/README.md");
 
 /** The files of packages that pages load, under node_modules. */
 const FILES = [
@@ -48,12 +52,14 @@ export async function pagePlugin(pack: Pack): Promise<BunPlugin> {
     return [new RegExp(`^${RegExp.escape(path)}$`), async () => bundle] as const;
   });
   const bundles = await Promise.all(bundling);
+  const readHelp = async () => new TextEncoder().encode(archiveOf(pagesIn(dirname(HELP))));
   const folders = FOLDERS.map((name) => new RegExp(`^${RegExp.escape(join(ROOT, name) + sep)}`));
   return {
     name: "pages",
     setup(build) {
       // The first that fits counts: one of them is in a folder of pages too.
       for (const [filter, read] of bundles) build.onLoad({ filter }, ({ path }) => pack(path, read));
+      build.onLoad({ filter: new RegExp(`^${RegExp.escape(HELP)}$`) }, () => pack(HELP, readHelp));
       for (const filter of [...folders, ...FILES.map((name) => endOfPath(name))])
         build.onLoad({ filter }, ({ path }) => pack(path));
     },

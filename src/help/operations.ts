@@ -52,7 +52,7 @@ export const readHelp = operation({
     if (topic !== undefined && search !== undefined)
       throw badInput("search: looks in all pages, so not beside topic");
     const { findTopic, searchPages, titleOf } = await import("./sections");
-    const { PAGE_NAMES, readPage } = await import("./pages");
+    const { pageNames, readPage } = await import("./pages");
     if (search !== undefined) {
       const found = await searchPages(search, MAX_FOUND);
       return {
@@ -61,7 +61,7 @@ export const readHelp = operation({
         }),
       };
     }
-    if (topic === undefined) return { pages: PAGE_NAMES.map((page) => ({ page, title: titleOf(page) })) };
+    if (topic === undefined) return { pages: pageNames().map((page) => ({ page, title: titleOf(page) })) };
     const { page, section } = findTopic(topic);
     const title = section?.heading ?? titleOf(page);
     const text = section ? `# ${section.heading}\n\n${section.text}\n` : readPage(page);

@@ -3,11 +3,11 @@
  */
 import { notFound } from "../lib/errors";
 import { inSlices } from "../lib/turn";
-import { PAGE_NAMES, type PageName, pageNamed, readPage } from "./pages";
+import { pageNamed, pageNames, readPage } from "./pages";
 
 /** What stands below one heading, up to the next one. */
 export interface Section {
-  readonly page: PageName;
+  readonly page: string;
   readonly heading: string;
   /** The part of an address after `#` that leads to it, as GitHub makes it of the heading. */
   readonly anchor: string;
@@ -20,7 +20,7 @@ export interface Section {
 }
 
 /** The page on which each message of svc that needs advice has an entry. */
-export const ENTRIES: PageName = "troubleshooting";
+export const ENTRIES = "troubleshooting";
 
 const ENTRY = /^`(T\d+)`$/;
 
@@ -33,7 +33,7 @@ export const anchorOf = (heading: string): string =>
     .replaceAll(/\s/g, "-");
 
 /** The sections of a page, in its order. What looks like a heading inside a block of code is none. */
-export function sectionsOf(page: PageName): Section[] {
+export function sectionsOf(page: string): Section[] {
   const parts: { level: number; heading: string; lines: string[] }[] = [];
   let isCode = false;
   for (const line of readPage(page).split("\n")) {
@@ -57,7 +57,7 @@ export function sectionsOf(page: PageName): Section[] {
 }
 
 /** The title of a page. */
-export const titleOf = (page: PageName): string => /^# (.+)$/m.exec(readPage(page))?.[1] ?? page;
+export const titleOf = (page: string): string => /^# (.+)$/m.exec(readPage(page))?.[1] ?? page;
 
 /**
  * What `topic` names: a page (`plans`, `plans.md`), or an entry of troubleshooting.md by its number or its heading (`T42`,
@@ -66,7 +66,7 @@ export const titleOf = (page: PageName): string => /^# (.+)$/m.exec(readPage(pag
  * @returns the page, and the section where only one is meant.
  * @throws a `not_found` failure.
  */
-export function findTopic(topic: string): { readonly page: PageName; readonly section?: Section } {
+export function findTopic(topic: string): { readonly page: string; readonly section?: Section } {
   const page = pageNamed(topic);
   if (page) return { page };
   const wanted = topic.toLowerCase();
@@ -91,7 +91,7 @@ export async function searchPages(words: string, most: number): Promise<SearchHi
   const phrase = words.toLowerCase().trim().replaceAll(/\s+/g, " ");
   const each = [...new Set(phrase.split(" ").filter(Boolean))];
   const scored: Array<{ readonly section: Section; readonly score: number }> = [];
-  const pages = PAGE_NAMES.values();
+  const pages = pageNames().values();
   await inSlices(() => {
     const { value: page, done = false } = pages.next();
     if (done || page === undefined) return true;
