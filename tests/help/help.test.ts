@@ -29,7 +29,11 @@ async function read(input: Readonly<Record<string, string>>): Promise<Answer> {
 describe("svc carries", () => {
   test("every page of docs/, the index first", () => {
     const there = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
-    expect(pageNames().map((name) => `${name}.md`).sort()).toEqual(there.sort());
+    expect(
+      pageNames()
+        .map((name) => `${name}.md`)
+        .sort(),
+    ).toEqual(there.sort());
     expect(pageNames()[0]).toBe("README");
   });
 

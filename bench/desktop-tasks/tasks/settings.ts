@@ -49,7 +49,7 @@ export const settings: readonly Task[] = [
     script: ({ folder }) => [
       ...toWindow("Terminal"),
       keys("ctrl", "shift", "t"),
-      wait('tab nth 2 selected app "xfce4-terminal"'),
+      wait('tab nth 2 app "xfce4-terminal"'),
       still(),
       write(`tty > ${folder}/a; ls -d ${folder} >> ${folder}/a\n`),
     ],
