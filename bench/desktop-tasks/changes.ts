@@ -22,6 +22,9 @@ const ENV: Readonly<Partial<Record<Change, Readonly<Record<string, string>>>>> =
   scale2: { GDK_SCALE: "2", QT_SCALE_FACTOR: "2" },
 };
 
+/** Hidden: dialogs for files show the home. */
+const stylesheetIn = (home: string) => join(home, ".dark.qss");
+
 /** Words that a program is given for a change, by what starts it. */
 export function flagsOf(program: string, change: Change | undefined, home: string): string[] {
   if (program === "chromium") {
@@ -35,7 +38,7 @@ export function flagsOf(program: string, change: Change | undefined, home: strin
     if (change === "scale2") return ["-Dsun.java2d.uiScale=2"];
     if (change === "font") return ["-Dswing.plaf.metal.controlFont=Dialog-20"];
   }
-  if (program === "qt" && change === "dark") return ["-stylesheet", join(home, "dark.qss")];
+  if (program === "qt" && change === "dark") return ["-stylesheet", stylesheetIn(home)];
   return [];
 }
 
@@ -53,7 +56,7 @@ export function settingsOf(change: Change | undefined): Settings {
     screen: (change && sizes[change]) ?? "1280x800",
     env: (change && ENV[change]) ?? {},
     prepare(home) {
-      if (change === "dark") writeFileSync(join(home, "dark.qss"), QT_DARK);
+      if (change === "dark") writeFileSync(stylesheetIn(home), QT_DARK);
       if (change === "font") {
         // GTK 4 has no variable for it.
         const folder = join(home, ".config", "glib-2.0", "settings");

@@ -57,12 +57,10 @@ export async function startWorld(change: Change | undefined): Promise<World> {
   stack.defer(() => rmSync(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }));
   const mark = root;
   stack.defer(() => endAll(mark));
-  const [home, folder, runtime] = ["home", "work", "run"].map((name) => join(root, name)) as [
-    string,
-    string,
-    string,
-  ];
-  for (const path of [home, folder, runtime]) mkdirSync(path, { mode: 0o700 });
+  const [home, folder, runtime, temporary] = ["home", "work", "run", "tmp"].map((name) =>
+    join(root, name),
+  ) as [string, string, string, string];
+  for (const path of [home, folder, runtime, temporary]) mkdirSync(path, { mode: 0o700 });
   const settings = settingsOf(change);
   settings.prepare(home);
   const start = (command: readonly string[], env: Record<string, string>) =>
@@ -71,6 +69,8 @@ export async function startWorld(change: Change | undefined): Promise<World> {
   const plain: Record<string, string> = {
     ...{ PATH: process.env.PATH ?? "/usr/bin:/bin", HOME: home, XDG_RUNTIME_DIR: runtime, [MARK]: mark },
     ...{ LANG: "C.UTF-8", LC_ALL: "C.UTF-8", TZ: "UTC", NO_AT_BRIDGE: "0", GSETTINGS_BACKEND: "keyfile" },
+    // Where a program says that it runs already: KeePassXC starts once for a user and a folder for temporary files.
+    TMPDIR: temporary,
     // No program of a task needs a keyring, a portal or a proxy.
     ...{ GTK_USE_PORTAL: "0", GDK_BACKEND: "x11", QT_QPA_PLATFORM: "xcb", no_proxy: "127.0.0.1" },
   };
