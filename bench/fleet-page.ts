@@ -154,27 +154,24 @@ async function heapOf(page: Page): Promise<number> {
   return usedSize;
 }
 
+/** Resolves to the times between two frames. */
+const FRAMES = `new Promise((resolve) => {
+  const gaps = [];
+  const begun = performance.now();
+  let last = 0;
+  const next = (now) => {
+    if (last > 0) gaps.push(now - last);
+    last = now;
+    if (now - begun < ${COUNTED_MS}) requestAnimationFrame(next);
+    else resolve(gaps);
+  };
+  requestAnimationFrame(next);
+})`;
+
 /** Times between two frames of the page, in milliseconds, while `work` goes on. */
 async function framesDuring(page: Page, work: (signal: AbortSignal) => Promise<unknown>): Promise<number[]> {
   const worked = work(AbortSignal.timeout(COUNTED_MS));
-  const frames = await page.evaluate<number[], number>(
-    (ms) =>
-      new Promise((resolve) => {
-        const gaps: number[] = [];
-        const begun = performance.now();
-        let last = begun;
-        const next = (now: number) => {
-          gaps.push(now - last);
-          last = now;
-          now - begun < ms ? requestAnimationFrame(next) : resolve(gaps);
-        };
-        requestAnimationFrame((now) => {
-          last = now;
-          requestAnimationFrame(next);
-        });
-      }),
-    COUNTED_MS,
-  );
+  const frames = await page.evaluate<number[]>(FRAMES);
   await worked;
   return frames;
 }

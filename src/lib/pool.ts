@@ -20,34 +20,50 @@ const LEAST_MS = 10;
 /** By what each host moves what is taken for the usual time: up if it took longer, else down. So it is near the median soon. */
 const STEP = 1.1;
 
+interface Pool<T> {
+  readonly slots: number;
+  readonly patienceMs: number;
+  readonly isSlow?: (item: T) => boolean;
+}
+
 /**
- * Starts `work` on each item in order, and resolves with the results in that order.
+ * Starts `work` on each item in order, those that are known to be slow first, and resolves with the results in the order of the items.
  *
  * @param pool.slots how many hosts have a slot at once.
  * @param pool.patienceMs after how many milliseconds a host gives up its slot at the latest; infinite to limit all hosts at work
  *   to `slots`.
+ * @param pool.isSlow whether an item is known to be slow: it never has a slot.
  * @param work must not throw.
  */
 export function runPool<T, R>(
   items: readonly T[],
-  { slots, patienceMs }: { readonly slots: number; readonly patienceMs: number },
+  { slots, patienceMs, isSlow = () => false }: Pool<T>,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const { promise, resolve, reject } = Promise.withResolvers<R[]>();
   const results: R[] = new Array(items.length);
   /** When each of those with a slot began, the first one first. */
   const busy = new Map<number, number>();
+  /** The places of the items in the order in which they begin: up to `known`, they have no slot. */
+  const { true: first = [], false: others = [] } = Object.groupBy(
+    items.keys(),
+    (at) => `${isSlow(items[at] as T)}`,
+  );
+  const order = [...first, ...others];
+  const known = first.length;
   let next = 0;
   let slow = 0;
   let done = 0;
   let usualMs = patienceMs / TIMES_USUAL;
   let timer: Timer | undefined;
 
-  const begin = async (at: number) => {
+  const begin = async (nth: number) => {
+    const at = order[nth] as number;
     const began = performance.now();
-    busy.set(at, began);
+    if (nth < known) slow++;
+    else busy.set(at, began);
     results[at] = await work(items[at] as T);
-    usualMs *= performance.now() - began > usualMs ? STEP : 1 / STEP;
+    if (nth >= known) usualMs *= performance.now() - began > usualMs ? STEP : 1 / STEP;
     if (!busy.delete(at)) slow--;
     done++;
     if (done < items.length) return fill();
@@ -68,7 +84,8 @@ export function runPool<T, R>(
   };
 
   const fill = () => {
-    while (busy.size < slots && slow < MAX_SLOW && next < items.length) begin(next++).catch(reject);
+    while ((busy.size < slots || next < known) && slow < MAX_SLOW && next < items.length)
+      begin(next++).catch(reject);
     const [first] = busy.values();
     if (timer || first === undefined || next === items.length || !Number.isFinite(patienceMs)) return;
     // Rounded up: a timer that is early would only begin another one. Patience may have become less than the first one took.

@@ -19,6 +19,7 @@ const gone: string[] = [];
 const poller = createPoller(async () => {}, {
   healthy() {},
   busy() {},
+  sighting: () => undefined,
   gone: ({ label }) => void gone.push(label),
 });
 const signal = new AbortController().signal;

@@ -63,6 +63,21 @@ describe("a pool", () => {
     expect(startedMs).toBeLessThan(10_000);
   });
 
+  test("begins with those that are known to be slow, without a slot; results are in the order of the items", async () => {
+    const slow = Promise.withResolvers<void>();
+    const begun: string[] = [];
+    const items = ["a", "slow 1", "b", "slow 2"];
+    const isSlow = (item: string) => item.startsWith("slow");
+    const results = await runPool(items, { slots: 1, patienceMs: FOREVER, isSlow }, async (item) => {
+      begun.push(item);
+      if (isSlow(item)) await slow.promise;
+      else if (item === "b") slow.resolve();
+      return item;
+    });
+    expect(begun).toEqual(["slow 1", "slow 2", "a", "b"]);
+    expect(results).toEqual(items);
+  });
+
   test("waits for as long as hosts usually take, where all are slow", async () => {
     let atWork = 0;
     let most = 0;

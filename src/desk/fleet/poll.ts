@@ -34,6 +34,8 @@ interface PollOptions {
   readonly signal?: AbortSignal | undefined;
   /** The name of the token that asks: its connections count together. */
   readonly client?: string | null;
+  /** Whether a host did not answer when it was asked last: it is asked first, beside those that are asked at once. */
+  readonly isLost?: (host: Host) => boolean;
   /** Receives each result when it is complete. */
   readonly polled?: (result: PollResult) => void;
   /** The server of a host (default: {@link serverOf}). */
@@ -46,8 +48,9 @@ interface PollOptions {
 
 /** The results of `hosts`, in their order. Never throws: an error is that host's result. */
 export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise<PollResult[]> {
-  const { concurrency, timeoutMs, polled } = options;
-  return runPool(hosts, { slots: concurrency, patienceMs: patienceFor(timeoutMs) }, async (host) => {
+  const { concurrency, timeoutMs, polled, isLost } = options;
+  const pool = { slots: concurrency, patienceMs: patienceFor(timeoutMs), ...(isLost && { isSlow: isLost }) };
+  return runPool(hosts, pool, async (host) => {
     const result = await pollHost(host, options);
     polled?.(result);
     return result;
@@ -76,7 +79,7 @@ export interface Poller {
  */
 export function createPoller(
   follow: Follow,
-  presence: Pick<Presence, "healthy" | "busy" | "gone"> = createPresence(),
+  presence: Pick<Presence, "healthy" | "busy" | "gone" | "sighting"> = createPresence(),
 ): Poller {
   const shared = createSharing<PollResult[]>();
   const kept = createConnectionPool();
@@ -91,6 +94,7 @@ export function createPoller(
     else presence.gone({ label, base_url }, error ?? "");
     return false;
   };
+  const isLost = ({ label }: Host) => presence.sighting(label)?.isUp === false;
   const pollAndFollow = async (hosts: readonly Host[], options: PollOptions) => {
     const refused: PollResult[] = [];
     const changes: KeyChange[] = [];
@@ -101,7 +105,7 @@ export function createPoller(
     const rights: RightsChange[] = [];
     const changed = (change: KeyChange) => changes.push(change);
     const allowed = (change: RightsChange) => rights.push(change);
-    const results = await pollHosts(hosts, { ...options, polled, changed, allowed });
+    const results = await pollHosts(hosts, { ...options, isLost, polled, changed, allowed });
     // Where this process could open no more for a moment, nobody knows which of the others have refused it.
     const isOwn = refused.some(({ error }) => error === NO_DESCRIPTOR);
     if (!isOwn) for (const host of refused) presence.gone(host, host.error ?? "");

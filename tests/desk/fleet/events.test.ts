@@ -35,6 +35,36 @@ test("an address book publishes each entry that changes, without its token", asy
   ]);
 });
 
+test("hosts that were down when they were asked last are asked first; the results are in the order of the hosts", async () => {
+  const asked: string[] = [];
+  await using server = await rawServer((socket) =>
+    socket.on("data", (text) => {
+      const [, label = ""] = /Bearer (\w)/.exec(`${text}`) ?? [];
+      if (`${text}`.includes("/sessions")) asked.push(label);
+      if (label !== "c") socket.write(`${text}`.includes("/jobs ") ? ok('{"jobs":[]}') : ok(IDLE_SESSIONS));
+      else socket.write("HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n");
+    }),
+  );
+  const poller = createPoller(async () => {}, createPresence());
+  const book = {
+    reach: ({ label }: { label: string }) =>
+      ({ url: server.url, token: label, trust: { kind: "system" } }) as const,
+    askAgain: async () => {},
+  };
+  const hosts = ["a", "b", "c", "d"].map((label) => host(label, server.url));
+  const poll = () => poller.poll(book, hosts, { concurrency: 1, timeoutMs: 30_000 });
+  await poll();
+  expect(asked.splice(0)).toEqual(["a", "b", "c", "d"]);
+  const results = await poll();
+  expect(asked.indexOf("c")).toBeLessThan(asked.indexOf("b"));
+  expect(results.map(({ label, healthy }) => `${label} ${healthy}`)).toEqual([
+    "a true",
+    "b true",
+    "c false",
+    "d true",
+  ]);
+});
+
 test("polls publish when a host goes down and comes back, once each; an impatient or abandoned poll publishes nothing", async () => {
   const { published, publish } = kept();
   let answers = ok(IDLE_SESSIONS);
