@@ -1,6 +1,7 @@
 /**
  * What was measured, as a person reads it.
  */
+import { reasonOf } from "./reasons";
 import { type Figure, type Goal, median, spreadOf } from "./support";
 
 /** All ratios of a figure. */
@@ -71,12 +72,34 @@ measurements or more, and the spread is from the least to the greatest of fewer.
 missed when none of it does. \`npm run bench -- --compare REF\` measures a commit beside this one.
 
 ${report}
+## What is missed, and why
+
+${missedOf(figures)}
+
 ## How cost grows
 
 Each is measured at four sizes. The exponent is the slope of the line through them, both axes logarithmic: 1 is cost in proportion to the
 size, 0 is a cost that does not depend on it. The dots are where the points would be were it 1.
 
 ${plots.join("\n")}`;
+}
+
+/** The figures whose goals are not met, with their reasons, as a table in Markdown. */
+export function missedOf(figures: readonly Figure[]): string {
+  const missed = figures.filter((figure) => verdictOf(figure) !== "met");
+  if (missed.length === 0) return "Nothing.";
+  const why = (figure: Figure) => {
+    const ratios = ratiosOf(figure);
+    if (ratios.some(Number.isNaN)) return `Not measured: ${figure.detail}.`;
+    const isNear = verdictOf(figure) === "not shown";
+    return reasonOf(figure.name) ?? (isNear ? "The goal lies within the spread." : "Not known.");
+  };
+  const rows = missed.map((figure) => [
+    figure.name,
+    `${median(ratiosOf(figure)).toFixed(2)}, ${shown(figure.goal)}`,
+    why(figure),
+  ]);
+  return markdown([["figure", "ratio, goal", "why"], ...rows]);
 }
 
 function shown(goal: Goal): string {

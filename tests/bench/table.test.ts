@@ -50,6 +50,15 @@ test("cost that doubles with the size has the exponent 1, and cost that stays th
   expect(of([3, 3, 3, 3])).toBeCloseTo(0);
 });
 
+test("the page says why a goal is missed, and names those that nobody has explained", () => {
+  const unknown = { ...figure(2, "<= 1"), name: "another" };
+  const page = pageOf("", [figure(0.5, ">= 0.6"), unknown, { ...figure(1, ">= 0.6"), name: "met" }]);
+  const [, missed = ""] = page.split("## What is missed, and why");
+  expect(missed).toMatch(/^\| GET \/health \| 0\.50, ≥ 0\.6 \| Bun alone takes .*\|$/m);
+  expect(missed).toMatch(/^\| another +\| 2\.00, ≤ 1 +\| Not known\. +\|$/m);
+  expect(missed).not.toContain("| met");
+});
+
 test("the page has each plot under its name and exponent", () => {
   const grows = { ...figure([1.02, 0.98, 1], "<= 1.15"), name: "a poll, by hosts: exponent", plot: "●" };
   const page = pageOf("", [figure(1, ">= 0.6"), grows]);
