@@ -33,8 +33,17 @@ export function whyNot(task: Task, change: Change | undefined, way: Way): string
   if (change === undefined) return undefined;
   const reason = task.leftOut?.[change];
   if (reason !== undefined) return reason;
-  return change === "german" && task.german === undefined ? "its names are English" : undefined;
+  if (change !== "german") return undefined;
+  if (task.german === undefined) return "its names are English";
+  return hasGerman() ? undefined : "needs the locale de_DE.UTF-8 (localedef -i de_DE -f UTF-8 de_DE.UTF-8)";
 }
+
+/** Programs speak English in a locale that the system has not. */
+let hasGerman = () => {
+  const has = /^de_DE\.utf-?8$/im.test(Bun.spawnSync(["locale", "-a"]).stdout.toString());
+  hasGerman = () => has;
+  return has;
+};
 
 /** Whether the result is there within {@link CHECK_MS}. */
 export async function isDone(task: Task, world: World): Promise<boolean> {
