@@ -99,7 +99,8 @@ export const forms: readonly Task[] = [
       const trace = await ask("sh", "-c", `unzip -p "${folder}/../trace.zip" | grep -c s3cret-word; true`);
       return trace.trim() === "0";
     },
-    german: DONE,
+    // Its button is "OK" in German, too.
+    german: {},
   },
   {
     ...{ id: "F07", ...swing, what: "fill in a form, check a box, save" },

@@ -1,6 +1,6 @@
 /**
  * What some toolkits say otherwise than the rest, mended: {@link gtk4}, and places in larger units of a program that is drawn at twice
- * its size (GTK 3, Qt).
+ * its size (GTK 3, Qt, windows of Chromium).
  */
 import { type Accessibles, type Bounds, pidOf } from "./accessible";
 import { APPLICATION, type Bus, NoSuchThing, type Ref, rootOf } from "./bus";
@@ -14,10 +14,10 @@ export function mended(bus: Bus, ask: Accessibles, windows: XWindows): Accessibl
     const [all, pid] = await Promise.all([windows.list(), pids(name)]);
     return pid === null ? [] : all.filter((one) => one.pid === pid);
   };
-  const kits = remembered((name: string) => isGtk4(bus, name));
-  const usual = scaled(ask, ownWindows);
+  const kits = remembered((name: string) => toolkitOf(bus, name));
+  const usual = scaled(ask, ownWindows, async (name) => (await kits(name)) === "Chromium");
   const special = gtk4(ask, windows, ownWindows);
-  const of = async ({ bus: name }: Ref) => ((await kits(name)) ? special : usual);
+  const of = async ({ bus: name }: Ref) => ((await kits(name)) === "GTK 4" ? special : usual);
   return {
     ...ask,
     role: async (ref) => (await of(ref)).role(ref),
@@ -46,14 +46,18 @@ function remembered<T>(ask: (name: string) => Promise<T>): (name: string) => Pro
   };
 }
 
-async function isGtk4(bus: Bus, name: string): Promise<boolean> {
+/** The toolkits that say something otherwise. */
+type Toolkit = "GTK 4" | "Chromium" | "another";
+
+async function toolkitOf(bus: Bus, name: string): Promise<Toolkit> {
   try {
     const [kit, version] = await Promise.all(
       ["ToolkitName", "Version"].map((one) => bus.get(rootOf(name), APPLICATION, one)),
     );
-    return kit === "GTK" && String(version).startsWith("4.");
+    if (kit === "GTK" && String(version).startsWith("4.")) return "GTK 4";
+    return kit === "Chromium" ? "Chromium" : "another";
   } catch (error) {
-    if (error instanceof NoSuchThing) return false;
+    if (error instanceof NoSuchThing) return "another";
     throw error;
   }
 }
@@ -62,8 +66,20 @@ async function isGtk4(bus: Bus, name: string): Promise<boolean> {
 const UNSURE_MS = 1_000;
 const SURE_MS = 30_000;
 
-/** Places in pixels, of programs that say them in units of their own. */
-function scaled(ask: Accessibles, ownWindows: (name: string) => Promise<readonly XWindow[]>): Accessibles {
+/** AT-SPI's role of a page in a browser (atspi-constants.h, ATSPI_ROLE_DOCUMENT_WEB), and how far above an element it is looked for. */
+const DOCUMENT_WEB = 95;
+const MAX_DEPTH = 100;
+
+/**
+ * Places in pixels, of programs that say them in units of their own.
+ *
+ * @param hasPages whether a program says places within pages in pixels, whatever it does with its windows (seen in Chromium 156).
+ */
+function scaled(
+  ask: Accessibles,
+  ownWindows: (name: string) => Promise<readonly XWindow[]>,
+  hasPages: (name: string) => Promise<boolean>,
+): Accessibles {
   const known = new Map<string, { readonly until: number; readonly scale: Promise<number | undefined> }>();
   const measure = async (name: string): Promise<number | undefined> => {
     const drawn = await ownWindows(name);
@@ -84,14 +100,26 @@ function scaled(ask: Accessibles, ownWindows: (name: string) => Promise<readonly
     if (found !== undefined) known.set(name, { until: performance.now() + SURE_MS, scale });
     return found ?? 1;
   };
+  const isInPage = async (ref: Ref): Promise<boolean> => {
+    let at: Ref | undefined = ref;
+    for (let depth = 0; at && depth < MAX_DEPTH; depth++) {
+      if ((await ask.role(at)) === DOCUMENT_WEB) return true;
+      at = await ask.parent(at);
+    }
+    return false;
+  };
+  const scaleAt = async (ref: Ref): Promise<number> => {
+    const scale = await scaleOf(ref.bus);
+    return scale === 1 || !(await hasPages(ref.bus)) || !(await isInPage(ref)) ? scale : 1;
+  };
   return {
     ...ask,
     async bounds(ref) {
-      const [place, scale] = await Promise.all([ask.bounds(ref), scaleOf(ref.bus)]);
+      const [place, scale] = await Promise.all([ask.bounds(ref), scaleAt(ref)]);
       return place && times(place, scale);
     },
     async atPoint(ref, x, y) {
-      const scale = await scaleOf(ref.bus);
+      const scale = await scaleAt(ref);
       return ask.atPoint(ref, Math.floor(x / scale), Math.floor(y / scale));
     },
   };

@@ -5,7 +5,7 @@ import { single } from "../../../../src/host/desktop/elements/gtk4";
 import { parseLocator } from "../../../../src/host/desktop/elements/locator";
 import { clickOn } from "../../../../src/host/desktop/elements/real";
 import { scaleBetween } from "../../../../src/host/desktop/elements/toolkits";
-import { testWith, until } from "../../../support";
+import { temporaryFolder, testWith, until } from "../../../support";
 import { forever } from "../support";
 import { startSession } from "./support";
 
@@ -90,6 +90,21 @@ describe("at twice the size,", () => {
         )
       ).includes("7");
     });
+  });
+
+  testWith(...session, "chromium")("what is in a page of Chromium is clicked where it is", async () => {
+    using folder = temporaryFolder();
+    await using at = await startSession(LARGE);
+    await at.elements.tree({}, 1);
+    const page =
+      "<title>Page</title><button style='margin:200px' onclick='document.title=`Pressed`'>Press</button>";
+    at.start(
+      ...["chromium", "--no-sandbox", "--disable-gpu", "--no-first-run", "--force-renderer-accessibility"],
+      ...["--force-device-scale-factor=2", `--user-data-dir=${folder.path}`],
+      `--app=data:text/html,${encodeURIComponent(page)}`,
+    );
+    await click(at, 'button "Press"');
+    await use(at, 'window "Pressed"');
   });
 
   testWith(...session, "speedcrunch")("a menu of Qt 5 opens where it is clicked", async () => {
