@@ -13,6 +13,7 @@ import type { Screens } from "../../host/desktop/screen/all-screens";
 import type { BlackBox, BoxStatus } from "../../host/desktop/screen/black-box/black-box";
 import type { ProxyUses } from "../../host/desktop/screen/operations/proxy";
 import type { Recordings } from "../../host/desktop/screen/record/recordings";
+import type { Signatures } from "../../host/desktop/screen/signature/signatures";
 import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails";
 import type { Tickets } from "../../host/desktop/screen/tickets";
 import type { Webdriver } from "../../host/desktop/webdriver/webdriver";
@@ -43,6 +44,8 @@ export interface DesktopFeatures {
   leaseDesktop: NamedDesktops["lease"];
   /** Small pictures of the screen. */
   thumbnails(): Promise<Thumbnails>;
+  /** What a desk compares screens by. */
+  signatures(): Promise<Signatures>;
   recordings(): Promise<Recordings>;
   /** What the screen has shown for the last while. */
   blackBox(): Promise<BlackBox>;
@@ -118,6 +121,11 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
     thumbnails: feature(async () => {
       const { createThumbnails } = await import("../../host/desktop/screen/thumbnail/thumbnails");
       return createThumbnails(async (size, name) => (await shownDesktop(name)).snapshot(size));
+    }),
+    signatures: feature(async () => {
+      const { createSignatures } = await import("../../host/desktop/screen/signature/signatures");
+      const exclude = options.black_box_exclude;
+      return createSignatures(async () => (await shownDesktop()).signature({ exclude }));
     }),
     recordings: feature(
       async () => {

@@ -5,6 +5,7 @@
  */
 import * as v from "valibot";
 import { NOTHING } from "../../../lib/child";
+import { SIGNATURE, type Signature } from "../../../wire/screen/signature";
 import { BLACK_BOX_ANSWERS, type BlackBoxCalls } from "./black-box/calls";
 import { RECORDING_ANSWERS, type RecordingCalls } from "./record/calls";
 
@@ -64,6 +65,8 @@ export interface ViewerCalls extends RecordingCalls, BlackBoxCalls {
   nameScreen(text: string): Promise<void>;
   /** A small picture of the screen, a JPEG in base64. @param picture.width in pixels. */
   snapshot(picture: { readonly width: number }): Promise<string>;
+  /** What a desk compares screens by. @param options.exclude patterns of the windows that are left out. */
+  signature(options: { readonly exclude: readonly string[] }): Promise<Signature>;
 }
 
 /** What the child reports of viewers. */
@@ -81,6 +84,7 @@ export const VIEWER_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>([
   "closeViewer",
   "nameScreen",
   "snapshot",
+  "signature",
   "record",
   "stopRecording",
   "keepBlackBox",
@@ -92,6 +96,7 @@ export const VIEWER_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>([
 export const STARTING_CALLS: ReadonlySet<string> = new Set<keyof ViewerCalls>([
   "openViewer",
   "snapshot",
+  "signature",
   "record",
   "keepBlackBox",
 ]);
@@ -106,6 +111,7 @@ export const VIEWER_ANSWERS = {
   closeViewer: NOTHING,
   nameScreen: NOTHING,
   snapshot: v.string(),
+  signature: SIGNATURE,
   ...RECORDING_ANSWERS,
   ...BLACK_BOX_ANSWERS,
 };

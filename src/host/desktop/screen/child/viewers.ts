@@ -5,6 +5,7 @@
 import type { Socket } from "node:net";
 import { deadline } from "../../../../lib/deadline";
 import { badInput, conflict, messageOf, unavailable } from "../../../../lib/errors";
+import type { Signature } from "../../../../wire/screen/signature";
 import type { Backend } from "../../backend";
 import type { BlackBoxCalls, BoxOptions } from "../black-box/calls";
 import type { BoxRecorder } from "../black-box/recorder";
@@ -96,6 +97,7 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
   const calls: ViewerCalls = {
     ...pictures.calls,
     ...box.calls,
+    signature: (options) => takeSignature(shared, use, options.exclude),
     async openViewer({ id, control }) {
       if (viewers.has(id)) throw badInput(`there is a viewer ${JSON.stringify(id)} already`);
       if (viewers.size >= MAX_VIEWERS) throw unavailable(`there are ${MAX_VIEWERS} viewers already`);
@@ -137,6 +139,24 @@ export function createViewers(use: () => Promise<Backend>, events: ViewerEvents)
       await Promise.all(ended);
     },
   };
+}
+
+/** What a desk compares screens by. */
+async function takeSignature(
+  shared: SharedScreen,
+  use: () => Promise<Backend>,
+  exclude: readonly string[],
+): Promise<Signature> {
+  try {
+    const [backend, screen, { takeSignature: take }] = await Promise.all([
+      use(),
+      shared.useScreen(),
+      import("../signature/take"),
+    ]);
+    return await take({ backend, screen, exclude });
+  } finally {
+    shared.leaveLater();
+  }
 }
 
 /** The black box. */
