@@ -84,6 +84,7 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
     events: () => ({ counts: () => new Map([["run.ended", 3]]) }),
     eventStreams: async () => ({ count: () => 2 }),
     hub: () => ({ links: () => [{ linked: true }] }),
+    oddNow: () => ({ odd: 1, alike: 40, unknown: 2, longest_s: 900 }),
     hostLink: async () => ({ desk: "desk.example:9939", state: "linked", dials: 1 }),
     natsHost: async () => ({ state: "connected", attempts: 1 }),
     natsDesk: () => ({

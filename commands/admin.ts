@@ -25,6 +25,7 @@ import { printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
 import type { Service } from "../src/service/service";
 import { HOST_COLUMNS, type Host, listVerb, NO_HOSTS, rowOf } from "./admin-list";
+import { oddVerb } from "./admin-odd";
 import { upgradeVerb } from "./admin-upgrade";
 import { verbs as witnessVerbs } from "./admin-witness";
 
@@ -324,6 +325,7 @@ export default {
       epilogue: "The server has the same list at /admin/targets, for http_sd_configs.",
       examples: [["$0 admin targets > /etc/prometheus/svc.json", "For file_sd_configs"]],
     }),
+    odd: oddVerb,
     upgrade: upgradeVerb,
     ...witnessVerbs,
   },

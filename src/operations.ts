@@ -5,6 +5,8 @@
 import type { EventType } from "./core/events";
 import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { eventTypes as hostEvents } from "./desk/fleet/events";
+import { eventTypes as oddEvents } from "./desk/fleet/odd/events";
+import { operations as oddScreens } from "./desk/fleet/odd/operations";
 import { operations as foundHosts } from "./desk/fleet/operations/find";
 import { operations as fleet } from "./desk/fleet/operations/fleet";
 import { operations as hostLooks } from "./desk/fleet/operations/host-look";
@@ -55,6 +57,7 @@ import { operations as screenProxies } from "./host/desktop/screen/operations/pr
 import { operations as screen } from "./host/desktop/screen/operations/viewers";
 import { eventTypes as recordingEvents } from "./host/desktop/screen/record/events";
 import { operations as recordings } from "./host/desktop/screen/record/operations";
+import { operations as signatures } from "./host/desktop/screen/signature/operations";
 import { operations as thumbnails } from "./host/desktop/screen/thumbnail/operations";
 import { operations as webdriver } from "./host/desktop/webdriver/operations";
 import { eventTypes as desktopEvents } from "./host/desktops/events";
@@ -131,6 +134,7 @@ const all = [
   ...recordings,
   ...blackBox,
   ...thumbnails,
+  ...signatures,
   ...windows,
   ...elements,
   ...snapshots,
@@ -164,6 +168,7 @@ const all = [
   ...hostThumbnails,
   ...relay,
   ...foundHosts,
+  ...oddScreens,
   ...hostLooks,
   ...fleet,
   ...planJobs,
@@ -189,6 +194,7 @@ export const eventTypes: readonly EventType[] = [
   ...sessionEvents,
   ...syncEvents,
   ...hostEvents,
+  ...oddEvents,
   ...planEvents,
   ...tokenEvents,
   ...jobEvents,

@@ -282,6 +282,14 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
       ),
       graph(
         {
+          title: "Screens that differ",
+          description: "Hosts whose screens stand out among those with the same tag, with --odd-on.",
+          unit: "none",
+        },
+        [[at("service_odd_hosts", 'state="odd"'), "{{instance}}"]],
+      ),
+      graph(
+        {
           title: "Plans that are not over",
           description: "Running, and paused: by hand, or after too many failures.",
           unit: "none",

@@ -31,6 +31,12 @@ export interface MetricSources extends HostSources {
   eventStreams(): Promise<{ count(): number }>;
   foundLogs(): Promise<ReadonlyMap<string, { readonly state: string }>>;
   hub(): { links(): ReadonlyArray<{ readonly linked: boolean }> } | null;
+  oddNow(): {
+    readonly odd: number;
+    readonly alike: number;
+    readonly unknown: number;
+    readonly longest_s: number;
+  } | null;
   hostLink(): Promise<{ readonly desk: string; readonly state: string; readonly dials: number } | null>;
   natsHost(): Promise<Connection | null>;
   natsDesk(): {
@@ -192,6 +198,22 @@ const SERVICE: readonly Reading[] = [
         { labels: { state: "gone" }, value: links.length - linked },
       ];
     },
+  },
+  {
+    name: "service_odd_hosts",
+    help: "Hosts of --odd-on whose screens stand out for --odd-after (odd), are as the others, or could not be compared (unknown); absent without",
+    labels: ["state"],
+    read(service) {
+      const { odd, alike, unknown } = service.oddNow() ?? {};
+      return Object.entries({ odd, alike, unknown }).flatMap(([state, value]) =>
+        value === undefined ? [] : { labels: { state }, value },
+      );
+    },
+  },
+  {
+    name: "service_odd_longest_seconds",
+    help: "For how long the screen of a host has stood out by now, the longest of those of service_odd_hosts; NaN without --odd-on",
+    read: (service) => service.oddNow()?.longest_s ?? Number.NaN,
   },
   {
     name: "service_desk_link_up",

@@ -3,6 +3,7 @@
  * started, and follows upgrades of its program.
  */
 import { existsSync } from "node:fs";
+import { messageOf } from "../lib/errors";
 import { isThere } from "../lib/trust-files";
 import type { Desk } from "./features/desk";
 import { watchOwnUpgrade } from "./own-upgrade";
@@ -57,6 +58,7 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
   // Of a svc that was killed.
   if (process.platform === "linux") (await import("../host/desktops/keeper")).sweep();
   if (options.black_box !== undefined || existsSync(files.blackBox)) (await service.blackBox()).start();
+  await watchScreens(shared);
   // Once the webhooks take events.
   if (existsSync(files.history)) await (await service.history()).settle();
   phase.hasLooked = true;
@@ -87,6 +89,20 @@ function looksOf({ service, files, made, phase, revocations }: ServiceParts, tas
     // Last: it may wait for a lock.
     [LIST_NOT_KEPT]: listFiles,
   };
+}
+
+/** Compares the screens of hosts again and again, where that is wanted. That it begins is on record, as it looks at screens. */
+async function watchScreens({ service, options, log }: ServiceParts): Promise<void> {
+  const watch = await service.oddWatch();
+  if (!watch) return;
+  const detail = `admin.odd on=${JSON.stringify(options.odd_on)}: compares the screens of hosts every minute`;
+  const row = { event_type: "desk", host_id: null, viewer_id: null, detail };
+  try {
+    await (await service.audit())?.append(row);
+    watch.start();
+  } catch (error) {
+    log.warn(`the screens are not compared: ${messageOf(error)}`);
+  }
 }
 
 /** @returns a function that ends the wait for an upgrade that is under way. */

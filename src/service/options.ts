@@ -5,6 +5,7 @@ import * as v from "valibot";
 import type { EventType } from "../core/events";
 import { bytes, field, flag, httpAddress, whole } from "../core/fields";
 import type { Operation } from "../core/operation";
+import { ODD_FIELDS } from "../desk/fleet/odd/options";
 import { BLACK_BOX_FIELDS } from "../host/desktop/screen/black-box/options";
 import { SERVED_MCP_FIELDS } from "../host/mcp/options";
 import { ICE_FIELDS, INBOX_FIELDS } from "../host/peers/options";
@@ -57,6 +58,7 @@ export const SERVICE_FIELDS = {
     "A person with another token has to allow each viewer of the screen that trusted_viewers.json does not name; such a token without operate gets no other pictures",
   ),
   ...BLACK_BOX_FIELDS,
+  ...ODD_FIELDS,
   mask_serials: flag("Hide serial numbers of USB devices"),
   ...SIGN_IN_FIELDS,
   ...PASSKEY_FIELDS,

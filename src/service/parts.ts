@@ -3,6 +3,7 @@
  */
 import type * as v from "valibot";
 import type { Publish } from "../core/events";
+import type { OddWatch } from "../desk/fleet/odd/watch";
 import type { LinkHub } from "../desk/link/hub";
 import type { Plans } from "../desk/plans/plans";
 import type { Collector } from "../desk/witness/collector";
@@ -33,6 +34,7 @@ interface Instances {
   recordings?: Recordings;
   leases?: Leases;
   hub?: LinkHub;
+  odd?: OddWatch;
   nats?: DeskOverNats;
   plans?: Plans;
   /** Set once the logs of hosts are watched. */

@@ -19,6 +19,7 @@ const SOURCES: MetricSources = {
   events: () => ({ counts: () => new Map([["run.ended", 3]]) }),
   eventStreams: async () => ({ count: () => 2 }),
   hub: () => null,
+  oddNow: () => null,
   hostLink: async () => null,
   natsHost: async () => null,
   natsDesk: () => null,
@@ -99,7 +100,7 @@ describe("a scrape", () => {
 
   test("counts links and plans where there are some, and has no series of them elsewhere", async () => {
     const without = await linesOf();
-    const ours = /^service_(hub_links|desk_link|nats|plan)/;
+    const ours = /^service_(hub_links|odd_hosts|desk_link|nats|plan)/;
     expect(without.filter((line) => ours.test(line))).toEqual([]);
     const open = [
       { seq: 1, state: "running" },
@@ -107,6 +108,7 @@ describe("a scrape", () => {
     ];
     const lines = await linesOf({
       hub: () => ({ links: () => [{ linked: true }, { linked: true }, { linked: false }] }),
+      oddNow: () => ({ odd: 2, alike: 40, unknown: 1, longest_s: 660 }),
       hostLink: async () => ({ desk: "desk:9939", state: "waiting", dials: 7 }),
       natsHost: async () => ({ state: "waiting", attempts: 5 }),
       natsDesk: () => ({
@@ -120,6 +122,9 @@ describe("a scrape", () => {
     expect(lines.filter((line) => ours.test(line))).toEqual([
       'service_hub_links{state="linked"} 2',
       'service_hub_links{state="gone"} 1',
+      'service_odd_hosts{state="odd"} 2',
+      'service_odd_hosts{state="alike"} 40',
+      'service_odd_hosts{state="unknown"} 1',
       'service_desk_link_up{desk="desk:9939"} 0',
       'service_desk_link_dials_total{desk="desk:9939"} 7',
       'service_nats_up{role="host"} 0',

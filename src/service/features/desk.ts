@@ -6,6 +6,8 @@ import { existsSync } from "node:fs";
 import type { Via } from "../../client/carrier";
 import type { AddressBook } from "../../desk/fleet/address-book";
 import type { Host } from "../../desk/fleet/host";
+import type { OddLooks } from "../../desk/fleet/odd/operations";
+import type { OddCounts, OddWatch } from "../../desk/fleet/odd/watch";
 import type { Poller } from "../../desk/fleet/poll";
 import type { Presence } from "../../desk/fleet/presence";
 import type { RefusalsOf } from "../../desk/fleet/rights";
@@ -31,6 +33,12 @@ export interface DeskFeatures extends Pick<HostUses, "ownPin" | "natsKey" | "des
   poller(): Promise<Poller>;
   /** How hosts were seen last, by polls and by their links. */
   sightings(): Promise<Pick<Presence, "sighting">>;
+  /** Looks for screens of hosts that differ from the others. */
+  oddLooks(): Promise<OddLooks>;
+  /** The watch for them; undefined without `--odd-on`. */
+  oddWatch(): Promise<OddWatch> | undefined;
+  /** What that has found; null where there is none, or it has not looked yet: asking loads nothing. */
+  oddNow(): OddCounts | null;
   /** The hosts that will refuse a list, of which the caller is warned. */
   refusals: RefusalsOf;
   /** Has plans, viewers and what is known of its presence go on under the new label of a host. */
@@ -70,20 +78,8 @@ export interface Desk extends DeskFeatures {
 }
 
 export function deskFeatures(shared: ServiceParts): Desk {
-  const {
-    configDir,
-    files,
-    options,
-    log,
-    publish,
-    observed,
-    tokens,
-    made,
-    phase,
-    feature,
-    stoppable,
-    prepareFor,
-  } = shared;
+  const { configDir, files, options, log, publish, observed } = shared;
+  const { tokens, made, phase, feature, stoppable, prepareFor } = shared;
   /** Whether this host had a membership when it looked last. */
   let hasJoined = false;
   let leaving: Promise<void> | undefined;
@@ -138,6 +134,7 @@ export function deskFeatures(shared: ServiceParts): Desk {
       ]);
       return createPoller(createFollower(shared.service), await presence());
     }),
+    ...oddFeatures(shared, presence),
     ...{ sightings: presence, renamed: (...host) => renamed(shared, presence, ...host) },
     joinStrings: feature(
       async () => {
@@ -170,6 +167,47 @@ export function deskFeatures(shared: ServiceParts): Desk {
 
 const refusals = async ({ service }: ServiceParts, ...asked: Parameters<RefusalsOf>) =>
   (await import("../../desk/fleet/rights")).refusalsOf(service, ...asked);
+
+/** Screens of hosts that differ from the others. */
+function oddFeatures(
+  shared: ServiceParts,
+  presence: () => Promise<Presence>,
+): Pick<DeskFeatures, "oddLooks" | "oddWatch" | "oddNow"> {
+  const { options, log, publish, made, stoppable } = shared;
+  const looks = stoppable(async () =>
+    (await import("../../desk/fleet/odd/looks")).createOddLooks(async () => {
+      const { sighting } = await presence();
+      const links = new Map(made.hub?.links().map(({ label, version }) => [label, version]));
+      const heardOf = (key: string) => made.nats?.current()?.presence?.heardOf(key);
+      return ({ label, base_url }) => {
+        const heard = base_url.startsWith("nats:") ? heardOf(base_url.slice("nats:".length)) : undefined;
+        return links.get(label) ?? heard?.version ?? sighting(label)?.found?.version ?? null;
+      };
+    }),
+  );
+  const watch = stoppable(async () => {
+    const [{ createOddWatch }, { look }] = await Promise.all([
+      import("../../desk/fleet/odd/watch"),
+      // Made first, so that it stops last.
+      looks(),
+    ]);
+    const { odd_on: on = "all", odd_after } = options;
+    made.odd = createOddWatch({
+      ...{ afterMs: odd_after * 1_000, publish, log },
+      async look(signal) {
+        const book = await shared.service.addressBook();
+        const how = { on, concurrency: 64, timeoutMs: 10_000, client: null, signal };
+        return look(book, book.select(on), how);
+      },
+    });
+    return made.odd;
+  });
+  return {
+    oddLooks: looks,
+    oddWatch: () => (options.odd_on === undefined ? undefined : watch()),
+    oddNow: () => made.odd?.counts() ?? null,
+  };
+}
 
 /** What is in memory, and what plans have, under the label that the host had. */
 async function renamed(
