@@ -5,6 +5,7 @@
 import { ApiError } from "../api.js";
 import { button, el, setText } from "../dom.js";
 import { nothing, panel } from "../parts.js";
+import { oddFirst } from "./odd-first.js";
 
 /** Pixels of a picture in its width. */
 const WIDTH = 320;
@@ -23,9 +24,11 @@ const AT_ONCE = 4;
  * @param {import("../view.js").View} view
  * @param {Set<string>} selected labels of hosts
  */
-export function wallPanel({ api, signal }, selected) {
+export function wallPanel(view, selected) {
+  const { api, signal } = view;
   const isOn = button("Show", toggle, { role: "switch", "aria-checked": "false", class: "switch" });
-  const made = panel("Screens of the selected hosts", { tools: [isOn] });
+  const odd = oddFirst(view, selected, { changed: show, fail: (trouble) => made.fail(trouble) });
+  const made = panel("Screens of the selected hosts", { tools: [odd.toggle, isOn] });
   const tiles = el("div", { class: "wall" });
   const hint = nothing(
     "No host is selected",
@@ -69,7 +72,8 @@ export function wallPanel({ api, signal }, selected) {
 
   /** Shows a tile for each screen of the hosts that are selected now. */
   function show() {
-    const labels = watches() ? [...selected].sort() : [];
+    odd.show(watches());
+    const labels = odd.sorted(watches() ? [...selected].sort() : []);
     const screens = labels.flatMap((label) => [
       { label, desktop: null },
       ...(desktopsOf.get(label) ?? []).map((desktop) => ({ label, desktop })),
@@ -88,6 +92,7 @@ export function wallPanel({ api, signal }, selected) {
       const known = shown.get(address);
       const one = known ?? tile(screen);
       shown.set(address, one);
+      if (screen.desktop === null) one.tell(odd.of(screen.label));
       if (!known) observer.observe(one.root);
       if (screen.desktop === null && (desktopsOf.get(screen.label) ?? []).length === 0)
         one.root.hidden = false;
@@ -197,6 +202,7 @@ function tile(screen) {
   const name = desktop === null ? label : `${label}: ${desktop}`;
   const picture = el("img", { alt: `The screen of ${name}`, hidden: true });
   const trouble = el("span", { class: "hint" }, "opening…");
+  const why = el("span", { class: "wall-why" });
   let address = "";
   const free = () => URL.revokeObjectURL(address);
   return {
@@ -210,7 +216,13 @@ function tile(screen) {
       { class: "wall-tile", href: addressOf(screen) },
       el("span", { class: "wall-picture" }, picture, trouble),
       el("span", { class: "wall-label" }, name),
+      why,
     ),
+    /** What makes the screen differ from the others. @param {import("./odd-first.js").Verdict | null} verdict */
+    tell(verdict) {
+      setText(why, verdict?.why ?? "");
+      why.classList.toggle("odd", verdict?.state === "odd");
+    },
     /** @param {Blob} image */
     show(image) {
       const before = address;

@@ -85,6 +85,7 @@ export const createDashboard = async () =>
         "live-parts.js": import("../../dashboard/host/live-parts.js", { with: { type: "file" } }),
         "live-keys.js": import("../../dashboard/host/live-keys.js", { with: { type: "file" } }),
         "live-wall.js": import("../../dashboard/desk/live-wall.js", { with: { type: "file" } }),
+        "odd-first.js": import("../../dashboard/desk/odd-first.js", { with: { type: "file" } }),
         "live-picker.js": import("../../dashboard/host/live-picker.js", { with: { type: "file" } }),
         "live-watch.js": import("../../dashboard/host/live-watch.js", { with: { type: "file" } }),
         "main.js": import("../../dashboard/main.js", { with: { type: "file" } }),
