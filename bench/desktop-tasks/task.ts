@@ -60,7 +60,7 @@ export const waitGone = (element: string, timeout = 20): Action => [
 /** The window takes the keys that follow. */
 export const toWindow = (title_substring: string): readonly Action[] => [
   ["AC_wait_window", { title_substring, timeout: 10, poll: 0.1 }],
-  ["AC_focus_window", { title_substring }],
+  ["AC_focus_window", { title_substring, hold: true }],
 ];
 /** The pointer clicks on what has the role and name, once it is there. */
 export const click = (role: string, name: string, window_title: string): readonly Action[] => [

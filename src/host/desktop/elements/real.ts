@@ -4,6 +4,7 @@
  * What was to change is looked at afterwards, as with the interface of the program.
  */
 import { type Caller, requesterOf } from "../../../core/caller";
+import type { RunContext } from "../../../core/run";
 import { sleep } from "../../../lib/deadline";
 import { badInput, cancelled, notFound, rejected, unavailable } from "../../../lib/errors";
 import { nearest } from "../../../lib/nearest";
@@ -11,6 +12,7 @@ import { jsonLine } from "../../../lib/sanitize";
 import type { Requester } from "../../../lib/slots";
 import type { Button } from "../backend";
 import type { Desktop } from "../desktop";
+import { giveFocusBack } from "../focus-hold";
 import { type Uses, withInput } from "../operations/input-operation";
 import type { Branch, Element } from "./calls";
 import { type Elements, until, type WaitLimit } from "./elements";
@@ -28,12 +30,20 @@ export interface Hands {
 /** What acts on an element: the interface of its program, or pointer and keyboard. */
 export type How = "program" | "real";
 
-/** The desktop, or the one on demand of that name, whose elements are asked in the turn of the caller. */
-export const desktopOf = async (
+/**
+ * The desktop, or the one on demand of that name, whose elements are asked in the turn of the caller. The window that a script holds has
+ * the focus again, and is in front.
+ */
+export async function desktopOf(
   service: Uses,
-  caller: Pick<Caller, "grant" | "signal">,
+  caller: Pick<Caller, "grant" | "signal"> & { readonly run?: RunContext | undefined },
   name?: string,
-): Promise<Desktop> => (await service.desktop(name)).turnsOf(requesterOf(caller));
+): Promise<Desktop> {
+  const desktop = (await service.desktop(name)).turnsOf(requesterOf(caller));
+  // A run holds a window of its own desktop.
+  if (name === undefined) await giveFocusBack(desktop, requesterOf(caller), caller.run);
+  return desktop;
+}
 
 /**
  * Does `work`, with a turn at pointer and keyboard where it uses them.

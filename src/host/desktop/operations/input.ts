@@ -12,6 +12,7 @@ import type { Requester } from "../../../lib/slots";
 import type { Stroke } from "../backend";
 import type { Desktop } from "../desktop";
 import { drag } from "../drag";
+import { giveFocusBack, isHolding } from "../focus-hold";
 import { takeInput } from "../input-place";
 import { isKey, isTypable, KEY_NAMES, keysNamed } from "../keys";
 import { placeOn, pointOn, RELATIVE_TO } from "../relative";
@@ -296,9 +297,14 @@ const TEXT = v.pipe(
   v.check(isTypable, "text without control characters other than tab and line feed"),
 );
 
-/** Keys go to the window that has the focus: they wait until a click before them has given it to the one that it was meant for. */
-const afterPointer = (desktop: Desktop, requester: Requester, { run }: Caller) =>
-  desktop.pointerRests(run?.pace ?? DEFAULT_PACE_S, requester);
+/**
+ * Keys go to the window that has the focus: they wait until a click before them has given it to the one that it was meant for, and the
+ * one that the script holds has it again.
+ */
+async function beforeKeys(desktop: Desktop, requester: Requester, { run }: Caller): Promise<void> {
+  await desktop.pointerRests(run?.pace ?? DEFAULT_PACE_S, requester);
+  await giveFocusBack(desktop, requester, run);
+}
 
 /** What is pressed as `Shift` is released as `shift`. */
 async function strike(
@@ -308,7 +314,7 @@ async function strike(
   requester: Requester,
   caller: Caller,
 ) {
-  if (stroke !== "release") await afterPointer(desktop, requester, caller);
+  if (stroke !== "release") await beforeKeys(desktop, requester, caller);
   return desktop.strike(keys.flatMap(keysNamed), stroke, requester).then(done);
 }
 
@@ -343,6 +349,16 @@ export const hotkey = inputOperation("hotkey", {
     strike(desktop, key_code_list, "tap", requester, caller),
 });
 
+/** Characters that are typed before somebody looks whether the held window still has the focus. */
+const PIECE = 24;
+
+/** A text in pieces of {@link PIECE}, none of which ends within a character. */
+function piecesOf(text: string): string[] {
+  const characters = [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment);
+  const count = Math.ceil(characters.length / PIECE);
+  return Array.from({ length: count }, (_, nth) => characters.slice(nth * PIECE, (nth + 1) * PIECE).join(""));
+}
+
 export const writeText = inputOperation("write", {
   summary: "Type text into the window that has the focus",
   example: { write_string: "Grüße" },
@@ -351,8 +367,11 @@ export const writeText = inputOperation("write", {
   }),
   output: v.null(),
   async perform(desktop, { write_string }, requester, caller) {
-    await afterPointer(desktop, requester, caller);
-    return desktop.type(write_string, requester).then(done);
+    for (const piece of isHolding(caller.run) ? piecesOf(write_string) : [write_string]) {
+      await beforeKeys(desktop, requester, caller);
+      await desktop.type(piece, requester);
+    }
+    return null;
   },
 });
 

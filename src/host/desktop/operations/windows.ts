@@ -5,8 +5,9 @@ import * as v from "valibot";
 import { requesterOf } from "../../../core/caller";
 import { between, columns, field, flag, rows, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { unavailable } from "../../../lib/errors";
+import { badInput, unavailable } from "../../../lib/errors";
 import { WINDOW_STATES, type WindowRequest } from "../backend";
+import { holdFocus } from "../focus-hold";
 import {
   CANNOT_LIST,
   findWindow,
@@ -39,10 +40,12 @@ const OTHERS = {
   hwnd: field(v.optional(whole(0, Number.MAX_SAFE_INTEGER)), "The window's hwnd"),
 };
 
-/** The input of a command that finds a window. @param own the fields of the command itself. */
-function windowInput<const E extends v.ObjectEntries>(own: E) {
+/** The input of a command that finds a window. @param own the fields of the command itself; `last` where it got them later. */
+function windowInput<const E extends v.ObjectEntries>(own: E, place: "second" | "last" = "second") {
+  const [second, last] = place === "second" ? [own, {}] : [{}, own];
+  const entries = { ...TITLE, ...second, ...OTHERS, ...last } as typeof TITLE & E & typeof OTHERS;
   return v.pipe(
-    v.strictObject({ ...TITLE, ...own, ...OTHERS }),
+    v.strictObject(entries),
     v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
       if (typed && ["title_substring", "process", "hwnd"].every((name) => !Object.hasOwn(value, name)))
         addIssue({ message: "title_substring, process or hwnd", received: "none of them" });
@@ -123,9 +126,21 @@ export const focusWindow = inputOperation("focus_window", {
   summary: "Focus the first window that matches; returns its hwnd",
   aims: true,
   example: { title_substring: "Report" },
-  input: windowInput({}),
+  input: windowInput(
+    {
+      hold: flag(
+        "In a script: until the next AC_focus_window, keys go to this window or another of its program; one of another program that takes the focus loses it again",
+      ),
+    },
+    "last",
+  ),
   output: HWND,
-  perform: focusByTitle,
+  async perform(desktop, { hold, ...query }, requester, { run }) {
+    if (hold && !run) throw badInput("hold: only a script can hold a window");
+    const hwnd = await focusByTitle(desktop, query, requester);
+    if (run) await holdFocus(desktop, hold ? hwnd : undefined, requester, run);
+    return hwnd;
+  },
 });
 
 const PATIENCE = {

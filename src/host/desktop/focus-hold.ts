@@ -1,0 +1,84 @@
+/**
+ * The window to which the keys of a run go, where a script holds it: another program that takes the focus meanwhile, such as a message
+ * that nobody expects, gets none of them.
+ */
+import type { RunContext } from "../../core/run";
+import { notFound } from "../../lib/errors";
+import { jsonLine } from "../../lib/sanitize";
+import type { Requester } from "../../lib/slots";
+import type { DesktopWindow } from "./backend";
+import type { Desktop } from "./desktop";
+import { listed } from "./windows";
+
+interface HeldWindow {
+  readonly title: string;
+  readonly pid: number | null;
+  /** The window of its program that had the focus last: a dialog, while one is open. */
+  last: number;
+  /** The windows of its program that were there at the last look: another one has come since. */
+  known: ReadonlySet<number>;
+}
+
+/** By the id of the run; a run that ends holds nothing. */
+const held = new Map<string, HeldWindow>();
+
+type Windows = Pick<Desktop, "windows" | "focus">;
+
+/** From now on, keys of `run` go to the window `hwnd` and to others of its program; to any window where `hwnd` is undefined. */
+export async function holdFocus(
+  desktop: Windows,
+  hwnd: number | undefined,
+  requester: Requester,
+  run: RunContext,
+): Promise<void> {
+  const windows = hwnd === undefined ? [] : await listed(desktop, requester);
+  const window = windows.find((one) => one.hwnd === hwnd);
+  if (!window) {
+    held.delete(run.id);
+    return;
+  }
+  if (!held.has(run.id)) run.atEnd(async () => void held.delete(run.id));
+  const { title, pid } = window;
+  held.set(run.id, { title, pid, last: window.hwnd, known: new Set(idsOf(windows, window)) });
+}
+
+/** Whether `run` holds a window. */
+export const isHolding = (run: RunContext | undefined): boolean => run !== undefined && held.has(run.id);
+
+/**
+ * Gives the focus back to the window that `run` holds, where a window of another program has it. Callers must do so before keys, and before they
+ * act on elements.
+ *
+ * @throws a `not_found` failure where its program has no window any more; what listing and focusing windows throw.
+ */
+export async function giveFocusBack(
+  desktop: Windows,
+  requester: Requester,
+  run: RunContext | undefined,
+): Promise<void> {
+  const window = run && held.get(run.id);
+  if (!window) return;
+  const windows = await listed(desktop, requester);
+  const focused = windows.find((one) => one.focused);
+  const own = windows.filter((one) => isOf(one, window));
+  const taken = focused && isOf(focused, window) ? undefined : (focused ?? null);
+  // Of two that have come, the later one is listed last.
+  const come = own.findLast(({ hwnd }) => !window.known.has(hwnd));
+  window.known = new Set(own.map(({ hwnd }) => hwnd));
+  if (taken === undefined) {
+    window.last = focused?.hwnd ?? window.last;
+    return;
+  }
+  const back = come ?? own.find(({ hwnd }) => hwnd === window.last) ?? own.at(0);
+  if (!back) throw notFound(`the window ${jsonLine(window.title)}, which keys go to, is not there any more`);
+  await desktop.focus(back.hwnd, requester);
+  window.last = back.hwnd;
+  if (taken) run?.log(`${jsonLine(taken.title)} had taken the focus; ${jsonLine(back.title)} has it again`);
+}
+
+/** Whether it is the held window, or another of its program. */
+const isOf = ({ hwnd, pid }: DesktopWindow, held: Pick<HeldWindow, "pid" | "last">) =>
+  held.pid === null ? hwnd === held.last : pid === held.pid;
+
+const idsOf = (windows: readonly DesktopWindow[], { hwnd: last, pid }: DesktopWindow) =>
+  windows.filter((one) => isOf(one, { pid, last })).map(({ hwnd }) => hwnd);
