@@ -5,15 +5,24 @@
  * Files with failing tests, or with an error outside of them, run once more, alone, if they are few; what passes then is a race: it is named, counts as passed, and goes
  * into `races.json` with the date. Two weeks later it counts as failed: whoever mends it takes its line away.
  *
+ * Where all workers are silent for longer than any test may take, they are ended, and their files run once more, too (`watchdog.ts`).
+ *
  * Arguments go to `bun test` (`npm test -- tests/http`). The exit code is 0 only when something passed, nothing failed
  * and the runner itself came to its end.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { watchOver } from "./watchdog";
 
 /** What stands for the title of a test where an error comes outside of any. */
 const OUTSIDE = "an error outside of its tests";
+
+/** What stands for the title of a test where the worker that ran a file was ended. */
+const STILL = "its worker stood still";
+
+/** How long workers may be silent, in milliseconds: a minute more than the longest limit of a test. */
+const STILL_MS = 16 * 60_000;
 
 /** CI allows 90 minutes for the whole run: a few files may run once more after it. */
 const DEADLINE_MS = 55 * 60_000;
@@ -40,8 +49,8 @@ interface Outcome {
 }
 
 async function verify(args: readonly string[]): Promise<Tally> {
-  const checks = (await bun("run", "check")).exitCode === 0 ? 0 : 1;
-  if ((await bun("run", "build")).exitCode !== 0) return { passed: 0, failed: checks + 1, skipped: 0 };
+  const checks = (await bun(["run", "check"])).exitCode === 0 ? 0 : 1;
+  if ((await bun(["run", "build"])).exitCode !== 0) return { passed: 0, failed: checks + 1, skipped: 0 };
   const tests = await runTests(args);
   return { ...tests, failed: tests.failed + checks };
 }
@@ -50,30 +59,34 @@ async function verify(args: readonly string[]): Promise<Tally> {
  * Runs the tests, and a few files with failing ones once more, alone: that run counts, and names what passed only then.
  *
  * @param racesFile holds since when each test is known that fails beside others only: JSON, dates by file and title.
+ * @param stillMs how long nothing may be said.
  */
 export async function runTests(
   args: readonly string[],
   racesFile = join(import.meta.dir, "races.json"),
+  stillMs = STILL_MS,
 ): Promise<Tally> {
   // A fresh global for each file would load every module again. The slowest files come first, as far as they are listed.
   const beside = [`--parallel=${PROCESSES}`, "--no-isolate", `--timings=${import.meta.dir}/timings.json`];
   if (process.env.SVC_TEST_TIMINGS === "update") beside.push("--update-timings");
-  const first = await testOnce(...beside, ...args);
+  const first = await testOnce([...beside, ...args], stillMs);
   const failed = first.outcomes.filter(({ kind }) => kind === "failed");
   const files = [...new Set(failed.map(({ file }) => file))];
   if (first.crashed || files.length === 0 || files.length > MAX_FILES_AGAIN) return tallyOf(first);
   console.log(`once more, alone: ${files.join(" ")}`);
-  const second = await testOnce(...files.map((file) => `./${file}`));
+  const second = await testOnce(
+    files.map((file) => `./${file}`),
+    stillMs,
+  );
   const stillFails = ({ file, title }: Outcome) =>
     second.outcomes.some((one) => one.file === file && one.title === title && one.kind === "failed");
   const raced = second.crashed ? [] : failed.filter((one) => !stillFails(one));
   for (const { file, title } of raced) console.log(`passed the second time, alone: ${file}: ${title}`);
   const old = new Set(oldRaces(raced, racesFile));
-  const again = second.outcomes.map((one) =>
-    old.has(nameOf(one)) ? { ...one, kind: "failed" as const } : one,
-  );
+  const again = second.outcomes.filter((one) => !old.has(nameOf(one)));
+  const failing = raced.filter((one) => old.has(nameOf(one)));
   const others = first.outcomes.filter(({ file }) => !files.includes(file));
-  return tallyOf({ outcomes: [...others, ...again], crashed: second.crashed });
+  return tallyOf({ outcomes: [...others, ...again, ...failing], crashed: second.crashed });
 }
 
 /** How long a race is forgiven, in milliseconds: two weeks. */
@@ -104,37 +117,54 @@ interface TestRun {
   readonly crashed: boolean;
 }
 
-async function testOnce(...args: readonly string[]): Promise<TestRun> {
+async function testOnce(args: readonly string[], stillMs: number): Promise<TestRun> {
   const folder = mkdtempSync(join(tmpdir(), "svc-tests-"));
   const report = join(folder, "junit.xml");
   try {
     const reporter = ["--reporter=junit", `--reporter-outfile=${report}`];
-    const { exitCode, said } = await bun("test", `--timeout=${TEST_TIMEOUT_MS}`, ...reporter, ...args);
+    const { exitCode, said, ended } = await bun(
+      ["test", `--timeout=${TEST_TIMEOUT_MS}`, ...reporter, ...args],
+      stillMs,
+    );
     if (!existsSync(report)) return { outcomes: [], crashed: true };
-    const outcomes = [...outcomesIn(readFileSync(report, "utf8")), ...errorsOutside(said)];
+    const still = ended > 0 ? filesEnded(said) : [];
+    const reported = outcomesIn(readFileSync(report, "utf8")).filter(({ file }) => !still.includes(file));
+    const stood = still.map((file) => ({ file, title: STILL, kind: "failed" as const }));
+    const outcomes = [...reported, ...errorsOutside(said), ...stood];
     const hasFailed = outcomes.some(({ kind }) => kind === "failed");
-    const crashed = said.includes("(worker crashed") || exitCode < 0 || exitCode > 0 !== hasFailed;
+    const crashes = said.split("(worker crashed").length - 1;
+    const crashed = crashes > still.length || exitCode < 0 || exitCode > 0 !== hasFailed;
     return { outcomes, crashed };
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-/** Runs bun with its output streamed through. @returns what it said to stderr, and -1 when a signal or the deadline ended it. */
-async function bun(
-  ...args: readonly string[]
-): Promise<{ readonly exitCode: number; readonly said: string }> {
+interface ProgramRun {
+  /** -1 when a signal, the deadline or the watchdog ended it. */
+  readonly exitCode: number;
+  /** What it said to stderr. */
+  readonly said: string;
+  /** How many of its workers stood still, and were ended. */
+  readonly ended: number;
+}
+
+/** Runs bun with its output streamed through. */
+async function bun(args: readonly string[], stillMs = STILL_MS): Promise<ProgramRun> {
   const child = Bun.spawn([process.execPath, ...args], {
     stdio: ["ignore", "inherit", "pipe"],
     timeout: DEADLINE_MS,
     killSignal: "SIGKILL",
   });
+  using watchdog = watchOver(child, stillMs);
   const reader = child.stderr.getReader();
   let said = "";
   const reading = (async () => {
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
       process.stderr.write(piece.value);
-      said += Buffer.from(piece.value).toString("latin1");
+      const text = Buffer.from(piece.value).toString("latin1");
+      said += text;
+      watchdog.heard(text);
     }
   })();
   const exitCode = await child.exited;
@@ -142,7 +172,7 @@ async function bun(
   await Promise.race([reading, Bun.sleep(1_000)]);
   await reader.cancel();
   if (child.signalCode) console.error(`bun ${args[0]} was ended by ${child.signalCode}`);
-  return { exitCode: child.signalCode ? -1 : exitCode, said };
+  return { exitCode: child.signalCode ? -1 : exitCode, said, ended: watchdog.ended };
 }
 
 /** The tests of a JUnit report. */
@@ -164,6 +194,14 @@ function errorsOutside(said: string): Outcome[] {
     if (line === "# Unhandled error between tests") found.push({ file, title: OUTSIDE, kind: "failed" });
   }
   return found;
+}
+
+/** The files whose worker was killed, as the runner says. */
+function filesEnded(said: string): string[] {
+  return Array.from(
+    said.matchAll(/^\S+ (\S+\.test\.ts) \(worker crashed: SIGKILL\)/gm),
+    ([, file = ""]) => file,
+  );
 }
 
 function unescaped(text: string): string {

@@ -19,6 +19,21 @@ const failsOnce = (title: string) => `test(${JSON.stringify(title)}, () => {
 const passes = (title: string) => `test(${JSON.stringify(title)}, () => {});\n`;
 const fails = (title: string) => `test(${JSON.stringify(title)}, () => { throw new Error("always"); });\n`;
 
+/** A file with an error outside of its tests, the first time. */
+const throwsLateOnce = `test("late", async () => {
+  const mark = import.meta.path + ".mark";
+  if (existsSync(mark)) return;
+  writeFileSync(mark, "");
+  setTimeout(() => { throw new Error("late"); }, 1);
+});
+afterAll(() => new Promise((resolve) => setTimeout(resolve, 100)));
+`;
+/** A file that never ends: no limit of a test ends what does not give way. */
+const standsStill = 'test("still", () => Bun.sleepSync(3_600_000));\n';
+
+/** How long the runner may say nothing, in milliseconds. */
+const STILL_MS = 8_000;
+
 /** Runs the tests of a folder with these files. */
 async function run(files: Readonly<Record<string, string>>, known: Readonly<Record<string, string>> = {}) {
   using folder = temporaryFolder();
@@ -30,7 +45,7 @@ async function run(files: Readonly<Record<string, string>>, known: Readonly<Reco
     writeFileSync(join(folder.path, `${name}.test.ts`), `${imports}${text}`);
   }
   const load = `const { runTests } = await import(${JSON.stringify(RUNNER)});`;
-  const program = `${load} console.log(JSON.stringify(await runTests([], ${JSON.stringify(racesFile)})));`;
+  const program = `${load} console.log(JSON.stringify(await runTests([], ${JSON.stringify(racesFile)}, ${STILL_MS})));`;
   const child = Bun.spawn([process.execPath, "-e", program], {
     cwd: folder.path,
     stdio: ["ignore", "pipe", "ignore"],
@@ -84,15 +99,7 @@ test("an error while a file is loaded fails the run, beside a test that passes t
 });
 
 test("an error outside of any test is forgiven where the file passes alone, and is named", async () => {
-  const late = `test("late", async () => {
-  const mark = import.meta.path + ".mark";
-  if (existsSync(mark)) return;
-  writeFileSync(mark, "");
-  setTimeout(() => { throw new Error("late"); }, 1);
-});
-afterAll(() => new Promise((resolve) => setTimeout(resolve, 100)));
-`;
-  expect(await run({ late, good: passes("good") })).toMatchObject({
+  expect(await run({ late: throwsLateOnce, good: passes("good") })).toMatchObject({
     tally: { passed: 2, failed: 0, skipped: 0 },
     again: ["passed the second time, alone: late.test.ts: an error outside of its tests"],
   });
@@ -113,4 +120,31 @@ test("a race that has been known for more than two weeks fails the run", async (
     { "race.test.ts: known": "2020-01-01" },
   );
   expect(tally).toEqual({ passed: 1, failed: 1, skipped: 0 });
+});
+
+test.skipIf(process.platform !== "linux")(
+  "a worker that stands still is ended, and its file runs once more, alone",
+  async () => {
+    const once = `const mark = import.meta.path + ".mark";
+const isFirst = !existsSync(mark);
+writeFileSync(mark, "");
+if (isFirst) ${standsStill}`;
+    const { tally, again, races } = await run({ still: `${once}${passes("last")}`, good: passes("good") });
+    const name = "still.test.ts: its worker stood still";
+    expect(tally).toEqual({ passed: 2, failed: 0, skipped: 0 });
+    expect(again).toEqual([`passed the second time, alone: ${name}`]);
+    expect(Object.keys(races)).toEqual([name]);
+  },
+);
+
+test("a file that never ends fails the run, also alone, and the run ends", async () => {
+  const { tally, again } = await run({ still: standsStill, good: passes("good") });
+  expect(tally.failed).toBe(1);
+  expect(again).toEqual([]);
+});
+
+test("an error outside of any test that has been known for more than two weeks fails the run", async () => {
+  const known = { "race.test.ts: an error outside of its tests": "2020-01-01" };
+  const { tally } = await run({ race: throwsLateOnce, good: passes("good") }, known);
+  expect(tally).toEqual({ passed: 2, failed: 1, skipped: 0 });
 });
