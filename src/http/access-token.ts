@@ -9,7 +9,8 @@ import { Failure, HTTP_STATUS, messageOf } from "../lib/errors";
 import type { SessionKeeper } from "../trust/oidc/sign-in";
 import { digestToken, hexOf, type TokenDigest } from "../trust/scopes";
 import type { Step } from "./exchange";
-import { accessTokenIn, type Gate } from "./gate";
+import type { Gate } from "./gate";
+import { accessTokenIn } from "./pass-gate";
 import { errorResponse } from "./responses";
 
 /** @param sessions null where nobody can sign in. @param ended what became of a token that is over; undefined for any other. */

@@ -12,11 +12,12 @@ import { type ClientResolver, identifyClient } from "./client-address";
 import { type Connections, keepConnection } from "./connections";
 import { type EntryOf, nameEntry } from "./entry";
 import { type Answer, chain, Exchange, type Handler, type LinkEntry, type Listener } from "./exchange";
-import { type Gate, passGate, passSigned, passUnknown } from "./gate";
+import type { Gate } from "./gate";
 import { createHoldBack } from "./hold-back";
 import { checkHost } from "./host-header";
 import { measure, type RequestMetrics } from "./measure";
 import { call, type HandlerParts } from "./operation-handler";
+import { passGate, passSigned, passUnknown } from "./pass-gate";
 import { type RequestAudit, record } from "./request-audit";
 import { completeHead, errorResponse, speakFaults } from "./responses";
 import {

@@ -4,24 +4,22 @@
 import { callOperation } from "../core/call";
 import type { Caller, RequestContext } from "../core/caller";
 import { parseInput } from "../core/input";
-import { type HttpRoute, takesText } from "../core/operation";
-import { PacedAnswer } from "../core/paced-answer";
 import { ANYBODY, shareOf } from "../core/rights";
 import { SocketAnswer } from "../core/socket";
-import { fromQuery } from "../core/text";
 import { withTrace } from "../core/trace-context";
-import { badInput, Failure, failureOf, isNoScreen, messageOf } from "../lib/errors";
-import { hasLongList, jsonInSlices } from "../lib/json-slices";
+import { Failure } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { Requester } from "../lib/slots";
-import { readJson, readText } from "./body";
 import type { Connections } from "./connections";
-import { type Answer, after, type Exchange, type Handler } from "./exchange";
-import { type Gate, passAgain } from "./gate";
+import type { Answer, Exchange, Handler } from "./exchange";
+import type { Gate } from "./gate";
 import type { OpenAnswers } from "./open-answers";
+import { createResponder } from "./operation-answer";
+import { asksToStart, createReader, type InTurn, QUERY } from "./operation-input";
+import { passAgain } from "./pass-gate";
 import { type Keeper, keyIn, type Repeats, takesIdempotencyKey } from "./repeats";
 import { entryOf, type RequestAudit } from "./request-audit";
-import { accepted, content, errorResponse, failureResponse, isEventStream } from "./responses";
+import { accepted, errorResponse } from "./responses";
 import type { RoutedOperation } from "./route";
 import type { OpenSockets } from "./sockets";
 import type { Reader, UnreadAnswers } from "./unread";
@@ -146,13 +144,6 @@ export function call(operation: RoutedOperation, parts: HandlerParts): Handler {
   };
 }
 
-/** Does work of a request, once it may begin. @param since when it could have, as of `performance.now()`. */
-type InTurn = <T>(
-  exchange: Exchange,
-  since: number,
-  work: (hasWaited: boolean) => T | Promise<T>,
-) => T | Promise<T>;
-
 /** @param isShared whether the work waits for a turn; else it is done at once, as is that of requests without a token. */
 function createTurnTaker({ turns }: Pick<HandlerParts, "turns">, isShared: boolean): InTurn {
   if (!isShared) return (_exchange, _since, work) => work(false);
@@ -171,44 +162,6 @@ function createTurnTaker({ turns }: Pick<HandlerParts, "turns">, isShared: boole
       .finally(() => server.timeout(request.raw, IDLE_TIMEOUT_S))
       .then(() => doNow(performance.now(), true));
   };
-}
-
-function createResponder(operation: RoutedOperation, { unread, log }: Pick<HandlerParts, "unread" | "log">) {
-  const { settled, line } = operation.http;
-  const textOnce = createTextOnce();
-  /** A file of a page, whose bytes all its readers share. */
-  const isForAll = operation.http.public === true;
-  const respond = (result: unknown, reader: Reader, keeper?: Keeper) => {
-    if (result instanceof Response) {
-      if (result instanceof PacedAnswer || isForAll) return content(result);
-      if (line && result.status === 200)
-        return content(unread.follow(keeper?.lines(result) ?? result, reader, true));
-      if (isEventStream(result)) return content(unread.follow(result, reader, false));
-      return unread.whole(content(result), reader, !operation.changes);
-    }
-    const written = (text: string) => {
-      keeper?.text(text);
-      return unread.respond(text, reader, {
-        isRead: !operation.changes,
-        brief: operation.brief && (() => JSON.stringify(operation.brief?.(result))),
-      });
-    };
-    if (settled) return written(textOnce(result));
-    return hasLongList(result) ? jsonInSlices(result).then(written) : written(JSON.stringify(result));
-  };
-  const fail = (thrown: unknown, exchange: Exchange) => {
-    if (isNoScreen(thrown)) exchange.lacks = "screen";
-    const failure = failureOf(thrown);
-    if (failure === undefined) {
-      log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
-      return errorResponse(500, "internal error");
-    }
-    // A client that has gone is no fault of this host.
-    if (failure !== thrown && failure.code !== "cancelled")
-      log.error(`${operation.name}: ${messageOf(thrown)}`);
-    return failureResponse(failure);
-  };
-  return { respond, fail };
 }
 
 /** Makes the connection that a request becomes. One with a token ends with it. */
@@ -287,86 +240,4 @@ function createCallers(
       announce,
     };
   };
-}
-
-/** `JSON.stringify`, once as long as it is given the same object. */
-function createTextOnce(): (value: unknown) => string {
-  let last: { readonly value: unknown; readonly text: string } = { value: undefined, text: "" };
-  return (value) => {
-    if (value !== last.value) last = { value, text: JSON.stringify(value) };
-    return last.text;
-  };
-}
-
-/** Whether the answer shall be the id of a run. @throws a `bad_input` failure for another `wait` than 0. */
-function asksToStart(url: string): boolean {
-  const waits = new URLSearchParams(QUERY.exec(url)?.[1]).getAll("wait");
-  if (waits.some((wait) => wait !== "0") || waits.length > 1) {
-    throw badInput("wait: expected 0, or none to wait for the end");
-  }
-  return waits.length > 0;
-}
-
-/** The query without what {@link asksToStart} reads. */
-function queryIn(url: string, { long }: HttpRoute): URLSearchParams {
-  const query = new URLSearchParams(QUERY.exec(url)?.[1]);
-  if (long) query.delete("wait");
-  return query;
-}
-
-/** The query of an address, which may have no `Host` or one that is no host name: then it is no URL. */
-const QUERY = /^[^?#]*\?([^#]*)/;
-
-/** Reads the input of an operation: from the query of a GET, the body of a POST, and the parameters of the path. */
-function createReader(
-  operation: RoutedOperation,
-  { maxBytes, inTurn }: { readonly maxBytes: number; readonly inTurn: InTurn },
-): (exchange: Exchange) => unknown {
-  const { http, input } = operation;
-  const { method, path, body } = http;
-  const inPath = path.includes("{");
-  const largeOf =
-    (exchange: Exchange) =>
-    <T>(parse: () => T) =>
-      inTurn(exchange, performance.now(), parse);
-  if (method === "POST" && body === undefined) {
-    const ofPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
-    return (exchange) => {
-      const { request } = exchange;
-      if (request.url.includes("?") && !(http.long && queryIn(request.url, http).size === 0))
-        throw badInput("query: expected none, the fields go in the body");
-      // Nobody can hold back a body that is empty.
-      const isEmpty = request.raw.headers.get("content-length") === "0";
-      const read = isEmpty ? {} : readJson(request.raw, { maxBytes, large: largeOf(exchange) });
-      return inPath ? after(read, (fields) => withPath(fields, ofPath, request.param())) : read;
-    };
-  }
-  const inQuery = (name: string) => name !== body && !path.includes(`{${name}}`);
-  const readsQuery = !http.public || Object.keys(input.entries).some(inQuery);
-  // Links to a page may carry any query, and load balancers add one to what they ask; neither means anything here.
-  const queryOf = ({ request: { url } }: Exchange) =>
-    url.includes("?") && readsQuery ? fromQuery(input, queryIn(url, http)) : {};
-  const readBody = takesText(operation) ? readText : readJson;
-  if (body !== undefined) {
-    return async (exchange) => {
-      const query = queryOf(exchange);
-      if (Object.hasOwn(query, body)) throw badInput(`${body}: expected in the body, not in the query`);
-      const fields = { ...query, ...(inPath && exchange.request.param()) };
-      return {
-        ...fields,
-        [body]: await readBody(exchange.request.raw, { maxBytes, large: largeOf(exchange) }),
-      };
-    };
-  }
-  if (inPath) return (exchange) => ({ ...queryOf(exchange), ...exchange.request.param() });
-  return queryOf;
-}
-
-/** The fields of a body and those of the path. @throws a `bad_input` failure for a body that has one of the latter. */
-function withPath(body: unknown, names: readonly string[], values: Record<string, string>): unknown {
-  // The check of the input says what else may be wrong with it.
-  if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
-  const twice = names.find((name) => Object.hasOwn(body, name));
-  if (twice !== undefined) throw badInput(`${twice}: expected in the path, not in the body`);
-  return { ...body, ...values };
 }

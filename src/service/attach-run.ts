@@ -6,7 +6,8 @@
 import { existsSync } from "node:fs";
 import { streamOfOwner } from "../client/owner";
 import { type AttachedReport, attachRun } from "../host/runs/attached-run";
-import type { AttachRun, RunKeeper } from "../host/runs/runs";
+import type { RunKeeper } from "../host/runs/run-entry";
+import type { AttachRun } from "../host/runs/runs";
 import type { RunState } from "../host/runs/types";
 import { resolvesWithin } from "../lib/deadline";
 import { messageOf } from "../lib/errors";

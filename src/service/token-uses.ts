@@ -94,12 +94,13 @@ export function createTokenUses(
       await prolongToken(store, name);
     },
     async forDesks(): Promise<DeskTokens> {
-      const [{ store }, named, { inSeconds }] = await Promise.all([
+      const [{ store }, named, { inSeconds }, { NEW_TOKEN }] = await Promise.all([
         namedTokens(),
         import("../trust/named-tokens"),
         import("../trust/rotation"),
+        import("../trust/token-fields"),
       ]);
-      const { addToken, changeScopes, LIFETIME_S, NEW_TOKEN, prolongToken, removeToken } = named;
+      const { addToken, changeScopes, LIFETIME_S, prolongToken, removeToken } = named;
       const find = (name: string) => store.entries().find((token) => token.name === name);
       return {
         async add(scopes) {

@@ -6,35 +6,17 @@
  */
 import * as v from "valibot";
 import { unheard } from "../core/events";
-import { between, field, seconds, secret } from "../core/fields";
-import {
-  DESK_SCOPES,
-  type Grant,
-  isSession,
-  NAME_TEXT,
-  SCOPE,
-  SCOPES,
-  type Scope,
-  SESSION_NAME,
-  scopeOr,
-} from "../core/rights";
-import { busy, conflict, messageOf, notFound } from "../lib/errors";
-import { watchFile } from "../lib/files";
+import { NAME_TEXT, SCOPE, type Scope, SESSION_NAME } from "../core/rights";
+import { busy, conflict, notFound } from "../lib/errors";
 import { createJsonStore, type EntryList, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
-import {
-  type EndedPlace,
-  type EndedToken,
-  endedTokenStore,
-  noteEnded,
-  watchEndedTokens,
-} from "./ended-tokens";
+import { type EndedPlace, type EndedToken, endedTokenStore, noteEnded } from "./ended-tokens";
 import { tokenAdded, tokenChanged, tokenRemoved } from "./events";
 import { checkToken } from "./owner-token";
-import { entryOf, inSeconds, MAX_LIFETIME_S, ROTATES, type TokenRotation } from "./rotation";
-import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
+import { entryOf, inSeconds, ROTATES, type TokenRotation } from "./rotation";
 import { idOf, newToken } from "./token";
+import type { NewToken } from "./token-fields";
 
 /** What 0.1.0 called `read`. */
 const READ_OF_0_1: readonly Scope[] = ["read", "screen", "audit"];
@@ -83,47 +65,15 @@ const TOKEN_OF_0_1 = v.pipe(
   }),
 );
 
+/** A named token as the file has it. */
 export type NamedToken = v.InferOutput<typeof TOKEN>;
 
 /** Reads an entry of the file. */
 const parseToken = (value: unknown) =>
   parseBy(Object.hasOwn(Object(value), "allows") ? TOKEN : TOKEN_OF_0_1)(value);
 
-/** The words of `--scope`. */
-export const GIVEN_SCOPE = scopeOr([...SCOPES, "desk"]);
-
-/** The scopes in the order of the table, and then the scripts; each once. */
-export function scopesOf(given: Array<v.InferOutput<typeof GIVEN_SCOPE>>): Scope[] {
-  const wanted = new Set<Scope>(given.flatMap((one) => (one === "desk" ? DESK_SCOPES : [one])));
-  const plain = SCOPES.filter((scope) => wanted.delete(scope));
-  return [...plain, ...[...wanted].sort()];
-}
-
-/** How long a token works. */
-const EXPIRES = v.optional(seconds(v.union([between(1, MAX_LIFETIME_S), v.literal("never")])));
-
-/** A named token to add. */
-export const NEW_TOKEN = v.strictObject({
-  name: field(NAME_TEXT, "Name of the token, also in the audit log"),
-  scope: field(
-    v.pipe(v.array(GIVEN_SCOPE), v.minLength(1), v.maxLength(100), v.transform(scopesOf)),
-    "What it allows; desk: all but admin; run:NAME: one stored script, and nothing else; secret:NAME, secret:crm_*: use secrets in scripts",
-  ),
-  expires_s: field(
-    EXPIRES,
-    "How long it works, or never (default: 90d; never for one that you chose yourself)",
-  ),
-  token: field(v.optional(secret(v.string())), "Token that several hosts share (default: a new token)"),
-});
-
-/** The life of the token that replaces another. */
-export const NEXT_LIFE = field(
-  EXPIRES,
-  "How long the new token works, or never (default: as long as the old one was made for)",
-);
-
 /** The file, and the lock file of those who change it. */
-type Place = EndedPlace & { readonly tokens: string };
+export type Place = EndedPlace & { readonly tokens: string };
 
 /** The tokens of the file, and those that are over. */
 export type TokenStore = JsonStore<NamedToken> & { readonly ended: JsonStore<EndedToken> };
@@ -144,13 +94,6 @@ export function tokenStore(place: Place, log: Log, publish = unheard): TokenStor
   const store = createJsonStore<NamedToken>({ file: tokens, lock: tokensLock, ...format }, log);
   return { ...store, ended: endedTokenStore(place, log) };
 }
-
-/** What to make a token of: the input of `token.add`. */
-export type NewToken = Omit<v.InferOutput<typeof NEW_TOKEN>, "expires_s"> & {
-  readonly expires_s?: number | "never" | undefined;
-  /** After how many seconds it ends unless {@link prolongToken} gives it its life by then. */
-  readonly unless_prolonged_s?: number | undefined;
-};
 
 /**
  * Adds a token and returns it. Only its digest is kept, so it cannot be shown again.
@@ -287,92 +230,6 @@ const noSuchToken = (name: string) => notFound(`no token is named ${printable(na
 export const worksNow = ({ expires, previous }: NamedToken, now = Date.now()): boolean =>
   endOf(expires) > now || previous.some(({ until }) => endOf(until) > now);
 
-const endOf = (time: string | undefined) =>
+/** When what ends at `time` does, in milliseconds since 1970; never where there is none. */
+export const endOf = (time: string | undefined) =>
   time === undefined ? Number.POSITIVE_INFINITY : Date.parse(time);
-
-/** A token as it is looked up. */
-interface TokenEntry {
-  readonly grant: Grant;
-  readonly digest: TokenDigest;
-  readonly generated: boolean;
-  readonly until: number;
-  /** How it is over once it is that late. */
-  readonly how: "has expired" | "was replaced";
-}
-
-/**
- * What the tokens in the file allow, as the file is now: those that svc generated, and those that it was given. A look-up
- * takes the same time however many there are.
- *
- * @param issuer the provider whose sessions count (default: none do).
- */
-export function watchTokens(place: Place, log: Log, issuer?: string) {
-  const store = tokenStore(place, log);
-  const inForce = watchFile(place.tokens, (): ReadonlyMap<number, TokenEntry> => {
-    try {
-      const known = store.entries().filter(({ person }) => !person || person.issuer === issuer);
-      return new Map(known.flatMap(indexed));
-    } catch (error) {
-      log.error(`only the host's own token is in force: ${messageOf(error)}`);
-      return new Map();
-    }
-  });
-  const over = watchEndedTokens(place, log);
-  const among =
-    (wanted: boolean): GrantOf =>
-    (sent, fresh) => {
-      const found = inForce(fresh).get(keyOf(sent));
-      const isIt = found && found.generated === wanted && sameToken(sent, found.digest);
-      return isIt && found.until > Date.now() ? found.grant : undefined;
-    };
-  return {
-    generated: among(true),
-    given: among(false),
-    /**
-     * What became of a token that svc made and that is over, in words; undefined for any other. A token that a person chose is never
-     * told from a wrong one: whoever guesses it learns nothing.
-     */
-    ended(sent: TokenDigest): string | undefined {
-      const found = inForce().get(keyOf(sent));
-      if (!found?.generated || !sameToken(sent, found.digest)) return over(sent);
-      if (found.until > Date.now()) return undefined;
-      return `the token ${found.grant.name} ${found.how} (${new Date(found.until).toISOString()})`;
-    },
-    /** The digest of the token that has the name now, hexadecimal; undefined where none has it. */
-    digestOf: (name: string): string | undefined =>
-      [...inForce(true).values()].find(({ grant }) => grant.name === name)?.grant.sha256,
-  };
-}
-
-/** A token of the file and those that it replaced, by their keys. */
-function indexed({
-  name,
-  allows: scopes,
-  created,
-  previous,
-  person,
-  on,
-  ...current
-}: NamedToken): Array<[number, TokenEntry]> {
-  // The name of a person is never that of another.
-  const since = isSession(name) ? {} : { since: Date.parse(created) };
-  const limits = { ...(on !== undefined && { on }), ...(person?.origin && { origin: person.origin }) };
-  const now = { sha256: current.sha256, generated: current.generated, until: current.expires };
-  return [now, ...previous].map(({ sha256, generated, until }, nth) => {
-    const digest = Buffer.from(sha256, "hex");
-    const ends = until === undefined ? {} : { ends: endOf(until) };
-    const grant: Grant = { name, scopes, sha256, ...since, ...ends, ...limits };
-    const how = nth === 0 ? "has expired" : "was replaced";
-    return [keyOf(digest), { grant, digest, generated, until: endOf(until), how }];
-  });
-}
-
-/**
- * The key of the index: 53 bits of the digest, as a number, so that a look-up makes nothing. Whoever could learn from the time of one
- * that a guess has the key of a token would know nothing of the token, and the digests are then compared whole.
- */
-function keyOf(digest: TokenDigest): number {
-  let key = 0;
-  for (let at = 0; at < 6; at++) key = key * 256 + (digest[at] ?? 0);
-  return key * 32 + ((digest[6] ?? 0) >> 3);
-}

@@ -7,7 +7,8 @@ import { filterOf } from "../../src/events/filter";
 import { createStreams } from "../../src/events/stream";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
-import { addToken, NEW_TOKEN, removeToken, tokenStore } from "../../src/trust/named-tokens";
+import { addToken, removeToken, tokenStore } from "../../src/trust/named-tokens";
+import { NEW_TOKEN } from "../../src/trust/token-fields";
 import { post, testServer, until } from "../support";
 import { EVENT_TYPES, leak, received, ship, take, tide } from "./support";
 

@@ -7,9 +7,10 @@ import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
-import { addToken, changeToken, NEW_TOKEN, removeToken, tokenStore } from "../../src/trust/named-tokens";
+import { addToken, changeToken, removeToken, tokenStore } from "../../src/trust/named-tokens";
 import { replaceToken } from "../../src/trust/operations/tokens";
 import { rotate } from "../../src/trust/rotation";
+import { NEW_TOKEN } from "../../src/trust/token-fields";
 import { testService } from "../support";
 
 /** A server whose own token is in its file, and a named token. */

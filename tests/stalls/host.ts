@@ -7,7 +7,8 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
-import { addToken, NEW_TOKEN, tokenStore } from "../../src/trust/named-tokens";
+import { addToken, tokenStore } from "../../src/trust/named-tokens";
+import { NEW_TOKEN } from "../../src/trust/token-fields";
 import { temporaryFolder, testServer } from "../support";
 
 /** What the test asks for: the longest stall since it last asked; or how long a piece of work takes that is always the same. */

@@ -10,12 +10,14 @@ import { listJobs } from "../../src/host/scheduler/operations";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { noteEnded } from "../../src/trust/ended-tokens";
-import { addToken, NEW_TOKEN, type NewToken, tokenStore, watchTokens } from "../../src/trust/named-tokens";
+import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { listTokens, makeToken, replaceToken, revokeToken } from "../../src/trust/operations/tokens";
 import { entryOf } from "../../src/trust/rotation";
 import { digestToken, hexOf } from "../../src/trust/scopes";
 import { newToken } from "../../src/trust/token";
+import { NEW_TOKEN, type NewToken } from "../../src/trust/token-fields";
 import { noteTokenUse, readTokenUse } from "../../src/trust/token-use";
+import { watchTokens } from "../../src/trust/tokens-in-force";
 import { post, TOKEN, temporaryFolder, testService, until } from "../support";
 
 afterEach(() => void setSystemTime());

@@ -6,8 +6,10 @@ import { SCOPES, type Scope } from "../../src/core/rights";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { operations } from "../../src/operations";
-import { addToken, NEW_TOKEN, removeToken, tokenStore, watchTokens } from "../../src/trust/named-tokens";
+import { addToken, removeToken, tokenStore } from "../../src/trust/named-tokens";
 import { digestToken, type GrantOf } from "../../src/trust/scopes";
+import { NEW_TOKEN } from "../../src/trust/token-fields";
+import { watchTokens } from "../../src/trust/tokens-in-force";
 import { rowsOf } from "../host/audit/support";
 import { post, TOKEN, temporaryFolder, testService } from "../support";
 

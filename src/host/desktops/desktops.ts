@@ -18,7 +18,8 @@ import type { DesktopView } from "../../wire/screen/desktop-view";
 import type { Desktop } from "../desktop/desktop";
 import type { ProgramSession } from "../desktop/programs";
 import type { Account } from "./account";
-import { type Display, startDisplay } from "./display";
+import { startDisplay } from "./display";
+import { aboutOf, type Entry, type Live, type OpenDesktop, openOf, requireSame, viewOf } from "./entry";
 import { desktopEnded, desktopStarted } from "./events";
 import { createKeeper, type Keeper } from "./keeper";
 import type { MemoryGroup, MemoryGroups } from "./memory";
@@ -30,17 +31,6 @@ const FOR_EACH_PROCESSOR = 8;
 /** How often a desktop is started again of which a program died, within so many milliseconds. */
 const MAX_RESTARTS = 3;
 const RESTARTS_WITHIN_MS = 10 * 60_000;
-
-/** A desktop, for whoever works on it or looks at it. */
-export interface OpenDesktop {
-  readonly name: string;
-  readonly desktop: Desktop;
-  readonly session: ProgramSession;
-  /** The file of the lock on its pointer and keyboard, which other processes of this user may take. */
-  readonly lockFile: string;
-  /** Aborted once it has ended, with the reason in words, also where it is started again under its name; never where this process does not learn it. */
-  readonly lost: AbortSignal;
-}
 
 /** Who asks for a desktop. */
 export interface Asker {
@@ -100,37 +90,6 @@ export interface DesktopsParts {
   readonly memory?: { readonly bytes: number; readonly groups: MemoryGroups } | undefined;
   /** svc's own hands on a display. */
   createDesktop(session: ProgramSession, lockFile: string): Promise<Desktop>;
-}
-
-interface Live {
-  readonly display: Display;
-  readonly desktop: Desktop;
-  readonly folder: string;
-  readonly lockFile: string;
-  readonly memory: MemoryGroup | undefined;
-  /** Aborted once it is to end, with the reason in words. */
-  readonly gone: AbortController;
-}
-
-interface Entry {
-  readonly name: string;
-  readonly kind: DesktopView["kind"];
-  readonly run: string | null;
-  readonly settings: DesktopSettings;
-  readonly token: string | null;
-  readonly share: string | null;
-  readonly startedAt: string;
-  live: Promise<Live>;
-  /** Once it runs. */
-  now?: Live | undefined;
-  /** When it was started again, by the monotonic clock. */
-  readonly restarted: number[];
-  /** Ends its start. */
-  readonly control: AbortController;
-  /** Once it is to end: resolves when it has. */
-  ending?: Promise<void>;
-  /** Whether its beginning is published, and its end is not. */
-  isKnown: boolean;
 }
 
 export function createDesktops(parts: DesktopsParts): Desktops {
@@ -353,32 +312,3 @@ const unlessGone = <T>({ signal }: Asker, work: Promise<T>): Promise<T> =>
       throw cancelled("cancelled while the desktop started");
     },
   });
-
-const aboutOf = ({ name, run, token }: Entry) => ({ name, run_id: run, token });
-
-const openOf = (name: string, { desktop, display, lockFile, gone }: Live): OpenDesktop => ({
-  ...{ name, desktop, lockFile },
-  session: display,
-  lost: gone.signal,
-});
-
-const viewOf = (entry: Entry, { display, desktop, memory }: Live): DesktopView => ({
-  ...{ name: entry.name, kind: entry.kind, run_id: entry.run },
-  ...{ size: display.size, scale: display.scale, locale: display.locale },
-  ...{ display: display.name, by_name: display.hasBus, started_at: entry.startedAt, token: entry.token },
-  restarts: entry.restarted.length,
-  user: desktop.inputLock.user(),
-  memory: memory?.use() ?? null,
-});
-
-/** @throws a `conflict` failure where a kept desktop runs with other settings than those that are asked for. */
-function requireSame({ name, settings: has }: Entry, wanted: DesktopSettings): void {
-  const odd = (["size", "scale", "locale", "session"] as const).find(
-    (one) => wanted[one] !== undefined && wanted[one] !== has[one],
-  );
-  if (odd === undefined) return;
-  const is = has[odd] === undefined ? "the default" : has[odd];
-  throw conflict(
-    `the desktop ${name} runs with another ${odd} (${is}, not ${wanted[odd]}): svc desktops stop ${name}, or leave ${odd} out`,
-  );
-}

@@ -9,11 +9,20 @@ import { type Outcome, RUN_ENDINGS, type RunStatus } from "../../core/run";
 import { atMost } from "../../lib/at-most";
 import { resolvesWithin } from "../../lib/deadline";
 import { busy, cancelled, conflict, notFound, timedOut } from "../../lib/errors";
-import { sizeWithin } from "../../lib/json-size";
 import { firstToGo, isWithinShare, shortage } from "../../lib/quota";
 import type { AttachedReport } from "./attached-run";
 import { runEnded, runLog, runStarted, runStep } from "./events";
-import { type LOG_LINE, RUN_SOURCES, type RunState, type RunView } from "./types";
+import {
+  type Entry,
+  holderOf,
+  keepOutcome,
+  newState,
+  type RunKeeper,
+  type StartField,
+  sourceOf,
+  toView,
+} from "./run-entry";
+import { RUN_SOURCES, type RunState, type RunView } from "./types";
 
 /** How many runs are active at once; those of a named token leave some to others. */
 const ACTIVE = { what: "active runs", most: 256, times: 1 };
@@ -23,7 +32,7 @@ const MAX_HELD_BYTES = 256 * 1024 * 1024;
 
 /** How many ended runs are kept, and as many that only read, shared by those who began them, and the most that is kept of each: outcomes, and their size in bytes. */
 const MAX_KEPT_RUNS = 100;
-const MAX_KEPT_OUTCOMES = 200;
+
 const MAX_KEPT_BYTES = 64 * 1_024;
 
 /** How many sources are known whose last run failed before it began. */
@@ -39,8 +48,6 @@ const MAX_LOG = 200;
 /** The time between two events about the actions of a run at least, in milliseconds. */
 const STEP_MS = 100;
 
-type StartField = "run_id" | "source_type" | "source_id" | "token" | "script_path" | "commands";
-
 /** A run that is about to begin. */
 interface RunStart extends Pick<RunState, StartField>, Partial<Pick<RunState, "trace_id">> {
   readonly timeout_s: number;
@@ -54,14 +61,6 @@ interface RunStart extends Pick<RunState, StartField>, Partial<Pick<RunState, "t
 
 /** A run that is active. */
 export type ActiveRun = ReturnType<Runs["begin"]>;
-
-/** What another process keeps of a run of this one. */
-export interface RunKeeper {
-  /** Says how the run stands, what an action became or what it logs. */
-  report(reported: AttachedReport): void;
-  /** Resolves when the other has all, or this process has kept the state itself. */
-  settled(): Promise<void>;
-}
 
 /**
  * Has another process keep a run of this one. @param cancel is called with the reason when the run is to end.
@@ -84,33 +83,6 @@ interface AttachedRun {
   /** Its process keeps it itself from now on. */
   leave(): void;
 }
-
-interface Entry {
-  state: RunState;
-  /** Where another process keeps it. */
-  keeper?: RunKeeper | undefined;
-  /** Whether another process runs it: its limits, its events and its end are there. */
-  readonly isElsewhere?: boolean;
-  readonly share: string | null;
-  readonly isRead: boolean;
-  /** Set while it waits for pointer and keyboard: who uses them. */
-  holder?: (() => string) | undefined;
-  bytesLeft: number;
-  readonly outcomes: Outcome[];
-  readonly log: Array<v.InferOutput<typeof LOG_LINE>>;
-  readonly control: AbortController;
-  readonly done: Promise<void>;
-}
-
-/** The state of a run that begins now. */
-const newState = (begun: Pick<RunState, StartField> & Partial<Pick<RunState, "trace_id">>): RunState => ({
-  ...begun,
-  status: "running",
-  started_at: new Date().toISOString(),
-  finished_at: null,
-  duration_seconds: null,
-  error_text: null,
-});
 
 export class Runs {
   private readonly entries = new Map<string, Entry>();
@@ -436,21 +408,3 @@ export class Runs {
     throw notFound("no such run, or it ended too long ago");
   }
 }
-
-/** Keeps what became of an action, where there is room for it. @returns whether there was. */
-function keepOutcome(entry: Entry, outcome: Outcome): boolean {
-  const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
-  if (bytes === undefined || entry.outcomes.length >= MAX_KEPT_OUTCOMES) return false;
-  entry.bytesLeft -= bytes;
-  entry.outcomes.push(outcome);
-  return true;
-}
-
-/** Who uses pointer and keyboard, by the word of the process that runs it. */
-const holderOf = (name: string | null) => (name === null ? undefined : () => name);
-
-/** What started a run. */
-const sourceOf = ({ source_type, source_id, token }: Pick<RunState, StartField>) =>
-  JSON.stringify([source_type, source_id, token]);
-
-const toView = ({ state, holder }: Entry): RunView => ({ ...state, waiting_for: holder?.() ?? null });

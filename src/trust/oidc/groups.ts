@@ -8,7 +8,7 @@ import * as v from "valibot";
 import type { Scope } from "../../core/rights";
 import { messageOf, systemCode, unavailable } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
-import { GIVEN_SCOPE, scopesOf } from "../named-tokens";
+import { GIVEN_SCOPE, scopesOf } from "../token-fields";
 
 /** The name that stands for everybody who can sign in at the provider. */
 const EVERYBODY = "*";

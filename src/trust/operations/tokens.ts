@@ -9,15 +9,7 @@ import { ensurePrivateFolder } from "../../lib/files";
 import type { Log } from "../../lib/log";
 import { machineHint } from "../../lib/machine-service";
 import { configFiles } from "../../lib/paths";
-import {
-  addToken,
-  changeToken,
-  NEW_TOKEN,
-  NEXT_LIFE,
-  removeToken,
-  removeTokens,
-  tokenStore,
-} from "../named-tokens";
+import { addToken, changeToken, removeToken, removeTokens, tokenStore } from "../named-tokens";
 import { noteOwnToken, replaceOwnToken } from "../own-rotation";
 import { environmentToken, newOwnToken, ownToken, ownTokenFile, readToken, writeToken } from "../owner-token";
 import {
@@ -30,6 +22,7 @@ import {
   type TokenRotation,
 } from "../rotation";
 import { newToken } from "../token";
+import { NEW_TOKEN, NEXT_LIFE } from "../token-fields";
 import { createTokenList, LISTED_TOKEN } from "../token-list";
 
 interface Uses {

@@ -4,7 +4,8 @@ import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import * as v from "valibot";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
-import { addToken, NEW_TOKEN, tokenStore } from "../../../src/trust/named-tokens";
+import { addToken, tokenStore } from "../../../src/trust/named-tokens";
+import { NEW_TOKEN } from "../../../src/trust/token-fields";
 import { until } from "../../support";
 
 /** The revisions that agents speak. */

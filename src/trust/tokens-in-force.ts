@@ -1,0 +1,100 @@
+/**
+ * Which named tokens a server takes, as their file is now.
+ *
+ * The promise: a new token is taken at once, and a revoked one refused within a second, or at once after `service.refresh`. A file or
+ * an entry that cannot be used lets nobody in.
+ */
+import { type Grant, isSession } from "../core/rights";
+import { messageOf } from "../lib/errors";
+import { watchFile } from "../lib/files";
+import type { Log } from "../lib/log";
+import { watchEndedTokens } from "./ended-tokens";
+import { endOf, type NamedToken, type Place, tokenStore } from "./named-tokens";
+import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
+
+/** A token as it is looked up. */
+interface TokenEntry {
+  readonly grant: Grant;
+  readonly digest: TokenDigest;
+  readonly generated: boolean;
+  readonly until: number;
+  /** How it is over once it is that late. */
+  readonly how: "has expired" | "was replaced";
+}
+
+/**
+ * What the tokens in the file allow, as the file is now: those that svc generated, and those that it was given. A look-up
+ * takes the same time however many there are.
+ *
+ * @param issuer the provider whose sessions count (default: none do).
+ */
+export function watchTokens(place: Place, log: Log, issuer?: string) {
+  const store = tokenStore(place, log);
+  const inForce = watchFile(place.tokens, (): ReadonlyMap<number, TokenEntry> => {
+    try {
+      const known = store.entries().filter(({ person }) => !person || person.issuer === issuer);
+      return new Map(known.flatMap(indexed));
+    } catch (error) {
+      log.error(`only the host's own token is in force: ${messageOf(error)}`);
+      return new Map();
+    }
+  });
+  const over = watchEndedTokens(place, log);
+  const among =
+    (wanted: boolean): GrantOf =>
+    (sent, fresh) => {
+      const found = inForce(fresh).get(keyOf(sent));
+      const isIt = found && found.generated === wanted && sameToken(sent, found.digest);
+      return isIt && found.until > Date.now() ? found.grant : undefined;
+    };
+  return {
+    generated: among(true),
+    given: among(false),
+    /**
+     * What became of a token that svc made and that is over, in words; undefined for any other. A token that a person chose is never
+     * told from a wrong one: whoever guesses it learns nothing.
+     */
+    ended(sent: TokenDigest): string | undefined {
+      const found = inForce().get(keyOf(sent));
+      if (!found?.generated || !sameToken(sent, found.digest)) return over(sent);
+      if (found.until > Date.now()) return undefined;
+      return `the token ${found.grant.name} ${found.how} (${new Date(found.until).toISOString()})`;
+    },
+    /** The digest of the token that has the name now, hexadecimal; undefined where none has it. */
+    digestOf: (name: string): string | undefined =>
+      [...inForce(true).values()].find(({ grant }) => grant.name === name)?.grant.sha256,
+  };
+}
+
+/** A token of the file and those that it replaced, by their keys. */
+function indexed({
+  name,
+  allows: scopes,
+  created,
+  previous,
+  person,
+  on,
+  ...current
+}: NamedToken): Array<[number, TokenEntry]> {
+  // The name of a person is never that of another.
+  const since = isSession(name) ? {} : { since: Date.parse(created) };
+  const limits = { ...(on !== undefined && { on }), ...(person?.origin && { origin: person.origin }) };
+  const now = { sha256: current.sha256, generated: current.generated, until: current.expires };
+  return [now, ...previous].map(({ sha256, generated, until }, nth) => {
+    const digest = Buffer.from(sha256, "hex");
+    const ends = until === undefined ? {} : { ends: endOf(until) };
+    const grant: Grant = { name, scopes, sha256, ...since, ...ends, ...limits };
+    const how = nth === 0 ? "has expired" : "was replaced";
+    return [keyOf(digest), { grant, digest, generated, until: endOf(until), how }];
+  });
+}
+
+/**
+ * The key of the index: 53 bits of the digest, as a number, so that a look-up makes nothing. Whoever could learn from the time of one
+ * that a guess has the key of a token would know nothing of the token, and the digests are then compared whole.
+ */
+function keyOf(digest: TokenDigest): number {
+  let key = 0;
+  for (let at = 0; at < 6; at++) key = key * 256 + (digest[at] ?? 0);
+  return key * 32 + ((digest[6] ?? 0) >> 3);
+}
