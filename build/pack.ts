@@ -29,18 +29,18 @@ const MODULES = ["@novnc/novnc", "./dashboard/trace-file.js", "./dashboard/query
 const LEVEL = 19;
 
 /** Compresses what `read` reads of the file at `path`, as a plugin embeds it. */
-export type Pack = ReturnType<typeof createPack>;
+export type Pack = (
+  path: string,
+  read?: () => Promise<Uint8Array<ArrayBuffer>>,
+) => Promise<{ readonly loader: "file"; readonly contents: Uint8Array }>;
 
 /** Each file is read and compressed once, however many builds ask. */
-export function createPack() {
+export function createPack(): Pack {
   const packed = new Map<string, Promise<Uint8Array>>();
-  return async (
-    path: string,
-    read: () => Promise<Uint8Array<ArrayBuffer>> = () => Bun.file(path).bytes(),
-  ) => {
+  return async (path, read = () => Bun.file(path).bytes()) => {
     const contents = packed.get(path) ?? read().then((bytes) => Bun.zstdCompress(bytes, { level: LEVEL }));
     packed.set(path, contents);
-    return { loader: "file" as const, contents: await contents };
+    return { loader: "file", contents: await contents };
   };
 }
 

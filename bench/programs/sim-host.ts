@@ -79,7 +79,20 @@ const FIXED: Readonly<Record<string, unknown>> = {
   "/health": { status: "ok" },
 };
 
-export type SimulatedHost = ReturnType<typeof createFleet>["hosts"][number];
+/** A host that answers as one of svc does. */
+export interface SimulatedHost {
+  readonly nth: number;
+  readonly isDead: boolean;
+  /** What becomes of its next request. */
+  fate(): Fate;
+  /** For how long its next link lasts, in milliseconds; null: as long as the other side likes. */
+  linkMs(): number | null;
+  /** A number for the pause before it links again. */
+  random(): number;
+  answer(method: string, path: string, body: string): Promise<Answer>;
+  /** As if the power failed: what runs is interrupted, what is written down stays. */
+  crash(): void;
+}
 
 /**
  * @param count how many hosts.
@@ -95,7 +108,7 @@ export function createFleet(
   const isSlow = shareOf(count, faults.slow, seeded(seed, "slow"));
   const runs: Run[] = [];
 
-  const host = (nth: number) => {
+  const host = (nth: number): SimulatedHost => {
     const random = seeded(seed, `requests ${nth}`);
     const links = seeded(seed, `links ${nth}`);
     const skew = (2 * seeded(seed, `clock ${nth}`)() - 1) * faults.skewMs;
@@ -155,8 +168,7 @@ export function createFleet(
     return {
       nth,
       isDead: isDead.has(nth),
-      /** What becomes of its next request. */
-      fate(): Fate {
+      fate() {
         // Each request takes as many numbers, so that no fault moves those after it.
         const [delay, loss, half, again] = [random(), random(), random(), random()];
         return {
@@ -165,18 +177,15 @@ export function createFleet(
           twice: again < faults.dup,
         };
       },
-      /** For how long its next link lasts, in milliseconds; null: as long as the other side likes. */
-      linkMs: (): number | null => (faults.flapMs === 0 ? null : -Math.log(1 - links()) * faults.flapMs),
-      /** A number for the pause before it links again. */
+      linkMs: () => (faults.flapMs === 0 ? null : -Math.log(1 - links()) * faults.flapMs),
       random: links,
-      async answer(method: string, path: string, body: string): Promise<Answer> {
+      async answer(method, path, body) {
         if (method === "POST" && path === "/plans/jobs") return take(body);
         if (method === "POST" && path === "/plans/jobs/cancel") return cancel(body);
         if (method === "POST" && path === "/execute") return execute();
         return path in FIXED ? { status: 200, body: FIXED[path] } : refused(404, "not found");
       },
-      /** As if the power failed: what runs is interrupted, what is written down stays. */
-      crash(): void {
+      crash() {
         life++;
         for (const job of seen.values()) if (job.state === "running") job.state = "interrupted";
       },

@@ -1,7 +1,7 @@
 /** What svc uses of `bare-http-parser`, which has no types of its own. */
 declare module "bare-http-parser" {
   /** A response as far as its head. */
-  export interface Begun {
+  export interface ResponseHead {
     readonly type: 2;
     readonly version: "HTTP/1.0" | "HTTP/1.1";
     readonly code: number;
@@ -10,7 +10,7 @@ declare module "bare-http-parser" {
   }
 
   type Part =
-    | Begun
+    | ResponseHead
     | { readonly type: 1 | 4 }
     /** A part of the body, and of the bytes that were pushed. */
     | { readonly type: 3; readonly data: Uint8Array };

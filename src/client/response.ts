@@ -2,7 +2,7 @@
  * Reading responses of HTTP/1 with bare-http-parser: it refuses what may be read in two ways (RFC 9112), and more than 16 KiB of a
  * head, of trailers or of what is beside a chunk; of what it has read it keeps only the head.
  */
-import HTTPParser, { type Begun } from "bare-http-parser";
+import HTTPParser, { type ResponseHead } from "bare-http-parser";
 import HTTPParserError from "bare-http-parser/errors";
 import { notSvc } from "./carrier";
 
@@ -20,7 +20,7 @@ const MAX_INTERIM = 16;
 export interface Head {
   readonly status: number;
   /** By their names in lower case; those of one name have commas between them. */
-  readonly headers: Begun["headers"];
+  readonly headers: ResponseHead["headers"];
   /** Whether the connection takes another request afterwards. */
   readonly isKept: boolean;
 }
@@ -55,7 +55,7 @@ export function createReader(taker: Taker): BytesReader {
   let endsWithConnection = false;
   let isComplete = false;
 
-  const begin = ({ version, code, headers }: Begun) => {
+  const begin = ({ version, code, headers }: ResponseHead) => {
     // A switch to another protocol was not requested.
     if (code === 101) throw notSvc();
     isInterim = code < 200;

@@ -47,7 +47,7 @@ const MAX_TESTS = 64;
 type Test = (host: FoundHost, now: number) => boolean;
 
 /** What a term tests, or what is wrong with it. */
-type Parsed = { readonly test: Test } | { readonly fault: string };
+type TermReading = { readonly test: Test } | { readonly fault: string };
 
 const isUp: Test = ({ state }) => state === "up";
 
@@ -79,7 +79,7 @@ export const PROPERTY_WORDS: Readonly<Record<string, string>> = {
   why: "a part of why it is down",
 };
 
-const PROPERTIES: Readonly<Record<string, (value: string) => Parsed>> = {
+const PROPERTIES: Readonly<Record<string, (value: string) => TermReading>> = {
   tag: (value) => {
     const like = namePattern(value);
     return { test: ({ tags }) => tags.includes(value) || (like !== undefined && tags.some(like)) };
@@ -146,7 +146,7 @@ function wordsIn(text: string): Term[][] {
 export function parseHostQuery(text: string): HostQuery | { readonly fault: string } {
   if (text.length > MAX_LENGTH) return { fault: `expected at most ${MAX_LENGTH} characters` };
   let left = MAX_TESTS;
-  const tests: Array<(known: Known) => Test> = [];
+  const tests: Array<(known: SearchedHosts) => Test> = [];
   for (const word of wordsIn(text)) {
     const [including, excluding] = [readTerms(word, false), readTerms(word, true)];
     for (const part of [including, excluding]) if ("fault" in part) return part;
@@ -162,7 +162,7 @@ export function parseHostQuery(text: string): HostQuery | { readonly fault: stri
     select(hosts, now) {
       let found: ReadonlySet<string> | undefined;
       let room = MAX_TESTS;
-      const known: Known = {
+      const known: SearchedHosts = {
         labels() {
           found ??= new Set(hosts.map(({ label }) => label));
           return found;
@@ -180,7 +180,7 @@ export function parseHostQuery(text: string): HostQuery | { readonly fault: stri
 }
 
 /** The hosts among which some are looked for. */
-interface Known {
+interface SearchedHosts {
   labels(): ReadonlySet<string>;
   /** How many of so many parts of labels a host may still be put to, of all words together. */
   take(count: number): number;
@@ -191,7 +191,7 @@ interface Terms {
   readonly isEmpty: boolean;
   /** How many tests it is, where none of its words is a whole label. */
   readonly cost: number;
-  over(known: Known): Test;
+  over(known: SearchedHosts): Test;
 }
 
 function readTerms(word: readonly Term[], isExcluded: boolean): Terms | { readonly fault: string } {
@@ -214,7 +214,7 @@ function readTerms(word: readonly Term[], isExcluded: boolean): Terms | { readon
 }
 
 /** Whether one of `tests` fits, or a host has one of these labels, or one like it where no host has that very label. */
-function anyOf(tests: readonly Test[], named: readonly string[], { labels, take }: Known): Test {
+function anyOf(tests: readonly Test[], named: readonly string[], { labels, take }: SearchedHosts): Test {
   const whole = new Set(named.filter((name) => labels().has(name)));
   const unknown = [...new Set(named)].filter((name) => !whole.has(name));
   const parts = unknown.slice(0, take(unknown.length));
@@ -232,7 +232,7 @@ function partOf(part: string): (label: string) => boolean {
 }
 
 /** A state or a property; undefined for what can be a label alone. */
-function readTerm(text: string): Parsed | undefined {
+function readTerm(text: string): TermReading | undefined {
   const state = Object.hasOwn(STATES, text) ? STATES[text] : undefined;
   if (state) return { test: state };
   const [, name = "", value = ""] = /^([a-z]+):(.*)$/s.exec(text) ?? [];
@@ -245,7 +245,7 @@ function readTerm(text: string): Parsed | undefined {
   return { fault: `${name}: expected ${Object.keys(PROPERTIES).join(", ")} before the colon` };
 }
 
-const unfit = (name: string, value: string): Parsed => ({
+const unfit = (name: string, value: string): TermReading => ({
   fault: `${name}: expected ${PROPERTY_WORDS[name]} but found ${JSON.stringify(value.slice(0, 64))}`,
 });
 
@@ -262,8 +262,15 @@ const comparisonIn = (value: string) => /^(<=|>=|<|>|=)?(.*)$/s.exec(value) ?? [
 
 const VERSION = /^v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(-[\w.-]{1,40})?(?:\+[\w.-]{1,40})?$/;
 
-/** The numbers of a version as far as they are written, and what stands before its release; undefined for another text. */
-function versionIn(text: string) {
+interface VersionParts {
+  /** As far as they are written. */
+  readonly numbers: readonly number[];
+  /** What stands before its release. */
+  readonly before: string | undefined;
+}
+
+/** Undefined for a text that is no version. */
+function versionIn(text: string): VersionParts | undefined {
   const [whole, major, minor, patch, before] = VERSION.exec(text) ?? [];
   if (whole === undefined) return undefined;
   return {
@@ -273,7 +280,7 @@ function versionIn(text: string) {
 }
 
 /** As many numbers are compared as were typed: 0.3.2 is a 0.3, and no later one. */
-function versionTest(value: string): Parsed {
+function versionTest(value: string): TermReading {
   const [, sign = "=", text = ""] = comparisonIn(value);
   const wanted = versionIn(text);
   if (!wanted) return unfit("version", value);
@@ -286,9 +293,7 @@ function versionTest(value: string): Parsed {
   };
 }
 
-type Version = NonNullable<ReturnType<typeof versionIn>>;
-
-function versionOrder(one: Version, wanted: Version): number {
+function versionOrder(one: VersionParts, wanted: VersionParts): number {
   for (const [at, number] of wanted.numbers.entries()) {
     const difference = (one.numbers[at] ?? 0) - number;
     if (difference !== 0) return difference;
@@ -308,7 +313,7 @@ const UNITS: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-function seenTest(value: string): Parsed {
+function seenTest(value: string): TermReading {
   const [, sign, text = ""] = comparisonIn(value);
   const [, amount, unit = ""] = /^(\d{1,6}(?:\.\d{1,6})?)([smhdw])$/.exec(text) ?? [];
   const ms = Number(amount) * (UNITS[unit] ?? Number.NaN);

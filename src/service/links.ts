@@ -4,7 +4,7 @@
 import type { Publish } from "../core/events";
 import type { AddressBook } from "../desk/fleet/address-book";
 import type { Host } from "../desk/fleet/host";
-import type { Presence } from "../desk/fleet/presence";
+import type { HostAddress, Presence } from "../desk/fleet/presence";
 import type { NatsHostState } from "../desk/nats/operations/fleet";
 import type { KeptLink } from "../host/link/dial";
 import type { NatsHost } from "../host/nats/host";
@@ -44,12 +44,12 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
     pin = current;
     return former && former.until > now ? [pin, former.pin] : [pin];
   };
-  const entry = (hostId: string, label: string) => ({
+  const entry = (hostId: string, label: string): HostAddress => ({
     label,
     base_url: members.find(hostId)?.base_url ?? `link:${hostId}`,
   });
   /** A host that is reached over NATS is there or not by what that says. */
-  const noticed = (hostId: string, label: string, notice: (host: ReturnType<typeof entry>) => void) => {
+  const noticed = (hostId: string, label: string, notice: (host: HostAddress) => void) => {
     const host = entry(hostId, label);
     if (!host.base_url.startsWith("nats:")) notice(host);
   };

@@ -11,7 +11,7 @@ import type { Bus } from "../events/bus";
 import type { Screens } from "../host/desktop/screen/all-screens";
 import type { Recordings } from "../host/desktop/screen/record/recordings";
 import type { Leases } from "../host/leases/leases";
-import type { iceOfFlags } from "../host/peers/ice";
+import type { IceConfig } from "../host/peers/ice";
 import type { Sessions } from "../host/peers/sessions";
 import type { Runs } from "../host/runs/runs";
 import type { Scheduler } from "../host/scheduler/scheduler";
@@ -64,7 +64,7 @@ export interface ServiceParts {
   readonly files: ConfigFiles;
   readonly options: v.InferOutput<typeof SERVICE_OPTIONS>;
   /** The ICE servers of the flags; undefined without. */
-  readonly ice: ReturnType<typeof iceOfFlags>;
+  readonly ice: IceConfig | undefined;
   readonly log: Log;
   /** Whether this process is to tell a server on the folder what it does. */
   readonly isBeside: boolean;

@@ -7,7 +7,7 @@ import { unheard } from "../../core/events";
 import { hostDown, hostUp } from "./events";
 
 /** A host of the address book. */
-interface HostAddress {
+export interface HostAddress {
   readonly label: string;
   readonly base_url: string;
 }

@@ -7,7 +7,7 @@ import { fill } from "../../lib/fill";
 import { type BundleFile, mount, PUBLIC_FILE, readableIn } from "../../lib/server-bundle";
 import { HARDENING, SYSTEM_HARDENING } from "../../lib/systemd";
 import { MAX_PAYLOAD } from "../../wire/nats/tokens";
-import type { serverTokens } from "./operator";
+import type { ServerTokens } from "./operator";
 import type { Settings } from "./settings";
 import compose from "./templates/docker-compose.yml" with { type: "text" };
 import conf from "./templates/nats-server.conf" with { type: "text" };
@@ -26,7 +26,7 @@ const CONTAINER_FOLDER = "/etc/svc-nats";
 /** The files, as text. Nothing in `settings` can add a line to any of them. */
 export function renderBundle(
   settings: Settings,
-  tokens: ReturnType<typeof serverTokens>,
+  tokens: ServerTokens,
   own: { readonly cert: string; readonly key: string } | null,
 ): BundleFile[] {
   const { operator, port, websocket_port, max_connections, tls, urls, version = IMAGE_VERSION } = settings;

@@ -70,7 +70,14 @@ export function newOperator(tlsKey: string): Operator {
 }
 
 /** What the server is configured with; no part is secret. */
-export function serverTokens(name: string, keys: Operator) {
+export interface ServerTokens {
+  readonly operator: string;
+  /** By their public keys, that of the system first. */
+  readonly accounts: Readonly<Record<string, string>>;
+}
+
+/** @param name of the operator. */
+export function serverTokens(name: string, keys: Operator): ServerTokens {
   const operator = nkey(keys.operator);
   const signers = { host: nkey(keys.host_signer).id, desk: nkey(keys.desk_signer).id };
   return {

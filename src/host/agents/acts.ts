@@ -34,7 +34,7 @@ export const isRemembered = ({ name, command }: Operation): boolean =>
   name === "execute.actions" ||
   (command !== undefined && /^(?:desktop|elements)\./.test(name) && !LOOKS.test(command));
 
-interface Done {
+interface FinishedCall {
   readonly operations: readonly Operation[];
   readonly operation: Operation;
   readonly input: Fields;
@@ -44,7 +44,7 @@ interface Done {
 }
 
 /** The acts of a call, in their order. */
-export function actsOf({ operations, operation, input, answer, told }: Done): Act[] {
+export function actsOf({ operations, operation, input, answer, told }: FinishedCall): Act[] {
   const commands = new Map(operations.map((one) => [one.command ?? "", one]));
   const all =
     operation.name === "execute.actions"

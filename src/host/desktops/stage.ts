@@ -53,7 +53,7 @@ export async function endOf(server: Part, ...others: readonly Part[]): Promise<s
 }
 
 /** A display server that is there. */
-export interface Started {
+export interface StartedDisplay {
   readonly server: Program;
   readonly program: string;
   readonly name: string;

@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { unavailable } from "../../lib/errors";
-import { firstLine, type Stage, type Started } from "./stage";
+import { firstLine, type Stage, type StartedDisplay } from "./stage";
 import type { Compositor } from "./tools";
 
 /**
@@ -21,7 +21,7 @@ exec echo "$WAYLAND_DISPLAY $SWAYSOCK"
 const HEADLESS = { WLR_BACKENDS: "headless", WLR_RENDERER: "pixman", WLR_LIBINPUT_NO_DEVICES: "1" };
 
 /** @throws `unavailable` for root; as {@link firstLine}. */
-export async function startSway({ sway }: Compositor, stage: Stage): Promise<Started> {
+export async function startSway({ sway }: Compositor, stage: Stage): Promise<StartedDisplay> {
   const { size, scale, folder, account, env, start, signal } = stage;
   if ((account?.uid ?? process.getuid?.()) === 0)
     throw unavailable(

@@ -64,13 +64,13 @@ export interface Compositor {
 }
 
 /** What is missing for a desktop, with the package of Debian that has it. */
-export interface Missing {
+export interface MissingTool {
   readonly what: string;
   readonly install: string;
 }
 
 /** @param env where to look (`PATH`). @returns the programs, or what is missing. */
-export function findTools(env: NodeJS.ProcessEnv): Tools | { readonly missing: readonly Missing[] } {
+export function findTools(env: NodeJS.ProcessEnv): Tools | { readonly missing: readonly MissingTool[] } {
   const which = (program: string) => Bun.which(program, { PATH: env.PATH ?? "" });
   const servers = env.DISPLAY ? [...SERVERS, NESTED] : SERVERS;
   const server = servers.find(({ program }) => which(program));

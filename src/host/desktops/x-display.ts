@@ -2,7 +2,7 @@
 import { chownSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newAuthority } from "./authority";
-import { firstLine, type Stage, type Started } from "./stage";
+import { firstLine, type Stage, type StartedDisplay } from "./stage";
 import type { Tools } from "./tools";
 
 /** What makes a window manager say on its standard output that it is there. */
@@ -12,7 +12,7 @@ const MANAGER_FLAGS: Readonly<Record<string, readonly string[]>> = { openbox: ["
 export async function startX(
   tools: Tools,
   { size, scale, folder, account, env, start, signal }: Stage,
-): Promise<Started> {
+): Promise<StartedDisplay> {
   const authority = join(folder, "authority");
   writeFileSync(authority, newAuthority(), { mode: 0o600 });
   if (account) chownSync(authority, account.uid, account.gid);

@@ -49,14 +49,16 @@ export const joined = (lines: readonly string[]): string => lines.join("; ");
 export const commandsIn = (operations: readonly Operation[], operation: Operation, input: Fields): string[] =>
   callsIn(operations, operation, input).map(({ command }) => command);
 
+interface ActionCall {
+  readonly command: string;
+  readonly operation: Operation | undefined;
+  readonly fields: Fields;
+}
+
 /** As {@link commandsIn}, each with its operation, where there is one, and its fields by name. */
-export function callsIn(
-  operations: readonly Operation[],
-  operation: Operation,
-  input: Fields,
-): Array<{ readonly command: string; readonly operation: Operation | undefined; readonly fields: Fields }> {
+export function callsIn(operations: readonly Operation[], operation: Operation, input: Fields): ActionCall[] {
   const commands = new Map(operations.map((one) => [one.command ?? "", one]));
-  const of = ({ input: schema }: Operation, given: Fields): ReturnType<typeof callsIn> =>
+  const of = ({ input: schema }: Operation, given: Fields): ActionCall[] =>
     Object.entries(given).flatMap(([name, value]) =>
       (listIn(schema, name, value) ?? []).flatMap((action) => {
         const call = partsOf(commands, action);
@@ -109,7 +111,7 @@ const textOf = (value: unknown): string =>
   );
 
 /** An action as its command and its fields by name. */
-function partsOf(commands: Words["commands"], action: unknown) {
+function partsOf(commands: Words["commands"], action: unknown): ActionCall {
   const [name, given] = Array.isArray(action) ? action : [];
   const command = typeof name === "string" ? name : "";
   const operation = commands.get(command);

@@ -32,10 +32,22 @@ import {
 import { CALLS, type CalledScripts, linkCalled } from "./called-scripts";
 import { describeCommand } from "./reference";
 import type { StoredScript } from "./stored-scripts";
-import { secretUse, variableUse } from "./variable-use";
+import { secretUse, type VariableUse, variableUse } from "./variable-use";
 
 /** A list that passed the check. */
-export interface CheckedList extends ReturnType<typeof checkedList> {
+export interface CheckedList {
+  /** Of its run, which has not begun. */
+  readonly id: string;
+  readonly actions: readonly Action[];
+  /** The number of actions, nested ones included. */
+  readonly count: number;
+  /** The names in it, nested ones included, each once. */
+  readonly commands: Array<Command["command"]>;
+  readonly variables: VariableUse;
+  /** The secrets of the host that it names, each once, sorted. */
+  readonly secrets: string[];
+  /** For an audit row: the commands, the names of secrets, and a digest of the arguments without secrets. */
+  readonly described: string;
   /** The scripts that it calls, once they have been read and checked. */
   readonly called?: CalledScripts;
   /** What its file says of its run. */
@@ -99,7 +111,7 @@ export class Checker {
    * @param quote whether messages may quote arguments.
    * @throws a `bad_input` failure that lists every fault.
    */
-  async check(list: unknown, quote = true) {
+  async check(list: unknown, quote = true): Promise<CheckedList> {
     return checkedList(await checkActions(this.commands, list, { quote }));
   }
 
@@ -254,24 +266,19 @@ function withCalled(list: CheckedList, called: CalledScripts): CheckedList {
 }
 
 /** `actions` as a list that passed the check. */
-export function checkedList(actions: readonly Action[]) {
+export function checkedList(actions: readonly Action[]): CheckedList {
   const names = flatten(actions).map(({ operation }) => operation.command);
   const commands = [...new Set(names)];
   const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
   const secrets = secretUse(actions);
   const named = secrets.length > 0 ? ` secrets=${secrets.join(",")}` : "";
   return {
-    /** Of its run, which has not begun. */
     id: crypto.randomUUID(),
     actions,
-    /** The number of actions, nested ones included. */
     count: names.length,
-    /** The names in it, nested ones included, each once. */
     commands,
     variables: variableUse(actions),
-    /** The secrets of the host that it names, each once, sorted. */
     secrets,
-    /** For an audit row: the commands, the names of secrets, and a digest of the arguments without secrets. */
     described: `commands=${commands.join(",")}${named} args=sha256:${digest}`,
   };
 }

@@ -9,7 +9,7 @@ import { isForOthers } from "./secret-places";
 import { namesIn, namesOfExpression, referenceOf, SURROUNDINGS, secretsIn } from "./variables";
 
 /** The variables of a list, each name once, sorted. */
-interface VariableUse {
+export interface VariableUse {
   /** It has `${name}`, or compares the variable. */
   readonly used: string[];
   /** Used, and set by no action of the list: whoever runs it must give them. */

@@ -34,7 +34,7 @@ const STORED = v.object({
   used: v.optional(v.pipe(v.string(), v.isoDate())),
 });
 
-type Stored = v.InferOutput<typeof STORED>;
+type StoredSecret = v.InferOutput<typeof STORED>;
 
 /** A secret in a listing. */
 export const LISTED_SECRET = v.object({
@@ -78,7 +78,7 @@ export function createSecrets(
 ): HostSecrets {
   const { file, lock, key } = place;
   const format = { what: "a list of secrets", list: "secrets", key: "name", parse: parseBy(STORED) } as const;
-  const store = createJsonStore<Stored>({ file, lock, ...format }, log);
+  const store = createJsonStore<StoredSecret>({ file, lock, ...format }, log);
   const given = createCredentials(credentials);
 
   const list = (): ListedSecret[] => {
@@ -95,7 +95,7 @@ export function createSecrets(
   /** Once a day for each: the file is written whole. Never rejects: the run goes on without it. */
   const noteUse = async (names: readonly string[]): Promise<void> => {
     const today = new Date().toISOString().slice(0, 10);
-    const isNew = ({ name, used }: Stored) => names.includes(name) && used !== today;
+    const isNew = ({ name, used }: StoredSecret) => names.includes(name) && used !== today;
     if (!store.entries().some(isNew)) return;
     try {
       await store.change(
@@ -168,7 +168,7 @@ export function createSecrets(
   };
 }
 
-const listed = ({ name, set, by, used }: Stored): ListedSecret => ({
+const listed = ({ name, set, by, used }: StoredSecret): ListedSecret => ({
   ...{ name, source: "store", set, by, last_used: used ?? null },
 });
 
@@ -182,7 +182,7 @@ async function encrypt(value: string, identity: string): Promise<string> {
   return Buffer.from(await encrypter.encrypt(value)).toString("base64");
 }
 
-async function decrypt({ name, sealed }: Stored, identity: string | undefined): Promise<string> {
+async function decrypt({ name, sealed }: StoredSecret, identity: string | undefined): Promise<string> {
   const { Decrypter } = await import("age-encryption");
   try {
     if (identity === undefined) throw new Error("no key");

@@ -18,7 +18,7 @@ import type { Thumbnails } from "../../host/desktop/screen/thumbnail/thumbnails"
 import type { Tickets } from "../../host/desktop/screen/tickets";
 import type { Webdriver } from "../../host/desktop/webdriver/webdriver";
 import type { Desktops } from "../../host/desktops/desktops";
-import type { Missing } from "../../host/desktops/tools";
+import type { MissingTool } from "../../host/desktops/tools";
 import type { Leases } from "../../host/leases/leases";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import type { RunView } from "../../host/runs/types";
@@ -30,7 +30,7 @@ import type { ServiceParts } from "../parts";
 interface DesktopTools {
   /** The X server and the window manager that are used; null where one is missing. */
   readonly uses: readonly string[] | null;
-  readonly missing: readonly Missing[];
+  readonly missing: readonly MissingTool[];
   readonly hasBus: boolean;
 }
 

@@ -11,7 +11,7 @@ import type { JsonStore } from "../../lib/json-store";
 import { printable } from "../../lib/sanitize";
 import { createInvites } from "./invites";
 import type { Demands } from "./options";
-import { type Asking, createQuestions, holderIn, type QuestionParts, type Wanted } from "./questions";
+import { type Allowance, type Asker, createQuestions, holderIn, type QuestionParts } from "./questions";
 import {
   isOf,
   type ListedPasskey,
@@ -24,7 +24,7 @@ import {
 import { ALGORITHMS, type NewPasskey, readNew, spkiOf } from "./webauthn";
 import { challengeOf } from "./yes";
 
-export type { Asking, Wanted } from "./questions";
+export type { Allowance, Asker } from "./questions";
 
 /** What may need a passkey: a name of `--passkey-for`, or a plan for so many hosts. */
 export type Demand = "approvals" | "leases" | "control" | { readonly plan: number };
@@ -43,7 +43,7 @@ export interface Creation {
 }
 
 /** A passkey that was made and not yet kept. */
-export interface Registered {
+export interface Registration {
   /** For the row: whose and which it is, and the touch that allowed it where the holder had one. */
   readonly about: string;
   /** Keeps it. @throws `conflict` where it is known, or the holder has got another meanwhile. */
@@ -55,16 +55,13 @@ export interface Passkeys {
   /** Those of the holder; all of them for who may do anything here. @throws `unavailable` for a broken file, as all below. */
   list(grant: Grant): ListedPasskey[];
   /** @throws `forbidden` with a question, where the holder has one already; without a code, where the first takes one; where a page has no name. */
-  begin(label: string, caller: Asking, code?: string): Promise<Creation>;
+  begin(label: string, caller: Asker, code?: string): Promise<Creation>;
   /** Reads what the browser made. @throws `forbidden` for an answer that does not count. */
-  register(answer: NewPasskey & { readonly question: string }, caller: Asking): Promise<Registered>;
+  register(answer: NewPasskey & { readonly question: string }, caller: Asker): Promise<Registration>;
   /** A code for the first passkey of a holder. */
   invite(holder: string | null): string;
   /** The one to be removed, and the touch that allows it: empty for the owner on the host. @throws `not_found`; `forbidden`. */
-  removable(
-    id: string,
-    caller: Asking,
-  ): Promise<{ readonly passkey: ListedPasskey; readonly signed: string }>;
+  removable(id: string, caller: Asker): Promise<{ readonly passkey: ListedPasskey; readonly signed: string }>;
   /** @throws `not_found`. */
   remove(id: string): Promise<void>;
   /** Whether this server wants a passkey for it. */
@@ -75,7 +72,7 @@ export interface Passkeys {
    * @throws `forbidden`, with the question in the field `passkey`, for a request without one; for an answer that does not count;
    *   `conflict` where something else was asked.
    */
-  sign(what: Demand, wanted: Wanted, caller: Asking): Promise<string>;
+  sign(what: Demand, wanted: Allowance, caller: Asker): Promise<string>;
 }
 
 /** What passkeys are made with. */

@@ -34,7 +34,7 @@ const ANSWER = v.strictObject({
 });
 
 /** What is to be allowed. */
-export interface Wanted {
+export interface Allowance {
   /** The operation that goes on with a yes. */
   readonly what: string;
   readonly terms: Terms;
@@ -45,7 +45,7 @@ export interface Wanted {
 }
 
 /** Who asks, and with which request. */
-export type Asking = Pick<Caller, "grant" | "kind" | "request">;
+export type Asker = Pick<Caller, "grant" | "kind" | "request">;
 
 /** A question that waits for its answer. */
 export interface Question extends Place {
@@ -68,8 +68,8 @@ export interface QuestionParts {
 /** The questions of a process. */
 export interface Questions {
   /** Where the page of a request is. @throws `forbidden` where passkeys do not work there. */
-  place(caller: Asking, words: string): Promise<Place>;
-  put(place: Place, holder: string | null, wanted: Wanted, signed?: string): Question;
+  place(caller: Asker, words: string): Promise<Place>;
+  put(place: Place, holder: string | null, wanted: Allowance, signed?: string): Question;
   /** The question of that id, which is over with that. @throws `forbidden` for none to this holder, and after its time. */
   take(id: string, holder: string | null): Question;
   /**
@@ -78,7 +78,7 @@ export interface Questions {
    * @throws `forbidden`, with the question in the field `passkey`, for a request without one; for an answer that does not count;
    *   `conflict` where something else was asked.
    */
-  signed(wanted: Wanted, caller: Asking): Promise<string>;
+  signed(wanted: Allowance, caller: Asker): Promise<string>;
 }
 
 export function createQuestions(parts: QuestionParts): Questions {
@@ -111,7 +111,7 @@ export function createQuestions(parts: QuestionParts): Questions {
     if (performance.now() < found.until) return found;
     throw forbidden(`passkey: expected an answer by ${found.statement.expires}: try again`);
   };
-  const ask = async (wanted: Wanted, caller: Asking): Promise<Failure> => {
+  const ask = async (wanted: Allowance, caller: Asker): Promise<Failure> => {
     const at = await place(caller, wanted.words);
     const own = store.entries().filter((one) => isOf(one, caller.grant));
     const here = own.filter(({ rp_id }) => rp_id === at.rpId);
@@ -143,7 +143,7 @@ async function checked(
   store: JsonStore<Passkey>,
   question: Question,
   touch: Omit<v.InferOutput<typeof ANSWER>, "question">,
-  { what, terms }: Wanted,
+  { what, terms }: Allowance,
   grant: Grant,
 ): Promise<string> {
   const { statement, rpId } = question;

@@ -14,7 +14,7 @@ import type { Passkey } from "./store";
 export const ALGORITHMS = [-8, -7, -257];
 
 /** What is asked, and where. */
-interface Asked extends Place {
+interface PlacedChallenge extends Place {
   readonly challenge: string;
 }
 
@@ -50,7 +50,7 @@ const refused = (error: unknown): Failure =>
 /** The passkey in the answer to a wish for a new one. @throws `forbidden` for an answer that is not good. */
 export async function readNew(
   { id, attestation_object, client_data, transports }: NewPasskey,
-  { challenge, origins, rpId }: Asked,
+  { challenge, origins, rpId }: PlacedChallenge,
 ): Promise<Pick<Passkey, "id" | "key" | "counter" | "synced" | "transports">> {
   const { verifyRegistrationResponse, helpers } = await library();
   const response: RegistrationResponseJSON = {
@@ -81,7 +81,7 @@ export async function readNew(
 export async function readTouch(
   { id, authenticator_data, client_data, signature }: Touch,
   { key, counter, transports }: Pick<Passkey, "key" | "counter" | "transports">,
-  { challenge, origins, rpId }: Asked,
+  { challenge, origins, rpId }: PlacedChallenge,
 ): Promise<number> {
   const { verifyAuthenticationResponse } = await library();
   const response: AuthenticationResponseJSON = {

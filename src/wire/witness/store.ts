@@ -62,13 +62,55 @@ const OLDEST = `SELECT logs.origin FROM logs LEFT JOIN heads ON heads.origin = l
 /** How long another process may hold the database, in milliseconds. */
 const BUSY_MS = 5_000;
 
-export type Store = ReturnType<typeof openStore>;
+/** What a witness keeps of logs. */
+export interface Store extends Statuses {
+  log(origin: string): Log | undefined;
+  head(origin: string): Head | undefined;
+  /** The newest note of the log whose origin has this SHA-256, in hexadecimal. */
+  note(hash: string): string | undefined;
+  /**
+   * Makes `next` the head of a log, whose head is `former`.
+   *
+   * @returns false where the head is another by now: then nothing has changed.
+   */
+  advance(origin: string, former: Head | undefined, next: Head): boolean;
+  /**
+   * Lets the witness know `log`. One with a higher epoch than before begins anew; its key stays.
+   *
+   * @throws `conflict` when there are too many logs, all of hosts that this desk watches.
+   */
+  register(log: Log): void;
+  /**
+   * Keeps what proves that a log contradicts itself.
+   *
+   * @param found in seconds since 1970.
+   * @returns whether it was not known.
+   */
+  addEvidence(origin: string, found: number, file: string): boolean;
+  /** Whether evidence about a log was found since it began anew. */
+  hasEvidence(origin: string): boolean;
+  /** The evidence about a log, oldest first. */
+  evidence(origin: string): string[];
+  /** Does all of `work` in one commit, which is on disk when this returns. @throws what `work` throws; then nothing has changed. */
+  commit<T>(work: () => T): T;
+  close(): void;
+}
+
+/** What a desk keeps of its hosts, and the settings of this process. */
+interface Statuses {
+  /** What a desk knows of its hosts, by their ids. */
+  statuses(): Map<string, unknown>;
+  setStatus(hostId: string, status: unknown): void;
+  removeStatus(hostId: string): void;
+  setting(name: string): string | undefined;
+  setSetting(name: string, value: string): void;
+}
 
 /** The hash by which the URL of a checkpoint names a log. */
 export const originHash = (origin: string): string => Bun.SHA256.hash(origin, "hex");
 
 /** The store in `file`, which is made where there is none. @throws as `openDatabase` does. */
-export function openStore(file: string, maxLogs = MAX_LOGS) {
+export function openStore(file: string, maxLogs = MAX_LOGS): Store {
   const db = openDatabase(file, {
     synchronous: "FULL",
     busyMs: BUSY_MS,
@@ -98,28 +140,17 @@ export function openStore(file: string, maxLogs = MAX_LOGS) {
     ).run(origin);
   };
 
-  const store = {
-    log: (origin: string): Log | undefined => one(LOG, findLog.get(origin)),
-    head: (origin: string): Head | undefined => one(HEAD, findHead.get(origin)),
-    /** The newest note of the log whose origin has this SHA-256, in hexadecimal. */
-    note: (hash: string): string | undefined => one(v.object({ note: v.string() }), findNote.get(hash))?.note,
-    /**
-     * Makes `next` the head of a log, whose head is `former`.
-     *
-     * @returns false where the head is another by now: then nothing has changed.
-     */
-    advance(origin: string, former: Head | undefined, next: Head): boolean {
+  const store: Store = {
+    log: (origin) => one(LOG, findLog.get(origin)),
+    head: (origin) => one(HEAD, findHead.get(origin)),
+    note: (hash) => one(v.object({ note: v.string() }), findNote.get(hash))?.note,
+    advance(origin, former, next) {
       const { changes } = former
         ? setHead.run({ origin, ...next, old_size: former.size, old_root: former.root })
         : addHead.run({ origin, ...next });
       return changes === 1;
     },
-    /**
-     * Lets the witness know `log`. One with a higher epoch than before begins anew; its key stays.
-     *
-     * @throws `conflict` when there are too many logs, all of hosts that this desk watches.
-     */
-    register({ origin, vkey, epoch }: Log): void {
+    register({ origin, vkey, epoch }) {
       const known = store.log(origin);
       if (known && known.epoch >= epoch) return;
       db.transaction(() => {
@@ -133,13 +164,7 @@ export function openStore(file: string, maxLogs = MAX_LOGS) {
         if (known) beginAnew(origin);
       }).immediate();
     },
-    /**
-     * Keeps what proves that a log contradicts itself.
-     *
-     * @param found in seconds since 1970.
-     * @returns whether it was not known.
-     */
-    addEvidence(origin: string, found: number, file: string): boolean {
+    addEvidence(origin, found, file) {
       const { changes } = db
         .query(`INSERT INTO evidence(origin, found, file) SELECT $origin, $found, $file
           WHERE (SELECT count(*) FROM evidence WHERE ${SINCE}) < ${MAX_EVIDENCE}
@@ -147,10 +172,8 @@ export function openStore(file: string, maxLogs = MAX_LOGS) {
         .run({ origin, found, file });
       return changes === 1;
     },
-    /** Whether evidence about a log was found since it began anew. */
-    hasEvidence: (origin: string): boolean => findEvidence.get({ origin }) !== null,
-    /** The evidence about a log, oldest first. */
-    evidence: (origin: string): string[] =>
+    hasEvidence: (origin) => findEvidence.get({ origin }) !== null,
+    evidence: (origin) =>
       v
         .parse(
           v.array(v.object({ file: v.string() })),
@@ -158,20 +181,17 @@ export function openStore(file: string, maxLogs = MAX_LOGS) {
         )
         .map(({ file }) => file),
     ...createStatuses(db),
-    /** Does all of `work` in one commit, which is on disk when this returns. @throws what `work` throws; then nothing has changed. */
-    commit: <T>(work: () => T): T => db.transaction(work).immediate(),
+    commit: (work) => db.transaction(work).immediate(),
     close: () => db.close(),
   };
   return store;
 }
 
-/** What a desk keeps of its hosts, and the settings of this process. */
-function createStatuses(db: Database) {
+function createStatuses(db: Database): Statuses {
   const setStatus = db.query("INSERT OR REPLACE INTO hosts VALUES (?, ?)");
   const setSetting = db.query("INSERT OR REPLACE INTO settings VALUES (?, ?)");
   return {
-    /** What a desk knows of its hosts, by their ids. */
-    statuses: (): Map<string, unknown> =>
+    statuses: () =>
       new Map(
         v
           .parse(
@@ -180,12 +200,12 @@ function createStatuses(db: Database) {
           )
           .map(({ host_id, record }) => [host_id, record]),
       ),
-    setStatus: (hostId: string, status: unknown): void => void setStatus.run(hostId, JSON.stringify(status)),
-    removeStatus: (hostId: string): void => void db.query("DELETE FROM hosts WHERE host_id = ?").run(hostId),
-    setting: (name: string): string | undefined =>
+    setStatus: (hostId, status) => void setStatus.run(hostId, JSON.stringify(status)),
+    removeStatus: (hostId) => void db.query("DELETE FROM hosts WHERE host_id = ?").run(hostId),
+    setting: (name) =>
       one(v.object({ value: v.string() }), db.query("SELECT value FROM settings WHERE name = ?").get(name))
         ?.value,
-    setSetting: (name: string, value: string): void => void setSetting.run(name, value),
+    setSetting: (name, value) => void setSetting.run(name, value),
   };
 }
 

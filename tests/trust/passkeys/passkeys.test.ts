@@ -6,11 +6,11 @@ import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { demandsOf } from "../../../src/trust/passkeys/options";
 import {
-  type Asking,
+  type Allowance,
+  type Asker,
   createPasskeys,
   type Passkeys,
   type PasskeysParts,
-  type Wanted,
 } from "../../../src/trust/passkeys/passkeys";
 import { passkeyStore } from "../../../src/trust/passkeys/store";
 import { keptText, verifyYes } from "../../../src/trust/passkeys/yes";
@@ -22,13 +22,13 @@ const BOB = grantOf("bob", "operate");
 const EVE = grantOf("eve", "operate");
 const OWNER = grantOf(null, "admin");
 
-const WANTED: Wanted = {
+const WANTED: Allowance = {
   ...{ what: "approvals.allow", words: "allowing 9f1c2e4a" },
   terms: { id: "9f1c2e4a", digest: "ab".repeat(32), asked_by: "agent" },
 };
 
 /** A request from a page at `host`. */
-const at = (grant: Grant, answer?: string, host = "localhost:9939"): Asking => ({
+const at = (grant: Grant, answer?: string, host = "localhost:9939"): Asker => ({
   ...{ grant, kind: "rest" },
   request: { headers: new Headers({ host, ...(answer !== undefined && { "svc-passkey": answer }) }) },
 });
@@ -326,7 +326,7 @@ describe("a passkey", () => {
 
   test("is removed by its holder with a touch, and by the owner on the host", async () => {
     using one = await bobAsked();
-    const remove = (caller: Asking) => one.passkeys.removable(one.key.id, caller);
+    const remove = (caller: Asker) => one.passkeys.removable(one.key.id, caller);
     const question = await questionIn(remove(at(BOB)));
     expect(await remove(at(BOB, await one.key.touch(question)))).toMatchObject({
       passkey: { holder: "bob" },

@@ -109,7 +109,7 @@ export const findHosts = operation({
 });
 
 /** What is looked up for each host. */
-interface Known {
+interface FleetKnowledge {
   readonly sighting: Presence["sighting"];
   readonly links: ReadonlyMap<string, LinkState>;
   heardOf(key: string): { readonly version: string; readonly seen: number } | undefined;
@@ -118,7 +118,7 @@ interface Known {
   readonly logs: ReadonlyMap<string, { readonly standing: string }>;
 }
 
-async function whatIsKnown(service: Uses, caller: Caller): Promise<Known> {
+async function whatIsKnown(service: Uses, caller: Caller): Promise<FleetKnowledge> {
   const [{ sighting }, logs, plans] = await Promise.all([
     service.sightings(),
     service.foundLogs(),
@@ -140,7 +140,7 @@ async function whatIsKnown(service: Uses, caller: Caller): Promise<Known> {
   return { sighting, links, heardOf: (key) => heard?.heardOf(key), plans: working, logs };
 }
 
-function asFound(host: Host, known: Known): FleetHost {
+function asFound(host: Host, known: FleetKnowledge): FleetHost {
   const { label, base_url, tags, member } = host;
   const key = linkedHost(base_url);
   const way = base_url.startsWith("nats:") ? "nats" : wayOf(base_url);

@@ -10,7 +10,7 @@ import { printable } from "../../../lib/sanitize";
 import { linkedHost } from "../host";
 import type { LISTED_HOST } from "../listed";
 
-type Listed = v.InferOutput<typeof LISTED_HOST>;
+type ListedHost = v.InferOutput<typeof LISTED_HOST>;
 
 /** What a poll has found of a host. */
 export interface Health {
@@ -31,7 +31,7 @@ export interface AnsibleInventory {
  *
  * @param polled what a poll has found: with it, there are `svc_healthy` and `svc_unhealthy` too.
  */
-export function ansibleInventory(hosts: readonly Listed[], polled?: readonly Health[]): AnsibleInventory {
+export function ansibleInventory(hosts: readonly ListedHost[], polled?: readonly Health[]): AnsibleInventory {
   const names = distinctNames(
     hosts.map(({ label }) => label),
     (label) => label.replaceAll(/[{}]/g, "_"),
@@ -62,7 +62,7 @@ export function ansibleInventory(hosts: readonly Listed[], polled?: readonly Hea
   };
 }
 
-function variablesOf({ label, base_url, tags, trust }: Listed, state?: Health) {
+function variablesOf({ label, base_url, tags, trust }: ListedHost, state?: Health) {
   const address = addressOf(base_url);
   return {
     ...(address !== undefined && { ansible_host: address }),
@@ -106,10 +106,10 @@ const SSH_HEAD = `# Hosts of an address book of svc, as \`svc admin list --forma
 # block has a ProxyCommand: a host that dials its desk has a comment in place of a block.`;
 
 /** Host blocks of ssh_config(5): a name for each host whose address is known, and a comment for each other one. */
-export const sshConfig = (hosts: readonly Listed[]): string =>
+export const sshConfig = (hosts: readonly ListedHost[]): string =>
   [SSH_HEAD, ...hosts.map(sshBlock)].join("\n\n");
 
-function sshBlock({ label, base_url }: Listed): string {
+function sshBlock({ label, base_url }: ListedHost): string {
   const shown = printable(label, 300);
   const address = addressOf(base_url);
   if (linkedHost(base_url) !== undefined) return `# ${shown} dials this desk: svc knows no address of it`;

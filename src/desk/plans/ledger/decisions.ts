@@ -22,8 +22,36 @@ interface DecisionParts {
   changed(seq: number): void;
 }
 
-/** @returns what each decision makes of the plan; each throws `not_found` for none, and `conflict` for one in another state. */
-export function createDecisions({ db, reading, transaction, update, changed }: DecisionParts) {
+/** Each returns what it makes of the plan, and throws `not_found` for none, and `conflict` for one in another state. */
+export interface Decisions {
+  /** Has a new plan run, with the rights of who applies it. */
+  apply(id: number, token: string | null, now: number): Plan;
+  /** @param revision the one that this follows from (default: any), as for `cancel`. @throws `conflict` where it is another. */
+  pause(id: number, reason: string, revision?: number): Plan;
+  /** The failures so far do not count any more. @param heir who has the plan run from now on, where that changes. */
+  resume(id: number, heir?: Applicant): Plan;
+  /** Nothing more begins. Of a plan that is cancelled and not over, hosts are asked again to end what they may have. */
+  cancel(id: number, reason: string, now: number, revision?: number): Plan;
+  /** @returns undefined when it is not time yet. */
+  expire(id: number, now: number): Plan | undefined;
+  /**
+   * Plans the hosts again that ended in one of `states` (default: {@link RETRIED}, but nothing that had begun and was cancelled):
+   * as a new job each, wave by wave. The plan expires as long from now as it did from its start.
+   * It goes by states alone, and never by the text of an error.
+   *
+   * @param heir as for `resume`.
+   * @returns the plan, and how many hosts they are.
+   */
+  retry(
+    id: number,
+    states: readonly TargetState[] | undefined,
+    now: number,
+    heir?: Applicant,
+  ): { readonly plan: Plan; readonly retried: number };
+}
+
+/** The decisions on the plans of one ledger. */
+export function createDecisions({ db, reading, transaction, update, changed }: DecisionParts): Decisions {
   const setApplicant = (seq: number, { token }: Applicant, now: number) =>
     db.run("UPDATE plan SET token = ?2, applied = ?3 WHERE seq = ?1", [seq, token, now]);
   /** A change by somebody else than who runs the plan. */
@@ -53,32 +81,28 @@ export function createDecisions({ db, reading, transaction, update, changed }: D
   };
 
   return {
-    /** Has a new plan run, with the rights of who applies it. */
-    apply: (id: number, token: string | null, now: number): Plan =>
+    apply: (id, token, now) =>
       transaction(() => {
         const plan = reading.plan(id);
         requireState(plan, ["new"], "can be applied");
         setApplicant(plan.seq, { token }, now);
         return decide(plan, { state: "running", expires: now + plan.spec.expires_s * 1_000 });
       }),
-    /** @param revision the one that this follows from (default: any), as for `cancel`. @throws `conflict` where it is another. */
-    pause: (id: number, reason: string, revision?: number): Plan =>
+    pause: (id, reason, revision) =>
       transaction(() => {
         const plan = reading.plan(id);
         requireRevision(plan, revision);
         requireState(plan, ["running"], "can be paused");
         return decide(plan, { state: "paused", reason });
       }),
-    /** The failures so far do not count any more. @param heir who has the plan run from now on, where that changes. */
-    resume: (id: number, heir?: Applicant): Plan =>
+    resume: (id, heir) =>
       transaction(() => {
         const plan = reading.plan(id);
         requireState(plan, ["paused"], "can be resumed");
         if (heir) setApplicant(plan.seq, heir, Date.now());
         return decide(plan, { state: "running", reason: null, forgiven: failuresOf(plan) + overdueOf(plan) });
       }),
-    /** Nothing more begins. Of a plan that is cancelled and not over, hosts are asked again to end what they may have. */
-    cancel: (id: number, reason: string, now: number, revision?: number): Plan =>
+    cancel: (id, reason, now, revision) =>
       transaction(() => {
         const plan = reading.plan(id);
         requireRevision(plan, revision);
@@ -86,8 +110,7 @@ export function createDecisions({ db, reading, transaction, update, changed }: D
         requireState(plan, ["new", "running", "paused"], "can be cancelled");
         return end(plan, "cancelled", reason, now);
       }),
-    /** @returns undefined when it is not time yet. */
-    expire(id: number, now: number): Plan | undefined {
+    expire(id, now) {
       // Asked each second: most of the time, nobody else has to wait for that.
       if (!isDue(reading.plan(id), now)) return undefined;
       return transaction(() => {
@@ -95,16 +118,8 @@ export function createDecisions({ db, reading, transaction, update, changed }: D
         return isDue(plan, now) ? end(plan, "expired", "the plan has expired", now) : undefined;
       });
     },
-    /**
-     * Plans the hosts again that ended in one of `states` (default: {@link RETRIED}, but nothing that had begun and was cancelled):
-     * as a new job each, wave by wave. The plan expires as long from now as it did from its start.
-     * It goes by states alone, and never by the text of an error.
-     *
-     * @param heir as for `resume`.
-     * @returns the plan, and how many hosts they are.
-     */
-    retry: (id: number, states: readonly TargetState[] | undefined, now: number, heir?: Applicant) =>
-      transaction((): { plan: Plan; retried: number } => {
+    retry: (id, states, now, heir) =>
+      transaction(() => {
         const plan = reading.plan(id);
         requireState(plan, ["running", "paused", "done", "cancelled", "expired"], "can be retried");
         if (plan.applied === null)

@@ -9,20 +9,50 @@
 import { conflict } from "../../../lib/errors";
 import { openDatabase } from "../../../lib/sqlite";
 import { type PlannedHost, STEPS, type StepName } from "../plan";
-import { createCounts } from "./counts";
-import { createDecisions } from "./decisions";
-import { createLedgerQueries } from "./queries";
+import { type Counts, createCounts } from "./counts";
+import { createDecisions, type Decisions } from "./decisions";
+import { createLedgerQueries, type LedgerQueries } from "./queries";
 import type { Plan, PlanChange, Step, Target } from "./rows";
 import { stepSql } from "./steps";
 import { inserter, prepare } from "./tables";
 
-export type Ledger = ReturnType<typeof openLedger>;
+/** The ledger of plans. */
+export interface Ledger extends LedgerQueries, Decisions {
+  /** How many hosts of the plan with that `seq` are in each state; states without hosts are left out. */
+  counts(seq: number): Counts;
+  /** Stores a plan with its hosts, all or nothing. */
+  create(
+    plan: Pick<Plan, "id" | "digest" | "content_digest" | "spec" | "maker"> & { readonly content: string },
+    hosts: readonly PlannedHost[],
+    now: number,
+  ): Plan;
+  /** Stores the plan of another ledger as it is there. @throws `conflict` where it is here already. */
+  adopt(plan: Plan, content: string, targets: readonly Target[]): Plan;
+  /**
+   * Takes note of what happened to hosts, all or nothing.
+   *
+   * @returns whether each step was made: one that does not fit the attempt and state of its host is not.
+   */
+  commit(taken: readonly Step[], now: number): boolean[];
+  /**
+   * Sets what only who runs the plan changes.
+   *
+   * @param revision the one that this follows from.
+   * @returns false where somebody has decided something since: then nothing is set.
+   */
+  update(seq: number, revision: number, changes: PlanChange): boolean;
+  /** The host of that identity has another label from now on, in plans that are over, too. */
+  rename(identity: string, from: string, to: string): void;
+  /** Forgets plans. @returns those that it has forgotten: one that has begun and is not over is kept. */
+  remove(plans: readonly Plan[]): Plan[];
+  close(): void;
+}
 
 /** How long a statement waits for another process, in milliseconds. */
 const BUSY_MS = 5_000;
 
 /** Opens the ledger, and makes the file where there is none. */
-export function openLedger(path: string) {
+export function openLedger(path: string): Ledger {
   const db = openDatabase(path, { synchronous: "FULL", busyMs: BUSY_MS, prepare });
   const transaction = <T>(work: () => T): T => db.transaction(work).immediate();
   const counts = createCounts(db);
@@ -44,12 +74,7 @@ export function openLedger(path: string) {
     ...reading,
     ...createDecisions({ db, reading, transaction, update, changed: counts.changed }),
     counts: counts.of,
-    /** Stores a plan with its hosts, all or nothing. */
-    create: (
-      plan: Pick<Plan, "id" | "digest" | "content_digest" | "spec" | "maker"> & { readonly content: string },
-      hosts: readonly PlannedHost[],
-      now: number,
-    ): Plan =>
+    create: (plan, hosts, now) =>
       transaction(() => {
         const { id, digest, content, content_digest, maker } = plan;
         const made = { spec: JSON.stringify(plan.spec), hosts: hosts.length, state: "new", created: now };
@@ -62,8 +87,7 @@ export function openLedger(path: string) {
         }
         return reading.plan(seq);
       }),
-    /** Stores the plan of another ledger as it is there. @throws `conflict` where it is here already. */
-    adopt: ({ seq: _, ...given }: Plan, content: string, targets: readonly Target[]): Plan =>
+    adopt: ({ seq: _, ...given }, content, targets) =>
       transaction(() => {
         const plan = { ...given, adopted: Math.max(given.adopted + 1, Date.now()) };
         if (db.query("SELECT 1 FROM plan WHERE id = ?1").get(plan.id))
@@ -73,12 +97,7 @@ export function openLedger(path: string) {
         for (const target of targets) insert({ plan: seq, ...target });
         return reading.plan(seq);
       }),
-    /**
-     * Takes note of what happened to hosts, all or nothing.
-     *
-     * @returns whether each step was made: one that does not fit the attempt and state of its host is not.
-     */
-    commit: (taken: readonly Step[], now: number): boolean[] =>
+    commit: (taken, now) =>
       transaction(() =>
         taken.map(({ plan, n, attempt, step, way = null, records = null, error = null, run_id = null }) => {
           const given =
@@ -89,19 +108,11 @@ export function openLedger(path: string) {
           return (result?.changes ?? 0) > 0;
         }),
       ),
-    /**
-     * Sets what only who runs the plan changes.
-     *
-     * @param revision the one that this follows from.
-     * @returns false where somebody has decided something since: then nothing is set.
-     */
     update,
-    /** The host of that identity has another label from now on, in plans that are over, too. */
-    rename(identity: string, from: string, to: string): void {
+    rename(identity, from, to) {
       db.run("UPDATE target SET label = ?3 WHERE label = ?2 AND identity = ?1", [identity, from, to]);
     },
-    /** Forgets plans. @returns those that it has forgotten: one that has begun and is not over is kept. */
-    remove: (plans: readonly Plan[]): Plan[] =>
+    remove: (plans) =>
       transaction(() =>
         plans.filter(({ seq }) => {
           const { changes } = db.run(

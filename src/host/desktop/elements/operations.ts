@@ -37,9 +37,9 @@ const SOUGHT = {
 };
 const most = (count: number) => field(v.optional(whole(1, MOST), count), "How many at most");
 
-type Sought = v.InferOutput<v.StrictObjectSchema<typeof SOUGHT, undefined>>;
+type ElementSearch = v.InferOutput<v.StrictObjectSchema<typeof SOUGHT, undefined>>;
 
-const soughtOf = ({ name, role, app_name: app, window_title: window, contains }: Sought): Locator => ({
+const soughtOf = ({ name, role, app_name: app, window_title: window, contains }: ElementSearch): Locator => ({
   ...{ name, role, app, window },
   exact: !contains,
 });
@@ -47,7 +47,12 @@ const soughtOf = ({ name, role, app_name: app, window_title: window, contains }:
 const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
 
 /** Those that match, the exact name first. */
-async function matching(service: Uses, caller: Caller, sought: Sought, count: number): Promise<Element[]> {
+async function matching(
+  service: Uses,
+  caller: Caller,
+  sought: ElementSearch,
+  count: number,
+): Promise<Element[]> {
   const { elements } = await (await desktopOf(service, caller)).elements.find(soughtOf(sought), count);
   const isExact = ({ name }: Element) => name.toLowerCase() === sought.name?.trim().toLowerCase();
   return [...elements.filter(isExact), ...elements.filter((one) => !isExact(one))];

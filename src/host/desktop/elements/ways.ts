@@ -44,7 +44,7 @@ export const HOW_FOUND = {
 
 /** An element, or what a text or a picture found: that has the role `text` or `image`, a place, and no id. */
 export const FOUND = v.object({ ...ELEMENT.entries, ...HOW_FOUND });
-export type Found = v.InferOutput<typeof FOUND>;
+export type FoundElement = v.InferOutput<typeof FOUND>;
 
 /** The fields of an operation that finds one thing in several ways. @param timeout the default, in seconds. */
 export const oneInWays = <const E extends v.ObjectEntries>(own: E, timeout = 5) =>
@@ -79,7 +79,7 @@ const CONFIDENCE = 80;
 
 /** What finds it. */
 interface Way {
-  readonly found_by: Found["found_by"];
+  readonly found_by: FoundElement["found_by"];
   /** Looks once. @throws a failure where it finds nothing. */
   look(): Promise<Element & { readonly score: number }>;
 }
@@ -96,7 +96,7 @@ export async function findInWays(
   { timeout, signal }: WaitLimit,
   caller: Caller,
   usable: boolean,
-): Promise<Found> {
+): Promise<FoundElement> {
   const { elements } = desktop.turnsOf(requesterOf(caller));
   const end = performance.now() + timeout * 1_000;
   const left = () => Math.max(0, end - performance.now()) / 1_000;
@@ -104,7 +104,7 @@ export async function findInWays(
   const wait = usable ? waitForUsable : waitForOne;
   const others = otherWays(desktop, given, caller);
   const [only] = others;
-  const asElement = (found: Element, healed = false): Found => ({
+  const asElement = (found: Element, healed = false): FoundElement => ({
     ...found,
     found_by: "element",
     healed,
@@ -209,13 +209,18 @@ function placed(role: string, name: string, bounds: Bounds): Element {
 }
 
 /** The record of a run has a line of each that healed. */
-function tell(caller: Caller, { text }: Ways, locator: Locator | undefined, by: Found["found_by"]): void {
+function tell(
+  caller: Caller,
+  { text }: Ways,
+  locator: Locator | undefined,
+  by: FoundElement["found_by"],
+): void {
   const sought = locator ? printLocator(locator) : `the text ${jsonLine(text ?? "")}`;
   caller.run?.log(`healed: ${sought} was not found, its ${by} was`);
 }
 
 /** Where something is, as what finds pictures says it. @throws `unavailable` where its program does not say. */
-export function hitOf({ bounds, center, score, found_by, healed }: Found) {
+export function hitOf({ bounds, center, score, found_by, healed }: FoundElement) {
   if (!bounds || !center) throw unavailable("its program does not say where it is");
   const [x, y, width, height] = bounds;
   const [center_x, center_y] = center;

@@ -22,7 +22,7 @@ interface WatchParts {
 }
 
 /** One output that is watched. */
-interface Watched {
+interface WatchedOutput {
   readonly output: Output;
   /** Where it is in the picture of all. */
   readonly place: Rect;
@@ -41,7 +41,7 @@ export async function watchWayland(parts: WatchParts, events: WatchEvents): Prom
   const first = await Promise.all(all.map((output) => scaleOf(newTaker(), output)));
   const scale = Math.max(1, ...first);
   const canvas = canvasOf(scaled(bounds, scale));
-  const watched = all.map((output): Watched => {
+  const watched = all.map((output): WatchedOutput => {
     const place = scaled(moved(output.region, -bounds.x1, -bounds.y1), scale);
     return { output, place, whole: newTaker(), next: newTaker(), changed: undefined };
   });
@@ -62,7 +62,7 @@ export async function watchWayland(parts: WatchParts, events: WatchEvents): Prom
   const look = () => {
     if (JSON.stringify(outputs.list().map(layoutOf)) !== before) over("the screen has another size");
   };
-  const wait = async (one: Watched) => {
+  const wait = async (one: WatchedOutput) => {
     try {
       const picture = await one.next.take(one.output, undefined, true);
       if (!isOpen) return;
@@ -116,13 +116,13 @@ const canvasOf = ({ width, height }: Rect): Canvas => ({
 
 const layoutOf = ({ name, region, transform }: Output) => [name, region, transform];
 
-function put({ output, place }: Watched, picture: OutputPicture, canvas: Canvas): Rect {
+function put({ output, place }: WatchedOutput, picture: OutputPicture, canvas: Canvas): Rect {
   blit(picture, output.transform, canvas, place);
   return place;
 }
 
 /** Only what has changed, where a pixel of the output is one of the picture. */
-function putDamage(one: Watched, picture: OutputPicture, canvas: Canvas): Rect[] {
+function putDamage(one: WatchedOutput, picture: OutputPicture, canvas: Canvas): Rect[] {
   const { output, place } = one;
   const isPlain = output.transform === 0 && picture.width === place.width && picture.height === place.height;
   if (!isPlain) return [put(one, picture, canvas)];

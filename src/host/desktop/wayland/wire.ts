@@ -31,14 +31,14 @@ export type MessageName<I extends InterfaceName, K extends "requests" | "events"
 type TypesOf<I extends InterfaceName, K extends "requests" | "events", N> =
   Extract<Messages<I, K>, readonly [N, ...unknown[]]> extends readonly [unknown, ...infer A] ? A : never;
 
-type Sent<A> = A extends readonly [infer H, ...infer R]
+type SentValues<A> = A extends readonly [infer H, ...infer R]
   ? H extends `new_id ${string}`
-    ? Sent<R>
-    : [ValueOf<H>, ...Sent<R>]
+    ? SentValues<R>
+    : [ValueOf<H>, ...SentValues<R>]
   : [];
 
 /** The arguments of a request, without the object that it makes. */
-export type RequestArguments<I extends InterfaceName, N> = Sent<TypesOf<I, "requests", N>>;
+export type RequestArguments<I extends InterfaceName, N> = SentValues<TypesOf<I, "requests", N>>;
 
 type MadeBy<A> = A extends readonly [infer H, ...infer R]
   ? H extends `new_id ${infer M extends InterfaceName}`
@@ -49,13 +49,13 @@ type MadeBy<A> = A extends readonly [infer H, ...infer R]
 /** The interface of the object that a request makes; never for others. */
 export type MadeInterface<I extends InterfaceName, N> = MadeBy<TypesOf<I, "requests", N>>;
 
-type Received<A> = A extends readonly [infer H, ...infer R]
-  ? [H extends `new_id ${string}` ? number : ValueOf<H>, ...Received<R>]
+type ReceivedValues<A> = A extends readonly [infer H, ...infer R]
+  ? [H extends `new_id ${string}` ? number : ValueOf<H>, ...ReceivedValues<R>]
   : [];
 
 /** What is called for the events of an object; a new object is its number. */
 export type Handlers<I extends InterfaceName> = {
-  readonly [N in MessageName<I, "events">]?: (...args: Received<TypesOf<I, "events", N>>) => void;
+  readonly [N in MessageName<I, "events">]?: (...args: ReceivedValues<TypesOf<I, "events", N>>) => void;
 };
 
 /** The size of a message's head: the number of the object, then the size of all and the number of the message. */

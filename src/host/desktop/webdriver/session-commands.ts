@@ -62,10 +62,10 @@ function request(verb: WindowRequest, path: string, summary: string): Command {
 const inSession = (path: string) => `/session/{session}${path}`;
 
 /** Reads something of an element; `name` is the second argument of the script. */
-type Read = (call: Call, reference: string, name: string) => unknown;
+type ElementReader = (call: Call, reference: string, name: string) => unknown;
 
 /** What clients read by a script of their own, as browsers have no command for it: by a text that is in the script alone. */
-const READS: ReadonlyArray<readonly [text: string, read: Read]> = [
+const READS: ReadonlyArray<readonly [text: string, read: ElementReader]> = [
   ["/* getAttribute */", attributeOf],
   ["/* isDisplayed */", isDisplayed],
   // Those of webdriverio.
