@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "./support";
+import { runToEnd, temporaryFolder } from "./support";
 
 const index = join(import.meta.dir, "../src/index.ts");
 const examples = [...readFileSync(index, "utf8").matchAll(/ \* ```ts\n(.*?) \* ```/gs)].map(([, code = ""]) =>
@@ -20,8 +20,7 @@ for (const [nth, code] of examples.entries()) {
       code.replace('"svc"', JSON.stringify(index)).replace('"/tmp/svc-example"', configDir),
     );
     const said = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)/g)].map(([, text]) => text);
-    const child = Bun.spawn([process.execPath, script], { stdout: "pipe", stderr: "pipe" });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const { stdout, stderr } = await runToEnd([process.execPath, script]);
     expect({ printed: stdout.trim().replaceAll(/\s+/g, " "), stderr }).toEqual({
       printed: said.join(" "),
       stderr: "",

@@ -92,6 +92,22 @@ export const SOURCE = [process.execPath, join(import.meta.dir, "..", "src", "mai
 /** The compiled binary, as `bun run build` leaves it. */
 export const BINARY = join(import.meta.dir, "..", "dist", "svc");
 
+/**
+ * Runs a program to its end.
+ *
+ * @param options.stdin what it reads; nothing by default.
+ * @returns what it printed, and its exit code.
+ */
+export async function runToEnd(
+  command: readonly string[],
+  { stdin, ...options }: { cwd?: string; env?: NodeJS.ProcessEnv; stdin?: string } = {},
+): Promise<{ stdout: string; stderr: string; exitCode: number }> {
+  const input = stdin === undefined ? "ignore" : Buffer.from(stdin);
+  const child = Bun.spawn([...command], { ...options, stdio: [input, "pipe", "pipe"] });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  return { stdout, stderr, exitCode: await child.exited };
+}
+
 /** The compiled binary alone in an empty folder, with its configuration in `config` there; removed when the scope ends. */
 export function installBinary(binary = BINARY) {
   const folder = temporaryFolder();
@@ -104,13 +120,10 @@ export function installBinary(binary = BINARY) {
       args: readonly string[],
       { before = [], env = {} }: { before?: string[]; env?: NodeJS.ProcessEnv } = {},
     ) {
-      const child = Bun.spawn([...before, "./svc", ...args], {
+      return runToEnd([...before, "./svc", ...args], {
         cwd: folder.path,
         env: { ...process.env, SVC_CONFIG_DIR: "config", ...env },
-        stdio: ["ignore", "pipe", "pipe"],
       });
-      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      return { stdout, stderr, exitCode: await child.exited };
     },
     [Symbol.dispose]: () => folder[Symbol.dispose](),
   };

@@ -7,17 +7,18 @@ import { parseFlags } from "../../src/cli/parser";
 import { findNoun } from "../../src/cli/registry";
 import { machineFolder, machineHint } from "../../src/lib/machine-service";
 import { resolveConfigDir } from "../../src/lib/paths";
-import { post, SOURCE, TOKEN, temporaryFolder, testServer, testWith } from "../support";
+import { post, runToEnd, SOURCE, TOKEN, temporaryFolder, testServer, testWith } from "../support";
 
 /** Runs `svc words` on a folder, with `typed` on standard input. */
 async function svc(configDir: string, words: readonly string[], typed = "", env: NodeJS.ProcessEnv = {}) {
-  const child = Bun.spawn([...SOURCE, ...words], {
+  const {
+    stdout: out,
+    stderr: err,
+    exitCode: code,
+  } = await runToEnd([...SOURCE, ...words], {
     env: { ...process.env, SVC_CONFIG_DIR: configDir, ...env },
-    stdin: new Blob([typed]),
-    stdout: "pipe",
-    stderr: "pipe",
+    stdin: typed,
   });
-  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   return { out, err, code };
 }
 

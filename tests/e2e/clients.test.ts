@@ -4,7 +4,7 @@ import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writeTypescriptClient } from "../../build/clients";
 import { blocksOf, ROOT, readPage } from "../docs/pages";
-import { type ServerProcess, serveBinary, temporaryFolder, testWith } from "../support";
+import { runToEnd, type ServerProcess, serveBinary, temporaryFolder, testWith } from "../support";
 
 const blocks = (language: string) =>
   blocksOf(readPage("docs/clients.md")).flatMap((block) => (block.language === language ? block.code : []));
@@ -16,13 +16,10 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 async function run(command: readonly string[], cwd: string) {
-  const child = Bun.spawn([...command], {
+  return runToEnd([...command], {
     cwd,
     env: { ...process.env, SVC_TOKEN: server.token, SVC_URL: server.url },
-    stdio: ["ignore", "pipe", "pipe"],
   });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  return { exitCode: await child.exited, stdout, stderr };
 }
 
 /** The examples ask the server of this test. */

@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { bundleOf, host } from "../host/config/support";
-import { BINARY, testWith } from "../support";
+import { BINARY, runToEnd, testWith } from "../support";
 
 const BUNDLE = join(import.meta.dir, "..", "fixtures", "bundle-foreign.json");
 const OLD = { remote_host_id: "old-remote", viewer_id: "old-viewer", host_fingerprint: undefined };
@@ -20,15 +20,11 @@ function installed(files: Readonly<Record<string, string | undefined>> = {}) {
     args: readonly string[],
     options: { stdin?: string; env?: Record<string, string> } = {},
   ) => {
-    const child = Bun.spawn([binary, ...args, "--config-dir", machine.config], {
+    return runToEnd([binary, ...args, "--config-dir", machine.config], {
       cwd: join(machine.root, "outside"),
       env: { PATH: process.env.PATH, HOME: machine.root, ...options.env },
-      stdin: Buffer.from(options.stdin ?? ""),
-      stdout: "pipe",
-      stderr: "pipe",
+      stdin: options.stdin ?? "",
     });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    return { stdout, stderr, exitCode: await child.exited };
   };
   return { ...machine, binary, run };
 }

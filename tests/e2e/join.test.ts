@@ -1,6 +1,6 @@
 /** A host joins a desk behind a router, as the compiled binary: two networks, and nothing between them but IP. */
 import { expect } from "bun:test";
-import { installBinary, testWith } from "../support";
+import { installBinary, runToEnd, testWith } from "../support";
 
 /** Networks 10.1.0.0/24 of the desk and 10.2.0.0/24 of the host; the router forwards between them. */
 const NETWORKS = `mount -t tmpfs tmpfs /run
@@ -37,12 +37,11 @@ testWith(
 )("a host joins through a router, and the first poll is healthy", async () => {
   using machine = installBinary();
   const apart = ["unshare", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child"];
-  const child = Bun.spawn([...apart, "bash", "-eu", "-c", `${NETWORKS}\n${JOIN}`], {
-    cwd: machine.path,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([await child.exited, stderr]).toEqual([0, expect.stringContaining("first poll")]);
+  const { stdout, stderr, exitCode } = await runToEnd(
+    [...apart, "bash", "-eu", "-c", `${NETWORKS}\n${JOIN}`],
+    { cwd: machine.path },
+  );
+  expect([exitCode, stderr]).toEqual([0, expect.stringContaining("first poll")]);
   console.info(stderr.trim().split("\n").at(-1));
   expect(stdout).toContain(
     "joined the desk at 10.1.0.2:9939 as behind-the-router; it will look for this host at https://10.2.0.2:9939",

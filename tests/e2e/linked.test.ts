@@ -3,19 +3,9 @@ import { describe, expect } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SIZE, startDisplay } from "../host/desktop/support";
-import { BINARY, type ServerProcess, serveBinary, temporaryFolder, testWith, until } from "../support";
+import { serveBinary, temporaryFolder, testWith, until } from "../support";
 import { startNats } from "../wire/nats/support";
-
-/** Runs a subcommand beside a server. */
-async function svc({ configDir, token }: ServerProcess, ...args: string[]): Promise<string> {
-  const child = Bun.spawn([BINARY, ...args], {
-    env: { ...process.env, SVC_CONFIG_DIR: configDir, SVC_TOKEN: token },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([await child.exited, stderr]).toEqual([0, expect.any(String)]);
-  return stdout.trim();
-}
+import { svc } from "./screen-pair";
 
 const CARRIERS = ["link", "nats"] as const;
 

@@ -6,7 +6,7 @@ import { describe, expect } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startDisplay } from "../host/desktop/support";
-import { installBinary, testWith, until } from "../support";
+import { installBinary, runToEnd, testWith, until } from "../support";
 import { DESK, PROGRAMS, startNetworks } from "./behind-nat";
 
 const SITES = ["north", "south"];
@@ -51,13 +51,11 @@ describe.each(["link", "nats"])("over %s", (carrier) => {
       };
       /** What `svc args` prints on the machine `name`. */
       const svc = async (space: string, name: string, args: readonly string[], stdin = "") => {
-        const child = Bun.spawn([...networks.within(space), "./svc", ...args, "--config-dir", name], {
-          cwd: machine.path,
-          env: { PATH: process.env.PATH, HOME: machine.path },
-          stdio: [Buffer.from(stdin), "pipe", "pipe"],
-        });
-        const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-        expect({ args, exitCode: await child.exited, stderr, stdout }).toMatchObject({ exitCode: 0 });
+        const { stdout, stderr, exitCode } = await runToEnd(
+          [...networks.within(space), "./svc", ...args, "--config-dir", name],
+          { cwd: machine.path, env: { PATH: process.env.PATH, HOME: machine.path }, stdin },
+        );
+        expect({ args, exitCode, stderr, stdout }).toMatchObject({ exitCode: 0 });
         return stdout;
       };
       const desk = (...args: string[]) => svc("desk", "desk", args);

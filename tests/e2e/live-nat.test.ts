@@ -8,7 +8,7 @@ import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
 import { browserTest, launchBrowser, openPage, useBrowser } from "../browser";
 import { PROGRAMS as DESKTOP, openTerminal, SIZE, startDisplay } from "../host/desktop/support";
-import { installBinary, until } from "../support";
+import { installBinary, runToEnd, until } from "../support";
 import { DESK, PROGRAMS, startNetworks } from "./behind-nat";
 
 const TOKEN = "a-token-of-the-test-that-is-long-enough";
@@ -37,13 +37,11 @@ async function setUp() {
     return JSON.parse(Buffer.from(value ?? []).toString()) as { url: string };
   };
   const svc = async (space: string, args: readonly string[], stdin = "") => {
-    const child = Bun.spawn([...networks.within(space), "./svc", ...args, "--config-dir", space], {
-      cwd: machine.path,
-      env,
-      stdio: [Buffer.from(stdin), "pipe", "pipe"],
-    });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    expect({ args, exitCode: await child.exited, stderr, stdout }).toMatchObject({ exitCode: 0 });
+    const { stdout, stderr, exitCode } = await runToEnd(
+      [...networks.within(space), "./svc", ...args, "--config-dir", space],
+      { cwd: machine.path, env, stdin },
+    );
+    expect({ args, exitCode, stderr, stdout }).toMatchObject({ exitCode: 0 });
     return stdout;
   };
   const { url } = await serve("desk", ["--hub", "--host", DESK, "--port", "9939"]);

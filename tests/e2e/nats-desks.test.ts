@@ -2,18 +2,26 @@
 import { expect } from "bun:test";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, caller, post, type ServerProcess, serveBinary, TOKEN, testWith, until } from "../support";
+import {
+  BINARY,
+  caller,
+  post,
+  runToEnd,
+  type ServerProcess,
+  serveBinary,
+  TOKEN,
+  testWith,
+  until,
+} from "../support";
 import { startNats } from "../wire/nats/support";
 
 const LABELS = ["h0", "h1", "h2"];
 
 async function svc({ configDir }: { readonly configDir: string }, ...args: string[]): Promise<string> {
-  const child = Bun.spawn([BINARY, ...args, "--config-dir", configDir], {
+  const { stdout, stderr, exitCode } = await runToEnd([BINARY, ...args, "--config-dir", configDir], {
     env: { ...process.env, SVC_PASSPHRASE: "correct horse battery" },
-    stdio: ["ignore", "pipe", "pipe"],
   });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([args, await child.exited, stderr]).toEqual([args, 0, expect.any(String)]);
+  expect([args, exitCode, stderr]).toEqual([args, 0, expect.any(String)]);
   return stdout.trim();
 }
 

@@ -7,6 +7,7 @@ import { writeContent } from "../../src/wire/job/content";
 import {
   BINARY,
   installBinary,
+  runToEnd,
   type ServerProcess,
   serveBinary,
   temporaryFolder,
@@ -17,11 +18,7 @@ import {
 
 /** `svc args` beside the server of `configDir`, behind the command line `before`. */
 async function beside(configDir: string, args: readonly string[], before: readonly string[] = []) {
-  const child = Bun.spawn([...before, BINARY, ...args, "--config-dir", configDir], {
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  return { stdout, stderr, exitCode: await child.exited };
+  return runToEnd([...before, BINARY, ...args, "--config-dir", configDir]);
 }
 
 /** The command line of a job of the server of `configDir`, and the script that it names. */

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newWitness } from "../host/audit/witness/support";
-import { BINARY, type ServerProcess, serveBinary, temporaryFolder, until } from "../support";
+import { BINARY, runToEnd, type ServerProcess, serveBinary, temporaryFolder, until } from "../support";
 
 /** The witness of a desk looks at each log every 12 s. */
 const SEEN = { seconds: 90, everyMs: 500 };
@@ -14,13 +14,11 @@ test("one file proves to somebody elsewhere what a plan did at all hosts, and no
   await using second = await serveBinary(["--tls"]);
   using folder = temporaryFolder();
   const run = async (env: Record<string, string>, ...args: string[]) => {
-    const child = Bun.spawn([BINARY, ...args], {
+    const { stdout, stderr, exitCode } = await runToEnd([BINARY, ...args], {
       cwd: folder.path,
       env: { ...process.env, ...env },
-      stdio: ["ignore", "pipe", "pipe"],
     });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    return { code: await child.exited, stdout: stdout.trim(), stderr };
+    return { code: exitCode, stdout: stdout.trim(), stderr };
   };
   const svc = async ({ configDir, token }: ServerProcess, ...args: string[]) => {
     const { code, stdout, stderr } = await run({ SVC_CONFIG_DIR: configDir, SVC_TOKEN: token }, ...args);

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, type ServerProcess, serveBinary, temporaryFolder, until } from "../support";
+import { BINARY, runToEnd, type ServerProcess, serveBinary, temporaryFolder, until } from "../support";
 
 interface Answer {
   readonly id: string;
@@ -22,13 +22,11 @@ test.each([
     await using host = await serveBinary(["--tls", "--rate-limit", "0"]);
     using folder = temporaryFolder();
     const svc = async ({ configDir, token }: ServerProcess, ...args: string[]) => {
-      const child = Bun.spawn([BINARY, ...args], {
+      const { stdout, stderr, exitCode } = await runToEnd([BINARY, ...args], {
         cwd: folder.path,
         env: { ...process.env, SVC_CONFIG_DIR: configDir, SVC_TOKEN: token },
-        stdio: ["ignore", "pipe", "pipe"],
       });
-      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      expect({ args, exitCode: await child.exited, stderr, stdout }).toMatchObject({ exitCode: 0 });
+      expect({ args, exitCode, stderr, stdout }).toMatchObject({ exitCode: 0 });
       return stdout.trim();
     };
     const plan = async (...args: string[]): Promise<Answer> =>

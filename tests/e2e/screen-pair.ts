@@ -2,7 +2,7 @@
 import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, follow, type ServerProcess, serveBinary, until } from "../support";
+import { BINARY, follow, runToEnd, type ServerProcess, serveBinary, until } from "../support";
 import { startNats } from "../wire/nats/support";
 
 /** How a desk reaches a host. */
@@ -11,14 +11,12 @@ export const WAYS = ["https", "link", "nats"] as const;
 /** Tests ask again and again. */
 const FLAGS = ["--tls", "--rate-limit", "0"];
 
-/** Runs a subcommand beside a server. */
-async function svc({ configDir, token }: ServerProcess, ...args: string[]): Promise<string> {
-  const child = Bun.spawn([BINARY, ...args], {
+/** Runs a subcommand of the compiled binary beside a server. @returns what it prints. */
+export async function svc({ configDir, token }: ServerProcess, ...args: string[]): Promise<string> {
+  const { stdout, stderr, exitCode } = await runToEnd([BINARY, ...args], {
     env: { ...process.env, SVC_CONFIG_DIR: configDir, SVC_TOKEN: token },
-    stdio: ["ignore", "pipe", "pipe"],
   });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([await child.exited, stderr]).toEqual([0, expect.any(String)]);
+  expect([exitCode, stderr]).toEqual([0, expect.any(String)]);
   return stdout.trim();
 }
 

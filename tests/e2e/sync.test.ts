@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, serveBinary, TOKEN, temporaryFolder, testWith } from "../support";
+import { BINARY, runToEnd, serveBinary, TOKEN, temporaryFolder, testWith } from "../support";
 
 /** A host with an address book, and a folder to send from. */
 function sender() {
@@ -12,14 +12,7 @@ function sender() {
   const configDir = join(home.path, "config");
   mkdirSync(folder);
   const run = async (args: readonly string[], stdin = "") => {
-    const child = Bun.spawn([BINARY, ...args, "--config-dir", configDir], {
-      cwd: home.path,
-      stdin: Buffer.from(stdin),
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    return { stdout, stderr, exitCode: await child.exited };
+    return runToEnd([BINARY, ...args, "--config-dir", configDir], { cwd: home.path, stdin });
   };
   const add = (label: string, url: string, token = TOKEN) => run(["admin", "add", label, url], token);
   const once = (label: string, ...flags: string[]) =>

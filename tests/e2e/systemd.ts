@@ -6,7 +6,7 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
-import { temporaryFolder, testWith, until } from "../support";
+import { runToEnd, temporaryFolder, testWith, until } from "../support";
 
 /** What a manager is started for. */
 export type Scope = "system" | "user";
@@ -142,9 +142,7 @@ export async function bootMachine(
       HOME: "/root",
       XDG_RUNTIME_DIR: "/run/user/0",
     };
-    const ran = Bun.spawn([...inside, ...command], { env, stdio: ["ignore", "pipe", "pipe"] });
-    const [stdout, stderr] = await Promise.all([ran.stdout.text(), ran.stderr.text()]);
-    return { stdout, stderr, exitCode: await ran.exited };
+    return runToEnd([...inside, ...command], { env });
   };
   const systemctl = (...words: string[]) =>
     run("systemctl", ...(scope === "user" ? ["--user"] : []), ...words);

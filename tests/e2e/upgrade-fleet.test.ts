@@ -6,7 +6,7 @@ import { signFile } from "../../build/package/sign";
 import type { HostStatus } from "../../src/wire/release/upgrade-messages";
 import { makeKey } from "../host/release/support";
 import { compileVersion } from "../host/release/versions";
-import { caller, type ServerProcess, serveBinary, until } from "../support";
+import { caller, runToEnd, type ServerProcess, serveBinary, until } from "../support";
 import { startNats } from "../wire/nats/support";
 import { bootMachine, type Scope, testWithSystemd, testWithSystemdAnd } from "./systemd";
 
@@ -49,9 +49,8 @@ async function openDesk(way: Way = "link") {
   }
   const run = async (...args: string[]) => {
     const env = { ...process.env, SVC_CONFIG_DIR: server.configDir, SVC_TOKEN: server.token };
-    const child = Bun.spawn([at("0.1.0"), ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    return { stdout: stdout.trim(), stderr, exitCode: await child.exited };
+    const { stdout, stderr, exitCode } = await runToEnd([at("0.1.0"), ...args], { env });
+    return { stdout: stdout.trim(), stderr, exitCode };
   };
   const svc = async (...args: string[]) => {
     const { stdout, ...ended } = await run(...args);

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startSession } from "../host/desktop/elements/support";
-import { type ServerProcess, serveBinary, temporaryFolder, testWith } from "../support";
+import { runToEnd, type ServerProcess, serveBinary, temporaryFolder, testWith } from "../support";
 import { pairOver } from "./screen-pair";
 
 setDefaultTimeout(300_000);
@@ -38,15 +38,13 @@ async function run(client: Client, { url, token, configDir }: ServerProcess, cap
   const ca = url.startsWith("https") ? join(folder.path, "ca.pem") : "";
   if (ca) writeFileSync(ca, await Bun.file(join(configDir, "tls", "cert.pem")).text());
   const address = `${url.replace("://", `://svc:${token}@`)}/webdriver`;
-  const child = Bun.spawn(client(address, ca, capabilities), {
+  const { stdout, stderr, exitCode } = await runToEnd(client(address, ca, capabilities), {
     env: { ...process.env, NODE_TLS_REJECT_UNAUTHORIZED: "0" },
-    stdio: ["ignore", "pipe", "pipe"],
   });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   const lines = stdout.split("\n").filter((line) => /^(?:not )?ok /.test(line));
   expect({
     failed: lines.filter((line) => !line.startsWith("ok ")),
-    stderr: (await child.exited) === 0 ? "" : stderr,
+    stderr: exitCode === 0 ? "" : stderr,
   }).toEqual({
     failed: [],
     stderr: "",

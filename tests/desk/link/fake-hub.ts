@@ -5,7 +5,7 @@ import { RemoteError } from "../../../src/client/carrier";
 import { connectionTo } from "../../../src/client/connection";
 import { configFiles } from "../../../src/lib/paths";
 import type { Hub } from "../../../src/wire/link/links";
-import { SOURCE, TOKEN, testServer } from "../../support";
+import { runToEnd, SOURCE, TOKEN, testServer } from "../../support";
 
 /** The id of the linked host. */
 export const ID = "0123456789abcdef0123456789abcdef";
@@ -55,9 +55,7 @@ export async function linkedDesk(options: Parameters<typeof testServer>[0] = {})
     /** Runs a subcommand on the desk, in another process. */
     async svc(...args: string[]) {
       const env = { ...process.env, SVC_CONFIG_DIR: desk.configDir, SVC_TOKEN: TOKEN };
-      const child = Bun.spawn([...SOURCE, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
-      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      return { stdout, stderr, exitCode: await child.exited };
+      return runToEnd([...SOURCE, ...args], { env });
     },
     /** The rows of its server in the log of the desk, oldest first. */
     rows(): string[] {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { configFiles } from "../../../src/lib/paths";
 import { hostIdOf, openSigningKey } from "../../../src/trust/identity";
 import { readMembership } from "../../../src/wire/join/membership";
-import { caller, post, SOURCE, TOKEN, temporaryFolder, until } from "../../support";
+import { caller, post, runToEnd, SOURCE, TOKEN, temporaryFolder, until } from "../../support";
 import { joinDesk, linkServer, untilEvent } from "./support";
 
 // Certificates of tests are not signed by anybody.
@@ -36,9 +36,7 @@ async function linkedFleet(options: Parameters<typeof linkServer>[1] = {}) {
     /** Runs a subcommand on the desk, in another process. */
     async svc(...args: string[]) {
       const env = { ...process.env, SVC_CONFIG_DIR: desk.configDir, SVC_TOKEN: TOKEN };
-      const child = Bun.spawn([...SOURCE, ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
-      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      return { stdout, stderr, exitCode: await child.exited };
+      return runToEnd([...SOURCE, ...args], { env });
     },
     async [Symbol.asyncDispose]() {
       await host[Symbol.asyncDispose]();

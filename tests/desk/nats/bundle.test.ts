@@ -10,7 +10,7 @@ import { newOperator } from "../../../src/desk/nats/operator";
 import { checkSettings } from "../../../src/desk/nats/settings";
 import { writeBundle } from "../../../src/lib/server-bundle";
 import { makeKey } from "../../../src/trust/certificate";
-import { temporaryFolder, testWith } from "../../support";
+import { runToEnd, temporaryFolder, testWith } from "../../support";
 import { given, render, rendered } from "./bundle";
 
 const TLS = { tls_cert: "/etc/ssl/nats.pem", tls_key: "/etc/ssl/nats.key" };
@@ -28,9 +28,8 @@ const VARIANTS: Record<string, Partial<GivenSettings>> = {
 };
 
 async function run(...command: string[]) {
-  const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe" });
-  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  return { out, err, code: await child.exited };
+  const { stdout: out, stderr: err, exitCode } = await runToEnd(command);
+  return { out, err, code: exitCode };
 }
 
 describe("the configuration", () => {

@@ -21,7 +21,7 @@ import { pruneRows } from "../../../src/host/audit/prune";
 import { verifyDatabase } from "../../../src/host/audit/verify";
 import { verifyExport } from "../../../src/host/audit/verify-export";
 import { silentLog } from "../../../src/lib/log";
-import { post, SOURCE, temporaryFolder, testServer, testWith } from "../../support";
+import { post, runToEnd, SOURCE, temporaryFolder, testServer, testWith } from "../../support";
 import { brokenLink, event, rowsOf, testLog, withDatabase } from "./support";
 
 async function filledLog(rows: number) {
@@ -370,9 +370,8 @@ describe("an export", () => {
     const run = async (...args: string[]) => {
       const command = [...SOURCE, "audit", ...args, "--config-dir", dirname(made.path)];
       const apart = ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, full];
-      const child = Bun.spawn([...apart, ...command], { stdout: "pipe", stderr: "pipe" });
-      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      return { stdout, stderr, code: await child.exited };
+      const { stdout, stderr, exitCode } = await runToEnd([...apart, ...command]);
+      return { stdout, stderr, code: exitCode };
     };
     for (const name of ["a.jsonl", "a.jsonl.gz"]) {
       const path = join(full, name);

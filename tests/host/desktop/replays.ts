@@ -3,7 +3,7 @@
  */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { until } from "../../support";
+import { runToEnd, until } from "../../support";
 
 /** What the form has to hold, as zenity prints it. */
 export const WANTED = "Bonn|Max Muster|Post";
@@ -26,11 +26,11 @@ export function replays({ env, folder, svc }: ReplayParts) {
   const xdotool = (...words: Array<string | number>) =>
     Bun.spawn(["xdotool", ...words.map(String)], { env, stdio: ["ignore", "pipe", "ignore"] }).stdout.text();
   const run = async (...words: string[]) => {
-    const child = Bun.spawn([...svc, ...words, "--config-dir", join(folder, "config")], {
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const [out, said, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+    const {
+      stdout: out,
+      stderr: said,
+      exitCode: code,
+    } = await runToEnd([...svc, ...words, "--config-dir", join(folder, "config")], { env });
     return { out, said, code };
   };
 

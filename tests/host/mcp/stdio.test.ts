@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { askOwner } from "../../../src/client/owner";
 import { overview } from "../../../src/http/operations";
 import { createService } from "../../../src/service/service";
-import { caller, post, SOURCE, serveSource, temporaryFolder } from "../../support";
+import { caller, post, runToEnd, SOURCE, serveSource, temporaryFolder } from "../../support";
 import { approvalsOf, asked, dataIn, ERAS, makeToken, startAgent } from "./support";
 
 setDefaultTimeout(180_000);
@@ -255,10 +255,8 @@ test.each([
   ["serve --port 0 --mcp-write --mcp-exclude-tools confirm", "leave out write instead"],
 ])("svc %s is wrong usage, and says why", async (line, why) => {
   using folder = temporaryFolder();
-  const child = Bun.spawn([...SOURCE, ...line.split(" ")], {
+  const { stdout, stderr, exitCode } = await runToEnd([...SOURCE, ...line.split(" ")], {
     env: envFor(folder.path),
-    stdio: ["ignore", "pipe", "pipe"],
   });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([await child.exited, stdout, stderr]).toEqual([2, "", expect.stringContaining(why)]);
+  expect([exitCode, stdout, stderr]).toEqual([2, "", expect.stringContaining(why)]);
 });

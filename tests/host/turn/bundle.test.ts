@@ -10,7 +10,7 @@ import { renderBundle } from "../../../src/host/turn/bundle";
 import type { GivenSettings } from "../../../src/host/turn/operations";
 import { checkSettings } from "../../../src/host/turn/settings";
 import { writeBundle } from "../../../src/lib/server-bundle";
-import { temporaryFolder, testWith } from "../../support";
+import { runToEnd, temporaryFolder, testWith } from "../../support";
 import { given, readConf } from "./support";
 
 const TLS = { tls_cert: "/etc/ssl/turn.pem", tls_key: "/etc/ssl/turn.key" };
@@ -113,9 +113,8 @@ describe("coturn.service", () => {
       using folder = temporaryFolder();
       const unit = join(folder.path, "coturn.service");
       writeFileSync(unit, rendered(changes)["coturn.service"] ?? "");
-      const child = Bun.spawn(["systemd-analyze", "verify", unit], { stdout: "pipe", stderr: "pipe" });
-      const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      expect({ out, err, exitCode: await child.exited }).toEqual({ out: "", err: "", exitCode: 0 });
+      const { stdout: out, stderr: err, exitCode } = await runToEnd(["systemd-analyze", "verify", unit]);
+      expect({ out, err, exitCode }).toEqual({ out: "", err: "", exitCode: 0 });
     });
   }
 

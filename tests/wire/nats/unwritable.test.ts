@@ -2,16 +2,19 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SOURCE, temporaryFolder } from "../../support";
+import { runToEnd, SOURCE, temporaryFolder } from "../../support";
 
 test("svc nats can be run again after a folder that cannot be written", async () => {
   using folder = temporaryFolder();
   const write = async (to: string) => {
     const words = ["nats", "--operator", "lab", "--url", "tls://nats.example.org", "--output-dir", to];
-    const child = Bun.spawn([...SOURCE, ...words, "--json", "--config-dir", join(folder.path, "config")], {
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    const { stdout, stderr } = await runToEnd([
+      ...SOURCE,
+      ...words,
+      "--json",
+      "--config-dir",
+      join(folder.path, "config"),
+    ]);
     return stdout + stderr;
   };
   const file = join(folder.path, "file");

@@ -8,7 +8,7 @@ import { $ } from "bun";
 import { readIndex } from "../../../src/wire/release/check";
 import { parsePublicKey } from "../../../src/wire/release/minisign";
 import { makeKey, writeIndex } from "../../host/release/support";
-import { SOURCE, temporaryFolder, testWith } from "../../support";
+import { runToEnd, SOURCE, temporaryFolder, testWith } from "../../support";
 
 test("an index is verified by the key, from its file and from its folder", async () => {
   using folder = temporaryFolder();
@@ -43,12 +43,7 @@ test.each(["http://localhost/release.json", "ftp://localhost/", "https://user:pa
 );
 
 const svc = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
-  const child = Bun.spawn([...SOURCE, "version", ...args], {
-    env: { ...process.env, ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  return { stdout, stderr, exitCode: await child.exited };
+  return runToEnd([...SOURCE, "version", ...args], { env: { ...process.env, ...env } });
 };
 
 test("the exit code is 3 for a newer release, 0 for none, 1 where nobody can tell, and 2 for wrong usage", async () => {

@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout } from "bun:test";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openTrace } from "../../../../src/host/trace/open";
-import { SOURCE, temporaryFolder, testWith } from "../../../support";
+import { runToEnd, SOURCE, temporaryFolder, testWith } from "../../../support";
 import { PROGRAMS, startSession } from "./support";
 
 setDefaultTimeout(120_000);
@@ -41,8 +41,7 @@ testWith(...PROGRAMS)("the text of a password field is in no tree, trace, log, r
     "--trace",
     join(folder.path, DONE),
   ];
-  const svc = Bun.spawn(command, { env, stdio: ["ignore", "pipe", "pipe"] });
-  const [answer, log, code] = await Promise.all([svc.stdout.text(), svc.stderr.text(), svc.exited]);
+  const { stdout: answer, stderr: log, exitCode: code } = await runToEnd(command, { env });
   expect([code, log]).toEqual([0, expect.stringContaining("trace")]);
   expect(await zenity.stdout.text()).toBe(`ACME|${SECRET}9\n`);
   expect(answer + log).not.toContain(SECRET);

@@ -1,4 +1,6 @@
 /** TigerVNC's viewer, on a display of its own: a client that knows nothing of svc. */
+
+import { runToEnd } from "../../../support";
 import { startDisplay } from "../support";
 
 export const TIGER = ["xtigervncviewer", "xdotool", "Xvfb", "openbox", "xmodmap"] as const;
@@ -30,9 +32,8 @@ export async function startTiger(port: number, password?: string) {
   });
   const said = child.stderr.text();
   const xdotool = async (...args: string[]) => {
-    const run = Bun.spawn(["xdotool", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
-    const [out, err] = await Promise.all([run.stdout.text(), run.stderr.text()]);
-    if ((await run.exited) !== 0) throw new Error(`xdotool ${args[0]}: ${err}`);
+    const { stdout: out, stderr: err, exitCode } = await runToEnd(["xdotool", ...args], { env });
+    if (exitCode !== 0) throw new Error(`xdotool ${args[0]}: ${err}`);
     return out.trim();
   };
   const rest = stack.move();
