@@ -70,6 +70,22 @@ export function launchBrowser(executablePath = Bun.which("chromium") ?? "chromiu
   });
 }
 
+/** What axe-core complains about on a page (https://github.com/dequelabs/axe-core). */
+interface AxeViolation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: ReadonlyArray<{ readonly html: string; readonly failureSummary: string }>;
+}
+
+/** @param isSerious whether only those that it calls serious or critical count. @returns a line for each. */
+export async function violationsOn(page: Page, isSerious = false): Promise<string[]> {
+  await page.evaluate(await Bun.file(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)).text());
+  const { violations } = await page.evaluate<{ violations: AxeViolation[] }>("axe.run()");
+  return violations
+    .filter(({ impact }) => !isSerious || impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map((one) => `${one.html} ${one.failureSummary}`).join("; ")}`);
+}
+
 /** The requests of a tab, but for its stream of events, which does not end. */
 interface Requests {
   readonly underWay: Set<Request>;

@@ -1,12 +1,10 @@
 /** The page of desktops on demand in Chromium. */
 import { expect } from "bun:test";
-import { readFileSync } from "node:fs";
-import { browserTest, openPage, useBrowser } from "../browser";
+import { browserTest, openPage, useBrowser, violationsOn } from "../browser";
 import { post, serveSource, TOKEN, until } from "../support";
 
 const test = browserTest("Xvfb", "openbox");
 const browser = useBrowser();
-const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
 
 test("a desktop is started, seen, watched and stopped on the page", async () => {
   const user = process.getuid?.() === 0 ? ["--desktop-user", "root"] : [];
@@ -24,9 +22,7 @@ test("a desktop is started, seen, watched and stopped on the page", async () => 
   await picture.waitFor();
   await until("the picture", () => picture.evaluate((image) => Number(Reflect.get(image, "naturalWidth"))));
 
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate<{ violations: Array<{ id: string }> }>("axe.run()");
-  expect(violations.map(({ id }) => id)).toEqual([]);
+  expect(await violationsOn(page)).toEqual([]);
   if (process.env.SVC_PICTURES) await page.screenshot({ path: process.env.SVC_PICTURES });
 
   await page.getByRole("link", { name: "orders" }).click();

@@ -1,24 +1,11 @@
 /** The page Hosts, that of one host, and the palette, in Chromium. */
 import { expect } from "bun:test";
-import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
-import { browserTest, openPage, settled, useBrowser } from "../browser";
+import { browserTest, openPage, settled, useBrowser, violationsOn } from "../browser";
 import { post, serveSource, TOKEN } from "../support";
 
 const test = browserTest();
 const browser = useBrowser();
-const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
-
-/** Ids of the violations that axe-core calls serious or critical. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const found = await page.evaluate<{ violations: Array<{ id: string; impact: string; nodes: object[] }> }>(
-    "axe.run()",
-  );
-  return found.violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${JSON.stringify(nodes)}`);
-}
 
 /** A row as the server answers it. */
 const rowOf = (label: string, more: object = {}) => ({
@@ -105,7 +92,7 @@ test("hosts are found, selected and opened with the keyboard alone, and what is 
     "lab-00101",
     "lab-00102",
   ]);
-  expect(await violations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await page.keyboard.press("Control+a");
   await bulk.getByText("10 hosts selected").waitFor();
   await page.keyboard.press("/");
@@ -172,7 +159,7 @@ test("a view is saved with its name, and shows the same again; groups have the h
   await page.getByLabel("Search hosts").fill("tag:floor-7,tag:floor-8");
   await page.getByRole("button", { name: "Group by tag" }).click();
   expect(await page.locator(".host-group strong").allTextContents()).toEqual(["floor-7", "floor-8", "lab"]);
-  expect(await violations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await page.getByRole("button", { name: "Save view…" }).click();
   await page.getByRole("dialog").getByLabel("Name").fill("two floors");
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
@@ -232,7 +219,7 @@ test("each part of a host has an address, and asks the host; the page is accessi
     await page.locator(".host-tabs").getByRole("link", { name: part, exact: true }).click();
     await page.getByText(shown).first().waitFor();
     await settled(page);
-    expect([part, await violations(page)]).toEqual([part, []]);
+    expect([part, await violationsOn(page, true)]).toEqual([part, []]);
   }
   await page.setViewportSize({ width: 390, height: 844 });
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
@@ -242,7 +229,7 @@ test("each part of a host has an address, and asks the host; the page is accessi
     .getByText("healthy")
     .waitFor();
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
-  expect(await violations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await page.goto(`${desk.url}/dashboard#hosts/nobody`);
   await page.getByText("No host of the address book is labelled nobody.").waitFor();
   expect(tab.complaints.filter((text) => !text.includes("503"))).toEqual([]);
@@ -256,7 +243,7 @@ test("the palette goes to a page, a host and a command by their names", async ()
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox").fill(words);
     await page.getByRole("option", { name: option }).first().waitFor();
-    expect(await violations(page)).toEqual([]);
+    expect(await violationsOn(page, true)).toEqual([]);
     await page.keyboard.press("Enter");
   };
   await goTo("09999", /lab-09999/);

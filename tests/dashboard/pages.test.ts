@@ -14,7 +14,14 @@ import { spkiPin } from "../../src/lib/spki";
 import { createService } from "../../src/service/service";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { handedText } from "../../src/wire/witness/cosignatures";
-import { browserTest, openPage as openDashboard, openTab, settled, useBrowser } from "../browser";
+import {
+  browserTest,
+  openPage as openDashboard,
+  openTab,
+  settled,
+  useBrowser,
+  violationsOn,
+} from "../browser";
 import { selfSigned } from "../client/support";
 import { joinWith } from "../desk/join/support";
 import { joinDesk } from "../desk/witness/support";
@@ -23,7 +30,6 @@ import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../host/desktop/supp
 import { post, serveSource, TOKEN, temporaryFolder, testService } from "../support";
 
 const test = browserTest();
-const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
 
 const SAMPLE = { rtt_ms: 20, fps: 30, bitrate_kbps: 4_000, packet_loss_pct: 0, jitter_ms: 2 };
 
@@ -45,20 +51,6 @@ async function more(page: Page, label: string, item: string): Promise<void> {
   await page.locator(".host-menu").getByRole("button", { name: item }).click();
 }
 
-/** Violations that axe-core calls serious or critical, in a line each. */
-async function seriousViolations(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate<{
-    violations: Array<{ id: string; impact: string; nodes: Array<{ html: string; failureSummary: string }> }>;
-  }>("axe.run()");
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(
-      ({ id, nodes }) =>
-        `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`,
-    );
-}
-
 const PAGES = [
   ...readFileSync(join(import.meta.dir, "../../dashboard/pages.js"), "utf8").matchAll(/name: "(\w+)"/g),
 ].flatMap(([, name]) => name ?? []);
@@ -69,11 +61,11 @@ for (const name of PAGES) {
     await settled(page);
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
-      expect([colorScheme, await seriousViolations(page)]).toEqual([colorScheme, []]);
+      expect([colorScheme, await violationsOn(page, true)]).toEqual([colorScheme, []]);
     }
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
-    expect(await seriousViolations(page)).toEqual([]);
+    expect(await violationsOn(page, true)).toEqual([]);
     // A host without a display says so, which is no fault of the page.
     expect(tab.complaints.filter((text) => !text.includes("503"))).toEqual([]);
   });
@@ -121,7 +113,7 @@ test("the form to sign in is accessible", async () => {
   await using tab = await openTab(browser, host.url);
   await tab.page.goto(`${host.url}/dashboard`);
   await tab.page.getByLabel("Token").waitFor();
-  expect(await seriousViolations(tab.page)).toEqual([]);
+  expect(await violationsOn(tab.page, true)).toEqual([]);
 });
 
 test("the packet inspector plots samples as they come, and deletes them on request", async () => {
@@ -197,7 +189,7 @@ test("the REST API page shows what an import would change, and imports after con
   await choose(JSON.stringify(bundle));
   const dialog = page.getByRole("dialog");
   await dialog.getByText("+viewer-0001").waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await dialog.getByRole("button", { name: "Write 1 file" }).click();
   await page.getByText("Imported: viewer_id.").waitFor();
   await page.getByText("Add the hosts of an import").click();
@@ -390,7 +382,7 @@ test("the audit log is cleared where the server allows it, by a token for admin,
   const dialog = page.getByRole("dialog");
   await page.getByRole("button", { name: "Clear log…" }).click();
   await dialog.getByText("All rows are removed for good.").waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await page
     .getByRole("cell", { name: /token=auditor/ })
@@ -422,7 +414,7 @@ test("the audit page verifies the chain, and shows the row at which it is broken
   await page.getByText(new RegExp(`^Chain broken at row id ${row?.id} of \\d+$`)).waitFor();
   await page.getByRole("button", { name: "Show the row" }).click();
   await page.locator("tr.broken", { hasText: "altered" }).waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   file.run("UPDATE events SET detail = 'second' WHERE id = ?", [row?.id ?? 0]);
   file.close();
   expect(tab.complaints).toEqual([]);
@@ -524,7 +516,7 @@ test("the actions page checks a script before it runs it, and shows the outcome 
   await page.getByText("error", { exact: true }).waitFor();
   await page.getByRole("cell", { name: '"<b>me</b>"' }).waitFor();
   await page.getByRole("cell", { name: /nobody/ }).waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await page.reload();
   await page.getByLabel("Actions, as JSON").waitFor();
   expect(await editor.inputValue()).toMatch("nobody");
@@ -568,7 +560,7 @@ test("the jobs page adds, runs, pauses and removes a job, and shows how its runs
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Script on the host").fill(script);
   await dialog.getByLabel("Name").fill("waiter");
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await dialog.getByRole("button", { name: "Add" }).click();
   await page.getByRole("cell", { name: /^every 15 min/ }).waitFor();
   await page.getByRole("button", { name: "Pause waiter" }).click();
@@ -594,7 +586,7 @@ test("the jobs page shows the outcomes of a run, and what its script logged", as
   const details = page.getByRole("region", { name: "Details of a run" });
   await details.getByRole("table", { name: "Log of the run" }).getByText("row 3 is done").waitFor();
   await details.getByRole("table", { name: "Outcomes of the run" }).getByText("no row 4").waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await details.getByRole("button", { name: "Close" }).click();
   await details.waitFor({ state: "hidden" });
   expect(tab.complaints).toEqual([]);
@@ -616,7 +608,7 @@ test("the jobs page keeps a form until the server accepts it, and shows the rule
   await dialog.getByLabel("Timeout in seconds").fill("600");
   await dialog.getByRole("button", { name: "Add" }).click();
   await dialog.getByRole("alert").getByText("cron_expression").waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await dialog.getByLabel("Cron expression").fill("30 2 * * *");
   await dialog.getByRole("button", { name: "Add" }).click();
   const row = page.getByRole("row", { name: /nightly/ });
@@ -736,7 +728,7 @@ test("the page of hosts adds them, shows their health, tags them, and broadcasts
   await dialog.getByLabel("Pin", { exact: true }).fill("sha256:no");
   await dialog.getByRole("button", { name: "Add" }).click();
   await dialog.getByRole("alert").getByText(/pin/).waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   expect(await dialog.getByLabel("Token").inputValue()).toBe(lab.token);
   await page.keyboard.press("Escape");
   await add("lab-01", lab.url, ` ${lab.token} `, "lab");
@@ -746,7 +738,7 @@ test("the page of hosts adds them, shows their health, tags them, and broadcasts
   await row("lab-01").getByText("healthy", { exact: true }).waitFor();
   await row("<b>wrong</b>").getByText("HTTP 401").waitFor();
   expect(await page.content()).not.toMatch(/lab-token|not-its-token/);
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
 
   await more(page, "lab-01", "Edit…");
   await dialog.getByLabel("Tags").fill("lab floor-2");
@@ -755,7 +747,7 @@ test("the page of hosts adds them, shows their health, tags them, and broadcasts
   await more(page, "lab-01", "Edit…");
   expect(await dialog.getByLabel("Tags").inputValue()).toBe("lab, floor-2");
   expect(await dialog.getByLabel("Token").inputValue()).toBe("");
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await dialog.getByRole("button", { name: "Cancel" }).click();
 
   await page.getByLabel("Select slow-01").check();
@@ -767,7 +759,7 @@ test("the page of hosts adds them, shows their health, tags them, and broadcasts
   await page.getByLabel("Select lab-01").check();
   await page.getByRole("button", { name: "Tags of 2 hosts…" }).click();
   await dialog.getByText("Tags now: floor-2, lab, slow.").waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await dialog.getByLabel("Add").fill("floor-9");
   await dialog.getByLabel("Remove").fill("lab");
   await dialog.getByRole("button", { name: "Save" }).click();
@@ -846,10 +838,10 @@ browserTest("openssl")(
       .waitFor();
     await dialog.getByText("Without a pin").click();
     await dialog.getByLabel("Accept http, without encryption").check();
-    expect(await seriousViolations(page)).toEqual([]);
+    expect(await violationsOn(page, true)).toEqual([]);
     await dialog.getByRole("button", { name: "Add" }).click();
     await row("plain").getByText("not encrypted").waitFor();
-    expect(await seriousViolations(page)).toEqual([]);
+    expect(await violationsOn(page, true)).toEqual([]);
     for (const label of ["by-pin", "plain"]) await host.call("/admin/hosts/remove", post({ label }));
   },
 );
@@ -875,10 +867,10 @@ test("the page of hosts sends a refused token again for who clicks Poll, and rep
   await dialog.getByRole("button", { name: "Save" }).click();
   await row.getByText("healthy", { exact: true }).waitFor();
   await more(page, "lab-02", "Rotate…");
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await dialog.getByRole("button", { name: "Rotate" }).click();
   await page.getByText(/lab-02: the token desk is replaced\. Old ones work until/).waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   expect(await page.content()).not.toContain(named);
   await host.call("/admin/hosts/remove", post({ label: "lab-02" }));
   expect(tab.complaints).toEqual([]);
@@ -896,14 +888,14 @@ test("the sync page sends a folder to another host, shows what was sent, and sto
   await dialog.getByLabel("Folder on this host").fill(folder.path);
   await dialog.getByLabel("To").selectOption("other");
   await dialog.getByLabel("Interval in seconds").fill("0.25");
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await dialog.getByRole("button", { name: "Start" }).click();
   const row = page.getByRole("row", { name: /other/ });
   await row.getByText("watching").waitFor();
   await Bun.write(join(folder.path, "<b>report.txt"), "hello");
   await row.getByText("1 file, 5 B").waitFor();
   await row.getByText("connected", { exact: true }).waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByRole("table", { name: "Peer sessions" }).getByText("open").waitFor();
   await page.goBack();
@@ -927,14 +919,14 @@ test("the page of hosts makes a join string, shows it once, and a host joins wit
   await dialog.getByLabel("Hosts").fill("2");
   await dialog.getByLabel("Tags").fill("lab, floor-2");
   await dialog.getByLabel("Prefix").fill("lab-");
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
   await dialog.getByRole("button", { name: "Make" }).click();
   const shown = page.getByLabel("Join string", { exact: true });
   const join_string = await shown.inputValue();
   expect(join_string).toStartWith("svcj1.");
   const row = page.getByRole("row", { name: /0 of 2.*lab, floor-2/ });
   await row.getByText("open").waitFor();
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOn(page, true)).toEqual([]);
 
   await using other = testService();
   await joinWith(other, join_string, { direct: "https://127.0.0.1:1" });

@@ -6,10 +6,8 @@ import { pathToFileURL } from "node:url";
 import { encodePng } from "../../src/host/desktop/png";
 import { tracePage } from "../../src/host/trace/page";
 import { createTraceWriter } from "../../src/host/trace/trace-writer";
-import { browserTest, launchBrowser } from "../browser";
+import { browserTest, launchBrowser, violationsOn } from "../browser";
 import { temporaryFolder } from "../support";
-
-const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
 
 const STEPS = 200;
 
@@ -81,11 +79,7 @@ browserTest()(
       ] as const) {
         await page.emulateMedia({ colorScheme: scheme });
         await page.setViewportSize({ width, height: 900 });
-        await page.evaluate(AXE);
-        const { violations } = await page.evaluate<{
-          violations: { id: string; nodes: { html: string }[] }[];
-        }>("axe.run()");
-        expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([]);
+        expect(await violationsOn(page)).toEqual([]);
         expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
       }
     } finally {

@@ -5,54 +5,21 @@ import { NO_INPUT } from "../../src/core/fields";
 import { operation } from "../../src/core/operation";
 import { listCommands } from "../../src/host/runs/operations/commands";
 import { type AppParts, createApp } from "../../src/http/app";
-import { createClientResolver } from "../../src/http/client-address";
-import { createGate } from "../../src/http/gate";
-import { createOpenAnswers } from "../../src/http/open-answers";
-import { createRepeats } from "../../src/http/repeats";
-import { createRequestAudit } from "../../src/http/request-audit";
-import { createSockets } from "../../src/http/sockets";
-import { createUnreadAnswers } from "../../src/http/unread";
-import { createWorkTurns } from "../../src/http/work-turns";
 import { silentLog } from "../../src/lib/log";
-import { operations } from "../../src/operations";
-import { digestToken, ownerToken } from "../../src/trust/scopes";
 import { testService } from "../support";
+import { appParts } from "./app-parts";
 
 const TOKEN = "a-token-of-the-owner";
 
 /** An app over the table and a service; what it counted, by path. */
 async function testApp(parts: Partial<AppParts> = {}) {
   const host = testService();
-  const digest = digestToken(TOKEN);
-  const tokens = { guessable: ownerToken(() => digest), generated: () => undefined };
-  const gate = createGate(tokens, { ratePerMinute: 0, burst: 1 });
   const counted: string[] = [];
-  const app = createApp({
-    service: host.service,
-    operations,
-    gate,
-    openAnswers: createOpenAnswers(gate),
-    sockets: createSockets(),
-    clients: createClientResolver([]),
-    connections: { accept() {} },
-    answersTo: () => true,
-    metrics: {
-      record_request: (...[method, path]) => counted.push(`${method} ${path}`),
-      countFailedAuth() {},
-    },
-    audit: createRequestAudit(null, () => {}),
-    uses: { note() {}, session() {} },
-    entryOf: async () => undefined,
-    maxBodyBytes: 1,
-    log: silentLog,
-    stopping: new AbortController().signal,
-    untilRevoked: () => new AbortController().signal,
-    unread: createUnreadAnswers(),
-    turns: createWorkTurns(),
-    runOne: async () => null,
-    repeats: createRepeats(() => "", silentLog),
-    ...parts,
-  });
+  const metrics: AppParts["metrics"] = {
+    record_request: (...[method, path]) => counted.push(`${method} ${path}`),
+    countFailedAuth() {},
+  };
+  const app = createApp({ ...appParts(host.service, TOKEN, metrics), ...parts });
   const server = {
     timeout() {},
     requestIP: () => ({ address: "127.0.0.1", family: "IPv4" as const, port: 1 }),

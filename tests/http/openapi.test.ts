@@ -9,20 +9,11 @@ import type { HttpRoute } from "../../src/core/operation";
 import { metadataOf } from "../../src/core/schema";
 import { schemasOf } from "../../src/events/schema";
 import { createApp } from "../../src/http/app";
-import { createClientResolver } from "../../src/http/client-address";
-import { createGate } from "../../src/http/gate";
-import { createOpenAnswers } from "../../src/http/open-answers";
 import { openApiDocument } from "../../src/http/openapi";
-import { createRepeats } from "../../src/http/repeats";
-import { createRequestAudit } from "../../src/http/request-audit";
-import { createSockets } from "../../src/http/sockets";
-import { createUnreadAnswers } from "../../src/http/unread";
-import { createWorkTurns } from "../../src/http/work-turns";
-import { silentLog } from "../../src/lib/log";
 import { eventTypes, operations } from "../../src/operations";
 import type { Service } from "../../src/service/service";
-import { digestToken, ownerToken } from "../../src/trust/scopes";
 import { temporaryFolder, testServer, testService } from "../support";
+import { appParts } from "./app-parts";
 
 const URL_OF_SERVER = "http://127.0.0.1:9939";
 const document = () => openApiDocument(operations, URL_OF_SERVER, schemasOf(eventTypes));
@@ -239,33 +230,7 @@ function documentedOperations() {
 
 /** The same of every route that the HTTP app answers on. */
 async function registeredRoutes(service: Service): Promise<string[]> {
-  const digest = digestToken("unused-token");
-  const gate = createGate(
-    { guessable: ownerToken(() => digest), generated: () => undefined },
-    { ratePerMinute: 0, burst: 1 },
-  );
-  const app = createApp({
-    service,
-    operations,
-    gate,
-    openAnswers: createOpenAnswers(gate),
-    sockets: createSockets(),
-    clients: createClientResolver([]),
-    connections: { accept() {} },
-    answersTo: () => true,
-    metrics: await service.metrics(),
-    audit: createRequestAudit(null, () => {}),
-    uses: { note() {}, session() {} },
-    entryOf: async () => undefined,
-    maxBodyBytes: 1,
-    log: silentLog,
-    stopping: new AbortController().signal,
-    untilRevoked: () => new AbortController().signal,
-    unread: createUnreadAnswers(),
-    turns: createWorkTurns(),
-    runOne: async () => null,
-    repeats: createRepeats(() => "", silentLog),
-  });
+  const app = createApp(appParts(service, "unused-token", await service.metrics()));
   const asTemplate = (path: string) => path.replaceAll(/:(\w+)\{[^}]*\}/g, "{$1}");
   return app.routes.map(({ method, path }) => `${method} ${asTemplate(path)}`).sort();
 }

@@ -1,11 +1,10 @@
 /**
  * How long many requests that arrive in one turn of the event loop keep everybody else waiting: each alone is short (stalls.test.ts).
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { join } from "node:path";
-import type { StallMessage, StallQuestion } from "./host";
+import { useStallHost } from "./child";
 
 /** Requests in a burst: those that a token may send at once, by default. */
 const BURST = 30;
@@ -17,32 +16,10 @@ const HOSTS = 10_000;
 const LONGEST_MS = 100;
 const BASELINE_MS = 10;
 
-let child: Bun.Subprocess;
-let server: StallMessage = {};
+const { ask, pid, said } = useStallHost(HOSTS);
 let [anna, bert] = ["", ""];
-let next = Promise.withResolvers<StallMessage>();
-const answer = async (): Promise<StallMessage> => {
-  const message = await next.promise;
-  next = Promise.withResolvers();
-  return message;
-};
-const ask = async (question: StallQuestion): Promise<number> => {
-  child.send(question);
-  return (await answer()).ms ?? Number.NaN;
-};
-
-beforeAll(async () => {
-  child = Bun.spawn([process.execPath, join(import.meta.dir, "host.ts"), `${HOSTS}`], {
-    ipc: (message: StallMessage) => next.resolve(message),
-    stdio: ["ignore", "inherit", "inherit"],
-  });
-  server = await answer();
-  [anna = "", bert = ""] = server.tokens ?? [];
-});
-
-afterAll(async () => {
-  child.disconnect();
-  await child.exited;
+beforeAll(() => {
+  [anna = "", bert = ""] = said().tokens ?? [];
 });
 
 const head = (method: string, path: string, token: string, more = "") =>
@@ -72,7 +49,7 @@ const written = (socket: Socket, text: string) =>
  */
 async function burst(parts: Parts) {
   const { before, last } = parts();
-  const port = Number(new URL(server.url ?? "").port);
+  const port = Number(new URL(said().url ?? "").port);
   const order: number[] = [];
   const sockets = Array.from({ length: BURST + 1 }, () => connect(port, "127.0.0.1"));
   await Promise.all(sockets.map((socket) => once(socket, "connect")));
@@ -84,10 +61,10 @@ async function burst(parts: Parts) {
   await Promise.all(sockets.slice(0, BURST).map((socket) => written(socket, before)));
   // All of it has been read.
   while ((await ask("longest")) > 5) await Bun.sleep(20);
-  process.kill(child.pid, "SIGSTOP");
+  process.kill(pid(), "SIGSTOP");
   for (const socket of sockets.slice(0, BURST)) await written(socket, last);
   await written(sockets[BURST] as Socket, head("GET", "/sessions", bert));
-  process.kill(child.pid, "SIGCONT");
+  process.kill(pid(), "SIGCONT");
   await Promise.all(answered);
   for (const socket of sockets) socket.destroy();
   return { ms: await ask("longest"), before: order.indexOf(BURST) };

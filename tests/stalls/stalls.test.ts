@@ -3,7 +3,7 @@
  *
  * `SVC_WRITE_STALLS=1` takes every kind of body for every field, and writes docs/stalls.md.
  */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Operation } from "../../src/core/operation";
@@ -11,7 +11,7 @@ import { takesIdempotencyKey } from "../../src/http/repeats";
 import { operations } from "../../src/operations";
 import { TOKEN } from "../support";
 import { type StallRequest, worstOf } from "./bodies";
-import type { StallMessage, StallQuestion } from "./host";
+import { useStallHost } from "./child";
 import { specialOf } from "./special";
 
 /** The longest stall, in milliseconds of a processor on which the baseline takes {@link BASELINE_MS}. */
@@ -45,31 +45,7 @@ interface Row {
 /** Requests that were answered with 500. */
 const broken: string[] = [];
 
-let child: Bun.Subprocess;
-let url: string;
-let next = Promise.withResolvers<StallMessage>();
-const answer = async (): Promise<StallMessage> => {
-  const message = await next.promise;
-  next = Promise.withResolvers();
-  return message;
-};
-const ask = async (question: StallQuestion): Promise<number> => {
-  child.send(question);
-  return (await answer()).ms ?? Number.NaN;
-};
-
-beforeAll(async () => {
-  child = Bun.spawn([process.execPath, join(import.meta.dir, "host.ts")], {
-    ipc: (message: StallMessage) => next.resolve(message),
-    stdio: ["ignore", "inherit", "inherit"],
-  });
-  url = (await answer()).url ?? "";
-});
-
-afterAll(async () => {
-  child.disconnect();
-  await child.exited;
-});
+const { ask, said } = useStallHost();
 
 async function stallOf(
   operation: Operation | undefined,
@@ -84,7 +60,9 @@ async function stallOf(
   };
   const method = operation?.http?.method ?? (body === undefined ? "GET" : "POST");
   const signal = AbortSignal.timeout(PATIENCE_MS);
-  const response = await fetch(url + path, { method, headers, body, signal }).catch(() => undefined);
+  const response = await fetch(`${said().url}${path}`, { method, headers, body, signal }).catch(
+    () => undefined,
+  );
   const text = await response?.text().catch(() => "");
   // WebDriver has this status for failures that are expected.
   if (response?.status === 500 && text?.includes("internal error"))
