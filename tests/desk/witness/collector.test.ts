@@ -59,6 +59,11 @@ function testDesk(count: number, mostCollecting = 100) {
     return { store, witness, collector };
   };
   let now = open();
+  /** What the desk finds at the first host, or another, after some seconds. */
+  const look = async (after_s = 12, at = 0) => {
+    clock.advance(after_s * 1_000);
+    return now.collector.lookNow(`host-${at}`);
+  };
   const made = {
     clock,
     onPublish() {},
@@ -74,10 +79,11 @@ function testDesk(count: number, mostCollecting = 100) {
     get witness() {
       return now.witness;
     },
-    /** What the desk finds at the first host, or another, after some seconds. */
-    async look(after_s = 12, at = 0) {
-      clock.advance(after_s * 1_000);
-      return now.collector.lookNow(`host-${at}`);
+    look,
+    /** As `look`, once the log of the first host has so many rows. */
+    lookAt(size: number) {
+      made.host.size = size;
+      return look();
     },
     /** Lets the desk look by itself. */
     start: () => now.collector.start(),
@@ -132,12 +138,9 @@ describe("the log of a host is", () => {
 
   test("shrank when it has fewer rows than the desk has cosigned, and stays so", async () => {
     using desk = testDesk(1);
-    desk.host.size = 100;
-    await desk.look();
-    desk.host.size = 60;
-    expect(await desk.look()).toMatchObject({ state: "shrank", reason: expect.stringContaining("60") });
-    desk.host.size = 120;
-    expect(await desk.look()).toMatchObject({ state: "shrank" });
+    await desk.lookAt(100);
+    expect(await desk.lookAt(60)).toMatchObject({ state: "shrank", reason: expect.stringContaining("60") });
+    expect(await desk.lookAt(120)).toMatchObject({ state: "shrank" });
     expect(desk.happened.at(-1)).toEqual([
       "witness.changed",
       expect.objectContaining({ state: "shrank", former: "ok" }),
@@ -152,12 +155,10 @@ describe("the log of a host is", () => {
     test(`forked when row ${at} is another than in the ${size} that were cosigned, and ${later} prove it`, async () => {
       using desk = testDesk(1);
       desk.host.growsBy = 0;
-      desk.host.size = size;
-      await desk.look();
+      await desk.lookAt(size);
       const { log } = desk.host;
       desk.host.log = log.forkedAt(at);
-      desk.host.size = later;
-      expect(await desk.look()).toMatchObject({ state: "forked" });
+      expect(await desk.lookAt(later)).toMatchObject({ state: "forked" });
       const [file = ""] = desk.store.evidence(log.origin);
       expect(checkEvidence(parseEvidence(file))).toMatchObject({ origin: log.origin, sizes: [size, later] });
       desk.host.log = log;
@@ -402,13 +403,11 @@ describe("cosignatures", () => {
 describe("peers", () => {
   test("object where the log shows them another face than a desk that has lost what it knew", async () => {
     using desk = testDesk(4);
-    desk.host.size = 100;
-    await desk.look();
+    await desk.lookAt(100);
     desk.restart("empty.db");
     const { log } = desk.host;
     desk.host.log = log.forkedAt(50);
-    desk.host.size = 150;
-    expect(await desk.look()).toMatchObject({
+    expect(await desk.lookAt(150)).toMatchObject({
       state: "forked",
       reason: expect.stringMatching(/from the 100 leaves that host-\d has cosigned/),
     });
@@ -418,11 +417,9 @@ describe("peers", () => {
 
   test("object where the log has shrunk", async () => {
     using desk = testDesk(4);
-    desk.host.size = 100;
-    await desk.look();
+    await desk.lookAt(100);
     desk.restart("empty.db");
-    desk.host.size = 60;
-    expect(await desk.look()).toMatchObject({
+    expect(await desk.lookAt(60)).toMatchObject({
       state: "shrank",
       reason: expect.stringMatching(/host-\d has cosigned 100/),
     });
@@ -432,8 +429,7 @@ describe("peers", () => {
 describe("where peers have cosigned 100 leaves and the desk has lost what it knew, the log is", () => {
   const forgetful = async () => {
     const desk = testDesk(4);
-    desk.host.size = 100;
-    await desk.look();
+    await desk.lookAt(100);
     desk.restart("empty.db");
     return desk;
   };
@@ -677,11 +673,9 @@ describe("a host that has found rows of its log altered", () => {
 describe("a restored log", () => {
   test("is accepted with a row that the desk has signed, and is watched from there on, by peers too", async () => {
     using desk = testDesk(4);
-    desk.host.size = 100;
-    await desk.look();
+    await desk.lookAt(100);
     desk.host.log = desk.host.log.forkedAt(50);
-    desk.host.size = 60;
-    expect(await desk.look()).toMatchObject({ state: "shrank" });
+    expect(await desk.lookAt(60)).toMatchObject({ state: "shrank" });
     await desk.restore("the disk was replaced");
     const { signature, ...about } = v.parse(RESTORED, desk.host.restored[0]);
     expect(about).toMatchObject({ former_size: 100, size: 60, reason: "the disk was replaced" });
@@ -691,8 +685,7 @@ describe("a restored log", () => {
     const after = await desk.look(60);
     expect(after).toMatchObject({ state: "restored", reason: "the disk was replaced", size: 61 });
     expect(after.peers).toHaveLength(3);
-    desk.host.size = 40;
-    expect(await desk.look()).toMatchObject({ state: "shrank" });
+    expect(await desk.lookAt(40)).toMatchObject({ state: "shrank" });
   });
 
   test("is accepted again by a desk that has lost what it knew, and by its peers, and after the host left", async () => {
@@ -705,8 +698,7 @@ describe("a restored log", () => {
       expect(after).toMatchObject({ state: "restored", size: size + 1 });
       expect(after.peers).toHaveLength(3);
     };
-    desk.host.size = 100;
-    await desk.look();
+    await desk.lookAt(100);
     await breakAndRestore(80);
     await desk.leaveAndJoin();
     await breakAndRestore(60);
@@ -716,26 +708,21 @@ describe("a restored log", () => {
 
   test("has a head at once, which has the row: a log that forks before the next look is found", async () => {
     using desk = testDesk(1);
-    desk.host.size = 100;
-    await desk.look();
-    desk.host.size = 60;
-    await desk.look();
+    await desk.lookAt(100);
+    await desk.lookAt(60);
     await desk.restore("a backup");
     const { origin } = desk.host.log;
     expect(desk.store.head(origin)?.size).toBe(61);
     const head = parseNote(desk.store.note(originHash(origin)) ?? "");
     expect(verifiedBy(head, parseVerifierKey(desk.witness.vkey))).toBeDefined();
     desk.host.log = desk.host.log.forkedAt(20);
-    desk.host.size = 90;
-    expect(await desk.look()).toMatchObject({ state: "forked" });
+    expect(await desk.lookAt(90)).toMatchObject({ state: "forked" });
   });
 
   test("has an end to the look that is under way, and one restore at a time", async () => {
     using desk = testDesk(1);
-    desk.host.size = 100;
-    await desk.look();
-    desk.host.size = 60;
-    await desk.look();
+    await desk.lookAt(100);
+    await desk.lookAt(60);
     const asked = Promise.withResolvers<void>();
     const { shows } = desk.host;
     desk.host.shows = async () => {
@@ -769,10 +756,8 @@ describe("a restored log", () => {
   ] as const) {
     test(`is not accepted where the host ${what}`, async () => {
       using desk = testDesk(1);
-      desk.host.size = 100;
-      await desk.look();
-      desk.host.size = 60;
-      await desk.look();
+      await desk.lookAt(100);
+      await desk.lookAt(60);
       desk.host.proves = proves;
       await expect(desk.restore("a backup")).rejects.toThrow(/older svc|does not prove|changed again/);
       expect(await desk.look()).toMatchObject({ state: "shrank" });
@@ -796,8 +781,7 @@ describe("a restored log", () => {
 describe("nothing is accepted", () => {
   test("where the log is not broken, which a look shows first", async () => {
     using desk = testDesk(1);
-    desk.host.size = 100;
-    await desk.look();
+    await desk.lookAt(100);
     await expect(desk.restore("the wrong label")).rejects.toThrow(
       "the log of host-0 is ok: no break to accept",
     );
@@ -808,10 +792,8 @@ describe("nothing is accepted", () => {
 
   test("of a host that leaves meanwhile", async () => {
     using desk = testDesk(2);
-    desk.host.size = 100;
-    await desk.look();
-    desk.host.size = 60;
-    await desk.look();
+    await desk.lookAt(100);
+    await desk.lookAt(60);
     const { host } = desk;
     const left = Promise.withResolvers<void>();
     host.provesOnce = () => left.promise;
@@ -829,13 +811,11 @@ describe("nothing is accepted", () => {
 
 test("a peer whose store was put back is assigned the restored log anew, and raises no alarm", async () => {
   using desk = testDesk(2);
-  desk.host.size = 100;
-  await desk.look();
+  await desk.lookAt(100);
   const peer = desk.hosts[1];
   const { origin } = desk.host.log;
   const head = peer?.witnessStore.head(origin);
-  desk.host.size = 60;
-  await desk.look();
+  await desk.lookAt(60);
   await desk.restore("a backup");
   expect((await desk.look(60)).peers).toHaveLength(1);
   using db = new Database(`${desk.folder}/host-1.db`);
@@ -850,23 +830,20 @@ test("a peer whose store was put back is assigned the restored log anew, and rai
 
 test("evidence is stored before anybody hears of the fork", async () => {
   using desk = testDesk(1);
-  desk.host.size = 100;
-  await desk.look();
+  await desk.lookAt(100);
   const { origin } = desk.host.log;
   let found = 0;
   desk.onPublish = () => {
     found = desk.store.evidence(origin).length;
   };
   desk.host.log = desk.host.log.forkedAt(50);
-  desk.host.size = 150;
-  expect(await desk.look()).toMatchObject({ state: "forked" });
+  expect(await desk.lookAt(150)).toMatchObject({ state: "forked" });
   expect(found).toBe(1);
 });
 
 test("a peer that can prove a fork cosigns no more, which is said with the way to the proof", async () => {
   using desk = testDesk(2);
-  desk.host.size = 100;
-  await desk.look();
+  await desk.lookAt(100);
   const peer = desk.hosts[1];
   const { log } = desk.host;
   expect(await peer?.witness.offer(log.forkedAt(50).submission(100, 150))).toMatchObject({ status: 422 });
@@ -883,11 +860,9 @@ test("a peer that can prove a fork cosigns no more, which is said with the way t
 describe("evidence of a fork is found by the label", () => {
   const forked = async () => {
     const desk = testDesk(2);
-    desk.host.size = 100;
-    await desk.look();
+    await desk.lookAt(100);
     desk.host.log = desk.host.log.forkedAt(50);
-    desk.host.size = 150;
-    await desk.look();
+    await desk.lookAt(150);
     return desk;
   };
   const sizesOf = async (desk: Awaited<ReturnType<typeof forked>>, label: string) =>
@@ -951,18 +926,15 @@ test("a desk stops where it cannot store what it finds, and says so", async () =
 describe("a host that leaves while its log is broken", () => {
   const broken = async () => {
     const desk = testDesk(2);
-    desk.host.size = 100;
-    await desk.look();
-    desk.host.size = 60;
-    await desk.look();
+    await desk.lookAt(100);
+    await desk.lookAt(60);
     return desk;
   };
 
   test("finds it broken when it joins again, also where it has grown and the desk was restarted", async () => {
     using desk = await broken();
     await desk.leaveAndJoin(() => desk.restart());
-    desk.host.size = 120;
-    expect(await desk.look()).toMatchObject({
+    expect(await desk.lookAt(120)).toMatchObject({
       state: "shrank",
       reason: expect.stringContaining("cosigned 100"),
     });
@@ -980,11 +952,9 @@ describe("a host that leaves while its log is broken", () => {
   test("is remembered with its label, and can be asked for the proof", async () => {
     using desk = testDesk(2);
     desk.host.growsBy = 0;
-    desk.host.size = 100;
-    await desk.look();
+    await desk.lookAt(100);
     desk.host.log = desk.host.log.forkedAt(50);
-    desk.host.size = 150;
-    await desk.look();
+    await desk.lookAt(150);
     await desk.leave();
     const { hosts, left } = await listWitnessed.run(desk.service, {}, CALLER);
     expect(hosts.map(({ label }) => label)).toEqual(["host-1"]);
@@ -1030,10 +1000,8 @@ test("of hosts that have left, those of good logs are forgotten first, and of th
 
 test("a fork after a restore is found where the clock of the desk was set back meanwhile", async () => {
   using desk = testDesk(1);
-  desk.host.size = 100;
-  await desk.look();
-  desk.host.size = 60;
-  await desk.look();
+  await desk.lookAt(100);
+  await desk.lookAt(60);
   await desk.restore("a backup");
   await desk.look();
   using _clock = clockAt("2001-01-01T00:00:00Z");
@@ -1045,13 +1013,10 @@ test("a fork after a restore is found where the clock of the desk was set back m
 
 test("what a desk has found outlives its process", async () => {
   using desk = testDesk(1);
-  desk.host.size = 100;
-  await desk.look();
-  desk.host.size = 60;
-  await desk.look();
+  await desk.lookAt(100);
+  await desk.lookAt(60);
   desk.restart();
-  desk.host.size = 120;
-  expect(await desk.look()).toMatchObject({
+  expect(await desk.lookAt(120)).toMatchObject({
     state: "shrank",
     reason: expect.stringContaining("cosigned 100"),
   });

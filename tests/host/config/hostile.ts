@@ -120,9 +120,6 @@ export const hostileBundles: ReadonlyArray<readonly [string, string]> = [
   ["every good file and one bad name", withFiles([...everyFile(), `"../x":${ENTRY}`].join(","))],
 ];
 
-/** Text that is not even JSON. */
-export const notJson = ["", "{", "bundle", `{${MANIFEST},}`, "\u0000", '{"a":1}{"b":2}', "NaN"];
-
 function nested(levels: number): string {
   return "[".repeat(levels) + "]".repeat(levels);
 }
