@@ -4,7 +4,8 @@ import type { Caller } from "../core/caller";
 import type { Operation } from "../core/operation";
 import { OWNER, PERMISSIONS } from "../core/rights";
 import type { MayUse } from "../host/desktop/screen/record/recordings";
-import type { LeasePlace, Leases, LeasesParts } from "../host/leases/leases";
+import type { Leases } from "../host/leases/leases";
+import type { LeasePlace, LeasesParts } from "../host/leases/parts";
 import { forbidden, notFound } from "../lib/errors";
 import type { ServiceParts } from "./parts";
 
