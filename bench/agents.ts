@@ -1,7 +1,7 @@
 /**
  * What an agent costs, and what is left when it has gone. A scripted client (no model) does tasks of `desktop-tasks` through MCP, over stdio
- * with the compiled binary: by snapshots and `desktop_act`, beside the bytes of the same loop with a picture after each act. Then its
- * session is kept as a script, which runs again without it, also under the changes of a desktop.
+ * with the compiled binary: by snapshots and `desktop_act`, beside the bytes of the same loop with a picture after each act, and for tasks in one
+ * page beside Playwright MCP (`playwright-mcp.ts`). Then its session is kept as a script, which runs again without it, also under the changes of a desktop.
  *
  * `SVC_BENCH_TASKS` names the tasks, `SVC_BENCH_REPLAYS` how often each script runs again (20 for the real figure), `SVC_BENCH_CHANGES` the
  * changes (`all`, or none).
@@ -17,6 +17,7 @@ import { isDone, prepare, whyNot } from "./desktop-tasks/runner";
 import { type Action, CHANGES, type Change, type Task } from "./desktop-tasks/task";
 import { TASKS } from "./desktop-tasks/tasks";
 import { startWorld, type World } from "./desktop-tasks/world";
+import { byPlaywright, type Cost, isForPlaywright, PLAYWRIGHT_MCP } from "./playwright-mcp";
 import { BINARY, type Figure, median } from "./support";
 
 /** Thirty of every family that names what it uses; by default some quick ones. */
@@ -33,11 +34,8 @@ const DEEDS: Readonly<Record<string, string>> = {
   AC_focus_element: "focus",
 };
 
-interface Measured {
-  readonly calls: number;
-  readonly bytes: number;
+interface Measured extends Cost {
   readonly pictureBytes: number;
-  readonly ms: number;
 }
 
 /** A task whose session was kept as a script. */
@@ -187,6 +185,19 @@ async function replay({ task, script }: TaskScript, change: Change | undefined):
   return isAsking ? "mend request" : "failed";
 }
 
+/** What the tasks in a page cost by Playwright MCP, beside what they cost here, in words; empty where there are none. */
+async function besidePlaywright(all: readonly TaskScript[]): Promise<string> {
+  const said: string[] = [];
+  for (const { task, measured } of all.filter((one) => isForPlaywright(one.task))) {
+    const words = ({ calls, bytes, ms }: Cost) =>
+      `${calls} calls, ${bytes} bytes, ${(ms / 1_000).toFixed(1)} s`;
+    const its = await byPlaywright(task).then(words, (error) => `not measured (${error})`);
+    said.push(`${task.id}: ${words(measured)}, by ${PLAYWRIGHT_MCP} ${its}`);
+    console.error(said.at(-1));
+  }
+  return said.length === 0 ? "" : `; in a page: ${said.join("; ")}`;
+}
+
 const changesFor = (wanted: string): readonly Change[] => (wanted === "all" ? CHANGES : []);
 
 export async function bench(): Promise<Figure[]> {
@@ -207,6 +218,7 @@ export async function bench(): Promise<Figure[]> {
       console.error(`${task.id}: ${error}`);
     }
   }
+  const beside = await besidePlaywright(all);
   const again: Ending[] = [];
   const changed: Ending[] = [];
   for (const kept of all) {
@@ -224,7 +236,7 @@ export async function bench(): Promise<Figure[]> {
   const left = changed.filter((one) => one !== "passed");
   const of = (pick: (one: Measured) => number) =>
     Math.round(median(all.map(({ measured }) => pick(measured))));
-  const detail = `${of(({ bytes }) => bytes)} bytes / ${of(({ pictureBytes }) => pictureBytes)} bytes of pictures, ${of(({ calls }) => calls)} calls, ${of(({ ms }) => ms)} ms a task; of ${ids.length} tasks not done: ${missed.join(", ") || "none"}`;
+  const detail = `${of(({ bytes }) => bytes)} bytes / ${of(({ pictureBytes }) => pictureBytes)} bytes of pictures, ${of(({ calls }) => calls)} calls, ${of(({ ms }) => ms)} ms a task; of ${ids.length} tasks not done: ${missed.join(", ") || "none"}${beside}`;
   return [
     {
       name: "an agent's bytes by name / by pictures alone",

@@ -17,7 +17,10 @@ import { processesOf } from "./screen/rivals";
 import { BINARY, type Figure } from "./support";
 import { pageOf, ratiosOf, tableOf, verdictOf } from "./table";
 
-const NOT_BENCHES = new Set(["run.ts", "one.ts", "support.ts", "table.ts", "reasons.ts", "compare.ts"]);
+const NOT_BENCHES = new Set([
+  ...["run.ts", "one.ts", "support.ts", "table.ts", "reasons.ts", "compare.ts"],
+  "playwright-mcp.ts",
+]);
 /** How often a figure is measured, at least. */
 const TIMES = 3;
 /** How long a bench may run once, in milliseconds: three times what the longest takes. */

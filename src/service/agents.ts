@@ -3,7 +3,7 @@ import { askOwner } from "../client/owner";
 import { callOperation } from "../core/call";
 import { localCaller } from "../core/caller";
 import { currentLease, endLease } from "../host/leases/operations";
-import type { AskPerson, CallsParts } from "../host/mcp/calls";
+import type { AskPerson, CallsParts } from "../host/mcp/agent-call";
 import type { AgentLeases } from "../host/mcp/leased";
 import { createTools, type McpOptions } from "../host/mcp/open";
 import { serveClient } from "../host/mcp/stdio";

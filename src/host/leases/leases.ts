@@ -124,7 +124,11 @@ class LeaseList implements Leases {
     void ended.then((state) => {
       if (state === "allowed") return beginLease(this.parts, entry);
       const why = { denied: "a person has denied it", expired: "no person has allowed it in time" };
-      return endLease(this.parts, entry, state === "withdrawn" ? "nobody waits for it any longer" : why[state]);
+      return endLease(
+        this.parts,
+        entry,
+        state === "withdrawn" ? "nobody waits for it any longer" : why[state],
+      );
     });
     return viewOf(entry);
   }

@@ -23,8 +23,7 @@ export async function useLease(
   const { signal: ended } = entry.control;
   ended.throwIfAborted();
   const { hands } = entry;
-  if (!hands)
-    throw conflict(`the lease ${id} has not begun yet: a person has to allow it (${entry.state})`);
+  if (!hands) throw conflict(`the lease ${id} has not begun yet: a person has to allow it (${entry.state})`);
   if (!parts.offered(entry.terms.toolsets).has(name))
     throw refuse(parts, entry, `called ${name}, which its lease does not have`);
   const operation = await parts.operation(name);

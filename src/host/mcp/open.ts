@@ -10,14 +10,16 @@ import type { Log } from "../../lib/log";
 import { configFiles } from "../../lib/paths";
 import type { Journal } from "../agents/journal";
 import type { Leases } from "../leases/leases";
+import type { AskPerson, CallsParts } from "./agent-call";
 import { createBudget } from "./budget";
-import { type AskPerson, type CallsParts, createCalls } from "./calls";
+import { createCalls } from "./calls";
 import { userOf } from "./grant";
 import { createHosts } from "./hosts";
 import { createEndpoint, requireOrigin } from "./http";
 import type { AgentLeases } from "./leased";
 import type { Rate } from "./options";
 import { createProposals } from "./proposals";
+import { createPictures } from "./resources";
 import { createToolServer, instructionsFor, type Peer } from "./server";
 import { type Choice, type Offer, offerOf } from "./toolsets";
 
@@ -75,6 +77,7 @@ export async function createTools(
     hosts: on === undefined ? null : createHosts(service.addressBook, on),
     proposals,
     budget,
+    pictures: createPictures(),
     prepare: () => service.prepareFolder(),
   });
   const instructions = instructionsFor(on);

@@ -7,6 +7,7 @@ import {
   type JSONRPCMessage,
   ProtocolError,
   ProtocolErrorCode,
+  ResourceNotFoundError,
   Server,
   type ServerContext,
   type Transport,
@@ -14,7 +15,7 @@ import {
 import type { Caller, CallRows } from "../../core/caller";
 import type { Operation } from "../../core/operation";
 import { parseTraceparent, type TraceContext } from "../../core/trace-context";
-import { MAX_MESSAGE, short } from "../../lib/errors";
+import { failureOf, MAX_MESSAGE, short } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
 import { printable } from "../../lib/sanitize";
 import { version } from "../../version";
@@ -43,6 +44,12 @@ const MAX_ERROR = { bytes: 2 * MAX_MESSAGE, depth: 16 };
 
 /** For how long a client may keep the list of tools, in milliseconds: it changes with the token alone. */
 const LIST_TTL_MS = 60_000;
+
+/** What may be gone by the next moment is not kept by a client. */
+const FRESH = { ttlMs: 0, cacheScope: "private" as const };
+
+/** How much of an address that there is not is said again, in characters. */
+const MAX_URI = 200;
 
 const INFO = { name: "svc", title: "svc", version };
 
@@ -78,7 +85,7 @@ function brief(message: JSONRPCMessage): JSONRPCMessage {
 export function createToolServer(calls: Calls, peer: Peer, instructions: string): Server {
   const { caller, offered, without = [], notice } = peer;
   const server = new BriefServer(INFO, {
-    capabilities: { tools: {} },
+    capabilities: { tools: {}, resources: {} },
     instructions: notice === undefined ? instructions : `${instructions} ${notice}.`,
   });
   server.setRequestHandler("tools/list", async () => ({
@@ -86,28 +93,40 @@ export function createToolServer(calls: Calls, peer: Peer, instructions: string)
     ttlMs: LIST_TTL_MS,
     cacheScope: "private" as const,
   }));
-  server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
-    const { name, arguments: given = {} } = params;
+  const askingOf = (mcpReq: ServerContext["mcpReq"]) => {
     const agent = peer.agent ?? agentName(nameIn(mcpReq) ?? server.getClientVersion()?.name);
     // SEP-414: as the header of the same name.
     const trace = parseTraceparent(mcpReq._meta?.traceparent) ?? caller.trace;
-    const rows = peer.rowsOf(agent, trace);
-    if (!calls.has(offered, caller.grant, name)) {
-      await rows.ended("failed:404", `mcp ${printable(name, 80)}`);
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${printable(name, 80)}`);
-    }
     const cancelled = peer.cancelled?.(mcpReq.id);
     const signal = cancelled ? AbortSignal.any([mcpReq.signal, cancelled]) : mcpReq.signal;
-    return calls.call(offered, name, given, {
-      caller,
-      trace,
-      rows,
-      agent,
-      session: { key: peer.session ?? "", name: agent },
-      without,
-      signal,
-      progress: progressOf(mcpReq),
-    });
+    const session = { key: peer.session ?? "", name: agent };
+    return { caller, trace, rows: peer.rowsOf(agent, trace), agent, session, without, signal };
+  };
+  server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
+    const { name, arguments: given = {} } = params;
+    const asking = askingOf(mcpReq);
+    if (!calls.has(offered, caller.grant, name)) {
+      await asking.rows.ended("failed:404", `mcp ${printable(name, 80)}`);
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${printable(name, 80)}`);
+    }
+    return calls.call(offered, name, given, { ...asking, progress: progressOf(mcpReq) });
+  });
+  const listed = () => calls.resources(offered, caller.grant);
+  server.setRequestHandler("resources/list", async () => ({ resources: listed().resources, ...FRESH }));
+  server.setRequestHandler("resources/templates/list", async () => ({
+    resourceTemplates: listed().resourceTemplates,
+    ...{ ttlMs: LIST_TTL_MS, cacheScope: "private" as const },
+  }));
+  server.setRequestHandler("resources/read", async ({ params: { uri } }, { mcpReq }) => {
+    try {
+      const { contents, _meta } = await calls.readResource(offered, uri, askingOf(mcpReq));
+      return { contents: [...contents], _meta, ...FRESH };
+    } catch (error) {
+      const failure = failureOf(error);
+      const said = failure?.message ?? "internal error";
+      if (failure?.code === "not_found") throw new ResourceNotFoundError(printable(uri, MAX_URI), said);
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, said);
+    }
   });
   return server;
 }

@@ -9,7 +9,7 @@ import type { Operation } from "../../core/operation";
 import { OWNER } from "../../core/rights";
 import type { Bus } from "../../events/bus";
 import type { Streams } from "../../events/stream";
-import type { AskPerson } from "../../host/mcp/calls";
+import type { AskPerson } from "../../host/mcp/agent-call";
 import type { Mcp, McpOptions } from "../../host/mcp/open";
 import type { Choice } from "../../host/mcp/toolsets";
 import type { RobotLibrary } from "../../host/robot/library";

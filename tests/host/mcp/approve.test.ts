@@ -3,10 +3,12 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { localCaller } from "../../../src/core/caller";
+import type { AskPerson } from "../../../src/host/mcp/agent-call";
 import { createBudget } from "../../../src/host/mcp/budget";
-import { type AskPerson, createCalls } from "../../../src/host/mcp/calls";
+import { createCalls } from "../../../src/host/mcp/calls";
 import { failed } from "../../../src/host/mcp/content";
 import { createProposals, type Decision, LIFETIME_MS } from "../../../src/host/mcp/proposals";
+import { createPictures } from "../../../src/host/mcp/resources";
 import { chosen } from "../../../src/host/mcp/toolsets";
 import { conflict } from "../../../src/lib/errors";
 import { silentLog } from "../../../src/lib/log";
@@ -115,7 +117,7 @@ test("a text that is too long for a person to read is not proposed", async () =>
 function callsOf(folder: string, ask: AskPerson, proposals = createProposals(), prepare = async () => {}) {
   const calls = createCalls({
     ...{ service: {}, operations, hosts: null, ask, log: silentLog },
-    ...{ perform: () => null, proposals, prepare },
+    ...{ perform: () => null, pictures: createPictures(), proposals, prepare },
     budget: createBudget(join(folder, "changes.db")),
   });
   const bob = localCaller({ audit: async () => null }, "api", {

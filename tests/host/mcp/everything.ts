@@ -18,6 +18,7 @@ import { createBudget } from "../../../src/host/mcp/budget";
 import { createCalls } from "../../../src/host/mcp/calls";
 import { createEndpoint, requireOrigin } from "../../../src/host/mcp/http";
 import { createProposals } from "../../../src/host/mcp/proposals";
+import { createPictures } from "../../../src/host/mcp/resources";
 import { createToolServer, type Peer } from "../../../src/host/mcp/server";
 import { createHostCheck } from "../../../src/http/host-header";
 import { Failure, HTTP_STATUS } from "../../../src/lib/errors";
@@ -333,7 +334,12 @@ export function serveEverything(): Disposable & { readonly url: string } {
   const caller = localCaller({ audit: async () => null }, "api");
   const calls = createCalls({
     ...{ service: {}, operations: [], hosts: null, ask: null, log: silentLog },
-    ...{ perform: () => ({}), proposals: createProposals(), budget: createBudget("/dev/null/unused") },
+    ...{
+      perform: () => ({}),
+      proposals: createProposals(),
+      budget: createBudget("/dev/null/unused"),
+      pictures: createPictures(),
+    },
   });
   const rowsOf = () => ({ announce: async () => {}, ended: async () => {} });
   const serverFor = (peer: Pick<Peer, "agent" | "cancelled"> = {}) =>

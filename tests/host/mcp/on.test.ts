@@ -4,6 +4,7 @@ import { localCaller } from "../../../src/core/caller";
 import { createBudget } from "../../../src/host/mcp/budget";
 import { createCalls } from "../../../src/host/mcp/calls";
 import { createProposals } from "../../../src/host/mcp/proposals";
+import { createPictures } from "../../../src/host/mcp/resources";
 import { chosen } from "../../../src/host/mcp/toolsets";
 import { silentLog } from "../../../src/lib/log";
 import { operations } from "../../../src/operations";
@@ -132,7 +133,7 @@ test("answers of many hosts are together as long as one may be", async () => {
   };
   const calls = createCalls({
     ...{ service: {}, operations, hosts, ask: null, log: silentLog, perform: () => undefined },
-    ...{ proposals: createProposals(), budget: createBudget("/dev/null/unused") },
+    ...{ proposals: createProposals(), budget: createBudget("/dev/null/unused"), pictures: createPictures() },
   });
   const caller = localCaller({ audit: async () => null }, "cli");
   const rows = { announce: async () => {}, ended: async () => {} };

@@ -6,6 +6,7 @@ import { OWNER } from "../../../src/core/rights";
 import { createBudget } from "../../../src/host/mcp/budget";
 import { createCalls } from "../../../src/host/mcp/calls";
 import { createProposals } from "../../../src/host/mcp/proposals";
+import { createPictures } from "../../../src/host/mcp/resources";
 import { chosen, offerOf, TOOLSETS, toolName } from "../../../src/host/mcp/toolsets";
 import { silentLog } from "../../../src/lib/log";
 import { operations } from "../../../src/operations";
@@ -15,6 +16,7 @@ const calls = createCalls({
   perform: (operation, input, caller) => callOperation({}, operation, input, caller),
   proposals: createProposals(),
   budget: createBudget("/dev/null/unused"),
+  pictures: createPictures(),
 });
 const names = (choice: Parameters<typeof chosen>[1]) => chosen(operations, choice).map(({ name }) => name);
 
