@@ -265,7 +265,7 @@ const NO_QUEUES: Readonly<Record<string, string>> = {
 /** Slots of one task alone, whose parts share them. */
 const OWN_SLOTS = [
   "src/desk/plans/upgrade/upload-places.ts",
-  "src/host/leases/leases.ts",
+  "src/host/leases/begin.ts",
   "src/host/sync/engine.ts",
 ];
 
