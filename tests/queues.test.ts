@@ -244,6 +244,7 @@ describe.each(QUEUES.map((queue) => [queue.what, queue] as const))("the queue of
 /** Where work follows other work, and why nobody can hold up others there. */
 const NO_QUEUES: Readonly<Record<string, string>> = {
   "src/host/audit/scans.ts": "one scan answers all who ask before it begins",
+  "src/host/desktop/gnome/session.ts": "the desktop calls one after the other already",
   "src/host/desktop/record/deeds.ts": "the keys of the one person whose doing is recorded",
   "src/host/desktop/worker-child.ts": "the parent sends one call at a time",
   "src/host/desktop/x11/keyboard.ts": "the calls of the parent, and one viewer at a time that controls",

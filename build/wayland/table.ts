@@ -15,7 +15,7 @@ export const TABLE = join(ROOT, "src", "host", "desktop", "wayland", "protocol.t
 const USED: Readonly<Record<string, readonly string[]>> = {
   "wayland.xml": [
     ...["wl_display", "wl_registry", "wl_callback", "wl_shm", "wl_shm_pool", "wl_buffer", "wl_output"],
-    ...["wl_seat", "wl_pointer", "wl_compositor", "wl_surface", "wl_region"],
+    ...["wl_seat", "wl_pointer", "wl_keyboard", "wl_compositor", "wl_surface", "wl_region"],
   ],
   "xdg-output-unstable-v1.xml": ["zxdg_output_manager_v1", "zxdg_output_v1"],
   "wlr-screencopy-unstable-v1.xml": ["zwlr_screencopy_manager_v1", "zwlr_screencopy_frame_v1"],
@@ -28,6 +28,7 @@ const USED: Readonly<Record<string, readonly string[]>> = {
   "wlr-foreign-toplevel-management-unstable-v1.xml": [
     ...["zwlr_foreign_toplevel_manager_v1", "zwlr_foreign_toplevel_handle_v1"],
   ],
+  "idle-inhibit-unstable-v1.xml": ["zwp_idle_inhibit_manager_v1", "zwp_idle_inhibitor_v1"],
   "wlr-layer-shell-unstable-v1.xml": ["zwlr_layer_shell_v1", "zwlr_layer_surface_v1"],
 };
 

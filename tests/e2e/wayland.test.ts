@@ -1,20 +1,14 @@
 /** The desktop commands on Wayland, through the compiled binary and as a user that is not root: sway without a screen. */
 import { expect, setDefaultTimeout } from "bun:test";
-import { chmodSync, copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openTerminal, type Session, startSway } from "../host/desktop/wayland/support";
-import { BINARY, testWith, until } from "../support";
+import { asNobody, execute, openTerminal, startSway, svcIn } from "../host/desktop/wayland/support";
+import { testWith, until } from "../support";
 
 setDefaultTimeout(180_000);
 const testOnSway = testWith("sway", "foot", "setpriv");
+const testWithText = testWith("sway", "setpriv", "zenity", "tesseract");
 const testWithToolkits = testWith("sway", "setpriv", "python3");
-
-/** The binary where the user of the session may run it. */
-function svcIn({ folder }: Session): string {
-  const binary = join(folder, "svc");
-  if (!existsSync(binary)) copyFileSync(BINARY, binary);
-  return binary;
-}
 
 /** Actions that type into a window. */
 const typing = (title: string, text: string) => [
@@ -22,18 +16,6 @@ const typing = (title: string, text: string) => [
   ["AC_focus_window", { title_substring: title }],
   ["AC_write", { write_string: text }],
 ];
-
-/** What the actions returned, in order; the error of one that failed. */
-async function execute(session: Session, ...actions: readonly unknown[]): Promise<unknown[]> {
-  const file = join(session.folder, `${crypto.randomUUID()}.json`);
-  writeFileSync(file, JSON.stringify(actions));
-  chmodSync(file, 0o644);
-  const child = session.start([svcIn(session), "execute", file, "--json"]);
-  const { outcomes } = JSON.parse(await child.stdout.text());
-  return outcomes.map(({ ok, result, error }: { ok: boolean; result?: unknown; error?: string }) =>
-    ok ? result : error,
-  );
-}
 
 /** First and last characters of scripts, and how characters of them are put together. */
 const SCRIPTS: ReadonlyArray<readonly [number, number]> = [
@@ -207,12 +189,57 @@ testOnSway("200 texts of many scripts arrive in a terminal as they are", async (
   expect((await terminal.typed(200)).split("\n")).toEqual(whole.split("\n"));
 });
 
+testWithText("pictures and text are found on the screen, and clicked", async () => {
+  await using session = await startSway("default_border normal\n");
+  const dialog = session.start([
+    "zenity",
+    "--question",
+    "--text",
+    "Save changes?",
+    "--ok-label",
+    "Confirm order",
+  ]);
+  const picture = join(session.folder, "button.png");
+  const results = await execute(
+    session,
+    ["AC_wait_text", { text: "Save changes", timeout: 30 }],
+    ["AC_locate_text", { text: "Confirm order", as: "button" }],
+    ["AC_read_text", {}],
+    ["AC_screenshot", { file_path: picture, screen_region: [400, 300, 700, 420] }],
+    ["AC_locate_image_center", { image: picture }],
+    ["AC_click_mouse", { x: "${button.center_x}", y: "${button.center_y}" }],
+  );
+  expect(results).toEqual([
+    expect.objectContaining({ text: expect.stringContaining("Save changes") }),
+    expect.objectContaining({ text: "Confirm order" }),
+    expect.objectContaining({ text: expect.stringContaining("Confirm order") }),
+    expect.anything(),
+    expect.objectContaining({ x: 400, y: 300, width: 300, height: 120 }),
+    expect.anything(),
+  ]);
+  expect(await dialog.exited).toBe(0);
+});
+
+testOnSway("svc record says in a sentence that Wayland shows it nothing", async () => {
+  await using session = await startSway();
+  const command = [...asNobody([svcIn(session), "record", join(session.folder, "made.json")])];
+  const child = Bun.spawn(command, { env: session.env, stdio: ["ignore", "ignore", "pipe"] });
+  expect(await child.stderr.text()).toContain(
+    "recording needs an X11 session: a Wayland compositor shows no program what is typed and clicked in another one",
+  );
+  expect(await child.exited).not.toBe(0);
+});
+
 testOnSway("svc diagnose names the session and the compositor", async () => {
   await using session = await startSway();
   const child = session.start([svcIn(session), "diagnose", "--only", "screenshot", "--json"]);
   expect(JSON.parse(await child.stdout.text())).toMatchObject({
     checks: [
-      { name: "screenshot", ok: true, detail: expect.stringMatching(/^Wayland \(sway\): 1280x800, /) },
+      {
+        name: "screenshot",
+        ok: true,
+        detail: expect.stringMatching(/^Wayland \(sway\), by the protocols of wlroots: 1280x800, /),
+      },
     ],
   });
 });

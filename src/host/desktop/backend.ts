@@ -1,6 +1,6 @@
 /**
- * What a platform does for the desktop: one shape, implemented for X11 (`x11/`), Wayland (`wayland/`), and macOS and Windows
- * (`native/`).
+ * What a platform does for the desktop: one shape, implemented for X11 (`x11/`), Wayland (`wayland/`), GNOME (`gnome/`), and macOS and
+ * Windows (`native/`).
  *
  * A backend lives in the child process and gets one call at a time.
  */
@@ -83,6 +83,8 @@ export interface Session {
   readonly system: (typeof SYSTEMS)[number];
   /** The X display (`:0`), or the program of the compositor; empty where there is but one. */
   readonly name: string;
+  /** The way by which svc reaches it, in words; empty where there is but one. */
+  readonly way: string;
   /** In words, each with the protocol that is missing. */
   readonly lacks: readonly string[];
 }

@@ -7,7 +7,7 @@
 import { invoke, remote, serveParent } from "../../lib/child";
 import { confineLightly } from "../../lib/confine";
 import { resolvesWithin } from "../../lib/deadline";
-import { isNoScreen, noScreen } from "../../lib/errors";
+import { noScreen } from "../../lib/errors";
 import { lowerPriority } from "../../lib/priority";
 import type { Backend, BackendEvents, DesktopCalls, DesktopEvents, Frame } from "./backend";
 import { type Region, sizeOf } from "./geometry";
@@ -104,7 +104,7 @@ export default async function desktopChild(): Promise<void> {
 
 /** The one place where the platform is chosen. @throws an `unavailable` failure when there is no desktop. */
 async function createBackend(events: BackendEvents): Promise<Backend> {
-  if (process.platform === "linux") return createLinuxBackend(events);
+  if (process.platform === "linux") return (await import("./linux")).createLinuxBackend(events);
   const { createNativeBackend } = await import("./native/backend");
   if (process.platform === "darwin") {
     return createNativeBackend((await import("./native/macos")).createMacos());
@@ -113,19 +113,4 @@ async function createBackend(events: BackendEvents): Promise<Backend> {
     return createNativeBackend((await import("./native/windows")).createWindows());
   }
   throw noScreen(`no desktop: svc does not know that of ${process.platform}`);
-}
-
-/** Wayland before X11: where both are there, the X server is Xwayland, which shows the windows of X programs alone. */
-async function createLinuxBackend(events: BackendEvents): Promise<Backend> {
-  const { WAYLAND_DISPLAY, DISPLAY } = process.env;
-  if (WAYLAND_DISPLAY) {
-    const { createWaylandBackend } = await import("./wayland/backend");
-    try {
-      return await createWaylandBackend(events);
-    } catch (error) {
-      // The variable may be left over from a session that has ended.
-      if (!DISPLAY || !isNoScreen(error)) throw error;
-    }
-  }
-  return (await import("./x11/backend")).createX11Backend(events);
 }

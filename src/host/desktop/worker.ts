@@ -70,7 +70,10 @@ const PAGE = v.object({
 });
 const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
   answers: {
-    session: v.object({ system: v.picklist(SYSTEMS), name: v.string(), lacks: v.array(v.string()) }),
+    session: v.object({
+      system: v.picklist(SYSTEMS),
+      ...{ name: v.string(), way: v.string(), lacks: v.array(v.string()) },
+    }),
     screenSize: v.object(SIZE),
     monitors: v.array(REGION),
     pointer: POINT,

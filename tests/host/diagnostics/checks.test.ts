@@ -316,16 +316,20 @@ describe("screenshot and mouse", () => {
 
   test("what a compositor keeps from programs is a warning, and a failure where it is pictures", async () => {
     const found = (...lacks: string[]) => {
-      const session = async () => ({ system: "wayland", name: "gnome-shell", lacks }) as const;
+      const way = "Mutter's remote desktop";
+      const session = async () => ({ system: "wayland", name: "gnome-shell", way, lacks }) as const;
       return finding(screenshot, host({ desktop: async () => ({ ...DESKTOP, session }) }));
     };
     expect(await found("keys (zwp_virtual_keyboard_manager_v1)")).toMatchObject({
       ...{ ok: true, severity: "warn" },
-      detail: "Wayland (gnome-shell): 1280x800, 1 kB; no keys (zwp_virtual_keyboard_manager_v1)",
-      advice: [expect.stringContaining("sway")],
+      detail:
+        "Wayland (gnome-shell), by Mutter's remote desktop: 1280x800, 1 kB; no keys (zwp_virtual_keyboard_manager_v1)",
+      advice: [expect.stringContaining("svc help desktop")],
+      extra: { session: "wayland", session_name: "gnome-shell", session_way: "Mutter's remote desktop" },
     });
     expect(await found("pictures (p)", "keys (k)")).toMatchObject({
-      ...{ ok: false, detail: "Wayland (gnome-shell) offers no pictures (p), no keys (k)" },
+      ok: false,
+      detail: "Wayland (gnome-shell), by Mutter's remote desktop, offers no pictures (p), no keys (k)",
     });
   });
 

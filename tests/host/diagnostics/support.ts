@@ -46,7 +46,7 @@ export const SERVER = {
 };
 
 export const DESKTOP = {
-  session: async (): Promise<Session> => ({ system: "x11", name: ":0", lacks: [] }),
+  session: async (): Promise<Session> => ({ system: "x11", name: ":0", way: "", lacks: [] }),
   screenSize: async () => ({ width: 1280, height: 800 }),
   pointer: async () => ({ x: 100, y: 120 }),
   windows: async () => [],

@@ -8,6 +8,7 @@ import * as dbus from "@jellybrick/dbus-next";
 import { deadline } from "../../../lib/deadline";
 import { messageOf, timedOut, unavailable } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
+import { sessionBusAddress, socketIn } from "../bus-address";
 import { connect } from "../x11/connection";
 
 export const ACCESSIBLE = "org.a11y.atspi.Accessible";
@@ -107,37 +108,13 @@ export async function openBus(env: NodeJS.ProcessEnv, looks?: "looks" | "there")
   }
 }
 
-/** The longest address that is read, in characters: a path of a socket has 107 at most. */
-const MAX_ADDRESS = 1_000;
-
-/**
- * The first UNIX socket among server addresses (D-Bus Specification, "Server Addresses"), as an address with nothing else in it; undefined
- * where there is none.
- *
- * Programs say where they, or the bus, are found. Of what they say, the library would also start a program (`unixexec:`), and dial any
- * machine (`tcp:`, or a `path` that is a number): a program in a sandbox must not leave it so.
- */
-export function socketIn(addresses: string): string | undefined {
-  if (addresses.length > MAX_ADDRESS) return undefined;
-  for (const address of addresses.split(";")) {
-    if (!address.startsWith("unix:")) continue;
-    const place = address
-      .slice("unix:".length)
-      .split(",")
-      .find((one) => /^(?:path=\/|abstract=.)[^:]*$/.test(one));
-    if (place !== undefined) return `unix:${place}`;
-  }
-  return undefined;
-}
-
 const noBus = (hasSession: boolean) =>
   hasSession
     ? "no accessibility bus: the session bus has no org.a11y.Bus (Debian: at-spi2-core)"
     : "no accessibility bus: svc reaches no session bus (DBUS_SESSION_BUS_ADDRESS is not set, and $XDG_RUNTIME_DIR/bus is not there)";
 
 async function trySession(env: NodeJS.ProcessEnv): Promise<Connection | undefined> {
-  const runtime = env.XDG_RUNTIME_DIR || `/run/user/${process.getuid?.()}`;
-  return connected(env.DBUS_SESSION_BUS_ADDRESS || `unix:path=${runtime}/bus`).catch(() => undefined);
+  return connected(sessionBusAddress(env)).catch(() => undefined);
 }
 
 async function connected(busAddress: string): Promise<Connection> {

@@ -46,6 +46,7 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
     session: async () => ({
       system: process.platform === "darwin" ? "macos" : "windows",
       name: "",
+      way: "",
       lacks: [],
     }),
     desktop: async () => desktop(),

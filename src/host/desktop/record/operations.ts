@@ -14,6 +14,9 @@ interface Uses {
   readonly log: Log;
 }
 
+const ON_WAYLAND =
+  "recording needs an X11 session: a Wayland compositor shows no program what is typed and clicked in another one";
+
 /** The most actions of a script. */
 const MAX_ACTIONS = 1_000;
 
@@ -50,6 +53,9 @@ export const recordScript = operation({
   }),
   async run({ log }: Uses, { script, duration_s, replace }, { signal }) {
     if (process.platform !== "linux") throw unavailable("recording needs an X11 desktop, as Linux has it");
+    const { socketPath } = await import("../wayland/connection");
+    const compositor = socketPath(process.env);
+    if (compositor !== undefined && !isMissing(compositor)) throw unavailable(ON_WAYLAND);
     if (!replace && !isMissing(script)) throw conflict(`script: ${script} is there already (--replace)`);
     requireWritable(dirname(script));
     const name = `${basename(script, extname(script))}.images`;

@@ -6,7 +6,7 @@
 import { once } from "../../../lib/once";
 import type { Backend, BackendEvents } from "../backend";
 import { createClipboard } from "./clipboard";
-import { connectWayland } from "./connection";
+import type { WaylandConnection } from "./connection";
 import { createKeyboard } from "./keyboard";
 import { createOutputs } from "./outputs";
 import { createPointer } from "./pointer";
@@ -35,12 +35,15 @@ function lacking(globals: ReadonlyArray<{ readonly interface: string }>, listsWi
   });
 }
 
-/**
- * @param events.lost called when the compositor has gone; the backend is of no use then.
- * @throws a `no_screen` failure where no compositor answers.
- */
-export async function createWaylandBackend({ lost, clipboard: owns }: BackendEvents): Promise<Backend> {
-  const connection = await connectWayland(process.env, lost);
+/** Whether a compositor offers any of them. */
+export const hasOwnProtocols = (connection: WaylandConnection): boolean =>
+  lacking(connection.globals(), false).length < PARTS.length;
+
+/** @param events.clipboard gets whether this process hands the text of the clipboard to others. */
+export async function createWaylandBackend(
+  connection: WaylandConnection,
+  { clipboard: owns }: Pick<BackendEvents, "clipboard">,
+): Promise<Backend> {
   const outputs = await createOutputs(connection);
   const seat = once(() => openSeat(connection));
   const clipboardListeners = new Set<() => void>();
@@ -56,6 +59,7 @@ export async function createWaylandBackend({ lost, clipboard: owns }: BackendEve
     session: async () => ({
       system: "wayland",
       name: connection.compositor,
+      way: "the protocols of wlroots",
       lacks: lacking(connection.globals(), sway !== undefined),
     }),
     ...createScreen(connection, outputs),

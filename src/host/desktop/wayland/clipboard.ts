@@ -3,24 +3,19 @@
  *
  * The compositor keeps no text: whoever set the clipboard hands it to each program that asks, through a pipe.
  */
-import { closeSync, createWriteStream } from "node:fs";
-import { deadline } from "../../../lib/deadline";
-import { notFound, timedOut, tooLarge } from "../../../lib/errors";
+import { closeSync } from "node:fs";
+import { notFound } from "../../../lib/errors";
 import { once } from "../../../lib/once";
 import type { Backend } from "../backend";
 import type { WaylandConnection } from "./connection";
 import type { WaylandObject } from "./objects";
+import { handText, readText, TEXT_FORMS } from "./pipes";
 import type { Seat } from "./seat";
 import { openPipe } from "./socket";
 
 const MANAGER = "zwlr_data_control_manager_v1";
 /** Its successor in wayland-protocols, with the same messages. */
 const SUCCESSOR = "ext_data_control_manager_v1";
-/** The forms of text, the best first: those of Wayland, then those that X programs have. */
-const TEXT = ["text/plain;charset=utf-8", "UTF8_STRING", "text/plain", "TEXT", "STRING"];
-/** How much is read, in bytes, and how long its owner may take, in milliseconds. */
-const MAX_TEXT = 4 * 1_024 * 1_024;
-const READ_MS = 4_000;
 /** How many forms of an offer are known. */
 const MAX_FORMS = 200;
 
@@ -75,7 +70,7 @@ export function createClipboard(
       await connection.roundTrip();
       if (own !== undefined) return own;
       if (!offer) return "";
-      const form = TEXT.find((one) => offer?.forms.includes(one));
+      const form = TEXT_FORMS.find((one) => offer?.forms.includes(one));
       if (form === undefined) throw notFound("the clipboard holds no text");
       return receive(offer, form);
     },
@@ -83,7 +78,7 @@ export function createClipboard(
       const { manager, device } = await open();
       const source = manager.make("create_data_source");
       source.on({
-        send: (_form, descriptor) => hand(text, descriptor),
+        send: (_form, descriptor) => void handText(text, descriptor),
         cancelled() {
           source.ask("destroy");
           if (own !== text) return;
@@ -91,7 +86,7 @@ export function createClipboard(
           owns(false);
         },
       });
-      for (const form of TEXT) source.ask("offer", form);
+      for (const form of TEXT_FORMS) source.ask("offer", form);
       own = undefined;
       device.ask("set_selection", source.id);
       await connection.roundTrip();
@@ -114,34 +109,5 @@ async function receive({ object }: Offer, form: string): Promise<string> {
   const { from, to } = openPipe();
   object.ask("receive", form, to);
   closeSync(to);
-  const reader = Bun.file(from).stream().getReader();
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  const readAll = async () => {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      pieces.push(value);
-      size += value.length;
-      if (size > MAX_TEXT) throw tooLarge(`the clipboard holds more than ${MAX_TEXT} bytes`);
-    }
-  };
-  try {
-    await deadline(readAll(), {
-      ms: READ_MS,
-      late: () => {
-        throw timedOut(`the program that has the clipboard did not answer within ${READ_MS / 1_000} s`);
-      },
-    });
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
-  return Buffer.concat(pieces).toString("utf8");
-}
-
-/** Writes `text` for the program at the other end, which may go away in the middle. */
-function hand(text: string, descriptor: number): void {
-  const stream = createWriteStream("", { fd: descriptor });
-  stream.on("error", () => {});
-  stream.end(text);
+  return readText(from);
 }

@@ -17,6 +17,8 @@ export interface Output {
   readonly region: Region;
   /** How its pixels are turned (`wl_output.transform`), 0 to 7. */
   readonly transform: number;
+  /** How many of its pixels are one unit of the pointer. */
+  readonly scale: number;
 }
 
 /** The monitors. */
@@ -93,10 +95,11 @@ function outputOf(state: State): Output[] {
   const { object, name, transform, scale, mode } = state;
   const [x, y] = state.logicalAt ?? state.at;
   const isTurned = transform % 2 === 1;
-  const whole = [mode[isTurned ? 1 : 0] / scale, mode[isTurned ? 0 : 1] / scale] as const;
-  const [width, height] = state.logicalSize ?? whole;
+  const [across, down] = [mode[isTurned ? 1 : 0], mode[isTurned ? 0 : 1]];
+  const [width, height] = state.logicalSize ?? [across / scale, down / scale];
   if (width <= 0 || height <= 0) return [];
-  return [{ object, name, transform, region: { x1: x, y1: y, x2: x + width, y2: y + height } }];
+  const region = { x1: x, y1: y, x2: x + width, y2: y + height };
+  return [{ object, name, transform, region, scale: across / width }];
 }
 
 /** What all of them cover together. */

@@ -106,6 +106,20 @@ export const PROTOCOL = {
       ["axis_value120","uint","int"],
     ],
   },
+  wl_keyboard: {
+    version: 8,
+    requests: [
+      ["release"],
+    ],
+    events: [
+      ["keymap","uint","fd","uint"],
+      ["enter","uint","object","array"],
+      ["leave","uint","object"],
+      ["key","uint","uint","uint","uint"],
+      ["modifiers","uint","uint","uint","uint","uint"],
+      ["repeat_info","int","int"],
+    ],
+  },
   wl_compositor: {
     version: 5,
     requests: [
@@ -309,6 +323,21 @@ export const PROTOCOL = {
       ["closed"],
       ["parent","object"],
     ],
+  },
+  zwp_idle_inhibit_manager_v1: {
+    version: 1,
+    requests: [
+      ["destroy"],
+      ["create_inhibitor","new_id zwp_idle_inhibitor_v1","object"],
+    ],
+    events: [],
+  },
+  zwp_idle_inhibitor_v1: {
+    version: 1,
+    requests: [
+      ["destroy"],
+    ],
+    events: [],
   },
   zwlr_layer_shell_v1: {
     version: 4,

@@ -7,7 +7,7 @@ import type { Backend, Picture } from "../backend";
 import { type Region, sizeOf } from "../geometry";
 import { blit, shownSize } from "./blit";
 import type { WaylandConnection } from "./connection";
-import { openFrames } from "./frames";
+import { type OutputPicture, openFrames } from "./frames";
 import { boundsOf, type Output, type Outputs } from "./outputs";
 
 /** The outputs. @throws `no_screen` where none is on. */
@@ -49,17 +49,18 @@ export function createScreen(
   };
 }
 
-interface Part {
+/** What one output shows of a region. */
+export interface Part {
   readonly output: Output;
   /** What of the wanted region it shows. */
   readonly shared: Region;
-  readonly picture: Parameters<typeof blit>[0];
+  readonly picture: OutputPicture;
   /** How many of its pixels are one unit of the pointer. */
   readonly scale: number;
 }
 
 /** As many pixels as the sharpest of the parts has; what no monitor shows is black. */
-function joined(wanted: Region, parts: readonly Part[]): Picture {
+export function joined(wanted: Region, parts: readonly Part[]): Picture {
   const scale = Math.max(1, ...parts.map((part) => part.scale));
   const { width, height } = sizeOf(wanted);
   const size = { width: Math.round(width * scale), height: Math.round(height * scale) };
@@ -88,8 +89,8 @@ export const moved = ({ x1, y1, x2, y2 }: Region, x: number, y: number): Region 
   y2: y2 + y,
 });
 
-/** Undefined where they share nothing. */
-function common(a: Region, b: Region): Region | undefined {
+/** What two regions share; undefined where they share nothing. */
+export function common(a: Region, b: Region): Region | undefined {
   const region = {
     x1: Math.max(a.x1, b.x1),
     y1: Math.max(a.y1, b.y1),

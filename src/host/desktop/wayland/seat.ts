@@ -18,7 +18,7 @@ const NOTICE_MS = 300;
 export interface Seat {
   readonly object: WaylandObject<"wl_seat">;
   /** Resolves when a device of this kind, which `make` adds, reaches programs. */
-  adding<T>(kind: keyof typeof CAPABILITY, make: () => T): Promise<T>;
+  adding<T>(kind: keyof typeof CAPABILITY, make: () => T | Promise<T>): Promise<T>;
   has(kind: keyof typeof CAPABILITY): boolean;
 }
 
@@ -39,7 +39,7 @@ export async function openSeat(connection: WaylandConnection): Promise<Seat> {
     has,
     async adding(kind, make) {
       const isNew = !has(kind);
-      const made = make();
+      const made = await make();
       await connection.roundTrip();
       if (isNew) await sleep(NOTICE_MS, undefined);
       return made;

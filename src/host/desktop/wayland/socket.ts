@@ -54,7 +54,7 @@ interface Receiver {
   ended(): void;
 }
 
-/** Undefined where nobody listens at `path`. @throws when no C library is found. */
+/** Undefined where nobody listens at `path`, which begins with a null character in the abstract namespace (unix(7)). @throws when no C library is found. */
 export function connectSocket(path: string, receiver: Receiver): DescriptorSocket | undefined {
   const libc = open();
   const descriptor = connected(libc, path);
@@ -121,9 +121,11 @@ function connected(libc: Libc, path: string): number | undefined {
   const address = Buffer.alloc(ADDRESS_SIZE);
   address.writeUInt16LE(AF_UNIX);
   name.copy(address, 2);
+  // An abstract name has no end but that of the address.
+  const size = path.startsWith("\0") ? 2 + name.length : ADDRESS_SIZE;
   const descriptor = libc.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (descriptor < 0) return undefined;
-  if (libc.connect(descriptor, ptr(address), ADDRESS_SIZE) === 0) return descriptor;
+  if (libc.connect(descriptor, ptr(address), size) === 0) return descriptor;
   closeSync(descriptor);
   return undefined;
 }

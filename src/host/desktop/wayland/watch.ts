@@ -46,9 +46,11 @@ export async function watchWayland(parts: WatchParts, events: WatchEvents): Prom
     return { output, place, whole: newTaker(), next: newTaker(), changed: undefined };
   });
   const before = JSON.stringify(all.map(layoutOf));
+  const sleepAgain = keepAwake(connection);
   let isOpen = true;
 
   const close = () => {
+    if (isOpen) sleepAgain();
     isOpen = false;
     outputs.listeners.delete(look);
     clipboardListeners.delete(events.clipboard);
@@ -98,6 +100,25 @@ export async function watchWayland(parts: WatchParts, events: WatchEvents): Prom
       return { x: Math.round((x - bounds.x1) * scale), y: Math.round((y - bounds.y1) * scale) };
     },
     close,
+  };
+}
+
+/**
+ * Keeps the screen from going dark while it is watched (idle-inhibit), where the compositor has that. The surface is never shown: sway takes one
+ * without a window for visible.
+ *
+ * @returns a function that ends it.
+ */
+function keepAwake(connection: WaylandConnection): () => void {
+  const compositor = connection.bind("wl_compositor");
+  const manager = connection.bind("zwp_idle_inhibit_manager_v1");
+  if (!compositor || !manager) return () => {};
+  const surface = compositor.make("create_surface");
+  const inhibitor = manager.make("create_inhibitor", surface.id);
+  return () => {
+    inhibitor.ask("destroy");
+    surface.ask("destroy");
+    manager.ask("destroy");
   };
 }
 

@@ -10,6 +10,10 @@ import { createScreen, rootPlace } from "./screen";
 import { watchX11 } from "./watch";
 import { watchX11Windows } from "./window-watch";
 import { createWindows } from "./windows";
+import { isXwayland } from "./xwayland";
+
+/** What Xwayland does not show. */
+const ONLY_X_PROGRAMS = "windows but those of X programs (it is Xwayland: set WAYLAND_DISPLAY)";
 
 /**
  * @param events.lost called when the server has gone; the backend is of no use then.
@@ -20,7 +24,10 @@ export async function createX11Backend({ lost, clipboard: owns }: BackendEvents)
   const { close: giveUp, ...clipboard } = createClipboard(owns);
   const { restore, ...keyboard } = createKeyboard(connection);
   return {
-    session: async () => ({ system: "x11", name: process.env.DISPLAY ?? "", lacks: [] }),
+    session: async () => ({
+      ...{ system: "x11", name: process.env.DISPLAY ?? "", way: "" },
+      lacks: (await isXwayland(connection)) ? [ONLY_X_PROGRAMS] : [],
+    }),
     ...createScreen(connection),
     ...createPointer(connection),
     ...keyboard,

@@ -43,6 +43,7 @@ declare module "x11" {
     QueryKeymap(): Buffer;
     GetKeyboardMapping(firstKeycode: number, count: number): number[][];
     GetModifierMapping(): number[][];
+    QueryExtension(name: string): { readonly present: number };
   }
 
   /** An event; each has only those fields that the protocol gives it. */
@@ -57,6 +58,7 @@ declare module "x11" {
     require(name: "xtest", done: (error: Error | null, extension: XTest) => void): void;
     require(name: "record", done: (error: Error | null, extension: XRecord) => void): void;
     require(name: "xinerama", done: (error: Error | null, extension: Xinerama) => void): void;
+    require(name: "randr", done: (error: Error | null, extension: XRandr) => void): void;
     require<N extends keyof XConnectionExtensions>(
       name: N,
       done: (error: Error | null, extension: XConnectionExtensions[N]) => void,
@@ -130,6 +132,11 @@ declare module "x11" {
 
   export interface Xinerama {
     QueryScreens(reply: Reply<ReadonlyArray<Numbers<"x" | "y" | "width" | "height">>>): void;
+  }
+
+  export interface XRandr {
+    GetScreenResources(window: number, reply: Reply<{ readonly outputs: readonly number[] }>): void;
+    GetOutputInfo(output: number, timestamp: number, reply: Reply<{ readonly name: string }>): void;
   }
 
   /** The extensions that watching a screen needs. */

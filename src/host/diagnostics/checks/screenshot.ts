@@ -35,13 +35,12 @@ const SYSTEM_NAMES = { x11: "X11", wayland: "Wayland", macos: "macOS", windows: 
 interface Session {
   readonly system: keyof typeof SYSTEM_NAMES;
   readonly name: string;
+  readonly way: string;
   readonly lacks: readonly string[];
 }
 
-/** What to do where a compositor keeps protocols from programs. */
-const ON_WAYLAND = [
-  "use a compositor of the wlroots family, such as sway, or log in to an X11 session (svc help desktop)",
-];
+/** What to do where a desktop keeps things from programs. */
+const WHAT_WORKS = ["what works where, and what each needs: svc help desktop"];
 
 type Picture = { readonly width: number; readonly height: number; readonly base64: string | null };
 
@@ -61,11 +60,15 @@ export const screenshot = check({
     unlessNone(service, desktopAdvice, async () => {
       const desktop = await service.desktop();
       const requester = requesterOf(caller);
-      const { system, name, lacks } = await desktop.session(requester);
-      const session = `${SYSTEM_NAMES[system]}${name === "" ? "" : ` (${name})`}`;
-      const extra = { session: system, session_name: name, lacks };
+      const { system, name, way, lacks } = await desktop.session(requester);
+      const session = `${SYSTEM_NAMES[system]}${name === "" ? "" : ` (${name})`}${way === "" ? "" : `, by ${way}`}`;
+      const extra = { session: system, session_name: name, session_way: way, lacks };
       if (lacks.some((one) => one.startsWith("pictures")))
-        return failed(`${session} offers no ${lacks.join(", no ")}`, ON_WAYLAND, extra);
+        return failed(
+          `${session}${way === "" ? "" : ","} offers no ${lacks.join(", no ")}`,
+          WHAT_WORKS,
+          extra,
+        );
       const { width, height, base64 } = await desktop.screenshot({}, null, requester);
       const bytes = Math.floor(((base64?.length ?? 0) * 3) / 4);
       if (!base64?.startsWith(PNG_HEAD)) return failed(NO_PNG, desktopAdvice(NO_PNG));
@@ -73,6 +76,6 @@ export const screenshot = check({
       const found = { ...extra, width, height, bytes };
       return lacks.length === 0
         ? fine(seen, found)
-        : warning(`${seen}; no ${lacks.join(", no ")}`, ON_WAYLAND, found);
+        : warning(`${seen}; no ${lacks.join(", no ")}`, WHAT_WORKS, found);
     }),
 });

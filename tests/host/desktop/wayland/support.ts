@@ -2,6 +2,8 @@
 import {
   chmodSync,
   chownSync,
+  copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -11,7 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { until } from "../../../support";
+import { BINARY, until } from "../../../support";
 
 export const SIZE = { width: 1280, height: 800 };
 
@@ -81,12 +83,31 @@ export async function startSway(config = "", compositor?: readonly string[]): Pr
   };
 }
 
+/** The binary where the user of the session may run it. */
+export function svcIn({ folder }: Session): string {
+  const binary = join(folder, "svc");
+  if (!existsSync(binary)) copyFileSync(BINARY, binary);
+  return binary;
+}
+
+/** What the actions returned, in order; the error of one that failed. */
+export async function execute(session: Session, ...actions: readonly unknown[]): Promise<unknown[]> {
+  const file = join(session.folder, `${crypto.randomUUID()}.json`);
+  writeFileSync(file, JSON.stringify(actions));
+  chmodSync(file, 0o644);
+  const child = session.start([svcIn(session), "execute", file, "--json"]);
+  const { outcomes } = JSON.parse(await child.stdout.text());
+  return outcomes.map(({ ok, result, error }: { ok: boolean; result?: unknown; error?: string }) =>
+    ok ? result : error,
+  );
+}
+
 /** A terminal (foot) that writes each line typed into it to a file. */
 export function openTerminal(session: Session, title: string) {
   const file = join(session.folder, `typed-${crypto.randomUUID()}`);
   writeFileSync(file, "");
   chmodSync(file, 0o666);
-  session.start([
+  const child = session.start([
     "foot",
     "--title",
     title,
@@ -97,6 +118,8 @@ export function openTerminal(session: Session, title: string) {
     file,
   ]);
   return {
+    /** Ends it. */
+    close: () => child.kill(),
     /** What has been typed, once it holds `lines` line feeds. */
     typed: (lines: number): Promise<string> =>
       until(`${lines} lines to be typed`, () => {

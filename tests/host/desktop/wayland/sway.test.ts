@@ -162,6 +162,22 @@ testOnSway("an X server that is there too is not taken for the desktop", async (
   expect(await both.desktop.screenSize(forever)).toEqual(SIZE);
 });
 
+testWith(...PROGRAMS, "Xwayland")(
+  "an X server that is Xwayland is named, where it is all that is known",
+  async () => {
+    const server = session.start(["Xwayland", "-ac", "-displayfd", "1"]);
+    const { value } = await server.stdout.getReader().read();
+    const { WAYLAND_DISPLAY: _, ...rest } = session.env;
+    const display = `:${new TextDecoder().decode(value).trim()}`;
+    await using other = desktopOn({ ...rest, DISPLAY: display });
+    expect(await other.desktop.session(forever)).toEqual({
+      ...{ system: "x11", name: display, way: "" },
+      lacks: ["windows but those of X programs (it is Xwayland: set WAYLAND_DISPLAY)"],
+    });
+    expect(await desktop.session(forever)).toMatchObject({ way: "the protocols of wlroots", lacks: [] });
+  },
+);
+
 testOnSway("when the compositor goes, calls say so", async () => {
   const short = await startSway();
   await using other = desktopOn(short.env);

@@ -1,0 +1,189 @@
+/**
+ * A connection to the session bus that passes descriptors: method calls, each with a limit of time, and signals. On Linux.
+ */
+import { closeSync } from "node:fs";
+import { deadline } from "../../../lib/deadline";
+import { Failure, messageOf, timedOut, unavailable } from "../../../lib/errors";
+import { printable } from "../../../lib/sanitize";
+import { sessionBusAddress, socketPathIn } from "../bus-address";
+import { connectSocket } from "../wayland/socket";
+import {
+  type BusMessage,
+  callMessage,
+  HEAD_SIZE,
+  MESSAGE_TYPE,
+  messageSize,
+  type Received,
+  readMessage,
+  type Sent,
+} from "./dbus-wire";
+
+/** How long an answer may take, in milliseconds. */
+const ANSWER_MS = 4_000;
+const BUS = { path: "/org/freedesktop/DBus", face: "org.freedesktop.DBus" } as const;
+const BUS_NAME = "org.freedesktop.DBus";
+/** How many descriptors may wait for their messages. */
+const MAX_DESCRIPTORS = 64;
+
+/** What is called: an object, one of its interfaces, a method. */
+export interface Method {
+  readonly path: string;
+  readonly face: string;
+  readonly member: string;
+}
+
+/** A connection to the session bus. */
+export interface SessionBus {
+  /** What the method answers. @param to the name of a program on the bus. @throws `unavailable` with what it says, `timeout`. */
+  call(
+    to: string,
+    method: Method,
+    signature?: string,
+    values?: readonly Sent[],
+  ): Promise<readonly Received[]>;
+  /** The unique name of who owns `name`, and its process; undefined where nobody does. */
+  ownerOf(name: string): Promise<{ readonly name: string; readonly pid: number } | undefined>;
+  /** Has `take` called with the signals of `sender` (a unique name) from now on. */
+  follow(sender: string, take: (signal: BusMessage) => void): Promise<void>;
+  close(): void;
+}
+
+/** @param lost called when the bus has gone. @returns undefined where there is no session bus. @throws where it does not let this user in. */
+export async function openSessionBus(
+  env: NodeJS.ProcessEnv,
+  lost: () => void,
+): Promise<SessionBus | undefined> {
+  const path = socketPathIn(sessionBusAddress(env));
+  if (path === undefined) return undefined;
+  const waiting = new Map<number, PromiseWithResolvers<readonly Received[]>>();
+  const followers = new Map<string, (signal: BusMessage) => void>();
+  const descriptors: number[] = [];
+  let isOpen = true;
+  let serials = 0;
+  const end = (why: string) => {
+    if (!isOpen) return;
+    isOpen = false;
+    socket?.close();
+    for (const descriptor of descriptors.splice(0)) closeSync(descriptor);
+    for (const { reject } of waiting.values()) reject(unavailable(why));
+    waiting.clear();
+    greeting.reject(unavailable(why));
+  };
+  const take = (message: BusMessage) => {
+    const { type, sender = "", replyTo = 0, body } = message;
+    const asked = waiting.get(replyTo);
+    if (type === MESSAGE_TYPE.signal) return followers.get(sender)?.(message);
+    if (!asked) return closeAll(message);
+    waiting.delete(replyTo);
+    if (type === MESSAGE_TYPE.reply) return asked.resolve(body);
+    asked.reject(
+      unavailable(printable(`${typeof body[0] === "string" ? body[0] : ""} (${message.error})`, 300)),
+    );
+  };
+  const greeting = Promise.withResolvers<void>();
+  greeting.promise.catch(() => {});
+  const receive = receiver(descriptors, take, (line) => {
+    if (line.startsWith("OK ")) socket?.send(Buffer.from("NEGOTIATE_UNIX_FD\r\n"));
+    else if (line.startsWith("AGREE_UNIX_FD")) {
+      socket?.send(Buffer.from("BEGIN\r\n"));
+      greeting.resolve();
+      return true;
+    } else greeting.reject(unavailable(`the session bus answers ${JSON.stringify(printable(line, 100))}`));
+    return false;
+  });
+  const socket = connectSocket(path, {
+    received(bytes, arrived) {
+      try {
+        descriptors.push(...arrived);
+        if (descriptors.length > MAX_DESCRIPTORS) throw new RangeError("too many descriptors wait");
+        receive(Buffer.from(bytes));
+      } catch (error) {
+        end(`the session bus sent what is no message (${messageOf(error)})`);
+        lost();
+      }
+    },
+    ended() {
+      end("the session bus went away");
+      lost();
+    },
+  });
+  if (!socket) return undefined;
+  const call: SessionBus["call"] = async (to, method, signature = "", values = []) => {
+    if (!isOpen) throw unavailable("the session bus went away");
+    const serial = ++serials;
+    const asked = Promise.withResolvers<readonly Received[]>();
+    asked.promise.catch(() => {});
+    waiting.set(serial, asked);
+    socket.send(callMessage(serial, to, method, signature, values));
+    return deadline(asked.promise, {
+      ms: ANSWER_MS,
+      late: () => {
+        waiting.delete(serial);
+        throw timedOut(`${to} did not answer ${method.member} within ${ANSWER_MS / 1_000} s`);
+      },
+    });
+  };
+  const askBus = (member: string, signature: string, values: readonly Sent[]) =>
+    call(BUS_NAME, { ...BUS, member }, signature, values);
+  // D-Bus Specification, "Authentication Protocol": a null byte, then who this is, which the socket proves.
+  socket.send(Buffer.from(`\0AUTH EXTERNAL ${Buffer.from(`${process.getuid?.()}`).toString("hex")}\r\n`));
+  await deadline(greeting.promise, { ms: ANSWER_MS });
+  await askBus("Hello", "", []);
+  return {
+    call,
+    async ownerOf(name) {
+      const [has] = await askBus("NameHasOwner", "s", [name]);
+      if (has !== true) return undefined;
+      const [[owner], [pid]] = await Promise.all([
+        askBus("GetNameOwner", "s", [name]),
+        askBus("GetConnectionUnixProcessID", "s", [name]),
+      ]);
+      return { name: String(owner), pid: Number(pid) };
+    },
+    async follow(sender, follower) {
+      followers.set(sender, follower);
+      await askBus("AddMatch", "s", [`type='signal',sender='${sender}'`]);
+    },
+    close: () => end("the connection to the session bus was closed"),
+  };
+}
+
+/** Whether a call was refused with this error (D-Bus Specification, "Message Types"): a program's message ends with its name. */
+export const isRefusal = (error: unknown, name: string): boolean =>
+  error instanceof Failure && error.message.endsWith(`(${name})`);
+
+/** What nobody waits for any more leaves no descriptor open. */
+function closeAll({ signature, body }: BusMessage): void {
+  if (signature === "h" && typeof body[0] === "number" && body[0] >= 0) closeSync(body[0]);
+}
+
+/**
+ * Cuts what arrives into lines, until one of them `began`, and then into messages.
+ *
+ * @returns a function that throws for what is no message.
+ */
+function receiver(
+  descriptors: number[],
+  take: (message: BusMessage) => void,
+  began: (line: string) => boolean,
+): (bytes: Buffer) => void {
+  let kept: Buffer = Buffer.alloc(0);
+  let isBegun = false;
+  return (bytes) => {
+    kept = Buffer.concat([kept, bytes]);
+    while (!isBegun) {
+      const end = kept.indexOf("\r\n");
+      if (end < 0) return;
+      const line = kept.toString("utf8", 0, end);
+      kept = kept.subarray(end + 2);
+      isBegun = began(line);
+    }
+    while (kept.length >= HEAD_SIZE) {
+      const size = messageSize(kept);
+      if (kept.length < size) return;
+      const message = readMessage(kept.subarray(0, size), (count) => descriptors.splice(0, count));
+      kept = kept.subarray(size);
+      take(message);
+    }
+  };
+}

@@ -1,0 +1,157 @@
+/**
+ * The screen of GNOME: the monitors as Wayland has them, and pictures of them from PipeWire, to which Mutter gives them.
+ */
+import { deadline } from "../../../lib/deadline";
+import { timedOut, unavailable } from "../../../lib/errors";
+import type { Backend, Picture } from "../backend";
+import { type Point, type Region, sizeOf } from "../geometry";
+import type { OutputPicture } from "../wayland/frames";
+import { boundsOf, type Output } from "../wayland/outputs";
+import { common, joined, moved, type Part } from "../wayland/screen";
+import type { PictureStream, PipeWire } from "./pipewire";
+import type { GnomeSession } from "./session";
+
+/** How long the first picture may take, in milliseconds: nodes are linked by another program. */
+const PICTURE_MS = 4_000;
+
+/** Pictures of one monitor that come for as long as they are used. */
+export interface Live extends PictureStream {
+  /** Resolves with the newest picture, once there is one. @throws `unavailable`, `timeout`. */
+  first(): Promise<OutputPicture>;
+  /** They are not used any more; they end with the last who uses them. */
+  leave(): void;
+}
+
+/** The screen. */
+export interface GnomeScreen extends Pick<Backend, "desktop" | "monitors" | "capture"> {
+  /** Pictures of a monitor from now on. @throws `unavailable` where there are none. */
+  live(output: Output): Promise<Live>;
+  /** Where pictures show the pointer; undefined where it is on none. */
+  pointer(): Promise<Point | undefined>;
+  close(): void;
+}
+
+/** @param openPipeWire connects to it. @throws where it does not run. */
+export function createGnomeScreen(
+  session: GnomeSession,
+  outputs: () => readonly Output[],
+  openPipeWire: () => PipeWire,
+): GnomeScreen {
+  let pipewire: PipeWire | undefined;
+  /** By the node, the pictures that are used, and by how many. */
+  const used = new Map<number, { readonly stream: PictureStream; users: number }>();
+  const forget = () => {
+    pipewire?.close();
+    pipewire = undefined;
+    used.clear();
+  };
+  session.endListeners.add(forget);
+
+  const live = async (output: Output): Promise<Live> => {
+    const { streams, castProblem } = await session.use();
+    const stream = streams.get(output.name);
+    if (!stream)
+      throw unavailable(`GNOME gives no pictures of ${output.name}: ${castProblem ?? "it is new"}`);
+    const node = await inTime(stream.node, "did not say where its pictures are");
+    pipewire ??= openPipeWire();
+    const entry = used.get(node) ?? { stream: pipewire.stream(node), users: 0 };
+    used.set(node, entry);
+    entry.users++;
+    let isUsed = true;
+    const leave = () => {
+      if (!isUsed) return;
+      isUsed = false;
+      entry.users--;
+      if (entry.users > 0 || used.get(node) !== entry) return;
+      used.delete(node);
+      const isBroken = entry.stream.problem !== undefined;
+      entry.stream.close();
+      // PipeWire may have been started anew.
+      if (isBroken && used.size === 0) forget();
+    };
+    return Object.assign(Object.create(entry.stream) as PictureStream, {
+      leave,
+      first: () => firstOf(entry.stream, output.name, () => pipewire?.step()),
+    });
+  };
+  const capture = async (wanted: Region): Promise<Picture> => {
+    const parts: Part[] = [];
+    for (const output of outputs()) {
+      const shared = common(wanted, output.region);
+      if (!shared) continue;
+      const shown = await live(output);
+      try {
+        const picture = await shown.first();
+        const scale = picture.width / sizeOf(output.region).width;
+        const { x1, y1 } = output.region;
+        parts.push({
+          output: { ...output, transform: 0 },
+          ...{ shared, scale, picture: cut(picture, moved(shared, -x1, -y1), scale) },
+        });
+      } finally {
+        shown.leave();
+      }
+    }
+    return joined(wanted, parts);
+  };
+  return {
+    desktop: async () => boundsOf(outputs()),
+    monitors: async () => outputs().map(({ region }) => region),
+    capture,
+    live,
+    async pointer() {
+      for (const output of outputs()) {
+        const shown = await live(output).catch(() => undefined);
+        if (!shown) return undefined;
+        try {
+          const { width } = await shown.first();
+          const { cursor } = shown;
+          const { x1, y1 } = output.region;
+          const scale = width / sizeOf(output.region).width;
+          if (cursor) return { x: x1 + Math.floor(cursor.x / scale), y: y1 + Math.floor(cursor.y / scale) };
+        } catch {
+          return undefined;
+        } finally {
+          shown.leave();
+        }
+      }
+      return undefined;
+    },
+    close: forget,
+  };
+}
+
+const inTime = <T>(promise: Promise<T>, what: string): Promise<T> =>
+  deadline(promise, {
+    ms: PICTURE_MS,
+    late: () => {
+      throw timedOut(`GNOME ${what} within ${PICTURE_MS / 1_000} s`);
+    },
+  });
+
+/** @param step brings the newest of those that come already. */
+async function firstOf(stream: PictureStream, name: string, step: () => void): Promise<OutputPicture> {
+  step();
+  const { promise, resolve, reject } = Promise.withResolvers<OutputPicture>();
+  const look = () => {
+    if (stream.problem !== undefined) reject(unavailable(`no pictures of ${name}: ${stream.problem}`));
+    else if (stream.picture) resolve(stream.picture);
+  };
+  stream.listeners.add(look);
+  look();
+  try {
+    return await inTime(promise, `showed no picture of ${name} to PipeWire`);
+  } finally {
+    stream.listeners.delete(look);
+  }
+}
+
+/** A part of a picture, whose memory is its own. @param part in the units of the pointer, from the corner of the monitor. */
+function cut(picture: OutputPicture, part: Region, scale: number): OutputPicture {
+  const [x, y] = [Math.round(part.x1 * scale), Math.round(part.y1 * scale)];
+  const width = Math.min(picture.width, Math.round(part.x2 * scale)) - x;
+  const height = Math.min(picture.height, Math.round(part.y2 * scale)) - y;
+  const from = y * picture.stride + x;
+  const pixels = picture.pixels.slice(from, from + (height - 1) * picture.stride + width);
+  return { ...picture, width, height, pixels };
+}

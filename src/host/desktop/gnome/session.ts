@@ -1,0 +1,160 @@
+/**
+ * A session with Mutter, the compositor of GNOME, for pointer, keys, clipboard and pictures (org.gnome.Mutter.RemoteDesktop and
+ * org.gnome.Mutter.ScreenCast on the session bus). Nobody is asked.
+ */
+import { messageOf, unavailable } from "../../../lib/errors";
+import { once } from "../../../lib/once";
+import type { Output } from "../wayland/outputs";
+import type { SessionBus } from "./dbus";
+import type { BusMessage, Received, Sent } from "./dbus-wire";
+
+const REMOTE = "org.gnome.Mutter.RemoteDesktop";
+const CAST = "org.gnome.Mutter.ScreenCast";
+const REMOTE_ROOT = { path: "/org/gnome/Mutter/RemoteDesktop", face: REMOTE } as const;
+const CAST_ROOT = { path: "/org/gnome/Mutter/ScreenCast", face: CAST } as const;
+const REMOTE_SESSION = `${REMOTE}.Session`;
+const CAST_SESSION = `${CAST}.Session`;
+const PROPERTIES = "org.freedesktop.DBus.Properties";
+/** `cursor-mode` of a stream: the pointer is no part of the picture, and its place comes beside it. */
+const CURSOR_BESIDE = 2;
+
+/** The name on the bus by which Mutter is found. */
+export const MUTTER = REMOTE;
+
+/** What Mutter shows of one monitor. */
+export interface Stream {
+  readonly path: string;
+  /** The node of PipeWire that its pictures come from. */
+  readonly node: Promise<number>;
+}
+
+/** A session that is open. */
+export interface OpenSession {
+  /** By the names of the monitors. */
+  readonly streams: ReadonlyMap<string, Stream>;
+  /** Why there are no streams; undefined where there are. */
+  readonly castProblem: string | undefined;
+  /** Calls a method of `org.gnome.Mutter.RemoteDesktop.Session`. */
+  tell(member: string, signature?: string, values?: readonly Sent[]): Promise<readonly Received[]>;
+}
+
+/** The session with Mutter: it is opened when it is first used, and again when it was closed or monitors have changed. */
+export interface GnomeSession {
+  use(): Promise<OpenSession>;
+  /** Each is called with the signals of `org.gnome.Mutter.RemoteDesktop.Session`. */
+  readonly signalListeners: Set<(member: string, body: readonly Received[]) => void>;
+  /** Each is called when an open session has ended: keys and the clipboard are nobody's then. */
+  readonly endListeners: Set<() => void>;
+  close(): Promise<void>;
+}
+
+/** @param owner the unique name of Mutter. @param monitors those that there are now. */
+export async function createGnomeSession(
+  bus: SessionBus,
+  owner: string,
+  monitors: () => readonly Output[],
+): Promise<GnomeSession> {
+  const signalListeners: GnomeSession["signalListeners"] = new Set();
+  const endListeners: GnomeSession["endListeners"] = new Set();
+  /** By the path of a stream, what waits for its node. */
+  const nodes = new Map<string, (node: number) => void>();
+  let opened:
+    | { readonly path: string; readonly layout: string; readonly session: Promise<OpenSession> }
+    | undefined;
+  const ended = () => {
+    if (!opened) return;
+    opened = undefined;
+    nodes.clear();
+    for (const listener of endListeners) listener();
+  };
+  const signal = ({ path = "", face, member = "", body }: BusMessage) => {
+    if (face === `${CAST}.Stream` && member === "PipeWireStreamAdded") nodes.get(path)?.(Number(body[0]));
+    if (face !== REMOTE_SESSION || path !== opened?.path) return;
+    if (member === "Closed") ended();
+    else for (const listener of signalListeners) listener(member, body);
+  };
+  await bus.follow(owner, signal);
+
+  const record = async (cast: string, { name }: Output): Promise<readonly [string, Stream]> => {
+    const options: Sent = [["cursor-mode", { signature: "u", value: CURSOR_BESIDE }]];
+    const method = { path: cast, face: CAST_SESSION, member: "RecordMonitor" };
+    const [path] = await bus.call(owner, method, "sa{sv}", [name, options]);
+    const node = new Promise<number>((resolve) => nodes.set(String(path), resolve));
+    return [name, { path: String(path), node }];
+  };
+  const create = async (isCast: boolean, outputs: readonly Output[]) => {
+    const [path = ""] = await bus.call(owner, { ...REMOTE_ROOT, member: "CreateSession" });
+    const at = { path: String(path), face: REMOTE_SESSION };
+    const streams = new Map<string, Stream>();
+    try {
+      if (isCast) {
+        const get = { path: at.path, face: PROPERTIES, member: "Get" };
+        const [id = ""] = await bus.call(owner, get, "ss", [REMOTE_SESSION, "SessionId"]);
+        const options: Sent = [["remote-desktop-session-id", { signature: "s", value: String(id) }]];
+        const [cast = ""] = await bus.call(owner, { ...CAST_ROOT, member: "CreateSession" }, "a{sv}", [
+          options,
+        ]);
+        for (const output of outputs) streams.set(...(await record(String(cast), output)));
+      }
+      await bus.call(owner, { ...at, member: "Start" });
+    } catch (error) {
+      await bus.call(owner, { ...at, member: "Stop" }).catch(() => {});
+      throw error;
+    }
+    const tell: OpenSession["tell"] = (member, signature, values) =>
+      bus.call(owner, { ...at, member }, signature, values);
+    return { path: at.path, streams, tell };
+  };
+  const open = async (outputs: readonly Output[]) => {
+    try {
+      return { ...(await create(true, outputs)), castProblem: undefined };
+    } catch (error) {
+      // Without PipeWire there are keys and the clipboard.
+      const made = await create(false, outputs).catch(() => {
+        throw unavailable(`GNOME allows no remote desktop: ${messageOf(error)}`);
+      });
+      return { ...made, castProblem: messageOf(error) };
+    }
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  const stop = async (path: string) => {
+    await bus.call(owner, { path, face: REMOTE_SESSION, member: "Stop" }).catch(() => {});
+  };
+  const use = async (): Promise<OpenSession> => {
+    const outputs = monitors();
+    const layout = JSON.stringify(outputs.map(({ name, region, scale }) => [name, region, scale]));
+    if (opened?.layout === layout) return opened.session;
+    const before = opened?.path;
+    ended();
+    if (before !== undefined) await stop(before);
+    const made = await open(outputs);
+    opened = { path: made.path, layout, session: Promise.resolve(made) };
+    return made;
+  };
+  return {
+    use() {
+      const using = last.then(use);
+      last = using.catch(() => {});
+      return using;
+    },
+    signalListeners,
+    endListeners,
+    async close() {
+      const path = opened?.path;
+      ended();
+      if (path !== undefined) await stop(path);
+    },
+  };
+}
+
+/** A function that calls `make` once for each session that is opened, and resolves when that is done. */
+export function oncePerSession(
+  { endListeners }: GnomeSession,
+  make: () => Promise<void>,
+): () => Promise<void> {
+  let made = once(make);
+  endListeners.add(() => {
+    made = once(make);
+  });
+  return () => made();
+}

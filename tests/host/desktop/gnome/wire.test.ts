@@ -1,0 +1,124 @@
+/** What is sent to the session bus and read from it, and the parameters of PipeWire. */
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { socketPathIn } from "../../../../src/host/desktop/bus-address";
+import { openSessionBus } from "../../../../src/host/desktop/gnome/dbus";
+import {
+  callMessage,
+  HEAD_SIZE,
+  messageSize,
+  type Received,
+  readMessage,
+  type Sent,
+} from "../../../../src/host/desktop/gnome/dbus-wire";
+import { agreedFormat, VIDEO_FORMAT, wantedFormat } from "../../../../src/host/desktop/gnome/pods";
+import { temporaryFolder } from "../../../support";
+
+const METHOD = { path: "/a/b", face: "c.d", member: "E" };
+const TEXT = fc
+  .string({ unit: "grapheme", maxLength: 20 })
+  .filter((text) => !text.includes("\0") && text.isWellFormed());
+
+interface Typed {
+  readonly type: string;
+  readonly sent: Sent;
+  readonly received: Received;
+}
+
+const same = (type: string, value: string | number | boolean): Typed => ({
+  type,
+  sent: value,
+  received: value,
+});
+const ONE: fc.Arbitrary<Typed> = fc.oneof(
+  TEXT.map((text) => same("s", text)),
+  fc.integer().map((number) => same("i", number)),
+  fc.nat().map((number) => same("u", number)),
+  fc.boolean().map((flag) => same("b", flag)),
+  fc.double({ noNaN: true }).map((number) => same("d", number)),
+);
+const VALUE: fc.Arbitrary<Typed> = fc.oneof(
+  ONE,
+  ONE.map(({ type, sent, received }) => ({ type: "v", sent: { signature: type, value: sent }, received })),
+  fc.array(TEXT, { maxLength: 4 }).map((all) => ({ type: "as", sent: all, received: all })),
+  fc.dictionary(fc.constantFrom("a", "bb", "ccc"), ONE).map((all) => ({
+    type: "a{sv}",
+    sent: Object.entries(all).map(([name, { type, sent }]) => [name, { signature: type, value: sent }]),
+    received: new Map(Object.entries(all).map(([name, { received }]) => [name, received])),
+  })),
+);
+
+test("a message is read as it was written, and its head says its size", () => {
+  fc.assert(
+    fc.property(fc.array(VALUE, { maxLength: 6 }), (parts) => {
+      const signature = parts.map(({ type }) => type).join("");
+      const bytes = callMessage(
+        7,
+        "to.me",
+        METHOD,
+        signature,
+        parts.map(({ sent }) => sent),
+      );
+      expect(messageSize(bytes)).toBe(bytes.length);
+      const { serial, path, face, member, body } = readMessage(bytes, () => []);
+      expect({ serial, path, face, member }).toEqual({ serial: 7, ...METHOD });
+      expect(body).toEqual(parts.map(({ received }) => received));
+    }),
+  );
+});
+
+test("a message that is cut off or made up is no message, and nothing else happens", () => {
+  const whole = callMessage(7, "to.me", METHOD, "sa{sv}", ["x", [["y", { signature: "s", value: "z" }]]]);
+  fc.assert(
+    fc.property(fc.nat(whole.length - 1), fc.nat(255), (at, byte) => {
+      const bytes = Buffer.from(whole);
+      bytes[at] = byte;
+      try {
+        readMessage(
+          bytes.subarray(0, Math.min(bytes.length, Math.max(HEAD_SIZE, messageSize(bytes)))),
+          () => [],
+        );
+      } catch (error) {
+        expect(error).toBeInstanceOf(RangeError);
+      }
+    }),
+  );
+  const long = Buffer.from(whole);
+  long.writeUInt32LE(0xffff_0000, 4);
+  expect(() => messageSize(long)).toThrow("a message has more than");
+});
+
+test("the path of a bus is that of its first socket, also in the abstract namespace", () => {
+  expect(socketPathIn("unix:path=/run/user/7/bus,guid=1")).toBe("/run/user/7/bus");
+  expect(socketPathIn("unix:path=/a%20b")).toBe("/a b");
+  expect(socketPathIn("tcp:host=x;unix:abstract=/tmp/bus-1,guid=2")).toBe("\0/tmp/bus-1");
+  expect(socketPathIn("unixexec:path=/bin/sh")).toBeUndefined();
+});
+
+test("without a session bus there is none, and one that sends what is no message is left", async () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/bus`;
+  const env = { DBUS_SESSION_BUS_ADDRESS: `unix:path=${path}` };
+  expect(await openSessionBus(env, () => {})).toBeUndefined();
+  const answers = ["OK 1\r\n", "AGREE_UNIX_FD\r\n", "this is no message at all"];
+  const server = Bun.listen({
+    unix: path,
+    socket: { data: (socket) => void socket.write(answers.shift() ?? "") },
+  });
+  await expect(openSessionBus(env, () => {})).rejects.toThrow("the session bus sent what is no message");
+  server.stop(true);
+});
+
+test("the format of pictures is read from the parameter that sets it", () => {
+  expect(agreedFormat(wantedFormat())).toEqual({ format: VIDEO_FORMAT.bgrx, width: 1_280, height: 800 });
+  expect(agreedFormat(Buffer.alloc(0))).toBeUndefined();
+  const part = fc.uint8Array({ minLength: 0, maxLength: 64 });
+  fc.assert(
+    fc.property(part, fc.nat(200), (made, at) => {
+      const bytes = Buffer.from(wantedFormat());
+      bytes.set(made.subarray(0, Math.max(0, bytes.length - at)), Math.min(at, bytes.length));
+      const agreed = agreedFormat(bytes);
+      expect(agreed === undefined || (agreed.width > 0 && agreed.width <= 16_384)).toBe(true);
+    }),
+  );
+});
