@@ -129,8 +129,8 @@ async function typedValue(flag: Flag, given: TypedFlags[string], options: FlagOp
   const [first = ""] = given;
   const { text } = metadataOf(flag.schema);
   if (text === "file") return readTextFile(first, typedName(flag));
-  // An empty path stays one, and `-` means stdout.
-  if (text === "path") return first === "" || first === "-" ? first : resolvePath(first, flag.field);
+  // An empty path stays one, `-` means stdout, and `script:nightly` a stored script.
+  if (text === "path") return /^$|^-$|^script:/.test(first) ? first : resolvePath(first, flag.field);
   if (holdsJson(flag.schema)) return jsonOf(flag, first);
   const isParted = flag.kind === "list" && !flag.positional && text !== "assignment";
   const words = isParted ? given.flatMap((one) => one.split(",")) : given;

@@ -22,7 +22,7 @@ export const MAX_CALLS = 16;
 const MAX_SCRIPTS = 100;
 
 /** What the path of a stored script begins with, before its name. */
-const STORED = "script:";
+export const STORED = "script:";
 
 /** A script that may be called. */
 export interface CalledScript {
@@ -150,7 +150,10 @@ async function read(parts: Parts, path: string): Promise<CalledScript & { readon
 }
 
 /** @throws a `bad_input` failure for a variable that the script does not take. */
-export function checkParameters({ path, parameters }: CalledScript, names: readonly string[]): void {
+export function checkParameters(
+  { path, parameters }: Pick<CalledScript, "path" | "parameters">,
+  names: readonly string[],
+): void {
   const odd = names.find((name) => parameters && !parameters.includes(name));
   if (odd === undefined) return;
   const takes = parameters?.length ? `takes ${parameters.join(", ")}` : "declares no parameters";

@@ -29,7 +29,7 @@ import {
   listFields,
   remoteFields,
 } from "./actions";
-import { CALLS, type CalledScripts, linkCalled } from "./called-scripts";
+import { CALLS, type CalledScripts, linkCalled, STORED } from "./called-scripts";
 import { describeCommand } from "./reference";
 import type { StoredScript } from "./stored-scripts";
 import { secretUse, type VariableUse, variableUse } from "./variable-use";
@@ -52,6 +52,8 @@ export interface CheckedList {
   readonly called?: CalledScripts;
   /** What its file says of its run. */
   readonly defaults?: RunDefaults;
+  /** The variables that whoever runs it may set, where it is a stored script. */
+  readonly parameters?: readonly string[];
 }
 
 /** What a checker is handed. */
@@ -201,6 +203,27 @@ export class Checker {
       this.link(await this.prepare(actions, false), path, requester, false),
     );
     return { ...list, defaults };
+  }
+
+  /**
+   * {@link prepareFile} for what a job runs: a file, or `script:` and the name of a stored script.
+   *
+   * @throws also `not_found` for an unknown name, `unavailable` for one that was edited.
+   */
+  async prepareJob(path: string, requester: Requester): Promise<CheckedList> {
+    if (!path.startsWith(STORED)) return this.prepareFile(path, requester);
+    const name = path.slice(STORED.length);
+    const script = await this.table.stored(name);
+    const { actions, sha256, parameters, stop_on_error, timeout_s, pace, desktop, variables } = script;
+    const list = await this.link(await this.prepare(actions, false), path, requester, false);
+    const defaults = {
+      ...{ stop_on_error, timeout_s },
+      ...(pace !== undefined && { pace }),
+      ...(desktop !== undefined && { desktop }),
+      ...(variables && { variables }),
+    };
+    const described = `script=${name} stored=sha256:${sha256} ${list.described}`;
+    return { ...list, described, defaults, parameters };
   }
 
   /**

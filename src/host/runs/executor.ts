@@ -30,7 +30,7 @@ import { createRunRecord, hmacOfParameters, type RunRecord } from "../../wire/re
 import type { InputLock } from "../desktop/input-lock";
 import type { RunTrace, TracedStart, TraceLooks } from "../trace/traces";
 import { type Action, flatten } from "./actions";
-import { type CalledScripts, callsUnknown, link } from "./called-scripts";
+import { type CalledScripts, callsUnknown, checkParameters, link } from "./called-scripts";
 import { type CheckedList, Checker, type CheckerParts, checkedList } from "./checker";
 import { mendIn } from "./mend";
 import { keepable } from "./redact";
@@ -248,7 +248,7 @@ export class Executor extends Checker {
   }
 
   /**
-   * Starts the script at `path` without waiting for its end. Never throws: what goes wrong, also before the run begins, is
+   * Starts the script at `path`, or the stored one that it names, without waiting for its end. Never throws: what goes wrong, also before the run begins, is
    * a failed run on record.
    *
    * @param sourceId what started it, for the history: the id of a job.
@@ -268,7 +268,8 @@ export class Executor extends Checker {
       return { run_id, status: "error", error_text };
     };
     try {
-      const prepared = await this.prepareFile(path, requesterOf(caller));
+      const prepared = await this.prepareJob(path, requesterOf(caller));
+      checkParameters({ path, parameters: prepared.parameters }, Object.keys(given.variables ?? {}));
       const options = { ...otherwise, ...withDefaults(prepared.defaults ?? {}, given), path };
       const running = this.run(prepared, caller, options, sourceId);
       return { runId: prepared.id, ended: running.catch((error) => failed(prepared.id, error)) };

@@ -62,10 +62,11 @@ const STORED_SCRIPT = v.object({
 
 export type StoredScript = v.InferOutput<typeof STORED_SCRIPT>;
 
-type NewScript = Omit<StoredScript, "sha256" | "added">;
+/** A script that is to be stored. */
+export type NewScript = Omit<StoredScript, "sha256" | "added">;
 
 /** The digest that names exactly this script. JSON leaves out what it has not, so that of an earlier one stays as it was. */
-const digestOf = ({
+export const digestOf = ({
   name,
   parameters,
   stop_on_error,

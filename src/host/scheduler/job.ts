@@ -24,6 +24,9 @@ const ISO_TIME = v.pipe(
 /** The longest absolute path of a script, in characters: what Linux opens (PATH_MAX). */
 export const MAX_SCRIPT_PATH = 4_096;
 
+/** Whether the path of a script is `script:` and the name of a stored one. */
+export const isStoredPath = (path: string): boolean => path.startsWith("script:");
+
 /** The most that the variables of a job take: the file with all jobs is written at each of their runs. */
 const MAX_VARIABLES = { bytes: 16_384, depth: 32 };
 

@@ -8,7 +8,7 @@ import { RUN_STATUS } from "../../core/run";
 import { SCRIPT_FILE } from "../../core/script";
 import { badInput, Failure } from "../../lib/errors";
 import type { Requester } from "../../lib/slots";
-import { hostTimeZone, JOB, JOB_SETTINGS, MAX_SCRIPT_PATH } from "./job";
+import { hostTimeZone, isStoredPath, JOB, JOB_SETTINGS, type Job, MAX_SCRIPT_PATH } from "./job";
 import type { Scheduler } from "./scheduler";
 import { JOB_VIEW, toView } from "./view";
 
@@ -17,7 +17,7 @@ export type { JobView } from "./view";
 interface Uses {
   scheduler(): Promise<Scheduler>;
   executor(): Promise<{
-    prepareFile(
+    prepareJob(
       path: string,
       requester: Requester,
     ): Promise<{
@@ -39,7 +39,10 @@ const CHANGE = {
 const ONE_JOB = v.strictObject({ job_id: field(JOB_SETTINGS.job_id, "The job") });
 const CHANGE_OF_ONE = { ...CHANGE, input: ONE_JOB, example: { job_id: "nightly" } } as const;
 
-const script_path = field(path(JOB_SETTINGS.script_path), `Path on the host, of ${SCRIPT_FILE}`);
+const script_path = field(
+  path(JOB_SETTINGS.script_path),
+  `Path on the host, of ${SCRIPT_FILE}; or \`script:\` and the name of a stored script`,
+);
 const cron_expression = field(
   JOB_SETTINGS.cron_expression,
   "Cron expression: minute, hour, day, month, day of week; six fields: seconds first; or `@daily` and so on",
@@ -85,7 +88,8 @@ const RUN_SETTINGS = {
   ),
 } as const;
 
-const NEW_JOB = v.strictObject({
+/** The input of what adds a job. */
+export const NEW_JOB = v.strictObject({
   script_path,
   interval_seconds: field(
     v.optional(JOB_SETTINGS.interval_seconds),
@@ -100,13 +104,18 @@ const NEW_JOB = v.strictObject({
 
 const ADDED = v.object({ ...JOB_VIEW.entries, problem: v.nullable(v.string()) });
 
-/** Adds a job. `problem` says why its script cannot run yet: it may still be on its way. */
-async function add(
-  service: Uses,
-  { timeout_s: timeout_seconds, stop_on_error, variables, desktop, ...given }: v.InferOutput<typeof NEW_JOB>,
-  caller: Caller,
-): Promise<v.InferInput<typeof ADDED>> {
-  const { grant } = caller;
+/** What a job is made of. */
+type NewJob = v.InferOutput<typeof NEW_JOB>;
+
+/**
+ * A job of a token, as the file has it; not scheduled yet.
+ *
+ * @throws `bad_input` for settings that do not go together; `forbidden` for a run that has no token of this host.
+ */
+export function jobOf(
+  { timeout_s: timeout_seconds, stop_on_error, variables, desktop, ...given }: NewJob,
+  grant: Grant,
+): Job {
   requireOwnToken(grant, "a job");
   const isCron = given.cron_expression !== undefined;
   if (isCron === (given.interval_seconds !== undefined)) {
@@ -116,12 +125,12 @@ async function add(
   }
   if (!isCron && given.time_zone !== undefined)
     throw badInput("time_zone: expected with cron_expression only");
-  const script_path = resolve(given.script_path);
+  const script_path = isStoredPath(given.script_path) ? given.script_path : resolve(given.script_path);
   if (script_path.length > MAX_SCRIPT_PATH)
     throw badInput(
       `script_path: expected at most ${MAX_SCRIPT_PATH} characters but found ${script_path.length}, with its folder`,
     );
-  const job = v.parse(JOB, {
+  return v.parse(JOB, {
     ...given,
     ...(timeout_seconds !== undefined && { timeout_seconds }),
     stop_on_error: stop_on_error ?? null,
@@ -135,6 +144,11 @@ async function add(
     script_path,
     ...(isCron && { time_zone: given.time_zone ?? hostTimeZone() }),
   });
+}
+
+/** Adds a job. `problem` says why its script cannot run yet: it may still be on its way. */
+async function add(service: Uses, given: NewJob, caller: Caller): Promise<v.InferInput<typeof ADDED>> {
+  const job = jobOf(given, caller.grant);
   const added = toView(await (await service.scheduler()).add(job));
   return { ...added, problem: await problemWith(service, job.script_path, caller) };
 }
@@ -143,7 +157,7 @@ async function add(
 async function problemWith(service: Uses, script: string, caller: Caller): Promise<string | null> {
   const executor = await service.executor();
   try {
-    const { commands, secrets } = await executor.prepareFile(script, requesterOf(caller)).catch((error) => {
+    const { commands, secrets } = await executor.prepareJob(script, requesterOf(caller)).catch((error) => {
       // Another process may run the jobs, with --allow-shell.
       if (error instanceof Failure && error.code === "forbidden") return { commands: [], secrets: [] };
       throw error;

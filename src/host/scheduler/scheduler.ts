@@ -15,7 +15,16 @@ import { createDue, type DueParts } from "./due";
 import { type Job, nextRun } from "./job";
 import { createJobs, type JobsParts } from "./jobs";
 import { createJobRuns, type JobRunsParts } from "./runs";
-import { counted, disowned, ENDED, paused, refuseDisabled, scheduled, timeOf } from "./transitions";
+import {
+  counted,
+  disowned,
+  ENDED,
+  paused,
+  refuseDisabled,
+  replacing,
+  scheduled,
+  timeOf,
+} from "./transitions";
 import type { JobState } from "./view";
 
 /** How often to look at the file and the clock, in milliseconds. */
@@ -115,10 +124,16 @@ export class Scheduler {
     return (await this.list.load()).map((job) => this.stateOf(job));
   }
 
-  /** @throws `conflict` when the id is taken or there are too many jobs; `bad_input` for unusable times. */
-  async add(job: Job): Promise<JobState> {
+  /** When a job would run next, in milliseconds since the epoch. @throws `conflict` for one that never does; `bad_input` for unusable times. */
+  async nextOf(job: Job): Promise<number> {
     const next = await nextRun(job, this.clock.now());
     if (next === null) throw conflict("cron_expression: there is no such time");
+    return next;
+  }
+
+  /** @throws `conflict` when the id is taken or there are too many jobs; `bad_input` for unusable times. */
+  async add(job: Job): Promise<JobState> {
+    const next = await this.nextOf(job);
     const added = scheduled(job, job.enabled ? next : null);
     await this.list.change((list) => {
       if (list.has(job.job_id)) throw conflict(`job_id: ${job.job_id} is taken`);
@@ -127,6 +142,27 @@ export class Scheduler {
       if (full !== undefined) throw busy(full, "conflict");
       list.add(added);
     });
+    this.lookSoon();
+    return this.stateOf(added);
+  }
+
+  /**
+   * Adds a job, or puts it in the place of the one with its id: that keeps its counts, and its next time where it runs at the same times.
+   *
+   * @throws as `add`, but for an id that is taken.
+   */
+  async put(job: Job): Promise<JobState> {
+    const next = await this.nextOf(job);
+    const added = await this.list.change((list) => {
+      const found = list.entries.find(({ job_id }) => job_id === job.job_id);
+      const tokens = list.entries.map(({ token }) => token);
+      const full = found ? undefined : shortage(JOBS, tokens, job.token);
+      if (full !== undefined) throw busy(full, "conflict");
+      const placed = found ? replacing(found, job, next) : scheduled(job, next);
+      list.replace(placed);
+      return placed;
+    });
+    this.runs.unqueue(job.job_id);
     this.lookSoon();
     return this.stateOf(added);
   }

@@ -14,6 +14,22 @@ export const scheduled = (job: Job, ms: number | null): Job => ({
   next_run_at: ms === null ? null : isoTime(ms),
 });
 
+/**
+ * `job` in the place of the one that was `before`: with its counts, and its next time where it runs at the same times.
+ *
+ * @param ms when it runs next otherwise, since the epoch.
+ */
+export function replacing(before: Job, job: Job, ms: number): Job {
+  const { runs, last_run_at, next_run_at } = before;
+  const isSameTimes =
+    before.interval_seconds === job.interval_seconds &&
+    before.cron_expression === job.cron_expression &&
+    before.time_zone === job.time_zone;
+  const placed = { ...job, runs, last_run_at };
+  if (job.max_runs !== null && runs >= job.max_runs) return paused(placed);
+  return isSameTimes && next_run_at !== null ? { ...placed, next_run_at } : scheduled(placed, ms);
+}
+
 /** `job` without a next time. */
 export const paused = (job: Job): Job => ({ ...job, enabled: false, next_run_at: null });
 
