@@ -38,6 +38,15 @@ export function home(): string {
   }
 }
 
+/** What files of desks say that hosts should have. */
+const stateFiles = (configDir: string) => ({
+  /** What desks have applied to this host, a file for each name. */
+  states: join(configDir, "state"),
+  /** The states that this desk has applied to hosts, by name. */
+  fleetStates: join(configDir, "fleet_states.json"),
+  fleetStatesLock: join(configDir, "run", "fleet_states.lock"),
+});
+
 /** The files of `{config_dir}`. */
 export const configFiles = (configDir: string) => ({
   /** Which svc may use the folder (`format.ts`). */
@@ -108,6 +117,7 @@ export const configFiles = (configDir: string) => ({
   endedTokens: join(configDir, "ended_tokens.json"),
   tokenUse: join(configDir, "token_use.json"),
   scripts: join(configDir, "scripts.json"),
+  ...stateFiles(configDir),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
   /** Leads a browser of this user to the dashboard, with a one-time code. */

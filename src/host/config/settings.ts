@@ -33,6 +33,8 @@ export interface Settings {
    *   `unavailable`.
    */
   set(name: string, value: readonly string[]): Promise<void>;
+  /** Changes nothing. @throws as `set` does of a name or values. */
+  check(name: string, value: readonly string[]): void;
 }
 
 /**
@@ -48,13 +50,16 @@ export function createSettings(
     get: (name: string): string[] =>
       valuesIn(content(), name).filter((value) => choices[name]?.includes(value)),
     list: () => Object.keys(choices).map((name) => ({ name, value: settings.get(name) })),
-    async set(name: string, value: readonly string[]): Promise<void> {
+    check(name: string, value: readonly string[]): void {
       const known = Object.hasOwn(choices, name) ? choices[name] : undefined;
       if (!known) throw badInput(`name: ${expected(Object.keys(choices), name)}`);
       const stray = value.find((one) => !known.includes(one));
       if (stray !== undefined) throw badInput(`value: ${expected(known, stray)}`);
       if (known.every((one) => value.includes(one)))
         throw badInput(`value: ${name} would leave out everything`);
+    },
+    async set(name: string, value: readonly string[]): Promise<void> {
+      settings.check(name, value);
       await withLock(lock, () => {
         const now = content();
         const [group, field] = partsOf(name);

@@ -11,6 +11,7 @@ import type { Settings } from "../../host/config/settings";
 import type { Diagnostics } from "../../host/diagnostics/diagnostics";
 import type { Daemon } from "../../host/release/upgrade";
 import type { HostSecrets } from "../../host/secrets/secrets";
+import type { HostState } from "../../host/state/state";
 import type { Usb } from "../../host/usb/usb";
 import type { TokenList } from "../../trust/token-list";
 import type { FileFault } from "../file-faults";
@@ -33,6 +34,8 @@ export interface HostFeatures {
   /** What is wrong with the files on which trust rests. */
   fileFaults(): Promise<readonly FileFault[]>;
   usb(): Promise<Usb>;
+  /** The state of this host as files of desks describe it. */
+  hostState(): Promise<HostState>;
   /** What scripts name as `${secret:…}`. */
   secrets(): Promise<HostSecrets>;
   /** The named tokens, and when tokens were used last. */
@@ -118,11 +121,8 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
       const { createUsb } = await import("../../host/usb/usb");
       return createUsb({ log, mask_serials: options.mask_serials, publish: observed });
     }),
-    secrets: feature(async () => {
-      const { createSecrets } = await import("../../host/secrets/secrets");
-      const { secrets: file, secretsLock: lock, secretsKey: key } = files;
-      return createSecrets({ file, lock, key }, log, process.env.CREDENTIALS_DIRECTORY);
-    }),
+    hostState: feature(() => openHostState(shared)),
+    secrets: feature(() => openSecrets(shared)),
     tokens: feature(async () => (await import("../../trust/token-list")).createTokenList(files, log)),
     daemonsRunning: async (binary) => (await import("../daemons")).daemonsRunning(binary),
     approvals: feature(async () => {
@@ -141,4 +141,25 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
       return { ...approvals, ask };
     }),
   };
+}
+
+async function openSecrets({ files, log }: ServiceParts): Promise<HostSecrets> {
+  const { createSecrets } = await import("../../host/secrets/secrets");
+  const { secrets: file, secretsLock: lock, secretsKey: key } = files;
+  return createSecrets({ file, lock, key }, log, process.env.CREDENTIALS_DIRECTORY);
+}
+
+/** The state of this host as files of desks describe it. */
+async function openHostState({ service, files }: ServiceParts): Promise<HostState> {
+  const [{ createHostState }, { createKeptStates }, { stateParts }] = await Promise.all([
+    import("../../host/state/state"),
+    import("../../host/state/kept"),
+    import("../host-state"),
+  ]);
+  const kept = createKeptStates(files.states);
+  return createHostState(
+    () => stateParts(service),
+    kept,
+    () => new Date().toISOString(),
+  );
 }

@@ -1,0 +1,93 @@
+/**
+ * What a desk asks a host about its state, and what the host answers: how it differs from what a file says, and what was changed.
+ */
+import * as v from "valibot";
+import { field, SHA256, secret } from "../../core/fields";
+import { endpoint } from "../../core/operation";
+import { NAME_TEXT } from "../../core/rights";
+import { MAX_STATE_TEXT } from "./wanted";
+
+/** What a file can say of a host. */
+const KINDS = ["script", "job", "setting", "secret", "black_box", "version", "state"] as const;
+
+/** One thing in which a host differs. */
+export const DIFFERENCE = v.object({
+  /** `state`: that what was applied last is another state, or none. */
+  kind: v.picklist(KINDS),
+  name: v.string(),
+  /** `besides`: the file has none of it. `taken`: another file manages it. `unknown`: the token may not know. */
+  state: v.picklist(["missing", "differs", "besides", "taken", "unknown"]),
+  /** What makes it right: `apply`, `apply` with `prune`, a person; `nothing` where it is no drift. */
+  by: v.picklist(["apply", "prune", "hand", "nothing"]),
+  /** Whether it counts as drift. */
+  drift: v.boolean(),
+  /** What is there, and what should be: digests, values, versions; of a job, the fields that differ; of what is `taken` or `besides`, the state that manages it. Never a content. */
+  found: v.nullable(v.string()),
+  wanted: v.nullable(v.string()),
+});
+
+export type Difference = v.InferOutput<typeof DIFFERENCE>;
+
+/** How a host differs from what a file says. */
+export const COMPARED = v.object({
+  name: v.string(),
+  drift: v.boolean(),
+  differences: v.array(DIFFERENCE),
+  /** The SHA-256 of the state of that name which was applied last, and when, ISO 8601; null for none. */
+  applied: v.nullable(v.object({ sha256: v.string(), at: v.string() })),
+});
+
+export type Compared = v.InferOutput<typeof COMPARED>;
+
+/** Something that was changed. */
+const CHANGED = v.object({
+  kind: v.picklist(["script", "job", "setting"]),
+  name: v.string(),
+  change: v.picklist(["added", "changed", "removed"]),
+  found: v.nullable(v.string()),
+  wanted: v.nullable(v.string()),
+});
+
+export type Changed = v.InferOutput<typeof CHANGED>;
+
+/** What applying a state did. `left`: what it could not make right. */
+export const APPLIED = v.object({ changed: v.array(CHANGED), left: v.array(DIFFERENCE) });
+
+export type Applied = v.InferOutput<typeof APPLIED>;
+
+/** The command of the job of a plan that applies a state. */
+export const APPLY_STATE = "AC_state_apply";
+
+const STATE_TEXT = v.pipe(v.string(), v.maxLength(MAX_STATE_TEXT));
+
+/** The fields of {@link APPLY_STATE}. */
+export const APPLY_INPUT = v.strictObject({
+  name: field(NAME_TEXT, "The name of the state, which marks what it manages"),
+  sha256: field(SHA256, "SHA-256 of the state"),
+  items: field(
+    v.pipe(v.array(v.pipe(v.string(), v.maxLength(300))), v.maxLength(3_000)),
+    "What is in it, for people",
+  ),
+  state: field(secret(STATE_TEXT), "What the host should have: JSON in base64"),
+});
+
+/** Asks a host how it differs from a state that is sent. */
+export const COMPARE = endpoint({
+  name: "state.compare",
+  http: { method: "POST", path: "/state/compare", repeatable: true },
+  input: v.strictObject({
+    state: field(secret(STATE_TEXT), "What the host should have: JSON in base64"),
+  }),
+  output: COMPARED,
+});
+
+/** Asks a host how it differs from the state of a name that was applied to it last. */
+export const DRIFT = endpoint({
+  name: "state.drift",
+  http: { method: "GET", path: "/state/drift" },
+  input: v.strictObject({
+    name: field(NAME_TEXT, "The name of the state"),
+    sha256: field(SHA256, "SHA-256 of the state that should have been applied last"),
+  }),
+  output: COMPARED,
+});

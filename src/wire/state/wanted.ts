@@ -1,0 +1,213 @@
+/**
+ * What a file of a desk says that hosts should have, as desk and host check it: scripts, jobs, settings, secrets, the black box, the version.
+ *
+ * The text of it is written once, by the desk, and its digest names it on both sides.
+ */
+import * as v from "valibot";
+import { DESKTOP_REQUEST } from "../../core/desktop-request";
+import { checkInput, type Offence, sentence } from "../../core/input";
+import { NAME_TEXT } from "../../core/rights";
+import { MAX_TIMEOUT_S, STOPS, VARIABLES } from "../../core/run";
+import { REFERENCE_TEXT } from "../../core/written";
+import { badInput } from "../../lib/errors";
+import { jsonIn } from "../../lib/json-in";
+import { parseDuration } from "../../lib/units";
+
+/** The largest wanted state as JSON, in bytes: in base64 it goes into the content of a job, and into a request (`--max-body`). */
+export const MAX_STATE_BYTES = 600_000;
+
+/** The same in base64, in characters. */
+export const MAX_STATE_TEXT = Math.ceil(MAX_STATE_BYTES / 3) * 4;
+
+/** The most scripts, jobs, and names of secrets: what a host keeps of scripts and jobs (`stored-scripts.ts`, `scheduler.ts`). */
+const MOST = { scripts: 200, jobs: 1_000, settings: 100, secrets: 1_000, actions: 10_000 };
+
+/** The name of a variable of a run. */
+const VARIABLE = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z_]\w{0,63}$/, "letters, digits and _, not a digit first"),
+);
+
+const atMost = (most: number) => v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(most));
+
+const between = (least: number, most: number) => v.pipe(v.number(), v.minValue(least), v.maxValue(most));
+
+/** How a script or a job runs. */
+const RUN = {
+  timeout_s: v.exactOptional(between(1, MAX_TIMEOUT_S)),
+  stop_on_error: v.exactOptional(STOPS),
+  desktop: v.exactOptional(DESKTOP_REQUEST),
+};
+
+/** A stored script. */
+const WANTED_SCRIPT = v.strictObject({
+  actions: v.pipe(v.array(v.unknown()), v.minLength(1), v.maxLength(MOST.actions)),
+  parameters: v.exactOptional(v.pipe(v.array(VARIABLE), v.maxLength(100))),
+  variables: v.exactOptional(VARIABLES),
+  pace: v.exactOptional(between(0, 10)),
+  ...RUN,
+});
+
+/** Variables of a job, which no secret of the host may be in: they are kept as they are. */
+const JOB_VARIABLES = v.pipe(
+  VARIABLES,
+  v.check(
+    (given) => Object.keys(given).every((name) => REFERENCE_TEXT.test(name) && /^\w+$/.test(name)),
+    "names of letters, digits and _, not beginning with a digit",
+  ),
+  v.check(
+    (given) => !JSON.stringify(given).includes("${secret:"),
+    "no secret: the host would keep it as it is; name it in the script of the job",
+  ),
+);
+
+/** A job: a stored script of that name, or a file of the host, and when it runs. */
+const WANTED_JOB = v.pipe(
+  v.strictObject({
+    script: v.exactOptional(NAME_TEXT),
+    script_path: v.exactOptional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096))),
+    interval_seconds: v.exactOptional(between(1, 366 * 86_400)),
+    cron_expression: v.exactOptional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(200))),
+    time_zone: v.exactOptional(v.pipe(v.string(), v.nonEmpty(), v.maxLength(100))),
+    repeat: v.exactOptional(v.boolean()),
+    max_runs: v.exactOptional(v.nullable(atMost(Number.MAX_SAFE_INTEGER))),
+    if_missed: v.exactOptional(v.picklist(["skip", "once"])),
+    if_running: v.exactOptional(v.picklist(["skip", "queue"])),
+    variables: v.exactOptional(JOB_VARIABLES),
+    ...RUN,
+  }),
+  v.check(
+    ({ script, script_path }) => (script === undefined) !== (script_path === undefined),
+    "one of script (a name below scripts, or one that the host has) and script_path (a file of the host)",
+  ),
+  v.check(
+    ({ interval_seconds, cron_expression }) =>
+      (interval_seconds === undefined) !== (cron_expression === undefined),
+    "one of interval_seconds and cron_expression",
+  ),
+  v.check(
+    ({ time_zone, cron_expression }) => time_zone === undefined || cron_expression !== undefined,
+    "time_zone with cron_expression only",
+  ),
+  v.check(
+    ({ script_path }) => script_path === undefined || isAbsoluteHere(script_path),
+    "script_path to be absolute: a path on the host",
+  ),
+);
+
+/** Whether a path is absolute on some host, which may be another system than this one. */
+const isAbsoluteHere = (path: string) => /^(\/|[A-Za-z]:[\\/]|\\\\)/.test(path);
+
+const JOB_ID = v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/, "1 to 100 letters, digits, '.', '_' or '-'"));
+
+/** The name of a setting, as `svc config list` has it. */
+const SETTING = v.pipe(v.string(), v.regex(/^[a-z_]+\.[a-z_]+$/, "a name such as diagnose.skip"));
+
+const SETTING_VALUE = v.pipe(v.array(v.pipe(v.string(), v.maxLength(100))), v.maxLength(100));
+
+/** What hosts should have. */
+export const WANTED = v.strictObject({
+  /** Marks what the file manages at a host, so that several files can share one. */
+  name: NAME_TEXT,
+  /** Whether what it does not have any more, and an earlier one of the name had, is removed. */
+  prune: v.optional(v.boolean(), false),
+  scripts: v.optional(v.pipe(v.record(NAME_TEXT, WANTED_SCRIPT), v.maxEntries(MOST.scripts)), {}),
+  jobs: v.optional(v.pipe(v.record(JOB_ID, WANTED_JOB), v.maxEntries(MOST.jobs)), {}),
+  settings: v.optional(v.pipe(v.record(SETTING, SETTING_VALUE), v.maxEntries(MOST.settings)), {}),
+  /** The names of secrets that the host should have. */
+  secrets: v.optional(v.pipe(v.array(NAME_TEXT), v.maxLength(MOST.secrets)), []),
+  black_box: v.exactOptional(v.boolean()),
+  version: v.exactOptional(
+    v.pipe(v.string(), v.regex(/^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/, "a version such as 0.3.0")),
+  ),
+});
+
+export type Wanted = v.InferOutput<typeof WANTED>;
+export type WantedScript = v.InferOutput<typeof WANTED_SCRIPT>;
+export type WantedJob = v.InferOutput<typeof WANTED_JOB>;
+
+/** The wanted state in `value`, where spans of time may be texts such as `15m`; or what is wrong with it. No message quotes a value of a script or job. */
+export function checkWanted(
+  value: unknown,
+): { readonly wanted: Wanted } | { readonly offences: readonly Offence[] } {
+  const checked = checkInput(WANTED, withSpans(value), { quote: false });
+  if (!checked.ok) return { offences: checked.offences };
+  const offences = oddVariables(checked.input);
+  return offences.length > 0 ? { offences } : { wanted: checked.input };
+}
+
+/** @throws `bad_input` that names each place at fault. */
+export function wantedIn(value: unknown): Wanted {
+  const checked = checkWanted(value);
+  if ("wanted" in checked) return checked.wanted;
+  throw badInput(`state: ${sentence(checked.offences)}`);
+}
+
+/** Variables of jobs that their script of the same file does not take. */
+function oddVariables({ scripts, jobs }: Wanted): Offence[] {
+  return Object.entries(jobs).flatMap(([id, { script, variables = {} }]) => {
+    const found = script !== undefined && Object.hasOwn(scripts, script) ? scripts[script] : undefined;
+    if (!found) return [];
+    const { parameters = [] } = found;
+    return Object.keys(variables)
+      .filter((name) => !parameters.includes(name))
+      .map((name) => ({
+        field: `jobs.${id}.variables.${name}`,
+        path: ["jobs", id, "variables", name],
+        message: `expected a parameter of the script ${script} (${parameters.join(", ") || "it has none"})`,
+      }));
+  });
+}
+
+/** The fields of scripts and jobs that are spans of time. */
+const SPANS = ["timeout_s", "pace", "interval_seconds"];
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function withSpans(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  const inEach = (part: unknown) =>
+    isObject(part)
+      ? Object.fromEntries(Object.entries(part).map(([name, entry]) => [name, spansIn(entry)]))
+      : part;
+  return {
+    ...value,
+    ...("scripts" in value && { scripts: inEach(value.scripts) }),
+    ...("jobs" in value && { jobs: inEach(value.jobs) }),
+  };
+}
+
+function spansIn(entry: unknown): unknown {
+  if (!isObject(entry)) return entry;
+  const spans = SPANS.filter((name) => typeof entry[name] === "string");
+  return {
+    ...entry,
+    ...Object.fromEntries(spans.map((name) => [name, parseDuration(String(entry[name])) ?? entry[name]])),
+  };
+}
+
+/** A wanted state as it is sent: base64 of its JSON, and the SHA-256 of that JSON, hexadecimal. */
+export interface SentState {
+  readonly state: string;
+  readonly sha256: string;
+}
+
+/** @throws `bad_input` for one that is too large. */
+export function writeWanted(wanted: Wanted): SentState {
+  const bytes = Buffer.from(JSON.stringify(wanted));
+  if (bytes.length > MAX_STATE_BYTES)
+    throw badInput(
+      `state: expected at most ${MAX_STATE_BYTES} bytes, with its scripts, but found ${bytes.length}`,
+    );
+  return { state: bytes.toString("base64"), sha256: Bun.SHA256.hash(bytes, "hex") };
+}
+
+/** What was sent. @throws `bad_input` for what is none. */
+export function readWanted(state: string): { readonly wanted: Wanted; readonly sha256: string } {
+  const bytes = Buffer.from(state, "base64");
+  if (bytes.toString("base64") !== state) throw badInput("state: expected JSON in base64");
+  if (bytes.length > MAX_STATE_BYTES)
+    throw badInput(`state: expected at most ${MAX_STATE_BYTES} bytes but found ${bytes.length}`);
+  return { wanted: wantedIn(jsonIn(bytes.toString())), sha256: Bun.SHA256.hash(bytes, "hex") };
+}
