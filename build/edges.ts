@@ -116,6 +116,7 @@ const STORES: ReadonlyArray<{ readonly why: string; readonly files: readonly str
       "src/desk/fleet/address-book.ts",
       "src/desk/join/join-strings.ts",
       "src/desk/plans/ledger/ledger.ts",
+      "src/desk/plans/state/kept.ts",
       "src/host/audit/open-file.ts",
       "src/host/desktop/screen/trusted-viewers.ts",
       "src/host/runs/history.ts",

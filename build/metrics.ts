@@ -95,6 +95,7 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
       ledger: { plans: () => [{ seq: 1, state: "running" }], counts: () => ({ ok: 1 }) },
     }),
     foundLogs: async () => new Map([["host", { state: "ok" }]]),
+    driftFound: () => new Map(),
     spanCounts: () => ({ sent: 0, dropped: 0 }),
     tokens: async () => ({ list: () => [{ name: "prometheus", expires: "2027-01-01T00:00:00.000Z" }] }),
   });

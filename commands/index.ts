@@ -92,6 +92,10 @@ const groups: Registry["groups"] = [
   {
     title: "Many hosts",
     nouns: {
+      fleet: {
+        describe: "Give hosts what a file says they should have, and show drift",
+        load: () => import("./fleet"),
+      },
       "join-token": {
         describe: "Make, list and remove strings with which hosts join this desk",
         load: () => import("./join-token"),

@@ -72,8 +72,14 @@ function createWatcher(json: boolean, begun: number) {
 }
 
 /** Begins, shows how it goes on until it is over or paused, and then what became of it. */
-async function begin<I extends InputSchema, O extends OutputSchema>(
-  { service, globals, call, input, report }: Context<I, O, Record<never, never>>,
+export async function begin<I extends InputSchema, O extends OutputSchema>(
+  {
+    service,
+    globals,
+    call,
+    input,
+    report,
+  }: Pick<Context<I, O, Record<never, never>>, "service" | "globals" | "call" | "input" | "report">,
   id: string,
 ): Promise<number> {
   const before = await look(service, id, ["none"]);

@@ -23,6 +23,7 @@ import { operations as nats } from "./desk/nats/operations/fleet";
 import { operations as natsServer } from "./desk/nats/operations/server";
 import { eventTypes as planEvents } from "./desk/plans/events";
 import { operations as plans } from "./desk/plans/operations/make";
+import { operations as fleetStates } from "./desk/plans/state/operations/fleet";
 import { operations as upgrades } from "./desk/plans/upgrade/operations";
 import { operations as robotRelay } from "./desk/robot/operations";
 import { operations as screenRelays } from "./desk/screen/relay";
@@ -83,6 +84,7 @@ import { operations as scripts } from "./host/runs/operations/scripts";
 import { eventTypes as jobEvents } from "./host/scheduler/events";
 import { operations as scheduler } from "./host/scheduler/operations";
 import { operations as secrets } from "./host/secrets/operations";
+import { operations as hostStates } from "./host/state/operations";
 import { eventTypes as syncEvents } from "./host/sync/events";
 import { operations as sync } from "./host/sync/operations";
 import { operations as trace } from "./host/trace/operations";
@@ -177,6 +179,8 @@ const all = [
   ...plans,
   ...upgrades,
   ...upgradedHere,
+  ...hostStates,
+  ...fleetStates,
   ...mcp,
   ...agents,
   ...robot,

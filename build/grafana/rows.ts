@@ -296,6 +296,14 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         },
         [[`sum by (state) (${at("service_plans")})`, "{{state}}"]],
       ),
+      graph(
+        {
+          title: "Hosts that differ from their file",
+          description: "From the state that was applied to them last: svc fleet list on the desk.",
+          unit: "none",
+        },
+        [[`max by (state) (${at("service_fleet_drift")})`, "{{state}}"]],
+      ),
     ],
   ],
   [

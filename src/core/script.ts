@@ -51,7 +51,7 @@ export interface Script {
   places(pointers: readonly string[]): TextPlace[] | Promise<TextPlace[]>;
   /** The unchecked action list, and the JSON Pointer to it. */
   readonly actions: unknown;
-  readonly root: "" | "/auto_control" | "/actions";
+  readonly root: string;
   /** What it says of its own run. */
   readonly defaults: RunDefaults;
 }

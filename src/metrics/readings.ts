@@ -49,6 +49,7 @@ export interface MetricSources extends HostSources {
       counts(seq: number): Readonly<Partial<Record<string, number>>>;
     };
   } | null>;
+  driftFound(): ReadonlyMap<string, { readonly hosts: ReadonlyArray<{ readonly state: string }> }>;
   tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly expires: string | null }> }>;
 }
 
@@ -285,6 +286,16 @@ const SERVICE: readonly Reading[] = [
       }
       return Array.from(sums, ([state, value]) => ({ labels: { state }, value }));
     },
+  },
+  {
+    name: "service_fleet_drift",
+    help: "Hosts that differ from the state of that name which was applied to them last (svc fleet); absent before the first look, which a server has each hour",
+    labels: ["state"],
+    read: (service) =>
+      Array.from(service.driftFound(), ([state, { hosts }]) => ({
+        labels: { state },
+        value: hosts.filter((one) => one.state === "drift").length,
+      })),
   },
   {
     name: "service_build_info",

@@ -86,6 +86,10 @@ function looksOf({ service, files, made, phase, revocations }: ServiceParts, tas
     "the audit logs of the hosts are not watched": async () => {
       if (phase.runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
     },
+    "no drift was looked for": async () => {
+      if (phase.runsJobs && isThere(files.fleetStates))
+        await (await service.existingStates())?.looks.lookIfDue();
+    },
     // Last: it may wait for a lock.
     [LIST_NOT_KEPT]: listFiles,
   };

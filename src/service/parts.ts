@@ -6,6 +6,7 @@ import type { Publish } from "../core/events";
 import type { OddWatch } from "../desk/fleet/odd/watch";
 import type { LinkHub } from "../desk/link/hub";
 import type { Plans } from "../desk/plans/plans";
+import type { DriftLooks } from "../desk/plans/state/drift";
 import type { Collector } from "../desk/witness/collector";
 import type { Bus } from "../events/bus";
 import type { Screens } from "../host/desktop/screen/all-screens";
@@ -37,6 +38,7 @@ interface Instances {
   odd?: OddWatch;
   nats?: DeskOverNats;
   plans?: Plans;
+  drift?: DriftLooks;
   /** Set once the logs of hosts are watched. */
   collector?: () => Promise<Collector>;
 }

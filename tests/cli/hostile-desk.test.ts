@@ -94,6 +94,7 @@ const COMMANDS: ReadonlyArray<readonly string[]> = [
   ["recording", "list"],
   ["tls", "renew"],
   ["join-token", "list"],
+  ["fleet", "list"],
   ["no-such-noun"],
 ];
 

@@ -25,6 +25,7 @@ const SOURCES: MetricSources = {
   natsDesk: () => null,
   existingPlans: async () => null,
   foundLogs: async () => new Map(),
+  driftFound: () => new Map(),
   spanCounts: () => undefined,
   tokens: async () => ({ list: () => [] }),
 };

@@ -56,6 +56,8 @@ function stateTab({ view, label, row, place }) {
   const facts = el("div", {});
   /** @type {import("./host-words.js").Link | undefined} */
   let link;
+  /** The states of files from which it differs, as the desk has found. */
+  let drift = "";
   let last = row;
   /** @param {Row} now */
   const show = (now) => {
@@ -73,12 +75,21 @@ function stateTab({ view, label, row, place }) {
         ["Viewers", now.clients === null ? "–" : count(now.clients)],
         ["Jobs", now.jobs === null ? "–" : count(now.jobs)],
         ["Plan", now.plan === null ? "none runs here" : el("a", { href: "#plans" }, now.plan.slice(0, 8))],
+        ...(drift === "" ? [] : [/** @type {const} */ (["Differs from", drift])]),
         ["Trusted by", TRUST[now.trust]],
       ]),
     );
   };
   show(row);
   place.append(facts);
+  view.api.get("fleet/states", { maxAge: 60_000 }).then(
+    ({ body: { states } }) => {
+      drift = driftOf(states, label);
+      if (!view.signal.aborted) show(last);
+    },
+    // A desk of before knows no states.
+    () => {},
+  );
   if (row.way === "link")
     view.poll({
       path: "links",
@@ -94,6 +105,20 @@ function stateTab({ view, label, row, place }) {
     });
   return show;
 }
+
+/**
+ * The states from which a host differs, with how many differences each has.
+ *
+ * @param {import("../../wire").Answer<"fleet/states">["states"]} states
+ * @param {string} label
+ */
+const driftOf = (states, label) =>
+  states
+    .flatMap(({ name, drifted }) => {
+      const found = drifted.find((one) => one.label === label);
+      return found ? [`${name} (${counted(found.differences, "difference")})`] : [];
+    })
+    .join(", ");
 
 /** @type {Open} */
 function screenTab({ view, label, place }) {

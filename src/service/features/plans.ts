@@ -5,6 +5,9 @@ import { shareOf } from "../../core/rights";
 import type { BroadcastUses } from "../../desk/fleet/operations/fleet";
 import type { ForeignPlans } from "../../desk/plans/foreign-plans";
 import type { Plans } from "../../desk/plans/plans";
+import type { DriftFound } from "../../desk/plans/state/drift";
+import type { FleetStates, PlanFate } from "../../desk/plans/state/kept";
+import type { ExistingStates } from "../../desk/plans/state/operations/fleet";
 import type { Releases } from "../../desk/release/store";
 import type { PlanJobs } from "../../host/jobs/accept";
 import type { FromDesk } from "../../host/release/from-desk";
@@ -28,6 +31,12 @@ export interface PlanFeatures {
   foreignPlans(): Promise<ForeignPlans>;
   /** Null where no plan was ever made: looking does not make the file. */
   existingPlans(): Promise<Plans | null>;
+  /** The states that this desk has applied to hosts. */
+  fleetStates(): Promise<FleetStates>;
+  /** The same with the looks for drift; null where none was ever applied. */
+  existingStates(): Promise<ExistingStates | null>;
+  /** What the last look for drift has found, by the name of the state; empty where nobody has looked. */
+  driftFound(): ReadonlyMap<string, DriftFound>;
 }
 
 export function planFeatures(
@@ -119,5 +128,44 @@ export function planFeatures(
       (await import("../../desk/plans/foreign-plans")).createForeignPlans(files.foreignPlans),
     ),
     existingPlans: async () => (isThere(files.plans) ? shared.service.plans() : null),
+    ...stateFeatures(shared),
   };
 }
+
+/** What hosts should have, as files say. */
+function stateFeatures(
+  shared: ServiceParts,
+): Pick<PlanFeatures, "fleetStates" | "existingStates" | "driftFound"> {
+  const { files, log, made, feature, stoppable } = shared;
+  const fleetStates = feature(async () => {
+    const { createFleetStates } = await import("../../desk/plans/state/kept");
+    return createFleetStates({ file: files.fleetStates, lock: files.fleetStatesLock }, log);
+  });
+  const fateOf = async () => fatesIn(await shared.service.existingPlans());
+  const looks = stoppable(async () => {
+    const { createDriftLooks } = await import("../../desk/plans/state/drift");
+    made.drift = createDriftLooks({
+      ...{ states: await fleetStates(), log, book: shared.service.addressBook, fateOf },
+    });
+    return made.drift;
+  });
+  return {
+    fleetStates,
+    existingStates: async () =>
+      isThere(files.fleetStates) ? { states: await fleetStates(), looks: await looks(), fateOf } : null,
+    driftFound: () => made.drift?.found() ?? new Map(),
+  };
+}
+
+/** What became of each plan. */
+const fatesIn =
+  (plans: Plans | null) =>
+  (id: string): PlanFate => {
+    try {
+      const { applied, ended } = plans?.ledger.find(id) ?? { applied: null, ended: 0 };
+      if (applied !== null) return "applied";
+      return ended === null ? "new" : "gone";
+    } catch {
+      return "gone";
+    }
+  };

@@ -1,0 +1,100 @@
+/**
+ * The file that says what hosts should have: JSON, JSON5 or YAML, with scripts beside it or in it.
+ *
+ * The promise: what is wrong in it is named with its place, before any host is asked.
+ */
+import { dirname, resolve } from "node:path";
+import type { Offence } from "../../../../core/input";
+import { ListFault, parseScript, readScript, type Script, withPlaces } from "../../../../core/script";
+import { badInput, Failure } from "../../../../lib/errors";
+import { pointerTo } from "../../../../lib/json-places";
+import { checkWanted, type Wanted } from "../../../../wire/state/wanted";
+
+/** Checks a list of actions. @throws a `bad_input` failure. */
+type CheckList = (actions: unknown) => Promise<unknown>;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * The state in the file at `path`; in standard input for `-`, with scripts beside the working folder.
+ *
+ * @param check default: lists are not checked.
+ * @throws `bad_input` as `FILE:LINE:COLUMN: PLACE: what was expected`.
+ */
+export async function readStateFile(path: string, check?: CheckList): Promise<Wanted> {
+  const file =
+    path === "-"
+      ? await parseScript(await Bun.stdin.bytes(), "stdin", "file: expected UTF-8 on stdin", "any")
+      : await readScript(path);
+  const { actions: value, root } = file;
+  if (root !== "" || !isObject(value))
+    throw badInput(
+      `${file.name}: expected what hosts should have, an object with name, scripts, jobs and so on, but found ${root === "" ? "something else" : "a script"}`,
+    );
+  const folder = path === "-" ? process.cwd() : dirname(path);
+  const state = isObject(value.scripts)
+    ? { ...value, scripts: await scriptsIn(file, value.scripts, folder, check) }
+    : value;
+  const checked = checkWanted(state);
+  if ("offences" in checked) return refuse(file, checked.offences);
+  return checked.wanted;
+}
+
+/** @throws `bad_input` that names each place. */
+async function refuse(file: Script, offences: readonly Offence[]): Promise<never> {
+  throw await new ListFault(offences, []).in(file);
+}
+
+/** The scripts with their actions, wherever these are. */
+async function scriptsIn(
+  file: Script,
+  scripts: Fields,
+  folder: string,
+  check: CheckList | undefined,
+): Promise<Fields> {
+  const all: Record<string, unknown> = {};
+  for (const [name, entry] of Object.entries(scripts)) {
+    const given = typeof entry === "string" ? { file: entry } : entry;
+    all[name] = isObject(given)
+      ? await scriptIn(file, ["scripts", name], given, folder, check)
+      : // What it is in place of an object is said with the rest.
+        given;
+  }
+  return all;
+}
+
+async function scriptIn(
+  file: Script,
+  place: readonly string[],
+  { file: beside, ...entry }: Fields,
+  folder: string,
+  check: CheckList | undefined,
+): Promise<Fields> {
+  const at = (message: string, ...keys: string[]) =>
+    refuse(file, [{ field: [...place, ...keys].join("."), path: [...place, ...keys], message }]);
+  if (beside === undefined) {
+    // Places in the list are those in this file.
+    const own = { ...file, root: pointerTo([...place, "actions"]) };
+    if (check && Array.isArray(entry.actions)) await withPlaces(own, () => check(entry.actions));
+    return entry;
+  }
+  if (entry.actions !== undefined) return at("expected one of file and actions");
+  if (typeof beside !== "string") return at("expected the path of a script beside this file", "file");
+  const script = await readScript(resolve(folder, beside)).catch((error) => {
+    if (!(error instanceof Failure)) throw error;
+    return at(error.message.replace(/^path: /, ""), "file");
+  });
+  if (!Array.isArray(script.actions)) return at("expected the file to have a list of actions", "file");
+  if (check) await withPlaces(script, () => check(script.actions));
+  const { needs = [], ...defaults } = script.defaults;
+  const parameters = Array.isArray(entry.parameters) ? [...needs, ...entry.parameters] : needs;
+  return {
+    ...defaults,
+    ...entry,
+    ...(parameters.length > 0 && { parameters: [...new Set(parameters)] }),
+    actions: script.actions,
+  };
+}

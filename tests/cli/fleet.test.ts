@@ -1,0 +1,91 @@
+/** `svc fleet`, as a person calls it: what it prints, and its exit codes. */
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { silentLog } from "../../src/lib/log";
+import { createService } from "../../src/service/service";
+import { host } from "../desk/fleet/support";
+import { SOURCE, temporaryFolder, testServer } from "../support";
+
+/** A desk in a folder of its own, with these hosts, and `svc` there. */
+async function deskWith(hosts: ReadonlyArray<ReturnType<typeof host>>) {
+  const folder = temporaryFolder();
+  const configDir = join(folder.path, "config");
+  const service = createService({ configDir, log: silentLog });
+  await (await service.addressBook()).addAll([...hosts], false);
+  await service.stop();
+  return {
+    write: (name: string, text: string) => writeFileSync(join(folder.path, name), text),
+    async svc(...args: string[]) {
+      const child = Bun.spawn([...SOURCE, ...args, "--config-dir", configDir], {
+        cwd: folder.path,
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+      return { stdout, stderr, code: await child.exited };
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+const LAB = `name: lab
+scripts:
+  rest: rest.json
+jobs:
+  rest: {script: rest, interval_seconds: 1h}
+`;
+
+test("a file is compared, applied, and then nothing differs: 1, 0, 0", async () => {
+  await using there = await testServer();
+  using desk = await deskWith([host("lab-01", there.server.url, "lab")]);
+  desk.write("rest.json", '[["AC_sleep", {"seconds": 0}]]');
+  desk.write("lab.yaml", LAB);
+  const before = await desk.svc("fleet", "diff", "lab.yaml", "--on", "tag:lab");
+  expect(before).toMatchObject({ code: 1, stderr: "" });
+  expect(before.stdout).toMatch(
+    /^lab-01:\n {2}\+ script rest: [0-9a-f]{12}\n {2}\+ job rest\n\n1 host: 1 drift\n$/,
+  );
+  const dry = await desk.svc("fleet", "apply", "lab.yaml", "--on", "tag:lab", "--dry-run");
+  expect(dry.code).toBe(0);
+  expect((await there.service.storedScripts()).list()).toEqual([]);
+  const applied = await desk.svc("fleet", "apply", "lab.yaml", "--on", "tag:lab");
+  expect(applied.stdout).toContain("done; 1 host: 1 ok");
+  expect(applied.code).toBe(0);
+  expect(await desk.svc("fleet", "diff", "lab.yaml", "--on", "tag:lab")).toMatchObject({
+    stdout: "1 host: 1 same\n",
+    code: 0,
+  });
+  expect((await desk.svc("fleet", "apply", "lab.yaml", "--on", "tag:lab")).stdout).toEndWith(
+    "Nothing to do.\n",
+  );
+  expect((await desk.svc("fleet", "list")).stdout).toMatch(/^STATE .*\nlab +tag:lab /);
+});
+
+test("a host that gives no answer, and a file that cannot be used, are neither the same nor drift: 2", async () => {
+  using desk = await deskWith([host("dead", undefined, "lab")]);
+  desk.write("lab.yaml", "name: lab\nsecrets: [a]\n");
+  desk.write("bad.yaml", "name: lab\njobs: 3\n");
+  const dead = await desk.svc("fleet", "diff", "lab.yaml", "--on", "tag:lab");
+  expect(dead.code).toBe(2);
+  expect(dead.stdout).toContain("dead: unreachable: ");
+  const bad = await desk.svc("fleet", "diff", "bad.yaml", "--on", "tag:lab");
+  expect(bad.code).toBe(2);
+  expect(bad.stderr).toMatch(/bad\.yaml:2:7: jobs: expected an object/);
+  const json = await desk.svc("fleet", "diff", "lab.yaml", "--on", "tag:lab", "--json");
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    name: "lab",
+    hosts: [{ label: "dead", state: "unreachable" }],
+  });
+});
+
+test("a plan alone is made with --plan-only, and prints what applies it", async () => {
+  await using there = await testServer();
+  using desk = await deskWith([host("lab-01", there.server.url, "lab")]);
+  desk.write("lab.json", '{"name": "lab", "settings": {"diagnose.skip": ["mouse"]}}');
+  const made = await desk.svc("fleet", "apply", "lab.json", "--on", "lab-01", "--plan-only");
+  const command = /^ {2}svc (plan apply .*)$/m.exec(made.stdout)?.[1] ?? "";
+  expect((await there.service.settings()).get("diagnose.skip")).toEqual([]);
+  const words = command.split(" ").slice(0, 5);
+  expect((await desk.svc(...words)).code).toBe(0);
+  expect((await there.service.settings()).get("diagnose.skip")).toEqual(["mouse"]);
+});
