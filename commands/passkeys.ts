@@ -8,11 +8,13 @@ const ownerText = (holder: string | null) => holder ?? "owner";
 export default {
   verbs: {
     list: view(listPasskeys, {
-      columns: ["ID", "LABEL", "WHOSE", "FOR", "REGISTERED", "LAST USED"],
+      columns: ["ID", "LABEL", "WHOSE", "FOR", "REGISTERED", "LAST USED", "ALLOWED BY"],
       rows: ({ passkeys }) =>
-        passkeys.map(({ id, label, holder, rp_id, created, last_used }) => [
+        passkeys.map(({ id, label, holder, rp_id, created, last_used, allowed_by }) => [
           ...[id, label, ownerText(holder), rp_id, timeText(created)],
           last_used === null ? "never" : timeText(last_used),
+          // A passkey by its name, as long as it is there.
+          passkeys.find((one) => one.id === allowed_by)?.label ?? allowed_by ?? "not known",
         ]),
       none: "no passkeys: the page Approvals of the dashboard registers one",
       examples: [["$0 passkeys list", "Of all people and tokens"]],

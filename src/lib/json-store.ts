@@ -3,8 +3,8 @@
  *
  * Promises. A reader sees the old file or the new one. Each change is read, made and written under a lock, so that none
  * is lost: it may wait in its middle, the owner of the folder makes several at once, and a program that embeds svc need own no folder. A broken file is reported and never overwritten: a change is refused, or, where no trust rests on the file, sets it aside
- * under another name. An entry that is not valid is reported and left out; it stays where it is in the file, as does every field
- * of the file that svc does not know.
+ * under another name. An entry that is not valid is reported and left out, or makes the file a broken one where its lack would allow something; it stays where it is
+ * in the file, as does every field of the file that svc does not know.
  */
 import { existsSync, readdirSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -37,6 +37,8 @@ export interface JsonStoreOptions<E> extends ListFormat<E> {
   readonly lock: string;
   /** Whether whoever loads or changes a broken file sets it aside, and begins anew (default: it is refused). */
   readonly setsAside?: boolean;
+  /** Whether an entry that is not valid makes the whole file unusable: where one that is left out would allow something (default: it is left out). */
+  readonly whole?: boolean;
   /** Called for each valid entry that this store has added, changed or removed, once that is on disk. */
   readonly changed?: (what: "added" | "changed" | "removed", entry: E) => void;
 }
@@ -83,7 +85,7 @@ export interface JsonStore<E extends object> {
 }
 
 export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, log: Log): JsonStore<E> {
-  const { file, lock, what, list, changed, setsAside = false } = options;
+  const { file, lock, what, list, changed, setsAside = false, whole = false } = options;
   const name = basename(file);
   const schema = schemaOf(list);
   let known: Snapshot<E> | undefined;
@@ -98,6 +100,8 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
     const items = itemsOf(content.output[list] ?? [], options);
     const faults = faultsOf(items, list);
     const complaint = faults.join("; ");
+    if (whole && complaint !== "")
+      throw unusable(file, `has an entry that cannot be read (${printable(complaint, 1_000)})`);
     if (complaint !== "" && complaint !== known?.faults.join("; ")) {
       log.warn(`${file}: left out ${printable(complaint, 1_000)}`);
     }

@@ -13,7 +13,8 @@ export function openPasskeys({ files, log, options, ...shared }: ServiceParts): 
     host: uriOf(files.hostKey),
     async reach() {
       const { server } = await shared.service.rest();
-      return { tls: server?.tls === true, publicUrl: options.oidc_url };
+      const port = server ? Number(new URL(server.url).port || (server.tls ? 443 : 80)) : undefined;
+      return { tls: server?.tls === true, port, publicUrl: options.oidc_url };
     },
   });
 }

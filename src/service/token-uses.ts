@@ -36,8 +36,10 @@ export interface TokenUses {
 const JOINING_S = 3_600;
 
 /** Whether somebody has ended the session, as far as that is noted. Never throws. */
-function wasEnded({ ended }: TokenStore, session: string): boolean {
+function wasEnded({ ended, ...store }: TokenStore, session: string): boolean {
   try {
+    // An access token of the provider is kept as long as its session could begin again.
+    if (store.entries().some(({ name }) => name === session)) return true;
     return ended.entries().some(({ name }) => name === session);
   } catch {
     return false;
@@ -51,8 +53,8 @@ export function createTokenUses(
   endWorkOf: (name: string) => Promise<unknown>,
 ): TokenUses {
   const namedTokens = once(async () => {
-    const { tokenStore, worksNow } = await import("../trust/named-tokens");
-    return { store: tokenStore(files, log), worksNow };
+    const { isEnded, tokenStore, worksNow } = await import("../trust/named-tokens");
+    return { store: tokenStore(files, log), isEnded, worksNow };
   });
   const uses: TokenUses = {
     async endingsForPlans(): Promise<HowEnded> {
@@ -63,7 +65,7 @@ export function createTokenUses(
       };
     },
     async endings(): Promise<HowEnded> {
-      const { store, worksNow } = await namedTokens();
+      const { store, isEnded, worksNow } = await namedTokens();
       let known: ReadonlyMap<string, NamedToken> | undefined;
       return (name, since) => {
         try {
@@ -74,7 +76,11 @@ export function createTokenUses(
           return null;
         }
         const found = known.get(name);
-        if (!found || (since !== undefined && Date.parse(found.created) > Date.parse(since)))
+        if (
+          !found ||
+          isEnded(found) ||
+          (since !== undefined && Date.parse(found.created) > Date.parse(since))
+        )
           return "was revoked";
         return worksNow(found) ? null : "has expired";
       };

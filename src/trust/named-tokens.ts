@@ -6,6 +6,7 @@
  */
 import * as v from "valibot";
 import { unheard } from "../core/events";
+import { SHA256 } from "../core/fields";
 import { NAME_TEXT, SCOPE, type Scope, SESSION_NAME } from "../core/rights";
 import { busy, conflict, notFound } from "../lib/errors";
 import { createJsonStore, type EntryList, type JsonStore, parseBy } from "../lib/json-store";
@@ -45,6 +46,11 @@ const PERSON = v.object({
   origin: v.optional(v.string()),
   /** When it ends however much it is used, ISO 8601. */
   until: v.pipe(v.string(), v.isoTimestamp()),
+  /**
+   * Of an access token of the provider: the SHA-256 of what is signed of it, hexadecimal. The same token has several texts, as a signature
+   * in base64url has bits that mean nothing, and some signatures have two forms.
+   */
+  signed: v.optional(SHA256),
 });
 
 /** A named token as the file has it. The field is not `scopes`, so that 0.1.0 does not take `read` for what it was there. */
@@ -206,7 +212,7 @@ export async function removeTokens(
 ): Promise<string[]> {
   if (!store.entries().some(which)) return [];
   const removed = await store.change((list) => {
-    const found = list.entries.filter(which);
+    const found = list.entries.filter((token) => which(token) && !isEnded(token));
     for (const token of found) endIn(list, token);
     return found;
   });
@@ -216,9 +222,15 @@ export async function removeTokens(
 
 /** Ends a token. One of the provider would begin a session again: it stays here, as one that has ended, until the provider's word for it has. */
 function endIn(list: EntryList<NamedToken>, token: NamedToken): void {
-  if (isBrought(token)) list.update(token.name, { expires: new Date().toISOString() });
+  if (isBrought(token)) list.update(token.name, { expires: LONG_AGO });
   else list.remove(token.name);
 }
+
+/** When a token has ended that was ended: no clock that is set back brings it back. */
+const LONG_AGO = new Date(0).toISOString();
+
+/** Whether it was ended, and is kept so that it does not come back. */
+export const isEnded = ({ expires }: Pick<NamedToken, "expires">): boolean => endOf(expires) === 0;
 
 /** Whether it is an access token of the provider, which is good for an address with a path; a page has none. */
 export const isBrought = ({ person }: Pick<NamedToken, "person">): boolean =>

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { SCOPE } from "../core/rights";
 import type { Log } from "../lib/log";
 import type { ConfigFiles } from "../lib/paths";
-import { tokenStore } from "./named-tokens";
+import { isEnded, tokenStore } from "./named-tokens";
 import { oldUntil } from "./rotation";
 import { readTokenUse } from "./token-use";
 
@@ -39,7 +39,8 @@ export function createTokenList(files: ConfigFiles, log: Log): TokenList {
   return {
     list() {
       const { days } = readTokenUse(files.tokenUse);
-      return store.entries().map(({ name, id = null, allows, created, expires = null, previous }) => {
+      const tokens = store.entries().filter((token) => !isEnded(token));
+      return tokens.map(({ name, id = null, allows, created, expires = null, previous }) => {
         const day = days.get(name);
         // A token of before may have had the name.
         const last_used = day !== undefined && day >= created.slice(0, 10) ? day : null;

@@ -58,6 +58,7 @@ export function watchTokens(place: Place, log: Log, issuer?: string) {
       const found = inForce().get(keyOf(sent));
       if (!found?.generated || !sameToken(sent, found.digest)) return over(sent);
       if (found.until > Date.now()) return undefined;
+      if (found.until === 0) return over(sent) ?? "the session has ended: sign in again";
       return `the token ${found.grant.name} ${found.how} (${new Date(found.until).toISOString()})`;
     },
     /** The digest of the token that has the name now, hexadecimal; undefined where none has it. */

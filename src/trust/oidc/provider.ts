@@ -10,6 +10,8 @@ import type { Person } from "./sessions";
 export interface SignedIn {
   readonly person: Person;
   readonly groups: readonly string[];
+  /** When the provider said so, by its clock, in milliseconds since the epoch. */
+  readonly issued: number;
 }
 
 /** What a device flow begins with (RFC 8628 section 3.2). */
@@ -36,6 +38,8 @@ export interface LoggedOut {
   readonly jti: string;
   readonly subject: string | undefined;
   readonly sid: string | undefined;
+  /** When, by the clock of the provider, in milliseconds since the epoch. */
+  readonly at: number;
 }
 
 export interface Provider {
@@ -50,12 +54,8 @@ export interface Provider {
   beginDevice(): Promise<DeviceStart>;
   /** Who has signed in; null while nobody has; `slower` where it asks to wait longer. @throws `forbidden` where that is over. */
   completeDevice(deviceCode: string): Promise<SignedIn | "pending" | "slower">;
-  /** Who an access token for `resource`, made within `maxAgeS` seconds, is of (RFC 9068), when it was made and until when it is good, in milliseconds since the epoch. @throws `forbidden` for any other token. */
-  owner(
-    token: string,
-    resource: string,
-    maxAgeS: number,
-  ): Promise<SignedIn & { readonly issued: number; readonly until: number }>;
+  /** Who an access token for `resource`, made within `maxAgeS` seconds, is of (RFC 9068), and until when it is good, in milliseconds since the epoch. @throws `forbidden` for any other token; `unavailable` where the provider names a person otherwise for each client. */
+  owner(token: string, resource: string, maxAgeS: number): Promise<SignedIn & { readonly until: number }>;
   /** What a logout token says (OpenID Connect Back-Channel Logout 1.0). @throws `bad_input` for one that is not valid (section 2.8). */
   logout(token: string): Promise<LoggedOut>;
   /** The address at which a person signs out there too; null where it has none. @param back where they are sent then. */
@@ -106,9 +106,9 @@ export function createProvider({ groupsClaim, ...options }: ProviderOptions): Pr
       try {
         const needed = { audience: resource, maxTokenAge, requiredClaims: ["exp", "iat", "sub"] };
         const claims = await verified(token, needed);
-        const { sub = "", exp = 0, iat = 0 } = claims;
-        const times = { issued: iat * 1_000, until: exp * 1_000 };
-        return { ...signedIn(issuer, sub, claims, groupsClaim), ...times };
+        requirePublicSubjects((await discovered()).as);
+        const { sub = "", exp = 0 } = claims;
+        return { ...signedIn(issuer, sub, claims, groupsClaim), until: exp * 1_000 };
       } catch (error) {
         throw faultOf(issuer, error, forbidden);
       }
@@ -119,12 +119,12 @@ export function createProvider({ groupsClaim, ...options }: ProviderOptions): Pr
           maxTokenAge: MAX_LOGOUT_AGE_S,
           requiredClaims: ["iat", "jti"],
         });
-        const { jti, sub, sid, events, nonce } = claims;
+        const { jti, sub, sid, events, nonce, iat = 0 } = claims;
         const isLogout = typeof Object(events)[LOGOUT_EVENT] === "object";
         const id = typeof sid === "string" ? sid : undefined;
         if (!isLogout || nonce !== undefined || typeof jti !== "string" || (sub ?? id) === undefined)
           throw badInput("form: expected a logout token");
-        return { jti, subject: sub, sid: id };
+        return { jti, subject: sub, sid: id, at: iat * 1_000 };
       } catch (error) {
         throw faultOf(issuer, error, badInput);
       }
@@ -186,6 +186,17 @@ async function beginDevice({ ready, client, issuer }: Access): Promise<DeviceSta
   }
 }
 
+/**
+ * The agent that brings an access token is another client of the provider. Where each client is told another subject of the same person
+ * (OpenID Connect Core section 8.1), one person would count as two, and could allow what they have asked for.
+ */
+function requirePublicSubjects({ issuer, subject_types_supported: types }: oauth.AuthorizationServer): void {
+  if (!types || types.includes("public")) return;
+  throw unavailable(
+    `access tokens of ${issuer} do not count here: it names each person otherwise for each client (pairwise subjects), so that one would count as several`,
+  );
+}
+
 /** Who the answer of the token endpoint is about. Groups that are not in the ID token may be in the user info. */
 async function personOf(
   { ready, verified, client, issuer }: Access,
@@ -216,7 +227,8 @@ function signedIn(
   const texts = [claims.preferred_username, claims.email].filter((one) => typeof one === "string");
   const sid = typeof claims.sid === "string" ? claims.sid : undefined;
   const person = { issuer, subject, label: texts[0] ?? subject, sid };
-  return { person, groups: groupsIn(claimAt(claims, groupsClaim)) };
+  const issued = Number(claims.iat) * 1_000;
+  return { person, groups: groupsIn(claimAt(claims, groupsClaim)), issued };
 }
 
 /** The value at `path`, such as `groups` or `realm_access.roles`. A claim whose own name has dots comes first. */

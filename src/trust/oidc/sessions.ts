@@ -74,6 +74,17 @@ export interface SessionUse {
   readonly origin?: string | undefined;
   /** An access token of the provider, which is its token: it ends with that, `until` in milliseconds since the epoch. */
   readonly access?: { readonly token: string; readonly until: number } | undefined;
+  /** Called just before it begins, while nobody else begins or ends one: throws where the provider has ended it meanwhile. */
+  readonly still?: () => void;
+}
+
+/** What is signed of an access token, as a digest: its signature may be written in several ways. */
+const signedOf = (token: string): string => hexOf(digestToken(token.replace(/\.[^.]*$/, "")));
+
+/** Whether that access token has had its session, in whatever text: it begins no other. */
+export function hadSession(entries: readonly NamedToken[], token: string): boolean {
+  const [sha256, signed] = [hexOf(digestToken(token)), signedOf(token)];
+  return entries.some((one) => one.sha256 === sha256 || one.person?.signed === signed);
 }
 
 /**
@@ -86,7 +97,7 @@ export async function beginSession(
   person: Person,
   { scopes, on }: Pick<GroupRule, "scopes" | "on">,
   { idleS, lifeS }: Lifetime,
-  { origin, access }: SessionUse = {},
+  { origin, access, still }: SessionUse = {},
 ): Promise<NewSession> {
   const token = access?.token ?? newToken();
   const holder = personName(person);
@@ -99,7 +110,7 @@ export async function beginSession(
   const session: NamedToken = {
     ...{ name, allows: [...scopes], created: new Date(now).toISOString(), generated: true, previous: [] },
     ...entry,
-    person: { issuer, subject, sid, origin, until },
+    person: { issuer, subject, sid, origin, until, ...(access && { signed: signedOf(access.token) }) },
     on,
   };
   const isOver = (one: NamedToken) =>
@@ -107,7 +118,8 @@ export async function beginSession(
   await store.change((list) => {
     // Several requests may have brought it at the same time.
     // Also one whose session was ended: it begins none again.
-    if (list.entries.some(({ sha256 }) => sha256 === entry.sha256)) return;
+    if (access && hadSession(list.entries, token)) return;
+    still?.();
     const over = list.entries.filter(isOver).map((one) => one.name);
     list.removeAll(over);
     const own = list.entries.filter(
@@ -136,13 +148,18 @@ export async function prolongSession(
 }
 
 /** Ends the sessions of who the provider names: one of theirs there, or all. @returns their names. */
-export const endSessions = (
+export async function endSessions(
   store: TokenStore,
   { issuer, subject, sid }: { readonly issuer: string; readonly subject?: string; readonly sid?: string },
-): Promise<string[]> =>
-  removeTokens(store, ({ person }) => {
+): Promise<string[]> {
+  // Where the provider names its session alone, the others of that session say whose it is.
+  const subjects = new Set(
+    store.entries().flatMap(({ person }) => (sid !== undefined && person?.sid === sid ? person.subject : [])),
+  );
+  return removeTokens(store, ({ person }) => {
     if (person?.issuer !== issuer) return false;
-    if (subject !== undefined && person.subject !== subject) return false;
+    if (subject === undefined ? !subjects.has(person.subject) : person.subject !== subject) return false;
     // A session of which the provider told no id may be that one.
-    return sid === undefined || person.sid === undefined ? subject !== undefined : person.sid === sid;
+    return sid === undefined || person.sid === undefined || person.sid === sid;
   });
+}

@@ -14,11 +14,12 @@ import { printable } from "../../lib/sanitize";
 import type { TokenStore } from "../named-tokens";
 import { digestToken, hexOf } from "../scopes";
 import { type GroupRule, ruleFor } from "./groups";
-import type { DeviceStart, Provider, SignedIn } from "./provider";
+import type { DeviceStart, LoggedOut, Provider, SignedIn } from "./provider";
 import { createSeal } from "./sealed";
 import {
   beginSession,
   endSessions,
+  hadSession,
   type Lifetime,
   type NewSession,
   type Person,
@@ -56,6 +57,8 @@ export interface Terminal {
 interface Admitted {
   readonly person: Person;
   readonly rule: GroupRule;
+  /** When the provider said so, by its clock, in milliseconds since the epoch. */
+  readonly issued: number;
 }
 
 /** How a sign-in in a browser ends: with the session of a page, or with the address of the command line that waits. */
@@ -132,7 +135,7 @@ const MAX_CODES = 1_000;
 /** Device flows that a client may begin. */
 const DEVICE_RATE = { ratePerMinute: 10, burst: 10 };
 
-/** Access tokens of a client that are looked at. */
+/** Access tokens from an address that are looked at and are none: a good one costs nothing. */
 const ACCESS_RATE = { ratePerMinute: 60, burst: 60 };
 
 /** What a browser keeps while somebody is at the provider. */
@@ -155,17 +158,25 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
   const resource = resourceOf(publicUrl);
   const ownerOf = createOwnerOf(provider, resource?.id, lifetime.lifeS);
 
-  const admit = ({ person, groups }: SignedIn): Admitted => {
+  const signedOut = createSignedOut();
+
+  const admit = ({ person, groups, issued }: SignedIn): Admitted => {
     const rule = ruleFor(uses.rules(), groups);
-    if (rule) return { person, rule };
+    if (rule) return { person, rule, issued };
     throw refused(person, groups);
   };
-  const begin = async ({ person, rule }: Admitted, announce: Announce, use: SessionUse = {}) => {
+  const begin = async (
+    { person, rule, issued }: Admitted,
+    announce: Announce,
+    use: Omit<SessionUse, "still"> = {},
+  ) => {
+    const still = () => signedOut.require(person, issued);
+    still();
     const how = use.access ? "access_token" : use.origin === undefined ? "terminal" : "page";
     await announce(
       `oidc.sign_in person=${personName(person)} group=${printable(JSON.stringify(rule.group), 200)} by=${how}`,
     );
-    const session = await beginSession(store, person, rule, lifetime, use);
+    const session = await beginSession(store, person, rule, lifetime, { ...use, still });
     return { ...session, scopes: rule.scopes };
   };
 
@@ -177,7 +188,7 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
     resource,
     async bring(token, client, announce) {
       const owner = await ownerOf(token, client);
-      if (!owner) return;
+      if (!owner || hadSession(store.entries(), token)) return;
       const until = Math.min(owner.until, owner.issued + lifetime.lifeS * 1_000);
       await begin(admit(owner), announce, { origin: resource?.id, access: { token, until } });
     },
@@ -218,7 +229,7 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
       return answer === "pending" || answer === "slower" ? answer : begin(admit(answer), announce);
     },
     async providerLogout(token, announce) {
-      const { jti, subject, sid } = await provider.logout(token);
+      const { jti, subject, sid, at } = await provider.logout(token);
       const key = hexOf(digestToken(jti));
       if (usedTokens.get(key)) throw badInput("form: this logout token came before");
       const whose = {
@@ -230,6 +241,7 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
         `oidc.provider_logout ${sid === undefined ? "of all sessions of a person" : "of a session"}`,
       );
       usedTokens.set(key, true);
+      signedOut.note({ subject, sid, at });
       const ended = await endSessions(store, whose).catch((error) => {
         // The provider may send it again.
         usedTokens.delete(key);
@@ -237,6 +249,33 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
       });
       await Promise.all(ended.map((name) => uses.endWorkOf(name)));
       return ended.length;
+    },
+  };
+}
+
+/** What an answer of the provider is that came before it signed the person out. */
+const SIGNED_OUT = "the provider has signed this person out meanwhile: begin again";
+
+/**
+ * Who was signed out at the provider since this process began: what the provider said of them before begins no session any more, whether
+ * that is a code for a command line, an access token that nobody has brought yet, or a sign-in under way.
+ */
+function createSignedOut() {
+  const times = new RecentMap<number>(MAX_USED);
+  const keyOf = (what: "sid" | "subject", id: string) => `${what} ${hexOf(digestToken(id))}`;
+  return {
+    /** @param at by the clock of the provider, in milliseconds since the epoch. */
+    note({ subject, sid, at }: Omit<LoggedOut, "jti">): void {
+      if (sid !== undefined) times.set(keyOf("sid", sid), at);
+      // Of all sessions of theirs; else of those of which the provider told no id.
+      if (subject !== undefined) times.set(keyOf("subject", `${sid === undefined} ${subject}`), at);
+    },
+    /** @throws `forbidden` where that was before the provider signed them out. */
+    require({ subject, sid }: Person, issued: number): void {
+      const isBefore = (id: boolean) =>
+        issued <= (times.get(keyOf("subject", `${id} ${subject}`)) ?? Number.NEGATIVE_INFINITY);
+      const isOver = sid === undefined ? isBefore(false) : times.get(keyOf("sid", sid)) !== undefined;
+      if (isOver || isBefore(true)) throw forbidden(SIGNED_OUT);
     },
   };
 }
@@ -265,16 +304,26 @@ const resourceOf = (publicUrl: string | undefined) =>
 
 /** Who access tokens are of; undefined for one that the provider has not made for this resource. @throws `too_many`; `unavailable`. */
 function createOwnerOf(provider: Pick<Provider, "owner">, resource: string | undefined, maxAgeS: number) {
-  const mayAsk = createBuckets(ACCESS_RATE);
+  const take = createBuckets(ACCESS_RATE);
+  // Whoever shares the address of a stranger is not kept out with a token that was good before.
+  const good = new RecentMap<true>(MAX_USED);
   return async (token: string, client: string) => {
     if (resource === undefined) return undefined;
-    const wait = mayAsk(client, performance.now());
+    const key = hexOf(digestToken(token));
+    const wait = good.get(key) ? 0 : take(client, performance.now());
     if (wait > 0)
-      throw tooMany(`access tokens are looked at 60 times a minute: again in ${Math.ceil(wait / 1_000)} s`);
-    return provider.owner(token, resource, maxAgeS).catch((error) => {
+      throw tooMany(
+        `60 access tokens a minute that do not count are looked at: again in ${Math.ceil(wait / 1_000)} s`,
+      );
+    try {
+      const owner = await provider.owner(token, resource, maxAgeS);
+      if (!good.get(key)) take(client, performance.now(), -1);
+      good.set(key, true);
+      return owner;
+    } catch (error) {
       if (error instanceof Failure && error.code === "forbidden") return undefined;
       throw error;
-    });
+    }
   };
 }
 

@@ -22,7 +22,7 @@ import {
   whoText,
 } from "./store";
 import { ALGORITHMS, type NewPasskey, readNew, spkiOf } from "./webauthn";
-import { challengeOf } from "./yes";
+import { challengeOf, verifyYes } from "./yes";
 
 export type { Allowance, Asker } from "./questions";
 
@@ -112,7 +112,14 @@ export function createPasskeys(parts: PasskeysParts): Passkeys {
         throw forbidden("a first passkey takes a code for you: `svc passkeys invite` on the host makes one");
       const wanted = { what: "passkeys.add", terms: { label }, words: "registering another one" };
       const signed = isFirst ? "" : await questions.signed(wanted, caller);
-      const { statement, challenge } = questions.put(place, holder, { ...wanted, what: CREATE }, signed);
+      const first = parts.invites ? "invitation" : "token";
+      const terms = { label, allowed_by: isFirst ? first : credentialIn(signed) };
+      const { statement, challenge } = questions.put(
+        place,
+        holder,
+        { ...wanted, what: CREATE, terms },
+        signed,
+      );
       const here = known.filter(({ rp_id }) => rp_id === place.rpId);
       const name = holder ?? "the owner of the host";
       return {
@@ -130,8 +137,10 @@ export function createPasskeys(parts: PasskeysParts): Passkeys {
       const read = await readNew(made, question);
       const label = String(statement.terms.label);
       const created = new Date().toISOString();
-      const passkey: Passkey = { ...read, holder, label, rp_id: rpId, created };
-      const about = `${whoText(passkey)} key=${await spkiOf(read.key)} label=${JSON.stringify(printable(label, 64))}${signed}`;
+      const allowed_by = String(statement.terms.allowed_by);
+      const passkey: Passkey = { ...read, holder, label, rp_id: rpId, created, allowed_by };
+      const by = signed === "" ? ` by=${allowed_by}` : signed;
+      const about = `${whoText(passkey)} key=${await spkiOf(read.key)} label=${JSON.stringify(printable(label, 64))}${by}`;
       return { about, keep: () => keepPasskey(store, passkey, grant, signed !== "") };
     },
     async removable(id, caller) {
@@ -153,6 +162,9 @@ export function createPasskeys(parts: PasskeysParts): Passkeys {
       }),
   };
 }
+
+/** The id of the passkey that has signed ` passkey=…`. */
+const credentialIn = (signed: string) => verifyYes(signed.slice(" passkey=".length)).credential;
 
 const unknownPasskey = (id: string) => notFound(`no passkey ${printable(id, 80)}: \`svc passkeys list\``);
 

@@ -1,7 +1,7 @@
 /**
  * The passkeys of people and tokens: `{config_dir}/passkeys.json`, public keys alone.
  *
- * The promise: a file that is missing, empty or broken lets nobody allow anything, and no passkey counts as removed.
+ * The promise: a file that is missing, empty or broken, or has an entry that is, lets nobody allow anything, and no passkey counts as removed.
  */
 import * as v from "valibot";
 import { type Grant, holderOf, isSameHolder, isSession, NAME_TEXT, SESSION_NAME } from "../../core/rights";
@@ -46,6 +46,8 @@ const PASSKEY = v.object({
   synced: v.boolean(),
   transports: v.array(v.pipe(v.string(), v.maxLength(32))),
   created: v.pipe(v.string(), v.isoTimestamp()),
+  /** What has allowed it: the token alone, an invitation, or the passkey of that id; absent in one of an svc of before. */
+  allowed_by: v.optional(CREDENTIAL_ID),
   used: v.optional(v.pipe(v.string(), v.isoTimestamp())),
 });
 
@@ -65,13 +67,17 @@ export const LISTED_PASSKEY = v.object({
   created: v.string(),
   /** When it allowed something last; null for never. */
   last_used: v.nullable(v.string()),
+  /** What has allowed that it was registered: `token`, `invitation`, or the id of a passkey; null where that is not known. */
+  allowed_by: v.nullable(v.string()),
 });
 
 export type ListedPasskey = v.InferOutput<typeof LISTED_PASSKEY>;
 
-export const listed = ({ id, label, holder, rp_id, synced, created, used }: Passkey): ListedPasskey => ({
-  ...{ id, label, holder, rp_id, synced, created, last_used: used ?? null },
-});
+export const listed = ({ used, allowed_by, ...one }: Passkey): ListedPasskey => {
+  const { id, label, holder, rp_id, synced, created } = one;
+  const rest = { last_used: used ?? null, allowed_by: allowed_by ?? null };
+  return { id, label, holder, rp_id, synced, created, ...rest };
+};
 
 /** The passkeys of the file. A broken one is neither read nor changed. */
 export const passkeyStore = (
@@ -79,7 +85,11 @@ export const passkeyStore = (
   log: Log,
 ): JsonStore<Passkey> =>
   createJsonStore<Passkey>(
-    { file, lock, what: "a list of passkeys", list: "passkeys", key: "id", parse: parseBy(PASSKEY) },
+    // Whose only passkey cannot be read would register a first one, with the token alone.
+    {
+      ...{ file, lock, what: "a list of passkeys", list: "passkeys", key: "id", parse: parseBy(PASSKEY) },
+      whole: true,
+    },
     log,
   );
 

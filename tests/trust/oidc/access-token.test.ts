@@ -3,6 +3,9 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { importJWK, type JWK, SignJWT } from "jose";
+import { silentLog } from "../../../src/lib/log";
+import { configFiles } from "../../../src/lib/paths";
+import { createTokenList } from "../../../src/trust/token-list";
 import { connectAgent } from "../../host/mcp/support";
 import { post } from "../../support";
 import { AGENT, AGENT_REDIRECT, CLIENT, logoutToken, signingKey, TestBrowser } from "./provider";
@@ -205,7 +208,100 @@ test("once the provider has signed the person out, the token counts no more", as
   const refused = await here.ping(token);
   expect([refused.status, Object(await refused.json()).reason]).toEqual([
     401,
-    expect.stringContaining("has expired"),
+    expect.stringContaining("the session has ended"),
   ]);
   expect(await here.signIns()).toBe(1);
+});
+
+/** The same token in another text: the last sign of a signature in base64url has bits that mean nothing. */
+function respelled(token: string): string {
+  const signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  const last = signs.indexOf(token.slice(-1));
+  return token.slice(0, -1) + signs[last % 16 === 0 ? last + 1 : last - 1];
+}
+
+const signOut = async (
+  here: { readonly url: string; readonly key: JWK; readonly peer: { readonly issuer: string } },
+  change?: object,
+) => {
+  const body = new URLSearchParams({
+    logout_token: await logoutToken(here.key, here.peer.issuer, { ...change }),
+  });
+  const out = await fetch(`${here.url}/oidc/backchannel-logout`, { method: "POST", body });
+  expect(out.status).toBe(200);
+};
+
+test("a token whose session was ended begins none in another text of the same token", async () => {
+  await using here = await desk();
+  const token = await here.tokenWith();
+  expect((await here.ping(token)).status).toBe(200);
+  await signOut(here);
+  expect((await here.ping(respelled(token))).status).toBe(401);
+  expect(await here.signIns()).toBe(1);
+});
+
+test("a token that was ended stays so where the clock is set back, and no list shows it", async () => {
+  await using here = await desk();
+  const token = await here.tokenWith({ iat: now() - 100 });
+  expect((await here.ping(token)).status).toBe(200);
+  await signOut(here);
+  const { tokens } = JSON.parse(readFileSync(join(here.configDir, "tokens.json"), "utf8"));
+  expect(tokens.map(({ expires }: { expires: string }) => expires)).toEqual(["1970-01-01T00:00:00.000Z"]);
+  expect(createTokenList(configFiles(here.configDir), silentLog).list()).toEqual([]);
+});
+
+test("a token that nobody has brought begins no session once the provider has signed its person out", async () => {
+  await using here = await desk();
+  const token = await here.tokenWith({ iat: now() - 10 });
+  await signOut(here);
+  const refused = await here.ping(token);
+  expect([refused.status, Object(await refused.json()).error]).toEqual([
+    403,
+    expect.stringContaining("signed this person out"),
+  ]);
+  const later = await here.tokenWith({ iat: now() + 1 });
+  expect((await here.ping(later)).status).toBe(200);
+});
+
+test("a word of the provider that names its session alone ends what it told no session of, too", async () => {
+  await using here = await desk();
+  const [named, other] = [await here.tokenWith({ sid: "s1" }), await here.tokenWith({ iat: now() - 5 })];
+  for (const token of [named, other]) expect((await here.ping(token)).status).toBe(200);
+  await signOut(here, { sub: undefined, sid: "s1" });
+  for (const token of [named, other]) expect((await here.ping(token)).status).toBe(401);
+});
+
+test("tokens that do not count are looked at 60 times a minute, and neither a good one nor one that was good waits for that", async () => {
+  await using here = await desk();
+  const good = await Promise.all(
+    Array.from({ length: 70 }, (_, nth) => here.tokenWith({ exp: now() + 300 + nth })),
+  );
+  for (const token of good) expect((await here.ping(token)).status).toBe(200);
+  const [head, claims] = (good[0] ?? "").split(".");
+  const statuses = [];
+  for (let nth = 0; nth < 62; nth++)
+    statuses.push((await here.ping(`${head}.${claims}.${"A".repeat(341)}${"ABCDEFGHIJ"[nth % 10]}`)).status);
+  expect([statuses[0], statuses.at(-1)]).toEqual([401, 429]);
+  // The oldest sessions of the person made place for the later ones.
+  expect((await here.ping(good[0])).status).toBe(200);
+});
+
+test("where the provider names a person otherwise for each client, no access token counts", async () => {
+  await using here = await desk();
+  const fetched = globalThis.fetch;
+  const asPairwise = async (...given: Parameters<typeof fetch>) => {
+    const answer = await fetched(...given);
+    if (!String(given[0]).endsWith("/.well-known/openid-configuration")) return answer;
+    return Response.json({ ...Object(await answer.json()), subject_types_supported: ["pairwise"] });
+  };
+  globalThis.fetch = Object.assign(asPairwise, fetched);
+  try {
+    const refused = await here.ping(await here.tokenWith());
+    expect([refused.status, Object(await refused.json()).error]).toEqual([
+      503,
+      expect.stringContaining("pairwise"),
+    ]);
+  } finally {
+    globalThis.fetch = fetched;
+  }
 });

@@ -40,7 +40,7 @@ function made(parts: Partial<PasskeysParts> = {}) {
     store: passkeyStore(files, silentLog),
     demands: demandsOf(["approvals"]),
     host: () => "urn:svc:host:test",
-    reach: async () => ({ tls: false, publicUrl: undefined }),
+    reach: async () => ({ tls: false, port: 9939, publicUrl: undefined }),
     ...parts,
   });
   return { passkeys, files, [Symbol.dispose]: () => folder[Symbol.dispose]() };
@@ -353,7 +353,7 @@ describe("a passkey", () => {
 
   test("is for the name at which it was registered", async () => {
     using one = await bobAsked();
-    const elsewhere = one.passkeys.sign("approvals", WANTED, at(BOB, undefined, "desk.example.org"));
+    const elsewhere = one.passkeys.sign("approvals", WANTED, at(BOB, undefined, "desk.example.org:9939"));
     expect((await failureOf(elsewhere)).message).toContain("yours are for localhost");
   });
 
@@ -365,5 +365,55 @@ describe("a passkey", () => {
     await expect(one.passkeys.begin("key", at(BOB))).rejects.toThrow("passkeys.json");
     await expect(one.passkeys.remove(one.key.id)).rejects.toThrow("passkeys.json");
     expect(await Bun.file(one.files.passkeys).text()).toBe("{");
+  });
+
+  test("that cannot be read counts as there: nobody registers a first one in its place, and nothing is changed", async () => {
+    using one = await bobAsked();
+    const touch = await one.key.touch(one.question);
+    const broken = (await Bun.file(one.files.passkeys).text()).replace('"holder": "bob"', '"holder": 1');
+    writeFileSync(one.files.passkeys, broken);
+    const says = "passkeys.json has an entry that cannot be read (passkeys[0]: holder:";
+    await expect(one.passkeys.begin("key", at(BOB))).rejects.toThrow(says);
+    await expect(one.passkeys.begin("key", at(EVE))).rejects.toThrow(says);
+    await expect(one.answer(touch)).rejects.toThrow(says);
+    await expect(one.passkeys.remove(one.key.id)).rejects.toThrow(says);
+    expect(await Bun.file(one.files.passkeys).text()).toBe(broken);
+  });
+
+  test("is asked for at the port of this server alone, whatever the request says of its own", async () => {
+    using one = await bobAsked();
+    for (const host of ["localhost:9940", "localhost"]) {
+      const { message, more } = await failureOf(
+        one.passkeys.sign("approvals", WANTED, at(BOB, undefined, host)),
+      );
+      expect([message, more.passkey]).toEqual([expect.stringContaining("svc listens on port 9939"), null]);
+    }
+    // A browser leaves out 443.
+    using usual = made({ reach: async () => ({ tls: true, port: 443, publicUrl: undefined }) });
+    expect(await usual.passkeys.begin("key", at(BOB, undefined, "desk.example.org"))).toMatchObject({
+      rp_id: "desk.example.org",
+    });
+    using proxied = made({
+      reach: async () => ({ tls: false, port: 9939, publicUrl: "https://desk.example.org" }),
+    });
+    expect(await proxied.passkeys.begin("key", at(BOB, undefined, "localhost:1"))).toMatchObject({
+      rp_id: "desk.example.org",
+    });
+  });
+
+  test("says what has allowed it: the token alone, an invitation, or another one", async () => {
+    using one = made();
+    const [first, second] = [await createAuthenticator(), await createAuthenticator()];
+    expect(await register(one.passkeys, BOB, first)).toMatchObject({ allowed_by: "token" });
+    const question = await questionIn(one.passkeys.begin("key", at(BOB)));
+    const touch = await first.touch(question);
+    expect(await register(one.passkeys, BOB, second, touch)).toMatchObject({ allowed_by: first.id });
+    using invited = made({ invites: true });
+    const begun = await invited.passkeys.begin("key", at(BOB), invited.passkeys.invite("bob"));
+    const { about, keep } = await invited.passkeys.register(await first.create(begun), at(BOB));
+    expect([about, await keep()]).toEqual([
+      expect.stringMatching(/ by=invitation$/),
+      expect.objectContaining({ allowed_by: "invitation" }),
+    ]);
   });
 });
