@@ -6,11 +6,12 @@
  * left this process.
  */
 import type * as v from "valibot";
+import { ANY_PART, doubled, jitter } from "../lib/backoff";
 import { resolvesWithin } from "../lib/deadline";
 import { cancelled, forbidden, timedOut } from "../lib/errors";
 import { beginDevice, comparedCode, completeDevice, redeem, showProvider } from "../trust/operations/oidc";
 import { digestToken } from "../trust/scopes";
-import type { RemoteServer } from "./carrier";
+import { RemoteError, type RemoteServer } from "./carrier";
 import { callRemote } from "./remote-call";
 
 /** How long the server may take to answer, and a person to sign in, in milliseconds. */
@@ -22,6 +23,17 @@ const LAST_MS = 1_000;
 
 /** By how much longer to wait where the provider asks for that, in seconds (RFC 8628 section 3.5). */
 const SLOWER_S = 5;
+
+/** How much longer to wait after a question that failed: it doubles (RFC 8628 section 3.5). In milliseconds. */
+const AFTER_FAILURE = { firstMs: 1_000, longestMs: 60_000 };
+
+/** Whether it may go better the next time: no connection, a server that is late, busy or ill. */
+function isPassing(error: unknown): error is RemoteError {
+  if (!(error instanceof RemoteError)) return false;
+  const status = error.refusal?.status;
+  if (status === undefined) return error.fault === "unreachable" || error.fault === "timeout";
+  return status === 429 || status >= 500;
+}
 
 /** A session of a command line. */
 export type Session = v.InferOutput<typeof redeem.output>;
@@ -81,7 +93,7 @@ export async function signInInBrowser(
  * The session of who signs in on another device.
  *
  * @param show takes what to show: the address there, and the code to type.
- * @throws `forbidden` where that is refused; `timeout` where it takes too long; a `RemoteError`.
+ * @throws `forbidden` where that is refused, or nobody does until the code is over; a `RemoteError`.
  */
 export async function signInOnDevice(
   server: Pick<RemoteServer, "url" | "trust">,
@@ -92,12 +104,22 @@ export async function signInOnDevice(
   const { handle, verification_uri: address, user_code: code, verification_uri_complete: whole } = begun;
   show({ address, code, whole });
   const until = performance.now() + begun.expires_in * 1_000;
+  let failure: RemoteError | undefined;
+  let failures = 0;
   for (let interval = begun.interval; performance.now() < until; ) {
-    await Bun.sleep(interval * 1_000);
+    const more = failures === 0 ? 0 : jitter(doubled(AFTER_FAILURE, failures - 1), ANY_PART);
+    await Bun.sleep(Math.min(interval * 1_000 + more, Math.max(0, until - performance.now())));
     if (signal?.aborted) throw cancelled("cancelled");
-    const { session, slower } = await callRemote(unknownAt(server), completeDevice, { handle }, PATIENCE);
-    if (session) return session;
-    if (slower) interval += SLOWER_S;
+    try {
+      const { session, slower } = await callRemote(unknownAt(server), completeDevice, { handle }, PATIENCE);
+      if (session) return session;
+      if (slower) interval += SLOWER_S;
+      [failure, failures] = [undefined, 0];
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      failure = error;
+      failures++;
+    }
   }
-  throw forbidden("nobody signed in in time: begin again");
+  throw failure ?? forbidden("nobody signed in in time: begin again");
 }

@@ -154,6 +154,26 @@ function nameFile(path: string, error: unknown): unknown {
   return error;
 }
 
+/** The pause before a lock is asked for again, in milliseconds. */
+const PAUSE_MS = 10;
+
+/**
+ * What `work` returns once no other connection holds the lock that it needs: the event loop goes on meanwhile.
+ *
+ * @param ms how long to wait, at most. @throws what `work` throws; SQLite's error of a lock that is still held then.
+ */
+export async function whenFree<T>(work: () => T, ms: number): Promise<T> {
+  const until = performance.now() + ms;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > until) throw error;
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+}
+
 /** Whether SQLite failed because another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
   return error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY");

@@ -63,7 +63,7 @@ export function createJournal(
       for (const old of [...secrets].slice(0, -MAX_SECRETS)) secrets.delete(old);
       const acts = actsOf({ operations, operation, input, answer, told }).map((act) => without(act, secrets));
       const { name: token, since } = grant;
-      (await store()).add({ key: agent.key, agent: agent.name, token, since }, acts);
+      await (await store()).add({ key: agent.key, agent: agent.name, token, since }, acts);
     } catch (error) {
       log.warn(`what an agent did is not remembered: ${messageOf(error)}`);
     }

@@ -77,13 +77,15 @@ export const listSessions = operation({
   async run(service: Uses, { session }, caller) {
     const store = await service.agentStore();
     const rows =
-      session === undefined ? store.sessions(seenBy(caller)) : [store.session(session, seenBy(caller))];
+      session === undefined
+        ? await store.sessions(seenBy(caller))
+        : [await store.session(session, seenBy(caller))];
     const most = session === undefined ? MAX_SAID : MAX_SAID_OF_ONE;
-    const said = rows.map(({ session: id, agent, token, began, last, acts, left_out }) => {
-      const { done } = store.session(id, seenBy(caller));
+    const said = rows.map(async ({ session: id, agent, token, began, last, acts, left_out }) => {
+      const { done } = await store.session(id, seenBy(caller));
       return { session: id, agent, token, began, last, acts, left_out, did: done.slice(-most).map(wordsOf) };
     });
-    return { sessions: said };
+    return { sessions: await Promise.all(said) };
   },
 });
 
@@ -172,7 +174,7 @@ export const keepSession = operation({
   output: v.object(MADE),
   async run(service: Uses, { session: id, name, secrets }, caller) {
     const store = await service.agentStore();
-    const { session, agent, done, left_out } = store.session(id, seenBy(caller));
+    const { session, agent, done, left_out } = await store.session(id, seenBy(caller));
     const filled = new Map(secrets.map((pair) => pair.split("=") as [string, string]));
     const made = scriptOf(done, filled);
     if (made.actions.length === 0) throw rejected(`session ${session} has done nothing that a script can do`);
@@ -181,7 +183,7 @@ export const keepSession = operation({
     if (odd !== undefined)
       throw badInput(`secrets: ${odd} is no parameter: expected one of ${known.join(", ") || "none"}`);
     await service.checkScript(made.actions);
-    const draft = store.propose({
+    const draft = await store.propose({
       ...{ name, token: caller.grant.name, source: `session ${session} of ${agent}` },
       ...{ stop_on_error: true as const, timeout_s: TIMEOUT_S, ...made },
     });
@@ -224,12 +226,14 @@ export const mendScript = operation({
     // A draft of the same token goes on being mended, one step after the other.
     const store = await service.agentStore();
     const { name: token } = caller.grant;
-    const waiting = store.drafts(seenBy(caller)).find((one) => one.name === name && one.token === token);
+    const waiting = (await store.drafts(seenBy(caller))).find(
+      (one) => one.name === name && one.token === token,
+    );
     const { actions, count } = await mended(waiting?.actions ?? stored.actions, element, by, lineOf);
     if (count === 0) throw rejected(`no action of ${name} has the locator ${printable(element, 200)}`);
     await service.checkScript(actions);
     const source = `${element} is ${by} now`.slice(0, 500);
-    const draft = store.propose({ ...stored, token, source, variables, actions });
+    const draft = await store.propose({ ...stored, token, source, variables, actions });
     return { ...(await viewOf(service, draft, caller)), warnings: [] };
   },
 });
@@ -245,7 +249,7 @@ export const listDrafts = operation({
   input: NO_INPUT,
   output: v.object({ drafts: v.array(DRAFT_VIEW) }),
   async run(service: Uses, _input, caller) {
-    const all = (await service.agentStore()).drafts(seenBy(caller));
+    const all = await (await service.agentStore()).drafts(seenBy(caller));
     return { drafts: await Promise.all(all.map((draft) => viewOf(service, draft, caller))) };
   },
 });
@@ -268,7 +272,7 @@ export const storeDraft = operation({
   output: v.object({ name: v.string(), sha256: v.string(), parameters: v.array(v.string()) }),
   async run(service: Uses, { draft: id, sha256 }, caller) {
     const store = await service.agentStore();
-    const draft = store.draft(id, undefined);
+    const draft = await store.draft(id, undefined);
     if (sha256 !== undefined && digestOf(draft) !== sha256)
       throw conflict(`draft ${id} is not the one that was shown: look at it again`);
     const { draft: _, token: __, source: ___, made: ____, ...script } = draft;
@@ -277,7 +281,7 @@ export const storeDraft = operation({
       sha256: stored,
       parameters,
     } = await service.storeScript(script, true, caller, "scripts.store");
-    store.drop(id);
+    await store.drop(id);
     return { name, sha256: stored, parameters };
   },
 });
@@ -295,8 +299,8 @@ export const dropDraft = operation({
   output: v.object({ dropped: v.string() }),
   async run(service: Uses, { draft: id }, caller) {
     const store = await service.agentStore();
-    const { name } = store.draft(id, seenBy(caller));
-    store.drop(id);
+    const { name } = await store.draft(id, seenBy(caller));
+    await store.drop(id);
     return { dropped: name };
   },
 });

@@ -11,7 +11,7 @@ import type { Origin } from "../../core/rights";
 import { busy, notFound } from "../../lib/errors";
 import { isMissing } from "../../lib/files";
 import { jsonIn } from "../../lib/json-in";
-import { openDatabase } from "../../lib/sqlite";
+import { openDatabase, whenFree } from "../../lib/sqlite";
 
 /** How many sessions and drafts are kept, and for how long. */
 const MAX_SESSIONS = 50;
@@ -22,7 +22,7 @@ const MAX_ACTS = 500;
 const MAX_BYTES = 1024 * 1024;
 /** How long a session goes on without an act where the client has no name for it, in minutes. */
 const IDLE_MINUTES = 30;
-/** How long to wait for another process that writes, in milliseconds. */
+/** How long to wait for another process that writes, while the event loop goes on, in milliseconds. */
 const BUSY_MS = 1_000;
 
 const ACTION = v.tuple([v.string(), v.record(v.string(), v.unknown())]);
@@ -93,18 +93,18 @@ export type Sees = ((made: Origin) => boolean) | undefined;
 
 /** What is kept of agents. */
 export interface AgentStore {
-  add(of: SessionKey, acts: readonly Act[]): void;
+  add(of: SessionKey, acts: readonly Act[]): Promise<void>;
   /** The newest first. */
-  sessions(sees: Sees): AgentSessionRow[];
+  sessions(sees: Sees): Promise<AgentSessionRow[]>;
   /** @param id of a session, its first characters, or `last`. @throws `not_found`. */
-  session(id: string, sees: Sees): AgentSessionRow & { readonly done: Act[] };
+  session(id: string, sees: Sees): Promise<AgentSessionRow & { readonly done: Act[] }>;
   /** Keeps a draft, in place of one of the same token and name. @throws `conflict` where others have too many. */
-  propose(draft: Omit<Draft, "draft" | "made">): Draft;
+  propose(draft: Omit<Draft, "draft" | "made">): Promise<Draft>;
   /** The newest first. */
-  drafts(sees: Sees): Draft[];
+  drafts(sees: Sees): Promise<Draft[]>;
   /** @throws `not_found`. */
-  draft(id: string, sees: Sees): Draft;
-  drop(id: string): void;
+  draft(id: string, sees: Sees): Promise<Draft>;
+  drop(id: string): Promise<void>;
   close(): void;
 }
 
@@ -112,7 +112,7 @@ export interface AgentStore {
 export function createAgentStore(path: string): AgentStore {
   let opened: Database | undefined;
   const db = () => {
-    opened ??= openDatabase(path, { synchronous: "NORMAL", busyMs: BUSY_MS, prepare });
+    opened ??= openDatabase(path, { synchronous: "NORMAL", prepare });
     return opened;
   };
   const isEmpty = () => !opened && isMissing(path);
@@ -136,15 +136,15 @@ export function createAgentStore(path: string): AgentStore {
           .all()
           .map(({ body }) => v.parse(DRAFT, jsonIn(body)))
           .filter(({ token, made }) => !sees || sees({ maker: token, created: Date.parse(made) }));
-  return {
-    add(of, acts) {
+  const atStore = <T>(work: () => T) => whenFree(work, BUSY_MS);
+  const store = {
+    add(of: SessionKey, acts: readonly Act[]): void {
       if (acts.length > 0)
         db()
           .transaction(() => addActs(db(), of, acts))
           .immediate();
     },
-    sessions: rows,
-    session(id, sees) {
+    session(id: string, sees: Sees) {
       const all = rows(sees);
       const [found, ...others] =
         id === "last" ? all.slice(0, 1) : all.filter((one) => one.session.startsWith(id));
@@ -160,7 +160,7 @@ export function createAgentStore(path: string): AgentStore {
         .map(({ body }) => v.parse(ACT, jsonIn(body)));
       return { ...found, done };
     },
-    propose(given) {
+    propose(given: Omit<Draft, "draft" | "made">): Draft {
       const draft = { ...given, draft: newId(), made: new Date().toISOString() };
       db()
         .transaction(() => {
@@ -176,13 +176,21 @@ export function createAgentStore(path: string): AgentStore {
         .immediate();
       return draft;
     },
-    drafts,
-    draft(id, sees) {
+    draft(id: string, sees: Sees): Draft {
       const found = drafts(sees).find(({ draft }) => draft === id);
       if (found) return found;
       throw notFound("no draft has this id: it is stored, dropped, replaced or older than 7 days");
     },
-    drop: (id) => void db().run("DELETE FROM draft WHERE id = ?", [id]),
+    drop: (id: string): void => void db().run("DELETE FROM draft WHERE id = ?", [id]),
+  };
+  return {
+    add: (of, acts) => atStore(() => store.add(of, acts)),
+    sessions: (sees) => atStore(() => rows(sees)),
+    session: (id, sees) => atStore(() => store.session(id, sees)),
+    propose: (given) => atStore(() => store.propose(given)),
+    drafts: (sees) => atStore(() => drafts(sees)),
+    draft: (id, sees) => atStore(() => store.draft(id, sees)),
+    drop: (id) => atStore(() => store.drop(id)),
     close: () => opened?.close(),
   };
 }

@@ -104,19 +104,26 @@ function lockAs(unlocked: string, folder: string) {
 
 async function endDesktop(folder: string): Promise<void> {
   try {
-    await endMarked((mark) => mark === folder);
+    await endAll(() => marked((mark) => mark === folder));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** Ends all processes whose mark is one of those, and those that they start meanwhile. @throws `unavailable` when some do not end. */
-async function endMarked(isTheirs: (mark: string) => boolean): Promise<void> {
+/**
+ * Ends all processes that `find` finds, and those that they start meanwhile, until it finds none twice in a row.
+ *
+ * @throws `unavailable` when some do not end.
+ */
+export async function endAll(find: () => readonly number[]): Promise<void> {
   const began = performance.now();
   const signalled = new Set<number>();
-  for (;;) {
-    const pids = marked(isTheirs);
-    if (pids.length === 0) return;
+  for (let isEmpty = false; ; ) {
+    const pids = find();
+    // One that was begun while the list of processes was read may not be in it: its place there may have been passed.
+    if (pids.length === 0 && isEmpty) return;
+    isEmpty = pids.length === 0;
+    if (isEmpty) continue;
     const elapsedMs = performance.now() - began;
     const isLate = elapsedMs > KILL_AFTER_MS;
     if (elapsedMs > GIVE_UP_AFTER_MS) throw unavailable(`processes that do not end: ${pids.slice(0, 10)}`);

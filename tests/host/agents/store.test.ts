@@ -1,4 +1,5 @@
 /** What is kept of agents: sessions and drafts, each within bounds. */
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Origin } from "../../../src/core/rights";
@@ -17,7 +18,7 @@ function openStore() {
   const folder = temporaryFolder();
   const store = createAgentStore(join(folder.path, "agents.db"));
   return {
-    store,
+    ...{ store, path: join(folder.path, "agents.db") },
     [Symbol.dispose]() {
       store.close();
       folder[Symbol.dispose]();
@@ -25,55 +26,70 @@ function openStore() {
   };
 }
 
-test("a client's acts are one session, and a token sees its own alone", () => {
+test("a client's acts are one session, and a token sees its own alone", async () => {
   using opened = openStore();
   const { store } = opened;
-  expect(store.sessions(undefined)).toEqual([]);
-  store.add(of("a", "bot"), [act("one")]);
-  store.add(of("a", "bot"), [act("two")]);
-  store.add(of("b"), [act("three")]);
-  expect(store.sessions(by("bot")).map(({ acts }) => acts)).toEqual([2]);
-  expect(store.sessions(undefined)).toHaveLength(2);
-  const { session, done } = store.session("last", by("bot"));
+  expect(await store.sessions(undefined)).toEqual([]);
+  await store.add(of("a", "bot"), [act("one")]);
+  await store.add(of("a", "bot"), [act("two")]);
+  await store.add(of("b"), [act("three")]);
+  expect((await store.sessions(by("bot"))).map(({ acts }) => acts)).toEqual([2]);
+  expect(await store.sessions(undefined)).toHaveLength(2);
+  const { session, done } = await store.session("last", by("bot"));
   expect(done.map(({ action }) => action[1].element)).toEqual(["one", "two"]);
-  expect(() => store.session(session, by("another"))).toThrow("no session is named so");
+  await expect(store.session(session, by("another"))).rejects.toThrow("no session is named so");
 });
 
 test("what a token does that got the name of another is a session of its own", async () => {
   using opened = openStore();
   const { store } = opened;
-  store.add(of("a", "bot"), [act("one")]);
+  await store.add(of("a", "bot"), [act("one")]);
   const since = Date.now() + 1;
   await until("another millisecond", () => Date.now() >= since);
   const later = { ...of("a", "bot"), since };
-  store.add(later, [act("two")]);
-  store.add(later, [act("three")]);
-  expect(store.sessions(undefined).map(({ acts }) => acts)).toEqual([2, 1]);
+  await store.add(later, [act("two")]);
+  await store.add(later, [act("three")]);
+  expect((await store.sessions(undefined)).map(({ acts }) => acts)).toEqual([2, 1]);
 });
 
-test("a session has 500 acts at most, and says how many are left out; 50 sessions are kept", () => {
+test("a session has 500 acts at most, and says how many are left out; 50 sessions are kept", async () => {
   using opened = openStore();
   const { store } = opened;
-  store.add(
+  await store.add(
     of("long"),
     Array.from({ length: 510 }, () => act("x")),
   );
-  expect(store.session("last", undefined)).toMatchObject({ acts: 500, left_out: 10 });
-  for (let nth = 0; nth < 60; nth++) store.add(of(`${nth}`), [act("x")]);
-  expect(store.sessions(undefined)).toHaveLength(50);
+  expect(await store.session("last", undefined)).toMatchObject({ acts: 500, left_out: 10 });
+  for (let nth = 0; nth < 60; nth++) await store.add(of(`${nth}`), [act("x")]);
+  expect(await store.sessions(undefined)).toHaveLength(50);
 });
 
-test("a draft takes the place of one of the same token and name, and is there until it is dropped", () => {
+test("a draft takes the place of one of the same token and name, and is there until it is dropped", async () => {
   using opened = openStore();
   const { store } = opened;
   const draft = (name: string) => ({
     ...{ name, token: null, source: "session x", parameters: [], stop_on_error: true },
     ...{ timeout_s: 600, variables: {}, actions: [["AC_sleep", { seconds: 1 }]] },
   });
-  const first = store.propose(draft("order"));
-  const second = store.propose(draft("order"));
-  expect(store.drafts(undefined).map((one) => one.draft)).toEqual([second.draft]);
-  expect(() => store.draft(first.draft, undefined)).toThrow("no draft has this id");
-  store.drop(second.draft);
-  expect(store.drafts(undefined)).toEqual([]);
+  const first = await store.propose(draft("order"));
+  const second = await store.propose(draft("order"));
+  expect((await store.drafts(undefined)).map((one) => one.draft)).toEqual([second.draft]);
+  await expect(store.draft(first.draft, undefined)).rejects.toThrow("no draft has this id");
+  await store.drop(second.draft);
+  expect(await store.drafts(undefined)).toEqual([]);
+});
+
+test("while another process writes, what is kept waits, and the event loop does not", async () => {
+  using opened = openStore();
+  const { store, path } = opened;
+  await store.add(of("a"), [act("one")]);
+  using other = new Database(path);
+  other.run("BEGIN IMMEDIATE");
+  const before = performance.now();
+  const adding = store.add(of("a"), [act("two")]);
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  expect(performance.now() - before).toBeLessThan(500);
+  other.run("COMMIT");
+  await adding;
+  expect((await store.sessions(undefined)).map(({ acts }) => acts)).toEqual([2]);
 });

@@ -27,7 +27,7 @@ async function pressed(token: string | null) {
   const made = testService();
   const store = await made.service.agentStore();
   const action: [string, Record<string, unknown>] = ["AC_press_element", { element: 'button "Save"' }];
-  store.add({ key: "a", agent: "tester", token }, [{ action, typed: [], checks: [] }]);
+  await store.add({ key: "a", agent: "tester", token }, [{ action, typed: [], checks: [] }]);
   const sessionsOf = async (grant: Grant) =>
     (await callOperation(made.service, listSessions, {}, as(made.service, grant))).sessions.length;
   return { ...made, sessionsOf };

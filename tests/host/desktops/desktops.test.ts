@@ -21,7 +21,7 @@ import {
   type Desktops,
   type DesktopsParts,
 } from "../../../src/host/desktops/desktops";
-import { MARK, sweep } from "../../../src/host/desktops/keeper";
+import { endAll, MARK, sweep } from "../../../src/host/desktops/keeper";
 import { requireCompositor, requireTools } from "../../../src/host/desktops/tools";
 import { silentLog } from "../../../src/lib/log";
 import { spawn } from "../../../src/lib/spawn";
@@ -295,6 +295,15 @@ describe("a desktop that is kept", () => {
     await all.end("orders", ({ token }) => token === "ann");
     expect(() => all.show("orders")).toThrow("no desktop orders runs here: none runs");
   });
+});
+
+test("nothing is left behind by one look that missed a child: two in a row have to find none", async () => {
+  const child = spawn(["sleep", "60"], { stdio: ["ignore", "ignore", "ignore"] });
+  const found = [[], [child.pid], [], []];
+  let looks = 0;
+  await endAll(() => (found[looks++] ?? []).filter((pid) => pid !== undefined));
+  expect(looks).toBe(4);
+  expect(await child.exited).not.toBe(0);
 });
 
 test("a token gets half of the desktops that are free, and the host no more than its limit", async () => {

@@ -302,6 +302,33 @@ test("a command line gets a session over another device", async () => {
   expect(session).toMatchObject({ name: expect.stringMatching(/^oidc:bob@example\.org~/), scopes: ["read"] });
 });
 
+test("a command line that waits for another device goes on where a question fails", async () => {
+  await using desk = await setUp();
+  const failures = [503, 429];
+  using between = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const status = pathname.endsWith("/device/token") ? failures.shift() : undefined;
+      if (status !== undefined) return Response.json({ error: "busy" }, { status });
+      const { method, headers } = request;
+      headers.delete("host");
+      return fetch(`${desk.url}${pathname}`, {
+        ...{ method, headers },
+        ...(method === "POST" && { body: await request.text() }),
+      });
+    },
+  });
+  let signedIn: Promise<string> | undefined;
+  const url = `http://127.0.0.1:${between.port}`;
+  const session = await signInOnDevice({ url, trust }, ({ whole }) => {
+    signedIn = new TestBrowser().signIn(whole ?? "", "bob", () => false);
+  });
+  await signedIn;
+  expect([session.scopes, failures]).toEqual([["read"], []]);
+});
+
 test("`svc token remove` of a person ends all of their sessions, and no token can have such a name", async () => {
   await using desk = await setUp();
   const [first, second] = [await desk.signIn("alice"), await desk.signIn("alice")];

@@ -6,11 +6,12 @@
 import { rmSync } from "node:fs";
 import * as v from "valibot";
 import { requesterOf } from "../../../../core/caller";
-import { between, bytes, field, NO_INPUT, path, whole } from "../../../../core/fields";
+import { between, bytes, field, flag, NO_INPUT, path, whole } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
 import { allows, beyond } from "../../../../core/rights";
-import { badInput, forbidden } from "../../../../lib/errors";
-import { writeNamedFile } from "../../../../lib/files";
+import { badInput, conflict, forbidden } from "../../../../lib/errors";
+import { isMissing, writeNamedFile } from "../../../../lib/files";
+import { printable } from "../../../../lib/sanitize";
 import type { BlackBox } from "./black-box";
 import { KEPT_RUN } from "./kept-run";
 import { msOf, TIME } from "./times";
@@ -215,12 +216,13 @@ export const exportFilm = operation({
   input: v.strictObject({
     since: field(TIME, "When it begins (ISO 8601; UTC unless it names a zone)"),
     until: field(TIME, "When it ends"),
-    file_path: field(path(FILE), "File to write on the host, `.webm`; an existing one is replaced"),
+    file_path: field(path(FILE), "File to write on the host, `.webm`"),
     max_bytes: field(
       v.optional(bytes(whole(MIB, 4_096 * MIB)), 100 * MIB),
       "How large the file may be, bytes; what does not fit is left out",
     ),
     fps: field(v.optional(between(0.1, 10), 2), "Pictures a second, at most; there is none without a change"),
+    force: flag("Replace the file where it is there"),
   }),
   output: v.object({
     file_path: v.string(),
@@ -230,12 +232,14 @@ export const exportFilm = operation({
     width: v.number(),
     height: v.number(),
   }),
-  async run(service: Uses, { since, until, file_path, max_bytes, fps }, caller) {
+  async run(service: Uses, { since, until, file_path, max_bytes, fps, force }, caller) {
     const { grant } = caller;
     if (!allows(grant, "operate"))
       throw forbidden(beyond(grant, "file_path, a file anywhere on the host, needs operate"));
     const request = { ...spanOf(since, until), file: file_path, fps, maxBytes: max_bytes };
     const box = await service.blackBox();
+    if (!force && !isMissing(file_path))
+      throw conflict(`file_path: ${printable(file_path, 300)} is there already: force replaces it (--force)`);
     writeNamedFile(file_path, "", "file_path");
     try {
       return { file_path, ...(await box.film(request, requesterOf(caller))) };

@@ -1,6 +1,6 @@
 /** The black box of a server: when it records, who may look, and what is on record of it. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBlackBox } from "../../../../../src/host/desktop/screen/black-box/black-box";
 import type { BlackBoxCalls, BoxOptions } from "../../../../../src/host/desktop/screen/black-box/calls";
@@ -199,6 +199,21 @@ describe("over HTTP", () => {
     const rows = await (await host.call("/audit/list")).text();
     expect(rows).toContain("screen.at time=");
     expect(rows).toContain('black_box.find text=\\"error\\"');
+  }, 60_000);
+
+  test("the film takes the place of no file, unless that is asked for", async () => {
+    await using host = await server();
+    const file_path = join(host.configDir, "night.webm");
+    const film = { since: addSegment(host.configDir, "Error"), until: new Date().toISOString(), file_path };
+    writeFileSync(file_path, "the film of last night");
+    const refused = await host.call("/black-box/film", post(film));
+    expect([refused.status, await refused.text()]).toEqual([
+      409,
+      expect.stringContaining("is there already"),
+    ]);
+    expect(readFileSync(file_path, "utf8")).toBe("the film of last night");
+    expect((await host.call("/black-box/film", post({ ...film, force: true }))).status).toBe(200);
+    expect(readFileSync(file_path, "utf8")).not.toContain("last night");
   }, 60_000);
 
   test("with --screen-approval, who is not trusted sees nothing of it", async () => {
