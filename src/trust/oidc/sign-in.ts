@@ -153,7 +153,6 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
   const codes = createCodes();
   // By client: one that uses up many pushes out no others.
   const usedStates = createFairMap<string, true>(MAX_USED);
-  const usedTokens = new RecentMap<true>(MAX_USED);
   const mayBeginDevice = createBuckets(DEVICE_RATE);
   const resource = resourceOf(publicUrl);
   const ownerOf = createOwnerOf(provider, resource?.id, lifetime.lifeS);
@@ -228,50 +227,67 @@ export function createSignIn({ provider, publicUrl, store, lifetime, log, ...use
       const answer = await provider.completeDevice(code);
       return answer === "pending" || answer === "slower" ? answer : begin(admit(answer), announce);
     },
-    async providerLogout(token, announce) {
-      const { jti, subject, sid, at } = await provider.logout(token);
-      const key = hexOf(digestToken(jti));
-      if (usedTokens.get(key)) throw badInput("form: this logout token came before");
-      const whose = {
-        issuer: provider.issuer,
-        ...(subject !== undefined && { subject }),
-        ...(sid !== undefined && { sid }),
-      };
-      await announce(
-        `oidc.provider_logout ${sid === undefined ? "of all sessions of a person" : "of a session"}`,
-      );
-      usedTokens.set(key, true);
-      signedOut.note({ subject, sid, at });
-      const ended = await endSessions(store, whose).catch((error) => {
-        // The provider may send it again.
-        usedTokens.delete(key);
-        throw error;
-      });
-      await Promise.all(ended.map((name) => uses.endWorkOf(name)));
-      return ended.length;
-    },
+    providerLogout: endingByProvider({ provider, store, signedOut, endWorkOf: uses.endWorkOf }),
+  };
+}
+
+/** Ends what a logout token of the provider names, once. */
+function endingByProvider({
+  provider,
+  store,
+  signedOut,
+  endWorkOf,
+}: Pick<SignInUses, "provider" | "store" | "endWorkOf"> & { readonly signedOut: SignedOut }) {
+  const usedTokens = new RecentMap<true>(MAX_USED);
+  return async (token: string, announce: Announce): Promise<number> => {
+    const { jti, subject, sid, at } = await provider.logout(token);
+    const key = hexOf(digestToken(jti));
+    if (usedTokens.get(key)) throw badInput("form: this logout token came before");
+    const whose = {
+      issuer: provider.issuer,
+      ...(subject !== undefined && { subject }),
+      ...(sid !== undefined && { sid }),
+    };
+    await announce(
+      `oidc.provider_logout ${sid === undefined ? "of all sessions of a person" : "of a session"}`,
+    );
+    usedTokens.set(key, true);
+    signedOut.note({ subject, sid, at });
+    const ended = await endSessions(store, whose).catch((error) => {
+      // The provider may send it again.
+      usedTokens.delete(key);
+      throw error;
+    });
+    await Promise.all(ended.map((name) => endWorkOf(name)));
+    return ended.length;
   };
 }
 
 /** What an answer of the provider is that came before it signed the person out. */
 const SIGNED_OUT = "the provider has signed this person out meanwhile: begin again";
 
+/** Whom the provider has signed out. */
+interface SignedOut {
+  /** @param who.at by the clock of the provider, in milliseconds since the epoch. */
+  note(who: Omit<LoggedOut, "jti">): void;
+  /** @throws `forbidden` for what the provider said, at `issued` by its clock, before it signed the person out. */
+  require(person: Person, issued: number): void;
+}
+
 /**
  * Who was signed out at the provider since this process began: what the provider said of them before begins no session any more, whether
  * that is a code for a command line, an access token that nobody has brought yet, or a sign-in under way.
  */
-function createSignedOut() {
+function createSignedOut(): SignedOut {
   const times = new RecentMap<number>(MAX_USED);
   const keyOf = (what: "sid" | "subject", id: string) => `${what} ${hexOf(digestToken(id))}`;
   return {
-    /** @param at by the clock of the provider, in milliseconds since the epoch. */
-    note({ subject, sid, at }: Omit<LoggedOut, "jti">): void {
+    note({ subject, sid, at }) {
       if (sid !== undefined) times.set(keyOf("sid", sid), at);
       // Of all sessions of theirs; else of those of which the provider told no id.
       if (subject !== undefined) times.set(keyOf("subject", `${sid === undefined} ${subject}`), at);
     },
-    /** @throws `forbidden` where that was before the provider signed them out. */
-    require({ subject, sid }: Person, issued: number): void {
+    require({ subject, sid }, issued) {
       const isBefore = (id: boolean) =>
         issued <= (times.get(keyOf("subject", `${id} ${subject}`)) ?? Number.NEGATIVE_INFINITY);
       const isOver = sid === undefined ? isBefore(false) : times.get(keyOf("sid", sid)) !== undefined;
