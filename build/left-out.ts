@@ -11,7 +11,7 @@ import { endOfPath } from "./addons";
 /** The extensions of the X protocol that svc never asks for, and a server. */
 const EXTENSIONS = endOfPath(
   "x11/lib/",
-  "(?:xserver/index|ext/(?:apple-wm|composite|dbe|dpms|dri3|ge|glx|present|randr|render|res|screen-saver|shape|sync|xc-misc|xinput|xkb|xv))\\.js",
+  "(?:xserver/index|ext/(?:apple-wm|composite|dbe|dpms|dri3|ge|glx|present|render|res|screen-saver|shape|sync|xc-misc|xinput|xkb|xv))\\.js",
 );
 
 /** Names of keys: svc reads the characters of those that have one (`src/host/desktop/record/keyboard.ts`). */
