@@ -13,8 +13,14 @@ import { table } from "../table.js";
 /** The name of a token for a person. @param {string | null} name */
 const tokenName = (name) => name ?? "the host’s own token";
 
-/** @param {readonly string[]} diff */
-const diffText = (diff) => el("pre", { class: "payload" }, diff.join("\n"));
+/** Its lines wrap: nobody stores what is beyond the edge. @param {readonly string[]} diff */
+const diffText = (diff) => el("pre", { class: "diff json", tabindex: 0 }, ...diff.map(diffLine));
+
+/** @param {string} line */
+function diffLine(line) {
+  const kind = line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : "";
+  return el("span", { class: kind }, `${line}\n`);
+}
 
 /** @param {import("../view.js").View} view */
 export function draftPanels({ root, api, poll, may }) {

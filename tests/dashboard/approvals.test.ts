@@ -1,5 +1,6 @@
 /** The page of approvals in Chromium. */
 import { expect } from "bun:test";
+import { createAgentStore } from "../../src/host/agents/store";
 import { askServer } from "../../src/host/approvals/elsewhere";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
@@ -95,5 +96,31 @@ test("a person allows less of what an agent asks for, and stops it", async () =>
   });
   if (await stop.isVisible()) await stop.click();
   await page.getByRole("row", { name: /enter orders.*ended/ }).waitFor();
+  expect(tab.complaints).toEqual([]);
+});
+
+test("a script that waits is shown whole, also on a phone, and is stored as it was shown", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  const store = createAgentStore(configFiles(host.configDir).agents);
+  const element = `button "Save" window "Order entry ${"of a long title ".repeat(10)}"`;
+  store.propose({
+    ...{ name: "order", token: null, source: "session 1", stop_on_error: true, timeout_s: 600 },
+    ...{ parameters: [], variables: {}, actions: [["AC_press_element", { element }]] },
+  });
+  store.close();
+  const viewport = { width: 390, height: 844 };
+  await using tab = await openPage(browser, `${host.url}/dashboard#approvals`, { token: TOKEN, viewport });
+  const { page } = tab;
+  await page.getByRole("button", { name: "Store… order" }).click();
+  const dialog = page.getByRole("dialog", { name: "Store order?" });
+  // Nothing of a line is beyond the edge.
+  const [inner, outer] = await Promise.all([dialog.locator("pre").boundingBox(), dialog.boundingBox()]);
+  expect((inner?.x ?? 0) + (inner?.width ?? 0)).toBeLessThan((outer?.x ?? 0) + (outer?.width ?? 0));
+  expect(await dialog.locator("pre").evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
+  expect(await dialog.textContent()).toContain(`+ ["AC_press_element",${JSON.stringify({ element })}]`);
+  await dialog.getByRole("button", { name: "Store" }).click();
+  await page.getByText("No script waits").waitFor();
+  const { scripts } = (await (await host.call("/scripts")).json()) as { scripts: Array<{ name: string }> };
+  expect(scripts.map(({ name }) => name)).toEqual(["order"]);
   expect(tab.complaints).toEqual([]);
 });
