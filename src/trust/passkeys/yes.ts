@@ -128,6 +128,17 @@ export function verifyYes(word: string): SignedYes {
   return { ...kept, statement, origin: client.origin };
 }
 
+/** How far a clock may be set while a person answers, in milliseconds. */
+const CLOCK_MS = 3_600_000;
+
+/**
+ * Whether a row of that time is too late for the yes: whoever has the host could put one of before into a new row.
+ *
+ * @param at ISO 8601.
+ */
+export const isLate = ({ expires }: Statement, at: string): boolean =>
+  !(Date.parse(at) <= Date.parse(expires) + CLOCK_MS);
+
 /** Whether the key has signed `message`: ECDSA on P-256, Ed25519, or RSA with PKCS #1; no other key counts. */
 function isSignedBy(key: string, message: Uint8Array, signature: string): boolean {
   // Loaded on first use: an idle server needs none of it.

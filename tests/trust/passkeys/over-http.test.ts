@@ -181,6 +181,12 @@ test("a plan for more hosts than the flag says is applied with a touch, and no b
     `-> started plan.apply id=${id} digest=${digest} hosts=2 passkey=`,
   );
   expect(verifyYes(/ passkey=(\S+)$/.exec(row)?.[1] ?? "").statement.terms.digest).toBe(digest);
+  expect(await verified(host.service, id)).toMatchObject({
+    ok: true,
+    what: "plan.apply",
+    holder: null,
+    credential: owner.key.id,
+  });
 
   const broadcast = await host.call("/admin/broadcast", post({ actions: [["AC_log", ["x"]]], on: "all" }));
   expect([broadcast.status, await broadcast.text()]).toEqual([

@@ -3,7 +3,7 @@
  */
 import { isSameHolder } from "../../../core/rights";
 import { Failure, notFound } from "../../../lib/errors";
-import { verifyYes } from "../../../trust/passkeys/yes";
+import { isLate, verifyYes } from "../../../trust/passkeys/yes";
 import type { AuditLog } from "../log";
 import type { AuditRow } from "../row";
 import { rowsWith } from "./make";
@@ -11,25 +11,25 @@ import type { SignedApproval } from "./result";
 
 /** What comes before may have the same words in it, as whoever asked has written some of it. */
 const ALLOW =
-  /^\S+ \S+ -> started (approvals|lease)\.allow id=([0-9a-f]{8})(?: .*)? passkey=([A-Za-z0-9_-]+)(?: token=(\S+))?(?: via=\S+)?(?: trace=[0-9a-f]+)?$/s;
+  /^\S+ \S+ -> started (approvals\.allow|lease\.allow|plan\.apply|screen\.control)(?: id=| viewer=")([0-9a-f-]{8,36})"?(?: .*)? passkey=([A-Za-z0-9_-]+)(?: token=(\S+))?(?: via=\S+)?(?: trace=[0-9a-f]+)?$/s;
 
 /** What a row says of the yes to this approval; undefined for any other row. */
 function allowIn(id: string, { detail, ts }: AuditRow) {
-  const [, noun, named, word, token = null] = ALLOW.exec(detail ?? "") ?? [];
-  return named === id && word !== undefined ? { what: `${noun}.allow`, word, token, at: ts } : undefined;
+  const [, what = "", named, word, token = null] = ALLOW.exec(detail ?? "") ?? [];
+  return named === id && word !== undefined ? { what, word, token, at: ts } : undefined;
 }
 
 /**
- * The yes to the approval or lease with that id.
+ * The yes to the approval, the lease, the plan or the viewer with that id; the newest where there are several.
  *
  * @throws `not_found` where no row says that it was given with a passkey.
  */
 export async function signedApproval(log: AuditLog, id: string): Promise<SignedApproval> {
   const rows = await rowsWith(log, {
-    ...{ text: `.allow id=${id}`, since: 0 },
+    ...{ text: id, since: 0 },
     matches: (row) => allowIn(id, row) !== undefined,
   });
-  const [said] = rows.flatMap((row) => allowIn(id, row) ?? []);
+  const said = rows.flatMap((row) => allowIn(id, row) ?? []).at(-1);
   if (!said) throw notFound(`the log has no row that says that ${id} was allowed with a passkey`);
   const unknown = { holder: null, credential: null, key: null, origin: null, text: null, registered: null };
   const found = { id, at: said.at, what: said.what, allowed_by: said.token, ...unknown };
@@ -38,8 +38,10 @@ export async function signedApproval(log: AuditLog, id: string): Promise<SignedA
     const { holder, terms, what } = statement;
     const registered = await registrationOf(log, { credential, key, holder });
     const read = { ...found, ...{ holder, credential, key, origin, text, registered } };
-    if (what !== said.what || terms.id !== id)
+    if (what !== said.what || (terms.id ?? terms.viewer) !== id)
       return { ...read, ok: false, reason: "something else was signed" };
+    if (isLate(statement, said.at))
+      return { ...read, ok: false, reason: "the yes was over before the row of it came" };
     if (!isSameHolder(holder, said.token))
       return { ...read, ok: false, reason: "it was signed by another than who allowed it" };
     if (registered === null || registered > said.at)

@@ -6,7 +6,7 @@
  */
 import { isSameHolder } from "../../../core/rights";
 import { rejected } from "../../../lib/errors";
-import { verifyYes } from "../../../trust/passkeys/yes";
+import { isLate, verifyYes } from "../../../trust/passkeys/yes";
 import { digestOfSubjects, RUN_ENDED, type RunEnd, runEndIn } from "../../../wire/receipt/run-record";
 import type { RunClaims } from "../../../wire/receipt/statement";
 import type { AuditEvent } from "../row";
@@ -165,7 +165,10 @@ function allowedIn(digest: string, rows: readonly RunRow[], first: RunRow): RunC
   const { id } = yes.approval;
   const asked_by = asked.approval.askedBy;
   const [, word, after = ""] = SIGNED.exec(yes.approval.after) ?? [];
-  const [, allowed_by = null] = AFTER.exec(after) ?? [];
+  const ending = AFTER.exec(after);
+  // Without it, the yes would be one of the owner.
+  if (!ending) throw rejected(`the row of the yes to ${id} does not say who gave it`);
+  const [, allowed_by = null] = ending;
   const said = { id, digest, asked_by, allowed_by, at: yes.row.ts };
   return word === undefined ? said : { ...said, passkey: signedIn(word, said) };
 }
@@ -173,12 +176,13 @@ function allowedIn(digest: string, rows: readonly RunRow[], first: RunRow): RunC
 /** What a passkey has signed of an approval. @throws a `rejected` failure where that is another, or is not signed as it should be. */
 function signedIn(
   word: string,
-  { id, digest, asked_by, allowed_by }: Omit<RunClaims["allowed"][number], "passkey">,
+  { id, digest, asked_by, allowed_by, at }: Omit<RunClaims["allowed"][number], "passkey">,
 ): NonNullable<RunClaims["allowed"][number]["passkey"]> {
   const { statement, credential, key, origin, text } = verifyYes(word);
   const { what, terms, holder } = statement;
   const isOfThis = terms.id === id && terms.digest === digest && terms.asked_by === asked_by;
   if (what !== "approvals.allow" || !isOfThis || !isSameHolder(holder, allowed_by))
     throw rejected(`what was signed with a passkey is not the approval ${id}, or not by who allowed it`);
+  if (isLate(statement, at)) throw rejected(`the yes to ${id} was over before the row of it came`);
   return { credential, key, origin, text };
 }

@@ -17,10 +17,16 @@ interface RunAtTime {
 
 interface Uses {
   runs(): Promise<{ show(id: string): RunAtTime }>;
-  history(): Promise<{ find(id: string): Promise<RunAtTime | undefined> }>;
+  history(): Promise<{
+    find(id: string): Promise<RunAtTime | undefined>;
+    list(query: { readonly limit: number }): Promise<RunAtTime[]>;
+  }>;
   /** Null when this process keeps no audit log. */
   receipts(): Promise<Receipts | null>;
 }
+
+/** Among how many of the newest runs one is looked for whose id begins so. */
+const RECENT = 1_000;
 
 /** The run with that id, or whose id begins so where it has ended lately; as it was typed where only the log may know it. */
 async function runOf(service: Uses, id: string) {
@@ -28,7 +34,13 @@ async function runOf(service: Uses, id: string) {
     return (await service.runs()).show(id);
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "not_found") throw error;
-    return (await (await service.history()).find(id)) ?? { run_id: id, started_at: "" };
+    const history = await service.history();
+    const found = await history.find(id);
+    if (found) return found;
+    // `svc runs list` shows the first characters of ids.
+    const begins = (await history.list({ limit: RECENT })).filter(({ run_id }) => run_id?.startsWith(id));
+    const [only, another] = begins;
+    return (another ? undefined : only) ?? { run_id: id, started_at: "" };
   }
 }
 
@@ -110,8 +122,14 @@ export const verifyApproval = operation({
   leftOut: { http: "it is verified where the log is; receipts are for others", script: OFFLINE },
   input: v.strictObject({
     id: field(
-      v.pipe(v.string(), v.regex(/^[0-9a-f]{8}$/, "the id of an approval or a lease, 8 hexadecimal digits")),
-      "Id of the approval, or of the lease",
+      v.pipe(
+        v.string(),
+        v.regex(
+          /^[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?$/,
+          "the id of an approval or a lease (8 hexadecimal digits), or the whole id of a plan or a viewer",
+        ),
+      ),
+      "Id of the approval, the lease, the plan, or the viewer that took control",
     ),
   }),
   output: SIGNED_APPROVAL,

@@ -92,11 +92,20 @@ function verifyRun(envelope: Envelope, trust: LogTrust, label: string | null): V
     throw rejected("it is of another version than what was allowed with a passkey has");
   if (!isSame(subject, subjectsOf(claims)))
     throw rejected("its subjects are not what the rows of the run say");
+  requireYesHere(claims, predicate.host.id);
   const parameters = checkParameters(predicate, trust.parameters);
   return {
     ...{ label, run: claims, host_id: predicate.host.id, rows: predicate.rows.length, parameters },
     ...sightOf(before, after, trust),
   };
+}
+
+/** @throws `rejected` where somebody has signed a yes to another host than that of the log. */
+export function requireYesHere({ allowed }: RunStatement["predicate"]["run"], host: string): void {
+  for (const { id, passkey } of allowed) {
+    if (passkey && Object(JSON.parse(passkey.text)).host !== `urn:svc:host:${host}`)
+      throw rejected(`the yes to ${id} was given to another host`);
+  }
 }
 
 /** Whether the parameters are those of the run; null where nobody has asked. @throws `rejected` where they are not. */

@@ -106,6 +106,12 @@ describe("the rows of a run that a person has allowed", () => {
     expect(claimsOf(RUN, placed(both)).allowed).toHaveLength(2);
   });
 
+  test("by a row that does not say who gave the yes are refused", async () => {
+    const yes = allow("12345678");
+    const odd = { ...yes, detail: `${yes.detail}`.replace(" token=anna", " other=1 token=anna") };
+    await expect(allowedOf([ask("12345678"), odd])).rejects.toThrow("does not say who gave it");
+  });
+
   test("by a row that only looks like a question or a yes are refused", async () => {
     const [asked, allowed] = [ask("12345678"), allow("12345678")];
     await expect(allowedOf([{ ...asked, event_type: "rest_api" }, allowed])).rejects.toThrow();

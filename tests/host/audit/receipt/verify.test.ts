@@ -1,7 +1,9 @@
 /** Receipts of runs: what one shows, and that none that was tampered with is accepted. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { runProof } from "../../../../src/host/audit/receipt/operations";
 import { verifyReceipt } from "../../../../src/host/audit/receipt/verify";
 import { rowHash } from "../../../../src/host/audit/row";
+import { notFound } from "../../../../src/lib/errors";
 import { hostIdOf } from "../../../../src/trust/identity";
 import { type Envelope, envelopeText } from "../../../../src/wire/receipt/dsse";
 import { digestOfOutcomes } from "../../../../src/wire/receipt/run-record";
@@ -94,6 +96,25 @@ describe("a receipt", () => {
     const { consistency } = statementOf(made.envelope).predicate.heads;
     expect(consistency).not.toEqual([]);
     expect(verdict(without(consistency), trust)).toContain("did not go on");
+  });
+
+  test("is made by the first characters of the id, also of a run that another process has made", async () => {
+    const { run_id } = made.report;
+    const { service, caller } = made;
+    const asked = async (short: string) => {
+      const elsewhere = {
+        receipts: () => service.receipts(),
+        history: () => service.history(),
+        runs: async () => ({
+          show(): never {
+            throw notFound("not of this process");
+          },
+        }),
+      };
+      return runProof.run(elsewhere, { run_id: short, parameters: false }, caller);
+    };
+    expect(await asked(run_id.slice(0, 8))).toMatchObject({ payloadType: expect.any(String) });
+    expect(asked(run_id.slice(0, 8).replace(/.$/, "x"))).rejects.toThrow("has no rows of run");
   });
 
   test("is not made of a run that has no end on record", async () => {
