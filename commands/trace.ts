@@ -99,9 +99,10 @@ function stepText({ steps, run }: TraceView, at: number): string[] {
   const step = steps[at];
   if (!step) return [];
   const { number, place, command, ok, duration_ms, at_ms, error, result, before, after, no_picture } = step;
+  const where = step.host === undefined ? place : `${step.host}  ${place}`;
   const outcome = ok === null ? "did not end" : ok ? "ok" : "FAILED";
   const lines = [
-    `${number}/${run.steps + run.omitted_steps}  ${command}  ${outcome}  at ${seconds(at_ms)}, ${duration_ms ?? "?"} ms  ${place}`,
+    `${number}/${run.steps + run.omitted_steps}  ${command}  ${outcome}  at ${seconds(at_ms)}, ${duration_ms ?? "?"} ms  ${where}`,
     `  arguments  ${jsonLine(step.arguments)}`,
     ...(error === undefined ? [] : [`  error      ${error}`]),
     ...(result === undefined ? [] : [`  result     ${jsonLine(result)}`]),

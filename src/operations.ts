@@ -27,6 +27,7 @@ import { operations as fleetStates } from "./desk/plans/state/operations/fleet";
 import { operations as upgrades } from "./desk/plans/upgrade/operations";
 import { operations as robotRelay } from "./desk/robot/operations";
 import { operations as screenRelays } from "./desk/screen/relay";
+import { operations as together } from "./desk/together/operations";
 import { operations as witnessedLogs } from "./desk/witness/operations";
 import { operations as events } from "./events/operations";
 import { operations as help } from "./help/operations";
@@ -173,6 +174,7 @@ const all = [
   ...oddScreens,
   ...hostLooks,
   ...fleet,
+  ...together,
   ...planJobs,
   ...witness,
   ...witnessedLogs,

@@ -13,6 +13,7 @@ import { filesOf } from "./zip.js";
  * @property {number} number
  * @property {string} place
  * @property {string} command
+ * @property {string} [host]
  * @property {unknown} arguments
  * @property {number} at_ms
  * @property {number | null} duration_ms
@@ -27,8 +28,9 @@ import { filesOf } from "./zip.js";
  * @property {string[]} [tree]
  */
 
-/** The width of the timeline, in its own units. */
+/** The width of the timeline, and the height of a lane in it, in its own units. */
 const WIDTH = 1_000;
+const LANE = 20;
 
 /**
  * One trace, a step at a time.
@@ -51,10 +53,12 @@ export function createViewer(signal, { closes }) {
   const after = picture("After");
   const timeline = svg("svg", {
     class: "timeline",
-    viewBox: `0 0 ${WIDTH} 20`,
+    viewBox: `0 0 ${WIDTH} ${LANE}`,
     preserveAspectRatio: "none",
     "aria-hidden": "true",
   });
+  /** The names of the lanes, where several hosts have taken part. */
+  const lanes = el("ol", { class: "lanes", "aria-label": "Hosts", hidden: true });
   const list = el("ol", { class: "steps", "aria-label": "Steps" });
   const search = el("input", {
     type: "search",
@@ -66,7 +70,7 @@ export function createViewer(signal, { closes }) {
     "section",
     { class: "trace", "aria-label": "Steps of the trace", hidden: true, tabindex: -1 },
     about,
-    timeline,
+    el("div", { class: "film" }, lanes, timeline),
     el(
       "div",
       { class: "tools" },
@@ -121,6 +125,7 @@ export function createViewer(signal, { closes }) {
       ok,
       command,
       place,
+      host,
       at_ms,
       duration_ms,
       error,
@@ -139,6 +144,7 @@ export function createViewer(signal, { closes }) {
         " ",
         el("span", { class: "hint" }, place),
       ),
+      ...(host === undefined ? [] : term("Host", host)),
       ...term("Time", `after ${milliseconds(at_ms)}, took ${milliseconds(duration_ms)}`),
       ...(element === undefined ? [] : term("Element", el("code", {}, element))),
       ...term("Arguments", json(step.arguments)),
@@ -158,10 +164,15 @@ export function createViewer(signal, { closes }) {
    * @param {number} index
    */
   function entryOf(step, index) {
-    const { number, command, ok, at_ms, element } = step;
-    const choose = button([`${number} ${command} `, ok === true ? null : outcomeOf(ok)], () => go(index), {
-      title: `after ${milliseconds(at_ms)}${element === undefined ? "" : `: ${element}`}`,
-    });
+    const { number, command, ok, at_ms, element, host } = step;
+    const lane = host === undefined ? null : el("span", { class: "hint" }, `${host} `);
+    const choose = button(
+      [`${number} ${command} `, lane, ok === true ? null : outcomeOf(ok)],
+      () => go(index),
+      {
+        title: `after ${milliseconds(at_ms)}${element === undefined ? "" : `: ${element}`}`,
+      },
+    );
     const { before: _before, after: _after, ...texts } = step;
     return { item: el("li", {}, choose), choose, text: JSON.stringify(texts).toLowerCase() };
   }
@@ -182,7 +193,12 @@ export function createViewer(signal, { closes }) {
       steps = listed;
       entries = steps.map(entryOf);
       list.replaceChildren(...entries.map(({ item }) => item));
-      timeline.replaceChildren(...marksOf(steps, go));
+      const hosts = lanesOf(steps);
+      lanes.hidden = hosts.length < 2;
+      lanes.replaceChildren(...hosts.map((host) => el("li", {}, host ?? "this host")));
+      timeline.setAttribute("viewBox", `0 0 ${WIDTH} ${LANE * hosts.length}`);
+      timeline.style.height = `${1.25 * hosts.length}rem`;
+      timeline.replaceChildren(...marksOf(steps, hosts, go));
       search.value = "";
       none.hidden = true;
       const omitted =
@@ -198,19 +214,28 @@ export function createViewer(signal, { closes }) {
 }
 
 /**
- * A mark for each step: where it began, how long it took, and whether it failed.
+ * The hosts of the steps, each a lane: first the one whose run it is (undefined), then those that took part, in the order in which they began.
  *
  * @param {readonly Step[]} steps
+ * @returns {Array<string | undefined>}
+ */
+const lanesOf = (steps) => [...new Set([undefined, ...steps.map(({ host }) => host)])];
+
+/**
+ * A mark for each step, in the lane of its host: where it began, how long it took, and whether it failed.
+ *
+ * @param {readonly Step[]} steps
+ * @param {ReadonlyArray<string | undefined>} lanes
  * @param {(to: number) => void} go
  */
-function marksOf(steps, go) {
+function marksOf(steps, lanes, go) {
   const end = Math.max(1, ...steps.map(({ at_ms, duration_ms }) => at_ms + (duration_ms ?? 0)));
-  return steps.map(({ at_ms, duration_ms, ok }, index) => {
+  return steps.map(({ at_ms, duration_ms, ok, host }, index) => {
     const mark = svg("rect", {
       x: (at_ms / end) * WIDTH,
-      y: 0,
+      y: lanes.indexOf(host) * LANE,
       width: Math.max(ok === false ? 6 : 2, ((duration_ms ?? 0) / end) * WIDTH),
-      height: 20,
+      height: lanes.length > 1 ? LANE - 3 : LANE,
       class: ok === false ? "error" : ok === null ? "none" : "ok",
     });
     mark.addEventListener("click", () => go(index));

@@ -64,6 +64,9 @@ export const orLabels = mark<string>({ listedAs: "labels" });
 /** The name of a variable that the action sets. */
 export const setsVariable = mark<string>({ variable: "sets" });
 
+/** The names of variables that the action sets. */
+export const setsVariables = mark<readonly string[]>({ variable: "sets" });
+
 /** The name of a variable that the action reads. */
 export const readsVariable = mark<string>({ variable: "reads" });
 
@@ -95,6 +98,21 @@ export const ACTION_LIST = v.pipe(v.array(v.unknown()), v.metadata({ actions: tr
 
 /** A list of actions that runs on other hosts: it is checked here, and needs no rights here. Its arguments may be secret. */
 export const REMOTE_LIST = v.pipe(v.array(v.unknown()), v.metadata({ secret: true, remote: true }));
+
+/**
+ * A {@link REMOTE_LIST} whose variables are those of the host that runs it: nothing of it is filled in here, so that all of it is checked
+ * before the list around it runs.
+ */
+export const HOST_LIST = v.pipe(
+  v.array(v.unknown()),
+  v.metadata({ secret: true, remote: true, unfilled: true }),
+);
+
+/** Several lists of actions that have {@link HOST_LIST}s. */
+export const HOST_BRANCHES = v.pipe(
+  v.array(v.array(v.unknown())),
+  v.metadata({ secret: true, remote: true, unfilled: true, branches: true }),
+);
 
 /** The input of an operation without fields. */
 export const NO_INPUT = v.strictObject({});

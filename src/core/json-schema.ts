@@ -61,6 +61,8 @@ function withKeywords<J extends object>(
     passed: _passed,
     judged: _judged,
     remote: _remote,
+    unfilled: _unfilled,
+    branches: _branches,
     listedAs: _listedAs,
     variable: _variable,
     place: _place,

@@ -170,6 +170,17 @@ export interface Operation<
    */
   mismatch?(input: v.InferOutput<I>): { readonly field: string; readonly message: string } | undefined;
   /**
+   * What the service alone knows of an action, looked at before a list with it runs: that there is the host which it names.
+   *
+   * @param input as it was written where a variable is in it.
+   * @throws a failure that says why the list must not run.
+   */
+  precheck?(
+    service: S,
+    input: Readonly<Record<string, unknown>>,
+    caller: Pick<Caller, "grant" | "signal">,
+  ): Promise<void>;
+  /**
    * The same input in words that whoever decides about it understands by themselves; it is this that is done then. @throws where it
    * names what there is not.
    */

@@ -2,6 +2,7 @@
  * A run, as the operations that are its actions and the features that start it see it.
  */
 import * as v from "valibot";
+import type { Failure } from "../lib/errors";
 
 /** What became of one action. */
 export const OUTCOME = v.object({
@@ -76,6 +77,23 @@ export interface NestedReport {
   readonly omitted: number;
 }
 
+/** An action that another host has run for a run. */
+export interface HostStep {
+  /** The label of the host. */
+  readonly host: string;
+  /** Where it is, from the list of the run on: `[2].body[0]`. */
+  readonly place: string;
+  readonly command: string;
+  /** As they were written, without secrets that the schema knows. */
+  readonly arguments: unknown;
+  /** When it began, by `performance.now()`, and how long it took, in milliseconds; null where that is not known. */
+  readonly began: number;
+  readonly duration_ms: number | null;
+  /** Null where it is not known how it ended. */
+  readonly ok: boolean | null;
+  readonly error?: string;
+}
+
 /** The run an action belongs to, and the action's own place in it. */
 export interface RunContext {
   readonly id: string;
@@ -116,6 +134,16 @@ export interface RunContext {
     field: string,
     options?: { readonly shielded?: boolean; readonly turn?: number },
   ): Promise<NestedReport>;
+  /**
+   * `value` with its variables filled in, for another host. What of them is secret counts as a secret of this run.
+   *
+   * @throws `bad_input` for an unknown variable, and where a secret of this host is in it: that stays here.
+   */
+  hand(value: unknown): unknown;
+  /** Takes note of what another host has done for this action, where the run is traced. */
+  traced(step: HostStep): void;
+  /** Ends the run with this failure: no action around this one may catch it, or try again. */
+  end(failure: Failure): void;
   /** Has `work` done when the run ends, however it ends: before it counts as ended. It must not throw. */
   atEnd(work: () => Promise<void>): void;
   /**

@@ -11,6 +11,10 @@ export interface Metadata {
   readonly actions?: true;
   /** It is a list of actions that runs on other hosts. */
   readonly remote?: true;
+  /** What is in it is filled in where it runs: a variable in it is one of that run. */
+  readonly unfilled?: true;
+  /** It is a list of such lists. */
+  readonly branches?: true;
   readonly text?: TextForm;
   /** It may be a file's content in place of its path: on record by its digest. */
   readonly content?: true;

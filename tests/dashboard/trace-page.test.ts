@@ -87,3 +87,43 @@ browserTest()(
     }
   },
 );
+
+browserTest()("the page of a trace has a lane for each host that took part, and names it", async () => {
+  using folder = temporaryFolder();
+  const [zip, html] = [join(folder.path, "run.zip"), join(folder.path, "run.html")];
+  const recorder = createTraceWriter({ folder: folder.path, shoot: async () => {}, sparse: true });
+  const began = performance.now();
+  const ended = await recorder.step({
+    ...{ command: "AC_together", arguments: {}, pictured: false, place: "[0]" },
+  });
+  for (const [nth, host] of ["lab-1", "lab-2", "lab-1"].entries())
+    recorder.add({
+      ...{ host, place: `[0].branches[0][0].body[${nth}]`, command: "AC_sleep", arguments: { seconds: 1 } },
+      ...{ began: began + 100 * (nth + 1), duration_ms: 50, ok: host === "lab-2" ? null : true },
+    });
+  await ended({ ok: false, duration_ms: 500, error: "lab-2: unknown" });
+  const now = new Date().toISOString();
+  const run = { run_id: "0f1e2d3c-4b5a-4000-8000-000000000002", source_type: "manual", source_id: "" };
+  const end = { status: "error", error_text: "no", started_at: now, finished_at: now } as const;
+  await recorder.write(zip, { ...run, script_path: "", commands: [], ...end }, (text) => text);
+  writeFileSync(html, await tracePage(readFileSync(zip), "svc: run"));
+  const browser = await launchBrowser();
+  try {
+    const page = await (await browser.newContext({ viewport: { width: 390, height: 900 } })).newPage();
+    await page.goto(pathToFileURL(html).href);
+    await page.getByText("Step 1 of 4").waitFor();
+    expect(await page.locator(".lanes li").allTextContents()).toEqual(["this host", "lab-1", "lab-2"]);
+    const rows = await page.evaluate(
+      '[...document.querySelectorAll(".timeline rect")].map((mark) => Number(mark.getAttribute("y")))',
+    );
+    expect(rows).toEqual([0, 20, 40, 20]);
+    await page.getByRole("button", { name: "3 AC_sleep lab-2" }).click();
+    await page.locator("dd", { hasText: /^lab-2$/ }).waitFor();
+    await page.evaluate(AXE);
+    const { violations } = await page.evaluate<{ violations: { id: string }[] }>("axe.run()");
+    expect(violations.map(({ id }) => id)).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
+  } finally {
+    await browser.close();
+  }
+});

@@ -8,7 +8,7 @@
 import { resolvesWithin } from "../../lib/deadline";
 import { printable } from "../../lib/sanitize";
 import type { Delivery } from "../../wire/job/delivery";
-import type { DeliverJob, DeliverOptions, JobResult, Target, Way } from "../../wire/job/job";
+import type { DeliverJob, DeliverOptions, JobResult, JobState, Target, Way } from "../../wire/job/job";
 import type { Spec } from "./plan";
 import type { Policy } from "./policy";
 import type { Entry, Run } from "./run";
@@ -23,8 +23,12 @@ export interface BroadcastCaller {
   readonly client: string | null;
   /** The caller stops waiting. */
   readonly signal: AbortSignal;
-  /** Takes what became of it at each host, once. @returns as `ended` of a policy. */
-  done(result: Delivery): Promise<unknown> | undefined;
+  /**
+   * Takes what became of it at each host, once, and the state of its job; undefined where that did not come back.
+   *
+   * @returns as `ended` of a policy.
+   */
+  done(result: Delivery, state: JobState | undefined): Promise<unknown> | undefined;
 }
 
 /** How much later than its time limits a host may answer, and how long it may then take to answer the last question, in milliseconds. */
@@ -54,7 +58,7 @@ export class Broadcast implements Policy, Disposable {
   readonly isUrgent = true;
   readonly waits = false;
   readonly followsToken = false;
-  readonly #results = new Map<string, Delivery>();
+  readonly #results = new Map<string, JobResult>();
   /** The hosts of which the caller has the result. */
   readonly #reported = new Set<string>();
   readonly #sendings = new Set<DeliveryInProgress>();
@@ -125,13 +129,14 @@ export class Broadcast implements Policy, Disposable {
     this.#sendings.add(sending);
     try {
       const end = await this.#endOf(sending, send);
-      this.#results.set(target.label, end.result);
+      this.#results.set(target.label, end);
       return end;
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;
       const result = { ...none(target.label, "failed", UNWRITTEN), duration_ms: WRITE_MS };
-      this.#results.set(target.label, result);
-      return { state: "failed", result };
+      const failed = { state: "failed", result } as const;
+      this.#results.set(target.label, failed);
+      return failed;
     } finally {
       clearTimeout(sending.timer);
       this.#sendings.delete(sending);
@@ -184,9 +189,10 @@ export class Broadcast implements Policy, Disposable {
   ): Promise<unknown> | undefined {
     if (this.#isOver || this.#reported.has(label)) return undefined;
     this.#reported.add(label);
-    const result = this.#results.get(label) ?? { ...none(label, status, error), delivered: way !== null };
+    const known = this.#results.get(label);
+    const result = known?.result ?? { ...none(label, status, error), delivered: way !== null };
     this.#results.delete(label);
-    const handedOver = this.caller.done(result);
+    const handedOver = this.caller.done(result, known?.state);
     if (this.#reported.size === this.spec.waves.at(-1)) {
       clearTimeout(this.#timer);
       this.#timer = setTimeout(this.#left.resolve, LAST_MS);

@@ -88,8 +88,9 @@ function fieldsOf(words: Words, { input: schema }: Operation, input: Fields): st
 
 /** The list of actions that a field has, for this host or others. */
 function listIn(schema: InputSchema, name: string, value: unknown): unknown[] | undefined {
-  const { actions, remote } = metadataOf(entryOf(schema, name) ?? NO_FIELD);
-  return (actions || remote) && Array.isArray(value) ? value : undefined;
+  const { actions, remote, branches } = metadataOf(entryOf(schema, name) ?? NO_FIELD);
+  const list = (actions || remote) && Array.isArray(value) ? value : undefined;
+  return branches ? list?.flat() : list;
 }
 
 const NO_FIELD = {} as Parameters<typeof metadataOf>[0];

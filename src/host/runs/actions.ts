@@ -63,6 +63,8 @@ export interface Action {
   readonly deferred: readonly string[];
   /** The actions in the fields that hold lists. */
   readonly lists: Readonly<Record<string, readonly Action[]>>;
+  /** The actions of lists for other hosts that fill in their variables themselves, by the fields that hold them. */
+  readonly remote: Readonly<Record<string, readonly Action[]>>;
   /** The action as it was written. */
   readonly source: readonly unknown[];
   /** Where it is, for a person. */
@@ -188,7 +190,7 @@ class ListChecker {
     if (given === undefined) return [];
     const { keywords, as } = given;
     const lists = yield* this.lists(operation, given, place);
-    yield* this.remoteLists(operation, given, place);
+    const remote = yield* this.remoteLists(operation, given, place);
     const deferred = deferredFields(operation.input, keywords);
     if (this.hasLongExpressions(operation, keywords, deferred))
       return this.refuse(
@@ -223,7 +225,8 @@ class ListChecker {
     });
     const odd = checked.ok && deferred.length === 0 ? operation.mismatch?.(checked.input) : undefined;
     if (checked.ok && !odd) {
-      return [{ operation, input: checked.input, as, deferred, lists, source, at, pathTo: given.pathTo }];
+      const parts = { operation, input: checked.input, as, deferred, lists, remote, source };
+      return [{ ...parts, at, pathTo: given.pathTo }];
     }
     const offences: Offence[] = checked.ok ? (odd ? [{ ...odd, path: [odd.field] }] : []) : checked.offences;
     for (const { field, message, path: [top, ...rest] = [] } of offences) {
@@ -324,20 +327,34 @@ class ListChecker {
     return lists;
   }
 
-  /** Lists that run on other hosts. What variables make of one is checked when the command runs. */
+  /**
+   * Lists that run on other hosts. What variables of this one make of a list is checked when the command runs.
+   *
+   * @returns the actions of those in which none are filled in here.
+   */
   private *remoteLists(
     operation: Command,
     { keywords, pathTo }: ActionArguments,
     { at }: Place,
-  ): InSteps<void> {
+  ): InSteps<Record<string, Action[]>> {
+    const remote: Record<string, Action[]> = {};
     for (const field of remoteFields(operation.input)) {
-      const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
-      if (!Array.isArray(list) || hasReference(list)) continue;
+      const given = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
+      const { unfilled, branches } = metadataOf(entryOf(operation.input, field) ?? v.unknown());
+      if (!Array.isArray(given) || (!unfilled && hasReference(given))) continue;
+      const place = { at: `${at}.${field}`, path: pathTo(field), around: [] };
+      const lists = branches
+        ? given.map((list, nth) => ({ list, at: `${place.at}[${nth}]`, path: [...place.path, nth] }))
+        : [{ list: given, ...place }];
       const checker = new ListChecker(this.table, false, this.inAll);
-      yield* checker.list(list, { at: `${at}.${field}`, path: pathTo(field), around: [] });
+      const actions: Action[] = [];
+      for (const { list, ...where } of lists)
+        actions.push(...(yield* checker.list(list, { ...where, around: [] })));
       this.offences.push(...checker.offences);
       for (const name of checker.unknown) this.unknown.add(name);
+      if (unfilled) remote[field] = actions;
     }
+    return remote;
   }
 
   private refuse({ at, path }: Pick<Place, "at" | "path">, message: string): [] {
@@ -397,14 +414,14 @@ export const listFields = (schema: InputSchema): string[] => fieldsWith(schema, 
 /** Those that hold lists for other hosts. */
 export const remoteFields = (schema: InputSchema): string[] => fieldsWith(schema, "remote");
 
-function fieldsWith(schema: InputSchema, mark: "actions" | "remote"): string[] {
+function fieldsWith(schema: InputSchema, mark: "actions" | "remote" | "unfilled"): string[] {
   return Object.entries(schema.entries)
     .filter(([, entry]) => metadataOf(entry)[mark])
     .map(([field]) => field);
 }
 
 function deferredFields(schema: InputSchema, keywords: ActionArguments["keywords"]): string[] {
-  const lists = listFields(schema);
+  const lists = [...listFields(schema), ...fieldsWith(schema, "unfilled")];
   return Object.keys(schema.entries).filter(
     (field) => Object.hasOwn(keywords, field) && !lists.includes(field) && hasReference(keywords[field]),
   );

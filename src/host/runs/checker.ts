@@ -1,6 +1,7 @@
 /**
  * Checking action lists against the table: whether they can run, with which rights, and which scripts they call.
  */
+import * as v from "valibot";
 import { type Operation, redact } from "../../core/operation";
 import {
   allows,
@@ -13,6 +14,7 @@ import {
   type Scope,
   secretScope,
 } from "../../core/rights";
+import { entryOf, metadataOf } from "../../core/schema";
 import { readScript, withPlaces } from "../../core/script";
 import type { RunDefaults } from "../../core/script-head";
 import { forbidden } from "../../lib/errors";
@@ -32,7 +34,7 @@ import {
 import { CALLS, type CalledScripts, linkCalled, STORED } from "./called-scripts";
 import { describeCommand } from "./reference";
 import type { StoredScript } from "./stored-scripts";
-import { secretUse, type VariableUse, variableUse } from "./variable-use";
+import { secretUse, type VariableUse, variablesSet, variableUse } from "./variable-use";
 
 /** A list that passed the check. */
 export interface CheckedList {
@@ -44,6 +46,8 @@ export interface CheckedList {
   /** The names in it, nested ones included, each once. */
   readonly commands: Array<Command["command"]>;
   readonly variables: VariableUse;
+  /** The variables that it may set, each once; undefined where only its run says which. */
+  readonly sets: string[] | undefined;
   /** The secrets of the host that it names, each once, sorted. */
   readonly secrets: string[];
   /** For an audit row: the commands, the names of secrets, and a digest of the arguments without secrets. */
@@ -181,7 +185,10 @@ export class Checker {
       if (operation.command === CALLS.command) refuse("a script");
       for (const field of remoteFields(operation.input)) {
         if (deferred.includes(field)) refuse("a list with variables");
-        if (input[field] !== undefined) await this.permitElsewhere(input[field], grant);
+        const given = input[field];
+        if (given === undefined) continue;
+        const { branches } = metadataOf(entryOf(operation.input, field) ?? v.unknown());
+        await this.permitElsewhere(branches && Array.isArray(given) ? given.flat() : given, grant);
       }
     }
   }
@@ -301,6 +308,7 @@ export function checkedList(actions: readonly Action[]): CheckedList {
     count: names.length,
     commands,
     variables: variableUse(actions),
+    sets: variablesSet(actions),
     secrets,
     described: `commands=${commands.join(",")}${named} args=sha256:${digest}`,
   };

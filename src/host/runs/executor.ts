@@ -21,9 +21,10 @@ import {
   type Outcome,
   type StartedRun,
 } from "../../core/run";
+import { ListFault } from "../../core/script";
 import { type RunDefaults, withDefaults } from "../../core/script-head";
 import { childOf, type TraceContext, withTrace } from "../../core/trace-context";
-import { badInput, cancelled, forbidden, messageOf, unavailable } from "../../lib/errors";
+import { badInput, cancelled, Failure, forbidden, messageOf, unavailable } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import type { Requester } from "../../lib/slots";
 import { createRunRecord, hmacOfParameters, type RunRecord } from "../../wire/receipt/run-record";
@@ -152,6 +153,7 @@ export class Executor extends Checker {
     const record = createRunRecord(id, others.announce, isRead ? undefined : this.parts.recordEnd);
     const caller: Caller = { ...others, grant, announce: record.announce };
     await this.permitRun(commands, named, grant, given);
+    await this.precheck({ actions, called }, caller);
     if (tellBegun) requireOwnToken(grant, "wait=0");
     if (asked && !allows(grant, "screen")) throw forbidden(beyond(grant, "trace needs screen", "this run"));
     const variables = variablesOf(options.variables ?? {});
@@ -240,7 +242,8 @@ export class Executor extends Checker {
     if (operation.needs !== undefined && !this.allows(operation))
       throw notPermitted(command, operation.needs);
     const action: Action = {
-      ...{ operation, input: parseCall(operation, input), as: undefined, deferred: [], lists: {} },
+      ...{ operation, input: parseCall(operation, input), as: undefined },
+      ...{ deferred: [], lists: {}, remote: {} },
       ...{ source: [command, input], at: "actions[0]", pathTo: (field) => [0, 1, field] },
     };
     const isRead = operation.changes === undefined;
@@ -293,6 +296,7 @@ export class Executor extends Checker {
     const names = [...new Set([...known.values()].flatMap((one) => one.commands))];
     const named = [...new Set([...known.values()].flatMap((one) => one.secrets))];
     await this.permitRun(names, named, caller.grant, caller.grant);
+    await this.precheck({ actions: script.actions, called: known }, { ...caller, signal: active.signal });
     const fresh = named.filter((name) => !secrets.has(name));
     if (fresh.length > 0)
       for (const [name, value] of await this.parts.secrets(fresh)) secrets.set(name, value);
@@ -302,6 +306,33 @@ export class Executor extends Checker {
     // Only now: one that was refused is refused the next time too.
     for (const [path, one] of known) called.set(path, one);
     return script;
+  }
+
+  /**
+   * What the service alone knows of a list that is about to run: whether there are the hosts that it names.
+   *
+   * @throws a failure that says which action cannot run, and why.
+   */
+  async precheck(
+    { actions, called = new Map() }: Pick<CheckedList, "actions" | "called">,
+    caller: Pick<Caller, "grant" | "signal">,
+  ): Promise<void> {
+    const all = [actions, ...[...called.values()].map((script) => script.actions)].flat();
+    for (const { operation, input, at, pathTo } of flatten(all)) {
+      if (!operation.precheck) continue;
+      try {
+        await operation.precheck(this.parts.service, input, caller);
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        if (error.code !== "bad_input") throw new Failure(error.code, `${at}: ${error.message}`, error.more);
+        const [, field = "", message = error.message] = error.message.match(/^(\w+): (.*)$/s) ?? [];
+        const offence =
+          field === ""
+            ? { field: at, path: pathTo(field).slice(0, -1), message }
+            : { field: `${at}.${field}`, path: pathTo(field), message };
+        throw new ListFault([offence], []);
+      }
+    }
   }
 
   /** As `permit`. @param given what the token allows: where that is not enough, a desk learns where it gets more. */

@@ -7,7 +7,7 @@ import { entryOf, metadataOf } from "../../core/schema";
 import { badInput } from "../../lib/errors";
 import type { Action, Command } from "./actions";
 import { holdsSecret, type Secrets } from "./redact";
-import { isForOthers, refusesValue } from "./secret-places";
+import { isForOthers, refusesValue, STAYS } from "./secret-places";
 import {
   expressionsIn,
   fillIn,
@@ -69,6 +69,15 @@ export function createInputs(secrets: Secrets, ofHost: Secrets) {
   return {
     fill,
     evaluate,
+    /** `value` filled in for another host; remembers the secrets in it. @throws `bad_input` where a secret of this host is in it. */
+    hand(value: unknown, variables: Variables): unknown {
+      for (const source of expressionsIn(value)) evaluate(source, variables);
+      const filled = fillIn(value, variables);
+      if (ofHost.isIn(filled)) throw badInput(STAYS);
+      for (const reference of referencesIn(value))
+        if (!variables.isShown(reference)) conceal(variables.resolve(reference));
+      return filled;
+    },
     /** The input with variables filled in; remembers the secrets in it. @throws `bad_input` where it does not fit the operation so. */
     of(action: Action, variables: Variables): Readonly<Record<string, unknown>> {
       const input = filledIn(action, variables);

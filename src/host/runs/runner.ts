@@ -58,7 +58,7 @@ interface RunParts {
   /** Begins the span of an action. @returns what ends it, with the error of one that has failed, without secrets. */
   step?(command: string, place: string): ((error: string | null) => void) | undefined;
   /** Records the actions, without secrets; absent for a run that is not traced. None of it throws. */
-  readonly trace?: Pick<RunTrace, "step"> | undefined;
+  readonly trace?: Pick<RunTrace, "step" | "add"> | undefined;
 }
 
 /** Runs the actions of one run, and counts what they use. */
@@ -278,6 +278,9 @@ export class Runner {
         variables.turn = before;
         return this.results.report(outcomes, shield.signal);
       },
+      hand: (value) => this.inputs.hand(value, variables),
+      traced: (step) => this.parts.trace?.add({ ...step, arguments: this.secrets.scrubAll(step.arguments) }),
+      end: (failure) => this.parts.active.abort(failure),
       atEnd: (work) => void this.last.push(work),
       log: (message) => this.parts.active.log(this.secrets.scrub(message)),
       call: (written, given) => this.call(written, given, input.variables, signal, place),

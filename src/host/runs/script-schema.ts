@@ -4,6 +4,7 @@
  * Promise: what the schema refuses, the check (`actions.ts`) refuses. The check refuses more: fields that depend on each other,
  * commands outside those that must enclose them, scripts that cannot be called, the number of actions in all.
  */
+import * as v from "valibot";
 import { jsonSchema } from "../../core/json-schema";
 import { entryOf, metadataOf } from "../../core/schema";
 import { HEAD } from "../../core/script-head";
@@ -132,6 +133,8 @@ function fieldSchema(input: Command["input"], name: string, { description, ...on
   if (listFields(input).includes(name)) {
     return left.length > 0 ? { description, anyOf: [LIST, ...left] } : { description, ...LIST };
   }
+  const { unfilled, branches } = metadataOf(entry ?? v.unknown());
+  if (unfilled) return { description, ...(branches ? { type: "array", items: LIST } : LIST) };
   // What the operation checks itself, the check of a script does not look into.
   const isAny = Object.keys(one).length === 0 || (entry && metadataOf(entry).form);
   return isAny ? { description } : { description, anyOf: [one, FILLED, ...left] };

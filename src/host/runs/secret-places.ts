@@ -7,7 +7,9 @@ import type { Operation } from "../../core/operation";
 import { entryOf, metadataOf } from "../../core/schema";
 
 const NOT_SECRET = "only a parameter that svc treats as secret takes one, such as a text to type";
-const STAYS = "a secret stays on its host: it may be named in the list for other hosts, which have their own";
+/** Why a secret of this host goes to no other. */
+export const STAYS =
+  "a secret stays on its host: it may be named in the list for other hosts, which have their own";
 
 /**
  * Why `${secret:…}` may not be written in this field, as the end of a message; undefined where it may.

@@ -1,7 +1,8 @@
 /**
  * Which variables a checked list uses, and which of them nothing in it sets: found before a run, from the text of the list.
  */
-import { metadataOf } from "../../core/schema";
+import * as v from "valibot";
+import { entryOf, metadataOf } from "../../core/schema";
 import { hasReference } from "../../core/written";
 import { meant } from "../../lib/nearest";
 import { type Action, flatten } from "./actions";
@@ -18,15 +19,8 @@ export interface VariableUse {
 
 /** The variables that `actions`, and the actions inside them, use. */
 export function variableUse(actions: readonly Action[]): VariableUse {
-  const all = flatten(actions);
-  const named = (how: "sets" | "reads") =>
-    all.flatMap(({ operation, input }) =>
-      Object.entries(operation.input.entries).flatMap(([field, schema]) => {
-        const name = input[field];
-        return metadataOf(schema).variable === how && typeof name === "string" ? [name] : [];
-      }),
-    );
-  const set = new Set([...named("sets"), ...all.flatMap(({ as }) => as ?? []), ...SURROUNDINGS]);
+  const all = withBranches(actions);
+  const set = new Set([...setBy(all), ...SURROUNDINGS]);
   const referred = all.flatMap(({ input, deferred }) => deferred.flatMap((field) => namesIn(input[field])));
   const inExpressions = all.flatMap(({ operation, input }) =>
     Object.entries(operation.input.entries).flatMap(([field, schema]) => {
@@ -34,13 +28,14 @@ export function variableUse(actions: readonly Action[]): VariableUse {
       return typeof source === "string" && !hasReference(source) ? namesOfExpression(source) : [];
     }),
   );
-  // A name that has a `${…}` itself is known when it runs.
-  const isName = (name: string) => !hasReference(name);
+  // What such a list sets itself, it need not be given.
+  const inBodies = all.flatMap((action) => bodiesOf(action).flatMap((body) => variableUse(body).unset));
   const used = [
     ...new Set([
       ...referred,
       ...inExpressions,
-      ...named("reads")
+      ...inBodies,
+      ...namedBy(all, "reads")
         .filter(isName)
         .map((text) => referenceOf(text).name),
     ]),
@@ -49,6 +44,42 @@ export function variableUse(actions: readonly Action[]): VariableUse {
     used,
     unset: [...set].every(isName) ? used.filter((name) => !set.has(name)) : [],
   };
+}
+
+/** The variables that `actions`, and the actions inside them, may set, each once; undefined where only the run says which. */
+export function variablesSet(actions: readonly Action[]): string[] | undefined {
+  const set = [...new Set(setBy(withBranches(actions)))];
+  return set.every(isName) ? set : undefined;
+}
+
+/** A name that has a `${…}` itself is known when it runs. */
+const isName = (name: string) => !hasReference(name);
+
+/** `actions`, those inside them, and those of their branches, which are of the same run. */
+function withBranches(actions: readonly Action[]): Action[] {
+  const all = flatten(actions);
+  return [...all, ...all.flatMap((action) => flatten(remoteOf(action, true).flat()))];
+}
+
+/** The lists of an action that other hosts run with variables of their own. */
+const bodiesOf = (action: Action) => remoteOf(action, false);
+
+const remoteOf = ({ operation, remote }: Action, branches: boolean) =>
+  Object.entries(remote).flatMap(([field, list]) => {
+    const mark = metadataOf(entryOf(operation.input, field) ?? v.unknown()).branches === true;
+    return mark === branches ? [list] : [];
+  });
+
+const setBy = (all: readonly Action[]) => [...namedBy(all, "sets"), ...all.flatMap(({ as }) => as ?? [])];
+
+/** The names in those fields that have the names of variables. */
+function namedBy(all: readonly Action[], how: "sets" | "reads"): string[] {
+  return all.flatMap(({ operation, input }) =>
+    Object.entries(operation.input.entries).flatMap(([field, schema]) => {
+      if (metadataOf(schema).variable !== how) return [];
+      return [input[field]].flat().filter((name) => typeof name === "string");
+    }),
+  );
 }
 
 /**

@@ -8,7 +8,7 @@ import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as v from "valibot";
 import { MEND, type Mend } from "../../core/mend";
-import type { Outcome } from "../../core/run";
+import type { HostStep, Outcome } from "../../core/run";
 import { deadline } from "../../lib/deadline";
 import { messageOf } from "../../lib/errors";
 import { sizeWithin } from "../../lib/json-size";
@@ -147,6 +147,14 @@ export function createTraceWriter({ folder, shoot, outline, sparse }: TraceWrite
         forgetSteps();
       };
     },
+    /** Takes note of an action of another host. Never throws. */
+    add(taken: HostStep): void {
+      const step = stepOf(taken, ++stepCount, started);
+      steps.push(step);
+      ran.add(step.command);
+      count(step, 1);
+      forgetSteps();
+    },
     /**
      * Writes the archive to `file`, which must not exist yet.
      *
@@ -163,7 +171,7 @@ export function createTraceWriter({ folder, shoot, outline, sparse }: TraceWrite
       const { shots } = pictures;
       const known = new Set(shots.map(({ name }) => name));
       const kept = (name: string | null) => (name !== null && known.has(name) ? name : null);
-      const clean = steps.map((step): Step => {
+      const clean = inOrder(steps).map((step): Step => {
         const { error, ...rest } = mapTexts(step, scrub) as Step;
         const around = { before: kept(step.before), after: kept(step.after) };
         // Cut off last: in a part of it, a secret could not be recognized.
@@ -300,6 +308,27 @@ async function writeArchive(
   } finally {
     await zip.close();
   }
+}
+
+/** A step of another host: it has no pictures. @param started when the trace was, by `performance.now()`. */
+const stepOf = (
+  { host, place, command, began, duration_ms, ok, error, ...step }: HostStep,
+  number: number,
+  started: number,
+): Step => ({
+  ...{ number, place, command, host, arguments: shortened(step.arguments) },
+  ...{ at_ms: rounded(began - started), duration_ms, ok },
+  ...(error !== undefined && { error: error.slice(0, MAX_REMEMBERED) }),
+  ...{ before: null, after: null },
+});
+
+/** The steps in the order of their beginnings: those of other hosts are known only once they have ended. */
+function inOrder(steps: readonly Step[]): Step[] {
+  if (steps.every(({ host }) => host === undefined)) return [...steps];
+  const numbers = steps.map(({ number }) => number).sort((a, b) => a - b);
+  return steps
+    .toSorted((a, b) => a.at_ms - b.at_ms || a.number - b.number)
+    .map((step, at) => ({ ...step, number: numbers[at] ?? step.number }));
 }
 
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000;

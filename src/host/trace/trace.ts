@@ -60,6 +60,8 @@ export const STEP = v.object({
   /** Where the action is in the list: `[2].body[0]`. */
   place: v.string(),
   command: v.string(),
+  /** The label of the host that ran it; absent for the one whose run it is. */
+  host: v.exactOptional(v.string()),
   /** As they were written, without lists inside and without secrets. */
   arguments: v.unknown(),
   /** Milliseconds from the start of the run to the start of the action, and from there to its end. */

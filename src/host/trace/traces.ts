@@ -5,6 +5,7 @@
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { HostStep } from "../../core/run";
 import { isAlive } from "../../lib/alive";
 import { busy, conflict, messageOf, notFound, systemCode, unavailable } from "../../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FOLDER, syncFolder, writeNamedFile } from "../../lib/files";
@@ -58,6 +59,8 @@ type TracedEnd = Readonly<Pick<TracedRun, "status" | "error_text">>;
 /** A run that is being traced. */
 export interface RunTrace {
   step(start: StepStart): Promise<(end: StepEnd) => Promise<void>>;
+  /** Takes note of what another host has done. */
+  add(step: HostStep): void;
   /** Writes what was recorded where it is to be kept. Never throws. @returns the run, and the digest of the archive; null when it was not kept. */
   end(
     how: TracedEnd,
@@ -117,6 +120,7 @@ export class Traces {
     const started_at = new Date().toISOString();
     return {
       step: recorder.step,
+      add: recorder.add,
       end: async (how, scrub) => {
         this.active.delete(slot);
         try {
@@ -256,6 +260,7 @@ const isJob = ({ source_type }: Pick<TracedStart, "source_type">) => source_type
 /** What a run has that is not traced. @param ended takes how it ended. */
 const untraced = (ended: (status: TracedEnd["status"]) => void): RunTrace => ({
   step: async () => async () => {},
+  add() {},
   async end({ status }) {
     ended(status);
     return null;

@@ -9,6 +9,7 @@ import type { DriftFound } from "../../desk/plans/state/drift";
 import type { FleetStates, PlanFate } from "../../desk/plans/state/kept";
 import type { ExistingStates } from "../../desk/plans/state/operations/fleet";
 import type { Releases } from "../../desk/release/store";
+import type { TogetherUses } from "../../desk/together/operations";
 import type { PlanJobs } from "../../host/jobs/accept";
 import type { FromDesk } from "../../host/release/from-desk";
 import { once } from "../../lib/once";
@@ -27,6 +28,10 @@ export interface PlanFeatures {
   releases(): Promise<Releases>;
   plans(): Promise<Plans>;
   runBroadcast: BroadcastUses["runBroadcast"];
+  /** Has hosts do their part of a script, by the server on the folder where one runs. */
+  runTogether: TogetherUses["runTogether"];
+  /** Runs a job of such a script on its host. */
+  runOnHost: TogetherUses["runOnHost"];
   /** The plans of other desks of the same hosts. */
   foreignPlans(): Promise<ForeignPlans>;
   /** Null where no plan was ever made: looking does not make the file. */
@@ -124,6 +129,8 @@ export function planFeatures(
         },
       });
     },
+    runTogether: async (...asked) => (await import("../together")).answerTogether(shared, ...asked),
+    runOnHost: async (...job) => (await import("../together")).runOnHost(shared.service, ...job),
     foreignPlans: once(async () =>
       (await import("../../desk/plans/foreign-plans")).createForeignPlans(files.foreignPlans),
     ),

@@ -16,6 +16,7 @@ import { LINES_CONTENT_TYPE, streamLines } from "../../../lib/ndjson";
 import { printable } from "../../../lib/sanitize";
 import type { Passkeys } from "../../../trust/passkeys/passkeys";
 import { DELIVERY, DELIVERY_STATUS, type Delivery, RUN_ON_HOST } from "../../../wire/job/delivery";
+import type { JobState } from "../../../wire/job/job";
 import {
   type HostVariables,
   unknownLabels,
@@ -56,7 +57,10 @@ export interface BroadcastUses extends Uses {
    * @throws why there can be no plan: then nothing was sent.
    */
   runBroadcast(about: {
-    readonly input: Broadcast;
+    readonly input: Pick<
+      Broadcast,
+      "actions" | "canary" | "delivery_timeout_s" | "timeout_s" | "stop_on_error" | "desktop"
+    >;
     /** The variables of its hosts. */
     readonly before: HostVariables;
     readonly on: string;
@@ -70,7 +74,7 @@ export interface BroadcastUses extends Uses {
     /** The caller stops waiting: hosts are asked to end what they run. */
     readonly signal: AbortSignal;
     /** Takes each result when it is complete. @returns what resolves once it has been handed over; nothing where it has been. */
-    done(result: Delivery): Promise<unknown> | undefined;
+    done(result: Delivery, state: JobState | undefined): Promise<unknown> | undefined;
   }): Promise<void>;
   executor(): Promise<{
     /** @throws a `bad_input` failure that lists everything wrong with the actions. */

@@ -110,7 +110,10 @@ export const checkActionList = operation({
     const runs = allows(grant, "operate");
     const check = async (list: unknown) => {
       const checked = await executor.prepare(list);
-      return runs ? executor.link(checked, from, requester) : checked;
+      if (!runs) return checked;
+      const linked = await executor.link(checked, from, requester);
+      await executor.precheck(linked, caller);
+      return linked;
     };
     const { commands, count, variables, secrets } = script
       ? await withPlaces(script, () => check(script.actions))
