@@ -119,9 +119,7 @@ browserTest()("the page of a trace has a lane for each host that took part, and 
     expect(rows).toEqual([0, 20, 40, 20]);
     await page.getByRole("button", { name: "3 AC_sleep lab-2" }).click();
     await page.locator("dd", { hasText: /^lab-2$/ }).waitFor();
-    await page.evaluate(AXE);
-    const { violations } = await page.evaluate<{ violations: { id: string }[] }>("axe.run()");
-    expect(violations.map(({ id }) => id)).toEqual([]);
+    expect(await violationsOn(page)).toEqual([]);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
   } finally {
     await browser.close();

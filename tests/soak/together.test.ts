@@ -192,7 +192,9 @@ test(
       count(`${code}`);
       const names = HOSTS.some((one) => `${host}` === one) && /branches\[\d\]\[0\]\.body/.test(`${step}`);
       if (!names || !error_text?.includes(`${host}: `)) wrong.push(`run ${nth}: ${error_text}`);
-      if (victim === undefined) wrong.push(`run ${nth} failed without a kill: ${error_text}`);
+      // On a machine that is busy, a run may take longer than it has: it says so in time.
+      if (victim === undefined && code !== "timeout")
+        wrong.push(`run ${nth} failed without a kill: ${error_text}`);
     }
     const lines = existsSync(fleet.acts) ? readFileSync(fleet.acts, "utf8").trimEnd().split("\n") : [];
     const acts = Map.groupBy(lines, (line) => line);

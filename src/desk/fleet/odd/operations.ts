@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../../../core/caller";
-import { between, field, orLabels, seconds, whole } from "../../../core/fields";
+import { between, field, seconds, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { shareOf } from "../../../core/rights";
 import { printable } from "../../../lib/sanitize";
@@ -50,7 +50,7 @@ export const findOdd = operation({
   example: { on: "tag:kiosk" },
   input: v.strictObject({
     on: field(
-      v.optional(orLabels(SELECTION), "all"),
+      v.optional(SELECTION, "all"),
       "Hosts: labels, tag:TAG or all, separated by commas; ! excludes. Tags that it names are those by which hosts are compared",
     ),
     concurrency: field(v.optional(whole(1, 1_000), 64), "Hosts to ask at once; slow hosts stop counting"),
