@@ -50,8 +50,8 @@ export interface World extends AsyncDisposable {
   launch(command: readonly string[]): void;
 }
 
-/** Starts a world. @throws where Xvfb, openbox or dbus-daemon do not start. */
-export async function startWorld(change: Change | undefined): Promise<World> {
+/** Starts a world. @param size of the screen, such as `1920x1080` (default: that of the change). @throws where Xvfb, openbox or dbus-daemon do not start. */
+export async function startWorld(change: Change | undefined, size?: string): Promise<World> {
   await using stack = new AsyncDisposableStack();
   const root = mkdtempSync(join(tmpdir(), "desktop-task-"));
   stack.defer(() => rmSync(root, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }));
@@ -74,7 +74,7 @@ export async function startWorld(change: Change | undefined): Promise<World> {
     // No program of a task needs a keyring, a portal or a proxy.
     ...{ GTK_USE_PORTAL: "0", GDK_BACKEND: "x11", QT_QPA_PLATFORM: "xcb", no_proxy: "127.0.0.1" },
   };
-  const screen = ["-screen", "0", `${settings.screen}x24`];
+  const screen = ["-screen", "0", `${size ?? settings.screen}x24`];
   const server = start(["Xvfb", "-displayfd", "1", "-nolisten", "tcp", ...screen], plain);
   const display = { ...plain, DISPLAY: `:${await firstLine(server, "Xvfb")}` };
   const rc = settings.manager(root);

@@ -96,13 +96,13 @@ export interface SimulatedHost {
 
 /**
  * @param count how many hosts.
- * @param options.runMs how long a job runs.
+ * @param options.runMs how long a job runs. @param options.findMs how long a host takes to look into its black box.
  */
 export function createFleet(
   count: number,
   seed: string | number,
   faults: Faults = NO_FAULTS,
-  { runMs = 0, clock = { now: Date.now, sleep: Bun.sleep } as Clock } = {},
+  { runMs = 0, findMs = 0, clock = { now: Date.now, sleep: Bun.sleep } as Clock } = {},
 ) {
   const isDead = shareOf(count, faults.dead, seeded(seed, "dead"));
   const isSlow = shareOf(count, faults.slow, seeded(seed, "slow"));
@@ -183,6 +183,10 @@ export function createFleet(
         if (method === "POST" && path === "/plans/jobs") return take(body);
         if (method === "POST" && path === "/plans/jobs/cancel") return cancel(body);
         if (method === "POST" && path === "/execute") return execute();
+        if (method === "POST" && path === "/black-box/find") {
+          await clock.sleep(findMs);
+          return { status: 200, body: findsOf(nth, JSON.parse(body)) };
+        }
         return path in FIXED ? { status: 200, body: FIXED[path] } : refused(404, "not found");
       },
       crash() {
@@ -192,6 +196,17 @@ export function createFleet(
     };
   };
   return { hosts: Array.from({ length: count }, (_, nth) => host(nth)), runs };
+}
+
+/** What a host finds in its black box: one in ten as much as it may answer, the others nothing. */
+function findsOf(nth: number, { text, most = 100 }: { readonly text: string; readonly most?: number }) {
+  const [from, to] = ["2026-11-28T02:13:05.000Z", "2026-11-28T02:14:05.000Z"];
+  const about = { kind: "text", from, to, window: "Terminal", program: "xfce4-terminal" };
+  const count = nth % 10 === 0 ? most : 0;
+  const line = (at: number) =>
+    `[${at}] the update of the package failed with the error ${text}: access is denied`;
+  const found = Array.from({ length: count }, (_, at) => ({ ...about, text: line(at) }));
+  return { found, count, unread: 0, left_off: 0 };
 }
 
 const refused = (status: number, error: string): Answer => ({ status, body: { error } });

@@ -6,7 +6,8 @@
  *
  * `--carrier https`: every address of 127/8 answers as the host of that number does. `link`: each dials the hub. `all`: one
  * WebSocket carries the requests to all of them. `nats`: one connection to the NATS server `--hub nats://127.0.0.1:4222`, or with
- * `--users FILE` (JSON, a list of `{id, seed, jwt}`) one for each host. Times in seconds, but for `--run-ms`.
+ * `--users FILE` (JSON, a list of `{id, seed, jwt}`) one for each host. Times in seconds, but for `--run-ms` and
+ * `--find-ms`.
  *
  * Says `{"url", "seed"}` once it listens; `GET /sim` says how many are linked, what ended links, how many jobs ran and what must not
  * have happened.
@@ -33,6 +34,7 @@ const { values } = parseArgs({
     skew: { type: "string", default: "0" },
     flap: { type: "string", default: "0" },
     "run-ms": { type: "string", default: "0" },
+    "find-ms": { type: "string", default: "0" },
   },
 });
 const { seed, hub: url, pin, carrier } = values;
@@ -44,7 +46,9 @@ const faults = {
   skewMs: Number(values.skew) * 1_000,
   flapMs: Number(values.flap) * 1_000,
 };
-const { hosts, runs } = createFleet(Number(values.hosts), seed, faults, { runMs: Number(values["run-ms"]) });
+const { hosts, runs } = createFleet(Number(values.hosts), seed, faults, {
+  ...{ runMs: Number(values["run-ms"]), findMs: Number(values["find-ms"]) },
+});
 const links = carrier === "link" ? linkHosts(hosts, { url, seed, pin }) : undefined;
 const nats = carrier === "nats" ? connectHosts(await usersOf(values.users), whereIn(url)) : undefined;
 const about = () => ({
