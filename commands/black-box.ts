@@ -22,6 +22,8 @@ interface Status {
   readonly bytes: number;
   readonly kept: number;
   readonly oldest: string | null;
+  readonly until: string | null;
+  readonly not_told: string | null;
 }
 
 const shown = {
@@ -32,7 +34,9 @@ const shown = {
       ...[mib(bytes), max_bytes === null ? "" : mib(max_bytes), `${kept}`],
     ],
   ],
-  warnings: ({ problem, no_texts }: Status) => [
+  warnings: ({ problem, no_texts, until, not_told }: Status) => [
+    ...(until === null ? [] : [`nothing more is kept; what was kept before goes at ${timeText(until)}`]),
+    ...(not_told === null ? [] : [`nothing on the screen says that it is kept: ${printable(not_told, 300)}`]),
     ...(problem === null ? [] : [`it does not see the screen: ${printable(problem, 300)}`]),
     ...(no_texts === null ? [] : [`it keeps titles, and no texts of programs: ${printable(no_texts, 300)}`]),
   ],

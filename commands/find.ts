@@ -1,10 +1,65 @@
-import { view } from "../src/cli/view";
-import { findOnScreen } from "../src/host/desktop/screen/black-box/operations";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import { fileNameOf, writePng } from "../src/cli/picture-file";
+import { type Answerer, view } from "../src/cli/view";
+import { field, path } from "../src/core/fields";
+import { findOnScreen, screenAt } from "../src/host/desktop/screen/black-box/operations";
+import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
 
+/** The most pictures of a host. */
+const MOST_PICTURES = 20;
+/** How long after a text was first seen its picture is taken, in milliseconds: a window has its title before it is drawn. */
+const DRAWN_MS = 1_000;
+
+/** The times of the pictures for finds, the newest first, each once. */
+function timesOf(found: ReadonlyArray<{ readonly from: string; readonly to: string }>): string[] {
+  const times = found.map(({ from, to }) => {
+    const at = Math.min(Date.parse(from) + DRAWN_MS, Date.parse(to));
+    return new Date(at).toISOString();
+  });
+  return [...new Set(times)];
+}
+
+/** Makes the folder of the pictures: before all hosts are asked. @throws `bad_input` where it cannot be made. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true });
+  } catch (error) {
+    throw badInput(`--pictures: ${printable(folder, 200)} cannot be made (${systemCode(error) ?? "?"})`);
+  }
+}
+
+/** Writes the pictures of finds to a folder of this machine, from the host that has them. */
+async function takePictures(
+  found: ReadonlyArray<{ readonly from: string; readonly to: string }>,
+  { host, ask, log }: Answerer,
+  folder: string,
+): Promise<void> {
+  const times = timesOf(found);
+  const who = host === undefined ? "" : `${printable(host, 130)}: `;
+  for (const time of times.slice(0, MOST_PICTURES)) {
+    try {
+      const { data } = await ask(screenAt, { time });
+      writePng(join(folder, `${fileNameOf(host ?? "this-host")}-${time.replaceAll(":", "-")}.png`), data);
+    } catch (error) {
+      log.warn(`${who}no picture of ${timeText(time)}: ${printable(messageOf(error), 300)}`);
+    }
+  }
+  const left = times.length - MOST_PICTURES;
+  if (left > 0) log.warn(`${who}the pictures of the newest ${MOST_PICTURES} times; ${left} older have none`);
+}
+
 export default view(findOnScreen, {
   positionals: ["text"],
+  extra: {
+    pictures: field(
+      v.optional(path(v.string())),
+      "Write a picture of each find to this folder of this machine, HOST-TIME.png: of the newest 20 of a host",
+    ),
+  },
   columns: ["FROM", "TO", "PROGRAM", "WINDOW", "TEXT"],
   rows: ({ found }) =>
     found.map(({ kind, from, to, program, window, text }) => [
@@ -12,10 +67,22 @@ export default view(findOnScreen, {
       kind === "title" ? "" : printable(text, 200),
     ]),
   none: "nothing of that was on the screen",
-  warnings: ({ unread }) =>
-    unread === 0 ? [] : [`${unread} parts of the black box cannot be read with the key of this host`],
+  warnings: ({ unread, left_off }) => [
+    ...(unread === 0 ? [] : [`${unread} parts of the black box cannot be read with the key of this host`]),
+    ...(left_off ? [`${left_off} older finds are left off: --until shows what was before a time`] : []),
+  ],
+  complete(input, { pictures }) {
+    if (pictures !== undefined) makeFolder(pictures);
+    return input;
+  },
+  gather: async ({ found }, from, { pictures }) => {
+    if (pictures !== undefined) await takePictures(found, from, pictures);
+  },
+  // Each host reads its own files meanwhile; its answer has at most an eighth of a mebibyte.
+  asks: { atOnce: 512, maxBytes: 1_048_576 },
   examples: [
     ["$0 find 0x80070005 --since 24h", "In titles of windows and texts in them, with the times"],
     ["$0 find 0x80070005 --on all --since 24h", "On all hosts of the address book"],
+    ["$0 find 0x80070005 --on all --since 24h --pictures found", "With what the screens showed then"],
   ],
 });

@@ -51,6 +51,12 @@ const logText = ({ log = [] }: RunDetail) =>
     ? ""
     : `\n\n${log.map(({ at, message }) => `${timeText(at)}  ${printable(message, 1_000)}`).join("\n")}`;
 
+/** Where what was on the screen is, of a run that failed. */
+const screenText = ({ black_box }: RunDetail) =>
+  black_box
+    ? `\n\nwhat was on the screen before it failed: svc screen at ${timeText(black_box.to)}, or svc recording export FILE.webm --since ${timeText(black_box.from)} --until ${timeText(black_box.to)}`
+    : "";
+
 export default {
   verbs: {
     list: view(listRuns, {
@@ -64,7 +70,7 @@ export default {
       names: { run_id: "id" },
       columns: OUTCOMES,
       rows: outcomeRows,
-      text: (run) => shownTable(OUTCOMES, outcomeRows(run), noOutcomes(run)) + logText(run),
+      text: (run) => shownTable(OUTCOMES, outcomeRows(run), noOutcomes(run)) + logText(run) + screenText(run),
       none: "no outcomes",
       warnings: ({ status, error_text }) => (error_text === null ? [] : [`${status}: ${error_text}`]),
       examples: [["$0 runs show 9f1c2e4a", "The outcome of each action, and what it logged"]],

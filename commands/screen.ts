@@ -1,14 +1,19 @@
+import * as v from "valibot";
+import { TIMES } from "../src/cli/flags";
 import { PICTURE_OUTPUT, writePicture, writePictureOf } from "../src/cli/picture-file";
 import type { Group } from "../src/cli/subcommand";
 import { print } from "../src/cli/subcommand";
-import { view } from "../src/cli/view";
-import { flag } from "../src/core/fields";
+import { answerHere, view } from "../src/cli/view";
+import { field, flag } from "../src/core/fields";
+import { screenOfHostAt } from "../src/desk/screen/operations/black-box";
 import { screenAt } from "../src/host/desktop/screen/black-box/operations";
 import { openScreenPage, proxyScreen } from "../src/host/desktop/screen/operations/proxy";
 import { badInput } from "../src/lib/errors";
+import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
 import { terminated } from "../src/lib/signals";
 import { timeText } from "../src/lib/time-text";
+import { parseAgo } from "../src/lib/units";
 
 const open = view(openScreenPage, {
   positionals: ["host"],
@@ -19,19 +24,58 @@ const open = view(openScreenPage, {
   ],
 });
 
+/** The words after `svc screen at`. */
+interface AtWords {
+  readonly host_or_time: string;
+  readonly then: readonly string[];
+}
+
+/** The host, where one was named, and the time in ISO 8601. @throws `bad_input` for what is no time. */
+function placeOf({ host_or_time: first, then }: AtWords): { host: string | undefined; time: string } {
+  // `2h ago` needs no quotes.
+  const isHere = then.length === 0 || (then.length === 1 && then[0] === "ago");
+  const text = (isHere ? [first, ...then] : then).join(" ");
+  const time = parseAgo(text) ?? text;
+  if (v.is(screenAt.input, { time })) return { host: isHere ? undefined : first, time };
+  const also = isHere ? ", after a host or alone," : "";
+  throw badInput(`time: expected ${TIMES}${also} but found ${JSON.stringify(printable(text, 80))}`);
+}
+
 export default {
   own: open,
   verbs: {
     // For a host whose label is one of these words, too.
     open,
     at: view(screenAt, {
-      positionals: ["time"],
-      extra: { output: PICTURE_OUTPUT },
+      hidden: ["time"],
+      positionals: ["host_or_time", "then"],
+      names: { then: "time" },
+      extra: {
+        host_or_time: field(
+          v.string(),
+          "Host of the address book, for its screen; or the time, for that of this host",
+        ),
+        then: field(
+          v.optional(v.array(v.string()), []),
+          "When, after a host: 02:13 (the last one of the clock of this machine), 2h ago, yesterday, or ISO 8601",
+        ),
+        output: PICTURE_OUTPUT,
+      },
       columns: ["FILE", "SIZE", "SINCE"],
       // With --on each picture is a file; with --json it is in the line.
       rows: (shot, host = "", { output }) => [[...writePictureOf(host, shot, output), timeText(shot.since)]],
-      async run({ call, input, extra, globals }) {
-        const shot = await call(input);
+      complete(_input, words, _service, on) {
+        const { host, time } = placeOf(words);
+        if (on !== undefined && host !== undefined)
+          throw badInput(`--on: expected without the host ${printable(host, 130)}`);
+        return { time };
+      },
+      async run({ call, input, extra, globals, service }) {
+        const { host } = placeOf(extra);
+        const shot =
+          host === undefined
+            ? await call(input)
+            : await answerHere(service, screenOfHostAt, { label: host, ...input });
         await writePicture(globals, shot, extra.output, `  since ${timeText(shot.since)}`);
         return 0;
       },
@@ -40,7 +84,8 @@ export default {
           "$0 screen at 02:13 --output then.png",
           "What the screen showed, where svc serve --black-box keeps it",
         ],
-        ["$0 screen at 02:13 --on lab-07", "The screen of a host of the address book"],
+        ["$0 screen at lab-07 02:13", "The screen of a host of the address book"],
+        ["$0 screen at '2h ago' --on tag:lab --output shots", "A picture of each host of the lab"],
       ],
     }),
     proxy: view(proxyScreen, {

@@ -39,6 +39,17 @@ export const hostAddress = (label, part = "") =>
   `#hosts/${encodeURIComponent(label)}${part === "" ? "" : `/${part}`}`;
 
 /**
+ * What was on the screen of a host before a run failed.
+ *
+ * @param {string | null} label null for this host
+ * @param {{ from: string, to: string }} kept times in ISO 8601
+ */
+export function keptAddress(label, { from, to }) {
+  const where = label === null ? "#live" : `#live:${encodeURIComponent(label)}`;
+  return `${where}?from=${Date.parse(from)}&to=${Date.parse(to)}`;
+}
+
+/**
  * Keeps in the address what the page shows, so that it can be sent to somebody; no step back leads to what it showed before.
  *
  * @param {string} page

@@ -26,6 +26,7 @@ import { operations as plans } from "./desk/plans/operations/make";
 import { operations as fleetStates } from "./desk/plans/state/operations/fleet";
 import { operations as upgrades } from "./desk/plans/upgrade/operations";
 import { operations as robotRelay } from "./desk/robot/operations";
+import { operations as hostBoxes } from "./desk/screen/operations/black-box";
 import { operations as screenRelays } from "./desk/screen/relay";
 import { operations as together } from "./desk/together/operations";
 import { operations as witnessedLogs } from "./desk/witness/operations";
@@ -151,6 +152,7 @@ const all = [
   ...screenOffers,
   ...screenProxies,
   ...screenRelays,
+  ...hostBoxes,
   ...diagnostics,
   ...turn,
   ...daemon,

@@ -119,6 +119,7 @@ describe("each operation of svc", () => {
       "admin.element_at",
       "admin.host_thumbnail",
       "admin.odd",
+      "admin.screen_at",
       "audit.export",
       "black_box.find",
       "config.export",
@@ -246,6 +247,7 @@ test("what uses pointer and keyboard ends with who waits for it: nothing is clic
 const SCOPE_OF = {
   metrics: ["admin.host_metrics", "admin.targets", "metrics.render", "tls.cert"],
   read: [
+    "admin.black_box_kept",
     "admin.find_hosts",
     "admin.host_desktops",
     "admin.host_look",
@@ -307,9 +309,11 @@ const SCOPE_OF = {
     "witness.key",
   ],
   screen: [
+    "admin.black_box_spans",
     "admin.element_at",
     "admin.host_thumbnail",
     "admin.odd",
+    "admin.screen_at",
     "admin.screen_offer",
     "admin.screen_relay",
     "admin.screen_state",
@@ -623,6 +627,8 @@ function missing({ http, command, leftOut }: Operation): Surface[] {
 
 /** What only reads: agents may be offered it without `--write`. All else does more. */
 const READING = [
+  "admin.black_box_kept",
+  "admin.black_box_spans",
   "admin.element_at",
   "admin.find_hosts",
   "admin.host_desktops",
@@ -631,6 +637,7 @@ const READING = [
   "admin.host_thumbnail",
   "admin.list_hosts",
   "admin.odd",
+  "admin.screen_at",
   "admin.screen_state",
   "admin.targets",
   "admin.witness",

@@ -1,6 +1,7 @@
 /**
  * One plan: its waves and hosts as they go, and what can be done with it.
  */
+import { keptAddress } from "../address.js";
 import { ask, fill } from "../dialog.js";
 import { el, labelled, setText } from "../dom.js";
 import { count, counted } from "../format.js";
@@ -42,7 +43,7 @@ const pathOf = (id, rest) => /** @type {`plans/{id}${Rest}`} */ (`plans/${id}${r
  *
  * @param {import("../view.js").View} view
  */
-export function planPanel({ api, poll }) {
+export function planPanel({ api, may, poll }) {
   let chosen = "";
   /** @type {Plan | null} */
   let plan = null;
@@ -96,6 +97,22 @@ export function planPanel({ api, poll }) {
       },
       { label: "Sent", cell: ({ sent }) => time(sent) },
       { label: "Ended", cell: ({ ended }) => time(ended) },
+      {
+        label: "Screen",
+        kind: "actions",
+        hidden: !may("screen"),
+        cell: ({ label, state, run_id }) =>
+          (state === "failed" || state === "timeout") &&
+          run_id !== null &&
+          actionButton(
+            "Before it failed",
+            () => showBefore(label),
+            (error) => made.tell(error),
+            {
+              "aria-label": `The screen of ${label} before it failed`,
+            },
+          ),
+      },
     ],
     key: ({ label }) => label,
     empty: () => nothing("No hosts", "No host is in this state."),
@@ -106,6 +123,19 @@ export function planPanel({ api, poll }) {
     el("div", { class: "fields" }, labelled("Hosts in the state", which)),
     el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Hosts" }, targets.root, more),
   );
+
+  /** Goes to what the black box of a host keeps of the minutes before its run failed. @param {string} label */
+  async function showBefore(label) {
+    const target = plan?.targets.find((one) => one.label === label);
+    const kept = /** @type {"black-box/kept"} */ (`admin/hosts/${encodeURIComponent(label)}/black-box/kept`);
+    const { runs } = await api.ask(kept);
+    const found = runs.find(({ run_id }) => run_id === target?.run_id);
+    if (!found)
+      throw new Error(
+        `${label} keeps nothing of it: its black box is off (svc serve --black-box), or was then.`,
+      );
+    location.assign(keptAddress(label, found));
+  }
 
   /** @param {Plan} answer */
   function show(answer) {

@@ -1,6 +1,6 @@
 /**
  * Live screen: what is on the screen of this host, or of one in the address book (`#live:LABEL`), as it changes; and pointer and
- * keyboard of it for who takes them.
+ * keyboard of it for who takes them. `?from=MS&to=MS` shows what its black box has of then.
  */
 import { ask, fill } from "../dialog.js";
 import { button, el, labelled, setText } from "../dom.js";
@@ -34,7 +34,7 @@ const STATES = /** @type {const} */ ({
 /** @param {import("../view.js").View} view */
 export function open(view) {
   const { root, api, may, signal, poll } = view;
-  const [, named = "", desktop] = location.hash.split(":");
+  const [, named = "", desktop] = location.hash.replace(/\?.*$/s, "").split(":");
   const label = named === "" ? null : labelIn(named);
   /** A desktop on demand of the host. */
   const ofDesktop = desktop === undefined ? {} : { desktop };
@@ -159,7 +159,7 @@ export function open(view) {
     ),
   );
   const about = aboutPanel(watch, label === null && may("operate") ? endViewer : null);
-  const box = isOfHost ? boxPanel(view) : null;
+  const box = desktop === undefined ? boxPanel(view, label) : null;
   root.append(el("div", { class: "stack" }, made.root, box?.root, about.root));
 
   /**

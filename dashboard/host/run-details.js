@@ -1,6 +1,7 @@
 /**
  * One run: the outcome of each action, and what the script logged.
  */
+import { keptAddress } from "../address.js";
 import { button, el, setText } from "../dom.js";
 import { milliseconds } from "../format.js";
 import { badge, json, nothing, prose, time } from "../parts.js";
@@ -9,6 +10,9 @@ import { table } from "../table.js";
 /** @typedef {import("../wire").Answer<"runs/{run_id}">} ShownRun */
 /** @typedef {ShownRun["outcomes"][number] & { nth: number }} Outcome */
 /** @typedef {NonNullable<ShownRun["log"]>[number] & { nth: number }} Line */
+
+/** What a link to the time line of the black box says. */
+export const SCREEN_BEFORE = "What was on the screen before it failed";
 
 /**
  * The details of the run that was asked for last.
@@ -44,6 +48,7 @@ export function runDetails(api) {
     empty: () => el("p", { class: "hint" }, "The script logged nothing (AC_log)."),
   });
   logged.append(lines.root);
+  const before = el("p", { hidden: true });
   const close = button("Close", () => {
     root.hidden = true;
   });
@@ -51,6 +56,7 @@ export function runDetails(api) {
     "section",
     { class: "trace", "aria-label": "Details of a run", hidden: true, tabindex: -1 },
     el("div", { class: "tools" }, title, close),
+    before,
     logged,
     outcomes.root,
   );
@@ -61,6 +67,10 @@ export function runDetails(api) {
       const text = await (await api.blob(`runs/${run_id}`)).text();
       const run = /** @type {ShownRun} */ (JSON.parse(text));
       setText(title, `Run ${run.run_id.slice(0, 8)}: ${run.status}`);
+      before.hidden = !run.black_box;
+      before.replaceChildren(
+        ...(run.black_box ? [el("a", { href: keptAddress(null, run.black_box) }, SCREEN_BEFORE)] : []),
+      );
       lines.show((run.log ?? []).map((line, nth) => ({ ...line, nth })));
       outcomes.show(run.outcomes.map((outcome, nth) => ({ ...outcome, nth })));
       root.hidden = false;

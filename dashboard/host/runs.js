@@ -1,18 +1,20 @@
 /**
  * Runs: those in progress, and the history.
  */
+import { keptAddress } from "../address.js";
 import { el, setText } from "../dom.js";
 import { counted, milliseconds } from "../format.js";
 import { paging } from "../paging.js";
 import { actionButton, badge, nothing, panel, prose, time } from "../parts.js";
 import { table } from "../table.js";
-import { runDetails } from "./run-details.js";
+import { runDetails, SCREEN_BEFORE } from "./run-details.js";
 
 /** Runs of a page of the history. */
 const PAGE = 50;
 
 /** @typedef {import("../wire").Answer<"runs">["runs"][number]} ActiveRun */
 /** @typedef {import("../wire").Answer<"history">["runs"][number]} PastRun */
+/** A past run, with what the black box keeps for it. @typedef {PastRun & { kept: { from: string, to: string } | null }} ShownRun */
 /** @typedef {Pick<ActiveRun | PastRun, keyof ActiveRun & keyof PastRun>} Run */
 
 /** @type {Record<string, import("../parts.js").Tone>} */
@@ -170,7 +172,7 @@ export function runsTable() {
  *
  * @param {import("../view.js").View} view
  */
-export function historyPanel({ poll }) {
+export function historyPanel({ api, may, poll }) {
   const pages = paging(PAGE, () => polled.now());
   const status = el(
     "select",
@@ -194,7 +196,7 @@ export function historyPanel({ poll }) {
       {
         label: "Script",
         kind: "wide",
-        cell: (/** @type {PastRun} */ { script_path, source_type, source_id }) =>
+        cell: (/** @type {ShownRun} */ { script_path, source_type, source_id }) =>
           script_path
             ? el("code", {}, script_path)
             : el(
@@ -205,12 +207,39 @@ export function historyPanel({ poll }) {
       },
       FROM,
       TOOK,
-      { label: "Error", cell: ({ error_text }) => prose(error_text) },
+      {
+        label: "Error",
+        cell: ({ error_text, kept }) =>
+          kept
+            ? el("div", {}, prose(error_text), " ", el("a", { href: keptAddress(null, kept) }, SCREEN_BEFORE))
+            : prose(error_text),
+      },
     ],
     key: ({ id }) => id,
     empty: () => nothing("No runs", "Past runs of this host are listed here."),
   });
   made.body.append(listed.root);
+  /** @type {readonly PastRun[]} */
+  let last = [];
+  /** What is kept, by run. @type {Map<string | null, { from: string, to: string }>} */
+  let kept = new Map();
+  /** The failed runs about which the black box was asked. */
+  let askedAbout = "";
+  const showRuns = () => listed.show(last.map((run) => ({ ...run, kept: kept.get(run.run_id) ?? null })));
+
+  /** Asks what is kept where another run has failed: the page that shows it needs the scope screen. */
+  async function askKept() {
+    const failed = last.filter(({ status: how }) => how === "error" || how === "timeout");
+    const about = failed.map(({ run_id }) => run_id).join(" ");
+    if (about === askedAbout || !may("screen")) return;
+    askedAbout = about;
+    // Without it, the runs are shown all the same.
+    const answer = await api.ask("black-box/kept").catch(() => null);
+    if (!answer || answer.count === 0) return;
+    kept = new Map(answer.runs.map((run) => [run.run_id, run]));
+    showRuns();
+  }
+
   const polled = poll({
     path() {
       const wanted = pages.query();
@@ -223,7 +252,9 @@ export function historyPanel({ poll }) {
     show({ runs }) {
       made.fail(null);
       pages.shown(runs);
-      listed.show(runs);
+      last = runs;
+      showRuns();
+      void askKept();
     },
     fail: made.fail,
   });

@@ -26,7 +26,7 @@ const BY_SUBCOMMAND: ReadonlyArray<{
   { called: /^svc token (?!add)/, field: /^name$/, kind: "token" },
   { called: /^svc scripts (?!add)/, field: /^name$/, kind: "script" },
   { called: /^svc approvals /, field: /^id$/, kind: "approval" },
-  { called: /^svc screen/, field: /^host$/, kind: "label" },
+  { called: /^svc screen/, field: /^host(_or_time)?$/, kind: "label" },
   { called: /^svc admin (?!add)/, field: /^label$/, kind: "label" },
   { called: /^svc (admin|nats|mcp)\b/, field: /^(on|hosts|labels|select)$/, kind: "selection" },
   { called: /^svc (admin|join-token)\b/, field: /^tags$/, kind: "tags" },

@@ -7,13 +7,14 @@ import { field, seconds } from "../core/fields";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { MAX_TIMEOUT_S } from "../core/run";
+import { runPool } from "../lib/pool";
 import { terminated } from "../lib/signals";
 import type { Body } from "../service/answer";
 import type { Service } from "../service/service";
 import type { TestReport } from "./report/types";
 import { shownTable } from "./shown-table";
 import { type GlobalFlags, print } from "./subcommand";
-import type { AnswerView } from "./view";
+import type { Answerer, AnswerView } from "./view";
 
 const SELECTED = field(
   v.optional(v.string()),
@@ -44,6 +45,9 @@ export const isRun = ({ http }: Pick<Operation, "http">): boolean => http?.long 
 /** How long a host may take until it has the request, and to answer once the longest run has ended, in milliseconds. */
 const SEND_MS = 10_000;
 const LATE_MS = 15_000;
+
+/** Of how many hosts more is gathered at once. */
+const GATHERING = 8;
 
 /** How long who waits for runs is told nothing, in milliseconds. */
 const QUIET_MS = 5_000;
@@ -81,12 +85,25 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   const goesOn = isRun(operation);
   const signal = given ?? (goesOn ? untilTerminated() : new AbortController().signal);
   const waiting = goesOn ? setTimeout(() => service.log.info(WAITING), QUIET_MS) : undefined;
+  const limits = { ...view.asks, timeoutMs: patienceOf(goesOn, on_timeout_s), signal };
   const answers = await askServers(servers, operation, input, {
-    ...{ timeoutMs: patienceOf(goesOn, on_timeout_s), signal },
+    ...limits,
     ...(goesOn && { goesOn: FOLLOW }),
   }).finally(() => clearTimeout(waiting));
   // Nobody is there any longer to read it.
   if (given?.aborted) return 1;
+  const { gather } = view;
+  if (gather) {
+    const { callRemote } = await import("../client/remote-call");
+    const serverOf = new Map(servers.map(({ label, server }) => [label, server]));
+    await runPool(answers, { slots: GATHERING, patienceMs: Number.POSITIVE_INFINITY }, async (answer) => {
+      const server = serverOf.get(answer.label);
+      if (!answer.ok || !server) return;
+      const ask: Answerer["ask"] = (another, asked) =>
+        callRemote(server, another, asked, limits.timeoutMs, signal);
+      await gather(answer.result, { host: answer.label, ask, log: service.log }, view.extra);
+    });
+  }
   if (globals.json) {
     for (const answer of answers) print(globals, answer, String);
   } else {

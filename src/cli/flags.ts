@@ -175,7 +175,8 @@ const FORMS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What a time may be on the command line, which the check of a field does not know. */
-const TIMES = "a time in ISO 8601 (2026-04-27T10:30:00Z), or such as 2h ago, 02:13, today or yesterday";
+export const TIMES =
+  "a time in ISO 8601 (2026-04-27T10:30:00Z), or such as 2h ago, 02:13, today or yesterday";
 
 /** Offences named as they were typed: `--limit` for the field `limit`. */
 export function asTyped(

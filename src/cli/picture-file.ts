@@ -23,10 +23,17 @@ export const PICTURE_OUTPUT = field(
 export const isPng = (data: string): boolean =>
   Buffer.from(data.slice(0, 12), "base64").toString("hex").startsWith("89504e470d0a1a0a");
 
+/** A part of the name of a file for a host. */
+export const fileNameOf = (host: string): string => host.replaceAll(/[^\p{L}\p{N}._-]/gu, encodeURIComponent);
+
+/** Writes a picture. @param data base64. @param flag that named the place, for messages. */
+export const writePng = (file: string, data: string, flag = "--pictures"): void =>
+  writeNamedFile(file, Buffer.from(data, "base64"), flag);
+
 /** Writes the picture of a host to a folder. @returns the row of a table: the file, and the size. */
 export function writePictureOf(host: string, { data, width, height }: Picture, folder = "."): string[] {
-  const file = join(folder, `${host.replaceAll(/[^\p{L}\p{N}._-]/gu, encodeURIComponent)}.png`);
-  writeNamedFile(file, Buffer.from(data, "base64"), "--output");
+  const file = join(folder, `${fileNameOf(host)}.png`);
+  writePng(file, data, "--output");
   return [file, width === null ? "" : `${width} x ${height}`];
 }
 

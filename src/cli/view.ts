@@ -29,6 +29,24 @@ import {
 } from "./subcommand";
 import { type ChangedHosts, repeat, watchFields } from "./watch";
 
+/** Who has answered, to be asked for more. */
+export interface Answerer {
+  /** Its label; undefined for an answer from here. */
+  readonly host: string | undefined;
+  /** @throws as the call of the command itself. */
+  ask<I extends InputSchema, O extends OutputSchema>(
+    operation: Operation<I, O, Service>,
+    input: v.InferInput<I>,
+  ): Promise<Body<O>>;
+  readonly log: Service["log"];
+}
+
+/** How many hosts are asked at once with `--on`, and how large an answer may be, in bytes. */
+export interface AskLimits {
+  readonly atOnce?: number;
+  readonly maxBytes?: number;
+}
+
 /** How a person sees an answer. */
 export interface AnswerView<B, E, I = unknown> {
   readonly columns?: readonly string[];
@@ -39,6 +57,9 @@ export interface AnswerView<B, E, I = unknown> {
   readonly rows?: (body: B, host: string | undefined, extra: E) => ReadonlyArray<readonly string[]>;
   /** The answer from here, where a table is not the way to show it. */
   readonly text?: (body: B, input: I) => string;
+  /** Gets what an answer names besides, from who gave it, before it is shown. */
+  readonly gather?: (body: B, from: Answerer, extra: E) => Promise<void>;
+  readonly asks?: AskLimits;
   /** Instead of a table without rows. */
   readonly none?: string;
   /** Lines for stderr. */
@@ -121,11 +142,12 @@ interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v
   readonly offline?: true;
   /** How the service is made. */
   readonly service?: (extra: Extra<X>) => Partial<ServiceOptions>;
-  /** Completes the input before the call, or refuses what only the command line knows. */
+  /** Completes the input before the call, or refuses what only the command line knows. @param on the hosts of `--on`. */
   readonly complete?: (
     input: v.InferInput<I>,
     extra: Extra<X>,
     service: Service,
+    on: string | undefined,
   ) => v.InferInput<I> | Promise<v.InferInput<I>>;
   /** In place of "call and show". @returns the exit code. */
   readonly run?: (context: Context<I, O, X>) => Promise<number>;
@@ -166,7 +188,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
       const again = v.parse(v.object(watchFields(watch?.interval ?? 1)), pick(given, watched));
       const typed = pick(given, own) as v.InferInput<I>;
       const work = async (service: Service) => {
-        const input = (await options.complete?.(typed, extra, service)) ?? typed;
+        const input = (await options.complete?.(typed, extra, service, where.on)) ?? typed;
         const report = (body: Body<O>) => {
           if (options.report) reporter?.(options.report(body, input, extra));
         };
@@ -205,6 +227,9 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
               ? await context.call(fleet.of(input, [...changed])).catch(() => undefined)
               : undefined;
           whole = fleet && some && whole ? fleet.merge(whole, some) : await context.call(input);
+          const ask: Answerer["ask"] = (another, asked) =>
+            answerHere(service, another, asked, { ...options });
+          await options.gather?.(whole, { host: undefined, ask, log: service.log }, extra);
           return context.show(whole);
         };
         if (!again.watch || !watch) return once();

@@ -7,7 +7,7 @@ import { patienceFor, runPool } from "../lib/pool";
 import { RemoteError, type RemoteServer } from "./carrier";
 import { callRemote, type Patience } from "./remote-call";
 
-/** How many servers are asked at once; answers may be large. */
+/** How many servers are asked at once by default; answers may be large. */
 const SLOTS = 16;
 
 /** One server's answer, or why there is none. */
@@ -21,6 +21,10 @@ interface FanOutLimits {
   readonly timeoutMs: number | Patience;
   /** The caller's: who has not answered when it is aborted is not waited for. */
   readonly signal: AbortSignal;
+  /** How many are asked at once (default: 16): more where each takes a while, and answers little. */
+  readonly atOnce?: number | undefined;
+  /** The largest answer, in bytes (default: 32 MiB). */
+  readonly maxBytes?: number | undefined;
   /** What follows the error of a server that has been asked and not waited for until its answer. */
   readonly goesOn?: (label: string) => string;
 }
@@ -32,15 +36,15 @@ export function askServers<I extends InputSchema, O extends OutputSchema>(
   servers: ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>,
   operation: Operation<I, O>,
   input: v.InferInput<I>,
-  { timeoutMs, signal, goesOn }: FanOutLimits,
+  { timeoutMs, signal, atOnce = SLOTS, maxBytes, goesOn }: FanOutLimits,
 ): Promise<Array<Answer<v.InferOutput<O>>>> {
   const pool = {
-    slots: SLOTS,
+    slots: atOnce,
     patienceMs: patienceFor(typeof timeoutMs === "number" ? timeoutMs : timeoutMs.sendMs),
   };
   return runPool(servers, pool, async ({ label, server }) => {
     try {
-      const result = await callRemote(server, operation, input, timeoutMs, signal);
+      const result = await callRemote(server, operation, input, timeoutMs, signal, null, maxBytes);
       return { label, ok: true as const, result };
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;

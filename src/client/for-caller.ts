@@ -27,7 +27,7 @@ type RequestCaller = Pick<Caller, "grant" | "request" | "signal">;
 /**
  * The answer of the host at `endpoint`.
  *
- * @param ms how long it may take, in milliseconds.
+ * @param ms how long it may take, in milliseconds. @param maxBytes the largest answer.
  * @throws the failure that the host answers with; `timeout`, or `unavailable` where it cannot be reached.
  */
 export function callHost<I extends InputSchema, O extends OutputSchema>(
@@ -36,9 +36,10 @@ export function callHost<I extends InputSchema, O extends OutputSchema>(
   input: v.InferInput<I>,
   caller: RequestCaller,
   ms: number,
+  maxBytes = MAX_ANSWER_BYTES,
 ): Promise<v.InferOutput<O>> {
   return askHostFor(label, caller, (signal, client) =>
-    callRemote(server, endpoint, input, ms, signal, client, MAX_ANSWER_BYTES),
+    callRemote(server, endpoint, input, ms, signal, client, maxBytes),
   );
 }
 

@@ -22,8 +22,10 @@ export async function stateParts(service: Service): Promise<StateParts> {
     service.secrets(),
     service.blackBoxShown(),
   ]);
+  // What is left of before goes by itself: nothing is kept any more.
+  const blackBox = shown === null || shown === "left" ? "off" : shown;
   return {
-    ...{ scripts, settings, blackBox: shown ?? "off", version },
+    ...{ scripts, settings, blackBox, version },
     jobs: jobPart(service),
     secrets: () => secrets.list().map(({ name }) => name),
   };

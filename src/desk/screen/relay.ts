@@ -8,7 +8,7 @@ import type { RemoteServer } from "../../client/carrier";
 import type { Caller } from "../../core/caller";
 import { AT_DESKTOP } from "../../core/desktop-request";
 import { flag, HOST_LABEL, NO_INPUT, secret } from "../../core/fields";
-import { type Endpoint, type InputSchema, type OutputSchema, operation } from "../../core/operation";
+import { operation } from "../../core/operation";
 import { allows, beyond } from "../../core/rights";
 import { SocketAnswer } from "../../core/socket";
 import { forbidden } from "../../lib/errors";
@@ -25,6 +25,7 @@ import {
 } from "../../wire/screen/endpoints";
 import { type ScreenStream, STREAM_PROTOCOL, ticketIn } from "../../wire/screen/stream";
 import type { AddressBook } from "../fleet/address-book";
+import { askHost } from "./ask-host";
 import type { ScreenRelays } from "./relays";
 import type { RelayedViewers } from "./viewers";
 
@@ -66,22 +67,6 @@ const BY_PAGES = {
   script: "a script sees no live picture",
 };
 
-/** The answer of a host at `endpoint`. @throws as `callHost`. */
-async function askHost<I extends InputSchema, O extends OutputSchema>(
-  service: Uses,
-  label: string,
-  endpoint: Endpoint<I, O>,
-  input: v.InferInput<I>,
-  caller: Caller,
-  ms: number,
-): Promise<v.InferOutput<O>> {
-  const server = (await service.addressBook()).server(label);
-  caller.request?.relay?.to(label);
-  // Loaded on first use: the modules for dialling are large.
-  const { callHost } = await import("../../client/for-caller");
-  return callHost({ label, server }, endpoint, input, caller, ms);
-}
-
 /**
  * @throws `forbidden` where `caller` may not control: the host sees the token that this desk has there, which may allow more; where that
  *   takes a passkey, which a stream that is opened does not bring.
@@ -107,7 +92,7 @@ const offerOfHost = operation({
   async run(service: ViewerUses, { label, ...offer }, caller) {
     await requireControl(service, offer.control, caller);
     const { relayed, known } = await relayedOf(service, label);
-    const answer = await askHost(service, label, offerEndpoint, offer, caller, ADMIT_MS);
+    const answer = await askHost(service, label, offerEndpoint, offer, caller, { ms: ADMIT_MS });
     relayed.add(known, answer.viewer_id, caller);
     return answer;
   },
@@ -124,7 +109,8 @@ const desktopsOfHost = operation({
   http: { method: "GET", path: "/admin/hosts/{label}/desktops", relays: true },
   input: v.strictObject({ label: HOST_LABEL }),
   output: desktopsEndpoint.output,
-  run: (service: Uses, { label }, caller) => askHost(service, label, desktopsEndpoint, {}, caller, STATE_MS),
+  run: (service: Uses, { label }, caller) =>
+    askHost(service, label, desktopsEndpoint, {}, caller, { ms: STATE_MS }),
 });
 
 const stateOfHost = operation({
@@ -142,7 +128,7 @@ const stateOfHost = operation({
     // Those that come meanwhile may be missing in the answer.
     const before = desktop === undefined ? relayed.of(known) : [];
     const asked = desktop === undefined ? {} : { desktop };
-    const state = await askHost(service, label, stateEndpoint, asked, caller, STATE_MS);
+    const state = await askHost(service, label, stateEndpoint, asked, caller, { ms: STATE_MS });
     const now = new Set(state.viewers.map(({ id }) => id));
     for (const id of before) if (!now.has(id)) relayed.forget(known, id);
     caller.request?.relay?.recorded();
@@ -166,7 +152,7 @@ const elementOfHost = operation({
   input: v.strictObject({ label: HOST_LABEL, ...elementAtEndpoint.input.entries }),
   output: elementAtEndpoint.output,
   run: (service: Uses, { label, ...place }, caller) =>
-    askHost(service, label, elementAtEndpoint, place, caller, STATE_MS),
+    askHost(service, label, elementAtEndpoint, place, caller, { ms: STATE_MS }),
 });
 
 const controlOfHost = operation({
@@ -191,7 +177,7 @@ const controlOfHost = operation({
     await caller.announce(
       `admin.screen_control ${printable(about, 500)} action="${action}" run="${run}"${signed}`,
     );
-    return askHost(service, label, controlEndpoint, asked, caller, ADMIT_MS);
+    return askHost(service, label, controlEndpoint, asked, caller, { ms: ADMIT_MS });
   },
 });
 

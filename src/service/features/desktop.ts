@@ -2,6 +2,7 @@
  * The desktop of this host, its live screen and who looks at it.
  */
 
+import { existsSync } from "node:fs";
 import type { Grant } from "../../core/rights";
 import { allows } from "../../core/rights";
 import type { RelayUses } from "../../desk/screen/relay";
@@ -23,6 +24,7 @@ import type { Leases } from "../../host/leases/leases";
 import type { ScreenPeers } from "../../host/peers/screen-peers";
 import type { RunView } from "../../host/runs/types";
 import { forbidden } from "../../lib/errors";
+import type { KeptRun } from "../../wire/screen/black-box";
 import type { CreateDesktopOn, NamedDesktops } from "../desktops";
 import type { ServiceParts } from "../parts";
 
@@ -49,8 +51,10 @@ export interface DesktopFeatures {
   recordings(): Promise<Recordings>;
   /** What the screen has shown for the last while. */
   blackBox(): Promise<BlackBox>;
-  /** Whether this process keeps what the screen shows; null where it does not: asking loads nothing then. */
-  blackBoxShown(): Promise<"on" | "paused" | null>;
+  /** Whether this process keeps what the screen shows, or has some of before; null for neither: asking loads nothing then. */
+  blackBoxShown(): Promise<"on" | "paused" | "left" | null>;
+  /** What the black box keeps for a run that has failed; null where it keeps nothing for it. Asking loads nothing where there is none. */
+  keptOfRun(id: string): Promise<KeptRun | null>;
   /** That of the server that runs on this folder, where one does. */
   blackBoxStatus(): Promise<BoxStatus>;
   /** What this host has for desktops on demand. */
@@ -140,8 +144,12 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
     blackBox: stoppable(() => openBlackBox(shared, shownDesktop)),
     blackBoxStatus: () => blackBoxStatus(shared),
     async blackBoxShown() {
-      if (options.black_box === undefined) return null;
+      if (options.black_box === undefined) return hasSegments(files.blackBox);
       return (await shared.service.blackBox()).isPaused ? "paused" : "on";
+    },
+    async keptOfRun(id) {
+      if (!existsSync(files.blackBox)) return null;
+      return (await shared.service.blackBox()).kept().find(({ run_id }) => run_id === id) ?? null;
     },
     programs: stoppable(async () => (await import("../../host/desktop/programs")).createPrograms(publish)),
     trustedViewers: feature(async () => {
@@ -234,6 +242,12 @@ function keepFailures({ events }: ServiceParts, box: BlackBox): () => void {
     }
     seen = events.newest;
   });
+}
+
+async function hasSegments(folder: string): Promise<"left" | null> {
+  if (!existsSync(folder)) return null;
+  const { segmentsIn } = await import("../../host/desktop/screen/black-box/segments");
+  return segmentsIn(folder).length > 0 ? "left" : null;
 }
 
 /** The ends of a run after which somebody wants to know what was on the screen. */

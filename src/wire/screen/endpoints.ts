@@ -64,8 +64,8 @@ export const stateEndpoint = endpoint({
         since: v.nullable(v.string()),
       }),
     ),
-    /** Whether what this screen shows is kept; null where it is not. Hosts of before do not send it. */
-    black_box: v.optional(v.nullable(v.picklist(["on", "paused"])), null),
+    /** Whether what this screen shows is kept, or `left` of before; null for neither. Hosts of before do not send it. */
+    black_box: v.optional(v.nullable(v.picklist(["on", "paused", "left"])), null),
   }),
 });
 

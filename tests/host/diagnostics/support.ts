@@ -82,6 +82,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   desktopTools: async () => ({ uses: ["Xvfb", "openbox"], missing: [], hasBus: true }),
   blackBoxStatus: async () => ({
     ...{ state: "off" as const, problem: null, span_s: null, max_bytes: null, bytes: 0, excluded: 0 },
+    ...{ segments: 0, kept: 0, until: null, not_told: null },
   }),
   hostLink: async () => null,
   natsHost: async () => null,

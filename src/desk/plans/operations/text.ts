@@ -92,8 +92,21 @@ export function planText(plan: Plan, only?: readonly string[]): string {
   return [
     ...(rows.length > 0 ? [table(["HOST", "WAVE", "STATE", "ENDED", "TOOK", "ERROR"], rows)] : []),
     ...(more > 0 ? [`and ${more} more: --json lists all`] : []),
+    ...screenText(shown),
     lineOf(plan),
   ].join("\n");
+}
+
+/** Where what was on the screen of a host is before its run failed: the first stands for all. */
+function screenText(targets: Plan["targets"]): string[] {
+  const one = targets.find(
+    ({ state, run_id, ended }) => /^(failed|timeout)$/.test(state) && run_id !== null && ended !== null,
+  );
+  if (!one) return [];
+  const run = `svc runs show ${one.run_id?.slice(0, 8)} --on ${quoted(one.label)}`;
+  return [
+    `what ran at a host: \`${run}\`; what was on its screen before, with a black box: \`svc screen at ${quoted(one.label)} ${one.ended}\``,
+  ];
 }
 
 /** Why a host has not ended well, or has not begun. */

@@ -108,10 +108,20 @@ export async function openBus(env: NodeJS.ProcessEnv, looks?: "looks" | "there")
   }
 }
 
+/** Calls on the session bus of `env`. @throws an `unavailable` failure where there is none. */
+export async function openSession(env: NodeJS.ProcessEnv = process.env): Promise<Bus> {
+  const session = await trySession(env);
+  if (session) return wrap(session);
+  throw unavailable(NO_SESSION);
+}
+
+const NO_SESSION =
+  "svc reaches no session bus (DBUS_SESSION_BUS_ADDRESS is not set, and $XDG_RUNTIME_DIR/bus is not there)";
+
 const noBus = (hasSession: boolean) =>
   hasSession
     ? "no accessibility bus: the session bus has no org.a11y.Bus (Debian: at-spi2-core)"
-    : "no accessibility bus: svc reaches no session bus (DBUS_SESSION_BUS_ADDRESS is not set, and $XDG_RUNTIME_DIR/bus is not there)";
+    : `no accessibility bus: ${NO_SESSION}`;
 
 async function trySession(env: NodeJS.ProcessEnv): Promise<Connection | undefined> {
   return connected(sessionBusAddress(env)).catch(() => undefined);

@@ -1,4 +1,5 @@
 /** `black_box`: what is kept of the screen, so that whoever sits there can know. */
+import { timeText } from "../../../lib/time-text";
 import { durationText } from "../../../lib/units";
 import { check, type Finding, fine, warning } from "../check";
 
@@ -10,6 +11,10 @@ interface Uses {
     readonly max_bytes: number | null;
     readonly bytes: number;
     readonly excluded: number;
+    readonly segments: number;
+    readonly kept: number;
+    readonly until: string | null;
+    readonly not_told: string | null;
   }>;
 }
 
@@ -20,13 +25,25 @@ export const blackBox = check({
   summary: "Whether the black box keeps what the screen shows",
   advice: ADVICE,
   async run(service: Uses): Promise<Finding> {
-    const { state, problem, span_s, bytes, excluded } = await service.blackBoxStatus();
-    const extra = { state, bytes, span_s, excluded };
-    if (state === "off") return fine("what the screen shows is not kept", extra);
-    const kept = `${Math.round(bytes / 1_048_576)} MiB`;
+    const { state, problem, span_s, bytes, excluded, until, not_told, ...has } =
+      await service.blackBoxStatus();
+    const extra = { state, bytes, span_s, excluded, until, not_told };
+    const kept = bytes < 1_048_576 ? "less than 1 MiB" : `${Math.round(bytes / 1_048_576)} MiB`;
+    if (state === "off") {
+      if (until === null) return fine("what the screen shows is not kept", extra);
+      const left = `what the screen shows is not kept; ${kept} of before stays until ${timeText(until)}`;
+      // A flag that was forgotten at the last start shows here, while there is time.
+      return has.segments > has.kept
+        ? warning(`${left}: svc was started without --black-box`, ADVICE, extra)
+        : fine(`${left}, for runs that failed`, extra);
+    }
     if (state === "paused") return fine(`the black box is paused; it has ${kept}`, extra);
     if (problem !== null) return warning(`the black box does not see the screen: ${problem}`, ADVICE, extra);
     const span = durationText(span_s ?? 0);
-    return fine(`what the screen shows is kept for ${span} (svc serve --black-box); it has ${kept}`, extra);
+    const told = not_told === null ? "" : `; nothing on the screen says so: ${not_told}`;
+    return fine(
+      `what the screen shows is kept for ${span} (svc serve --black-box); it has ${kept}${told}`,
+      extra,
+    );
   },
 });

@@ -15,6 +15,10 @@ import { mendIn } from "../mend";
 import type { Runs } from "../runs";
 import { HISTORY_QUERY, HISTORY_ROW, LOG_LINE, RUN_VIEW } from "../types";
 
+interface ShowUses extends Uses {
+  keptOfRun(id: string): Promise<{ readonly from: string; readonly to: string } | null>;
+}
+
 interface Uses {
   executor(): Promise<Pick<Executor, "permit">>;
   runs(): Promise<Runs>;
@@ -51,6 +55,8 @@ const SHOWN = v.object({
   outcomes_kept: v.optional(v.boolean(), true),
   /** What the script logged. Hosts of before it do not send it. */
   log: v.optional(secret(v.array(LOG_LINE)), []),
+  /** From when to when the black box keeps what was on the screen before it failed; null where it does not. Hosts of before do not send it. */
+  black_box: v.optional(v.nullable(v.object({ from: v.string(), to: v.string() })), null),
 });
 
 type ShownRun = v.InferOutput<typeof SHOWN>;
@@ -68,7 +74,7 @@ export const showRun = operation({
   answeredBy: "server",
   input: ONE_RUN,
   output: SHOWN,
-  async run(service: Uses, { run_id }, { grant }) {
+  async run(service: ShowUses, { run_id }, { grant }) {
     const run = await foundRun(
       service,
       run_id,
@@ -79,7 +85,8 @@ export const showRun = operation({
       throw forbidden(beyond(grant, "a run of others that only the history has needs admin"));
     // The outcomes of a run are the answers of its commands.
     if (!isOfScript(run, grant)) (await service.executor()).permit(run.commands, grant);
-    return run;
+    const kept = await service.keptOfRun(run.run_id);
+    return { ...run, black_box: kept && { from: kept.from, to: kept.to } };
   },
 });
 
@@ -109,7 +116,7 @@ const isOf = ({ token, started_at }: ShownRun, { name, owner, since = 0 }: Grant
 
 async function inMemory(service: Uses, id: string): Promise<ShownRun> {
   try {
-    return { ...(await service.runs()).show(id), outcomes_kept: true };
+    return { ...(await service.runs()).show(id), outcomes_kept: true, black_box: null };
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "not_found") throw error;
     const row = await (await service.history()).find(id);
@@ -131,7 +138,7 @@ export const mendRun = operation({
   answeredBy: "server",
   input: ONE_RUN,
   output: v.object({ run_id: v.string(), script_path: v.string(), ...RUN_MEND.entries }),
-  async run(service: Uses, { run_id: wanted }, caller) {
+  async run(service: ShowUses, { run_id: wanted }, caller) {
     const { run_id, script_path, outcomes } = await showRun.run(service, { run_id: wanted }, caller);
     const mend = mendIn(outcomes);
     if (!mend)

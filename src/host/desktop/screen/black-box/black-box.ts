@@ -2,7 +2,8 @@
  * The black box of this host: what its screen has shown for the last while, kept by the desktop's child process and read by one of its own.
  *
  * Promise: off unless the server was started with it, and then bounded in time and bytes; paused by a person, it stays so until a person
- * lets it go on, also when svc starts anew.
+ * lets it go on, also when svc starts anew. A server that starts without it records nothing, and what was kept before goes when its time is
+ * over.
  */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -13,14 +14,16 @@ import { ensurePrivateFolder, writeFileAtomic } from "../../../../lib/files";
 import type { Log } from "../../../../lib/log";
 import { printable } from "../../../../lib/sanitize";
 import type { Requester } from "../../../../lib/slots";
+import { timeText } from "../../../../lib/time-text";
+import type { KeptRun } from "../../../../wire/screen/black-box";
 import type { BlackBoxCalls } from "./calls";
 import { boxKept, boxPaused, boxStarted } from "./events";
-import type { KeptRun } from "./kept-run";
 import { openBoxKey, readBoxKey } from "./key";
+import { type BoxLimits, keepLimits, limitsIn } from "./limits";
 import type { BoxReader } from "./reader";
-import type { BoxPlace, FilmRequest, FilmResult, FoundText, TextQuery } from "./reading-calls";
+import type { BoxPlace, FilmRequest, FilmResult, FoundTexts, TextQuery } from "./reading-calls";
 import { newRunKey } from "./sealed-file";
-import { dropSegments, keepSegments, keptRuns, removeAll, segmentsIn } from "./segments";
+import { dropSegments, keepSegments, keptRuns, type Segment, segmentsIn } from "./segments";
 
 /** How long is waited after the recorder has failed, at first and at most, in milliseconds. */
 const [AGAIN_MS, LATEST_MS] = [5_000, 60_000];
@@ -28,6 +31,8 @@ const [AGAIN_MS, LATEST_MS] = [5_000, 60_000];
 const DROP_MS = 15_000;
 /** How much of what was before a failure is kept, in milliseconds. */
 const KEPT_MS = 300_000;
+/** How long what is kept for a failure stays where the black box is off, in milliseconds: the longest span. */
+const KEPT_OFF_MS = 7 * 86_400_000;
 /** After this time without a failure it records, in milliseconds. */
 const STARTED_MS = 3_000;
 
@@ -71,6 +76,10 @@ export interface BoxStatus {
   /** When the oldest began, and the newest was written, ISO 8601; null where there is none. */
   readonly oldest: string | null;
   readonly newest: string | null;
+  /** Where it is off: when the last of what was kept before will have gone, ISO 8601; null where nothing is left, or it is on. */
+  readonly until: string | null;
+  /** Why whoever sits at the screen was told nothing; null where they were, or nothing is kept. */
+  readonly not_told: string | null;
 }
 
 /** The black box of this host. */
@@ -92,7 +101,7 @@ export interface BlackBox {
   /** What was recorded, in milliseconds since 1970. */
   spans(requester: Requester): Promise<Array<{ from: number; to: number }>>;
   /** @throws `not_found` where nothing is kept at all. */
-  find(query: TextQuery, requester: Requester): Promise<{ found: FoundText[]; unread: number }>;
+  find(query: TextQuery, requester: Requester): Promise<FoundTexts>;
   /** Writes a film of a span. @throws `not_found`. */
   film(request: FilmRequest, requester: Requester): Promise<FilmResult>;
   /** Keeps what was recorded before a run failed, also when it is too old. @param run its end, ISO 8601. */
@@ -117,15 +126,18 @@ class Box implements BlackBox {
 
   start(): void {
     const { folder, settings, log } = this.parts;
-    if (!settings) {
-      if (segmentsIn(folder).length === 0) return;
-      removeAll(folder);
-      log.info("the black box is off (svc serve --black-box): what it had kept is removed");
-      return;
-    }
+    if (settings) this.#keepLimits();
     this.#drop();
+    const left = settings ? null : this.#leftUntil(segmentsIn(folder));
+    if (!settings && left === null) return;
     this.#dropping ??= setInterval(() => this.#drop(), DROP_MS);
     this.#dropping.unref();
+    if (!settings) {
+      log.info(
+        `the black box is off (svc serve --black-box): nothing more is kept, and the last of what it had kept goes at ${timeText(left ?? "")}; to have it gone now, delete ${folder}`,
+      );
+      return;
+    }
     if (this.isPaused) log.info("the black box is paused: `svc black-box resume` lets it go on");
     else this.#begin(settings);
   }
@@ -138,6 +150,7 @@ class Box implements BlackBox {
     const isOn = this.#keeping !== undefined && problem === null;
     const state = isOn ? "on" : "waiting";
     const [oldest, newest] = [all.at(0)?.start, all.at(-1)?.end];
+    const iso = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
     return {
       state: settings ? (this.isPaused ? "paused" : state) : "off",
       problem,
@@ -148,8 +161,10 @@ class Box implements BlackBox {
       bytes: all.reduce((sum, { bytes }) => sum + bytes, 0),
       segments: all.length,
       kept: all.filter(({ isKept }) => isKept).length,
-      oldest: oldest === undefined ? null : new Date(oldest).toISOString(),
-      newest: newest === undefined ? null : new Date(newest).toISOString(),
+      oldest: iso(oldest),
+      newest: iso(newest),
+      until: settings ? null : this.#leftUntil(all),
+      not_told: live?.not_told ?? null,
     };
   }
 
@@ -247,14 +262,44 @@ class Box implements BlackBox {
     }
   }
 
+  /** How much is kept, and for how long: as this server says, else as the one that kept it did. */
+  #limits(): BoxLimits {
+    const { folder, settings } = this.parts;
+    if (!settings) return limitsIn(folder);
+    return { span_ms: settings.spanMs, max_bytes: settings.maxBytes };
+  }
+
+  /** Writes down how long it may stay, for a server that starts without `--black-box`. */
+  #keepLimits(): void {
+    const { folder, log } = this.parts;
+    try {
+      keepLimits(folder, this.#limits());
+    } catch (error) {
+      log.warn(
+        `the black box cannot write down how long it keeps what it has: ${printable(messageOf(error), 500)}`,
+      );
+    }
+  }
+
   #drop(): void {
     const { folder, settings, log } = this.parts;
-    if (!settings) return;
     try {
-      dropSegments(folder, { oldest: Date.now() - settings.spanMs, maxBytes: settings.maxBytes });
+      const { span_ms, max_bytes } = this.#limits();
+      const now = Date.now();
+      const kept = settings ? {} : { oldestKept: now - KEPT_OFF_MS };
+      dropSegments(folder, { oldest: now - span_ms, maxBytes: max_bytes, ...kept });
+      if (!settings && segmentsIn(folder).length === 0) clearInterval(this.#dropping);
     } catch (error) {
       log.warn(`the black box cannot remove what is too old: ${printable(messageOf(error), 500)}`);
     }
+  }
+
+  /** When the last of these goes where the black box is off, ISO 8601; null where there is none. */
+  #leftUntil(all: readonly Segment[]): string | null {
+    if (all.length === 0) return null;
+    const { span_ms } = this.#limits();
+    const ends = all.map(({ end, isKept }) => end + (isKept ? Math.max(KEPT_OFF_MS, span_ms) : span_ms));
+    return new Date(Math.max(...ends)).toISOString();
   }
 
   #begin(settings: BoxSettings): void {

@@ -22,6 +22,8 @@ export const BOX_STATE = v.object({
   dark: v.nullable(v.string()),
   /** Why no texts of programs are kept; null where they are, or none has been read yet. */
   no_texts: v.nullable(v.string()),
+  /** Why whoever sits at the screen was told nothing; null where they were. */
+  not_told: v.nullable(v.string()),
 });
 
 export type BoxState = v.InferOutput<typeof BOX_STATE>;

@@ -1,7 +1,7 @@
 /** The events of the black box. */
 import * as v from "valibot";
 import { eventType } from "../../../../core/events";
-import { KEPT_RUN } from "./kept-run";
+import { KEPT_RUN } from "../../../../wire/screen/black-box";
 
 export const boxStarted = eventType({
   name: "black_box.started",

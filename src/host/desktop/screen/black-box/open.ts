@@ -4,6 +4,7 @@ import { pollWindows } from "../../shown-windows";
 import type { Screen } from "../child/screen";
 import type { BoxOptions } from "./calls";
 import { createExclusion } from "./exclusion";
+import { createNotice, type Notice } from "./notice";
 import { type BoxRecorder, startRecorder } from "./recorder";
 import { createTextReader } from "./texts";
 import { createVeils } from "./veil";
@@ -14,5 +15,12 @@ export async function openBox(backend: Backend, screen: Screen, options: BoxOpti
   const isExcluded = createExclusion(options.exclude);
   const hasPatterns = options.exclude.length > 0;
   const veils = createVeils({ watch, isExcluded, hasPatterns, areaOf: screen.areaOf });
-  return startRecorder({ screen, veils, texts: createTextReader(isExcluded), options });
+  const notice = process.platform === "linux" ? createNotice(options) : NO_NOTICE;
+  return startRecorder({ screen, veils, texts: createTextReader(isExcluded), notice, options });
 }
+
+const NO_NOTICE: Notice = {
+  problem: "svc shows no notifications on this system",
+  begin: async () => {},
+  end: async () => {},
+};

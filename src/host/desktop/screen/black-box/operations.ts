@@ -12,9 +12,8 @@ import { allows, beyond } from "../../../../core/rights";
 import { badInput, conflict, forbidden } from "../../../../lib/errors";
 import { isMissing, writeNamedFile } from "../../../../lib/files";
 import { printable } from "../../../../lib/sanitize";
+import { keptEndpoint, msOf, screenAtEndpoint, spansEndpoint, TIME } from "../../../../wire/screen/black-box";
 import type { BlackBox } from "./black-box";
-import { KEPT_RUN } from "./kept-run";
-import { msOf, TIME } from "./times";
 
 interface Uses {
   blackBox(): Promise<BlackBox>;
@@ -32,6 +31,10 @@ const STATUS = v.object({
   kept: v.number(),
   oldest: v.nullable(v.string()),
   newest: v.nullable(v.string()),
+  /** Where it is off: when the last of what was kept before goes. */
+  until: v.nullable(v.string()),
+  /** Why whoever sits at the screen was told nothing; null where they were, or nothing is kept. */
+  not_told: v.nullable(v.string()),
 });
 
 const FOR_PEOPLE = "a person looks at what was; a script sees the screen of now";
@@ -84,23 +87,12 @@ export const resumeBox = operation({
 });
 
 export const screenAt = operation({
-  name: "screen.at",
+  ...screenAtEndpoint,
   summary: "Return the picture that the screen showed at a time, from the black box, as a PNG in base64",
   scope: "screen",
   reveals: true,
   answeredBy: "server or here",
   leftOut: { script: FOR_PEOPLE },
-  http: { method: "GET", path: "/screen/at" },
-  input: v.strictObject({ time: field(TIME, "When (ISO 8601; UTC unless it names a zone)") }),
-  output: v.object({
-    format: v.literal("png"),
-    width: v.number(),
-    height: v.number(),
-    /** Since when the screen showed it, ISO 8601. */
-    since: v.string(),
-    encoding: v.literal("base64"),
-    data: v.string(),
-  }),
   async run(service: Uses, { time }, caller) {
     const box = await service.blackBox();
     const { width, height, since, base64 } = await box.picture(msOf(time), requesterOf(caller));
@@ -110,14 +102,11 @@ export const screenAt = operation({
 });
 
 export const boxSpans = operation({
-  name: "black_box.spans",
+  ...spansEndpoint,
   summary: "List the spans of time that the black box has, the oldest first",
   scope: "screen",
   answeredBy: "server or here",
   leftOut: { script: FOR_PEOPLE },
-  http: { method: "GET", path: "/black-box/spans" },
-  input: NO_INPUT,
-  output: v.object({ spans: v.array(v.object({ from: v.string(), to: v.string() })) }),
   async run(service: Uses, _input, caller) {
     const spans = await (await service.blackBox()).spans(requesterOf(caller));
     const iso = (ms: number) => new Date(ms).toISOString();
@@ -126,15 +115,12 @@ export const boxSpans = operation({
 });
 
 export const keptOfBox = operation({
-  name: "black_box.kept",
+  ...keptEndpoint,
   summary:
     "List the failed runs of jobs and plans for which the black box keeps the minutes before, newest first",
   scope: "read",
   answeredBy: "server or here",
   leftOut: { script: FOR_PEOPLE },
-  http: { method: "GET", path: "/black-box/kept" },
-  input: NO_INPUT,
-  output: v.object({ runs: v.array(KEPT_RUN), count: v.number() }),
   async run(service: Uses) {
     const runs = (await service.blackBox()).kept();
     return { runs, count: runs.length };
@@ -176,7 +162,7 @@ export const findOnScreen = operation({
     found: v.array(
       v.object({
         kind: v.picklist(["title", "text"]),
-        /** From when to when it was seen, ISO 8601. */
+        /** From when it was first seen until it had gone, or until it was last known to be there; ISO 8601. */
         from: v.string(),
         to: v.string(),
         window: v.string(),
@@ -188,16 +174,18 @@ export const findOnScreen = operation({
     count: v.number(),
     /** How many parts of the black box could not be read. */
     unread: v.number(),
+    /** How many older finds there are besides: more than `most`, or than an answer has room for. Hosts of before do not send it. */
+    left_off: v.optional(v.number(), 0),
   }),
   async run(service: Uses, { text, since, until, most }, caller) {
     const query = { text, most, ...spanOf(since, until) };
-    const { found, unread } = await (await service.blackBox()).find(query, requesterOf(caller));
+    const { found, ...counts } = await (await service.blackBox()).find(query, requesterOf(caller));
     const shown = found.map((one) => ({
       ...one,
       from: new Date(one.from).toISOString(),
       to: new Date(one.to).toISOString(),
     }));
-    return { found: shown, count: shown.length, unread };
+    return { found: shown, count: shown.length, ...counts };
   },
 });
 

@@ -45,6 +45,15 @@ const FOUND_TEXT = v.object({
 });
 export type FoundText = Readonly<v.InferOutput<typeof FOUND_TEXT>>;
 
+const FOUND_TEXTS = v.object({
+  found: v.array(FOUND_TEXT),
+  /** How many segments could not be read. */
+  unread: COUNT,
+  /** How many older finds had no room in the answer. */
+  left_off: COUNT,
+});
+export type FoundTexts = v.InferOutput<typeof FOUND_TEXTS>;
+
 const FILM = v.object({ seconds: COUNT, pictures: COUNT, bytes: COUNT, width: COUNT, height: COUNT });
 export type FilmResult = Readonly<v.InferOutput<typeof FILM>>;
 
@@ -55,7 +64,7 @@ export interface ReadingCalls {
   picture(place: BoxPlace, at: number): Promise<v.InferOutput<typeof MOMENT>>;
   spans(place: BoxPlace): Promise<Array<v.InferOutput<typeof SPAN>>>;
   /** The newest first. */
-  find(place: BoxPlace, query: TextQuery): Promise<{ found: FoundText[]; unread: number }>;
+  find(place: BoxPlace, query: TextQuery): Promise<FoundTexts>;
   /** @throws `not_found` where nothing was recorded then. */
   film(place: BoxPlace, request: FilmRequest): Promise<FilmResult>;
 }
@@ -64,7 +73,7 @@ export const READING: Protocol<ReadingCalls> = {
   answers: {
     picture: MOMENT,
     spans: v.array(SPAN),
-    find: v.object({ found: v.array(FOUND_TEXT), unread: COUNT }),
+    find: FOUND_TEXTS,
     film: FILM,
   },
   events: {},

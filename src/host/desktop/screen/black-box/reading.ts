@@ -6,7 +6,7 @@ import type { Size } from "../../geometry";
 import { createFilm, type Film } from "../record/film";
 import { createFilmEncoder, type FilmEncoder } from "../record/recorder";
 import { Canvas, KIND, type TextEntry, textEntriesIn, tileEntriesIn } from "./entries";
-import type { BoxPlace, FilmRequest, FilmResult, FoundText, TextQuery } from "./reading-calls";
+import type { BoxPlace, FilmRequest, FilmResult, FoundText, FoundTexts, TextQuery } from "./reading-calls";
 import { readSealedFile } from "./sealed-file";
 import { filesOf, type Segment, segmentsIn } from "./segments";
 
@@ -16,6 +16,8 @@ const SILENCE_MS = 60_000;
 const MOST_SHOWN = 200;
 /** How many texts are followed at once. */
 const MOST_FOLLOWED = 10_000;
+/** The largest answer, in characters of JSON: a desk holds those of a thousand hosts. */
+const MOST_BYTES = 131_072;
 
 /** A picture, and since when the screen showed it. */
 interface Moment extends Size {
@@ -95,8 +97,8 @@ export function spansIn({ folder, key }: BoxPlace): Array<{ from: number; to: nu
   return spans;
 }
 
-/** Texts that match, the newest first, and how many segments could not be read. */
-export function findTexts(place: BoxPlace, query: TextQuery): { found: FoundText[]; unread: number } {
+/** Texts that match, the newest first; how many segments could not be read, and how many finds have no room in the answer. */
+export function findTexts(place: BoxPlace, query: TextQuery): FoundTexts {
   const search = new TextSearch(query);
   let unread = 0;
   for (const segment of segmentsIn(place.folder)) {
@@ -107,19 +109,32 @@ export function findTexts(place: BoxPlace, query: TextQuery): { found: FoundText
       unread++;
     }
   }
-  return { found: search.results(), unread };
+  return { ...search.results(), unread };
 }
 
-/** One that is followed through the entries. */
+/** One that is followed through the entries. Its `to` is known once it has gone. */
 type Followed = { -readonly [N in keyof FoundText]: FoundText[N] };
 
+/** The lines of a window that match, by what they say. */
+interface FollowedWindow {
+  readonly lines: ReadonlyMap<string, Followed>;
+  /** Whether its title was in the list of windows. */
+  isListed: boolean;
+}
+
+/**
+ * Follows titles and texts from when they are first seen until they go: with their window, at the next reading of it that has them not, or with
+ * the recording. A text is written once while it stands.
+ */
 class TextSearch {
   readonly #words: string;
   readonly #all: Followed[] = [];
+  #leftOff = 0;
   /** Those that are there now, by what they are. */
-  #titles = new Map<string, Followed>();
+  #titles: ReadonlyMap<string, Followed> = new Map();
+  #listed: ReadonlySet<string> = new Set();
   /** By window. */
-  readonly #texts = new Map<string, Map<string, Followed>>();
+  readonly #texts = new Map<string, FollowedWindow>();
   #last = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly query: TextQuery) {
@@ -127,32 +142,46 @@ class TextSearch {
   }
 
   take(entry: TextEntry): void {
-    if (entry.at - this.#last > SILENCE_MS) this.#end();
-    this.#last = entry.at;
     // What was there before `from` may be there still.
     if (entry.at > this.query.to) return;
-    for (const one of this.#titles.values()) one.to = entry.at;
+    if (entry.at - this.#last > SILENCE_MS) this.#end(this.#last);
+    this.#last = entry.at;
     if ("windows" in entry) this.#takeWindows(entry.at, entry.windows);
     else if ("texts" in entry) this.#takeTexts(entry);
-    else if (entry.gap) this.#end();
+    else if (entry.gap) this.#end(entry.at);
   }
 
-  results(): FoundText[] {
-    return this.#all
+  results(): Pick<FoundTexts, "found" | "left_off"> {
+    this.#end(this.#last);
+    const all = this.#all
       .filter(({ from, to }) => to > this.query.from || from >= this.query.from)
-      .toSorted((a, b) => b.to - a.to || b.from - a.from)
-      .slice(0, this.query.most);
+      .toSorted((a, b) => b.to - a.to || b.from - a.from);
+    let room = MOST_BYTES;
+    const found = all.slice(0, this.query.most);
+    const full = found.findIndex((one) => {
+      room -= JSON.stringify(one).length;
+      return room < 0;
+    });
+    if (full >= 0) found.length = full;
+    return { found, left_off: this.#leftOff + all.length - found.length };
   }
 
-  #end(): void {
-    this.#titles.clear();
+  /** All that is followed has gone. */
+  #end(at: number): void {
+    gone(this.#titles.values(), at);
+    for (const { lines } of this.#texts.values()) gone(lines.values(), at);
+    this.#titles = new Map();
+    this.#listed = new Set();
     this.#texts.clear();
   }
 
   #follow(one: FoundText): Followed {
     const followed = { ...one };
     // The newest are answered first.
-    if (this.#all.length >= MOST_FOLLOWED) this.#all.shift();
+    if (this.#all.length >= MOST_FOLLOWED) {
+      this.#all.shift();
+      this.#leftOff++;
+    }
     this.#all.push(followed);
     return followed;
   }
@@ -160,27 +189,52 @@ class TextSearch {
   #takeWindows(at: number, windows: Extract<TextEntry, { windows: unknown }>["windows"]): void {
     const now = new Map<string, Followed>();
     for (const { title, program } of windows) {
-      if (!folded(title).includes(this.#words)) continue;
+      const text = partAround(title, this.#words);
+      if (text === undefined) continue;
       const key = JSON.stringify([title, program]);
-      const about = { kind: "title", from: at, to: at, window: title, program, text: title } as const;
+      const about = { kind: "title", from: at, to: at, window: cut(title), program, text } as const;
       now.set(key, this.#titles.get(key) ?? this.#follow(about));
     }
+    gone(without(this.#titles, now), at);
     this.#titles = now;
+    this.#listed = new Set(windows.map(({ title }) => title));
+    for (const [window, known] of this.#texts) {
+      const isListed = this.#listed.has(window);
+      if (known.isListed && !isListed) {
+        gone(known.lines.values(), at);
+        this.#texts.delete(window);
+      }
+      known.isListed ||= isListed;
+    }
   }
 
   #takeTexts({ at, window, program, texts }: Extract<TextEntry, { texts: unknown }>): void {
-    const before = this.#texts.get(window) ?? new Map<string, Followed>();
-    for (const one of before.values()) one.to = at;
+    const before = this.#texts.get(window)?.lines ?? new Map<string, Followed>();
     const now = new Map<string, Followed>();
     for (const whole of texts) {
       const text = partAround(whole, this.#words);
-      if (text === undefined) continue;
-      const about = { kind: "text", from: at, to: at, window, program, text } as const;
+      if (text === undefined || now.has(text)) continue;
+      const about = { kind: "text", from: at, to: at, window: cut(window), program, text } as const;
       now.set(text, before.get(text) ?? this.#follow(about));
     }
-    this.#texts.set(window, now);
+    gone(without(before, now), at);
+    this.#texts.set(window, { lines: now, isListed: this.#listed.has(window) });
   }
 }
+
+/** Those of `before` that are not in `now`. */
+function* without(
+  before: ReadonlyMap<string, Followed>,
+  now: ReadonlyMap<string, Followed>,
+): Generator<Followed> {
+  for (const [key, one] of before) if (!now.has(key)) yield one;
+}
+
+function gone(all: Iterable<Followed>, at: number): void {
+  for (const one of all) one.to = Math.max(one.from, at);
+}
+
+const cut = (text: string) => text.slice(0, MOST_SHOWN).toWellFormed();
 
 const folded = (text: string) => text.normalize("NFKC").toLowerCase();
 

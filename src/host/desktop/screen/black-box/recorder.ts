@@ -5,12 +5,14 @@
  * sign of life three times a minute. What it has taken is on disk within five seconds.
  */
 import { steadyClock } from "../../../../lib/clock";
+import { resolvesWithin } from "../../../../lib/deadline";
 import { messageOf } from "../../../../lib/errors";
 import type { Rect } from "../child/frame";
 import { around, type Parts, WHOLE } from "../child/parts";
 import type { Looker, Screen } from "../child/screen";
 import type { BoxOptions, BoxState } from "./calls";
 import { areasEntry, type BoxedWindow } from "./entries";
+import type { Notice } from "./notice";
 import { addParts, areasOf, blacken, createCopier, groupsOf, type TiledFrame } from "./pixels";
 import type { TextReader } from "./texts";
 import type { Veil, Veils } from "./veil";
@@ -26,6 +28,10 @@ export type BoxedScreen = Pick<Screen, "add" | "remove" | "refresh"> & {
 const [LEAST_MS, MOST_MS] = [500, 1_000];
 /** After a look, it rests as many times as long as that took. */
 const REST = 40;
+/** How long it records before it tells so, in milliseconds. */
+const SETTLED_MS = 3_000;
+/** How long the end waits for its notice, in milliseconds. */
+const TOLD_MS = 500;
 /** The time between two signs of life, in milliseconds. */
 const ALIVE_MS = 20_000;
 
@@ -34,6 +40,8 @@ export interface RecorderParts {
   readonly screen: BoxedScreen;
   readonly veils: Veils;
   readonly texts: TextReader;
+  /** Tells whoever sits at the screen. */
+  readonly notice: Notice;
   readonly options: BoxOptions;
 }
 
@@ -75,6 +83,8 @@ class Recorder implements BoxRecorder {
   #isEnded = false;
   /** The time in milliseconds since 1970, as it was when the segment began. */
   #clock = steadyClock();
+  /** One that fails again and again at its beginning tells nobody each time. */
+  readonly #told = setTimeout(() => void this.parts.notice.begin(), SETTLED_MS);
   readonly #alive = setInterval(() => void this.#live(), ALIVE_MS);
   readonly #looker: Looker = {
     isReady: () => this.#isReady(),
@@ -99,12 +109,15 @@ class Recorder implements BoxRecorder {
 
   state(): BoxState {
     try {
+      // Who looks now sees what stands until now.
+      if (!this.#isEnded) this.#writer.addText({ at: this.#now(), gap: false });
       this.#writer.write();
     } catch (error) {
       // What comes after a part of a record is read by nobody.
       this.end(new Error(messageOf(error)));
     }
-    return { dark: this.#dark, no_texts: this.parts.texts.problem };
+    const { texts, notice } = this.parts;
+    return { dark: this.#dark, no_texts: texts.problem, not_told: notice.problem };
   }
 
   end(failure?: Error): void {
@@ -115,17 +128,19 @@ class Recorder implements BoxRecorder {
   }
 
   async #record(): Promise<void> {
-    const { screen, veils, texts } = this.parts;
+    const { screen, veils, texts, notice } = this.parts;
     try {
       await this.#end.promise;
     } finally {
       clearInterval(this.#alive);
+      clearTimeout(this.#told);
       clearTimeout(this.#timer);
       screen.remove(this.#looker);
       await this.#taking;
       veils.close();
       texts.close();
       this.#writer.close(this.#now());
+      await resolvesWithin(TOLD_MS, notice.end());
     }
   }
 

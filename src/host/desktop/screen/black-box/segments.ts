@@ -11,7 +11,7 @@ import * as v from "valibot";
 import { systemCode } from "../../../../lib/errors";
 import { PRIVATE_FILE } from "../../../../lib/files";
 import { lookThrough } from "../../../../lib/look";
-import { KEPT_RUN, type KeptRun } from "./kept-run";
+import { KEPT_RUN, type KeptRun } from "../../../../wire/screen/black-box";
 
 /** When it began, in milliseconds since 1970, and what tells it from one of the same time. */
 const NAME = /^(\d{13})-([0-9a-f]{8})\.tiles$/;
@@ -64,17 +64,23 @@ function namesIn(folder: string): string[] {
   }
 }
 
+/** What stays. */
+interface DropLimits {
+  readonly oldest: number;
+  readonly oldestKept?: number | undefined;
+  readonly maxBytes: number;
+  readonly writing?: string | undefined;
+}
+
 /**
  * Removes what is older than a time, and the oldest where there is no room.
  *
  * @param limits.oldest in milliseconds since 1970.
+ * @param limits.oldestKept the same for what is kept for failures (default: they stay while there is room).
  * @param limits.maxBytes of all segments together.
  * @param limits.writing the path of the one that is written to, which stays.
  */
-export function dropSegments(
-  folder: string,
-  { oldest, maxBytes, writing }: { oldest: number; maxBytes: number; writing?: string | undefined },
-): void {
+export function dropSegments(folder: string, { oldest, oldestKept, maxBytes, writing }: DropLimits): void {
   const all = segmentsIn(folder).filter(({ path }) => path !== writing);
   const kept = all.filter(({ isKept }) => isKept);
   let room = maxBytes / 2;
@@ -82,7 +88,7 @@ export function dropSegments(
   const stays = new Set<Segment>();
   for (const segment of kept.toReversed()) {
     room -= segment.bytes;
-    if (room >= 0) stays.add(segment);
+    if (room >= 0 && segment.end >= (oldestKept ?? segment.end)) stays.add(segment);
   }
   const current = writing === undefined ? 0 : sizeAt(writing);
   let left = maxBytes - current - [...stays].reduce((sum, { bytes }) => sum + bytes, 0);
@@ -100,11 +106,6 @@ const sizeAt = (path: string) => {
 
 function removeSegment(path: string): void {
   for (const file of Object.values(filesOf(path))) rmSync(file, { force: true });
-}
-
-/** Removes all segments. */
-export function removeAll(folder: string): void {
-  for (const { path } of segmentsIn(folder)) removeSegment(path);
 }
 
 /** How many runs a segment is kept for, by name. */

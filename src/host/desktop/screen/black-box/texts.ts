@@ -65,10 +65,11 @@ export function createTextReader(
     const all = await textsOf(await use(), title, isExcluded);
     return all.filter(({ window, texts }) => {
       const text = texts.join("\n");
-      const isOther = known.get(window) !== text;
+      const before = known.get(window);
       if (known.size > 100) known.clear();
       known.set(window, text);
-      return isOther && texts.length > 0;
+      // Also where it shows nothing any more: what it showed has gone.
+      return before !== text;
     });
   };
   return {

@@ -30,7 +30,7 @@ interface TicketUses extends Uses, SignUses {
 
 interface StateUses extends Uses {
   /** Whether what the screen shows is kept; null where it is not. Asking loads nothing. */
-  blackBoxShown(): Promise<"on" | "paused" | null>;
+  blackBoxShown(): Promise<"on" | "paused" | "left" | null>;
 }
 
 /** @throws `forbidden` where control takes a passkey: a stream that is opened brings none. */

@@ -1,23 +1,18 @@
 /** The black box of a server: when it records, who may look, and what is on record of it. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBlackBox } from "../../../../../src/host/desktop/screen/black-box/black-box";
 import type { BlackBoxCalls, BoxOptions } from "../../../../../src/host/desktop/screen/black-box/calls";
-import { areasEntry, sizeEntry, textRecord } from "../../../../../src/host/desktop/screen/black-box/entries";
+import { keepLimits } from "../../../../../src/host/desktop/screen/black-box/limits";
 import { createBoxReader } from "../../../../../src/host/desktop/screen/black-box/reader";
-import { createSealedFile, newRunKey } from "../../../../../src/host/desktop/screen/black-box/sealed-file";
-import {
-  filesOf,
-  newSegmentPath,
-  segmentsIn,
-} from "../../../../../src/host/desktop/screen/black-box/segments";
+import { filesOf, keepSegments, segmentsIn } from "../../../../../src/host/desktop/screen/black-box/segments";
 import { unavailable } from "../../../../../src/lib/errors";
 import { silentLog } from "../../../../../src/lib/log";
 import { Requester } from "../../../../../src/lib/slots";
 import { post, runActions, temporaryFolder, testServer, until } from "../../../../support";
 import { makeToken } from "../../../mcp/support";
-import { KEY, RED } from "./support";
+import { addSegment } from "./support";
 
 const SETTINGS = { spanMs: 3_600_000, maxBytes: 64_000_000, exclude: [] };
 
@@ -40,7 +35,7 @@ function desktopOf() {
       async stopBlackBox() {
         state.end();
       },
-      blackBoxState: async () => ({ dark: null, no_texts: null }),
+      blackBoxState: async () => ({ dark: null, no_texts: null, not_told: null }),
     } satisfies BlackBoxCalls,
   };
   return state;
@@ -58,29 +53,6 @@ function boxOn(path: string, settings: typeof SETTINGS | null = SETTINGS) {
     againMs: 10,
   });
   return { box, desktop, events, [Symbol.asyncDispose]: () => box.stop() };
-}
-
-/** A segment of now, of one colour, with a title. */
-function addSegment(configDir: string, titleText: string, start = Date.now() - 10_000) {
-  const folder = join(configDir, "black-box");
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(configDir, "black_box_key"), `${KEY}\n`, { mode: 0o600 });
-  const path = newSegmentPath(folder, start);
-  const [tiles, texts] = [
-    createSealedFile(filesOf(path).tiles, newRunKey(KEY), "tiles"),
-    createSealedFile(filesOf(path).texts, newRunKey(KEY), "texts"),
-  ];
-  const pixels = new Uint8Array(new Int32Array(16).fill(RED).buffer);
-  tiles.append(
-    Buffer.concat([
-      sizeEntry(start, { width: 4, height: 4 }),
-      areasEntry(start, [{ x: 0, y: 0, width: 4, height: 4 }], pixels),
-    ]),
-  );
-  texts.append(textRecord([{ at: start, windows: [{ title: titleText, program: "app", focused: true }] }]));
-  tiles.close();
-  texts.close();
-  return new Date(start + 1_000).toISOString();
 }
 
 describe("the black box of a server", () => {
@@ -135,16 +107,52 @@ describe("the black box of a server", () => {
     expect(segmentsIn(join(folder.path, "black-box"))).toEqual([]);
   });
 
-  test("removes all that it has kept where it is off", async () => {
+  test("off, it records nothing, and what it had kept can be looked at until its time is over", async () => {
     using folder = temporaryFolder();
-    addSegment(folder.path, "Old");
-    await using made = boxOn(folder.path, null);
-    made.box.start();
-    expect(segmentsIn(join(folder.path, "black-box"))).toEqual([]);
-    expect(await made.box.status()).toMatchObject({ state: "off" });
-    await expect(made.box.pause(null)).rejects.toThrow("--black-box");
+    addSegment(folder.path, "Before the flag was forgotten");
+    {
+      await using made = boxOn(folder.path);
+      made.box.start();
+      await until("the recorder", () => made.desktop.begun === 1);
+    }
+    await using off = boxOn(folder.path, null);
+    off.box.start();
+    expect(off.desktop.begun).toBe(0);
+    const status = await off.box.status();
+    expect(status).toMatchObject({ state: "off", segments: 1, span_s: null });
+    const stays = Date.parse(status.until ?? "") - Date.now();
+    expect(stays).toBeWithin(SETTINGS.spanMs - 60_000, SETTINGS.spanMs + 1);
+    const query = { text: "forgotten", from: 0, to: Number.MAX_SAFE_INTEGER, most: 1 };
+    expect((await off.box.find(query, new Requester(null))).found).toHaveLength(1);
+    await expect(off.box.pause(null)).rejects.toThrow("--black-box");
+  });
+
+  test("off, it removes what its span is over for, and keeps the minutes before a failure for a week", async () => {
+    using folder = temporaryFolder();
+    const box = join(folder.path, "black-box");
+    const age = (hours: number) => {
+      for (const { path } of segmentsIn(box)) {
+        const at = Date.now() / 1_000 - hours * 3_600;
+        for (const file of [filesOf(path).tiles, filesOf(path).texts]) utimesSync(file, at, at);
+      }
+    };
+    addSegment(folder.path, "Before it failed");
+    keepLimits(box, { span_ms: 3_600_000, max_bytes: 64_000_000 });
+    const [from, to] = [new Date(Date.now() - 60_000).toISOString(), new Date().toISOString()];
+    keepSegments(box, { run_id: "r", source_type: "scheduler", source_id: "nightly", from, to });
+    addSegment(folder.path, "Of no failure", Date.now() - 5_000);
+    age(2);
+    {
+      await using off = boxOn(folder.path, null);
+      off.box.start();
+      expect(await off.box.status()).toMatchObject({ segments: 1, kept: 1 });
+    }
+    age(8 * 24);
+    await using off = boxOn(folder.path, null);
+    off.box.start();
+    expect(await off.box.status()).toMatchObject({ segments: 0, until: null });
     const query = { text: "a", from: 0, to: 1, most: 1 };
-    await expect(made.box.find(query, new Requester(null))).rejects.toThrow("the black box has nothing here");
+    await expect(off.box.find(query, new Requester(null))).rejects.toThrow("the black box has nothing here");
   });
 });
 
@@ -242,6 +250,23 @@ describe("over HTTP", () => {
       runs: [{ run_id, source_type: "scheduler", source_id: "nightly" }],
     });
     expect(await (await host.call("/black-box")).json()).toMatchObject({ kept: 1 });
+    expect(await (await host.call(`/runs/${run_id}`)).json()).toMatchObject({
+      black_box: { from: expect.any(String), to: expect.any(String) },
+    });
+  });
+
+  test("a server that starts without it shows what was kept before, and says until when", async () => {
+    using folder = temporaryFolder();
+    addSegment(folder.path, "Before the flag was forgotten");
+    await using host = await testServer({ service: { configDir: folder.path } });
+    await (await host.service.blackBox()).start();
+    expect(await (await host.call("/screen/state")).json()).toMatchObject({ black_box: "left" });
+    const report = await (await host.call("/diagnose?only=black_box")).json();
+    expect(report).toMatchObject({
+      checks: [{ severity: "warn", detail: expect.stringContaining("svc was started without --black-box") }],
+    });
+    const found = await (await host.call("/black-box/find", post({ text: "forgotten" }))).json();
+    expect(found).toMatchObject({ count: 1, left_off: 0 });
   });
 
   test("the live screen says that it is kept", async () => {

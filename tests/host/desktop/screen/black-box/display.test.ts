@@ -6,6 +6,7 @@ import { decodePng } from "../../../../../src/host/desktop/images/decode";
 import { configFiles } from "../../../../../src/lib/paths";
 import { post, SOURCE, serveSource, testWith, until } from "../../../../support";
 import { openTerminal, PROGRAMS, startDisplay } from "../../support";
+import { contentOf } from "./support";
 
 setDefaultTimeout(120_000);
 const test = testWith(...PROGRAMS);
@@ -67,6 +68,62 @@ test("what the display showed is there, with titles; what is left out is nowhere
     const bytes = readFileSync(join(blackBox, name)).toString("latin1");
     expect(`${name} ${bytes}`).not.toMatch(/plain title|secret|xterm/);
   }
+});
+
+/** A terminal with a background of its own that runs a command; it ends with the scope. */
+function openColoured(env: NodeJS.ProcessEnv, title: string, colour: string, place: string, command: string) {
+  const flags = ["-T", title, "-geometry", `50x8${place}`, "-bg", colour, "-fg", colour];
+  const child = Bun.spawn(["xterm", ...flags, "-e", "sh", "-c", command], {
+    env,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  return {
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
+
+test("no picture that was kept has a pixel of a window that is left out: one that moves, is covered, or gets its title later", async () => {
+  const [SECRET, LATE] = [0x654321, 0xabcdef];
+  await using display = await startDisplay();
+  const flags = ["--black-box", "1h", "--black-box-exclude", "*secret*", "--rate-limit", "0"];
+  await using server = await serveSource(flags, { env: display.env });
+  await using _covering = openTerminal(display.env, "plain title", "40x10+150+100");
+  await using _secret = openColoured(display.env, "my secret notes", "#654321", "+20+20", "sleep 600");
+  await until("the terminal that may be seen", () => shows(server.call));
+  const move = (x: number, y: number) => ["AC_move_window", { title_substring: "secret notes", x, y }];
+  const raise = ["AC_focus_window", { title_substring: "plain title" }];
+  for (let nth = 0; nth < 8; nth++) {
+    const done = await server.call(
+      "/execute",
+      post({ actions: [move(40 + 30 * nth, 30 + 20 * nth), raise] }),
+    );
+    expect(await done.json()).toMatchObject({ ok: true });
+    await Bun.sleep(300);
+  }
+  const late = "sleep 0.7; printf '\\033]0;late secret\\007'; exec sleep 600";
+  await using _late = openColoured(display.env, "start page", "#abcdef", "+600+400", late);
+  await until("its title", async () => {
+    const { windows } = (await (await server.call("/windows")).json()) as { windows: unknown };
+    return JSON.stringify(windows).includes("late secret");
+  });
+  await Bun.sleep(6_000);
+  expect((await server.call("/black-box/pause", post({}))).status).toBe(200);
+  const { blackBox, blackBoxKey } = configFiles(server.configDir);
+  let pictures = 0;
+  let plain = 0;
+  for (const { pixels } of contentOf(blackBox, readFileSync(blackBoxKey, "utf8").trim())) {
+    const colours = new Int32Array(pixels.buffer).map((colour) => colour & 0xff_ffff);
+    expect([colours.includes(SECRET), colours.includes(LATE)]).toEqual([false, false]);
+    if (colours.includes(TERMINAL)) plain++;
+    pictures++;
+  }
+  // The others are there.
+  expect(pictures).toBeGreaterThan(5);
+  expect(plain).toBeGreaterThan(3);
+  expect((await find(server.call, "secret")).found).toEqual([]);
 });
 
 test("after kill -9 the last seconds before it are there", async () => {

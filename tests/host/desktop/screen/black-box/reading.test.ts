@@ -76,6 +76,7 @@ test("a title is found in any case, with the time from which and until which it 
       },
     ],
     unread: 0,
+    left_off: 0,
   });
 });
 
@@ -92,6 +93,64 @@ test("a text is found by its line, once for as long as it was there", () => {
     ["text", at(20), at(20), "failed: 0x80070005 here"],
     ["text", at(0), at(9), "failed: 0x80070005 here"],
   ]);
+});
+
+test("a text that stands is found until it goes: with its window, another reading, or the recording", () => {
+  using folder = temporaryFolder();
+  segment(folder.path, [
+    title(at(0), "Shell", "Mail"),
+    texts(at(1), "Shell", "failed: 0x80070005"),
+    // It is written once while it stands.
+    ...[20, 40, 60, 80].map((second) => alive(at(second))),
+    title(at(90), "Mail"),
+    texts(at(100), "Mail", "0x80070005 was seen"),
+    ...[120, 140].map((second) => alive(at(second))),
+  ]);
+  segment(folder.path, [
+    title(at(150), "Mail"),
+    ...[170, 190].map((second) => alive(at(second))),
+    texts(at(200), "Mail"),
+    title(at(210), "Mail", "Shell"),
+    texts(at(211), "Shell", "0x80070005 again"),
+    ...[230, 250].map((second) => alive(at(second))),
+    gap(at(260)),
+  ]);
+  const { found } = find(folder.path, "0x80070005");
+  expect(found.map(({ from, to, window }) => [from, to, window])).toEqual([
+    [at(211), at(260), "Shell"],
+    [at(100), at(200), "Mail"],
+    [at(1), at(90), "Shell"],
+  ]);
+  // Of a span in the middle of it, too.
+  expect(find(folder.path, "failed", { from: at(30), to: at(50) }).found).toMatchObject([
+    { from: at(1), to: at(40) },
+  ]);
+});
+
+test("a text of a window that no list names stands until it is read anew", () => {
+  using folder = temporaryFolder();
+  segment(folder.path, [
+    texts(at(0), "Unlisted", "error 5"),
+    alive(at(20)),
+    title(at(30), "Mail"),
+    alive(at(40)),
+    texts(at(50), "Unlisted", "fine"),
+  ]);
+  expect(find(folder.path, "error").found).toMatchObject([{ from: at(0), to: at(50) }]);
+});
+
+test("an answer has a largest size, whatever titles programs give their windows; what is left off is counted", () => {
+  using folder = temporaryFolder();
+  const long = (nth: number) => `${nth} 0x80070005 ${"x".repeat(100_000)}`;
+  segment(
+    folder.path,
+    Array.from({ length: 1_500 }, (_, nth) => title(at(nth), long(nth))),
+  );
+  const answer = find(folder.path, "0x80070005", { most: 1_000 });
+  expect(JSON.stringify(answer).length).toBeLessThan(150_000);
+  expect(answer.found.length).toBeGreaterThan(100);
+  expect(answer.found[0]?.text).toStartWith("1499 ");
+  expect(answer.found.length + answer.left_off).toBe(1_500);
 });
 
 test("what goes on in the next segment is one find, and what was paused between is not", () => {

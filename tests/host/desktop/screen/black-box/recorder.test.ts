@@ -2,12 +2,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  Canvas,
-  KIND,
-  textEntriesIn,
-  tileEntriesIn,
-} from "../../../../../src/host/desktop/screen/black-box/entries";
+import { KIND, textEntriesIn, tileEntriesIn } from "../../../../../src/host/desktop/screen/black-box/entries";
 import { findTexts, momentAt } from "../../../../../src/host/desktop/screen/black-box/reading";
 import { readSealedFile } from "../../../../../src/host/desktop/screen/black-box/sealed-file";
 import { filesOf, segmentsIn } from "../../../../../src/host/desktop/screen/black-box/segments";
@@ -15,6 +10,7 @@ import { temporaryFolder, until } from "../../../../support";
 import {
   BLUE,
   colourAt,
+  contentOf,
   GREEN,
   KEY,
   paintedScreen,
@@ -27,19 +23,6 @@ import {
 } from "./support";
 
 const CORNER = { x: 0, y: 0, width: 100, height: 100 };
-
-/** Each picture that the files of a folder have had, and all their texts. */
-function* contentOf(folder: string) {
-  for (const { path } of segmentsIn(folder)) {
-    const canvas = new Canvas();
-    for (const record of readSealedFile(filesOf(path).tiles, KEY, "tiles"))
-      for (const entry of tileEntriesIn(record)) {
-        canvas.draw(entry);
-        if (entry.kind === KIND.areas)
-          yield { at: entry.at, pixels: Uint8Array.from(canvas.bytes), width: canvas.width };
-      }
-  }
-}
 
 const textsOf = (folder: string) =>
   segmentsIn(folder).flatMap(({ path }) =>
@@ -164,6 +147,81 @@ test("what a window showed just before it got a title that is left out is taken 
     expect([all.includes(RED), all.includes(RED + 1)]).toEqual([false, false]);
   }
 }, 30_000);
+
+test("of a window that is left out nothing is kept while others lie over it and it moves below them", async () => {
+  using folder = temporaryFolder();
+  const place = { folder: folder.path, key: KEY };
+  const painted = paintedScreen();
+  painted.paint(GREEN);
+  const above = { x: 60, y: 60, width: 60, height: 60 };
+  const windows = windowsOf();
+  const steps = [0, 20, 40, 60].map((x) => ({ x, y: x / 2, width: 100, height: 80 }));
+  const dialog = { x: 120, y: 10, width: 40, height: 30 };
+  {
+    await using made = recorderOf(folder.path, { painted, windows, exclude: ["*bank*"] });
+    for (const at of steps) {
+      windows.set([
+        window(1, "My bank", at, { owners: ["client 1"] }),
+        window(2, "Notes", above),
+        // Its own dialog has another title.
+        window(3, "Question", dialog, { dialogOf: 1 }),
+      ]);
+      painted.paint(GREEN);
+      painted.paint(RED, at);
+      painted.paint(RED, dialog);
+      painted.paint(BLUE, above);
+      // Two looks a second.
+      await Bun.sleep(600);
+      made.recorder.state();
+    }
+    // What lies over it is seen again once it has gone.
+    windows.set([window(2, "Notes", above)]);
+    painted.paint(GREEN);
+    painted.paint(BLUE, above);
+    await soon("the window above", () => {
+      made.recorder.state();
+      if (colourAt(momentAt(place, now()), 70, 70) !== BLUE) throw new Error("not yet");
+    });
+  }
+  const pictures = [...contentOf(folder.path)];
+  expect(pictures.length).toBeGreaterThan(1);
+  for (const { pixels } of pictures) expect(new Int32Array(pixels.buffer).includes(RED)).toBe(false);
+  expect(JSON.stringify(textsOf(folder.path))).not.toMatch(/bank|Question/);
+}, 30_000);
+
+test("no pixel can be read in the files, and nothing is opened with another key", async () => {
+  using folder = temporaryFolder();
+  const place = { folder: folder.path, key: KEY };
+  const painted = paintedScreen();
+  // A pattern that no compression and no chance makes.
+  for (let x = 0; x < SIZE.width; x++)
+    painted.paint((x * 0x01_2345) & 0xff_ffff, { x, y: 0, width: 1, height: SIZE.height });
+  {
+    await using made = recorderOf(folder.path, { painted });
+    await soon("a picture", () => {
+      made.recorder.state();
+      return momentAt(place, now());
+    });
+  }
+  const parts = segmentsIn(folder.path).flatMap(({ path }) =>
+    Array.from(readSealedFile(filesOf(path).tiles, KEY, "tiles")).flatMap((record) =>
+      [...tileEntriesIn(record)].filter(({ kind }) => kind === KIND.areas).map(({ body }) => body),
+    ),
+  );
+  expect(parts.length).toBeGreaterThan(0);
+  const files = readdirSync(folder.path).map((name) => readFileSync(join(folder.path, name)));
+  for (const body of parts) {
+    const [compressed, pixels] = [
+      body.subarray(-64),
+      new Uint8Array(new Int32Array([0x01_2345, 0x02_468a]).buffer),
+    ];
+    for (const bytes of files) expect([bytes.indexOf(compressed), bytes.indexOf(pixels)]).toEqual([-1, -1]);
+  }
+  const wrong = { folder: folder.path, key: "cd".repeat(32) };
+  expect(() => momentAt(wrong, now())).toThrow("another key");
+  const query = { text: "a", from: 0, to: Number.MAX_SAFE_INTEGER, most: 10 };
+  expect(findTexts(wrong, query)).toMatchObject({ found: [], unread: segmentsIn(folder.path).length });
+});
 
 test("nothing of titles and texts can be read in the files", async () => {
   using folder = temporaryFolder();

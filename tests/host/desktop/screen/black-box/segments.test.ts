@@ -7,7 +7,6 @@ import {
   keepSegments,
   keptRuns,
   newSegmentPath,
-  removeAll,
   segmentsIn,
 } from "../../../../../src/host/desktop/screen/black-box/segments";
 import { temporaryFolder } from "../../../../support";
@@ -80,12 +79,22 @@ test("what is kept for a failure stays beyond its time, in half of the room", ()
   expect(startsIn(folder.path)).toEqual([2, 3]);
 });
 
-test("all can be removed, and nothing else is", () => {
+test("what is kept for a failure goes after a time of its own, where there is one", () => {
+  using folder = temporaryFolder();
+  for (const minute of [0, 1, 2]) add(folder.path, NOON + minute * MINUTE);
+  keepSegments(folder.path, runOf("a", NOON, NOON + 2 * MINUTE - 1));
+  dropSegments(folder.path, { oldest: NOON * 2, oldestKept: NOON + MINUTE + 1, maxBytes: 100_000 });
+  expect(startsIn(folder.path)).toEqual([1]);
+  dropSegments(folder.path, { oldest: NOON * 2, oldestKept: NOON * 2, maxBytes: 100_000 });
+  expect(startsIn(folder.path)).toEqual([]);
+});
+
+test("nothing else of the folder is removed", () => {
   using folder = temporaryFolder();
   add(folder.path, NOON);
   const other = `${folder.path}/notes.txt`;
   writeFileSync(other, "");
-  removeAll(folder.path);
+  dropSegments(folder.path, { oldest: NOON * 2, maxBytes: 0 });
   expect(segmentsIn(folder.path)).toEqual([]);
   expect(existsSync(other)).toBe(true);
 });

@@ -1,8 +1,28 @@
 /** What tests of the black box share: a screen that the test paints, and windows that it says. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { BoxOptions } from "../../../../../src/host/desktop/screen/black-box/calls";
+import {
+  areasEntry,
+  Canvas,
+  KIND,
+  sizeEntry,
+  textRecord,
+  tileEntriesIn,
+} from "../../../../../src/host/desktop/screen/black-box/entries";
 import { createExclusion } from "../../../../../src/host/desktop/screen/black-box/exclusion";
+import type { Notice } from "../../../../../src/host/desktop/screen/black-box/notice";
 import { type BoxedScreen, startRecorder } from "../../../../../src/host/desktop/screen/black-box/recorder";
-import { newRunKey } from "../../../../../src/host/desktop/screen/black-box/sealed-file";
+import {
+  createSealedFile,
+  newRunKey,
+  readSealedFile,
+} from "../../../../../src/host/desktop/screen/black-box/sealed-file";
+import {
+  filesOf,
+  newSegmentPath,
+  segmentsIn,
+} from "../../../../../src/host/desktop/screen/black-box/segments";
 import type { TextReader } from "../../../../../src/host/desktop/screen/black-box/texts";
 import { createVeils } from "../../../../../src/host/desktop/screen/black-box/veil";
 import { createFrame, type Frame, type Rect } from "../../../../../src/host/desktop/screen/child/frame";
@@ -83,6 +103,8 @@ export function paintedScreen({ width, height } = SIZE) {
   };
 }
 
+const TOLD: Notice = { problem: null, begin: async () => {}, end: async () => {} };
+
 const NO_TEXTS: TextReader = { problem: null, read: async () => [], forget() {}, close() {} };
 
 /** A recorder of such a screen that writes to `folder`. */
@@ -93,6 +115,7 @@ export function recorderOf(
     windows = windowsOf(),
     exclude = [] as readonly string[],
     texts = NO_TEXTS,
+    notice = TOLD,
     options = {} as Partial<BoxOptions>,
   } = {},
 ) {
@@ -101,7 +124,7 @@ export function recorderOf(
     areaOf: (place) => place,
   });
   const recorder = startRecorder({
-    ...{ screen: painted.screen, veils, texts },
+    ...{ screen: painted.screen, veils, texts, notice },
     options: { folder, ...newRunKey(KEY), spanMs: 3_600_000, maxBytes: 64_000_000, exclude, ...options },
   });
   return {
@@ -131,3 +154,39 @@ export const soon = <T>(what: string, look: () => T) =>
       return undefined;
     }
   }).then(({ found }) => found);
+
+/** Adds a segment of now to the black box of a host, of one colour, with a title. @returns a time of it. */
+export function addSegment(configDir: string, titleText: string, start = Date.now() - 10_000) {
+  const folder = join(configDir, "black-box");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(configDir, "black_box_key"), `${KEY}\n`, { mode: 0o600 });
+  const path = newSegmentPath(folder, start);
+  const [tiles, texts] = [
+    createSealedFile(filesOf(path).tiles, newRunKey(KEY), "tiles"),
+    createSealedFile(filesOf(path).texts, newRunKey(KEY), "texts"),
+  ];
+  const pixels = new Uint8Array(new Int32Array(16).fill(RED).buffer);
+  tiles.append(
+    Buffer.concat([
+      sizeEntry(start, { width: 4, height: 4 }),
+      areasEntry(start, [{ x: 0, y: 0, width: 4, height: 4 }], pixels),
+    ]),
+  );
+  texts.append(textRecord([{ at: start, windows: [{ title: titleText, program: "app", focused: true }] }]));
+  tiles.close();
+  texts.close();
+  return new Date(start + 1_000).toISOString();
+}
+
+/** Each picture that the files of a folder have had, and all their texts. */
+export function* contentOf(folder: string, key = KEY) {
+  for (const { path } of segmentsIn(folder)) {
+    const canvas = new Canvas();
+    for (const record of readSealedFile(filesOf(path).tiles, key, "tiles"))
+      for (const entry of tileEntriesIn(record)) {
+        canvas.draw(entry);
+        if (entry.kind === KIND.areas)
+          yield { at: entry.at, pixels: Uint8Array.from(canvas.bytes), width: canvas.width };
+      }
+  }
+}

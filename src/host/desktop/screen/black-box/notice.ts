@@ -1,0 +1,87 @@
+/**
+ * Tells whoever sits at the screen that it is kept, and when that ends: by a notification (Desktop Notifications Specification 1.2), which the
+ * desktop shows for a while and most keep in a list.
+ *
+ * Promise: never more than one at a time, and none over the screen for ever: a window that stays would be in the way of scripts.
+ */
+
+import { messageOf } from "../../../../lib/errors";
+import { printable } from "../../../../lib/sanitize";
+import { durationText } from "../../../../lib/units";
+import { type Bus, openSession, type Ref } from "../../elements/bus";
+
+const NOTIFICATIONS: Ref = { bus: "org.freedesktop.Notifications", path: "/org/freedesktop/Notifications" };
+
+/** How often a program that shows them is asked for: the session bus may have to start it. */
+const TRIES = 3;
+
+/** What it is told of. */
+interface NoticeParts {
+  readonly spanMs: number;
+  /** Opens the session bus (default: that of this session). @throws why there is none. */
+  readonly open?: () => Promise<Bus>;
+}
+
+/** Tells of one recording. */
+export interface Notice {
+  /** Why nobody was told; null where the desktop has shown it, or is about to. */
+  readonly problem: string | null;
+  /** Tells that it begins. Never throws. */
+  begin(): Promise<void>;
+  /** Tells that it has ended, in place of the first. Never throws. */
+  end(): Promise<void>;
+}
+
+export function createNotice({ spanMs, open = openSession }: NoticeParts): Notice {
+  let problem: string | null = null;
+  let id: unknown;
+
+  const tell = async (title: string, text: string) => {
+    const bus = await open();
+    try {
+      // Asked first: a second try of this one shows nothing twice.
+      for (let left = TRIES - 1; ; left--) {
+        try {
+          await bus.call(NOTIFICATIONS, NOTIFICATIONS.bus, "GetServerInformation");
+          break;
+        } catch (error) {
+          if (left === 0 || !bus.isDeaf(NOTIFICATIONS.bus)) throw error;
+          await Bun.sleep(AGAIN_MS);
+        }
+      }
+      const replaced = typeof id === "number" ? id : 0;
+      const body = ["svc", replaced, "media-record", title, text, [], {}, AS_USUAL];
+      [id] = await bus.call(NOTIFICATIONS, NOTIFICATIONS.bus, "Notify", "susssasa{sv}i", body);
+    } finally {
+      bus.close();
+    }
+  };
+  return {
+    get problem() {
+      return problem;
+    },
+    async begin() {
+      try {
+        await tell(
+          "This screen is recorded",
+          `svc keeps what it shows for ${durationText(spanMs / 1_000)}, encrypted, on this computer (svc serve --black-box).`,
+        );
+        problem = null;
+      } catch (error) {
+        problem = `no notification could be shown: ${printable(messageOf(error), 300)}`;
+      }
+    },
+    async end() {
+      // Who was not told that it began need not be told that it ended.
+      if (id !== undefined)
+        await tell("This screen is no longer recorded", "The black box of svc is paused or off.").catch(
+          () => {},
+        );
+    },
+  };
+}
+
+/** When a program that was late may be asked again, in milliseconds: `bus.ts` leaves it alone until then. */
+const AGAIN_MS = 3_100;
+/** As long as the desktop shows any notification. */
+const AS_USUAL = -1;
