@@ -100,7 +100,7 @@ const counting = (): Action[] => [
 
 const browsing = (): Action[] => [
   ...toWindow("Start"),
-  ...["Orders", "Customers"].flatMap((name) => [
+  ...["Orders", "Orders"].flatMap((name) => [
     press(`link "${name}" window "Start"`),
     wait(`heading "${name}" window "${name}"`),
     sleep(5),
