@@ -25,10 +25,10 @@ testWith("promtool", "curl")("promtool has nothing to say about what curl gets f
 
 /**
  * What this desk has not: hosts that dial it over TLS (linked.test.ts), a NATS server, logs that it watches, a certificate, a token that ends,
- * and perhaps a clock that is synchronised.
+ * screens that it compares, a file that says what its hosts should have, and perhaps a clock that is synchronised.
  */
 const ELSEWHERE =
-  /service_(?:desk_link_|nats_|witness_logs|certificate_expires_|token_expires_|clock_offset_)/;
+  /service_(?:desk_link_|nats_|witness_logs|certificate_expires_|token_expires_|clock_offset_|odd_hosts|fleet_drift)/;
 
 testWith("prometheus")(
   "Prometheus finds the hosts, fills every panel of the dashboard, and an alert fires",
