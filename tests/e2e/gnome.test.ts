@@ -230,6 +230,33 @@ test("without PipeWire there are keys and the clipboard, and the rest says why n
   await expect(made.desktop.screenshot({}, null, forever)).rejects.toThrow("GNOME gives no pictures");
 });
 
+test("where PipeWire ends while somebody watches, the helper lives on and says why there are no pictures", async () => {
+  await using own = await startGnome();
+  await using made = inGnome(own);
+  using viewer = await view(await made.desktop.openViewer({ id: "viewer", control: false, name: "viewer" }));
+  viewer.encodings(TIGHT);
+  viewer.start();
+  await made.desktop.screenshot({}, null, forever);
+  const helper = childOf(made.desktop);
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    const about = (file: string) => readFileSync(`/proc/${pid}/${file}`, "latin1");
+    try {
+      if (about("comm") === "pipewire\n" && about("environ").includes(own.folder))
+        process.kill(Number(pid), "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+  await until("no pictures", () =>
+    made.desktop.screenshot({}, null, forever).then(
+      () => false,
+      () => true,
+    ),
+  );
+  await made.desktop.session(forever);
+  expect(childOf(made.desktop)).toBe(helper);
+});
+
 test("several monitors are one desktop", async () => {
   await using two = await startGnome({ monitors: ["800x600", "640x480"] });
   await using made = inGnome(two);

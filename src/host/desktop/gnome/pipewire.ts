@@ -66,6 +66,8 @@ export interface PictureStream {
   readonly problem: string | undefined;
   /** Each is called with each new picture, each place of the pointer, and when there are no more. */
   readonly listeners: Set<() => void>;
+  /** There are no more pictures, for the reason `why`: tells who listens. */
+  fail(why: string): void;
   close(): void;
 }
 
@@ -113,7 +115,8 @@ export function openPipeWire(): PipeWire {
   const step = () => {
     // A round for each thing that has happened, and an end to it.
     for (let round = 0; isOpen && round < 64 && Number(iterate(data, 0)) > 0; round++);
-    for (const stream of streams) stream.take();
+    // Who is told may close streams, the last of which ends all: never within the loop, whose functions would return into what is gone.
+    for (const stream of [...streams]) stream.take();
   };
   let timer: Timer | undefined;
   if (!context || !core) {
@@ -160,7 +163,10 @@ function createStream(library: Library, core: Pointer, node: number, closed: () 
   );
   if (!stream) throw unavailable("PipeWire makes no stream");
   const listeners = new Set<() => void>();
+  /** Whether something has come that nobody was told yet. */
+  let isNew = false;
   const say = () => {
+    isNew = false;
     for (const listener of listeners) listener();
   };
   const pictures = createPictures();
@@ -181,8 +187,9 @@ function createStream(library: Library, core: Pointer, node: number, closed: () 
   const changed = new JSCallback(
     (_data: Pointer, _old: number, state: number, error: Pointer | null) => {
       if (!isOpen || (state !== ERROR && state !== UNCONNECTED)) return;
-      problem = `PipeWire ended the stream${error ? ` (${textAt(error)})` : ""}`;
-      say();
+      // Told in the next `take`: a stream must not be destroyed in a call of its own.
+      problem ??= `PipeWire ended the stream${error ? ` (${textAt(error)})` : ""}`;
+      isNew = true;
     },
     { args: ["ptr", "i32", "i32", "ptr"], returns: "void" },
   );
@@ -231,7 +238,6 @@ function createStream(library: Library, core: Pointer, node: number, closed: () 
     },
     listeners,
     take() {
-      let isNew = false;
       for (let left = 64; isOpen && left > 0; left--) {
         const buffer = library.pw_stream_dequeue_buffer(stream);
         if (!buffer) break;
@@ -239,7 +245,11 @@ function createStream(library: Library, core: Pointer, node: number, closed: () 
         isNew = true;
         library.pw_stream_queue_buffer(stream, buffer);
       }
-      if (isNew) say();
+      if (isOpen && isNew) say();
+    },
+    fail(why) {
+      problem ??= why;
+      say();
     },
     close,
   };

@@ -45,7 +45,12 @@ export function createGnomeScreen(
     pipewire = undefined;
     used.clear();
   };
-  session.endListeners.add(forget);
+  session.endListeners.add(() => {
+    const ended = [...used.values()];
+    used.clear();
+    for (const { stream } of ended) stream.fail("the session with GNOME has ended");
+    forget();
+  });
 
   const live = async (output: Output): Promise<Live> => {
     const { streams, castProblem } = await session.use();
