@@ -22,6 +22,9 @@ export const COMMAND = { on: "AC_on", together: "AC_together", barrier: "AC_barr
 /** The shortest time limit, in seconds: a job has to travel. */
 const LEAST_S = 0.1;
 
+/** The most barriers of all branches together: as many as a list may have actions. */
+const MAX_BARRIERS = 1_000;
+
 /** The name of a variable, as hosts have it. */
 const VARIABLE = v.pipe(
   v.string(),
@@ -118,12 +121,17 @@ export function partsOf(body: readonly unknown[], where: string): Part[] {
         throw badInput(`${place}: expected ${COMMAND.barrier} in the body itself, not inside other actions`);
       continue;
     }
+    requireFewBarriers(where, parts.length + 1);
     const checked = checkInput(BARRIER, keywordsOf(BARRIER, action), { quote: false });
     if (!checked.ok) throw badInput(`${place}: ${sentence(checked.offences)}`);
     parts.push({ actions: body.slice(from, at), from, barrier: checked.input });
     from = at + 1;
   }
   return [...parts, { actions: body.slice(from), from, barrier: undefined }];
+}
+
+function requireFewBarriers(where: string, count: number): void {
+  if (count > MAX_BARRIERS) throw badInput(`${where}: expected at most ${MAX_BARRIERS} barriers`);
 }
 
 /** Whether a barrier is inside an action. What is inside a block there is of another desk. */
@@ -139,18 +147,34 @@ export type Meetings = ReadonlyMap<string, readonly number[]>;
 /** A barrier is met as often as branches have it: the first time all that have it once, the second time all that have it twice. */
 export const meetingOf = (name: string, nth: number): string => (nth === 0 ? name : `${name} (${nth + 1})`);
 
+/** The meetings of one branch, in its order. */
+function keysOf(names: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  return names.map((name) => {
+    const nth = counts.get(name) ?? 0;
+    counts.set(name, nth + 1);
+    return meetingOf(name, nth);
+  });
+}
+
 /**
  * The meetings of branches whose barriers have these names.
  *
- * @throws `bad_input` for barriers that cannot meet: in one branch only, or in another order.
+ * @throws `bad_input` for barriers that cannot meet: in one branch only, or in another order; and for more than {@link MAX_BARRIERS}.
  */
 export function meetingsOf(barriers: ReadonlyArray<readonly string[]>): Meetings {
-  const keys = barriers.map((names) =>
-    names.map((name, at) => meetingOf(name, names.slice(0, at).filter((one) => one === name).length)),
+  requireFewBarriers(
+    "branches",
+    barriers.reduce((sum, { length }) => sum + length, 0),
   );
+  const keys = barriers.map(keysOf);
   const meetings = new Map<string, number[]>();
   for (const [branch, those] of keys.entries())
-    for (const key of those) meetings.set(key, [...(meetings.get(key) ?? []), branch]);
+    for (const key of those) {
+      const branches = meetings.get(key);
+      if (branches) branches.push(branch);
+      else meetings.set(key, [branch]);
+    }
   const alone = [...meetings].find(([, branches]) => branches.length < 2);
   if (alone)
     throw badInput(`branches: the barrier ${alone[0]} is in one branch only: nobody else comes there`);

@@ -26,7 +26,7 @@ import { refusesSecret } from "./secret-places";
 import { VARIABLE_NAME } from "./types";
 import { expressionFault, isReference, secretsIn } from "./variables";
 
-/** The most actions in one list, nested ones included. */
+/** The most actions in one list, nested ones and those for other hosts included. */
 export const MAX_ACTIONS = 1_000;
 
 /** The most references to variables in one list: each is looked up when its action runs. */
@@ -123,7 +123,6 @@ interface ActionArguments {
 class ListChecker {
   private readonly unknown = new Set<string>();
   private readonly offences: Offence[] = [];
-  private count = 0;
   private references = 0;
   private readonly hints = new Map<string, string>();
   /** The commands whose arguments were named. */
@@ -133,7 +132,7 @@ class ListChecker {
     private readonly table: CommandTable,
     private readonly quote: boolean,
     /** What is counted over a list and its lists for other hosts. */
-    private readonly inAll = { expressions: 0 },
+    private readonly inAll = { expressions: 0, actions: 0 },
   ) {}
 
   *check(list: unknown): InSteps<Action[]> {
@@ -155,9 +154,9 @@ class ListChecker {
     if (around.length >= MAX_DEPTH) {
       return this.refuse(place, `expected at most ${MAX_DEPTH} levels of nested actions`);
     }
-    const before = this.count;
-    this.count += list.length;
-    if (this.count > MAX_ACTIONS) {
+    const before = this.inAll.actions;
+    this.inAll.actions += list.length;
+    if (this.inAll.actions > MAX_ACTIONS) {
       if (before > MAX_ACTIONS) return [];
       return this.refuse(place, `expected at most ${MAX_ACTIONS} actions in all`);
     }
@@ -223,7 +222,10 @@ class ListChecker {
       quote: this.quote,
       hint: this.offences.length < MAX_HINTS,
     });
-    const odd = checked.ok && deferred.length === 0 ? operation.mismatch?.(checked.input) : undefined;
+    // It takes a list as a whole: not one that is refused for its length.
+    const isLong = this.inAll.actions > MAX_ACTIONS;
+    const odd =
+      checked.ok && deferred.length === 0 && !isLong ? operation.mismatch?.(checked.input) : undefined;
     if (checked.ok && !odd) {
       const parts = { operation, input: checked.input, as, deferred, lists, remote, source };
       return [{ ...parts, at, pathTo: given.pathTo }];

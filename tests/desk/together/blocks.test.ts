@@ -41,6 +41,14 @@ describe("barriers", () => {
     expect(() => meetingsOf([["a", "a"], ["a"]])).toThrow("the barrier a (2) is in one branch only");
   });
 
+  test("are counted in one pass, and there are at most 1,000 of them", () => {
+    const names = Array.from({ length: 500 }, (_, nth) => `b${nth % 3}`);
+    expect(meetingsOf([names, names]).size).toBe(500);
+    expect(() => meetingsOf([[...names, "x"], names])).toThrow("branches: expected at most 1000 barriers");
+    const many = new Array(1_001).fill(["AC_barrier", ["a"]]);
+    expect(() => partsOf(many, "body")).toThrow("body: expected at most 1000 barriers");
+  });
+
   test("in another order cannot meet, also in a circle of three", () => {
     expect(() =>
       meetingsOf([
