@@ -134,7 +134,7 @@ export class Broadcast implements Policy, Disposable {
     } catch (error) {
       if (!(error instanceof LedgerFault)) throw error;
       const result = { ...none(target.label, "failed", UNWRITTEN), duration_ms: WRITE_MS };
-      const failed = { state: "failed", result } as const;
+      const failed = { state: "refused", result } as const;
       this.#results.set(target.label, failed);
       return failed;
     } finally {

@@ -377,7 +377,7 @@ test("a ledger that cannot be written any more keeps no result from the caller",
   expect(made.ledger.plan(seq)).toMatchObject({ ended: null });
   disk.isFull = false;
   await running.runner.over(seq);
-  expect(made.ledger.counts(seq)).toEqual({ ok: 1, failed: 1 });
+  expect(made.ledger.counts(seq)).toEqual({ ok: 1, refused: 1 });
   expect(made.ledger.plan(seq)).toMatchObject({ state: "done", ended: expect.any(Number) });
   expect(results).toHaveLength(2);
 });
