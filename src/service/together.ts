@@ -41,7 +41,7 @@ export async function runOnHost(
       ...{ canary: 0, stop_on_error: true, desktop: undefined },
     },
     ...{ before, on: target.label, hosts: [target], commands, scope, grant, signal },
-    ...{ maxFailures: 1, maxParallel: 1 },
+    ...{ maxFailures: 1, maxParallel: 1, isPart: true },
     done(result, state) {
       found = { result: withoutVariables(result, before.count(0)), state };
       return undefined;

@@ -156,7 +156,8 @@ export async function end(
 ): Promise<void> {
   const { run } = entry;
   const error = result.error === undefined ? undefined : printable(result.error, 300);
-  await run.policy.written(write(entry, step, { error, run_id: result.run_id }));
+  const isKept = !run.plan.spec.part || step === "unreachable";
+  await run.policy.written(write(entry, step, { error: isKept ? error : undefined, run_id: result.run_id }));
   if (step !== "ok") run.noteBad(entry);
   const isForgiven = run.overdue.get(entry) === "forgiven";
   const handedOver = drop(entry, step === "cancelled" ? step : "failed", error);

@@ -96,6 +96,11 @@ export const ADOPTED_BY = "adopted by the desk";
 export interface Spec {
   /** `broadcast`: it ends with the process that runs it, and too many failures cancel the rest. */
   readonly kind: "plan" | "broadcast";
+  /**
+   * Set where it is a part of a script of several hosts: what its host says may quote values of that script, so it is not kept. Such
+   * broadcasts make room for each other only.
+   */
+  readonly part?: true;
   /** Which hosts, as it was typed. */
   readonly on: string;
   /** The names of the commands, nested ones included. */

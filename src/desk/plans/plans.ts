@@ -126,7 +126,7 @@ export function createPlans(uses: PlansUses): Plans {
     goesOn: uses.goesOn,
     create(content, content_digest, spec, planned, maker) {
       const now = Date.now();
-      forget(plansToForget(ledger.plans(), spec.kind, planned.length, now));
+      forget(plansToForget(ledger.plans(), spec, planned.length, now));
       const digest = digestOfPlan(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const plan = ledger.create({ id, digest, content, content_digest, spec, maker }, planned, now);

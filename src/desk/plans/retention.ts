@@ -6,7 +6,7 @@ import { firstToGo } from "../../lib/quota";
 import type { Plan } from "./ledger/rows";
 import type { Spec } from "./plan";
 
-/** The most plans, and the most hosts of all of them together; broadcasts have as many of their own. */
+/** The most plans, and the most hosts of all of them together; broadcasts have as many of their own, and so have parts of scripts. */
 const MAX_PLANS = 500;
 const MAX_HOSTS = 1_000_000;
 
@@ -17,10 +17,10 @@ const NEW_MS = 30 * 86_400_000;
 /** How long a broadcast is kept that was never applied, in milliseconds: its process has ended as it began. */
 const UNBEGUN_MS = 3_600_000;
 
-/** The plans to forget before one of that kind with so many hosts is made. @throws `busy` where there is no room. */
+/** The plans to forget before one of that kind, with so many hosts, is made. @throws `busy` where there is no room. */
 export function plansToForget(
   plans: readonly Plan[],
-  kind: Spec["kind"],
+  { kind, part }: Pick<Spec, "kind" | "part">,
   hosts: number,
   now: number,
 ): Plan[] {
@@ -28,7 +28,9 @@ export function plansToForget(
   const isOld = ({ ended, applied, created, spec }: Plan) =>
     ended === null ? applied === null && now - created > newMs[spec.kind] : now - ended > KEPT_MS;
   const forgotten = plans.filter(isOld);
-  let kept = plans.filter((plan) => plan.spec.kind === kind && !isOld(plan)).sort((a, b) => a.seq - b.seq);
+  let kept = plans
+    .filter((plan) => plan.spec.kind === kind && plan.spec.part === part && !isOld(plan))
+    .sort((a, b) => a.seq - b.seq);
   const isFull = () =>
     kept.length >= MAX_PLANS || kept.reduce((sum, plan) => sum + plan.hosts, hosts) > MAX_HOSTS;
   while (isFull()) {

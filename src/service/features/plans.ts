@@ -106,7 +106,7 @@ export function planFeatures(
         import("../../desk/plans/host-contents"),
         import("../../desk/plans/plan"),
       ]);
-      const { on, ...waiting } = about;
+      const { on, isPart = false, ...waiting } = about;
       const { canary, delivery_timeout_s, timeout_s, stop_on_error, desktop } = input;
       const actions = [...before.common, ...input.actions];
       const names = [...new Set(commands)];
@@ -122,6 +122,7 @@ export function planFeatures(
         hosts,
         spec: {
           ...{ kind: "broadcast", on, commands: names, delivery_timeout_s, timeout_s },
+          ...(isPart && { part: true }),
           waves: first > 0 && first < hosts.length ? [first, hosts.length] : [hosts.length],
           ...{ pause_s: 0, max_failures: maxFailures, queue: false, max_parallel: maxParallel },
           // Hosts know its jobs for a week after that: no longer than it can take.

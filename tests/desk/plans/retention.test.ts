@@ -14,8 +14,8 @@ const plan = (seq: number, more: Partial<Plan> = {}): Plan => ({
 });
 const broadcast = (seq: number, more: Partial<Plan> = {}): Plan =>
   plan(seq, { spec: specOf(10, { kind: "broadcast" }), ...more });
-const forgotten = (plans: readonly Plan[], hosts = 10, kind: "plan" | "broadcast" = "plan") =>
-  plansToForget(plans, kind, hosts, NOW).map(({ seq }) => seq);
+const forgotten = (plans: readonly Plan[], hosts = 10, kind: "plan" | "broadcast" = "plan", part?: true) =>
+  plansToForget(plans, { kind, ...(part && { part }) }, hosts, NOW).map(({ seq }) => seq);
 
 test("old plans are forgotten, and never one that may still run", () => {
   const plans = [
@@ -44,6 +44,15 @@ test("broadcasts push out no plan, and plans no broadcast", () => {
   expect(forgotten([...plans, ...broadcasts], 2_000, "broadcast")).toEqual([500]);
   expect(forgotten([...plans, ...broadcasts])).toEqual([]);
   expect(forgotten([...plans, plan(2_000), ...broadcasts])).toEqual([1]);
+});
+
+test("parts of scripts push out each other, and no broadcast", () => {
+  const broadcasts = Array.from({ length: 499 }, (_, at) => broadcast(at + 1));
+  const parts = Array.from({ length: 500 }, (_, at) =>
+    broadcast(at + 500, { spec: specOf(10, { kind: "broadcast", part: true }) }),
+  );
+  expect(forgotten([...broadcasts, ...parts], 1, "broadcast", true)).toEqual([500]);
+  expect(forgotten([...broadcasts, ...parts], 1, "broadcast")).toEqual([]);
 });
 
 test("a broadcast that was never applied is forgotten after an hour", () => {

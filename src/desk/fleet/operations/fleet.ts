@@ -70,6 +70,8 @@ export interface BroadcastUses extends Uses {
     readonly scope: readonly Limit[] | null;
     readonly maxFailures: number;
     readonly maxParallel: number;
+    /** Whether it is a part of a script of several hosts. */
+    readonly isPart?: boolean;
     readonly grant: Grant;
     /** The caller stops waiting: hosts are asked to end what they run. */
     readonly signal: AbortSignal;
