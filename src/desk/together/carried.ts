@@ -20,17 +20,17 @@ type Values = Readonly<Record<string, unknown>>;
  */
 export function valuesAtStart(
   known: Values,
-  { variables }: PreparedBlock,
+  { variables, share }: PreparedBlock,
   own: Values,
   part: PreparedPart,
 ): Values {
-  const { sets, uses } = part;
-  const isUsed = (name: string) =>
-    sets === undefined || uses.includes(name) || sets.includes(name) || Object.hasOwn(variables, name);
+  const { sets = [], uses } = part;
+  // Names that the part only computes are not listed: a host gets what its block names, and no more.
+  const named = new Set([...uses, ...sets, ...share, ...Object.keys(variables)]);
   // A value that is null cannot travel: who reads the variable learns that there is none.
   return Object.fromEntries(
     Object.entries({ ...known, ...variables, ...own }).filter(
-      ([name, value]) => isUsed(name) && value !== null && value !== undefined,
+      ([name, value]) => named.has(name) && value !== null && value !== undefined,
     ),
   );
 }

@@ -3,10 +3,12 @@
  *
  * Promises. Each part is one job, which is sent once: what became of it may be `unknown`, and then nothing of it is sent again. The first
  * failure ends what the other hosts run. Each wait has an end: whatever hosts do, {@link conduct} ends within the time limits and the
- * seconds that hosts have to answer how they ended. A failure names the host and the step.
+ * seconds that hosts have to answer how they ended. A failure names the host and the step. What a branch shares reaches another where they
+ * meet, as it was when the branch came there; and no value of a variable is in a step or a failure.
  */
+import { literal } from "../../core/written";
 import { deadline } from "../../lib/deadline";
-import { Failure, timedOut } from "../../lib/errors";
+import { Failure, type FailureCode, MAX_MESSAGE, timedOut } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import { COMMAND, meetingOf } from "./blocks";
 import { bringing, broughtBy, broughtNames, valuesAtStart } from "./carried";
@@ -32,12 +34,24 @@ const DELIVERY_S = 10;
 /** The shortest time that a part gets, in seconds: less is no time. */
 const LEAST_S = 0.05;
 
+/** What a part is told as that was not sent for a fault of this kind; others: as `unreachable`. */
+const UNSENT: Readonly<Partial<Record<FailureCode, Exclude<PartCode, "ok">>>> = {
+  bad_input: "failed",
+  too_large: "failed",
+  rejected: "failed",
+  conflict: "refused",
+  forbidden: "refused",
+  cancelled: "cancelled",
+};
+
 /** What blocks are conducted with. */
 export interface ConductUses {
   /** Runs a job on its host, at most once. */
   run(job: HostJob): Promise<HostResult>;
   /** The actions as they may be shown. */
   shown(actions: readonly unknown[]): Promise<unknown[]>;
+  /** The text with `***` in the place of each of these values. */
+  masked(text: string, values: unknown): string;
   /** Takes each step, once it is known how it ended. */
   step(step: BlockStep): void;
 }
@@ -55,9 +69,11 @@ export interface BlockReport {
 interface Together {
   readonly uses: ConductUses;
   readonly meetings: OpenMeetings;
-  /** The values that the script gives, and those that blocks have shared, by name. */
+  /** The values that the script gives, by name. */
   readonly known: Readonly<Record<string, unknown>>;
-  readonly shared: Map<string, unknown>;
+  /** Those that each branch has shared, and those that it has of others since it met them, by name. */
+  readonly shared: ReadonlyArray<Map<string, unknown>>;
+  readonly met: ReadonlyArray<Map<string, unknown>>;
   readonly began: number;
   /** Aborted with the first failure, and with whoever waits. */
   readonly ending: AbortController;
@@ -96,7 +112,8 @@ export async function conduct(
     ...new Set((branches[branch] ?? []).map(({ target, host }) => target?.label ?? host)),
   ];
   const all: Together = {
-    ...{ uses, known, began, ending, shared: new Map(), visits: new Map() },
+    ...{ uses, known, began, ending, visits: new Map() },
+    ...{ shared: branches.map(() => new Map()), met: branches.map(() => new Map()) },
     meetings: createMeetings(meetings, (branch) => hostsOf(branch).join(", ")),
   };
   const end = began + timeout * 1_000;
@@ -105,7 +122,7 @@ export async function conduct(
   signal.addEventListener("abort", leave, { once: true });
   const reports: BlockReport[][] = branches.map(() => []);
   const ends: Array<string | undefined> = branches.map(() => undefined);
-  let first: unknown;
+  let first: { readonly error: unknown } | undefined;
   try {
     await Promise.all(
       branches.map(async (blocks, branch) => {
@@ -114,7 +131,7 @@ export async function conduct(
           ends[branch] = "ok";
         } catch (error) {
           ends[branch] = endOf(error);
-          first ??= error;
+          first ??= { error };
           ending.abort(error);
         }
       }),
@@ -122,10 +139,36 @@ export async function conduct(
   } finally {
     signal.removeEventListener("abort", leave);
   }
-  if (first === undefined) return { blocks: reports.flat(), shared: Object.fromEntries(all.shared) };
-  if (!(first instanceof Failure)) throw first;
+  if (first === undefined)
+    return { blocks: reports.flat(), shared: Object.fromEntries(all.shared.flatMap((those) => [...those])) };
   const hosts = branches.map((_, branch) => ({ host: hostsOf(branch).join(", "), end: ends[branch] }));
-  throw new Failure(first.code, `${first.message}${othersText(hosts, first)}`, { ...first.more, hosts });
+  throw withOthers(first.error, hosts);
+}
+
+/** How far a branch came. */
+interface BranchEnd {
+  readonly host: string;
+  readonly end: string | undefined;
+}
+
+/** The first failure, which says how far each branch came. A fault of this program is as it was, unless something may have run. */
+function withOthers(error: unknown, hosts: readonly BranchEnd[]): unknown {
+  const isUnknown = hosts.some(({ end }) => end === "unknown");
+  if (!(error instanceof Failure) && !isUnknown) return error;
+  const first = error instanceof Failure ? error : internal(error, { code: "failed" });
+  const made = new Failure(first.code, `${first.message}${othersText(hosts, first)}`, {
+    ...first.more,
+    hosts,
+  });
+  made.cause = first.cause;
+  return made;
+}
+
+/** A fault of this program, which tells nobody what it is. */
+function internal(cause: unknown, more: Failure["more"]): Failure {
+  const made = new Failure("rejected", "internal error", more);
+  made.cause = cause;
+  return made;
 }
 
 /** What became of a branch, in a word. */
@@ -135,10 +178,7 @@ const endOf = (error: unknown): string => {
 };
 
 /** Which other hosts may still be at it: an operator looks there. */
-function othersText(
-  hosts: ReadonlyArray<{ readonly host: string; readonly end: string | undefined }>,
-  { more }: Failure,
-): string {
+function othersText(hosts: readonly BranchEnd[], { more }: Failure): string {
   const others = hosts.filter(({ host, end }) => end === "unknown" && host !== more.host);
   return others.length === 0
     ? ""
@@ -186,13 +226,14 @@ async function runPart(all: Together, place: Place, part: PreparedPart, nth: num
   if (!target) throw failing(place, where, "refused", "its host is not known");
   const brings = broughtNames(block, nth);
   const variables = valuesAtStart(
-    { ...all.known, ...Object.fromEntries(all.shared) },
+    { ...all.known, ...sharedWith(all, place) },
     block,
     Object.fromEntries(own),
     part,
   );
   const at = performance.now();
   const left = remainingS(place);
+  const masked = (text: string) => all.uses.masked(text, { ...variables, ...Object.fromEntries(own) });
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(timedOut("its time is over")), left * 1_000 + LATE_MS);
   const found = await all.uses
@@ -203,9 +244,13 @@ async function runPart(all: Together, place: Place, part: PreparedPart, nth: num
       signal: AbortSignal.any([all.ending.signal, limit.signal]),
     })
     .catch((error) => {
+      const step = stopOf([], part.actions, where, part.from);
+      // Nobody knows how far it came.
+      if (!(error instanceof Failure))
+        throw Object.assign(failing(place, step, "unknown", "internal error"), { cause: error });
       // Why nothing was sent.
-      if (!(error instanceof Failure)) throw error;
-      throw failing(place, stopOf([], part.actions, where, part.from), "unreachable", error.message);
+      const why = masked(error.message);
+      throw failing(place, step, UNSENT[error.code] ?? "unreachable", why);
     })
     .finally(() => clearTimeout(timer));
   const { outcomes = [] } = found.result;
@@ -218,18 +263,24 @@ async function runPart(all: Together, place: Place, part: PreparedPart, nth: num
     ...{ host: label, place: where, from: part.from, shown, code, took_ms },
     ...{ at_ms: at - all.began, outcomes: ownOutcomes },
   }))
-    all.uses.step(step);
+    all.uses.step(
+      step.error === undefined ? step : { ...step, error: masked(step.error).slice(0, MAX_MESSAGE) },
+    );
   if (code !== "ok")
     throw failing(
       place,
       stopOf(ownOutcomes, part.actions, where, part.from),
       code,
-      found.result.error ?? code,
+      found.result.error === undefined ? code : masked(found.result.error),
       found.result.run_id,
     );
   for (const [index, name] of brings.entries()) {
     const value = broughtBy(outcomes[part.actions.length + index]);
-    if (value !== undefined) own.set(name, value);
+    if (value === undefined) continue;
+    // Else each host that is to have it fails.
+    if (value !== null && literal(value) === undefined)
+      throw failing(place, where, "failed", `${name}: expected a value without \${= that has no }`);
+    own.set(name, value);
   }
   const isLost = brings.length > 0 && outcomes.length < part.actions.length + brings.length;
   if (isLost)
@@ -242,10 +293,14 @@ async function runPart(all: Together, place: Place, part: PreparedPart, nth: num
     );
 }
 
+/** What blocks have shared that a block may have: those of its branch, and others as they were when it met them. */
+const sharedWith = ({ shared, met }: Together, { branch }: Place) =>
+  Object.fromEntries([...(met[branch] ?? []), ...(shared[branch] ?? [])]);
+
 /** Hands what a block shares to the others. @throws at its end where it has not set that. */
 function share(all: Together, place: Place, part: PreparedPart): void {
   const { block, own } = place;
-  for (const name of block.share) if (own.has(name)) all.shared.set(name, own.get(name));
+  for (const name of block.share) if (own.has(name)) all.shared[place.branch]?.set(name, own.get(name));
   const missing = part.barrier ? undefined : block.share.find((name) => !own.has(name));
   if (missing === undefined) return;
   throw failing(place, `${block.place}.body`, "failed", `share: ${missing} was not set, or to null`);
@@ -266,17 +321,22 @@ async function meet(all: Together, place: Place, { barrier, actions, from }: Pre
       ...{ host: label, place: where, command: COMMAND.barrier, arguments: { name: barrier.name } },
       ...{ at_ms: at - all.began, duration_ms: performance.now() - at, ...more },
     });
-  const isMet = await deadline<boolean, boolean | undefined>(all.meetings.come(key, branch), {
-    ...{ ms, late: () => false, signal: all.ending.signal, aborted: () => undefined },
-  });
-  if (isMet) return step({ ok: true });
+  const shared = new Map(all.shared[branch]);
+  const met = await deadline<ReadonlyMap<string, unknown>, "late" | "ended">(
+    all.meetings.come(key, branch, shared),
+    { ms, late: () => "late", signal: all.ending.signal, aborted: () => "ended" },
+  );
+  if (typeof met !== "string") {
+    for (const [name, value] of met) if (!shared.has(name)) all.met[branch]?.set(name, value);
+    return step({ ok: true });
+  }
   const missing = all.meetings.missing(key);
   const why =
-    isMet === undefined
+    met === "ended"
       ? `cancelled at the barrier ${key}`
       : `the barrier ${key}: ${missing} did not come within ${Math.round(ms) / 1_000} s`;
   step({ ok: false, error: why });
-  throw failing(place, `${where} (${COMMAND.barrier})`, isMet === undefined ? "cancelled" : "timeout", why);
+  throw failing(place, `${where} (${COMMAND.barrier})`, met === "ended" ? "cancelled" : "timeout", why);
 }
 
 /** A failure that names host and step. */

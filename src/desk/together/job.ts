@@ -4,7 +4,7 @@
  * The promise: whether the job ran is decided by its state alone. Where that is not known, nobody sends it again.
  */
 import type { HostStep } from "../../core/run";
-import { type FailureCode, MAX_MESSAGE } from "../../lib/errors";
+import type { FailureCode } from "../../lib/errors";
 import type { Delivery } from "../../wire/job/delivery";
 import type { JobState } from "../../wire/job/job";
 import type { Host } from "../fleet/host";
@@ -99,8 +99,10 @@ export function stepsOf({ host, place, from, shown, at_ms, took_ms, code, outcom
     const outcome = outcomes[nth];
     if (!outcome) break;
     const [command, written = {}] = Array.isArray(action) ? action : [];
-    const duration_ms = typeof outcome.duration_ms === "number" ? outcome.duration_ms : null;
-    const error = typeof outcome.error === "string" ? outcome.error.slice(0, MAX_MESSAGE) : undefined;
+    // A host says what it likes: its steps stay within the time that the part took here.
+    const said = Number.isFinite(outcome.duration_ms) ? Number(outcome.duration_ms) : null;
+    const duration_ms = said === null ? null : Math.max(0, Math.min(said, at_ms + took_ms - at));
+    const error = typeof outcome.error === "string" ? outcome.error : undefined;
     steps.push({
       ...{ host, place: `${place}[${from + nth}]`, command: `${command}`, arguments: written },
       ...{ at_ms: at, duration_ms, ok: outcome.ok === true, ...(error !== undefined && { error }) },

@@ -3,10 +3,17 @@
  */
 import type { Meetings } from "./blocks";
 
+/** Values by the names of their variables. */
+type Values = ReadonlyMap<string, unknown>;
+
 /** Barriers, of which each opens once all have come. */
 export interface OpenMeetings {
-  /** Resolves, with true, when all have come. */
-  come(key: string, branch: number): Promise<boolean>;
+  /**
+   * Resolves when all have come, with what all who meet had shared when they came.
+   *
+   * @param shared what the branch has shared so far.
+   */
+  come(key: string, branch: number, shared: Values): Promise<Values>;
   /** Who has not come, in words. */
   missing(key: string): string;
 }
@@ -16,15 +23,21 @@ export function createMeetings(meetings: Meetings, nameOf: (branch: number) => s
   const open = new Map(
     [...meetings].map(([key, branches]) => [
       key,
-      { missing: new Set(branches), met: Promise.withResolvers<boolean>() },
+      {
+        missing: new Set(branches),
+        values: new Map<string, unknown>(),
+        met: Promise.withResolvers<Values>(),
+      },
     ]),
   );
   return {
-    come(key: string, branch: number): Promise<boolean> {
+    come(key: string, branch: number, shared: Values): Promise<Values> {
       const one = open.get(key);
-      one?.missing.delete(branch);
-      if (one?.missing.size === 0) one.met.resolve(true);
-      return one?.met.promise ?? Promise.resolve(true);
+      if (!one) return Promise.resolve(shared);
+      one.missing.delete(branch);
+      for (const [name, value] of shared) one.values.set(name, value);
+      if (one.missing.size === 0) one.met.resolve(one.values);
+      return one.met.promise;
     },
     missing: (key: string): string => [...(open.get(key)?.missing ?? [])].map(nameOf).join("; "),
   };

@@ -32,6 +32,7 @@ import {
   remoteFields,
 } from "./actions";
 import { CALLS, type CalledScripts, linkCalled, STORED } from "./called-scripts";
+import { Secrets } from "./redact";
 import { describeCommand } from "./reference";
 import type { StoredScript } from "./stored-scripts";
 import { secretUse, type VariableUse, variablesSet, variableUse } from "./variable-use";
@@ -137,6 +138,13 @@ export class Checker {
   /** A list that has been checked elsewhere, for a person: as it was written; secrets are `"***"`. @throws as {@link check}. */
   async shown(list: unknown): Promise<unknown[]> {
     return (await this.check(list, false)).actions.map(shownAction);
+  }
+
+  /** `text` with each text and number of `values` in it replaced by `***`. */
+  masked(text: string, values: unknown): string {
+    const secrets = new Secrets();
+    secrets.add(values);
+    return secrets.scrub(text);
   }
 
   /** What these commands and secrets need that a caller with this grant may not use. */

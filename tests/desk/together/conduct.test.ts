@@ -3,18 +3,30 @@ import { describe, expect, test } from "bun:test";
 import type { Host } from "../../../src/desk/fleet/host";
 import { meetingsOf, partsOf } from "../../../src/desk/together/blocks";
 import { conduct } from "../../../src/desk/together/conduct";
-import { type BlockStep, codeOf, type HostJob, type HostResult } from "../../../src/desk/together/job";
+import {
+  type BlockStep,
+  codeOf,
+  type HostJob,
+  type HostResult,
+  stepsOf,
+} from "../../../src/desk/together/job";
 import type { Prepared, PreparedBlock } from "../../../src/desk/together/prepare";
 import { Failure } from "../../../src/lib/errors";
 import type { JobState } from "../../../src/wire/job/job";
 import { host } from "../fleet/support";
 
-/** A block whose parts may set and use any variable. */
-function block(label: string, branch: number, body: readonly unknown[], more: Partial<PreparedBlock> = {}) {
+/** A block whose parts may set any variable, and use these. */
+function block(
+  label: string,
+  branch: number,
+  body: readonly unknown[],
+  more: Partial<PreparedBlock> = {},
+  uses = ["order"],
+) {
   const place = `[0].branches[${branch}][0]`;
   const parts = partsOf(body, "body").map((part) => ({
     ...part,
-    ...{ commands: [], secrets: [], described: "", uses: [], sets: undefined },
+    ...{ commands: [], secrets: [], described: "", uses, sets: undefined },
   }));
   const target: Host = host(label);
   return { place, host: label, target, body, parts, share: [], variables: {}, timeout: 20, ...more };
@@ -70,6 +82,8 @@ async function conducted(
       return run(job);
     },
     shown: async (actions: readonly unknown[]) => [...actions],
+    masked: (text: string, values: unknown) =>
+      Object.values(Object(values)).reduce((left: string, one) => left.replaceAll(`${one}`, "***"), text),
     step: (step: BlockStep) => void steps.push(step),
   };
   const found = await conduct(those, known, timeout, uses, signal).catch((error) => error);
@@ -100,6 +114,85 @@ describe("blocks side by side", () => {
       { host: "lab-1", runs: ["r", "r"], actions: 2 },
       { host: "lab-2", runs: ["r"], actions: 1 },
     ]);
+  });
+
+  test("have what a branch shared as it was where they met it, and nothing of one they did not meet", async () => {
+    const those = prepared(
+      block("lab-1", 0, [act(0), meet("a"), act(1), meet("b")], { share: ["order"] }),
+      block("lab-2", 1, [meet("a"), meet("c"), act(2), meet("d")]),
+      block("lab-3", 2, [meet("b"), meet("c"), act(3), meet("d")]),
+      block("lab-4", 3, [meet("d"), act(4)]),
+    );
+    let nth = 0;
+    const { found, jobs } = await conducted(those, async ({ target, actions }) =>
+      done(actions, target.label === "lab-1" ? { order: `v${++nth}` } : {}),
+    );
+    const given = (label: string) => jobs.findLast(({ target }) => target.label === label)?.variables;
+    expect(given("lab-2")).toEqual({ order: "v1" });
+    expect(given("lab-3")).toEqual({ order: "v2" });
+    expect(given("lab-4")).toEqual({});
+    expect(found.shared).toEqual({ order: "v2" });
+  });
+
+  test("get no value but those that they name, also where they compute the name of a variable", async () => {
+    const those = prepared(block("lab-1", 0, [act(0)], { variables: { own: 1 } }), block("lab-2", 1, []));
+    const known = { order: "A-17", password: "hunter2" };
+    const { jobs } = await conducted(those, async ({ actions }) => done(actions), { known });
+    expect(jobs[0]?.variables).toEqual({ order: "A-17", own: 1 });
+  });
+
+  test("tell no value that was given to a host", async () => {
+    const those = prepared(block("lab-1", 0, [act(0)]), block("lab-2", 1, []));
+    const error = 'holds "x", expected "hunter2"';
+    const outcomes = [{ command: "AC_log", ok: false, error, duration_ms: 1 }];
+    const { found, steps } = await conducted(
+      those,
+      async () => ({ state: "failed", result: { ...ended("failed").result, error, outcomes } }),
+      { known: { order: "hunter2" } },
+    );
+    expect(found.message).toEndWith('holds "x", expected "***"');
+    expect(steps).toMatchObject([{ error: 'holds "x", expected "***"' }]);
+  });
+
+  test("are unknown where another branch ended so beside a fault of this program", async () => {
+    const those = prepared(block("lab-1", 0, [act(0)]), block("lab-2", 1, [act(1)]));
+    const { found } = await conducted(those, async (job) => {
+      if (job.target.label === "lab-1") throw new TypeError("a fault");
+      return ended("unknown");
+    });
+    expect(found).toBeInstanceOf(Failure);
+    expect(found.more.hosts).toEqual([
+      { host: "lab-1", end: "unknown" },
+      { host: "lab-2", end: "unknown" },
+    ]);
+  });
+
+  test("tell of a fault of this program how far the others came, where that is unknown", async () => {
+    const those = prepared(block("lab-1", 0, [act(0)]), block("lab-2", 1, [act(1)]));
+    const nothing: unknown = {};
+    const { found } = await conducted(those, async (job) =>
+      job.target.label === "lab-1" ? (nothing as HostResult) : ended("unknown"),
+    );
+    expect(found).toBeInstanceOf(Failure);
+    expect(found.more.hosts).toMatchObject([{ end: "failed" }, { end: "unknown" }]);
+  });
+
+  test("say of what could not be sent whether it may be sent again", async () => {
+    for (const [failure, code] of [
+      [new Failure("bad_input", "no"), "failed"],
+      [new Failure("forbidden", "no"), "refused"],
+      [new Failure("unavailable", "no"), "unreachable"],
+    ] as const) {
+      const those = prepared(block("lab-1", 0, [act(0)]), block("lab-2", 1, []));
+      const { found } = await conducted(those, () => Promise.reject(failure));
+      expect(found.more.code).toBe(code);
+    }
+  });
+
+  test("may not share a text that no host takes: the failure names who did", async () => {
+    const those = prepared(block("lab-1", 0, [act(0)], { share: ["order"] }), block("lab-2", 1, []));
+    const { found } = await conducted(those, async ({ actions }) => done(actions, { order: "${= 1" }));
+    expect(found.more).toMatchObject({ code: "failed", host: "lab-1" });
   });
 
   test("end with the first failure, which names host and step and says how far each came", async () => {
@@ -195,4 +288,20 @@ test("whether a job ran is decided by its state, not by words", () => {
   ]);
   expect(codeOf({ state: "timeout", result: { ...ended("timeout").result, run_id: "r" } })).toBe("timeout");
   expect(codeOf(ended(undefined, false))).toBe("cancelled");
+});
+
+test("steps stay within the time of their part, whatever their host says", () => {
+  const said = [-5, 1e308, Number.POSITIVE_INFINITY, Number.NaN, 3];
+  const steps = stepsOf({
+    ...{ host: "lab-1", place: "body", from: 0, at_ms: 100, took_ms: 50, code: "ok" },
+    shown: said.map((nth) => act(nth)),
+    outcomes: said.map((duration_ms) => ({ ok: true, duration_ms })),
+  });
+  expect(steps.map(({ at_ms, duration_ms }) => [at_ms, duration_ms])).toEqual([
+    [100, 0],
+    [100, 50],
+    [150, null],
+    [150, null],
+    [150, 0],
+  ]);
 });

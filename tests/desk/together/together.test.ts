@@ -228,6 +228,28 @@ describe("AC_together", () => {
     expect(await faultOf(block("lab-1"), block("lab-7"))).toContain("no host is labelled lab-7");
   });
 
+  test("tells and keeps no value that was shared, also where a host quotes it", async () => {
+    await using fleet = await startDesk(2);
+    const { service } = fleet.desk;
+    const report = await runActions(service, [
+      on("lab-1", [set("token", "hunter2-x")], { share: ["token"] }),
+      on("lab-2", [["AC_fail", { message: "not ${token}" }]]),
+    ]);
+    expect(report.error_text).toContain("lab-2: [1].body[0] (AC_fail): AC_fail: not ***");
+    const { ledger } = await service.plans();
+    const errors = ledger.plans().flatMap(({ seq }) => ledger.targets(seq).map(({ error }) => error));
+    expect(errors).toEqual([null, null]);
+  });
+
+  test("counts the actions of all bodies together", async () => {
+    await using fleet = await startDesk(1);
+    const sleeps = new Array(600).fill(["AC_sleep", { seconds: 0 }]);
+    const actions = [on("lab-1", sleeps), on("lab-1", sleeps)];
+    const response = await fleet.desk.call("/execute/check", post({ actions }));
+    expect(response.status).toBe(400);
+    expect(await response.text()).toContain("expected at most 1000 actions in all");
+  });
+
   test("leaves one trace, in which each step has its host", async () => {
     await using fleet = await startDesk(2);
     const { service } = fleet.desk;
