@@ -3,12 +3,13 @@
  * offer follows from the subcommands themselves and is never out of date.
  */
 
+import { machineFolder } from "../lib/machine-service";
 import { goingOn, kindOf, type NamesOf, namesHere } from "./completed-names";
 import bash from "./completions/svc.bash" with { type: "text" };
 import fish from "./completions/svc.fish" with { type: "text" };
 import powershell from "./completions/svc.ps1" with { type: "text" };
 import zsh from "./completions/svc.zsh" with { type: "text" };
-import { CONFIG_DIR, type Flag, VALUED } from "./flags";
+import { CONFIG_DIR, DESK, type Flag, VALUED, withLongNames } from "./flags";
 import { GLOBAL_FLAGS } from "./parser";
 import type { Registry } from "./registry";
 import { findSubcommand } from "./run";
@@ -45,9 +46,11 @@ async function following(
   typed: string,
   namesOf: NamesOf,
 ): Promise<readonly Description[]> {
+  if (before.at(-1) === DESK) return namesOf("desk");
   if (VALUED.includes(before.at(-1))) return [];
-  const flags = typed.startsWith("-");
   const found = await findSubcommand(registry, before);
+  const takesDashes = "one" in found && found.one.dashedWords === true && /^-[^-]/.test(typed);
+  const flags = typed.startsWith("-") && !takesDashes;
   if ("one" in found) {
     const { one, rest, verbs, called } = found;
     const { words, taken } = own(one, rest, flags, verbs);
@@ -68,12 +71,14 @@ interface Candidates {
 /** The flags of a subcommand, or the choices of the flag that is open or of its next argument. */
 function own(
   one: Subcommand,
-  after: readonly string[],
+  rest: readonly string[],
   flags: boolean,
   verbs: readonly Description[],
 ): Candidates {
+  const all = [...one.flags, ...GLOBAL_FLAGS];
+  const after = withLongNames(rest, all);
   const valued = (word: string | undefined) =>
-    [...one.flags, ...GLOBAL_FLAGS].find(({ name, kind }) => kind !== "boolean" && word === `--${name}`);
+    all.find(({ name, kind }) => kind !== "boolean" && word === `--${name}`);
   const open = valued(after.at(-1));
   if (open) return { words: choices(open), taken: open };
   if (flags) return { words: [...listed(one.flags), ...GLOBAL] };
@@ -95,10 +100,20 @@ const choices = (flag: Flag): Description[] => (flag.choices ?? []).map((choice)
 export async function printCandidates(registry: Registry, words: readonly string[]): Promise<void> {
   // Some shells cannot pass an empty word; a blank one is the same.
   const typed = words.map((word) => word.trim());
-  const at = typed.indexOf(CONFIG_DIR);
-  const configDir = at < 0 ? undefined : typed[at + 1];
-  const candidates = await complete(registry, typed, namesHere(registry, configDir));
+  const before = typed.slice(0, -1);
+  const isMachine = before.includes("--system");
+  const configDir = isMachine ? machineFolder() : valueAfter(CONFIG_DIR, before);
+  const desk = valueAfter(DESK, before) ?? (isMachine ? undefined : process.env.SVC_DESK || undefined);
+  const candidates = await complete(registry, typed, namesHere(registry, configDir, desk));
   for (const [text, description] of candidates) console.log(description ? `${text}\t${description}` : text);
+}
+
+/** The value of a flag that every subcommand takes. */
+function valueAfter(flag: string, words: readonly string[]): string | undefined {
+  const at = words.indexOf(flag);
+  return at < 0
+    ? words.findLast((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1)
+    : words[at + 1];
 }
 
 /** The completion script of each shell. */

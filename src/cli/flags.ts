@@ -256,7 +256,7 @@ export function withLongNames(args: readonly string[], flags: readonly Flag[]): 
 
 /** The folder of all that svc keeps; and the desk elsewhere that answers. */
 export const CONFIG_DIR = "--config-dir";
-const DESK = "--desk";
+export const DESK = "--desk";
 
 /** The flags of every subcommand that take a value. */
 export const VALUED: readonly (string | undefined)[] = [CONFIG_DIR, DESK];

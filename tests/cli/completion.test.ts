@@ -4,8 +4,10 @@ import { Language, Parser } from "web-tree-sitter";
 import { registry } from "../../commands";
 import { namesHere } from "../../src/cli/completed-names";
 import { complete, scripts } from "../../src/cli/completion";
+import { loginsIn } from "../../src/cli/elsewhere/logins";
 import type { Description } from "../../src/cli/subcommand";
-import { post, temporaryFolder, testServer } from "../support";
+import { silentLog } from "../../src/lib/log";
+import { post, TOKEN, temporaryFolder, testServer } from "../support";
 
 const offered = async (...words: string[]) => (await complete(registry, words)).map(([text]) => text);
 
@@ -73,6 +75,7 @@ describe("names that are there", () => {
     ],
     label: [["lab-01", ""]],
     tags: [["floor-9", "tag"]],
+    desk: [["lab", "https://desk.lab:9939"]],
     plan: [["5f0c", "nightly running"]],
     run: [["77aa", "ok"]],
   };
@@ -98,6 +101,40 @@ describe("names that are there", () => {
     expect(await following("plan", "new", "")).toEqual([]);
     expect(await following("runs", "show", "7")).toEqual(["77aa"]);
     expect(await following("trace", "get", "")).toEqual(["77aa"]);
+  });
+
+  test("are offered after one letter as after the flag that it stands for", async () => {
+    expect(await following("usb", "list", "-H", "lab-02")).toEqual(["lab-02"]);
+    expect(await following("runs", "show", "-H", "lab-02", "7")).toEqual(["77aa"]);
+    expect(await following("runs", "show", "-Hlab-02", "7")).toEqual(["77aa"]);
+  });
+
+  test("are offered for tags with the sign that says what becomes of them", async () => {
+    for (const sign of ["", "+", "-", "="])
+      expect(await following("admin", "tag", "lab-01", `${sign}fl`)).toEqual([`${sign}floor-9`]);
+    expect(await following("admin", "tag", "lab-01", "--cl")).toEqual(["--clear"]);
+  });
+
+  test("are offered for desks elsewhere", async () => {
+    expect(await following("--desk", "")).toEqual(["lab"]);
+    expect(await following("admin", "list", "--desk=l")).toEqual(["--desk=lab"]);
+    expect(await following("logout", "")).toEqual(["lab"]);
+  });
+
+  test("are those of the desk elsewhere that answers", async () => {
+    await using desk = await testServer({ tls: true });
+    using folder = temporaryFolder();
+    const entry = { label: "far-01", base_url: "http://127.0.0.1:9", token: "not-a-token-of-it" };
+    expect((await desk.call("/admin/hosts/add", post(entry))).status).toBe(200);
+    const { pin } = (await (await desk.call("/status")).json()) as { pin: string };
+    const store = loginsIn(folder.path, silentLog);
+    const login = { name: "far", url: desk.server.url, token: TOKEN, pin, token_name: null, expires: null };
+    await store.keep(login);
+    const names = async (desk?: string) => await namesHere(registry, folder.path, desk)("label");
+    expect(await names("far")).toEqual([["far-01", "http://127.0.0.1:9"]]);
+    expect(await names()).toEqual([]);
+    expect(await names("unknown")).toEqual([]);
+    expect(await namesHere(registry, folder.path, "far")("desk")).toEqual([["far", desk.server.url]]);
   });
 
   test("are those of the folder, with words about them", async () => {
