@@ -90,9 +90,25 @@ function endText(expires: string | null, isSession: boolean): string {
   return `it works until ${timeText(expires)}${isSession ? ", or until it is not used for a while" : ""}`;
 }
 
+/** What the desk at `url` is called: as it was typed, else its host name. @throws `bad_input` where that is none, or another desk's. */
+function nameOf(url: string, { name: typed }: LoginInput, known: readonly Login[]): string {
+  if (typed !== undefined) return typed;
+  const { hostname } = new URL(url);
+  const read = v.safeParse(DESK_NAME, hostname.replaceAll(/[^A-Za-z0-9.-]/g, ""));
+  if (!read.success)
+    throw badInput(`name: missing: ${printable(hostname, 100)} cannot be the name of a desk`);
+  const name = read.output;
+  const other = known.find((one) => one.name === name && one.url !== url);
+  if (!other) return name;
+  throw badInput(
+    `name: missing: ${name} is ${other.url} already; \`svc logout ${name}\` forgets that one, with its token`,
+  );
+}
+
 async function logIn(service: Service, globals: GlobalFlags, given: LoginInput): Promise<number> {
   const url = baseUrl(given.url ?? "");
-  const name = given.name ?? v.parse(DESK_NAME, new URL(url).hostname.replaceAll(/[^A-Za-z0-9.-]/g, ""));
+  const known = loginsIn(service.configDir, service.log).all();
+  const name = nameOf(url, given, known);
   const trust = await settleDesk(url, given, confirmPin);
   const person = await askPerson({ url, pin: trust.pin }, wayOf(given));
   const token = person?.token ?? given.token ?? (await askToken());
@@ -111,6 +127,8 @@ async function logIn(service: Service, globals: GlobalFlags, given: LoginInput):
       `svc --desk ${name} … asks it, and so does every command with SVC_DESK=${name}`,
     ].join("\n"),
   );
+  const before = known.find((one) => one.name === name && one.url !== url);
+  if (before) service.log.warn(`${name} was ${before.url}, whose token is no longer kept here`);
   if (given.trust_first) service.log.warn("compare the pin with what `svc pin` prints on the desk");
   return 0;
 }

@@ -7,6 +7,7 @@ import { field, seconds } from "../core/fields";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { MAX_TIMEOUT_S } from "../core/run";
+import { badInput } from "../lib/errors";
 import { runPool } from "../lib/pool";
 import { terminated } from "../lib/signals";
 import type { Body } from "../service/answer";
@@ -80,6 +81,7 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   },
 ): Promise<number> {
   parseInput(operation.input, input);
+  if (service.elsewhere) throw badInput(NOT_ELSEWHERE);
   const servers = (await service.addressBook()).servers(on);
   const { askServers } = await import("../client/fan-out");
   const goesOn = isRun(operation);
@@ -126,6 +128,9 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   }
   return answers.every((answer) => answer.ok && view.good?.(answer.result) !== false) ? 0 : 1;
 }
+
+const NOT_ELSEWHERE =
+  "on: expected without --desk, and without SVC_DESK: it asks hosts of this machine's address book; what has hosts of its own, such as admin poll, admin broadcast and plan new, asks those of the desk";
 
 const WAITING = "waiting until the runs have ended; Ctrl-C stops waiting, and they go on";
 

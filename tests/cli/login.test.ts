@@ -69,6 +69,25 @@ describe("a desk elsewhere", () => {
     expect(existsSync(join(folder.path, "logins.json"))).toBe(false);
   });
 
+  test("has a name of its own: that of another desk is not taken without being typed", async () => {
+    using folder = temporaryFolder();
+    const [first, second] = [await deskWithHost(), await deskWithHost()];
+    await using _ = first.desk;
+    await using __ = second.desk;
+    const login = ({ desk, pin }: typeof first, ...more: readonly string[]) =>
+      svc(folder.path, ["login", desk.server.url, "--pin", pin, ...more], TOKEN);
+    expect((await login(first)).code).toBe(0);
+    expect((await login(first)).code).toBe(0);
+    const taken = await login(second);
+    expect(taken.err).toContain(`--name: missing: 127.0.0.1 is ${first.desk.server.url} already`);
+    expect(taken.code).toBe(2);
+    const typed = await login(second, "--name", "127.0.0.1");
+    expect(typed.err).toContain(`127.0.0.1 was ${first.desk.server.url}`);
+    expect((await svc(folder.path, ["login", "--list", "--json"])).out).toContain(second.desk.server.url);
+    const odd = await svc(folder.path, ["login", "http://[::]:1", "--insecure-http"], TOKEN);
+    expect(odd.err).toContain("--name: missing: [::] cannot be the name of a desk");
+  });
+
   test("has its broadcasts and plans shown as those of this machine, and a broadcast fails where a host does", async () => {
     using folder = temporaryFolder();
     const { desk, pin } = await deskWithHost();
@@ -100,7 +119,7 @@ describe("a desk elsewhere", () => {
     const served = await svc(folder.path, ["--desk", "lab", "serve"]);
     expect(served.err).toContain("works on this machine only");
     const onHosts = await svc(folder.path, ["--desk", "lab", "jobs", "list", "--on", "all"]);
-    expect(onHosts.err).toContain("works on this machine only");
+    expect(onHosts.err).toContain("--on: expected without --desk, and without SVC_DESK");
     const path = await svc(folder.path, ["--desk", "lab", "jobs", "add", "here.json", "--every", "1h"]);
     expect(path.err).toContain("names a file on the machine of the desk");
     expect([shown.code, served.code, onHosts.code, path.code]).toEqual([2, 2, 2, 2]);
