@@ -211,6 +211,27 @@ describe("finding:", () => {
     expect(findText([line], "save all changes", false, "line")).toHaveLength(1);
   });
 
+  test("a word is found after a place where it is a part of another", () => {
+    const numbers = [word("21", 0), word("1", 30), word("1", 50)];
+    expect(findText([numbers], "1 1", false)).toMatchObject([{ x: 30, width: 30 }]);
+  });
+
+  test("a script without blanks has no words: a text is found in it, however the reader has parted it", () => {
+    for (const parts of [["存储", "所有", "更改"], ["存储所有更改"], ["存", "储", "所", "有", "更", "改"]]) {
+      const chinese = parts.map((text, at) => word(text, at * 50));
+      expect(findText([chinese], "所有", false)).toHaveLength(1);
+      expect(findText([chinese], "所 有更改", false)).toHaveLength(1);
+      expect(findText([chinese], "存储所有更改", false, "line")).toMatchObject([{ text: "存储所有更改" }]);
+    }
+    expect(findText([[word("キャンセル", 0), word("OK", 60)]], "ok", false)).toMatchObject([{ text: "OK" }]);
+    expect(findText([[word("キャンセル", 0), word("OK", 60)]], "キャンセル ok", false)).toHaveLength(1);
+  });
+
+  test("a letter is no whole word where a sign above or below it is missing", () => {
+    expect(findText([[word("कि", 0)]], "क", false)).toEqual([]);
+    expect(findText([[word("कि", 0)]], "कि", false)).toHaveLength(1);
+  });
+
   test("a text is found as often as it is there; capitals matter where they are said to", () => {
     expect(findText([line, line], "SAVE", false)).toHaveLength(2);
     expect(findText([line], "SAVE", true)).toEqual([]);

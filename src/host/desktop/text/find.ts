@@ -20,7 +20,7 @@ export type Range = readonly [from: number, until: number];
 /**
  * The places of `wanted`, from top to bottom, within one line each: the words that hold it.
  *
- * @param match `word`: no letter or digit stands right before or after it.
+ * @param match `word`: no letter or digit stands right before or after it, unless it is of a script without blanks, such as Chinese.
  */
 export function findText(
   lines: ReadonlyArray<readonly Word[]>,
@@ -35,16 +35,18 @@ export function findText(
     (line) => {
       if (match === "line") return line === sought ? [[0, line.length]] : [];
       const found: Range[] = [];
-      for (let at = line.indexOf(sought); at >= 0; at = line.indexOf(sought, at + sought.length)) {
+      for (let at = line.indexOf(sought); at >= 0; ) {
         const until = at + sought.length;
-        if (match === "part" || !(isInside(line, at) || isInside(line, until))) found.push([at, until]);
+        const isFound = match === "part" || !(isInside(line, at) || isInside(line, until));
+        if (isFound) found.push([at, until]);
+        at = line.indexOf(sought, isFound ? until : at + 1);
       }
       return found;
     },
   );
 }
 
-/** The places of what a pattern finds in a line, whose words have one blank between them, from top to bottom: the words that hold it. */
+/** The places of what a pattern finds in a line, from top to bottom: the words that hold it. */
 export const findPattern = (
   lines: ReadonlyArray<readonly Word[]>,
   rangesIn: (line: string) => readonly Range[],
@@ -64,25 +66,43 @@ function findRanges(
   lines: ReadonlyArray<readonly FoldedWord[]>,
   rangesIn: (line: string) => readonly Range[],
 ): TextPlace[] {
-  return lines.flatMap((line) =>
-    rangesIn(line.map(({ text }) => text).join(" ")).flatMap(([from, until]) => {
-      let start = 0;
-      const hit = line.flatMap(({ word, text }) => {
-        const first = start;
-        start += text.length + 1;
-        return first < until && start - 1 > from ? [word] : [];
-      });
+  return lines.flatMap((line) => {
+    let whole = "";
+    const parts = line.map(({ word, text }) => {
+      const from = whole.length + gap(whole, text).length;
+      whole += gap(whole, text) + text;
+      return { word, from, until: whole.length };
+    });
+    return rangesIn(whole).flatMap(([from, until]) => {
+      const hit = parts.flatMap((part) => (part.from < until && part.until > from ? [part.word] : []));
       // A blank, or nothing, fits some patterns.
       return hit.length === 0 ? [] : [around(hit)];
-    }),
-  );
+    });
+  });
 }
 
-const singleSpaced = (text: string) => text.trim().replaceAll(/\s+/g, " ");
+/** A letter of a script that has no blanks between words: the reader takes one or several of them for a word, as it happens. */
+const UNSPACED =
+  "[\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}\u30fc]";
+const ENDS_UNSPACED = new RegExp(`${UNSPACED}\\p{M}*$`, "u");
+const BEGINS_UNSPACED = new RegExp(`^${UNSPACED}`, "u");
+const BLANK_IN_UNSPACED = new RegExp(`(?<=${UNSPACED}\\p{M}*) (?=${UNSPACED})`, "gu");
 
-/** Whether the place between two characters of a text is inside a word. */
-const isInside = (text: string, at: number) =>
-  /[\p{L}\p{N}]$/u.test(text.slice(0, at)) && /^[\p{L}\p{N}]/u.test(text.slice(at));
+/** What stands between two words of a line: one blank, or nothing where their script has none. */
+const gap = (before: string, after: string) =>
+  before === "" || (ENDS_UNSPACED.test(before) && BEGINS_UNSPACED.test(after)) ? "" : " ";
+
+const joined = (texts: readonly string[]) => texts.reduce((line, text) => line + gap(line, text) + text, "");
+
+/** With one blank for white space, and none within a script that has no blanks. */
+const singleSpaced = (text: string) => text.trim().replaceAll(/\s+/g, " ").replaceAll(BLANK_IN_UNSPACED, "");
+
+/** Whether the place between two characters of a text is inside a word. In a script without blanks, nobody knows. */
+const isInside = (text: string, at: number) => {
+  const [before, after] = [text.slice(0, at), text.slice(at)];
+  if (ENDS_UNSPACED.test(before) || BEGINS_UNSPACED.test(after)) return false;
+  return /[\p{L}\p{N}\p{M}]$/u.test(before) && /^[\p{L}\p{N}\p{M}]/u.test(after);
+};
 
 /** As many words as `wanted` has, in one line, that a reader may have made of it; or the words that it is a part of. */
 export function nearestText(lines: ReadonlyArray<readonly Word[]>, wanted: string): string | undefined {
@@ -91,12 +111,7 @@ export function nearestText(lines: ReadonlyArray<readonly Word[]>, wanted: strin
   const sought = singleSpaced(wanted);
   const count = sought.split(" ").length;
   const read = lines.flatMap((words) =>
-    words.map((_, at) =>
-      words
-        .slice(at, at + count)
-        .map(({ text }) => text)
-        .join(" "),
-    ),
+    words.map((_, at) => joined(words.slice(at, at + count).map(({ text }) => text))),
   );
   return nearest(sought, read);
 }
@@ -108,7 +123,7 @@ export function around(words: readonly Word[]): TextPlace {
   const width = Math.max(...words.map((word) => word.x + word.width)) - x;
   const height = Math.max(...words.map((word) => word.y + word.height)) - y;
   return {
-    text: words.map(({ text }) => text).join(" "),
+    text: joined(words.map(({ text }) => text)),
     ...{ x, y, width, height },
     confidence: Math.min(...words.map(({ confidence }) => confidence)),
     center_x: x + Math.floor(width / 2),
