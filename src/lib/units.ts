@@ -11,7 +11,7 @@ export const parseDuration = (text: string): number | undefined =>
 /**
  * The time that a person names by what it is from now, ISO 8601 in UTC: `1h` or `1h ago`, `now`, and `today` or `yesterday` for the
  * midnight with which the day began, `02:13` or `02:13:30` for the last time when it was so late, in the time zone of this process.
- * Undefined for any other text.
+ * Undefined for any other text, and for a time before the year 0.
  */
 export function parseAgo(text: string, now: number = Date.now()): string | undefined {
   const days = DAYS.get(text);
@@ -24,7 +24,8 @@ export function parseAgo(text: string, now: number = Date.now()): string | undef
   const clock = CLOCK.exec(text);
   if (clock) return lastAt(clock, now);
   const seconds = text === "now" ? 0 : parseDuration(text.replace(/ +ago$/, ""));
-  return seconds === undefined ? undefined : new Date(now - seconds * 1_000).toISOString();
+  const time = new Date(now - (seconds ?? Number.NaN) * 1_000);
+  return time.getUTCFullYear() >= 0 ? time.toISOString() : undefined;
 }
 
 /** A time of the day: `02:13`, `02:13:30`. */

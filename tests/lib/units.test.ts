@@ -43,6 +43,7 @@ test("a time is named by what it is from now", () => {
     new Date(2026, 5, 14).toISOString(),
   ]);
   expect([at("ago"), at("2h agony"), at("tomorrow"), at("2026-06-15")]).toEqual(Array(4).fill(undefined));
+  expect([at("999999999d"), at("99999999d ago")]).toEqual(Array(2).fill(undefined));
 });
 
 test("a time of the day is the last one", () => {
