@@ -6,4 +6,7 @@ export const shownTable = (
   headings: readonly string[],
   rows: readonly (readonly string[])[],
   none?: string,
-): string => table(headings, rows, none, process.stdout.isTTY ? process.stdout.columns : undefined);
+): string => {
+  const { isTTY, columns } = process.stdout;
+  return table(headings, rows, none, isTTY ? columns : undefined, !isTTY);
+};

@@ -8,6 +8,9 @@ import { timeText } from "./time-text";
 const MAX_CELL = 60;
 const MAX_LAST = 500;
 
+/** The same where a program reads the table. */
+const MAX_WHOLE = 10_000;
+
 /** No column becomes narrower than this, in columns of the terminal: a line that is longer then is broken by the terminal. */
 const LEAST = 12;
 
@@ -17,15 +20,18 @@ const LEAST = 12;
  *
  * @param none in place of a table without rows.
  * @param width of the terminal: the widest columns are cut until a line fits (default: none are).
+ * @param isWhole whether long cells are not cut, as for a program that looks for something in them.
  */
 export function table(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
   none?: string,
   width: number = Number.POSITIVE_INFINITY,
+  isWhole = false,
 ): string {
   if (rows.length === 0 && none !== undefined) return none;
-  const most = (column: number) => (column === headings.length - 1 ? MAX_LAST : MAX_CELL);
+  const most = (column: number) =>
+    isWhole ? MAX_WHOLE : column === headings.length - 1 ? MAX_LAST : MAX_CELL;
   const lines = [
     headings,
     ...rows.map((row) => row.map((cell, column) => printable(timeText(cell), most(column)) || "-")),

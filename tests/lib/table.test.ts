@@ -21,6 +21,11 @@ test("a long cell is cut, the last one of a row much later", () => {
   expect(row).toBe(`${"x".repeat(60)}…  ${"x".repeat(500)}…`);
 });
 
+test("no cell is cut for a program that reads the table", () => {
+  const long = "x".repeat(600);
+  expect(table(["A", "B"], [[long, long]], undefined, undefined, true)).toContain(`${long}  ${long}`);
+});
+
 test("no line is wider than the terminal: the widest columns give way", () => {
   const rows = [["lab-01", "a reason of many words ".repeat(10).trim(), "x".repeat(30)]];
   const lines = table(["LABEL", "REASON", "FILE"], rows, undefined, 60).split("\n");

@@ -4,6 +4,7 @@
 import type * as v from "valibot";
 import { printable } from "../../../lib/sanitize";
 import { table } from "../../../lib/table";
+import { timeText } from "../../../lib/time-text";
 import { durationText } from "../../../lib/units";
 import { FAILURES } from "../plan";
 import type { cancelPlan } from "./change";
@@ -49,11 +50,12 @@ export const hostsOf = (waves: readonly number[], wave: number) =>
 const waveText = ({ wave, waves, next_wave, state, stalled }: Summary) => {
   if (waves.length === 1 || wave === 0) return "";
   const isDue = next_wave !== null && state === "running" && !stalled;
-  return `, wave ${wave} of ${waves.length}${isDue ? ` (the next at ${next_wave})` : ""}`;
+  return `, wave ${wave} of ${waves.length}${isDue ? ` (the next at ${timeText(next_wave)})` : ""}`;
 };
 
 /** Whose a plan is that another desk has announced. */
-const ownerText = ({ desk, heard }: NonNullable<Summary["owner"]>) => `desk ${desk}, heard at ${heard}`;
+const ownerText = ({ desk, heard }: NonNullable<Summary["owner"]>) =>
+  `desk ${desk}, heard at ${timeText(heard)}`;
 
 /** What a person reads of a plan that no process runs. */
 const STALLED = "nobody runs it: `svc serve` goes on with it";
@@ -158,7 +160,9 @@ function limitsOf(plan: Review): string[] {
   const { pause_s, max_failures, strict_waves, max_parallel, total, queue, waves, stop_on_error, scope } =
     plan;
   const expires =
-    plan.expires === null ? `${durationText(plan.expires_s)} after it is applied` : `at ${plan.expires}`;
+    plan.expires === null
+      ? `${durationText(plan.expires_s)} after it is applied`
+      : `at ${timeText(plan.expires)}`;
   return [
     ...(waves.length > 1 ? [`pause between two waves: ${durationText(pause_s)}`] : []),
     `pauses by itself: ${strict_waves ? STRICT : max_failures >= total ? "never" : `after more than ${max_failures} ${max_failures === 1 ? "failure" : "failures"}`}`,
