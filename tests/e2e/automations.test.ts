@@ -44,11 +44,20 @@ function automation<T>(name: string, programs: readonly string[], seen: (ran: Ra
       for (const file of LEFT) rmSync(join(folder.path, file), { force: true });
       const args = ["execute", `${name}.yaml`, "--allow-shell", "--timeout", "3m"];
       const { exitCode, stdout, stderr } = await folder.run(args, { env });
-      const ran = seen({ exitCode, stderr, left });
+      const ran: unknown = await settled(() => seen({ exitCode, stderr, left }), wanted);
       const said = Bun.deepEquals(ran, wanted) && exitCode === 0 ? "" : stdout + stderr;
       expect({ nth, exitCode, said, ran }).toEqual({ nth, exitCode: 0, said: "", ran: wanted });
     }
   });
+}
+
+/** What is seen once it is as `wanted`; else what is there 5 s later: programs write after the run has ended that started them. */
+async function settled<T>(look: () => T, wanted: T): Promise<T> {
+  for (const late = performance.now() + 5_000; performance.now() < late; await Bun.sleep(20)) {
+    const found = look();
+    if (Bun.deepEquals(found, wanted)) return found;
+  }
+  return look();
 }
 
 /** What they write. */
