@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import type { Endpoint, HttpRoute, InputSchema, OutputSchema } from "../core/operation";
 import { mapParts } from "../core/schema";
+import { literal } from "../core/written";
 import { badInput, Failure, type FailureCode, HTTP_STATUS } from "../lib/errors";
 import { excessIn, MAX_JSON_DEPTH } from "../lib/json-bounds";
 import { printable } from "../lib/sanitize";
@@ -41,13 +42,8 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
 ): Promise<v.InferOutput<O>> {
   const route = http && isSent(http) ? http : undefined;
   if (!route && !command) throw badInput(`${name} cannot be called on another host`);
+  const request = route ? routeRequest(schema, route, input) : runRequest(`${command}`, input);
   using carrier = await carrierTo(server, signal, client);
-  const run = {
-    method: "POST",
-    path: "/execute",
-    body: JSON.stringify({ actions: [[command, input]] }),
-  } as const;
-  const request = route ? routeRequest(schema, route, input) : run;
   const { sendMs, answerMs }: Partial<Patience> & Pick<Patience, "sendMs"> =
     typeof patience === "number" ? { sendMs: patience } : patience;
   const limits = {
@@ -102,6 +98,14 @@ function routeRequest(
   for (const name of fields) for (const value of [input[name]].flat()) query.append(name, `${value}`);
   const asked = query.size > 0 ? `${filled}?${query}` : filled;
   return { method, path: asked, ...(body !== undefined && { body: JSON.stringify(input[body] ?? {}) }) };
+}
+
+/** A list of one action, in which nothing is filled in: `${name}` is what was given. @throws `bad_input` where that cannot be written. */
+function runRequest(command: string, input: object): Request {
+  const given = literal(input);
+  if (given === undefined)
+    throw badInput("expected } at the end of each expression that begins with ${=, as another host reads it");
+  return { method: "POST", path: "/execute", body: JSON.stringify({ actions: [[command, given]] }) };
 }
 
 /** The JSON of a response with the status 200. @throws a {@link RemoteError} for any other. */

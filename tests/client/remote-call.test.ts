@@ -46,6 +46,17 @@ describe("an operation called on another server gets the same input", () => {
   });
 });
 
+test("what looks like a variable in it is a text as any other, however it is sent", async () => {
+  const given = { text: "${customer} $${customer} ${= 1 + 1} ${secret:crm}", names: ["${names[0].first}"] };
+  for (const http of [undefined, { method: "POST", path: "/test" }] as const) {
+    const echo = echoing(http);
+    await using host = await testServer({ service: { operations: [...operations, echo] } });
+    expect(await call(host.server.url, echo, given)).toEqual({ given });
+  }
+  const odd = call("http://127.0.0.1:1", echoing(undefined), { text: "${= 1" });
+  await expect(odd).rejects.toThrow("expected } at the end");
+});
+
 describe("its answer", () => {
   const rows = operation({
     name: "test.rows",
