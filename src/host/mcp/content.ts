@@ -26,6 +26,11 @@ export type Content =
 /** A result of a tool. */
 export interface ToolResult {
   readonly content: Content[];
+  /**
+   * What svc says itself, for a program: never data of the host, as some clients hand this to the model in place of `content`, without
+   * the lines between which such data stands.
+   */
+  readonly structuredContent?: Readonly<Record<string, unknown>>;
   readonly isError?: true;
   readonly [field: string]: unknown;
 }

@@ -78,7 +78,11 @@ export async function confirm(
   const { contentOf } = await import("./picture");
   const keep = (png: Uint8Array) => parts.pictures.keep(user, operation, png);
   const shown = [...(await contentOf(answer, { keep })), ...traceLinks(operation, input, answer, usable)];
-  return { content: [text(`Done. ${budget.words(user)}`), ...shown], _meta: UNTRUSTED };
+  return {
+    content: [text(`Done. ${budget.words(user)}`), ...shown],
+    structuredContent: { state: "done", digest },
+    _meta: UNTRUSTED,
+  };
 }
 
 /** @returns the answer where there is no yes yet; undefined where there is. */
@@ -107,10 +111,11 @@ async function permission(parts: CallsParts, proposal: Proposal, { caller, agent
   const decision = await deadline(asked, { ms: WAIT_MS, late: () => "waiting" as const, signal });
   if (decision === "allowed") return undefined;
   if (decision === "waiting") {
-    return said(
+    const words = said(
       "Nothing is done yet: it waits for a person with another token (`svc approvals list`, or the dashboard).",
       `Call \`${CONFIRM}\` with the same digest again to go on waiting.`,
     );
+    return { ...words, structuredContent: { state: "waiting", digest } };
   }
   proposals.forget(userOf(caller.grant), digest);
   throw forbidden(decision === "denied" ? "a person has denied it" : "no person has allowed it in time");
@@ -134,13 +139,15 @@ const listsIn = ({ input }: Operation, given: Fields): unknown[] =>
 function proposed({ proposals, budget, ask }: CallsParts, proposal: Proposal, user: string): ToolResult {
   const { digest, effects } = proposal;
   const minutes = proposals.minutesOf(proposal);
-  return said(
+  const words = said(
     "Proposed, nothing is done yet. It would do this:",
     ...(effects.full ?? effects.masked),
     `Digest: ${digest}`,
     `Call \`${CONFIRM}\` with this digest within ${minutes} ${minutes === 1 ? "minute" : "minutes"} to do it.${ask ? " It then waits for a person with another token." : ""}`,
     budget.words(user),
   );
+  const structuredContent = { state: "proposed", digest, minutes, needs_person: Boolean(ask) };
+  return { ...words, structuredContent };
 }
 
 /** The check before a proposal: also for a token that may run a list, but not read. */

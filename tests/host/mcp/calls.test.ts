@@ -47,6 +47,18 @@ describe.each(ERAS)("an agent of %s", (era) => {
     ]);
   });
 
+  test("reads the two steps as data too, and nothing of the host in it", async () => {
+    await using host = await testServer({ service: writing });
+    const token = await makeToken(host.configDir, "bob", ["read", "operate"]);
+    await using agent = await connectAgent(host.server.url, token, { query: "?toolsets=jobs", era });
+    const { structuredContent: proposed } = await agent.call("execute_actions", HELLO);
+    const digest = expect.stringMatching(/^[0-9a-f]{64}$/);
+    expect(proposed).toEqual({ state: "proposed", digest, minutes: expect.any(Number), needs_person: false });
+    const done = await agent.call("confirm", { digest: `${Object(proposed).digest}` });
+    expect(done.structuredContent).toEqual({ state: "done", digest: Object(proposed).digest });
+    expect((await agent.call("jobs_list")).structuredContent).toBeUndefined();
+  });
+
   test("sees how far its run is", async () => {
     await using host = await testServer({ service: writing });
     await using agent = await connectAgent(host.server.url, `${host.server.token.current()}`, {
