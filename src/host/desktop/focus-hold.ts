@@ -47,14 +47,16 @@ export const isHolding = (run: RunContext | undefined): boolean => run !== undef
 
 /**
  * Gives the focus back to the window that `run` holds, where a window of another program has it. Callers must do so before keys, and before they
- * act on elements.
+ * act on elements: such an act names what it is for, so that the held window may have gone meanwhile.
  *
- * @throws a `not_found` failure where its program has no window any more; what listing and focusing windows throw.
+ * @param next what is done then.
+ * @throws for keys, a `not_found` failure where its program has no window any more; what listing and focusing windows throw.
  */
 export async function giveFocusBack(
   desktop: Windows,
   requester: Requester,
   run: RunContext | undefined,
+  next: "keys" | "element" = "keys",
 ): Promise<void> {
   const window = run && held.get(run.id);
   if (!window) return;
@@ -70,6 +72,7 @@ export async function giveFocusBack(
     return;
   }
   const back = come ?? own.find(({ hwnd }) => hwnd === window.last) ?? own.at(0);
+  if (!back && next === "element") return;
   if (!back) throw notFound(`the window ${jsonLine(window.title)}, which keys go to, is not there any more`);
   await desktop.focus(back.hwnd, requester);
   window.last = back.hwnd;

@@ -34,6 +34,7 @@ function desktopWith(...titles: ReadonlyArray<readonly [title: string, pid: numb
     },
     hold: (hwnd: number | undefined) => holdFocus(desktop, hwnd, forever, run),
     keys: () => giveFocusBack(desktop, forever, run),
+    element: () => giveFocusBack(desktop, forever, run, "element"),
     focused: () => windows.find((one) => one.focused)?.title,
     end: () => Promise.all(atEnd.map((work) => work())),
   };
@@ -70,7 +71,7 @@ test("a dialog that came before the other program gets it, although nobody has s
   expect(at.focused()).toBe("Save as");
 });
 
-test("where the dialog has gone, another window of its program gets it; where none is left, keys fail", async () => {
+test("where the dialog has gone, another window of its program gets it; where none is left, keys fail, and an act on an element does not", async () => {
   const at = desktopWith(["Editor", 1]);
   await at.hold(1);
   await at.open("Save as", 1);
@@ -81,6 +82,8 @@ test("where the dialog has gone, another window of its program gets it; where no
   expect(at.focused()).toBe("Editor");
   at.close("Editor");
   await expect(at.keys()).rejects.toThrow('the window "Editor", which keys go to, is not there any more');
+  await at.element();
+  expect(at.focused()).not.toBe("Editor");
 });
 
 test("a run that has ended, and one that holds no window any more, leave the focus alone", async () => {

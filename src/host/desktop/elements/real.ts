@@ -41,7 +41,7 @@ export async function desktopOf(
 ): Promise<Desktop> {
   const desktop = (await service.desktop(name)).turnsOf(requesterOf(caller));
   // A run holds a window of its own desktop.
-  if (name === undefined) await giveFocusBack(desktop, requesterOf(caller), caller.run);
+  if (name === undefined) await giveFocusBack(desktop, requesterOf(caller), caller.run, "element");
   return desktop;
 }
 
