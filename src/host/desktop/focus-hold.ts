@@ -3,7 +3,8 @@
  * that nobody expects, gets none of them.
  */
 import type { RunContext } from "../../core/run";
-import { notFound } from "../../lib/errors";
+import { sleep } from "../../lib/deadline";
+import { cancelled, notFound } from "../../lib/errors";
 import { jsonLine } from "../../lib/sanitize";
 import type { Requester } from "../../lib/slots";
 import type { DesktopWindow } from "./backend";
@@ -60,24 +61,52 @@ export async function giveFocusBack(
 ): Promise<void> {
   const window = run && held.get(run.id);
   if (!window) return;
-  const windows = await listed(desktop, requester);
-  const focused = windows.find((one) => one.focused);
-  const own = windows.filter((one) => isOf(one, window));
-  const taken = focused && isOf(focused, window) ? undefined : (focused ?? null);
+  const { own, focused } = await settled(desktop, window, requester);
   // Of two that have come, the later one is listed last.
   const come = own.findLast(({ hwnd }) => !window.known.has(hwnd));
   window.known = new Set(own.map(({ hwnd }) => hwnd));
-  if (taken === undefined) {
-    window.last = focused?.hwnd ?? window.last;
+  if (focused && isOf(focused, window)) {
+    window.last = focused.hwnd;
     return;
   }
   const back = come ?? own.find(({ hwnd }) => hwnd === window.last) ?? own.at(0);
   if (!back && next === "element") return;
   if (!back) throw notFound(`the window ${jsonLine(window.title)}, which keys go to, is not there any more`);
-  await desktop.focus(back.hwnd, requester);
-  window.last = back.hwnd;
-  if (taken) run?.log(`${jsonLine(taken.title)} had taken the focus; ${jsonLine(back.title)} has it again`);
+  let holder = back;
+  try {
+    await desktop.focus(back.hwnd, requester);
+  } catch (error) {
+    // A dialog that blocks its program keeps the focus from it: keys are for that dialog.
+    const now = await look(desktop, window, requester);
+    if (!now.focused || !isOf(now.focused, window)) throw error;
+    holder = now.focused;
+  }
+  window.last = holder.hwnd;
+  if (focused)
+    run?.log(`${jsonLine(focused.title)} had taken the focus; ${jsonLine(holder.title)} has it again`);
 }
+
+async function look(desktop: Windows, window: HeldWindow, requester: Requester) {
+  const windows = await listed(desktop, requester);
+  return { own: windows.filter((one) => isOf(one, window)), focused: windows.find((one) => one.focused) };
+}
+
+/** While a window opens, none has the focus for a moment: its window manager gives it the focus then. In milliseconds. */
+const [OPENS_MS, LOOK_MS] = [500, 25];
+
+/** What shows once a window has the focus, or after half a second. */
+async function settled(desktop: Windows, window: HeldWindow, requester: Requester) {
+  const end = performance.now() + OPENS_MS;
+  for (;;) {
+    const seen = await look(desktop, window, requester);
+    if (seen.focused || seen.own.length === 0 || performance.now() > end) return seen;
+    await sleep(LOOK_MS, requester.signal, gone);
+  }
+}
+
+const gone = (): never => {
+  throw cancelled("cancelled while a window opens");
+};
 
 /** Whether it is the held window, or another of its program. */
 const isOf = ({ hwnd, pid }: DesktopWindow, held: Pick<HeldWindow, "pid" | "last">) =>

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import type { RunContext } from "../../../src/core/run";
 import type { DesktopWindow } from "../../../src/host/desktop/backend";
 import { giveFocusBack, holdFocus, isHolding } from "../../../src/host/desktop/focus-hold";
+import { rejected } from "../../../src/lib/errors";
 import { forever } from "./support";
 
 const PLACE = { x: 0, y: 0, width: 10, height: 10, desktop: 0, state: "normal" } as const;
@@ -18,6 +19,7 @@ function desktopWith(...titles: ReadonlyArray<readonly [title: string, pid: numb
     await focus(windows.length);
   };
   for (const [title, pid] of titles) void open(title, pid);
+  let keeper: number | undefined;
   const logged: string[] = [];
   const atEnd: Array<() => Promise<void>> = [];
   const own: Pick<RunContext, "id" | "atEnd" | "log"> = {
@@ -26,9 +28,34 @@ function desktopWith(...titles: ReadonlyArray<readonly [title: string, pid: numb
     log: (text) => logged.push(text) > 0,
   };
   const run = own as RunContext;
-  const desktop = { windows: async () => windows, focus };
+  const refusing = async (hwnd: number) => {
+    if (keeper !== undefined && keeper !== hwnd) {
+      await focus(keeper);
+      throw rejected("it keeps it");
+    }
+    await focus(hwnd);
+  };
+  let looks = 0;
+  let mapping: (() => Promise<void>) | undefined;
+  const list = async () => {
+    if (++looks % 3 === 0) await mapping?.();
+    return windows;
+  };
+  const desktop = { windows: list, focus: refusing };
   return {
     ...{ open, logged, run },
+    /** A window that blocks the others of its program: none of them gets the focus. */
+    block: (hwnd: number) => {
+      keeper = hwnd;
+    },
+    /** Nobody has the focus until the window has opened, which is some looks later. */
+    async opens(title: string, pid: number) {
+      await focus(-1);
+      mapping = async () => {
+        mapping = undefined;
+        await open(title, pid);
+      };
+    },
     close: (title: string) => {
       windows = windows.filter((one) => one.title !== title);
     },
@@ -69,6 +96,23 @@ test("a dialog that came before the other program gets it, although nobody has s
   await at.open("Update", 2);
   await at.keys();
   expect(at.focused()).toBe("Save as");
+});
+
+test("a dialog that is about to have the focus gets it", async () => {
+  const at = desktopWith(["Editor", 1]);
+  await at.hold(1);
+  await at.opens("Question", 1);
+  await at.keys();
+  expect([at.focused(), at.logged]).toEqual(["Question", []]);
+});
+
+test("a dialog that blocks the window that is held has the keys", async () => {
+  const at = desktopWith(["Editor", 1], ["Question", 1]);
+  await at.hold(1);
+  at.block(2);
+  await at.open("Update", 2);
+  await at.keys();
+  expect(at.focused()).toBe("Question");
 });
 
 test("where the dialog has gone, another window of its program gets it; where none is left, keys fail, and an act on an element does not", async () => {
