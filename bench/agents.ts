@@ -123,6 +123,21 @@ const stepOf = (seen: string, [command, given = {}]: Action) => ({
   ...(command === "AC_set_element_text" && { text: given.text }),
 });
 
+/** Acts on what a snapshot shows; where a step has changed that, on what a new one shows. */
+async function actOn(
+  agent: Awaited<ReturnType<typeof connect>>,
+  call: readonly Action[],
+  seen: string,
+): Promise<void> {
+  try {
+    await agent.act("desktop_act", { steps: call.map((one) => stepOf(seen, one)), timeout: 20 });
+  } catch (error) {
+    const done = Number(/take a new snapshot \(the (\d+) before it (?:is|are) done\)/.exec(`${error}`)?.[1]);
+    if (!(done > 0)) throw error;
+    await actOn(agent, call.slice(done), await agent.look());
+  }
+}
+
 /** Does a task as an agent, and keeps what it did. @throws why it did not pass. */
 async function doOnce(task: Task): Promise<TaskScript> {
   await using world = await startWorld(undefined);
@@ -141,8 +156,7 @@ async function doOnce(task: Task): Promise<TaskScript> {
     let seen = await agent.look();
     for (const call of callsOf(task.script(world))) {
       const isStep = Object.hasOwn(DEEDS, call[0]?.[0] ?? "");
-      if (isStep)
-        await agent.act("desktop_act", { steps: call.map((one) => stepOf(seen, one)), timeout: 20 });
+      if (isStep) await actOn(agent, call, seen);
       else await agent.act("execute_actions", { actions: call, stop_on_error: true });
       await picture();
       if (call !== callsOf(task.script(world)).at(-1)) seen = await agent.look();
