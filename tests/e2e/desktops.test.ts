@@ -1,8 +1,17 @@
 /** Desktops on demand by the compiled binary. */
 import { describe, expect, setDefaultTimeout } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { installBinary, post, type ServerProcess, serveBinary, testWith, until } from "../support";
+import { startDisplay } from "../host/desktop/support";
+import {
+  installBinary,
+  post,
+  type ServerProcess,
+  serveBinary,
+  temporaryFolder,
+  testWith,
+  until,
+} from "../support";
 
 setDefaultTimeout(120_000);
 
@@ -203,4 +212,51 @@ describe("desktops on demand:", () => {
     expect(report.error_text).toBeNull();
     expect(printedIn(report)).toBe("nobody");
   });
+});
+
+describe.each([
+  ["Xvnc", "openbox"],
+  ["Xephyr", "openbox"],
+  ["Xvfb", "icewm"],
+  ["Xvfb", "fluxbox"],
+  ["Xvfb", "xfwm4"],
+  ["Xvfb", "metacity"],
+])("where the host has %s and %s alone,", (server, manager) => {
+  testWith(
+    server,
+    manager,
+    "dbus-daemon",
+    "zenity",
+    "xterm",
+  )(
+    "a form is filled in by name and by hand, a window behind it comes to the front, and nothing is left",
+    async () => {
+      using folder = temporaryFolder();
+      for (const program of [server, manager, "dbus-daemon", "zenity", "xterm", "sh", "echo", "getent"])
+        symlinkSync(`${Bun.which(program)}`, join(folder.path, program));
+      // Xephyr is a window on a screen that is there.
+      await using outer = server === "Xephyr" ? await startDisplay() : undefined;
+      const env = { ...process.env, DISPLAY: outer?.env.DISPLAY ?? "", PATH: folder.path };
+      await using host = await serveBinary(FLAGS, { env });
+      const report = await execute(
+        host,
+        [
+          ["AC_shell_command", { shell_command: "echo $SVC_DESKTOP", as: "out" }],
+          ["AC_launch", FORM],
+          ["AC_wait_window", { title_substring: "Order 12" }],
+          ["AC_launch", { command: ["xterm", "-T", "Terminal", "-geometry", "80x24+0+0"] }],
+          ["AC_wait_window", { title_substring: "Terminal" }],
+          ["AC_focus_window", { title_substring: "Order 12" }],
+          ["AC_click_element", { element: 'textbox "Customer"' }],
+          ["AC_write", { write_string: "ACME é" }],
+          ["AC_assert_element", { element: 'textbox "Customer"', holds: "ACME é" }],
+          ["AC_screen_size"],
+        ],
+        { desktop: { name: "new", size: "1000x700" } },
+      );
+      expect(report.error_text).toBeNull();
+      expect(report.outcomes.at(-1)?.result).toEqual([1000, 700]);
+      expect(environmentsWith(printedIn(report))).toBe(0);
+    },
+  );
 });

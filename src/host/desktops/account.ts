@@ -18,7 +18,7 @@ const LOOKUP_MS = 2_000;
 /**
  * @param name as `--desktop-user` gives it. @param uid of this process.
  * @returns the user; undefined for that of this process.
- * @throws `unavailable` for root without a name; `bad_input` for an unknown user, or one that this process cannot become.
+ * @throws `unavailable` for root without a name, and where getent(1) is missing; `bad_input` for an unknown user, or one that this process cannot become.
  */
 export async function accountOf(
   name: string | undefined,
@@ -39,6 +39,8 @@ export async function accountOf(
 
 /** The entry of the user database (getent(1), passwd(5)). */
 async function lookUp(name: string): Promise<Account | undefined> {
+  if (Bun.which("getent") === null)
+    throw unavailable("--desktop-user: users are looked up by getent, which is not on PATH");
   // getent(1) fails for a user that is not there.
   const printed = await runProgram(["getent", "passwd", "--", name], LOOKUP_MS).catch(() => new Uint8Array());
   const [line = ""] = new TextDecoder().decode(printed).split("\n");

@@ -50,6 +50,8 @@ export interface Tools {
     readonly program: string;
     readonly path: string;
     command(screen: Screen): readonly string[];
+    /** What it is started with besides: the screen that a nested one is a window on. */
+    readonly env?: NodeJS.ProcessEnv;
   };
   readonly manager: { readonly program: string; readonly path: string };
   /** The D-Bus daemon; null where there is none: then nothing is found by name. */
@@ -92,6 +94,7 @@ export function findTools(env: NodeJS.ProcessEnv): Tools | { readonly missing: r
       program: server.program,
       path: serverPath,
       command: (screen) => [serverPath, ...server.flags(screen)],
+      ...(server === NESTED && { env: { DISPLAY: env.DISPLAY, XAUTHORITY: env.XAUTHORITY } }),
     },
     manager: { program: manager, path: managerPath },
     bus: which("dbus-daemon"),

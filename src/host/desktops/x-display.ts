@@ -21,7 +21,7 @@ export async function startX(
     ...{ XAUTHORITY: authority, XDG_SESSION_TYPE: "x11", GDK_BACKEND: "x11", QT_QPA_PLATFORM: "xcb" },
     ...(scale !== 1 && { GDK_SCALE: `${scale}`, QT_SCALE_FACTOR: `${scale}` }),
   };
-  const server = start(tools.server.command({ size, authority }), bare);
+  const server = start(tools.server.command({ size, authority }), { ...bare, ...tools.server.env });
   const name = `:${await firstLine(tools.server.program, server, signal)}`;
   const { program, path } = tools.manager;
   return {
