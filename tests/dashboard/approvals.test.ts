@@ -124,3 +124,30 @@ test("a script that waits is shown whole, also on a phone, and is stored as it w
   expect(scripts.map(({ name }) => name)).toEqual(["order"]);
   expect(tab.complaints).toEqual([]);
 });
+
+test("what an agent did becomes a script that waits, by a name that a person types", async () => {
+  await using host = await serveSource(["--rate-limit", "0"]);
+  const store = createAgentStore(configFiles(host.configDir).agents);
+  const action: [string, Record<string, unknown>] = ["AC_press_element", { element: 'button "Save"' }];
+  await store.add({ key: "a", agent: "claude-code", token: "night-shift" }, [
+    { action, typed: [], checks: [] },
+  ]);
+  store.close();
+  await using tab = await openPage(browser, `${host.url}/dashboard#approvals`, { token: TOKEN });
+  const { page } = tab;
+  await page
+    .getByRole("row", { name: /claude-code.*night-shift/ })
+    .getByRole("button", { name: /^Keep…/ })
+    .click();
+  const dialog = page.getByRole("dialog", { name: "Keep it as a script" });
+  await dialog.getByLabel("Name of the script").fill("two words");
+  await dialog.getByRole("button", { name: "Make a draft" }).click();
+  await dialog.getByText("two words").waitFor();
+  await dialog.getByLabel("Name of the script").fill("order");
+  await dialog.getByRole("button", { name: "Make a draft" }).click();
+  await page.getByRole("button", { name: "Store… order" }).waitFor();
+  const drafts = page.getByRole("table", { name: "Drafts, the newest first" });
+  expect(await drafts.textContent()).toContain('button \\"Save\\"');
+  // The browser itself says that the first name was refused.
+  expect(tab.complaints).toEqual([expect.stringContaining("status of 400")]);
+});
