@@ -51,3 +51,22 @@ test("the time line of a host of the address book comes through the desk, and le
   await page.getByRole("slider", { name: "Time" }).waitFor();
   expect(await (await desk.call("/audit/list")).text()).toMatch(/admin\.screen_at[^\n]*lab-07/);
 });
+
+test("a host on which a plan has failed leads to what was on its screen before", async () => {
+  const wanted = { actions: [["AC_fail", { message: "no" }]], on: "lab-07" };
+  const made = await desk.call("/plans/new", post(wanted));
+  const { id, digest } = (await made.json()) as { id: string; digest: string };
+  const applied = await desk.call(`/plans/${id}/apply`, post({ digest, wait: true }));
+  const { targets } = (await applied.json()) as { targets: Array<{ run_id: string | null }> };
+  const [from, to] = [-300_000, 1_000].map((ms) => new Date(Date.parse(time) + ms).toISOString());
+  const kept = { run_id: `${targets[0]?.run_id}`, source_type: "plan", source_id: id };
+  keepSegments(join(host.configDir, "black-box"), { ...kept, from: from ?? "", to: to ?? "" });
+  await using tab = await openPage(browser, `${desk.url}/dashboard#plans`, { token: TOKEN });
+  const { page } = tab;
+  await page.getByRole("button", { name: `Show the plan ${id.slice(0, 8)}` }).click();
+  await page.getByRole("button", { name: "The screen of lab-07 before it failed" }).click();
+  await page.getByRole("img", { name: /^The screen at / }).waitFor();
+  expect(await (await desk.call("/audit/list")).text()).toContain(
+    "GET /admin/hosts/lab-07/black-box/kept -> ok:200",
+  );
+});

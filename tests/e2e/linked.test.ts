@@ -2,6 +2,7 @@
 import { describe, expect } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { addSegment } from "../host/desktop/screen/black-box/support";
 import { SIZE, startDisplay } from "../host/desktop/support";
 import { serveBinary, temporaryFolder, testWith, until } from "../support";
 import { startNats } from "../wire/nats/support";
@@ -45,6 +46,20 @@ describe.each(CARRIERS)("over %s", (carrier) => {
     expect(picture.subarray(1, 4).toString()).toBe("PNG");
     expect([picture.readUInt32BE(16), picture.readUInt32BE(20)]).toEqual([SIZE.width, SIZE.height]);
   });
+
+  testWith(...needed[carrier])(
+    "svc screen at has the picture that its black box keeps of a time",
+    async () => {
+      await using pair = await pairOver(carrier);
+      const time = addSegment(pair.host.configDir, "Error 0x80070005");
+      using folder = temporaryFolder();
+      const file = join(folder.path, "then.png");
+      await svc(pair.desk, "screen", "at", "lab one", time, "--output", file);
+      const picture = readFileSync(file);
+      expect(picture.subarray(1, 4).toString()).toBe("PNG");
+      expect([picture.readUInt32BE(16), picture.readUInt32BE(20)]).toEqual([4, 4]);
+    },
+  );
 
   testWith("prometheus", ...needed[carrier])(
     "Prometheus scrapes a host at its desk, which reaches it",
