@@ -48,10 +48,11 @@ async function agentOver(
   const client = new Client({ name, version: "1" }, optionsFor(era));
   await client.connect(transport);
   const call = async (tool: string, given: Record<string, unknown> = {}, options: Options = {}) => {
-    const { content, isError = false, structuredContent } = await client.callTool(
-      { name: tool, arguments: given },
-      options,
-    );
+    const {
+      content,
+      isError = false,
+      structuredContent,
+    } = await client.callTool({ name: tool, arguments: given }, options);
     const texts = content.flatMap((one) => (one.type === "text" ? [one.text] : []));
     return { content, isError, text: texts.join("\n"), structuredContent };
   };
