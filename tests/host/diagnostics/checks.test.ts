@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CHECK_MS } from "../../../src/host/audit/open-file";
 import { CHECK_NAMES, loadChecks } from "../../../src/host/diagnostics/checks";
@@ -386,6 +386,19 @@ describe("permissions", () => {
     expect(verdict.severity).toBe(severity);
     expect(verdict.detail).toMatch(detail);
     expect(advice.length > 0).toBe(severity !== "info");
+  });
+
+  test("what desks have applied here, and this desk to others, is private too", () => {
+    using folder = temporaryFolder();
+    mkdirSync(join(folder.path, "state"));
+    for (const name of ["state/lab.json", "fleet_states.json"]) {
+      writeFileSync(join(folder.path, name), "{}");
+      chmodSync(join(folder.path, name), 0o644);
+    }
+    const { detail, advice } = judgePermissions(folder.path, undefined, process.getuid?.() ?? 0);
+    expect(detail).toContain("state/lab.json is open to others (0644)");
+    expect(detail).toContain("fleet_states.json is open to others (0644)");
+    expect(advice).toContain("change the secrets in the scripts and jobs in it");
   });
 
   test("what belongs to somebody else is a failure", async () => {

@@ -1,6 +1,6 @@
 /** `permissions`: nobody else can read the token and other private files, or change what is in their folder. */
-import { accessSync, constants, type Stats, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { accessSync, constants, readdirSync, type Stats, statSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { isMissing } from "../../../lib/files";
 import { INBOX_ADVICE, inboxFault } from "../../../lib/inside";
 import { lookThrough } from "../../../lib/look";
@@ -140,10 +140,25 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "ended_tokens.json", path: files.endedTokens },
     { name: "token_use.json", path: files.tokenUse },
     { name: "scripts.json", path: files.scripts, leaked: ["change the secrets in the scripts in it"] },
+    ...statesIn(files.states).map((name) => ({
+      name: `state/${name}`,
+      path: join(files.states, name),
+      leaked: ["change the secrets in the scripts and jobs in it"],
+    })),
+    { name: "fleet_states.json", path: files.fleetStates },
     { name: "audit.db", path: files.auditLog },
     { name: "admin_hosts.json", path: files.adminHosts, leaked: ["replace the tokens of the hosts in it"] },
     { name: "ice.json", path: files.ice, leaked: ["change the secrets of the TURN users in it"] },
   ];
+}
+
+/** The files of what desks have applied here; none where the folder cannot be read. */
+function statesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter((name) => name.endsWith(".json"));
+  } catch {
+    return [];
+  }
 }
 
 /** Whether this user cannot use it, or another user may change its mode; root may do that anyway. */
