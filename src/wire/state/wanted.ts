@@ -11,6 +11,7 @@ import { MAX_TIMEOUT_S, STOPS, VARIABLES } from "../../core/run";
 import { REFERENCE_TEXT } from "../../core/written";
 import { badInput } from "../../lib/errors";
 import { jsonIn } from "../../lib/json-in";
+import { printable } from "../../lib/sanitize";
 import { parseDuration } from "../../lib/units";
 
 /** The largest wanted state as JSON, in bytes: in base64 it goes into the content of a job, and into a request (`--max-body`). */
@@ -130,9 +131,10 @@ export type WantedJob = v.InferOutput<typeof WANTED_JOB>;
 export function checkWanted(
   value: unknown,
 ): { readonly wanted: Wanted } | { readonly offences: readonly Offence[] } {
+  const lost = lostNames(value);
   const checked = checkInput(WANTED, withSpans(value), { quote: false });
-  if (!checked.ok) return { offences: checked.offences };
-  const offences = oddVariables(checked.input);
+  if (!checked.ok) return { offences: [...lost, ...checked.offences] };
+  const offences = [...lost, ...oddVariables(checked.input)];
   return offences.length > 0 ? { offences } : { wanted: checked.input };
 }
 
@@ -141,6 +143,26 @@ export function wantedIn(value: unknown): Wanted {
   const checked = checkWanted(value);
   if ("wanted" in checked) return checked.wanted;
   throw badInput(`state: ${sentence(checked.offences)}`);
+}
+
+/** Names that the check leaves out of an object of names, and says nothing: what has one would never come to a host. */
+const LOST = ["__proto__", "constructor", "prototype"];
+
+/** Each such name of a script, a job, or a variable of one. */
+function lostNames(value: unknown): Offence[] {
+  const partOf = (part: string) => (isObject(value) ? [[[part], value[part]] as const] : []);
+  const variablesIn = ([path, part]: readonly [readonly string[], unknown]) =>
+    Object.entries(isObject(part) ? part : {}).map(
+      ([name, entry]) => [[...path, name, "variables"], isObject(entry) ? entry.variables : {}] as const,
+    );
+  const parts = [...partOf("scripts"), ...partOf("jobs")];
+  return [...parts, ...parts.flatMap(variablesIn)].flatMap(([path, names]) =>
+    LOST.filter((name) => isObject(names) && Object.hasOwn(names, name)).map((name) => ({
+      field: printable([...path, name].join("."), 200),
+      path: [...path, name],
+      message: "expected another name: JavaScript has a meaning for this one",
+    })),
+  );
 }
 
 /** Variables of jobs that their script of the same file does not take. */
