@@ -51,6 +51,10 @@ const groups: Registry["groups"] = [
       turn: { describe: "Set up or test a TURN relay", load: () => import("./turn") },
       inspect: { describe: "Show link quality", load: () => import("./inspect") },
       inspector: { describe: "List or reset link statistics" },
+      states: {
+        describe: "List and forget what desks have applied to this host",
+        load: () => import("./states"),
+      },
       webhook: { describe: "Post events of this host to an address", load: () => import("./webhook") },
       upgrade: {
         describe: "Replace this program by a newer one, and go back where that fails",

@@ -4,30 +4,34 @@
 import { isDeepStrictEqual } from "node:util";
 import * as v from "valibot";
 import { parseInput } from "../core/input";
-import { allows, type Grant } from "../core/rights";
+import { allows, type Grant, isSession } from "../core/rights";
 import { digestOf, type NewScript, SCRIPT_FIELDS } from "../host/runs/stored-scripts";
 import type { Job } from "../host/scheduler/job";
 import { jobOf, NEW_JOB } from "../host/scheduler/operations";
 import type { JobPart, ScriptPart, StateParts } from "../host/state/parts";
-import { badInput, Failure } from "../lib/errors";
+import { badInput, busy, Failure } from "../lib/errors";
+import { nextSlice } from "../lib/turn";
 import { version } from "../version";
 import type { WantedJob, WantedScript } from "../wire/state/wanted";
 import type { Service } from "./interface";
 
 /** As they are now. */
 export async function stateParts(service: Service): Promise<StateParts> {
-  const [scripts, settings, secrets, shown] = await Promise.all([
+  const [scripts, jobs, settings, secrets, tokens, shown] = await Promise.all([
     scriptPart(service),
+    jobPart(service),
     service.settings(),
     service.secrets(),
+    service.tokens(),
     service.blackBoxShown(),
   ]);
   // What is left of before goes by itself: nothing is kept any more.
   const blackBox = shown === null || shown === "left" ? "off" : shown;
   return {
-    ...{ scripts, settings, blackBox, version },
-    jobs: jobPart(service),
+    ...{ scripts, jobs, settings, blackBox, version },
     secrets: () => secrets.list().map(({ name }) => name),
+    // A person has no token, and comes back.
+    isGone: (token) => !isSession(token) && !tokens.list().some(({ name }) => name === token),
   };
 }
 
@@ -41,17 +45,48 @@ const storedAs = (name: string, { actions, ...fields }: WantedScript): NewScript
 
 async function scriptPart(service: Service): Promise<ScriptPart> {
   const stored = await service.storedScripts();
+  const endJobs = async (names: readonly string[]) => {
+    for (const name of names) await service.endJobsOfScript(name);
+  };
   return {
     digests: () => new Map(stored.list().map(({ name, sha256 }) => [name, sha256])),
     digestOf: (name, script) => digestOf(storedAs(name, script)),
-    check: ({ actions }) => service.checkScript(actions),
-    async store(name, script, caller) {
-      await service.storeScript(storedAs(name, script), true, caller, "state.apply");
-    },
-    async remove(name) {
-      if (!stored.has(name)) return;
-      await stored.remove(name);
-      await service.endJobsOfScript(name);
+    async prepare({ wanted, put, remove }, caller) {
+      const { scriptChecks, storedRow } = await import("../host/runs/operations/scripts");
+      const all = Object.entries(wanted).map(([name, script]) => storedAs(name, script));
+      const check = await scriptChecks(service, all, remove, caller);
+      const isPut = new Set(put);
+      const rows: string[] = [];
+      // What stays may call what goes.
+      for (const script of remove.length > 0 ? all : all.filter(({ name }) => isPut.has(name))) {
+        const { name } = script;
+        const waits = nextSlice();
+        if (waits) await waits;
+        const described = await about(`scripts.${name}`, () => check(script));
+        if (isPut.has(name)) rows.push(storedRow("state.apply", name, true, described));
+      }
+      const full = stored.shortage(put, remove);
+      if (full !== undefined) throw busy(full, "conflict");
+      // A job may still run one that goes: unless there is no room for both, it goes when the jobs have changed.
+      const early = stored.shortage(put, []) === undefined ? [] : remove;
+      const late = early.length > 0 ? [] : remove;
+      return {
+        async store() {
+          for (const row of rows) await caller.announce(row);
+          if (put.length > 0) {
+            await stored.change(
+              all.filter(({ name }) => isPut.has(name)),
+              early,
+            );
+            await endJobs(early);
+          }
+        },
+        async remove() {
+          if (late.length === 0) return;
+          await stored.change([], late);
+          await endJobs(late);
+        },
+      };
     },
   };
 }
@@ -71,41 +106,51 @@ const JOB_FIELDS = [
   "desktop",
 ] as const satisfies ReadonlyArray<keyof Job>;
 
+/** Those of them that say when it runs. */
+const TIMES = ["interval_seconds", "cron_expression", "time_zone"] as const satisfies ReadonlyArray<
+  keyof Job
+>;
+
 /** A wanted job as the scheduler has it. */
 const scheduledAs = (id: string, { script, script_path, ...fields }: WantedJob, grant: Grant): Job => {
   const path = script === undefined ? script_path : `script:${script}`;
   return jobOf(parseInput(NEW_JOB, { ...fields, job_id: id, script_path: path }), grant);
 };
 
-/** What `work` returns. @throws what it throws, a `bad_input` failure with the name of the job. */
-async function aboutJob<T>(id: string, work: () => Promise<T>): Promise<T> {
+/** What `work` returns. @throws what it throws, a `bad_input` failure with the place that it is about. */
+async function about<T>(place: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "bad_input") throw error;
-    throw badInput(`jobs.${id}: ${error.message}`);
+    throw badInput(`${place}: ${error.message}`);
   }
 }
 
-function jobPart(service: Service): JobPart {
+async function jobPart(service: Service): Promise<JobPart> {
+  const scheduler = await service.scheduler();
+  // Read once: a state may have a thousand.
+  const jobs = new Map((await scheduler.jobs()).map((job) => [job.job_id, job]));
   return {
-    ids: async () => (await (await service.scheduler()).jobs()).map(({ job_id }) => job_id),
-    async differing(id, wanted, grant) {
-      const scheduler = await service.scheduler();
-      const job = await aboutJob(id, async () => {
+    ids: () => [...jobs.keys()],
+    differing: (id, wanted, grant) =>
+      about(`jobs.${id}`, async () => {
         const job = scheduledAs(id, wanted, grant);
-        await scheduler.nextOf(job);
-        return job;
-      });
-      const found = (await scheduler.jobs()).find(({ job_id }) => job_id === id);
-      return found && differingFields(found, job, grant);
-    },
-    async put(id, wanted, grant) {
-      await (await service.scheduler()).put(scheduledAs(id, wanted, grant));
-    },
-    async remove(id) {
-      const scheduler = await service.scheduler();
-      if ((await scheduler.jobs()).some(({ job_id }) => job_id === id)) await scheduler.remove(id);
+        const found = jobs.get(id);
+        // The times of one that is scheduled can be.
+        const isKnown = found && found.next_run_at !== null;
+        if (!isKnown || TIMES.some((field) => found[field] !== job[field])) await scheduler.nextOf(job);
+        return found && differingFields(found, job, grant);
+      }),
+    async prepare({ wanted, put, remove }, grant) {
+      const isPut = new Set(put);
+      const all = Object.entries(wanted)
+        .filter(([id]) => isPut.has(id))
+        .map(([id, job]) => scheduledAs(id, job, grant));
+      const putAll = await scheduler.prepare(all, remove);
+      return async () => {
+        if (all.length + remove.length > 0) await putAll();
+      };
     },
   };
 }
@@ -114,7 +159,8 @@ function jobPart(service: Service): JobPart {
 function differingFields(found: Job, wanted: Job, grant: Grant): string[] {
   const fields: string[] = JOB_FIELDS.filter((field) => !isDeepStrictEqual(found[field], wanted[field]));
   // Values may be secret: whoever may not read those of others learns nothing of them by comparing.
-  const mayCompare = allows(grant, "admin") || found.token === grant.name;
+  const isMaker = found.token !== null && found.token === grant.name && !grant.limited;
+  const mayCompare = allows(grant, "admin") || isMaker;
   const [ofFound, ofWanted] = [found.variables ?? {}, wanted.variables ?? {}];
   const isSame = mayCompare && isDeepStrictEqual(ofFound, ofWanted);
   const areNone = Object.keys(ofFound).length + Object.keys(ofWanted).length === 0;

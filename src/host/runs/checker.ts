@@ -17,7 +17,7 @@ import {
 import { entryOf, metadataOf } from "../../core/schema";
 import { readScript, withPlaces } from "../../core/script";
 import type { RunDefaults } from "../../core/script-head";
-import { forbidden } from "../../lib/errors";
+import { forbidden, notFound } from "../../lib/errors";
 import { once } from "../../lib/once";
 import type { Requester } from "../../lib/slots";
 import { createYamlReader } from "../../lib/yaml";
@@ -34,7 +34,7 @@ import {
 import { CALLS, type CalledScripts, linkCalled, STORED } from "./called-scripts";
 import { Secrets } from "./redact";
 import { describeCommand } from "./reference";
-import type { StoredScript } from "./stored-scripts";
+import type { NewScript, StoredScript } from "./stored-scripts";
 import { secretUse, type VariableUse, variablesSet, variableUse } from "./variable-use";
 
 /** A list that passed the check. */
@@ -257,13 +257,38 @@ export class Checker {
     quote = true,
     here = true,
   ): Promise<CheckedList> {
-    const called: CalledScripts = new Map();
-    await linkCalled(this.linking(requester, quote, here), checked.actions, from, called, [from]);
-    if (called.size === 0) return { ...checked, called };
-    const scripts = Array.from(called.values(), ({ path, described }) => [path, described]);
-    const digest = Bun.SHA256.hash(JSON.stringify(scripts), "hex");
-    const described = `${checked.described} calls=sha256:${digest}`;
-    return { ...withCalled(checked, called), called, described };
+    return linked(checked, from, this.linking(requester, quote, here));
+  }
+
+  /**
+   * Checks scripts that are to be stored together, before any of them is: each calls the others as they will be, and itself.
+   *
+   * @param gone the names of stored scripts that will be stored no more.
+   * @returns a function that checks one of them, with what it calls. It throws as {@link check} and {@link link}.
+   */
+  linkStored(
+    scripts: readonly NewScript[],
+    gone: readonly string[],
+    requester: Requester,
+  ): (script: NewScript) => Promise<CheckedList> {
+    const given = new Map(scripts.map((script) => [script.name, script]));
+    const removed = new Set(gone);
+    const parts = this.linking(requester, true, false);
+    // One that many call is checked once.
+    const checks = new Map<unknown, Promise<CheckedList>>();
+    const check = (list: unknown) => {
+      const found = checks.get(list) ?? parts.check(list);
+      checks.set(list, found);
+      return found;
+    };
+    const stored = async (name: string) => {
+      const found = given.get(name);
+      if (found) return found;
+      if (removed.has(name)) throw notFound(`the script ${name} is to be removed`);
+      return parts.stored(name);
+    };
+    return async ({ name, actions }) =>
+      linked(await this.check(actions), `${STORED}${name}`, { ...parts, check, stored });
   }
 
   /**
@@ -293,6 +318,21 @@ export class Checker {
     const check = (list: unknown) => (here ? this.prepare(list, false) : this.check(list, false));
     return { reader: { yaml: this.yaml, requester }, stored, check, quote };
   }
+}
+
+/** A checked list with the scripts that it calls. @param from the path of its script. @throws as {@link linkCalled}. */
+async function linked(
+  checked: CheckedList,
+  from: string,
+  parts: Parameters<typeof linkCalled>[0],
+): Promise<CheckedList> {
+  const called: CalledScripts = new Map();
+  await linkCalled(parts, checked.actions, from, called, [from]);
+  if (called.size === 0) return { ...checked, called };
+  const scripts = Array.from(called.values(), ({ path, described }) => [path, described]);
+  const digest = Bun.SHA256.hash(JSON.stringify(scripts), "hex");
+  const described = `${checked.described} calls=sha256:${digest}`;
+  return { ...withCalled(checked, called), called, described };
 }
 
 /** `list` with the commands and the names of secrets of the scripts that it calls. */

@@ -94,6 +94,15 @@ export interface StoredScripts {
   add(given: NewScript, replace: boolean): Promise<StoredScript>;
   /** @throws `not_found` for an unknown name. */
   remove(name: string): Promise<void>;
+  /** Why there is no room where scripts of these names are stored and those `removed` are not, in words; undefined where there is. */
+  shortage(names: readonly string[], removed: readonly string[]): string | undefined;
+  /**
+   * Stores scripts in the places of those that have their names, and takes those of the names `removed` away, where they are there. One
+   * change of the file.
+   *
+   * @throws `conflict` where there is no room. Nothing has changed then.
+   */
+  change(given: readonly NewScript[], removed: readonly string[]): Promise<void>;
 }
 
 /** The scripts of `{config_dir}`, in the order of the file. */
@@ -133,7 +142,7 @@ export function createStoredScripts(
         }
         if (!taken && list.entries.length >= MAX_SCRIPTS)
           throw busy(`there are already ${MAX_SCRIPTS} scripts`, "conflict");
-        const script = { ...given, sha256: digestOf(given), added: new Date().toISOString() };
+        const script = storedNow(given);
         if (replace) list.replace(script);
         else list.add(script);
         return script;
@@ -142,7 +151,33 @@ export function createStoredScripts(
       store.change((list) => {
         if (!list.remove(name)) throw noSuchScript(name);
       }),
+    shortage: (names, removed) => shortageOf(store.entries(), names, removed),
+    change: (given, removed) =>
+      store.change((list) => {
+        const names = given.map(({ name }) => name);
+        const full = shortageOf(list.entries, names, removed);
+        if (full !== undefined) throw busy(full, "conflict");
+        list.removeAll(removed);
+        for (const one of given) list.replace(storedNow(one));
+      }),
   };
+}
+
+const storedNow = (given: NewScript): StoredScript => ({
+  ...given,
+  sha256: digestOf(given),
+  added: new Date().toISOString(),
+});
+
+function shortageOf(
+  there: readonly StoredScript[],
+  names: readonly string[],
+  removed: readonly string[],
+): string | undefined {
+  const after = new Set(there.map(({ name }) => name)).difference(new Set(removed)).union(new Set(names));
+  return after.size > MAX_SCRIPTS
+    ? `there would be ${after.size} scripts, and ${MAX_SCRIPTS} are the limit`
+    : undefined;
 }
 
 const noSuchScript = (name: string) => notFound(`no script is named ${printable(name, 64)}`);

@@ -10,28 +10,17 @@
 import type { StartedRun } from "../../core/run";
 import { busy, conflict, messageOf } from "../../lib/errors";
 import { type Release, tryLock } from "../../lib/lock";
-import { shortage } from "../../lib/quota";
+import { nextSlice } from "../../lib/turn";
 import { createDue, type DueParts } from "./due";
 import { type Job, nextRun } from "./job";
 import { createJobs, type JobsParts } from "./jobs";
+import { place, requireRoom, type TimedJob } from "./placing";
 import { createJobRuns, type JobRunsParts } from "./runs";
-import {
-  counted,
-  disowned,
-  ENDED,
-  paused,
-  refuseDisabled,
-  replacing,
-  scheduled,
-  timeOf,
-} from "./transitions";
+import { counted, disowned, ENDED, paused, refuseDisabled, scheduled, timeOf } from "./transitions";
 import type { JobState } from "./view";
 
 /** How often to look at the file and the clock, in milliseconds. */
 const POLL_MS = 1_000;
-
-/** How many jobs are in the file; those of a named token leave some to others. */
-const JOBS = { what: "jobs", most: 1_000, times: 1 };
 
 /** The time, and waiting for another. */
 export interface Clock {
@@ -137,9 +126,7 @@ export class Scheduler {
     const added = scheduled(job, job.enabled ? next : null);
     await this.list.change((list) => {
       if (list.has(job.job_id)) throw conflict(`job_id: ${job.job_id} is taken`);
-      const tokens = list.entries.map(({ token }) => token);
-      const full = shortage(JOBS, tokens, job.token);
-      if (full !== undefined) throw busy(full, "conflict");
+      requireRoom(list.entries, [job]);
       list.add(added);
     });
     this.lookSoon();
@@ -147,24 +134,27 @@ export class Scheduler {
   }
 
   /**
-   * Adds a job, or puts it in the place of the one with its id: that keeps its counts, and its next time where it runs at the same times.
+   * Checks that jobs can be added, each in the place of the one with its id: that keeps its counts, and its next time where it runs at the same
+   * times; and that those of the ids `removed` can go.
    *
-   * @throws as `add`, but for an id that is taken.
+   * @returns what does it, in one change of the file. The active runs of those that go continue.
+   * @throws as `add`, but for an id that is taken. Nothing has changed then, nor where the returned function throws.
    */
-  async put(job: Job): Promise<JobState> {
-    const next = await this.nextOf(job);
-    const added = await this.list.change((list) => {
-      const found = list.entries.find(({ job_id }) => job_id === job.job_id);
-      const tokens = list.entries.map(({ token }) => token);
-      const full = found ? undefined : shortage(JOBS, tokens, job.token);
-      if (full !== undefined) throw busy(full, "conflict");
-      const placed = found ? replacing(found, job, next) : scheduled(job, next);
-      list.replace(placed);
-      return placed;
-    });
-    this.runs.unqueue(job.job_id);
-    this.lookSoon();
-    return this.stateOf(added);
+  async prepare(jobs: readonly Job[], removed: readonly string[] = []): Promise<() => Promise<JobState[]>> {
+    const timed: TimedJob[] = [];
+    for (const job of jobs) {
+      // A cron expression takes a while.
+      const waits = nextSlice();
+      if (waits) await waits;
+      timed.push({ job, next: await this.nextOf(job) });
+    }
+    requireRoom(await this.list.load(), jobs, removed);
+    return async () => {
+      const placed = await this.list.change((list) => place(list, timed, removed));
+      for (const id of [...removed, ...jobs.map(({ job_id }) => job_id)]) this.runs.unqueue(id);
+      this.lookSoon();
+      return placed.map((job) => this.stateOf(job));
+    };
   }
 
   /** Does not end its active run. @throws `not_found`. */

@@ -15,7 +15,8 @@ export const scheduled = (job: Job, ms: number | null): Job => ({
 });
 
 /**
- * `job` in the place of the one that was `before`: with its counts, and its next time where it runs at the same times.
+ * `job` in the place of the one that was `before`: with its counts, and its next time where it runs at the same times. One that has had its
+ * runs gets no other, whatever else of it is new.
  *
  * @param ms when it runs next otherwise, since the epoch.
  */
@@ -26,9 +27,14 @@ export function replacing(before: Job, job: Job, ms: number): Job {
     before.cron_expression === job.cron_expression &&
     before.time_zone === job.time_zone;
   const placed = { ...job, runs, last_run_at };
-  if (job.max_runs !== null && runs >= job.max_runs) return paused(placed);
+  const isOver = !job.repeat && hasRunOnce(before);
+  if (isOver || (job.max_runs !== null && runs >= job.max_runs)) return paused(placed);
   return isSameTimes && next_run_at !== null ? { ...placed, next_run_at } : scheduled(placed, ms);
 }
+
+/** Whether it is a job that runs once, and has. One that was to repeat, or that somebody has run before its time, has its run to come. */
+const hasRunOnce = ({ repeat, runs, next_run_at }: Job): boolean =>
+  !repeat && runs > 0 && next_run_at === null;
 
 /** `job` without a next time. */
 export const paused = (job: Job): Job => ({ ...job, enabled: false, next_run_at: null });

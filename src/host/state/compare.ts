@@ -2,32 +2,43 @@
  * How this host differs from what a state wants. Changes nothing.
  */
 import { allows, type Grant, secretScope } from "../../core/rights";
-import type { Difference } from "../../wire/state/messages";
+import { nextSlice } from "../../lib/turn";
+import { type Difference, MAX_TEXT } from "../../wire/state/messages";
 import type { Wanted } from "../../wire/state/wanted";
-import type { KeptState, Managed } from "./kept";
+import type { Managed, StateEntry } from "./kept";
 import type { StateParts } from "./parts";
-
-/** The most differences of a host that are listed of what it has besides. */
-const MAX_BESIDES = 500;
 
 /** What is compared. */
 interface Compares {
   readonly parts: StateParts;
   readonly wanted: Wanted;
-  /** The states of this host. */
-  readonly kept: readonly KeptState[];
+  /** The state of that name here, where it is of who asks; undefined for none. */
+  readonly own: StateEntry | undefined;
+  /** The other states of this host. */
+  readonly others: readonly StateEntry[];
   /** Of who asks: it learns of the secrets that it may use alone. */
   readonly grant: Grant;
+}
+
+/** The same with which of the other states manages what, by kind and name. */
+interface Comparison extends Compares {
+  readonly ownerOf: Readonly<Record<keyof Managed, ReadonlyMap<string, string>>>;
 }
 
 /** The kinds of what a state manages. */
 const KIND_OF = { scripts: "script", jobs: "job", settings: "setting" } as const;
 
-/** In the order of the file: scripts, jobs, settings, secrets, black box, version; what is there besides comes last. @throws `bad_input` for what cannot be here. */
-export async function differencesOf(compares: Compares): Promise<Difference[]> {
-  const { parts, wanted } = compares;
+/**
+ * In the order of the file: scripts, jobs, settings, secrets, black box, version; what is there besides comes last, what an earlier file of the
+ * name manages before the rest. In slices.
+ *
+ * @throws `bad_input` for what cannot be here.
+ */
+export async function differencesOf(given: Compares): Promise<Difference[]> {
+  const { parts, wanted, others } = given;
+  const compares: Comparison = { ...given, ownerOf: ownersOf(others, wanted.name) };
   return [
-    ...scriptDifferences(compares),
+    ...(await scriptDifferences(compares)),
     ...(await jobDifferences(compares)),
     ...settingDifferences(compares),
     ...secretDifferences(compares),
@@ -35,13 +46,19 @@ export async function differencesOf(compares: Compares): Promise<Difference[]> {
     ...(wanted.version === undefined || wanted.version === parts.version
       ? []
       : [byHand("version", "version", parts.version, wanted.version)]),
-    ...(await besides(compares)),
+    ...besides(compares),
   ];
 }
 
-/** The name of another state that manages it; undefined for none. */
-function ownerOf({ kept, wanted }: Compares, kind: keyof Managed, name: string): string | undefined {
-  return kept.find((one) => one.name !== wanted.name && one.managed[kind].includes(name))?.name;
+/** What a state of this host is called. @param asked the name of the one that is compared: another of that name is named with whose it is. */
+export const ownerText = ({ name, by }: StateEntry, asked: string): string =>
+  name === asked ? `${name} of ${by ? `the token ${by}` : "the owner of the host"}` : name;
+
+/** Which state manages what. */
+function ownersOf(states: readonly StateEntry[], asked: string): Comparison["ownerOf"] {
+  const of = (kind: keyof Managed) =>
+    new Map(states.flatMap((one) => one.managed[kind].map((name) => [name, ownerText(one, asked)] as const)));
+  return { scripts: of("scripts"), jobs: of("jobs"), settings: of("settings") };
 }
 
 /**
@@ -49,7 +66,7 @@ function ownerOf({ kept, wanted }: Compares, kind: keyof Managed, name: string):
  * taken also where it is the same: either could remove it.
  */
 function toApply(
-  compares: Compares,
+  { ownerOf }: Comparison,
   kind: keyof Managed,
   name: string,
   {
@@ -58,7 +75,7 @@ function toApply(
     wanted,
   }: { readonly isSame: boolean; readonly found: string | null; readonly wanted: string },
 ): Difference[] {
-  const owner = ownerOf(compares, kind, name);
+  const owner = ownerOf[kind].get(name);
   const about = { kind: KIND_OF[kind], name, drift: true, wanted };
   if (owner !== undefined) return [{ ...about, state: "taken", by: "hand", found: owner }];
   return isSame ? [] : [{ ...about, state: found === null ? "missing" : "differs", by: "apply", found }];
@@ -73,29 +90,40 @@ const byHand = (
   ...{ kind, name, state: found === null ? "missing" : "differs", by: "hand", drift: true, found, wanted },
 });
 
-function scriptDifferences(compares: Compares): Difference[] {
+async function scriptDifferences(compares: Comparison): Promise<Difference[]> {
   const { parts, wanted } = compares;
   const digests = parts.scripts.digests();
-  return Object.entries(wanted.scripts).flatMap(([name, script]) => {
+  return inTurn(wanted.scripts, (name, script) => {
     const digest = parts.scripts.digestOf(name, script);
     const found = digests.get(name) ?? null;
     return toApply(compares, "scripts", name, { isSame: found === digest, found, wanted: digest });
   });
 }
 
-async function jobDifferences(compares: Compares): Promise<Difference[]> {
+async function jobDifferences(compares: Comparison): Promise<Difference[]> {
   const { parts, wanted, grant } = compares;
-  const differences: Difference[] = [];
-  for (const [id, job] of Object.entries(wanted.jobs)) {
+  return inTurn(wanted.jobs, async (id, job) => {
     const fields = await parts.jobs.differing(id, job, grant);
     const found = fields?.join(", ") ?? null;
-    const about = { isSame: found === "", found, wanted: "as the file says" };
-    differences.push(...toApply(compares, "jobs", id, about));
+    return toApply(compares, "jobs", id, { isSame: found === "", found, wanted: "as the file says" });
+  });
+}
+
+/** What `differencesIn` finds for each of the things, one after the other, in slices. */
+async function inTurn<T>(
+  things: Readonly<Record<string, T>>,
+  differencesIn: (name: string, thing: T) => Difference[] | Promise<Difference[]>,
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  for (const [name, thing] of Object.entries(things)) {
+    const waits = nextSlice();
+    if (waits) await waits;
+    differences.push(...(await differencesIn(name, thing)));
   }
   return differences;
 }
 
-function settingDifferences(compares: Compares): Difference[] {
+function settingDifferences(compares: Comparison): Difference[] {
   const { parts, wanted } = compares;
   const values = new Map(parts.settings.list().map(({ name, value }) => [name, value]));
   return Object.entries(wanted.settings).flatMap(([name, value]) => {
@@ -106,7 +134,9 @@ function settingDifferences(compares: Compares): Difference[] {
   });
 }
 
-const textOf = (value: readonly string[]) => value.join(", ") || "the default";
+const textOf = (value: readonly string[]) => cut(value.join(", ")) || "the default";
+
+const cut = (text: string) => (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text);
 
 function secretDifferences({ parts, wanted, grant }: Compares): Difference[] {
   const there = new Set(parts.secrets());
@@ -127,26 +157,24 @@ function boxDifference({ parts, wanted: { black_box } }: Compares): Difference[]
   return isSame ? [] : [byHand("black_box", "black_box", found, black_box ? "on" : "off")];
 }
 
-/** What is here and not in the file: what an earlier one of the name manages is drift where the file prunes. */
-async function besides({ parts, wanted, kept }: Compares): Promise<Difference[]> {
-  const own = kept.find(({ name }) => name === wanted.name)?.managed;
+/** What is here and not in the file: what an earlier one of the name manages is drift where the file prunes, and comes first. */
+function besides({ parts, wanted, own, ownerOf }: Comparison): Difference[] {
   const there: Readonly<Record<keyof Managed, readonly string[]>> = {
     scripts: [...parts.scripts.digests().keys()],
-    jobs: await parts.jobs.ids(),
+    jobs: parts.jobs.ids(),
     settings: parts.settings.list().flatMap(({ name, value }) => (value.length > 0 ? [name] : [])),
   };
-  const all = (Object.keys(there) as Array<keyof Managed>).flatMap((kind) =>
-    there[kind]
+  const all = (Object.keys(there) as Array<keyof Managed>).flatMap((kind) => {
+    const isOwn = new Set(own?.managed[kind]).difference(ownerOf[kind]);
+    return there[kind]
       .filter((name) => !Object.hasOwn(wanted[kind], name))
-      .map((name): Difference => {
-        const isOwn = own?.[kind].includes(name) === true;
-        const owner = kept.find((one) => one.managed[kind].includes(name))?.name;
-        return {
-          ...{ kind: KIND_OF[kind], name, state: "besides", by: isOwn ? "prune" : "nothing" },
-          ...{ drift: isOwn && wanted.prune, found: owner ?? null, wanted: null },
-        };
-      }),
-  );
-  // What is to be removed comes first.
-  return all.toSorted((a, b) => Number(b.by === "prune") - Number(a.by === "prune")).slice(0, MAX_BESIDES);
+      .map(
+        (name): Difference => ({
+          ...{ kind: KIND_OF[kind], name, state: "besides", by: isOwn.has(name) ? "prune" : "nothing" },
+          ...{ drift: isOwn.has(name) && wanted.prune, wanted: null },
+          found: isOwn.has(name) ? wanted.name : (ownerOf[kind].get(name) ?? null),
+        }),
+      );
+  });
+  return all.toSorted((a, b) => Number(b.by === "prune") - Number(a.by === "prune"));
 }

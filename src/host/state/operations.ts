@@ -1,13 +1,21 @@
 /**
- * The operations of the state of a host: what a desk asks, and the job of a plan that makes it so.
+ * The operations of the state of a host: what a desk asks, the job of a plan that makes it so, and what its owner does about the states that are here.
  */
+import * as v from "valibot";
+import { field, NO_INPUT } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { conflict } from "../../lib/errors";
+import { beyond, NAME_TEXT } from "../../core/rights";
+import { conflict, forbidden } from "../../lib/errors";
 import { APPLIED, APPLY_INPUT, APPLY_STATE, COMPARE, DRIFT } from "../../wire/state/messages";
 import type { HostState } from "./state";
 
 interface Uses {
   hostState(): Promise<HostState>;
+}
+
+interface ApplyUses extends Uses {
+  /** What this host has joined; undefined for nothing. */
+  membership(): Promise<object | undefined>;
 }
 
 const BY_DESK = {
@@ -50,14 +58,73 @@ export const applyState = operation({
   },
   input: APPLY_INPUT,
   output: APPLIED,
-  async run(service: Uses, { name, sha256, state }, caller) {
+  async run(service: ApplyUses, { name, sha256, state }, caller) {
     // A script that stores scripts could store itself.
     if (!caller.job)
       throw conflict(
         `${APPLY_STATE} works as the job of a plan only: \`svc fleet apply\` on a desk makes one`,
       );
+    // Whoever may operate this host can send it a job of a plan: on one that has joined a desk, what is its own is for that desk to say.
+    if (!caller.job.isOfAdmin && (await service.membership()) !== undefined)
+      throw forbidden(
+        beyond(caller.grant, "this host has joined a desk: another token needs admin to apply a state"),
+      );
     return (await service.hostState()).apply({ name, sha256, state }, caller);
   },
 });
 
-export const operations = [compareState, showDrift, applyState];
+const OWNERS = { script: "the owner of the host looks after what it has of desks" };
+
+/** A state of this host in a list. */
+const LISTED = v.object({
+  name: v.string(),
+  sha256: v.string(),
+  /** When it was applied, ISO 8601; null while that is not over. */
+  applied: v.nullable(v.string()),
+  /** The token that applied it; null for the owner of the host, and where that is not known. */
+  by: v.nullable(v.string()),
+  /** How many of each it manages. */
+  scripts: v.number(),
+  jobs: v.number(),
+  settings: v.number(),
+});
+
+export const listStates = operation({
+  name: "states.list",
+  summary:
+    "List the states that desks have applied to this host: names, whose they are, how much they manage",
+  scope: "read",
+  leftOut: OWNERS,
+  http: { method: "GET", path: "/states" },
+  input: NO_INPUT,
+  output: v.object({ states: v.array(LISTED), count: v.number() }),
+  async run(service: Uses) {
+    const states = (await (await service.hostState()).list()).map(({ managed, by = null, ...state }) => ({
+      ...{ ...state, by },
+      scripts: managed.scripts.length,
+      jobs: managed.jobs.length,
+      settings: managed.settings.length,
+    }));
+    return { states, count: states.length };
+  },
+});
+
+export const forgetState = operation({
+  name: "states.forget",
+  summary:
+    "Forget a state that a desk has applied to this host; what it has put here stays, and no state manages it",
+  answeredBy: "owner",
+  scope: "admin",
+  changes: true,
+  leftOut: OWNERS,
+  http: { method: "POST", path: "/states/forget" },
+  example: { name: "lab" },
+  input: v.strictObject({ name: field(NAME_TEXT, "The name of the state") }),
+  output: v.object({ forgotten: v.string() }),
+  async run(service: Uses, { name }) {
+    await (await service.hostState()).forget(name);
+    return { forgotten: name };
+  },
+});
+
+export const operations = [compareState, showDrift, applyState, listStates, forgetState];

@@ -5,30 +5,52 @@ import type { Caller } from "../../core/caller";
 import type { Grant } from "../../core/rights";
 import type { WantedJob, WantedScript } from "../../wire/state/wanted";
 
+/** What becomes of the things of a kind, by their names: all that a state wants, those of them to put here, and those to take away. */
+export interface Change<T> {
+  readonly wanted: Readonly<Record<string, T>>;
+  readonly put: readonly string[];
+  readonly remove: readonly string[];
+}
+
+/** A change that can be made. */
+export interface PreparedScripts {
+  /**
+   * Stores the scripts in the places of those that have their names, on record, in one change. Where all together would be too many, those to
+   * be removed go with it.
+   */
+  store(): Promise<void>;
+  /** Removes those that are still to be removed. */
+  remove(): Promise<void>;
+}
+
 /** The stored scripts. */
 export interface ScriptPart {
   /** The SHA-256 of each, by name. */
   digests(): ReadonlyMap<string, string>;
   /** The one that a script would have here. */
   digestOf(name: string, script: WantedScript): string;
-  /** @throws a `bad_input` failure for a list that cannot be stored. */
-  check(script: WantedScript): Promise<void>;
-  /** Stores it in the place of what has its name, on record. */
-  store(name: string, script: WantedScript, caller: Caller): Promise<void>;
-  /** Nothing happens where it is gone already. */
-  remove(name: string): Promise<void>;
+  /**
+   * Checks what is to be stored, with what it calls: as it will be. Where some are removed, all that are wanted are checked.
+   *
+   * @throws a `bad_input` failure for what cannot be stored, or would call what is not there; `conflict` where there would be too many.
+   */
+  prepare(change: Change<WantedScript>, caller: Caller): Promise<PreparedScripts>;
 }
 
-/** The scheduled jobs. */
+/** The scheduled jobs, as they were when this was made. */
 export interface JobPart {
   /** The ids of all. */
-  ids(): Promise<readonly string[]>;
+  ids(): readonly string[];
   /** The fields in which the job of that id differs; undefined where there is none. @throws `bad_input` for a job that cannot be. */
   differing(id: string, job: WantedJob, grant: Grant): Promise<readonly string[] | undefined>;
-  /** Adds it, or puts it in the place of the one with its id, which keeps its count of runs. */
-  put(id: string, job: WantedJob, grant: Grant): Promise<void>;
-  /** Nothing happens where it is gone already. Its active run goes on. */
-  remove(id: string): Promise<void>;
+  /**
+   * Checks that there is room.
+   *
+   * @returns what adds the jobs, or puts each in the place of the one with its id, which keeps its count of runs; and removes the others, whose
+   *   active runs go on. One change.
+   * @throws `conflict` where there would be too many.
+   */
+  prepare(change: Change<WantedJob>, grant: Grant): Promise<() => Promise<void>>;
 }
 
 /** The settings. */
@@ -46,6 +68,8 @@ export interface StateParts {
   readonly settings: SettingPart;
   /** The names of the secrets. */
   secrets(): readonly string[];
+  /** Whether no token has that name any more. */
+  isGone(token: string): boolean;
   /** `off`: the server was started without a black box. */
   readonly blackBox: "on" | "paused" | "off";
   readonly version: string;

@@ -2,35 +2,47 @@
  * The state of this host: comparing it with what a desk wants, and making it so.
  *
  * Promises. What cannot be is refused before anything is changed. Only what differs is changed, on record with names and digests. What another
- * state manages stays as it is, and so does what no state manages and this one does not name.
+ * state manages stays as it is, and so does what no state manages and this one does not name. A state is of the token that applied it: another
+ * token cannot apply one of its name, as long as that one is there and nobody forgets the state.
  */
 import type { Caller } from "../../core/caller";
-import { allows, beyond, type Grant, requireOwnToken } from "../../core/rights";
+import { allows, beyond, type Grant, holderOf, isSameHolder, requireOwnToken } from "../../core/rights";
 import { badInput, conflict, forbidden } from "../../lib/errors";
 import { createQueue } from "../../lib/queue";
 import { printable } from "../../lib/sanitize";
 import type { Applied, Changed, Compared, Difference } from "../../wire/state/messages";
 import { readWanted, type Wanted } from "../../wire/state/wanted";
-import { differencesOf } from "./compare";
-import type { KeptState, KeptStates, Managed } from "./kept";
-import type { StateParts } from "./parts";
+import { differencesOf, ownerText } from "./compare";
+import type { KeptStates, Managed, StateEntry } from "./kept";
+import type { Change, StateParts } from "./parts";
+
+/** The most things of a host that are listed and that no state of the name manages. */
+const MAX_BESIDES = 500;
+
+/** The most differences in an answer about drift, which says how many there are. */
+const MAX_DRIFT = 200;
 
 /** The state of this host. */
 export interface HostState {
   /** @throws `bad_input` for what is no state, or cannot be here. */
   compare(state: string, grant: Grant): Promise<Compared>;
-  /** Compares with what was applied last under that name. @param sha256 of what should have been. */
+  /** Compares with what was applied last under that name; lists what is drift alone. @param sha256 of what should have been. */
   drift(name: string, sha256: string, grant: Grant): Promise<Compared>;
   /**
    * Makes it so. One after the other.
    *
    * @throws `bad_input` as `compare`, and where `name` and `sha256` are not those of the state; `forbidden` where the caller may not change a
-   *   part; `conflict` where another state manages something of it. Nothing has changed then.
+   *   part; `conflict` where another state manages something of it, the state is of another token, or there would be too many things. Nothing
+   *   has changed then.
    */
   apply(
     sent: { readonly name: string; readonly sha256: string; readonly state: string },
     caller: Caller,
   ): Promise<Applied>;
+  /** The states of this host, by name. */
+  list(): Promise<StateEntry[]>;
+  /** Forgets one: what it manages stays, and nothing manages it. @throws `not_found`. */
+  forget(name: string): Promise<void>;
 }
 
 /** @param now the time, ISO 8601. */
@@ -41,77 +53,132 @@ export function createHostState(
 ): HostState {
   const inTurn = createQueue();
 
-  const compared = async (wanted: Wanted, grant: Grant): Promise<Compared> => {
-    const all = kept.all();
-    const differences = await differencesOf({ parts: await parts(), wanted, kept: all, grant });
-    const own = all.find(({ name }) => name === wanted.name);
-    const drift = differences.some((one) => one.drift);
-    return { name: wanted.name, drift, differences, applied: appliedOf(own) };
+  /** The states here for who asks about one of that name: their own, the others, and one of that name that is of somebody else. */
+  const statesFor = async (name: string, grant: Grant, { isGone }: StateParts) => {
+    const all = await kept.all();
+    const found = all.find((one) => one.name === name);
+    const isOwn = found && isOf(grant, found, isGone);
+    const own = isOwn ? found : undefined;
+    return { own, others: all.filter((one) => one !== own), foreign: isOwn ? undefined : found };
   };
 
   const applyNow = async (
-    state: string,
+    sent: { readonly name: string; readonly sha256: string; readonly state: string },
     wanted: Wanted,
-    sha256: string,
     caller: Caller,
   ): Promise<Applied> => {
     const { name } = wanted;
-    const own = await parts();
-    const before = kept.find(name);
-    requireRights(wanted, before?.managed, caller.grant);
-    const differences = await differencesOf({
-      parts: own,
-      wanted,
-      kept: kept.all(),
-      grant: caller.grant,
-    });
+    const { grant } = caller;
+    const here = await parts();
+    const { own, others, foreign } = await statesFor(name, grant, here);
+    requireRights(wanted, own?.managed, grant);
+    if (foreign)
+      throw conflict(
+        `the state ${ownerText(foreign, name)} is here: one token alone applies it, until \`svc states forget ${name}\` on this host`,
+      );
+    const by = holderOf(grant.name);
+    await kept.requireRoom(name, by);
+    const differences = await differencesOf({ parts: here, wanted, own, others, grant });
     const [taken] = differences.filter((one) => one.state === "taken");
     if (taken)
       throw conflict(
         `the ${taken.kind} ${printable(taken.name, 100)} is managed by the state ${taken.found}: one file alone can have it`,
       );
-    const todo = differences.filter(({ by }) => by === "apply" || (by === "prune" && wanted.prune));
-    for (const script of Object.values(wanted.scripts)) await own.scripts.check(script);
+    const todo = differences.filter((one) => one.by === "apply" || (one.by === "prune" && wanted.prune));
+    const scripts = await here.scripts.prepare(changeOf(wanted.scripts, "script", todo), caller);
+    const changeJobs = await here.jobs.prepare(changeOf(wanted.jobs, "job", todo), grant);
     for (const words of rowsOf(todo))
-      await caller.announce(`state.apply name=${name} sha256:${sha256} ${words}`);
-    const managed = managedBy(wanted, wanted.prune ? undefined : before?.managed);
-    const entry = { name, sha256, state };
+      await caller.announce(`state.apply name=${name} sha256:${sent.sha256} ${words}`);
+    const earlier = differences.filter((one) => one.by === "prune");
+    const entry = { ...sent, by };
     // What is about to be added is its own from now on, and what is about to be removed still is.
-    kept.put({ ...entry, applied: null, managed: managedBy(wanted, before?.managed) });
-    const changed: Changed[] = [];
-    for (const one of inOrder(todo)) changed.push(await makeSo(own, wanted, one, caller));
-    kept.put({ ...entry, applied: now(), managed });
-    return { changed, left: differences.filter((one) => one.drift && !todo.includes(one)) };
+    await kept.put({ ...entry, applied: null, managed: managedBy(wanted, earlier) });
+    // Jobs come after the scripts that they run, and go before them.
+    await scripts.store();
+    for (const one of todo.filter(({ kind }) => kind === "setting"))
+      await here.settings.set(one.name, one.state === "besides" ? [] : (wanted.settings[one.name] ?? []));
+    await changeJobs();
+    await scripts.remove();
+    await kept.put({ ...entry, applied: now(), managed: managedBy(wanted, wanted.prune ? [] : earlier) });
+    const done = new Set(todo);
+    return { changed: todo.map(changedOf), left: differences.filter((one) => one.drift && !done.has(one)) };
   };
 
   return {
-    compare: async (state, grant) => compared(readWanted(state).wanted, grant),
+    async compare(state, grant) {
+      const { wanted } = readWanted(state);
+      const { name } = wanted;
+      const here = await parts();
+      const { own, others, foreign } = await statesFor(name, grant, here);
+      const found = await differencesOf({ parts: here, wanted, own, others, grant });
+      const differences = [...(foreign ? [takenState(foreign)] : []), ...listed(found)];
+      return {
+        name,
+        drift: found.some((one) => one.drift) || !!foreign,
+        differences,
+        applied: appliedOf(own),
+      };
+    },
     async drift(name, sha256, grant) {
       const found = kept.find(name);
       const applied = appliedOf(found);
-      if (found && applied && found.sha256 === sha256) return compared(readWanted(found.state).wanted, grant);
-      const difference: Difference = {
-        ...{ kind: "state", name, state: applied ? "differs" : "missing", by: "apply", drift: true },
-        ...{ found: found?.sha256 ?? null, wanted: sha256 },
-      };
-      return { name, drift: true, differences: [difference], applied };
+      if (!found || !applied || found.sha256 !== sha256) {
+        const difference: Difference = {
+          ...{ kind: "state", name, state: applied ? "differs" : "missing", by: "apply", drift: true },
+          ...{ found: found?.sha256 ?? null, wanted: sha256 },
+        };
+        return { name, drift: true, differences: [difference], applied };
+      }
+      // Whose it is does not matter here: it is compared with what it says itself.
+      const { wanted } = readWanted(found.state);
+      const others = (await kept.all()).filter((one) => one.name !== name);
+      const all = await differencesOf({ parts: await parts(), wanted, own: found, others, grant });
+      const drift = all.filter((one) => one.drift);
+      const differences = drift.slice(0, MAX_DRIFT);
+      return { name, drift: drift.length > 0, differences, applied, count: drift.length };
     },
-    async apply({ name, sha256, state }, caller) {
-      const sent = readWanted(state);
-      if (sent.sha256 !== sha256 || sent.wanted.name !== name)
+    async apply(sent, caller) {
+      const { sha256, wanted } = readWanted(sent.state);
+      if (sent.sha256 !== sha256 || sent.name !== wanted.name)
         throw badInput("state: it is not what name and sha256 say");
-      return inTurn(() => applyNow(state, sent.wanted, sha256, caller));
+      return inTurn(() => applyNow(sent, wanted, caller));
     },
+    list: kept.all,
+    forget: (name) => inTurn(async () => kept.forget(name)),
   };
 }
 
-const appliedOf = (found: KeptState | undefined): Compared["applied"] =>
+/** Whether a state is of who asks. That of a token which is no more here is of whoever asks first. */
+const isOf = (grant: Grant, { by }: StateEntry, isGone: (token: string) => boolean): boolean =>
+  by === undefined || isSameHolder(by, grant.name) || (by !== null && isGone(by));
+
+const takenState = (found: StateEntry): Difference => ({
+  ...{ kind: "state", name: found.name, state: "taken", by: "hand", drift: true },
+  ...{ found: ownerText(found, found.name), wanted: null },
+});
+
+/** Differences as they are listed: not all that is there besides, but all that is to be removed. */
+function listed(differences: readonly Difference[]): Difference[] {
+  let others = 0;
+  return differences.filter(
+    ({ state, by }) => state !== "besides" || by === "prune" || ++others <= MAX_BESIDES,
+  );
+}
+
+const appliedOf = (found: StateEntry | undefined): Compared["applied"] =>
   found && found.applied !== null ? { sha256: found.sha256, at: found.applied } : null;
 
-/** What a state manages with what it managed before. */
-function managedBy(wanted: Wanted, before: Managed = { scripts: [], jobs: [], settings: [] }): Managed {
-  const all = (kind: keyof Managed) => [...new Set([...before[kind], ...Object.keys(wanted[kind])])];
-  return { scripts: all("scripts"), jobs: all("jobs"), settings: all("settings") };
+/** What a state manages: what it wants, and what is here of before. */
+function managedBy(wanted: Wanted, earlier: readonly Difference[]): Managed {
+  const all = (kind: Difference["kind"], names: Readonly<Record<string, unknown>>) => [
+    ...Object.keys(names),
+    ...earlier.flatMap((one) => (one.kind === kind ? [one.name] : [])),
+  ];
+  return {
+    scripts: all("script", wanted.scripts),
+    jobs: all("job", wanted.jobs),
+    settings: all("setting", wanted.settings),
+  };
 }
 
 /**
@@ -120,9 +187,8 @@ function managedBy(wanted: Wanted, before: Managed = { scripts: [], jobs: [], se
  */
 function requireRights(wanted: Wanted, before: Managed | undefined, grant: Grant): void {
   requireOwnToken(grant, "a state");
-  const { scripts, settings } = managedBy(wanted, before);
-  const [script] = scripts;
-  const [setting] = settings;
+  const [script] = [...(before?.scripts ?? []), ...Object.keys(wanted.scripts)];
+  const [setting] = [...(before?.settings ?? []), ...Object.keys(wanted.settings)];
   const what = script === undefined ? `the setting ${setting}` : `the script ${script}`;
   if ((script ?? setting) !== undefined && !allows(grant, "admin"))
     throw forbidden(beyond(grant, `${printable(what, 120)} of the state ${wanted.name} needs admin`));
@@ -146,30 +212,26 @@ function rowsOf(todo: readonly Difference[]): string[] {
 /** A difference in an audit row: names and digests. */
 const wordsOf = ({ kind, name, state, found, wanted }: Difference): string => {
   const sign = state === "missing" ? "+" : state === "besides" ? "-" : "~";
-  const digests = kind === "script" ? ` ${[found, wanted].filter(Boolean).join(" -> ")}` : "";
+  const isScript = kind === "script" && state !== "besides";
+  const digests = isScript ? ` ${[found, wanted].filter(Boolean).join(" -> ")}` : "";
   const fields = kind === "script" || state !== "differs" ? "" : ` (${found})`;
   return `${sign} ${kind} ${printable(name, 100)}${digests}${fields}`;
 };
 
-/** Jobs go before the scripts that they run, and come after them. */
-function inOrder(todo: readonly Difference[]): Difference[] {
-  const orderOf = ({ kind, state }: Difference) =>
-    state === "besides" ? (kind === "job" ? 0 : 3) : kind === "job" ? 2 : 1;
-  return todo.toSorted((a, b) => orderOf(a) - orderOf(b));
+/** What is to become of the things of a kind. */
+function changeOf<T>(
+  wanted: Readonly<Record<string, T>>,
+  kind: Difference["kind"],
+  todo: readonly Difference[],
+): Change<T> {
+  const [remove = [], put = []] = [true, false].map((isRemoved) =>
+    todo.flatMap((one) => (one.kind === kind && (one.state === "besides") === isRemoved ? [one.name] : [])),
+  );
+  return { wanted, put, remove };
 }
 
-async function makeSo(
-  { scripts, jobs, settings }: StateParts,
-  wanted: Wanted,
-  { kind, name, state, found, wanted: next }: Difference,
-  caller: Caller,
-): Promise<Changed> {
+function changedOf({ kind, name, state, found, wanted }: Difference): Changed {
   const isRemoved = state === "besides";
-  const script = isRemoved ? undefined : wanted.scripts[name];
-  const job = isRemoved ? undefined : wanted.jobs[name];
-  if (kind === "script") await (script ? scripts.store(name, script, caller) : scripts.remove(name));
-  else if (kind === "job") await (job ? jobs.put(name, job, caller.grant) : jobs.remove(name));
-  else await settings.set(name, isRemoved ? [] : (wanted.settings[name] ?? []));
   const change = isRemoved ? "removed" : state === "missing" ? "added" : "changed";
-  return { kind: kind as Changed["kind"], name, change, found: isRemoved ? null : found, wanted: next };
+  return { kind: kind as Changed["kind"], name, change, found: isRemoved ? null : found, wanted };
 }

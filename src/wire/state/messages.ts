@@ -10,11 +10,20 @@ import { MAX_STATE_TEXT } from "./wanted";
 /** What a file can say of a host. */
 const KINDS = ["script", "job", "setting", "secret", "black_box", "version", "state"] as const;
 
+/** The longest name in a difference, and the longest text of what is there, in characters; a host shortens a longer one. */
+const MAX_NAME = 200;
+export const MAX_TEXT = 2_000;
+
+/** The most differences of a host: more than a file has lines, with all that is there besides. */
+const MAX_DIFFERENCES = 5_000;
+
+const FOUND = v.nullable(v.pipe(v.string(), v.maxLength(MAX_TEXT)));
+
 /** One thing in which a host differs. */
 export const DIFFERENCE = v.object({
   /** `state`: that what was applied last is another state, or none. */
   kind: v.picklist(KINDS),
-  name: v.string(),
+  name: v.pipe(v.string(), v.maxLength(MAX_NAME)),
   /** `besides`: the file has none of it. `taken`: another file manages it. `unknown`: the token may not know. */
   state: v.picklist(["missing", "differs", "besides", "taken", "unknown"]),
   /** What makes it right: `apply`, `apply` with `prune`, a person; `nothing` where it is no drift. */
@@ -22,19 +31,23 @@ export const DIFFERENCE = v.object({
   /** Whether it counts as drift. */
   drift: v.boolean(),
   /** What is there, and what should be: digests, values, versions; of a job, the fields that differ; of what is `taken` or `besides`, the state that manages it. Never a content. */
-  found: v.nullable(v.string()),
-  wanted: v.nullable(v.string()),
+  found: FOUND,
+  wanted: FOUND,
 });
 
 export type Difference = v.InferOutput<typeof DIFFERENCE>;
 
 /** How a host differs from what a file says. */
 export const COMPARED = v.object({
-  name: v.string(),
+  name: v.pipe(v.string(), v.maxLength(MAX_NAME)),
   drift: v.boolean(),
-  differences: v.array(DIFFERENCE),
+  differences: v.pipe(v.array(DIFFERENCE), v.maxLength(MAX_DIFFERENCES)),
   /** The SHA-256 of the state of that name which was applied last, and when, ISO 8601; null for none. */
-  applied: v.nullable(v.object({ sha256: v.string(), at: v.string() })),
+  applied: v.nullable(
+    v.object({ sha256: v.pipe(v.string(), v.maxLength(64)), at: v.pipe(v.string(), v.maxLength(64)) }),
+  ),
+  /** How many differences there are, where not all are listed. */
+  count: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_DIFFERENCES))),
 });
 
 export type Compared = v.InferOutput<typeof COMPARED>;
@@ -81,7 +94,7 @@ export const COMPARE = endpoint({
   output: COMPARED,
 });
 
-/** Asks a host how it differs from the state of a name that was applied to it last. */
+/** Asks a host how it differs from the state of a name that was applied to it last. The answer has what is drift alone, and the first of it. */
 export const DRIFT = endpoint({
   name: "state.drift",
   http: { method: "GET", path: "/state/drift" },

@@ -11,7 +11,7 @@ import { badInput, forbidden } from "../../../lib/errors";
 import { meant } from "../../../lib/nearest";
 import type { CheckedList } from "../checker";
 import type { Executor } from "../executor";
-import { SCRIPT_FIELDS, type StoredScript, type StoredScripts } from "../stored-scripts";
+import { type NewScript, SCRIPT_FIELDS, type StoredScript, type StoredScripts } from "../stored-scripts";
 import { RUN_OPTIONS, RUN_REPORT, VARIABLE_NAME, withoutResults } from "../types";
 import { variableFaults } from "../variable-use";
 
@@ -69,22 +69,41 @@ export const addScript = operation({
  */
 export async function storeScript(
   service: Uses,
-  script: Parameters<StoredScripts["add"]>[0],
+  script: NewScript,
   replace: boolean,
   caller: Caller,
   operation: string,
 ): Promise<StoredScript> {
-  // Whether this process may run it does not matter.
-  const executor = await service.executor();
-  const from = `script:${script.name}`;
-  const checked = await executor.check(script.actions);
-  const { described, variables } = await executor.link(checked, from, requesterOf(caller), true, false);
-  const set = [...script.parameters, ...Object.keys(script.variables ?? {})];
-  for (const fault of variableFaults(variables, set, "--parameter")) caller.warn?.(fault);
-  // An argument may be secret.
-  await caller.announce(`${operation} script=${script.name} replace=${replace} ${described}`);
+  const check = await scriptChecks(service, [script], [], caller);
+  await caller.announce(storedRow(operation, script.name, replace, await check(script)));
   return (await service.storedScripts()).add(script, replace);
 }
+
+/**
+ * What checks scripts before they are stored together, with what they call: each other as they will be, and what is stored already. Whether this
+ * process may run them does not matter.
+ *
+ * @param gone the names of those that will be stored no more.
+ * @returns a function from one of the scripts to what is on record about it; it tells the caller what is odd in it, and throws as the check of a list.
+ */
+export async function scriptChecks(
+  service: Pick<Uses, "executor">,
+  scripts: readonly NewScript[],
+  gone: readonly string[],
+  caller: Caller,
+): Promise<(script: NewScript) => Promise<string>> {
+  const link = (await service.executor()).linkStored(scripts, gone, requesterOf(caller));
+  return async (script) => {
+    const { described, variables } = await link(script);
+    const set = [...script.parameters, ...Object.keys(script.variables ?? {})];
+    for (const fault of variableFaults(variables, set, "--parameter")) caller.warn?.(fault);
+    return described;
+  };
+}
+
+/** What is on record where a script is stored. An argument may be secret: `described` has none. */
+export const storedRow = (operation: string, name: string, replace: boolean, described: string): string =>
+  `${operation} script=${name} replace=${replace} ${described}`;
 
 export const listScripts = operation({
   name: "scripts.list",
