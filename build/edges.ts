@@ -127,6 +127,7 @@ const STORES: ReadonlyArray<{ readonly why: string; readonly files: readonly str
       "src/trust/ended-tokens.ts",
       "src/trust/named-tokens.ts",
       "src/trust/passkeys/store.ts",
+      "src/trust/signed-out.ts",
       "src/wire/witness/store.ts",
     ],
   },

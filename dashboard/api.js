@@ -2,12 +2,16 @@
  * The client of the REST API, with the token of this tab, or the session of this browser.
  *
  * The token is kept in sessionStorage until the tab is closed, and sent in a header, never in a URL. A session is a cookie that no page
- * reads; what the server takes it with is a header that no page elsewhere can send. A wrong token is
+ * reads; what the server takes it with is a header that no page elsewhere can send, with a proof in the localStorage of this origin: the
+ * cookie alone goes to every port of the host. A wrong token is
  * dropped at once, and nothing is sent while the server asks to wait: neither leads to a lockout. Tabs with the same
  * token share their answers, so that three of them ask little more often than one.
  */
 
 const STORAGE_KEY = "svc-token";
+
+/** Where the proof of this origin is: all its tabs have one session. */
+const PROOF_KEY = "svc-page";
 
 /** Milliseconds for which an answer is kept. */
 const FORGET_AFTER = 60_000;
@@ -108,6 +112,34 @@ export class Api extends EventTarget {
     return this.token?.includes(" ") === true;
   }
 
+  /** The address at which this browser begins to sign in, which names the digest of the proof of this page. */
+  async signInAddress() {
+    const address = new URL("oidc/login", this.base);
+    // Over http beyond this machine, where the server refuses it.
+    if (!isSecureContext) return address.href;
+    const proof = proofOf() ?? base64url(crypto.getRandomValues(new Uint8Array(32)));
+    localStorage.setItem(PROOF_KEY, proof);
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(proof));
+    address.searchParams.set("page", base64url(new Uint8Array(digest)));
+    return address.href;
+  }
+
+  /**
+   * Begins the session of this browser, which has come back from the provider.
+   *
+   * @param {string} code
+   * @throws {ApiError}
+   */
+  async beginSession(code) {
+    await this.#send("oidc/page", "", postOf({ code, verifier: proofOf() ?? "" }));
+    sessionStorage.removeItem(STORAGE_KEY);
+    const { token } = this;
+    if (token === null) throw new ApiError("failed", "This browser keeps no cookies of this page.");
+    this.#rights = null;
+    this.#meetOthers(token);
+    this.dispatchEvent(new Event("signin"));
+  }
+
   /** The header that says who asks. @returns {[name: string, value: string] | null} */
   get credentials() {
     const { token } = this;
@@ -168,6 +200,7 @@ export class Api extends EventTarget {
     const [name, value] = credentialsOf(" ");
     const init = { ...postOf({}), keepalive: true };
     const headers = { ...init.headers, [name]: value };
+    localStorage.removeItem(PROOF_KEY);
     // biome-ignore lint/suspicious/noDocumentCookie: the cookie store is not in every browser
     document.cookie = `${markOf()}=; Path=/; Max-Age=0${location.protocol === "https:" ? "; Secure" : ""}; SameSite=Strict`;
     if (!isAsked) return;
@@ -437,7 +470,17 @@ const markIn = (cookies) =>
 
 /** @param {string} token @returns {[name: string, value: string]} */
 const credentialsOf = (token) =>
-  token.includes(" ") ? ["svc-page", portOf()] : ["authorization", `Bearer ${token}`];
+  token.includes(" ") ? ["svc-page", `${portOf()} ${proofOf()}`] : ["authorization", `Bearer ${token}`];
+
+/** What this origin proves itself with; null where nobody has begun to sign in. */
+const proofOf = () => localStorage.getItem(PROOF_KEY);
+
+/** @param {Uint8Array} bytes */
+const base64url = (bytes) =>
+  btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 
 /** Why the page was signed out. @param {string} token @param {string} message */
 function endedWords(token, message) {

@@ -311,8 +311,10 @@ void begin();
 
 /** Signs in where the address brings a code, which leaves it and the history of the tab at once. */
 async function begin() {
-  const [, code, page = ""] = /^#code=([\w.-]+)(?:&page=([a-z]+))?$/.exec(location.hash) ?? [];
-  if (code === undefined) return show();
+  const [, kind, code = "", page = ""] =
+    /^#(code|session)=([\w.-]+)(?:&page=([a-z]+))?$/.exec(location.hash) ?? [];
+  if (kind === undefined) return show();
   history.replaceState(null, "", `${location.pathname}${page && `#${page}`}`);
-  await api.redeem(code).catch((error) => show(error.message));
+  const signedIn = kind === "code" ? api.redeem(code) : api.beginSession(code);
+  await signedIn.catch((error) => show(error.message));
 }

@@ -64,10 +64,18 @@ export function showSignIn(root, api, reason) {
     setText(trouble, "");
     api.signIn(input.value.trim()).catch(refuse);
   });
+  /** @param {MouseEvent} event */
+  const begin = async (event) => {
+    event.preventDefault();
+    // Another tab that signed out meanwhile has taken away what the address was made of.
+    location.assign(await api.signInAddress());
+  };
   root.replaceChildren(form);
   input.focus();
-  void api.provider().then((issuer) => {
-    if (issuer !== null && form.isConnected) offer(form, submit, new URL(issuer).host);
+  void api.provider().then(async (issuer) => {
+    if (issuer === null) return;
+    const address = await api.signInAddress();
+    if (form.isConnected) offer(form, submit, new URL(issuer).host, address).onclick = begin;
   });
   void api.ended.then((address) => {
     if (address !== null && form.isConnected) form.append(stillSignedIn(address));
@@ -80,13 +88,16 @@ export function showSignIn(root, api, reason) {
  * @param {HTMLElement} form
  * @param {HTMLElement} submit the button for a token, which is second then
  * @param {string} host of the provider
+ * @param {string} address at which it begins
+ * @returns the link
  */
-function offer(form, submit, host) {
-  const link = el("a", { class: "primary", href: "oidc/login" }, `Sign in at ${host}`);
+function offer(form, submit, host, address) {
+  const link = el("a", { class: "primary", href: address }, `Sign in at ${host}`);
   submit.classList.remove("primary");
   setText(submit, "Sign in with the token");
   form.querySelector("h1")?.after(link, el("p", { class: "or" }, "or with a token"));
   link.focus();
+  return link;
 }
 
 /** @param {string} address at which the person signs out at the provider too */

@@ -596,6 +596,7 @@ const SCOPE_OF = {
     "oidc.complete",
     "oidc.device",
     "oidc.device_token",
+    "oidc.page",
     "oidc.provider_logout",
     "oidc.redeem",
     "oidc.sign_out",

@@ -23,6 +23,11 @@ export interface HttpRoute {
    * needs no token either; but refusals are limited, and it is on record as what needs one.
    */
   readonly public?: true | "signed";
+  /**
+   * With `"signed"`: set where what it is sent proves nothing before it is looked at, so that any page might send it: its `Host` has to be a name
+   * of this server, as that of a request with a token has.
+   */
+  readonly ownHost?: true;
   /** The field that is the whole body of a POST, as text where it is a text, else as JSON; the other fields are then its query. */
   readonly body?: string;
   /** Set where `run` returns the same object again as long as its answer is the same: its JSON is made once for each. */

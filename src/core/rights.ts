@@ -24,13 +24,19 @@ export const NAME_TEXT = v.pipe(
 /** What the name of a session begins with. */
 const OF_PERSON = "oidc:";
 
+/** Who a person is at the provider, and 128 bits of the digest of issuer and subject; 40 in what an svc of before wrote, who is another then. */
+const PERSON = "oidc:[A-Za-z0-9._@+-]{1,64}~(?:[0-9a-f]{32}|[0-9a-f]{10})";
+
+/** The name of a person: that of a session without what tells one from another. */
+export const PERSON_NAME = v.pipe(v.string(), v.regex(new RegExp(`^${PERSON}$`), "the name of a person"));
+
 /**
- * The name of a session of a person: who it is at the provider, a part of the digest of issuer and subject, and which of their sessions:
- * `oidc:alice@example.org~9f86d081ab/Xk3fQ2aB`. No token that a person names can have such a name.
+ * The name of a session of a person, and which of their sessions:
+ * `oidc:alice@example.org~9f86d081884c7d659a2feaa0c55ad015/Xk3fQ2aB`. No token that a person names can have such a name.
  */
 export const SESSION_NAME = v.pipe(
   v.string(),
-  v.regex(/^oidc:[A-Za-z0-9._@+-]{1,64}~[0-9a-f]{10}\/[0-9A-Za-z]{8}$/, "the name of a session"),
+  v.regex(new RegExp(`^${PERSON}/[0-9A-Za-z]{8}$`), "the name of a session"),
 );
 
 /** Whether a token of that name is the session of a person. */
@@ -125,6 +131,8 @@ export interface Grant {
   readonly on?: string;
   /** Set for the session of a page: the origin of that page, which alone may use it; for one of an access token, what that is for. */
   readonly origin?: string;
+  /** Set for the session of a page: the digest of what that page proves itself with, hexadecimal. */
+  readonly page?: string;
 }
 
 /** The owner of the host: its own token, and whoever runs svc on it. */

@@ -11,7 +11,7 @@ import { takeAccessToken } from "./access-token";
 import { type ClientResolver, identifyClient } from "./client-address";
 import { type Connections, keepConnection } from "./connections";
 import { type EntryOf, nameEntry } from "./entry";
-import { type Answer, chain, Exchange, type Handler, type LinkEntry, type Listener } from "./exchange";
+import { type Answer, chain, Exchange, type Handler, type LinkEntry, type Listener, where } from "./exchange";
 import type { Gate } from "./gate";
 import { createHoldBack } from "./hold-back";
 import { checkHost } from "./host-header";
@@ -64,7 +64,14 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   const entries: Record<Entry, Handler> = {
     public: chain([...answered, checkHost(answersTo)], route),
     // Hosts may know this server by any name, and no page can sign.
-    signed: chain([...noted, passSigned(gate)], route),
+    signed: chain(
+      [
+        ...noted,
+        where(({ route: { hasOwnHost = false } }) => hasOwnHost, checkHost(answersTo)),
+        passSigned(gate),
+      ],
+      route,
+    ),
     token: chain(
       [
         ...[

@@ -20,6 +20,14 @@ export type Step = (next: Handler) => Handler;
 export const chain = (steps: readonly Step[], last: Handler): Handler =>
   steps.reduceRight((next, step) => step(next), last);
 
+/** A step that requests pass for which `applies` holds; the others skip it. */
+export const where =
+  (applies: (exchange: Exchange) => boolean, step: Step): Step =>
+  (next) => {
+    const through = step(next);
+    return (exchange) => (applies(exchange) ? through(exchange) : next(exchange));
+  };
+
 /** `next` of a value, at once where it is not a promise. */
 export function after<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(next) : next(value);

@@ -67,7 +67,7 @@ export interface Gate {
    * @param authorization the header, or null when there is none.
    * @param now milliseconds of a clock that only goes forward.
    * @param kind.relays whether the request may be handed on to another host: `spend` counts it, once that is known.
-   * @param kind.page set where the token came as the cookie of a page: whether that page is of an origin.
+   * @param kind.page set where the token came as the cookie of a page: whether that page is the one of a session.
    */
   check(
     client: string,
@@ -75,7 +75,7 @@ export interface Gate {
     now: number,
     kind?: BucketKind & {
       readonly relays?: boolean | undefined;
-      readonly page?: ((origin: string) => boolean) | undefined;
+      readonly page?: ((grant: Grant) => boolean) | undefined;
     },
   ): Verdict;
   /** Decides on a request whose sender is known without a token, and counts it. @param grant undefined: none is in force. */
@@ -189,8 +189,8 @@ export function createGate(
 }
 
 /** The session of a page comes as a cookie from that page alone, and nothing else as one. */
-const isSentBy = ({ origin }: Grant, page: ((origin: string) => boolean) | undefined): boolean =>
-  origin === undefined ? page === undefined : page?.(origin) === true;
+const isSentBy = (grant: Grant, page: ((grant: Grant) => boolean) | undefined): boolean =>
+  grant.origin === undefined ? page === undefined : page?.(grant) === true;
 
 const NOT_ITS_PAGE = "the session of a page is for that page alone";
 

@@ -41,7 +41,7 @@ function checkSent(gate: Gate, key: string, exchange: Exchange, resource?: Resou
   const { isRoutine, isPaced, relays } = route;
   const kind = { isRoutine, isPaced, relays };
   // The session of an access token is for what that is for alone, as that of a page is for the page.
-  const isFor = (id: string) => id === resource?.id;
+  const isFor = ({ origin }: Grant) => origin === resource?.id;
   if (route.isOAuth && resource && accessTokenIn(authorization) !== undefined)
     return gate.check(key, authorization, started, { ...kind, page: isFor });
   const page = authorization === null ? pageSession(exchange.request.raw.headers) : undefined;

@@ -18,6 +18,8 @@ export interface Route {
   readonly path: string;
   readonly entry: Entry;
   readonly handle: Handler;
+  /** Whether a signed one is looked at where its `Host` is a name of this server alone (`ownHost` of the operation). */
+  readonly hasOwnHost?: boolean;
   /** Whether its answer may stay open (`stream` of the operation). */
   readonly staysOpen: boolean;
   /** Whether it hands requests on to another host (`relays` of the operation). */
@@ -41,6 +43,7 @@ export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   path: http.path,
   entry: http.public === true ? "public" : (http.public ?? "token"),
   handle,
+  hasOwnHost: http.ownHost === true,
   staysOpen: http.stream !== undefined,
   relays: http.relays === true,
   isSocket: http.socket !== undefined,

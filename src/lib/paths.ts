@@ -47,6 +47,15 @@ const stateFiles = (configDir: string) => ({
   fleetStatesLock: join(configDir, "run", "fleet_states.lock"),
 });
 
+/** What is kept of signing in at an OpenID provider. */
+const signInFiles = (configDir: string) => ({
+  /** What each group there may do here. */
+  oidc: join(configDir, "oidc.json"),
+  /** Whose words count no more that it said before. */
+  signedOut: join(configDir, "signed_out.json"),
+  signedOutLock: join(configDir, "run", "signed_out.lock"),
+});
+
 /** The files of `{config_dir}`. */
 export const configFiles = (configDir: string) => ({
   /** Which svc may use the folder (`format.ts`). */
@@ -105,8 +114,7 @@ export const configFiles = (configDir: string) => ({
   /** The public keys with which people allow things. */
   passkeys: join(configDir, "passkeys.json"),
   passkeysLock: join(configDir, "run", "passkeys.lock"),
-  /** What each group of the OpenID provider may do here. */
-  oidc: join(configDir, "oidc.json"),
+  ...signInFiles(configDir),
   /** The desks elsewhere that the command line may ask, with their tokens. */
   logins: join(configDir, "logins.json"),
   loginsLock: join(configDir, "run", "logins.lock"),

@@ -15,6 +15,7 @@ import { lookThrough } from "./look";
 export const TRUST_FILES = [
   "rest_token",
   "tokens.json",
+  "signed_out.json",
   "scripts.json",
   "trusted_viewers.json",
   "webhooks.json",

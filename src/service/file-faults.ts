@@ -36,6 +36,8 @@ const READERS: Readonly<
   rest_token: async ({ token }) => (await import("../trust/owner-token")).readToken(token),
   "tokens.json": async (files) =>
     (await import("../trust/named-tokens")).tokenStore(files, silentLog).entries(),
+  "signed_out.json": async (files) =>
+    (await import("../trust/signed-out")).signedOutStore(files, silentLog).entries(),
   "scripts.json": async ({ scripts: file, scriptsLock: lock }) =>
     (await import("../host/runs/stored-scripts")).createStoredScripts({ file, lock }, silentLog).list(),
   "trusted_viewers.json": async ({ trustedViewers: file, adminLock: lock }) =>

@@ -6,6 +6,7 @@ import { tokenStore } from "../trust/named-tokens";
 import { readRules } from "../trust/oidc/groups";
 import { createProvider } from "../trust/oidc/provider";
 import { createSignIn, type SignIn } from "../trust/oidc/sign-in";
+import { createSignedOut } from "../trust/signed-out";
 import type { Service } from "./interface";
 import type { ServiceParts } from "./parts";
 
@@ -17,8 +18,10 @@ export function openSignIn(
   { options, files, log, publish, ...shared }: ServiceParts,
   issuer: string,
 ): SignIn {
-  const { oidc_client: client, oidc_ca: ca, oidc_groups: groupsClaim, oidc_url } = options;
+  const { oidc_client: client, oidc_ca: ca, oidc_groups: groupsClaim, oidc_url, oidc_agents } = options;
   if (client === undefined) throw badInput("oidc_client: expected with oidc");
+  if (oidc_agents?.length && oidc_url === undefined)
+    throw badInput("oidc_agents: expected with oidc_url: an access token is for one address");
   const provider = createProvider({
     issuer,
     client,
@@ -29,7 +32,9 @@ export function openSignIn(
   return createSignIn({
     provider,
     publicUrl: oidc_url?.replace(/\/+$/, ""),
+    agents: oidc_agents ?? [],
     store: tokenStore(files, log, publish),
+    signedOut: createSignedOut(files, log),
     lifetime: { idleS: Number(options.oidc_idle), lifeS: Number(options.oidc_session) },
     log,
     rules: () => readRules(files.oidc),

@@ -42,8 +42,10 @@ const PERSON = v.object({
   subject: v.string(),
   /** The session there, where the provider says; it may end it. */
   sid: v.optional(v.string()),
-  /** The origin of the page that alone may use it; absent for that of a command line. */
+  /** The origin of the page that alone may use it, or what its access token is for; absent for that of a command line. */
   origin: v.optional(v.string()),
+  /** Of a page: the SHA-256 of what it proves itself with, hexadecimal. */
+  page: v.optional(SHA256),
   /** When it ends however much it is used, ISO 8601. */
   until: v.pipe(v.string(), v.isoTimestamp()),
   /**
@@ -51,6 +53,8 @@ const PERSON = v.object({
    * in base64url has bits that mean nothing, and some signatures have two forms.
    */
   signed: v.optional(SHA256),
+  /** Of an access token: when the provider made it, by its clock, ISO 8601. */
+  issued: v.optional(v.pipe(v.string(), v.isoTimestamp())),
 });
 
 /** A named token as the file has it. The field is not `scopes`, so that 0.1.0 does not take `read` for what it was there. */

@@ -79,7 +79,12 @@ function indexed({
 }: NamedToken): Array<[number, TokenEntry]> {
   // The name of a person is never that of another.
   const since = isSession(name) ? {} : { since: Date.parse(created) };
-  const limits = { ...(on !== undefined && { on }), ...(person?.origin && { origin: person.origin }) };
+  const { origin, page } = person ?? {};
+  const limits = {
+    ...(on !== undefined && { on }),
+    ...(origin !== undefined && { origin }),
+    ...(page !== undefined && { page }),
+  };
   const now = { sha256: current.sha256, generated: current.generated, until: current.expires };
   return [now, ...previous].map(({ sha256, generated, until }, nth) => {
     const digest = Buffer.from(sha256, "hex");

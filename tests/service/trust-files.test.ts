@@ -30,6 +30,10 @@ const LEDGER = join(import.meta.dir, "..", "..", "src", "desk", "plans", "ledger
 const CHANGES: Readonly<Record<TrustFile, (service: Service, files: Files, nth: number) => unknown>> = {
   rest_token: (_service, { token }) => openToken(undefined, token, silentLog),
   "tokens.json": async (service) => (await service.deskTokens()).add(["read"]),
+  "signed_out.json": async (_service, files, nth) =>
+    (await import("../../src/trust/signed-out"))
+      .createSignedOut(files, silentLog)
+      .note({ person: `${nth}`.padStart(32, "0"), at: Date.now() }),
   "scripts.json": async (service, _files, nth) =>
     (await service.storedScripts()).add(
       { name: `script-${nth}`, actions: [], parameters: [], stop_on_error: true, timeout_s: 1 } as never,

@@ -56,7 +56,7 @@ const OF_BOTH: readonly Name[] = [
 /** What says nothing of a desk that is here already. */
 const REPLACED: readonly Name[] = [
   ...(["tls/key.pem", "tls/cert.pem", "tls/next.json", "witness_key"] as const),
-  ...(["ended_tokens.json", "token_use.json", "webhooks.db"] as const),
+  ...(["ended_tokens.json", "signed_out.json", "token_use.json", "webhooks.db"] as const),
 ];
 
 const NAMES: readonly Name[] = [...FILE_NAMES, ...DATABASE_NAMES];

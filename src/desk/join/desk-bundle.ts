@@ -29,6 +29,7 @@ const FILES = {
   ...FIRST_FILES,
   "tokens.json": v.optional(v.string()),
   "ended_tokens.json": v.optional(v.string()),
+  "signed_out.json": v.optional(v.string()),
   "token_use.json": v.optional(v.string()),
   "trusted_viewers.json": v.optional(v.string()),
   "scripts.json": v.optional(v.string()),

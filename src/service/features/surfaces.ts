@@ -188,12 +188,20 @@ function signInFeatures(
     ),
     passkeys: feature(async () => (await import("../passkeys")).openPasskeys(shared)),
     async endSession(name) {
-      const [{ removeToken, tokenStore }, { endWorkOfSession }] = await Promise.all([
+      const [{ removeToken, tokenStore }, { notePersons }, { endWorkOfSession }] = await Promise.all([
         import("../../trust/named-tokens"),
+        import("../../trust/signed-out"),
         import("../sign-in"),
       ]);
+      const signIn = await shared.service.signIn();
+      // Where that cannot be noted, the session ends all the same.
+      const unnoted = await notePersons(files, log, [name], signIn?.provider.aheadMs()).then(
+        () => undefined,
+        (error: unknown) => ({ error }),
+      );
       await removeToken(tokenStore(files, log, publish), name);
       await endWorkOfSession(shared.service, name);
+      if (unnoted) throw unnoted.error;
     },
   };
 }

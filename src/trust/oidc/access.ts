@@ -29,7 +29,8 @@ export interface ProviderOptions {
 /** What is needed to ask a provider. */
 export interface Access {
   readonly issuer: string;
-  readonly client: oauth.Client;
+  /** By how much its clock is before that of this host, in milliseconds, as far as its answers tell; 0 where they do not. */
+  aheadMs(): number;
   /** What it shows of itself. @throws an `unavailable` failure where it cannot be reached, or is another issuer than it should be. */
   discovered(): Promise<Metadata>;
   /** The same, with the library and how svc proves who it is. */
@@ -47,13 +48,16 @@ interface RequestOptions {
 /** All that a request to a provider takes. */
 export interface Ready extends Metadata {
   readonly oauth: typeof oauth;
+  /** It reads the clock of the provider: what that says holds by it, and a host whose clock is wrong is told so by `svc diagnose`. */
+  readonly client: oauth.Client;
   readonly auth: oauth.ClientAuth;
   readonly options: RequestOptions;
 }
 
-/** How long an answer of the provider may take, and how long its metadata are kept, in milliseconds. */
+/** How long an answer of the provider may take, and how long its metadata are kept, or that it has none, in milliseconds. */
 const ANSWER_MS = 10_000;
 const METADATA_MS = 600_000;
+const FAILURE_MS = 2_000;
 /** The largest answer, in bytes: metadata, keys and tokens have some kilobytes. */
 const MAX_ANSWER = 1_048_576;
 /** The least time between two looks at its keys for one that is not known, in milliseconds. */
@@ -84,12 +88,15 @@ export function createAccess({
     const [oauth, jose] = await Promise.all([import("oauth4webapi"), import("jose")]);
     return { oauth, jose };
   });
-  const client: oauth.Client = { client_id };
+  const clock = createClock();
   const ask = async (url: string | URL, init: RequestInit = {}): Promise<Response> => {
     const limit = AbortSignal.timeout(ANSWER_MS);
     const signal = init.signal ? AbortSignal.any([init.signal, limit]) : limit;
     const given: BunFetchRequestInit = { ...(init as BunFetchRequestInit), redirect: "manual", signal };
-    return whole(await fetch(url, ca === undefined ? given : { ...given, tls: { ca } }));
+    const asked = Date.now();
+    const answer = await fetch(url, ca === undefined ? given : { ...given, tls: { ca } });
+    clock.read(answer.headers, asked, Date.now());
+    return whole(answer);
   };
   const requestOptions = (library: typeof oauth): RequestOptions => ({
     [library.customFetch]: (url: string, init: object) => ask(url, init),
@@ -97,12 +104,14 @@ export function createAccess({
     [library.allowInsecureRequests]: issuer.startsWith("http:"),
   });
   let known: { readonly at: number; readonly asked: Promise<Metadata> } | undefined;
-  const discovered = (): Promise<Metadata> => {
-    if (known && performance.now() - known.at < METADATA_MS) return known.asked;
+  const discovered = (forMs = METADATA_MS): Promise<Metadata> => {
+    if (known && performance.now() - known.at < forMs) return known.asked;
     const asked = discover();
-    known = { at: performance.now(), asked };
+    const found = { at: performance.now(), asked };
+    known = found;
     asked.catch(() => {
-      if (known?.asked === asked) known = undefined;
+      // Not again at once: anybody may have it asked for.
+      if (known === found) known = { asked, at: performance.now() - METADATA_MS + FAILURE_MS };
     });
     return asked;
   };
@@ -117,6 +126,8 @@ export function createAccess({
         throw unavailable(`${issuer} has no authorization endpoint or no keys`);
       const jwks = jose.createRemoteJWKSet(new URL(keys), {
         cooldownDuration: keysMs,
+        // What the provider shows no more may have been stolen.
+        cacheMaxAge: 2 * keysMs,
         timeoutDuration: ANSWER_MS,
         [jose.customFetch]: ask,
       });
@@ -133,26 +144,69 @@ export function createAccess({
     const known = as.token_endpoint_auth_methods_supported ?? ["client_secret_basic"];
     return known.includes("client_secret_basic") ? ClientSecretBasic(secret) : ClientSecretPost(secret);
   };
-  const verified = async (token: string, more: jose.JWTVerifyOptions = {}) => {
+  const check = async (token: string, more: jose.JWTVerifyOptions) => {
     const [{ jose }, { as, jwks }] = await Promise.all([libraries(), discovered()]);
     const options = {
       issuer: as.issuer,
       audience: client_id,
       algorithms: ALGORITHMS,
       clockTolerance: SKEW_S,
+      currentDate: new Date(Date.now() + clock.aheadMs()),
     };
     return (await jose.jwtVerify(token, jwks, { ...options, ...more })).payload;
   };
+  const verified = async (token: string, more: jose.JWTVerifyOptions = {}) => {
+    try {
+      return await check(token, more);
+    } catch (error) {
+      if (!isOfTime(error)) throw error;
+      // It was signed, so no stranger has this asked. A clock was set, or stood still while this machine slept.
+      const before = clock.aheadMs();
+      await discovered(keysMs);
+      if (clock.aheadMs() === before) throw error;
+      return check(token, more);
+    }
+  };
   return {
     issuer,
-    client,
-    discovered,
+    discovered: () => discovered(),
     verified,
+    aheadMs: clock.aheadMs,
     async ready() {
       const [{ oauth }, metadata] = await Promise.all([libraries(), discovered()]);
-      return { oauth, ...metadata, options: requestOptions(oauth), auth: authentication(oauth, metadata.as) };
+      const client: oauth.Client = {
+        client_id,
+        get [oauth.clockSkew]() {
+          return Math.round(clock.aheadMs() / 1_000);
+        },
+      };
+      const auth = authentication(oauth, metadata.as);
+      return { oauth, ...metadata, client, auth, options: requestOptions(oauth) };
     },
   };
+}
+
+/** The clock of a provider beside that of this host, by the header `Date` of its answers (RFC 9110 section 6.6.1). */
+function createClock() {
+  let aheadMs = 0;
+  return {
+    aheadMs: () => aheadMs,
+    /** @param from when the answer was asked for, and `until` when it came, in milliseconds since the epoch. */
+    read(headers: Headers, from: number, until: number): void {
+      const date = Date.parse(headers.get("date") ?? "") + Number(headers.get("age") ?? 0) * 1_000;
+      if (!Number.isFinite(date)) return;
+      // It has whole seconds, and was written between both: as little as they can differ by.
+      const [least, most] = [date - until, date + 1_000 - from];
+      aheadMs = Math.max(least, Math.min(most, 0));
+    },
+  };
+}
+
+/** Whether a token was refused for its time alone. */
+function isOfTime(error: unknown): boolean {
+  const { code, claim, reason } = Object(error);
+  const isClaim = code === "ERR_JWT_CLAIM_VALIDATION_FAILED" || code === "ERR_JWT_EXPIRED";
+  return isClaim && reason === "check_failed" && ["iat", "nbf", "exp"].includes(claim);
 }
 
 /** The answer, read. @throws an `unavailable` failure for one of more than {@link MAX_ANSWER}; what the connection throws. */
@@ -175,8 +229,11 @@ export function faultOf(issuer: string, error: unknown, failing: (message: strin
   if (error instanceof Failure) return error;
   const { error: said, code } = Object(error);
   if (typeof said === "string") return failing(`${issuer} refuses: ${printable(said, 80)}`);
-  if (typeof code === "string" && /^(OAUTH|ERR_J)/.test(code))
-    return failing(`the answer of ${issuer} is not valid (${printable(code, 80)})`);
+  if (typeof code === "string" && /^(OAUTH|ERR_J)/.test(code)) {
+    const isLate = isOfTime(error) || code === "OAUTH_JWT_TIMESTAMP_CHECK_FAILED";
+    const clocks = isLate ? ": compare the clock of this host with that of the provider" : "";
+    return failing(`the answer of ${issuer} is not valid (${printable(code, 80)})${clocks}`);
+  }
   if (error instanceof Error && error.name === "TimeoutError")
     return unavailable(`${issuer} did not answer within ${ANSWER_MS / 1_000} s`);
   return unavailable(

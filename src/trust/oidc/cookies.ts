@@ -2,7 +2,9 @@
  * The cookies of a page that somebody has signed in to: the session, which only the server reads; a mark for the page that there is one;
  * and what a sign-in under way needs.
  *
- * The promise: a cookie is for one host, and over https for it alone (`__Host-`); no other site has a browser send the session.
+ * The promise: a cookie is for one host, and over https for it alone (`__Host-`); no other site has a browser send the session. Cookies know
+ * no ports: whoever serves pages on another port of the host gets it with a visit. So it is of no use without what the page alone has
+ * (`http/page-session.ts`).
  */
 
 /** The cookies of a page at an origin. Cookies know no ports, but their names do: several servers may run on a host. */

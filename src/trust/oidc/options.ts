@@ -40,6 +40,10 @@ export const SIGN_IN_FIELDS = {
     v.optional(ADDRESS),
     "The address of this server in browsers, where a proxy in front speaks TLS (default: that of the request)",
   ),
+  oidc_agents: field(
+    v.optional(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(500))), []),
+    "The id of a client of the provider whose access tokens count at the MCP endpoint, for the person who has signed in to it; * for every client. With oidc_url",
+  ),
   oidc_idle: field(
     v.optional(seconds(between(60, MAX_SESSION_S)), 3_600),
     "How long a session lives without a request",

@@ -9,7 +9,8 @@ import { isSession, SCOPE } from "../../core/rights";
 import { badInput, conflict, notFound, unavailable } from "../../lib/errors";
 import { isLoopback } from "../../lib/loopback";
 import { endedCookies, flowCookies, flowIn, sessionCookies } from "../oidc/cookies";
-import type { SignIn } from "../oidc/sign-in";
+import { handOver, redirect, refusal } from "../oidc/pages";
+import type { SignIn, Waits } from "../oidc/sign-in";
 
 interface Uses {
   signIn(): Promise<SignIn | null>;
@@ -52,67 +53,6 @@ async function addressOf(service: PageUses, { publicUrl }: SignIn, { request }: 
   return { origin: url.origin, base };
 }
 
-/** Where the browser goes, and which cookies it sets. */
-function redirect(location: string, cookies: readonly string[]): Response {
-  const response = new Response(null, {
-    status: 303,
-    headers: { location, "cache-control": "no-store", "referrer-policy": "no-referrer" },
-  });
-  for (const cookie of cookies) response.headers.append("set-cookie", cookie);
-  return response;
-}
-
-/** What a person compares: of the challenge of a command line, which that shows too. */
-export const comparedCode = (challenge: string): string =>
-  challenge
-    .replaceAll(/[^A-Za-z0-9]/g, "")
-    .slice(0, 8)
-    .toUpperCase()
-    .replace(/^.{4}/, "$&-");
-
-/**
- * The page that hands a session over to a command line. A person says so: any page can begin a sign-in, for a port on which somebody else
- * on this machine listens, and a provider that knows the browser asks nothing.
- */
-function handOver(
-  { address, challenge }: { address: string; challenge: string },
-  cookies: readonly string[],
-) {
-  const response = pageOf(
-    200,
-    "Sign in a command line?",
-    `<p>A command line on this machine asks to sign in as you. Go on only if you have started <code>svc login</code>, and it shows</p><p><strong>${comparedCode(challenge)}</strong></p><a class="primary" href="${escaped(address)}">Go on</a>`,
-  );
-  for (const cookie of cookies) response.headers.append("set-cookie", cookie);
-  return response;
-}
-
-const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (sign) => `&#${sign.codePointAt(0)};`);
-
-/** A page that says why somebody was not signed in. */
-const refusal = (status: number, message: string) =>
-  pageOf(
-    status,
-    "Not signed in",
-    `<p>${escaped(message)}</p><p><a href="../dashboard">Back to the dashboard</a></p>`,
-  );
-
-/** A page of its own. @param content HTML. */
-const pageOf = (status: number, title: string, content: string) =>
-  new Response(
-    `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>${title} · svc</title><link rel="stylesheet" href="../dashboard/style.css"><main><div class="card sign-in"><h1>${title}</h1>${content}</div></main></html>`,
-    {
-      status,
-      headers: {
-        "content-type": "text/html; charset=utf-8",
-        "cache-control": "no-store",
-        "referrer-policy": "no-referrer",
-        "content-security-policy":
-          "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-      },
-    },
-  );
-
 export const showProvider = operation({
   name: "oidc.show",
   summary: "Show where people sign in; null where nobody can",
@@ -140,7 +80,9 @@ const showResource = operation({
   async run(service: Uses) {
     const { issuer, resource } = await requireSignIn(service);
     if (!resource)
-      throw notFound("access tokens are for one address: svc was started without --oidc-url https://…");
+      throw notFound(
+        "no access token counts here: svc was started without --oidc-url https://… or without --oidc-agents",
+      );
     return {
       resource: resource.id,
       authorization_servers: [issuer],
@@ -154,28 +96,38 @@ const PORT = v.pipe(between(1, 65_535), v.integer());
 /** Of 32 bytes in base64url, as RFC 7636 has verifiers and their digests; states may be as long. */
 const PROOF = v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{43,128}$/, "43 to 128 letters, digits, - and _"));
 
+/** Who waits for the end of a sign-in, as the query says; undefined for nobody. @throws `bad_input`. */
+function waitsFor({ port, challenge, state, page }: v.InferOutput<typeof BEGIN>): Waits | undefined {
+  const given = [port, challenge, state].filter((one) => one !== undefined).length;
+  if (given !== 0 && given !== 3) throw badInput("port, challenge, state: expected all of them or none");
+  if (page !== undefined && given !== 0) throw badInput("page, port: expected one of them");
+  if (page !== undefined) return { kind: "page", challenge: page };
+  if (port === undefined || challenge === undefined || state === undefined) return undefined;
+  return { kind: "terminal", challenge, port, state };
+}
+
+const BEGIN = v.strictObject({
+  port: field(v.optional(PORT), "The port of a command line that waits on the machine of the browser"),
+  challenge: field(v.optional(PROOF), "With port: S256 of what the command line proves itself with"),
+  state: field(v.optional(PROOF), "With port: what the command line gets back"),
+  page: field(v.optional(PROOF), "S256 of what the page of the dashboard proves itself with that waits"),
+});
+
 const begin = operation({
   name: "oidc.begin",
   summary: "Send a browser to the provider to sign in",
   scope: "read",
   http: { method: "GET", path: "/oidc/login", public: true, content: "text/html", fault: refusal },
   leftOut,
-  input: v.strictObject({
-    port: field(v.optional(PORT), "The port of a command line that waits on the machine of the browser"),
-    challenge: field(v.optional(PROOF), "With port: S256 of what the command line proves itself with"),
-    state: field(v.optional(PROOF), "With port: what the command line gets back"),
-  }),
+  input: BEGIN,
   output: v.instance(Response),
-  async run(service: PageUses, { port, challenge, state }, caller) {
+  async run(service: PageUses, input, caller) {
     const signIn = await requireSignIn(service);
     const { origin, base } = await addressOf(service, signIn, caller);
-    if ((port === undefined) !== (challenge === undefined) || (port === undefined) !== (state === undefined))
-      throw badInput("port, challenge, state: expected all of them or none");
-    const terminal =
-      port === undefined || challenge === undefined || state === undefined
-        ? undefined
-        : { port, challenge, state };
-    const { address, kept, keptS } = await signIn.begin(origin, base, terminal);
+    const waits = waitsFor(input);
+    // A bookmark, or a link at the provider: the page begins it.
+    if (!waits) return redirect("../dashboard", []);
+    const { address, kept, keptS } = await signIn.begin(origin, base, waits);
     return redirect(address, flowCookies(origin, kept, keptS));
   },
 });
@@ -184,13 +136,14 @@ const ANSWER = v.optional(secret(v.pipe(v.string(), v.maxLength(4_096))));
 
 const complete = operation({
   name: "oidc.complete",
-  summary: "Take the answer of the provider, and begin a session",
+  summary: "Take the answer of the provider, and hand a code to the page or the command line that waits",
   scope: "any",
-  changes: "announces",
+  acts: true,
   http: {
     method: "GET",
     path: "/oidc/callback",
     public: "signed",
+    ownHost: true,
     content: "text/html",
     repeatable: true,
     fault: refusal,
@@ -220,13 +173,42 @@ const complete = operation({
       flowIn(caller.request?.headers?.get("cookie"), origin),
       new URLSearchParams(given),
       caller.request?.clientKey ?? "unknown",
-      caller.announce,
     );
-    if (ended.kind === "terminal") return handOver(ended, flowCookies(origin, "", 0));
-    const { session, lifeS } = ended;
-    const id = session.name.replace(/.*\//s, "");
-    // Relative: a proxy may have put the server below a path.
-    return redirect("../dashboard", sessionCookies(origin, session.token, id, lifeS));
+    const cookies = flowCookies(origin, "", 0);
+    if (ended.kind === "terminal") return handOver(ended, cookies);
+    // Relative: a proxy may have put the server below a path. What follows # stays in the browser.
+    return redirect(`../dashboard#session=${ended.code}`, cookies);
+  },
+});
+
+const beginPage = operation({
+  name: "oidc.page",
+  summary: "Begin the session of the page whose browser has signed in",
+  scope: "any",
+  changes: "announces",
+  http: {
+    method: "POST",
+    path: "/oidc/page",
+    public: "signed",
+    ownHost: true,
+    content: "application/json",
+    repeatable: true,
+  },
+  leftOut: { cli: leftOut.cli, script: leftOut.script },
+  input: v.strictObject({
+    code: field(secret(PROOF), "The code that came to the page"),
+    verifier: field(secret(PROOF), "What the page proves itself with, now and with each request"),
+  }),
+  output: v.instance(Response),
+  async run(service: PageUses, { code, verifier }, caller) {
+    const signIn = await requireSignIn(service);
+    const { origin } = await addressOf(service, signIn, caller);
+    const { name, token, lifeS } = await signIn.redeemPage(code, verifier, origin, caller.announce);
+    const response = Response.json({ name }, { headers: { "cache-control": "no-store" } });
+    const id = name.replace(/.*\//s, "");
+    for (const cookie of sessionCookies(origin, token, id, lifeS))
+      response.headers.append("set-cookie", cookie);
+    return response;
   },
 });
 
@@ -245,7 +227,7 @@ export const redeem = operation({
   summary: "Hand a session to the command line whose browser has signed in",
   scope: "any",
   changes: "announces",
-  http: { method: "POST", path: "/oidc/token", public: "signed", repeatable: true },
+  http: { method: "POST", path: "/oidc/token", public: "signed", ownHost: true, repeatable: true },
   leftOut,
   input: v.strictObject({
     code: field(secret(PROOF), "The code that came to its address"),
@@ -274,7 +256,7 @@ export const beginDevice = operation({
   summary: "Begin a sign-in that a person ends on another device (RFC 8628)",
   scope: "any",
   acts: true,
-  http: { method: "POST", path: "/oidc/device", public: "signed", repeatable: true },
+  http: { method: "POST", path: "/oidc/device", public: "signed", ownHost: true, repeatable: true },
   leftOut,
   input: NO_INPUT,
   output: v.object({
@@ -305,15 +287,16 @@ export const completeDevice = operation({
   summary: "Hand a session to the command line, once the person has signed in on another device",
   scope: "any",
   changes: "announces",
-  http: { method: "POST", path: "/oidc/device/token", public: "signed", repeatable: true },
+  http: { method: "POST", path: "/oidc/device/token", public: "signed", ownHost: true, repeatable: true },
   leftOut,
   input: v.strictObject({
     handle: field(secret(v.pipe(v.string(), v.maxLength(8_192))), "As POST /oidc/device has it"),
   }),
   /** `session`: null while the person has not signed in; then `slower` asks to wait five seconds longer from now on. */
   output: v.object({ session: v.nullable(SESSION), slower: v.boolean() }),
-  async run(service: Uses, { handle }, { announce }) {
-    const answer = await (await requireSignIn(service)).completeDevice(handle, announce);
+  async run(service: Uses, { handle }, { announce, request }) {
+    const signIn = await requireSignIn(service);
+    const answer = await signIn.completeDevice(handle, request?.clientKey ?? "unknown", announce);
     if (answer === "pending" || answer === "slower") return { session: null, slower: answer === "slower" };
     return { session: sessionOf(answer), slower: false };
   },
@@ -372,6 +355,7 @@ export const operations = [
   showResource,
   begin,
   complete,
+  beginPage,
   redeem,
   beginDevice,
   completeDevice,

@@ -3,7 +3,7 @@ import type { Caller } from "../../core/caller";
 import type { Publish } from "../../core/events";
 import { between, field, NO_INPUT, path, seconds, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { isSameHolder, isSession, SCOPE } from "../../core/rights";
+import { isSameHolder, isSession, PERSON_NAME, SCOPE } from "../../core/rights";
 import { badInput, conflict, forbidden, notFound } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
 import type { Log } from "../../lib/log";
@@ -21,6 +21,7 @@ import {
   type Successor,
   type TokenRotation,
 } from "../rotation";
+import { notePersons } from "../signed-out";
 import { newToken } from "../token";
 import { NEW_TOKEN, NEXT_LIFE } from "../token-fields";
 import { createTokenList, LISTED_TOKEN } from "../token-list";
@@ -276,20 +277,48 @@ export const revokeToken = operation({
   }),
   /** `jobs`: how many jobs it had added, which are disabled now. */
   output: v.object({ removed: v.string(), jobs: v.number() }),
-  async run(service: Uses & KnowsDesk & { endWorkOf(token: string): Promise<number> }, { name }, caller) {
-    const store = storeOf(service);
-    // A person may have several sessions.
-    const held = store.entries().flatMap((one) => (isSameHolder(one.name, name) ? one.name : []));
-    if (isSession(name) && !name.includes("/") && held.length > 0) {
-      const ended = await removeTokens(store, (one) => isSameHolder(one.name, name));
-      const jobs = await Promise.all(ended.map((one) => service.endWorkOf(one)));
-      return { removed: name, jobs: jobs.reduce((sum, count) => sum + count, 0) };
-    }
-    await removeToken(store, name);
-    await warnOfDesk(service, name, caller);
-    return { removed: name, jobs: await service.endWorkOf(name) };
+  async run(service: Revokes, { name }, caller) {
+    // What the provider said before would begin another session. Where that cannot be noted, this one ends all the same.
+    const unnoted = await noteEndOf(service, name).then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    const removed = await (v.is(PERSON_NAME, name)
+      ? removePerson(service, name)
+      : removeOne(service, name, caller));
+    if (unnoted) throw unnoted.error;
+    return removed;
   },
 });
+
+type Revokes = Uses &
+  KnowsDesk & {
+    endWorkOf(token: string): Promise<number>;
+    signIn(): Promise<{ readonly provider: { aheadMs(): number } } | null>;
+  };
+
+/** @throws `unavailable` where the file cannot be read or written. */
+async function noteEndOf(service: Revokes, name: string): Promise<void> {
+  if (!isSession(name)) return;
+  const { configDir, log } = service;
+  // A process that is no server knows no provider.
+  const signIn = await service.signIn().catch(() => null);
+  await notePersons(configFiles(configDir), log, [name], signIn?.provider.aheadMs());
+}
+
+/** Revokes a token. @throws `not_found`; `unavailable`. */
+async function removeOne(service: Revokes, name: string, caller: Caller) {
+  await removeToken(storeOf(service), name);
+  await warnOfDesk(service, name, caller);
+  return { removed: name, jobs: await service.endWorkOf(name) };
+}
+
+/** Ends all sessions of a person, who may have none. @throws `unavailable`. */
+async function removePerson(service: Revokes, name: string) {
+  const ended = await removeTokens(storeOf(service), (one) => isSameHolder(one.name, name));
+  const jobs = await Promise.all(ended.map((one) => service.endWorkOf(one)));
+  return { removed: name, jobs: jobs.reduce((sum, count) => sum + count, 0) };
+}
 
 export const tokenRights = operation({
   name: "token.rights",

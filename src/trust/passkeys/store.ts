@@ -4,7 +4,15 @@
  * The promise: a file that is missing, empty or broken, or has an entry that is, lets nobody allow anything, and no passkey counts as removed.
  */
 import * as v from "valibot";
-import { type Grant, holderOf, isSameHolder, isSession, NAME_TEXT, SESSION_NAME } from "../../core/rights";
+import {
+  type Grant,
+  holderOf,
+  isSameHolder,
+  isSession,
+  NAME_TEXT,
+  PERSON_NAME,
+  SESSION_NAME,
+} from "../../core/rights";
 import { createJsonStore, type JsonStore, parseBy } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
 import { bytesText, CREDENTIAL_ID } from "./bytes";
@@ -15,9 +23,6 @@ export const MAX_PASSKEYS = 10_000;
 
 /** What people call one. */
 export const LABEL = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(64));
-
-/** The name of a session without what tells one from another. */
-const PERSON_NAME = v.pipe(v.string(), v.regex(/^oidc:[A-Za-z0-9._@+-]{1,64}~[0-9a-f]{10}$/));
 
 /** The person of a session, or a named token; null for the host's own token. */
 const HOLDER = v.nullable(v.union([NAME_TEXT, PERSON_NAME]));

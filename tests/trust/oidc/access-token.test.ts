@@ -2,59 +2,29 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { importJWK, type JWK, SignJWT } from "jose";
+import type { JWK } from "jose";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import { createTokenList } from "../../../src/trust/token-list";
 import { connectAgent } from "../../host/mcp/support";
 import { post } from "../../support";
-import { AGENT, AGENT_REDIRECT, CLIENT, logoutToken, signingKey, TestBrowser } from "./provider";
-import { setUp } from "./support";
+import { accessToken, accessTokenDesk, now } from "./agents";
+import {
+  AGENT,
+  AGENT_REDIRECT,
+  CLIENT,
+  logoutToken,
+  MACHINE,
+  SECRET,
+  signingKey,
+  TestBrowser,
+} from "./provider";
+import { PROOF, setUp } from "./support";
 
 setDefaultTimeout(60_000);
 
-const now = () => Math.floor(Date.now() / 1_000);
-
-/** An access token as a provider makes it, but for `change`. */
-async function accessToken(key: JWK, issuer: string, resource: string, change: object = {}): Promise<string> {
-  const claims = {
-    ...{ iss: issuer, aud: resource, sub: "alice", client_id: "agent", jti: crypto.randomUUID() },
-    ...{ iat: now(), exp: now() + 300, groups: ["viewers"], preferred_username: "alice@example.org" },
-    ...change,
-  };
-  return new SignJWT(claims)
-    .setProtectedHeader({ alg: "RS256", kid: `${key.kid}`, typ: "at+jwt" })
-    .sign(await importJWK(key, "RS256"));
-}
-
-/** A desk that knows its address, and what an agent asks it. */
-async function desk(groups: object = { viewers: { scope: ["read"] } }) {
-  const key = await signingKey("first");
-  const made = await setUp({ keys: [key], knowsUrl: true, groups });
-  const resource = `${made.url}/mcp`;
-  const ping = (token?: string, path = "/mcp") =>
-    fetch(`${made.url}${path}`, {
-      method: path === "/mcp" ? "POST" : "GET",
-      headers: {
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-      },
-      ...(path === "/mcp" && { body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" }) }),
-    });
-  return {
-    ...made,
-    ...{ key, resource, ping },
-    tokenWith: (change?: object, by = key) => accessToken(by, made.peer.issuer, resource, change),
-    signIns: async () => {
-      const { rows } = Object(await (await made.call("/audit/list?limit=100")).json());
-      return rows.filter(({ detail }: { detail: string }) => detail.includes("started oidc.sign_in")).length;
-    },
-  };
-}
-
 test("an agent without a token is told where to get one, at the MCP endpoint alone", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const refused = await here.ping();
   const header = refused.headers.get("www-authenticate");
   expect([refused.status, header]).toEqual([
@@ -89,7 +59,7 @@ test("a server that does not know its address takes none, and says so", async ()
 });
 
 test("an agent with an access token is the person, in one session, and with it at the MCP endpoint alone", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const token = await here.tokenWith();
   await using agent = await connectAgent(here.url, token);
   expect((await agent.tools()).length).toBeGreaterThan(0);
@@ -98,20 +68,20 @@ test("an agent with an access token is the person, in one session, and with it a
   ]);
   expect(await here.signIns()).toBe(1);
   const { tokens } = JSON.parse(readFileSync(join(here.configDir, "tokens.json"), "utf8"));
-  expect(tokens).toMatchObject([{ name: expect.stringMatching(/^oidc:alice@example\.org~\w{10}\/\w{8}$/) }]);
+  expect(tokens).toMatchObject([{ name: expect.stringMatching(/^oidc:alice@example\.org~\w{32}\/\w{8}$/) }]);
   for (const path of ["/token", "/overview"]) expect((await here.ping(token, path)).status).toBe(401);
   // Nor as the cookie of a page.
   const { port } = new URL(here.url);
   const cookie = {
     cookie: `svc-session-${port}=${token}`,
-    "svc-page": port,
+    "svc-page": `${port} ${PROOF}`,
     "sec-fetch-site": "same-origin",
   };
   expect((await fetch(`${here.url}/overview`, { headers: cookie })).status).toBe(401);
 });
 
 test("an agent that is a client of the provider gets its token there, as the metadata say, for this server", async () => {
-  await using here = await desk({ "lab-admins": { scope: ["read"] } });
+  await using here = await accessTokenDesk({ "lab-admins": { scope: ["read"] } });
   const { authorization_servers, resource } = Object(
     await (await fetch(`${here.url}/.well-known/oauth-protected-resource/mcp`)).json(),
   );
@@ -137,7 +107,7 @@ test("an agent that is a client of the provider gets its token there, as the met
 });
 
 test("a session that was begun for another address of this server is refused", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const token = await here.tokenWith();
   expect((await here.ping(token)).status).toBe(200);
   const file = join(here.configDir, "tokens.json");
@@ -155,17 +125,58 @@ for (const [title, change] of [
   ["without an end", { exp: undefined }],
   ["that is older than a session may be", { iat: now() - 36_100 }],
   ["of nobody", { sub: undefined }],
+  ["that does not say for which client it is", { client_id: undefined }],
+  ["that names two clients", { azp: "other" }],
+  ["that is no access token by its type", { typ: "JWT" }],
+  ["whose subject is its client", { sub: AGENT }],
+  ["whose subject is its client by another claim", { client_id: undefined, azp: "alice" }],
+  ["of a service account", { preferred_username: `service-account-${AGENT}` }],
+  ["that Entra ID calls one of a program", { idtyp: "app" }],
+  ["that Auth0 calls one of a program", { gty: "client-credentials" }],
 ] as const) {
   test(`one ${title} is refused`, async () => {
-    await using here = await desk();
+    await using here = await accessTokenDesk();
     expect((await here.ping(await here.tokenWith())).status).toBe(200);
     const refused = await here.ping(await here.tokenWith(change));
     expect([refused.status, await here.signIns()]).toEqual([401, 1]);
   });
 }
 
+test("a client of the provider that gets a token for itself is no person, whatever its groups", async () => {
+  await using here = await accessTokenDesk({ "*": { scope: ["desk"] } }, { oidc_agents: ["*"] });
+  const body = new URLSearchParams({
+    ...{ grant_type: "client_credentials", client_id: MACHINE, client_secret: SECRET },
+    ...{ scope: "mcp", resource: here.resource },
+  });
+  const answer = Object(await (await fetch(`${here.peer.issuer}/token`, { method: "POST", body })).json());
+  const [, claims = ""] = `${answer.access_token}`.split(".");
+  const { sub, client_id } = JSON.parse(Buffer.from(claims, "base64url").toString());
+  expect([sub, client_id]).toEqual([MACHINE, MACHINE]);
+  expect((await here.ping(answer.access_token)).status).toBe(401);
+  expect(await here.signIns()).toBe(0);
+});
+
+test("an access token of a client that --oidc-agents does not name is refused, and named", async () => {
+  await using here = await accessTokenDesk();
+  const refused = await here.ping(await here.tokenWith({ client_id: "wiki" }));
+  expect([refused.status, Object(await refused.json()).error]).toEqual([
+    403,
+    expect.stringContaining("access tokens of the client wiki do not count here"),
+  ]);
+  expect(await here.signIns()).toBe(0);
+  await using every = await accessTokenDesk(undefined, { oidc_agents: ["*"] });
+  expect((await every.ping(await every.tokenWith({ client_id: "wiki" }))).status).toBe(200);
+});
+
+test("without --oidc-agents no access token counts, and no agent is told to get one", async () => {
+  await using here = await accessTokenDesk(undefined, { oidc_agents: [] });
+  const refused = await here.ping(await here.tokenWith());
+  expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  expect((await fetch(`${here.url}/.well-known/oauth-protected-resource/mcp`)).status).toBe(404);
+});
+
 test("one that another key has signed, or nobody, is refused", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const [head, claims] = (await here.tokenWith()).split(".");
   const none = Buffer.from(JSON.stringify({ alg: "none", typ: "at+jwt" })).toString("base64url");
   const forged = [
@@ -178,7 +189,7 @@ test("one that another key has signed, or nobody, is refused", async () => {
 });
 
 test("who is in no group is told so", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const refused = await here.ping(await here.tokenWith({ groups: ["staff"] }));
   expect([refused.status, Object(await refused.json()).error]).toEqual([
     403,
@@ -187,7 +198,7 @@ test("who is in no group is told so", async () => {
 });
 
 test("a token whose session was ended begins none again, also where what is noted of ended tokens is lost", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const token = await here.tokenWith();
   expect((await here.ping(token)).status).toBe(200);
   const body = new URLSearchParams({ logout_token: await logoutToken(here.key, here.peer.issuer) });
@@ -199,7 +210,7 @@ test("a token whose session was ended begins none again, also where what is note
 });
 
 test("once the provider has signed the person out, the token counts no more", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const token = await here.tokenWith();
   expect((await here.ping(token)).status).toBe(200);
   const body = new URLSearchParams({ logout_token: await logoutToken(here.key, here.peer.issuer) });
@@ -232,7 +243,7 @@ const signOut = async (
 };
 
 test("a token whose session was ended begins none in another text of the same token", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const token = await here.tokenWith();
   expect((await here.ping(token)).status).toBe(200);
   await signOut(here);
@@ -241,7 +252,7 @@ test("a token whose session was ended begins none in another text of the same to
 });
 
 test("a token that was ended stays so where the clock is set back, and no list shows it", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const token = await here.tokenWith({ iat: now() - 100 });
   expect((await here.ping(token)).status).toBe(200);
   await signOut(here);
@@ -251,7 +262,7 @@ test("a token that was ended stays so where the clock is set back, and no list s
 });
 
 test("a token that nobody has brought begins no session once the provider has signed its person out", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const token = await here.tokenWith({ iat: now() - 10 });
   await signOut(here);
   const refused = await here.ping(token);
@@ -264,30 +275,34 @@ test("a token that nobody has brought begins no session once the provider has si
 });
 
 test("a word of the provider that names its session alone ends what it told no session of, too", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const [named, other] = [await here.tokenWith({ sid: "s1" }), await here.tokenWith({ iat: now() - 5 })];
   for (const token of [named, other]) expect((await here.ping(token)).status).toBe(200);
   await signOut(here, { sub: undefined, sid: "s1" });
   for (const token of [named, other]) expect((await here.ping(token)).status).toBe(401);
 });
 
-test("tokens that do not count are looked at 60 times a minute, and neither a good one nor one that was good waits for that", async () => {
-  await using here = await desk();
-  const good = await Promise.all(
-    Array.from({ length: 70 }, (_, nth) => here.tokenWith({ exp: now() + 300 + nth })),
-  );
-  for (const token of good) expect((await here.ping(token)).status).toBe(200);
-  const [head, claims] = (good[0] ?? "").split(".");
-  const statuses = [];
-  for (let nth = 0; nth < 62; nth++)
-    statuses.push((await here.ping(`${head}.${claims}.${"A".repeat(341)}${"ABCDEFGHIJ"[nth % 10]}`)).status);
-  expect([statuses[0], statuses.at(-1)]).toEqual([401, 429]);
-  // The oldest sessions of the person made place for the later ones.
-  expect((await here.ping(good[0])).status).toBe(200);
+test("tokens that do not count are looked at so often, and neither a good one nor one that was good waits for that", async () => {
+  await using here = await accessTokenDesk();
+  const good = await here.tokenWith();
+  expect((await here.ping(good)).status).toBe(200);
+  const [head, claims] = good.split(".");
+  const forged = `${head}.${claims}.${"A".repeat(342)}`;
+  const said = new Set<string>();
+  for (let nth = 0; nth < 320; nth++) said.add(Object(await (await here.ping(forged)).json()).error);
+  expect([...said]).toContainEqual(expect.stringContaining("too many access tokens that do not count"));
+  expect((await here.ping(good)).status).toBe(200);
+});
+
+test("a stranger of the same address with a hundred false ones keeps out no new agent", async () => {
+  await using here = await accessTokenDesk();
+  const [head, claims] = (await here.tokenWith()).split(".");
+  for (let nth = 0; nth < 100; nth++) await here.ping(`${head}.${claims}.${"A".repeat(342)}`);
+  expect((await here.ping(await here.tokenWith())).status).toBe(200);
 });
 
 test("where the provider names a person otherwise for each client, no access token counts", async () => {
-  await using here = await desk();
+  await using here = await accessTokenDesk();
   const fetched = globalThis.fetch;
   const asPairwise = async (...given: Parameters<typeof fetch>) => {
     const answer = await fetched(...given);

@@ -7,5 +7,9 @@ declare module "oidc-provider" {
   export default class Provider {
     constructor(issuer: string, configuration: Configuration);
     callback(): RequestListener;
+    on(
+      event: "grant.error",
+      listener: (context: unknown, error: { readonly error_detail?: string }) => void,
+    ): void;
   }
 }

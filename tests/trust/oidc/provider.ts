@@ -1,5 +1,6 @@
 /** A real OpenID provider (`oidc-provider`) on loopback, and a browser that signs in there. */
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
 import Provider, { type Configuration } from "oidc-provider";
 
@@ -8,6 +9,8 @@ export const CLIENT = "svc-desk";
 export const AGENT = "agent";
 export const AGENT_REDIRECT = "http://127.0.0.1:9/agent";
 export const SECRET = "a-secret-of-the-client-0123456789";
+/** A client of the provider that is a program of nobody, and may ask for tokens for itself. */
+export const MACHINE = "machine";
 
 /** A key pair to sign with. */
 export async function signingKey(kid: string): Promise<JWK> {
@@ -39,25 +42,45 @@ const PEOPLE: Readonly<Record<string, { readonly groups: readonly string[]; read
   eve: { groups: ["nobody-knows"], name: "eve@example.org" },
 };
 
+/** What it shows in place of what it is. */
+interface Shown {
+  /** Public keys, in place of its own. */
+  keys?: readonly JWK[];
+  /** Seconds by which its clock is ahead. */
+  aheadS?: number;
+}
+
 export interface TestProvider extends Disposable {
   readonly issuer: string;
   readonly provider: Provider;
+  /** The paths that it was asked for. */
+  readonly asked: string[];
+  /** Why it refused at its token endpoint. */
+  readonly refusals: string[];
+  readonly shown: Shown;
 }
 
-/** @param redirects of the client; another client has the id `other`. */
-export async function startProvider(
-  redirects: readonly string[],
-  { keys, port = 0, backchannel }: { keys?: JWK[]; port?: number; backchannel?: string } = {},
-): Promise<TestProvider> {
-  const warn = console.warn;
-  const info = console.info;
-  // It warns of all that a test does on purpose.
-  console.warn = () => {};
-  console.info = () => {};
-  const listener = createServer();
+interface ProviderSettings {
+  readonly keys?: JWK[];
+  readonly port?: number;
+  readonly backchannel?: string;
+  /** Whether what it says of people is in the user info alone. */
+  readonly conform?: boolean;
+  /** PEM; without, it speaks http. */
+  readonly tls?: { readonly key: string; readonly cert: string };
+}
+
+/** Listens on loopback. @returns the listener and its issuer. */
+async function listening({ tls, port = 0 }: ProviderSettings) {
+  const listener = tls ? createTlsServer(tls) : createServer();
   await new Promise<void>((resolve) => listener.listen(port, "127.0.0.1", resolve));
   const address = listener.address();
-  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  const at = typeof address === "object" ? address?.port : "";
+  return { listener, issuer: `${tls ? "https" : "http"}://127.0.0.1:${at}` };
+}
+
+/** The clients that it has. */
+function clientsOf(redirects: readonly string[], backchannel?: string) {
   const client = {
     client_id: CLIENT,
     client_secret: SECRET,
@@ -70,21 +93,39 @@ export async function startProvider(
     ...{ client_id: AGENT, token_endpoint_auth_method: "none", redirect_uris: [AGENT_REDIRECT] },
     grant_types: ["authorization_code"],
   };
+  const machine = {
+    ...{ client_id: MACHINE, client_secret: SECRET, redirect_uris: [], response_types: [] },
+    grant_types: ["client_credentials"],
+  };
+  return [client, { ...client, client_id: "other" }, agent, machine];
+}
+
+/** @param redirects of the client; another client has the id `other`. */
+export async function startProvider(
+  redirects: readonly string[],
+  settings: ProviderSettings = {},
+): Promise<TestProvider> {
+  const { warn, info } = console;
+  // It warns of all that a test does on purpose.
+  console.warn = () => {};
+  console.info = () => {};
+  const { listener, issuer } = await listening(settings);
   const resourceOf = (_context: unknown, audience: string) =>
     ({ scope: "mcp", audience, accessTokenTTL: 300, accessTokenFormat: "jwt" }) as const;
-  const claimsOf = (_context: unknown, { accountId }: { readonly accountId: string }) => ({
+  const claimsOf = (_context: unknown, { accountId = "" }: { readonly accountId?: string }) => ({
     groups: PEOPLE[accountId]?.groups,
   });
   const configuration: Configuration = {
-    clients: [client, { ...client, client_id: "other" }, agent],
+    clients: clientsOf(redirects, settings.backchannel),
     extraTokenClaims: claimsOf,
-    jwks: { keys: keys ?? [await signingKey("first")] },
+    jwks: { keys: settings.keys ?? [await signingKey("first")] },
     claims: { openid: ["sub"], profile: ["preferred_username", "groups"] },
-    conformIdTokenClaims: false,
-    scopes: ["openid", "profile", "email", "groups"],
+    conformIdTokenClaims: settings.conform ?? false,
+    scopes: ["openid", "profile", "email", "groups", "mcp"],
     features: {
       devInteractions: { enabled: true },
       deviceFlow: { enabled: true },
+      clientCredentials: { enabled: true },
       backchannelLogout: { enabled: true },
       rpInitiatedLogout: { enabled: true },
       resourceIndicators: {
@@ -92,7 +133,8 @@ export async function startProvider(
       },
     },
     // By default it asks no address of this machine.
-    fetch: (url: string, init: RequestInit) => fetch(url, init),
+    fetch: (url: string, init: BunFetchRequestInit) =>
+      fetch(url, { ...init, tls: { rejectUnauthorized: false } }),
     pkce: { required: () => true },
     cookies: { keys: ["a key for tests"] },
     findAccount: (_context, sub) => ({
@@ -101,18 +143,38 @@ export async function startProvider(
     }),
   };
   const provider = new Provider(issuer, configuration);
-  listener.on("request", provider.callback());
+  const [asked, refusals, shown]: [string[], string[], Shown] = [[], [], {}];
+  provider.on("grant.error", (_context, error) => refusals.push(error.error_detail ?? String(error)));
+  const answer = provider.callback();
+  listener.on("request", (request, response) => {
+    const path = (request.url ?? "").replace(/\?.*/s, "");
+    asked.push(path);
+    if (shown.aheadS !== undefined)
+      response.setHeader("date", new Date(Date.now() + shown.aheadS * 1_000).toUTCString());
+    if (path !== "/jwks" || !shown.keys) return answer(request, response);
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ keys: shown.keys.map(publicOf) }));
+  });
   console.warn = warn;
   console.info = info;
   return {
-    issuer,
-    provider,
+    ...{ issuer, provider, asked, refusals, shown },
     [Symbol.dispose]() {
       listener.closeAllConnections();
       listener.close();
     },
   };
 }
+
+/** A key pair as everybody may see it. */
+const publicOf = ({ kty, kid, use, alg, n, e }: JWK): JWK => ({
+  ...(kty && { kty }),
+  ...(kid && { kid }),
+  ...(use && { use }),
+  ...(alg && { alg }),
+  ...(n && { n }),
+  ...(e && { e }),
+});
 
 /** A browser as far as signing in needs one: it keeps cookies by origin, and fills in the forms of the provider. */
 export class TestBrowser {
@@ -126,7 +188,8 @@ export class TestBrowser {
     const headers = new Headers(init.headers);
     const sent = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
     if (sent) headers.set("cookie", sent);
-    const response = await fetch(address, { ...init, headers, redirect: "manual" });
+    const tls = { rejectUnauthorized: false };
+    const response = await fetch(address, { ...init, headers, redirect: "manual", tls });
     for (const cookie of response.headers.getSetCookie()) {
       const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
       if (value === "" || /max-age=0|01 jan 1970/i.test(cookie)) jar.delete(name);

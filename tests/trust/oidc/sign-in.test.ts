@@ -8,12 +8,16 @@ import { configFiles } from "../../../src/lib/paths";
 import { makeToken, revokeToken } from "../../../src/trust/operations/tokens";
 import { post } from "../../support";
 import { logoutToken, SECRET, signingKey, TestBrowser } from "./provider";
-import { pageOf, setUp } from "./support";
+import { PROOF, pageOf, setUp } from "./support";
 
 test("a person signs in in a browser, and the page asks by a cookie that it cannot read", async () => {
   await using desk = await setUp();
-  const { browser, answer } = await desk.signIn("alice");
-  expect([answer.status, answer.headers.get("location")]).toEqual([303, "../dashboard"]);
+  const { browser, back, answer } = await desk.signIn("alice");
+  expect([back.status, back.headers.get("location")]).toEqual([
+    303,
+    expect.stringMatching(/^\.\.\/dashboard#session=[\w-]{43}$/),
+  ]);
+  expect(answer.status).toBe(200);
   const [session, mark] = answer.headers.getSetCookie();
   expect(session).toMatch(
     /^svc-session-\d+=svct_\w{8}_[\w-]{49}; Path=\/; Max-Age=36000; HttpOnly; SameSite=Strict$/,
@@ -21,7 +25,7 @@ test("a person signs in in a browser, and the page asks by a cookie that it cann
   expect(mark).toMatch(/^svc-signed-in-\d+=\w{8}; Path=\/; Max-Age=36000; SameSite=Strict$/);
   const rights = await browser.ask(`${desk.url}/token`, pageOf(desk.url));
   expect(await rights.json()).toMatchObject({
-    name: expect.stringMatching(/^oidc:alice@example\.org~[0-9a-f]{10}\/\w{8}$/),
+    name: expect.stringMatching(/^oidc:alice@example\.org~[0-9a-f]{32}\/\w{8}$/),
     scopes: ["metrics", "read", "screen", "audit", "sync", "operate"],
   });
 });
@@ -32,14 +36,15 @@ test("a stolen session cookie is refused from another origin, without the header
   const port = new URL(desk.url).port;
   const statusWith = async (headers: Record<string, string>, path = "/token") =>
     (await browser.ask(`${desk.url}${path}`, { headers })).status;
-  const own = { "svc-page": port, "sec-fetch-site": "same-origin" };
+  const page = `${port} ${PROOF}`;
+  const own = { "svc-page": page, "sec-fetch-site": "same-origin" };
   expect(await statusWith(own)).toBe(200);
   expect(await statusWith({ ...own, origin: desk.url })).toBe(200);
   expect(await statusWith({ "sec-fetch-site": "same-origin" })).toBe(401);
-  expect(await statusWith({ "svc-page": port })).toBe(401);
+  expect(await statusWith({ "svc-page": page })).toBe(401);
   expect(await statusWith({ ...own, origin: "https://evil.example" })).toBe(401);
-  expect(await statusWith({ "svc-page": port, origin: desk.url, "sec-fetch-site": "same-site" })).toBe(401);
-  expect(await statusWith({ "svc-page": port, "sec-fetch-site": "cross-site" })).toBe(401);
+  expect(await statusWith({ ...own, origin: desk.url, "sec-fetch-site": "same-site" })).toBe(401);
+  expect(await statusWith({ ...own, "sec-fetch-site": "cross-site" })).toBe(401);
   const token = browser.cookies.get(desk.url)?.get(`svc-session-${port}`) ?? "";
   const bearer = await fetch(`${desk.url}/token`, { headers: { authorization: `Bearer ${token}` } });
   expect([bearer.status, Object(await bearer.json()).reason]).toEqual([
@@ -55,9 +60,9 @@ test("an answer counts once, and in the browser alone that has asked", async () 
   const { browser, callback } = await desk.signIn("alice");
   const again = await browser.ask(callback);
   expect(again.status).toBe(403);
-  const begun = await browser.ask(`${desk.url}/oidc/login`);
+  const begun = await desk.begin(browser);
   const kept = new Map(browser.cookies.get(desk.url));
-  const other = await browser.signIn(begun.headers.get("location") ?? "", "alice", desk.isBack);
+  const other = await browser.signIn(begun, "alice", desk.isBack);
   const stranger = await new TestBrowser().ask(other);
   expect([stranger.status, await stranger.text()]).toEqual([
     403,
@@ -83,8 +88,7 @@ for (const [title, change] of [
   test(`an answer ${title} is refused`, async () => {
     await using desk = await setUp();
     const browser = new TestBrowser();
-    const begun = await browser.ask(`${desk.url}/oidc/login`);
-    const to = new URL(await browser.signIn(begun.headers.get("location") ?? "", "alice", desk.isBack));
+    const to = new URL(await browser.signIn(await desk.begin(browser), "alice", desk.isBack));
     change(to);
     const answer = await browser.ask(to);
     expect([400, 403]).toContain(answer.status);
@@ -93,19 +97,32 @@ for (const [title, change] of [
   });
 }
 
-for (const [title, change] of [
-  ["a code for another client", (to: URL) => to.searchParams.set("client_id", "other")],
-  ["an ID token with another nonce", (to: URL) => to.searchParams.set("nonce", "B".repeat(43))],
-  ["a code for another verifier", (to: URL) => to.searchParams.set("code_challenge", "C".repeat(43))],
+for (const [title, change, why] of [
+  [
+    "a code for another client",
+    (to: URL) => to.searchParams.set("client_id", "other"),
+    { said: "refuses: invalid_grant", refusals: ["client mismatch"] },
+  ],
+  [
+    "an ID token with another nonce",
+    (to: URL) => to.searchParams.set("nonce", "B".repeat(43)),
+    { said: "is not valid (OAUTH_JWT_CLAIM_COMPARISON_FAILED)", refusals: [] },
+  ],
+  [
+    "a code for another verifier",
+    (to: URL) => to.searchParams.set("code_challenge", "C".repeat(43)),
+    { said: "refuses: invalid_grant", refusals: ["code_verifier does not match code_challenge"] },
+  ],
 ] as const) {
   test(`${title} is refused`, async () => {
     await using desk = await setUp();
     const browser = new TestBrowser();
-    const begun = await browser.ask(`${desk.url}/oidc/login`);
-    const address = new URL(begun.headers.get("location") ?? "");
+    const address = new URL(await desk.begin(browser));
     change(address);
     const answer = await browser.ask(await browser.signIn(address.href, "alice", desk.isBack));
     expect([answer.status, answer.headers.getSetCookie()]).toEqual([403, []]);
+    expect(await answer.text()).toContain(why.said);
+    expect(desk.peer.refusals).toEqual([...why.refusals]);
   });
 }
 
@@ -130,8 +147,8 @@ test("rows name the person, and no row has a code, a state or a token", async ()
     headers: { ...Object(pageOf(desk.url).headers), "content-type": "application/json" },
   });
   const rows = JSON.stringify(await (await desk.call("/audit/list?limit=50")).json());
-  expect(rows).toMatch(/started oidc\.sign_in person=oidc:alice@example\.org~[0-9a-f]{10} group=/);
-  expect(rows).toMatch(/POST \/execute -> ok:200 [^"]* token=oidc:alice@example\.org~[0-9a-f]{10}\/\w{8}/);
+  expect(rows).toMatch(/started oidc\.sign_in person=oidc:alice@example\.org~[0-9a-f]{32} group=/);
+  expect(rows).toMatch(/POST \/execute -> ok:200 [^"]* token=oidc:alice@example\.org~[0-9a-f]{32}\/\w{8}/);
   const { searchParams } = new URL(callback);
   for (const secret of [searchParams.get("code"), searchParams.get("state"), "svct_", SECRET])
     expect(rows).not.toContain(secret ?? "?");

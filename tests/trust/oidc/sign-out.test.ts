@@ -1,8 +1,10 @@
 /** What ends when a person signs out at the provider, which tells this server (back-channel logout). */
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { unavailable } from "../../../src/lib/errors";
 import { STREAM_PROTOCOL } from "../../../src/wire/screen/stream";
 import { GREETING, standIn } from "../../host/desktop/screen/stand-in";
 import { post, until } from "../../support";
+import { logoutToken, signingKey } from "./provider";
 import { pageOf, setUp } from "./support";
 
 setDefaultTimeout(60_000);
@@ -26,7 +28,8 @@ function watch({ ticket, url }: { readonly ticket: string; readonly url: string 
 
 test("signing out at the provider ends the live screen, the stream of events and the run of that person within 5 s, and nothing of others", async () => {
   using screen = standIn();
-  await using desk = await setUp({ groups: { "*": { scope: ["desk"] } } });
+  // Without a look each second at what has ended: the word of the provider alone does it.
+  await using desk = await setUp({ groups: { "*": { scope: ["desk"] } }, background: false });
   Object.assign(desk.service, { desktop: async () => screen.desktop });
   const headers = { ...Object(pageOf(desk.url).headers), "content-type": "application/json" };
   /** Somebody who has a screen, a stream and a run. */
@@ -63,4 +66,45 @@ test("signing out at the provider ends the live screen, the stream of events and
   expect(performance.now() - started).toBeLessThan(ENDED_MS);
   expect([await alice.token(), await bob.token()]).toEqual([401, 200]);
   await until("the screen of bob alone", () => screen.streams.size === 1);
+});
+
+/** A desk at which alice is signed in, and the word of the provider that she is not. */
+async function signedOutDesk() {
+  const key = await signingKey("first");
+  const desk = await setUp({ keys: [key], background: false });
+  const { browser } = await desk.signIn("alice");
+  const token = await logoutToken(key, desk.peer.issuer);
+  const logout = async () => {
+    const body = new URLSearchParams({ logout_token: token });
+    return (await fetch(`${desk.url}/oidc/backchannel-logout`, { method: "POST", body })).status;
+  };
+  const status = async () => (await browser.ask(`${desk.url}/token`, pageOf(desk.url))).status;
+  return { ...desk, logout, status };
+}
+
+test("a log that cannot be written keeps nobody signed in, and has its row once the provider says it again", async () => {
+  await using desk = await signedOutDesk();
+  const log = await desk.service.audit();
+  if (!log) throw new Error("no log");
+  const broken = spyOn(log, "append").mockRejectedValue(unavailable("the disk is full"));
+  expect(await desk.logout()).toBe(503);
+  broken.mockRestore();
+  expect(await desk.status()).toBe(401);
+  expect(await desk.logout()).toBe(200);
+  expect(JSON.stringify(await (await desk.call("/audit/list?limit=50")).json())).toContain(
+    "started oidc.provider_logout of all sessions of a person",
+  );
+  expect(await desk.logout()).toBe(400);
+});
+
+test("work that could not be ended is ended once the provider says it again", async () => {
+  await using desk = await signedOutDesk();
+  const ending = spyOn(desk.service, "endWorkOf").mockRejectedValueOnce(unavailable("not now"));
+  expect(await desk.logout()).toBe(503);
+  expect(ending).toHaveBeenCalledTimes(1);
+  expect(await desk.status()).toBe(401);
+  expect(await desk.logout()).toBe(200);
+  expect(ending).toHaveBeenCalledTimes(2);
+  const [[first], [second]] = [ending.mock.calls[0] ?? [], ending.mock.calls[1] ?? []];
+  expect(second).toBe(first ?? "none");
 });

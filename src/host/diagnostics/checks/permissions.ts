@@ -138,6 +138,7 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "tls/key.pem", path: files.tlsKey, leaked: ["svc tls renew --new-key --overlap 0"] },
     { name: "tls/next.json", path: files.tlsNext, leaked: ["svc tls renew --new-key --overlap 0, twice"] },
     { name: "ended_tokens.json", path: files.endedTokens },
+    { name: "signed_out.json", path: files.signedOut },
     { name: "token_use.json", path: files.tokenUse },
     { name: "scripts.json", path: files.scripts, leaked: ["change the secrets in the scripts in it"] },
     ...statesIn(files.states).map((name) => ({
