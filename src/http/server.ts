@@ -29,6 +29,8 @@ export interface RestServer {
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
+  /** Whether it takes the word of a proxy for who asks (`trust_proxy`). */
+  readonly trustsProxy: boolean;
   /** The pin of its key; undefined for plain http. */
   pin(): string | undefined;
   /** When its certificate ends, in milliseconds since 1970; undefined for plain http. */
@@ -165,6 +167,7 @@ async function startRestServer(
     host,
     port: listener.port,
     tls: tls !== null,
+    trustsProxy: options.trust_proxy.length > 0,
     pin: () => pinOf(tls),
     certificateEnds: () => endOf(tls),
     enter: (request, tokenName, desk, via = "link", asking = "") =>

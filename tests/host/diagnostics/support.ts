@@ -95,6 +95,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   secrets: async () => ({ list: () => [], faults: async () => [] }),
   tokens: async () => ({ list: () => [], ownerFromElsewhere: () => null }),
   signIn: async () => null,
+  rest: async () => ({ server: null }),
   probeWebRtc: async () => "0.0.0",
   usb: async () => ({ lister: { list: async () => ({ backend: "usb", error: null }) } }),
   executor: async () => executorOf(),
