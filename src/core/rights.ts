@@ -21,6 +21,18 @@ export const NAME_TEXT = v.pipe(
   v.regex(new RegExp(`^${NAME}$`), "1 to 64 letters, digits, . _ and -, the first a letter or digit"),
 );
 
+/** How rows name the token of the host itself. */
+export const OWNER_NAME = "owner";
+
+/** A name for a new token: one that is called as rows call the token of the host would be taken for it. */
+export const TOKEN_NAME = v.pipe(
+  NAME_TEXT,
+  v.check(
+    (name) => name !== OWNER_NAME,
+    `another name than ${OWNER_NAME}, which stands for the token of the host`,
+  ),
+);
+
 /** What the name of a session begins with. */
 const OF_PERSON = "oidc:";
 

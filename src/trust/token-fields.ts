@@ -1,7 +1,7 @@
 /** What a named token is made of, as a person gives it: its name, what it allows, and for how long. */
 import * as v from "valibot";
 import { between, field, seconds, secret } from "../core/fields";
-import { DESK_SCOPES, NAME_TEXT, SCOPES, type Scope, scopeOr } from "../core/rights";
+import { DESK_SCOPES, SCOPES, type Scope, scopeOr, TOKEN_NAME } from "../core/rights";
 import { MAX_LIFETIME_S } from "./rotation";
 
 /** The words of `--scope`. */
@@ -19,7 +19,7 @@ const EXPIRES = v.optional(seconds(v.union([between(1, MAX_LIFETIME_S), v.litera
 
 /** A named token to add. */
 export const NEW_TOKEN = v.strictObject({
-  name: field(NAME_TEXT, "Name of the token, also in the audit log"),
+  name: field(TOKEN_NAME, "Name of the token, also in the audit log"),
   scope: field(
     v.pipe(v.array(GIVEN_SCOPE), v.minLength(1), v.maxLength(100), v.transform(scopesOf)),
     "What it allows; desk: all but admin; run:NAME: one stored script, and nothing else; secret:NAME, secret:crm_*: use secrets in scripts",

@@ -113,6 +113,17 @@ test("the audit log has the name of a named token, and none for the host's own",
   ]);
 });
 
+test("no new token is called as rows call the token of the host, and one of an earlier svc goes on", async () => {
+  const about = (name: string) => parseInput(NEW_TOKEN, { name, scope: ["read"] });
+  expect(() => about("owner")).toThrow("name: expected another name than owner");
+  for (const name of ["owners", "Owner", "owner-2", "an-owner"]) expect(about(name).name).toBe(name);
+  await using made = testService();
+  const store = tokenStore(configFiles(made.configDir), silentLog);
+  // As it was added before the name was kept.
+  await addToken(store, { name: "owner", scope: ["read"] });
+  expect(store.entries()).toMatchObject([{ name: "owner" }]);
+});
+
 test("the file is private and holds no token", async () => {
   using folder = temporaryFolder();
   const files = configFiles(folder.path);

@@ -7,7 +7,7 @@
  */
 import type { Caller } from "../../core/caller";
 import { type Publish, unheard } from "../../core/events";
-import { ANYBODY, allows, beyond, type Grant, isSameHolder } from "../../core/rights";
+import { ANYBODY, allows, beyond, type Grant, isSameHolder, OWNER_NAME } from "../../core/rights";
 import { deadline } from "../../lib/deadline";
 import { badInput, cancelled, conflict, forbidden, notFound, tooMany } from "../../lib/errors";
 import { type Quota, shortage } from "../../lib/quota";
@@ -225,7 +225,7 @@ export const aboutText = ({ id, what, digest, asked_by, client }: Approval): str
     `id=${id} what=${JSON.stringify(what)}`,
     ...(digest === null ? [] : [`digest=${printable(digest, 100)}`]),
     ...(client === null ? [] : [`client=${printable(client, 100)}`]),
-    `asked_by=${asked_by ?? "owner"}`,
+    `asked_by=${asked_by ?? OWNER_NAME}`,
   ].join(" ");
 
 function newId(taken: ReadonlyMap<string, unknown>): string {

@@ -2,7 +2,7 @@
 import type { Caller } from "../../core/caller";
 import type { Publish } from "../../core/events";
 import type { Operation } from "../../core/operation";
-import type { Grant } from "../../core/rights";
+import { type Grant, OWNER_NAME } from "../../core/rights";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import type { Approvals } from "../approvals/approvals";
@@ -96,7 +96,7 @@ export interface Entry {
 /** How rows of the audit log show it. */
 export const aboutText = ({ id, asker, terms }: Entry): string => {
   const { agent, caller } = asker;
-  return `id=${id} agent=${printable(agent, 100)} token=${caller.grant.name ?? "owner"} desktop=${terms.desktop}`;
+  return `id=${id} agent=${printable(agent, 100)} token=${caller.grant.name ?? OWNER_NAME} desktop=${terms.desktop}`;
 };
 
 /** As it is shown. */

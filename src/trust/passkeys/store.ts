@@ -10,6 +10,7 @@ import {
   isSameHolder,
   isSession,
   NAME_TEXT,
+  OWNER_NAME,
   PERSON_NAME,
   SESSION_NAME,
 } from "../../core/rights";
@@ -107,4 +108,4 @@ export function isOf({ holder, created }: Passkey, { name, since = 0 }: Grant): 
 
 /** How rows of the audit log name a passkey. */
 export const whoText = ({ id, holder, rp_id }: Pick<Passkey, "id" | "holder" | "rp_id">): string =>
-  `id=${id} holder=${JSON.stringify(holder ?? "owner")} rp_id=${rp_id}`;
+  `id=${id} holder=${JSON.stringify(holder ?? OWNER_NAME)} rp_id=${rp_id}`;

@@ -136,7 +136,7 @@ const CLOCK_MS = 3_600_000;
  *
  * @param at ISO 8601.
  */
-export const isLate = ({ expires }: Statement, at: string): boolean =>
+export const isLate = ({ expires }: Pick<Statement, "expires">, at: string): boolean =>
   !(Date.parse(at) <= Date.parse(expires) + CLOCK_MS);
 
 /** Whether the key has signed `message`: ECDSA on P-256, Ed25519, or RSA with PKCS #1; no other key counts. */

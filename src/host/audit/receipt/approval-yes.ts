@@ -1,7 +1,7 @@
 /**
  * What somebody has allowed with a passkey, by the rows of the log: offline, with nothing but the log.
  */
-import { isSameHolder } from "../../../core/rights";
+import { isSameHolder, OWNER_NAME } from "../../../core/rights";
 import { Failure, notFound } from "../../../lib/errors";
 import { isLate, verifyYes } from "../../../trust/passkeys/yes";
 import type { AuditLog } from "../log";
@@ -59,7 +59,7 @@ async function registrationOf(
   log: AuditLog,
   { credential, key, holder }: { credential: string; key: string; holder: string | null },
 ): Promise<string | null> {
-  const text = `passkeys.add id=${credential} holder=${JSON.stringify(holder ?? "owner")} `;
+  const text = `passkeys.add id=${credential} holder=${JSON.stringify(holder ?? OWNER_NAME)} `;
   const [row] = await rowsWith(log, {
     ...{ text, since: 0 },
     matches: ({ detail }) => detail?.includes(` key=${key} `) === true,
