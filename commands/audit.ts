@@ -262,43 +262,63 @@ function provenLines({
   ].join("\n");
 }
 
-function receiptText({ ok, reason, origin, plan, runs }: v.InferOutput<typeof verifyRun.output>): string {
+type Receipt = v.InferOutput<typeof verifyRun.output>;
+
+function receiptText({ ok, reason, origin, plan, runs }: Receipt): string {
   if (!ok) return `Proves nothing: ${printable(reason ?? "", 1_000)}`;
-  const about = plan
-    ? [
-        `Proven by ${printable(origin)}: plan ${printable(plan.id)}, ${plan.state}, ${plan.hosts} hosts, ${runs.length} with a receipt`,
-        ...sightLines(plan),
-        ...plan.missing.map(
-          ({ label, state, why }) => `NO RECEIPT: ${printable(label)} (${state}): ${printable(why, 300)}`,
-        ),
-      ]
-    : [];
+  const about = plan ? planLines(plan, runs.length, origin) : [];
   return [...about, ...runs.flatMap((one) => runLines(one, origin))].join("\n");
 }
 
-function runLines(one: v.InferOutput<typeof verifyRun.output>["runs"][number], origin: string): string[] {
+function planLines(plan: NonNullable<Receipt["plan"]>, receipts: number, origin: string): string[] {
+  return [
+    `Proven by ${printable(origin)}: plan ${printable(plan.id)}, ${printable(plan.state)}, ${plan.hosts} hosts, ${receipts} with a receipt`,
+    ...plan.decided.map(({ what, at, surface, client, token, passkey }) => {
+      const who = [surface, client, token && `token ${token}`].filter(Boolean).join(", ");
+      return `  ${what} by ${printable(who, 300)} at ${timeText(printable(at, 40))}${signedText(passkey)}`;
+    }),
+    ...inTimeLines(plan.yes_in_time, "desk"),
+    plan.whole
+      ? "  no decision was left out up to its end, at which its hosts were as the receipt says"
+      : "  NOT SHOWN TO BE WHOLE: which decisions there were, and how it ended at its hosts, is the word of the desk",
+    ...sightLines(plan),
+    ...plan.missing.map(
+      ({ label, state, why }) => `NO RECEIPT: ${printable(label)} (${state}): ${printable(why, 300)}`,
+    ),
+  ];
+}
+
+const signedText = (passkey: { readonly origin: string } | null | undefined) =>
+  passkey ? `, signed with a passkey at ${printable(passkey.origin, 300)}` : "";
+
+/** What is to be known of yeses besides that they are signed. @param whose log has them. */
+const inTimeLines = (isKnown: boolean | null, whose: string): string[] =>
+  isKnown === false ? [`  that the yes was given in its time is the word of the ${whose}`] : [];
+
+function runLines(one: Receipt["runs"][number], origin: string): string[] {
   const { label, run, rows, parameters } = one;
   const { asked_by: by } = run;
   const who = [by.surface, by.client, by.token && `token ${by.token}`, by.agent && `agent ${by.agent}`];
   const where = label === null ? `Proven by ${printable(origin)}:` : `${printable(label)}:`;
   return [
     `${where} run ${run.id} ended ${run.status}, ${rows} rows, none left out up to its end`,
+    ...(one.content_shown === false
+      ? ["  CONTENT NOT SHOWN: that it ran what the plan was applied for is the word of the desk"]
+      : []),
     `  asked by ${printable(who.filter(Boolean).join(", "), 300)}, ${timeText(printable(run.started, 40))} to ${timeText(printable(run.ended, 40))} by the clock of the host`,
     `  commands ${printable(run.commands.join(","), 500)}`,
     ...run.allowed.map(
       ({ id, allowed_by, passkey }) =>
-        `  allowed by ${allowed_by === null ? "the host's own token" : `token ${printable(allowed_by)}`} (approval ${id})${passkey ? `, signed with a passkey at ${printable(passkey.origin, 300)}` : ""}`,
+        `  allowed by ${allowed_by === null ? "the host's own token" : `token ${printable(allowed_by)}`} (approval ${id})${signedText(passkey)}`,
     ),
+    ...inTimeLines(one.yes_in_time, "host"),
     ...(parameters ? ["  its parameters are those that were given"] : []),
     ...sightLines(one),
   ];
 }
 
 /** Who has seen a log, and when. */
-function sightLines({
-  window,
-  witnesses,
-}: Pick<v.InferOutput<typeof verifyRun.output>["runs"][number], "window" | "witnesses">): string[] {
+function sightLines({ window, witnesses }: Pick<Receipt["runs"][number], "window" | "witnesses">): string[] {
   if (!window) return ["  when it was on record is the word of its host: no witness was asked (--witness)"];
   return [
     `  on record between ${timeText(window.after)} and ${timeText(window.before)}, by the clocks of the witnesses`,

@@ -43,8 +43,23 @@ test("one file proves to somebody elsewhere what a plan did at all hosts, and no
   };
   await until("the witness", isWitnessed, SEEN);
 
-  writeFileSync(join(folder.path, "list.json"), JSON.stringify([["AC_set_var", { name: "a", value: 1 }]]));
-  const plan = JSON.parse(await svc(desk, "plan", "new", "list.json", "--on", "all", "--json"));
+  writeFileSync(
+    join(folder.path, "list.json"),
+    JSON.stringify([["AC_set_var", { name: "a", value: "${b}" }]]),
+  );
+  writeFileSync(join(folder.path, "rows.csv"), "label,b\nlab-01,one\nlab-02,two\n");
+  const made = await svc(
+    desk,
+    "plan",
+    "new",
+    "list.json",
+    "--on",
+    "all",
+    "--vars-file",
+    "rows.csv",
+    "--json",
+  );
+  const plan = JSON.parse(made);
   await svc(desk, "plan", "apply", plan.id, "--digest", plan.digest);
   const key = ["--key", await svc(desk, "audit", "key")];
   const witness = ["--witness", await svc(desk, "witness", "key")];
@@ -55,11 +70,13 @@ test("one file proves to somebody elsewhere what a plan did at all hosts, and no
     async () => {
       await svc(desk, "plan", "proof", plan.id, "--output", "plan.json");
       const { code, stdout } = await verify("plan.json", ...key, ...witness);
-      return code === 0 && stdout;
+      return code === 0 && stdout.includes("2 with a receipt") && stdout;
     },
     SEEN,
   );
   expect(text).toContain(`plan ${plan.id}, done, 2 hosts, 2 with a receipt`);
+  expect(text).toContain("  no decision was left out up to its end");
+  expect(text).not.toMatch(/NOT SHOWN|word of the desk/);
   for (const label of ["lab-01", "lab-02"])
     expect(text).toMatch(new RegExp(`${label}: run [0-9a-f-]{36} ended ok, .* none left out up to its end`));
 

@@ -5,6 +5,7 @@
  * The promise: each host of a plan is in exactly one state, and goes from one to the next only as {@link STEPS} says.
  */
 import { badInput } from "../../lib/errors";
+import type { PlanContents } from "../../wire/job/plan-digest";
 
 /**
  * `planned`: its turn has not come. `waiting`: it was unreachable, or has jobs of earlier plans, and its job is queued. `sent`: it
@@ -119,6 +120,8 @@ export interface Spec {
   readonly max_parallel: number | null;
   readonly delivery_timeout_s: number;
   readonly timeout_s: number;
+  /** Whether all hosts run the same; absent for a broadcast, and for a plan that an earlier svc has made. */
+  readonly contents?: PlanContents;
 }
 
 /** The longest time after which a plan expires, in seconds. */

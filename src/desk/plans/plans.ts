@@ -17,8 +17,9 @@ import type { BroadcastCaller } from "./broadcast";
 import { createChanges, type PlanChanges } from "./changes";
 import { aboutPlan, planCreated, planRemoved, planStarted } from "./events";
 import type { ForeignPlans } from "./foreign-plans";
+import { kindOfContents } from "./host-contents";
 import { type Ledger, openLedger } from "./ledger/ledger";
-import type { Plan } from "./ledger/rows";
+import type { Plan, Target } from "./ledger/rows";
 import { ADOPTED_BY, identityOf, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner, type Runner } from "./runner";
@@ -52,6 +53,8 @@ export interface PlansUses {
   };
   /** Whether this process goes on after it has answered. */
   goesOn(): boolean;
+  /** Puts on record that a plan is over; absent where nothing is. Never rejects. */
+  recordEnd?(plan: Plan, targets: readonly Target[]): Promise<void>;
 }
 
 /** A broadcast, and who waits for it. */
@@ -96,16 +99,23 @@ export interface Plans extends PlanChanges, HostLinks {
   list(grant: Grant): Plan[];
   /** The host has another label than `from`, from now on. */
   rename(host: Host, from: string): void;
+  /** Cancels a plan or a broadcast, as the ledger does, and has that known at once. */
+  cancel(plan: Plan, reason: string): Promise<void>;
+  /** Resolves when what this process puts on record of plans that are over is there. */
+  recorded(): Promise<void>;
   /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */
   remove(plan: Plan): void;
-  stop(): void;
+  /** Resolves when what it puts on record is there. */
+  stop(): Promise<void>;
 }
 
 export function createPlans(uses: PlansUses): Plans {
   const { files, publish } = uses;
   const ledger = openLedger(files.plans);
   const { targetFor, hostOf, ...links } = hostsIn(uses);
-  const runner = createRunner({ ...uses, ...links, hostOf, ledger, locks: files.planLocks });
+  const records = createRecords(uses, ledger);
+  const { ended } = records;
+  const runner = createRunner({ ...uses, ...links, hostOf, ended, ledger, locks: files.planLocks });
   const endListening = hearHosts(uses.events, runner);
   const started = (plan: Plan): Plan => {
     publish(planStarted, { ...aboutPlan(plan), hosts: plan.hosts, token: plan.token });
@@ -124,8 +134,9 @@ export function createPlans(uses: PlansUses): Plans {
     ledger,
     runner,
     goesOn: uses.goesOn,
-    create(content, content_digest, spec, planned, maker) {
+    create(content, content_digest, given, planned, maker) {
       const now = Date.now();
+      const spec = given.kind === "plan" ? { ...given, contents: kindOfContents(content) } : given;
       forget(plansToForget(ledger.plans(), spec, planned.length, now));
       const digest = digestOfPlan(content_digest, spec, planned);
       const id = crypto.randomUUID();
@@ -176,6 +187,13 @@ export function createPlans(uses: PlansUses): Plans {
       ledger.rename(identity, from, to);
       runner.rename(identity, from, to);
     },
+    async cancel({ seq }, reason) {
+      const plan = ledger.cancel(seq, reason, Date.now());
+      await runner.wake();
+      // Whoever runs it takes note itself.
+      if (plan.ended !== null && plan.applied !== null && !runner.has(seq)) ended(plan);
+    },
+    recorded: records.written,
     remove(plan) {
       if (forget([plan]) > 0) return;
       const { id, state } = ledger.plan(plan.seq);
@@ -185,9 +203,24 @@ export function createPlans(uses: PlansUses): Plans {
       endListening();
       runner.stop();
       ledger.close();
+      return records.written();
     },
   };
   return plans;
+}
+
+/** What this process puts on record of plans that are over. */
+function createRecords({ recordEnd }: Pick<PlansUses, "recordEnd">, ledger: Ledger) {
+  const open = new Set<Promise<void>>();
+  return {
+    ended(plan: Plan): void {
+      // A broadcast has no receipt.
+      if (!recordEnd || plan.spec.kind !== "plan") return;
+      const one = recordEnd(plan, ledger.targets(plan.seq)).finally(() => open.delete(one));
+      open.add(one);
+    },
+    written: async () => void (await Promise.all(open)),
+  };
 }
 
 /** Tells the runner which hosts are there again. @returns what ends that. */

@@ -11,6 +11,7 @@ import { createHostQueues, type HostQueues } from "./host-queue";
 import { createHostSlots, type HostSlots } from "./host-slots";
 import { createHosts, type Hosts } from "./hosts";
 import type { Ledger } from "./ledger/ledger";
+import type { Plan } from "./ledger/rows";
 import type { Entry, Run } from "./run";
 import { createWriter, type Writer } from "./writer";
 
@@ -32,6 +33,8 @@ export interface RunnerUses {
   /** Whether nobody can know yet, since this process has just started: it is waited for. */
   isExpected?(label: string): boolean;
   endings(): Promise<HowEnded>;
+  /** Takes note that every host of a plan has ended, and the ledger has that. */
+  ended?(plan: Plan): void;
   /** How many waiting jobs begin in a minute (default 6,000). */
   readonly startsPerMinute?: number;
 }

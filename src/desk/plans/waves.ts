@@ -75,7 +75,7 @@ function stopRun(run: Run, why: string): void {
 }
 
 function finish(run: Run): void {
-  const { ledger, publish } = run.shared.uses;
+  const { ledger, publish, ended: noteEnd } = run.shared.uses;
   const { seq, state, spec } = run.plan;
   const isOpen = state === "running" || state === "paused";
   const { cancelled = 0, unknown = 0 } = run.counts;
@@ -88,6 +88,7 @@ function finish(run: Run): void {
   if (!run.change({ state: ended, reason: why, ended: Date.now(), wave, wave_at: null })) return;
   report(run);
   run.release();
+  noteEnd?.(run.plan);
   publish(planEnded, { ...aboutPlan(run.plan), state: ended, reason: why, counts: ledger.counts(seq) });
 }
 

@@ -4,6 +4,7 @@
 import { shareOf } from "../../core/rights";
 import type { BroadcastUses } from "../../desk/fleet/operations/fleet";
 import type { ForeignPlans } from "../../desk/plans/foreign-plans";
+import type { Plan, Target } from "../../desk/plans/ledger/rows";
 import type { Plans } from "../../desk/plans/plans";
 import type { DriftFound } from "../../desk/plans/state/drift";
 import type { FleetStates, PlanFate } from "../../desk/plans/state/kept";
@@ -12,6 +13,7 @@ import type { Releases } from "../../desk/release/store";
 import type { TogetherUses } from "../../desk/together/operations";
 import type { PlanJobs } from "../../host/jobs/accept";
 import type { FromDesk } from "../../host/release/from-desk";
+import { messageOf } from "../../lib/errors";
 import { once } from "../../lib/once";
 import { isThere } from "../../lib/trust-files";
 import type { SigningKey } from "../../trust/identity";
@@ -97,6 +99,9 @@ export function planFeatures(
         book: await shared.service.addressBook(),
         ...{ isGone, isExpected, recordsAt },
         goesOn: () => phase.runsJobs,
+        ...(shared.options.audit && {
+          recordEnd: (plan: Plan, targets: readonly Target[]) => recordEnd(shared, plan, targets),
+        }),
       });
       return made.plans;
     }),
@@ -138,6 +143,22 @@ export function planFeatures(
     existingPlans: async () => (isThere(files.plans) ? shared.service.plans() : null),
     ...stateFeatures(shared),
   };
+}
+
+/** Leaves the row of the end of a plan. Never throws. */
+async function recordEnd(
+  { service, log }: ServiceParts,
+  { id, created, state }: Plan,
+  targets: readonly Target[],
+): Promise<void> {
+  try {
+    await (await service.receipts())?.planEnded({ id, created, state }, targets);
+  } catch (error) {
+    const why = messageOf(error);
+    log.warn(
+      `the end of a plan is not on record, so that its receipt does not show whether it is whole: ${why}`,
+    );
+  }
 }
 
 /** What hosts should have, as files say. */

@@ -69,8 +69,28 @@ export function requireSigned({ payloadType, payload, signatures }: Envelope, pu
     throw rejected("the key of its host has not signed what is in it");
 }
 
-/** White space outside of texts. */
-const SPACE = /("(?:[^"\\]|\\.)*")|[ \t\r\n]+/g;
+/** `json` without white space outside of its texts, which may have millions of characters: more than one match of a pattern can have. */
+function withoutSpace(json: string): string {
+  const parts: string[] = [];
+  for (let at = 0; at < json.length; ) {
+    const begin = json.indexOf('"', at);
+    const outside = begin < 0 ? json.slice(at) : json.slice(at, begin);
+    const end = begin < 0 ? json.length : endOfText(json, begin);
+    parts.push(outside.replaceAll(/[ \t\r\n]+/g, ""), begin < 0 ? "" : json.slice(begin, end));
+    at = end;
+  }
+  return parts.join("");
+}
+
+/** Where the text ends that begins at `begin`. @param json can be parsed. */
+function endOfText(json: string, begin: number): number {
+  for (let end = begin; ; ) {
+    end = json.indexOf('"', end + 1);
+    let escapes = 0;
+    while (json.charAt(end - 1 - escapes) === "\\") escapes++;
+    if (escapes % 2 === 0) return end + 1;
+  }
+}
 
 /**
  * `text` as JSON, where it is the only way to write what it says, besides white space: a key that is there twice, or a number in another
@@ -79,7 +99,7 @@ const SPACE = /("(?:[^"\\]|\\.)*")|[ \t\r\n]+/g;
 export function onlyMeaning(text: string): unknown {
   try {
     const value = JSON.parse(text);
-    if (JSON.stringify(value) === text.replaceAll(SPACE, "$1")) return value;
+    if (JSON.stringify(value) === withoutSpace(text)) return value;
   } catch {
     throw noReceipt();
   }

@@ -42,7 +42,7 @@ export const PROVEN_ROW = v.strictObject({
 export type ProvenRow = v.InferOutput<typeof PROVEN_ROW>;
 
 /** The passkey with which somebody has signed a yes, and what was signed; the row has the signature. */
-const PASSKEY = v.strictObject({
+export const PASSKEY = v.strictObject({
   /** The id of the credential, base64url. */
   credential: text(2_000),
   /** Its public key: SubjectPublicKeyInfo, DER in base64url. */
@@ -113,8 +113,11 @@ const SOURCE = {
   }),
 };
 
+/** The most rows of a receipt. */
+export const MAX_ROWS = 5_000;
+
 const HEADS = {
-  rows: v.pipe(v.array(PROVEN_ROW), v.minLength(1), v.maxLength(5_000)),
+  rows: v.pipe(v.array(PROVEN_ROW), v.minLength(1), v.maxLength(MAX_ROWS)),
   heads: v.strictObject({
     /** A checkpoint from before the first row; null where the log keeps none. */
     before: v.nullable(NOTE),
@@ -166,6 +169,15 @@ const PLAN_TARGET = v.strictObject({
   receipt_sha256: v.nullable(HEX),
   /** Why there is none. */
   missing: v.nullable(v.string()),
+  /** What it was to run; absent where all hosts of the plan run the same, and for plans that an earlier svc has made. */
+  content: v.exactOptional(
+    v.strictObject({
+      /** Stands for that (`commitmentOf`); `content_sha256` of the plan stands for those of all hosts. */
+      commitment: HEX,
+      /** Which content that is, for whoever has its digest; null without a receipt. */
+      key: v.nullable(HEX),
+    }),
+  ),
 });
 
 export type PlanTarget = v.InferOutput<typeof PLAN_TARGET>;
@@ -175,7 +187,7 @@ const PLAN_PREDICATE = v.strictObject({
   plan: v.strictObject({
     id: v.string(),
     digest: HEX,
-    /** What the digest stands for: the digest of what hosts run, the limits, and every host (`targets`). */
+    /** What the digest stands for: the digest of what hosts run, or of all `content` of `targets`; the limits; and every host (`targets`). */
     content_sha256: HEX,
     /** As JSON, as the desk keeps it. */
     spec: text(1_000_000),

@@ -109,9 +109,14 @@ export function openLedger(path: string): Ledger {
         }),
       ),
     update,
-    rename(identity, from, to) {
-      db.run("UPDATE target SET label = ?3 WHERE label = ?2 AND identity = ?1", [identity, from, to]);
-    },
+    rename: (identity, from, to) =>
+      transaction(() => {
+        db.run(
+          "INSERT OR IGNORE INTO planned SELECT plan, n, label FROM target WHERE label = ?2 AND identity = ?1",
+          [identity, from],
+        );
+        db.run("UPDATE target SET label = ?3 WHERE label = ?2 AND identity = ?1", [identity, from, to]);
+      }),
     remove: (plans) =>
       transaction(() =>
         plans.filter(({ seq }) => {
@@ -121,6 +126,7 @@ export function openLedger(path: string): Ledger {
           );
           if (changes === 0) return false;
           db.run("DELETE FROM target WHERE plan = ?1", [seq]);
+          db.run("DELETE FROM planned WHERE plan = ?1", [seq]);
           counts.changed(seq);
           return true;
         }),

@@ -32,6 +32,8 @@ export interface LedgerQueries {
   plansBefore(plan: Plan, labels: readonly string[]): Map<string, Origin & { readonly id: string }>;
   /** In their order. */
   targets(seq: number, states?: readonly TargetState[], limit?: number): Target[];
+  /** What the hosts were called when the plan was made that have another label now, by their place. */
+  plannedLabels(seq: number): Map<number, string>;
   /** Those that have not ended, in their order, one after the other; nothing is written meanwhile. */
   open(seq: number): Iterable<OpenTarget>;
 }
@@ -100,6 +102,13 @@ export function createLedgerQueries(db: Database): LedgerQueries {
            WHERE plan = ?1 ${states ? `AND state IN (${listed(states)})` : ""} ORDER BY n LIMIT ?2`,
         )
         .all(seq, limit),
+    plannedLabels: (seq: number): Map<number, string> =>
+      new Map(
+        db
+          .query<{ n: number; label: string }, [number]>("SELECT n, label FROM planned WHERE plan = ?1")
+          .all(seq)
+          .map(({ n, label }) => [n, label]),
+      ),
     open: (seq: number): Iterable<OpenTarget> =>
       db
         .query<OpenTarget, [number]>(

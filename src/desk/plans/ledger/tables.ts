@@ -1,5 +1,5 @@
 /**
- * The tables of the ledger: `plan` has a row for each plan, and `target` one for each of its hosts.
+ * The tables of the ledger: `plan` has a row for each plan, and `target` one for each of its hosts; `planned` has the former labels of hosts.
  */
 import type { Database, Statement } from "bun:sqlite";
 import type { Spec } from "../plan";
@@ -45,4 +45,7 @@ export function prepare(db: Database): void {
     plan INTEGER NOT NULL, n INTEGER NOT NULL, label TEXT NOT NULL, identity TEXT NOT NULL, wave INTEGER NOT NULL,
     state TEXT NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, way TEXT, sent_at INTEGER, done_at INTEGER, error TEXT,
     run_id TEXT, records TEXT, PRIMARY KEY (plan, n)) WITHOUT ROWID`);
+  // What hosts that have another label now were called when their plan was made: its digest has that.
+  db.run(`CREATE TABLE IF NOT EXISTS planned (
+    plan INTEGER NOT NULL, n INTEGER NOT NULL, label TEXT NOT NULL, PRIMARY KEY (plan, n)) WITHOUT ROWID`);
 }

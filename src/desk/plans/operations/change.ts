@@ -21,10 +21,12 @@ export const pausePlan = operation({
   command: "AC_plan_pause",
   http: { method: "POST", path: "/plans/{id}/pause" },
   input: v.strictObject(ONE_PLAN),
-  async run(service: Uses, { id }, { grant }) {
+  async run(service: Uses, { id }, { grant, announce }) {
     const plans = await service.plans();
-    const reason = `by ${grant.name ?? "the owner"}`;
-    const plan = plans.pause(plans.find(id, grant), reason);
+    const found = plans.find(id, grant);
+    // The row has the whole id, also when the caller gave its beginning: so its receipt has it.
+    await announce(`plan.pause id=${found.id}`);
+    const plan = plans.pause(found, `by ${grant.name ?? "the owner"}`);
     await plans.runner.wake();
     return summaryOf(plans, plan);
   },
@@ -39,12 +41,12 @@ export const cancelPlan = operation({
   command: "AC_plan_cancel",
   http: { method: "POST", path: "/plans/{id}/cancel" },
   input: v.strictObject(ONE_PLAN),
-  async run(service: Uses, { id }, { grant }) {
+  async run(service: Uses, { id }, { grant, announce }) {
     const plans = await service.plans();
-    const { seq } = plans.find(id, grant);
-    plans.ledger.cancel(seq, `by ${grant.name ?? "the owner"}`, Date.now());
-    await plans.runner.wake();
-    return summaryOf(plans, plans.ledger.plan(seq));
+    const plan = plans.find(id, grant);
+    await announce(`plan.cancel id=${plan.id}`);
+    await plans.cancel(plan, `by ${grant.name ?? "the owner"}`);
+    return summaryOf(plans, plans.ledger.plan(plan.seq));
   },
 });
 
@@ -58,9 +60,10 @@ export const removePlan = operation({
   http: { method: "POST", path: "/plans/{id}/remove" },
   input: v.strictObject(ONE_PLAN),
   output: v.object({ removed: v.string() }),
-  async run(service: Uses, { id }, { grant }) {
+  async run(service: Uses, { id }, { grant, announce }) {
     const plans = await service.plans();
     const plan = plans.find(id, grant);
+    await announce(`plan.remove id=${plan.id}`);
     plans.remove(plan);
     return { removed: plan.id };
   },

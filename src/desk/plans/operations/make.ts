@@ -16,7 +16,7 @@ import { RUN_ON_HOST } from "../../../wire/job/delivery";
 import { unknownLabels, VARIABLES_FOR_HOSTS, variablesFor } from "../../../wire/job/variables";
 import type { AddressBook } from "../../fleet/address-book";
 import type { CommandNeed, RefusalsOf } from "../../fleet/rights";
-import { writeContents } from "../host-contents";
+import { writePlanContents } from "../host-contents";
 import { countOf, identityOf, MAX_EXPIRES_S, SHARE, type Spec, wavesOf } from "../plan";
 import { adoptPlan, cancelPlan, pausePlan, removePlan } from "./change";
 import { listPlans, showPlan } from "./look";
@@ -143,7 +143,7 @@ export const newPlan = operation({
       travelling,
     });
     const { content, digest: content_digest } = before.own
-      ? writeContents(common.content, before.own, before.names)
+      ? await writePlanContents(common.content, before.own, before.names)
       : common;
     const unknown = unknownLabels(input, labelsOf(book.hosts()));
     if (unknown) caller.warn?.(unknown);

@@ -33,7 +33,7 @@ export const EXAMPLE = { id: "7d3f0c52" };
 /** What the operations share that change a plan. */
 export const CHANGE = {
   scope: "operate",
-  changes: true,
+  changes: "announces",
   answeredBy: "owner",
   example: EXAMPLE,
   output: PLAN_SUMMARY,

@@ -3,33 +3,44 @@ import * as v from "valibot";
 import { RemoteError } from "../../../client/carrier";
 import type { Caller } from "../../../core/caller";
 import { operation } from "../../../core/operation";
-import { conflict, unavailable } from "../../../lib/errors";
+import { conflict, Failure, unavailable } from "../../../lib/errors";
 import { runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
-import { type Envelope, envelopeText, payloadOf } from "../../../wire/receipt/dsse";
+import type { PlanContents } from "../../../wire/job/plan-digest";
+import { type Envelope, envelopeText, MAX_ENVELOPE, payloadOf } from "../../../wire/receipt/dsse";
 import {
   PLAN_FILE,
   PLAN_RECEIPT,
+  type PlanStatement,
   type PlanTarget,
   type ReceiptSource,
   RUN_PROOF,
   statementOf,
 } from "../../../wire/receipt/statement";
 import type { AddressBook } from "../../fleet/address-book";
+import { kindOfContents, type ShownContent, shownContents } from "../host-contents";
 import type { Plan, Target } from "../ledger/rows";
 import { identityOf } from "../plan";
 import { noPlan, type Plans } from "../plans";
 import { EXAMPLE, ONE_PLAN } from "./one-plan";
+
+/** What makes the parts of a receipt, from the audit log of this desk. */
+interface PlanReceipts {
+  ofPlan(plan: { readonly id: string; readonly created: number }): Promise<ReceiptSource>;
+  seal(statement: object): Envelope;
+  /** What says why the receipt of a host would spoil that of the plan; null where it does not. @throws `rejected` where the plan has none. */
+  refusalsFor(
+    predicate: Pick<PlanStatement["predicate"], "plan" | "targets" | "rows" | "witness">,
+    contents: PlanContents | undefined,
+  ): (receipt: Envelope, target: PlanTarget) => string | null;
+}
 
 interface Uses {
   /** Null where no plan was ever made. */
   existingPlans(): Promise<Plans | null>;
   addressBook(): Promise<Pick<AddressBook, "hosts" | "reach">>;
   /** Null when this process keeps no audit log. */
-  receipts(): Promise<{
-    ofPlan(plan: { readonly id: string; readonly created: number }): Promise<ReceiptSource>;
-    seal(statement: object): Envelope;
-  } | null>;
+  receipts(): Promise<PlanReceipts | null>;
   /** Null where this desk has witnessed no log. */
   existingWitness(): Promise<{ readonly witness: { readonly vkey: string } } | null>;
 }
@@ -38,8 +49,11 @@ interface Uses {
 const SLOTS = 16;
 const ANSWER_MS = 30_000;
 
-/** The largest receipt of a host, in bytes. */
-const MAX_BYTES = 4 * 1024 * 1024;
+/** The largest receipt of a host, in bytes: thousands of rows. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/** What the file has room for besides the receipts of hosts, in characters: rows of the desk, and what is said of each host. */
+const OWN_CHARS = { rows: 8_000_000, host: 900 };
 
 const LOG_OF = v.object({ predicate: v.object({ log: v.object({ key: v.string() }) }) });
 
@@ -64,13 +78,28 @@ export const planProof = operation({
     const receipts = await service.receipts();
     if (!receipts) throw unavailable("this svc keeps no audit log (--no-audit)");
     if (plan.ended === null) throw conflict(`the plan ${plan.id} is not over: it is ${plan.state}`);
-    const targets = plans.ledger.targets(plan.seq);
-    const made = await receiptsOf(service, targets, caller);
-    const { host, log, rows, heads } = await receipts.ofPlan(plan);
+    await plans.recorded();
+    const former = plans.ledger.plannedLabels(plan.seq);
+    // As the digest of the plan has them.
+    const targets = plans.ledger
+      .targets(plan.seq)
+      .map((target) => ({ ...target, label: former.get(target.n) ?? target.label }));
+    const content = plans.ledger.content(plan.seq);
+    const contents = await shownContents(content);
+    const witness = (await service.existingWitness())?.witness.vkey ?? null;
+    const { rows, heads, ...source } = await receipts.ofPlan(plan);
+    const about = { ...source, plan: aboutPlan(plan), witness };
+    const shownOf = (target: Target, made?: HostReceipt) => aboutTarget(target, made, contents?.[target.n]);
+    // Of a plan that an earlier svc has made, too, this desk knows that all hosts were to run the same.
+    const isOne = kindOfContents(content) === "one";
+    const bare = { ...about, targets: targets.map((target) => shownOf(target)), rows };
+    const refusal = receipts.refusalsFor(bare, plan.spec.contents ?? (isOne ? "one" : undefined));
+    const made = await receiptsOf(service, targets, caller, (envelope, target) =>
+      refusal(envelope, shownOf(target, { envelope })),
+    );
     const statement = statementOf(PLAN_RECEIPT, [{ name: "plan", digest: { sha256: plan.digest } }], {
-      ...{ host, log, plan: aboutPlan(plan) },
-      witness: (await service.existingWitness())?.witness.vkey ?? null,
-      targets: targets.map((target, nth) => aboutTarget(target, made[nth])),
+      ...about,
+      targets: targets.map((target, nth) => shownOf(target, made[nth])),
       ...{ rows, heads },
     });
     const hosts = made.flatMap((one) => ("envelope" in one ? [one.envelope] : []));
@@ -83,15 +112,66 @@ const aboutPlan = ({ id, digest, content_digest, spec, state, maker, token }: Pl
   ...{ made_by: maker, applied_by: token },
 });
 
-function aboutTarget({ label, identity, state, run_id }: Target, made: HostReceipt | undefined): PlanTarget {
+function aboutTarget(
+  { label, identity, state, run_id }: Target,
+  made: HostReceipt | undefined,
+  content: ShownContent | undefined,
+): PlanTarget {
   const about = { label, identity, state, run_id };
-  if (!made || "missing" in made)
-    return { ...about, log_key: null, receipt_sha256: null, missing: made?.missing ?? "it was not asked" };
+  // Whoever has the receipt of a host has the digest of what it ran; of others, the values of variables could be guessed by that.
+  const shown = (key: string | null) => content && { content: { commitment: content.commitment, key } };
+  if (!made || "missing" in made) {
+    const missing = made?.missing ?? "it was not asked";
+    return { ...about, log_key: null, receipt_sha256: null, missing, ...shown(null) };
+  }
   return {
     ...about,
     log_key: v.parse(LOG_OF, payloadOf(made.envelope)).predicate.log.key,
     receipt_sha256: Bun.SHA256.hash(envelopeText(made.envelope), "hex"),
     missing: null,
+    ...shown(content?.key ?? null),
+  };
+}
+
+/** Whether what a host has answered can be looked at. */
+function isReceipt(envelope: Envelope): boolean {
+  try {
+    return v.is(LOG_OF, payloadOf(envelope));
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
+}
+
+/** The receipts of hosts, by their place in the plan. */
+interface Room {
+  put(nth: number, envelope: Envelope): void;
+  /** Undefined where there is none, or no room for it. */
+  at(nth: number): Envelope | undefined;
+}
+
+/**
+ * Keeps receipts of hosts as long as there is room for all; then the largest are left out, so that no host keeps out those of others.
+ *
+ * @param most in characters.
+ */
+export function createRoom(most: number): Room {
+  const kept = new Map<number, { readonly envelope: Envelope; readonly size: number }>();
+  let left = most;
+  return {
+    at: (nth) => kept.get(nth)?.envelope,
+    put(nth, envelope) {
+      const size = JSON.stringify(envelope).length;
+      kept.set(nth, { envelope, size });
+      left -= size;
+      while (left < 0) {
+        const [largest, { size: freed }] = [...kept].reduce((one, other) =>
+          other[1].size > one[1].size ? other : one,
+        );
+        kept.delete(largest);
+        left += freed;
+      }
+    },
   };
 }
 
@@ -100,15 +180,18 @@ async function receiptsOf(
   service: Uses,
   targets: readonly Target[],
   { signal, grant }: Caller,
+  refusal: (envelope: Envelope, target: Target) => string | null,
 ): Promise<HostReceipt[]> {
   const book = await service.addressBook();
-  const hosts = book.hosts();
-  const byIdentity = new Map(hosts.map((host) => [identityOf(host), host]));
+  const byIdentity = new Map(book.hosts().map((host) => [identityOf(host), host]));
   const pool = { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY };
-  return runPool(targets, pool, async ({ identity, run_id }): Promise<HostReceipt> => {
-    if (run_id === null) return { missing: "it has run nothing of it, as far as the desk knows" };
+  const room = createRoom(Math.max(0, MAX_ENVELOPE - OWN_CHARS.rows - targets.length * OWN_CHARS.host));
+  /** @returns why there is none. */
+  const ask = async (target: Target, nth: number): Promise<string> => {
+    const { identity, run_id } = target;
+    if (run_id === null) return "it has run nothing of it, as far as the desk knows";
     const host = byIdentity.get(identity);
-    if (!host) return { missing: "it is not in the address book any more" };
+    if (!host) return "it is not in the address book any more";
     try {
       const input = { run_id };
       const { name } = grant;
@@ -116,10 +199,19 @@ async function receiptsOf(
       // Loaded on first use: the modules for dialling are large.
       const { callRemote } = await import("../../../client/remote-call");
       const envelope = await callRemote(server, RUN_PROOF, input, ANSWER_MS, signal, name, MAX_BYTES);
-      return v.is(LOG_OF, payloadOf(envelope)) ? { envelope } : { missing: "its answer is no receipt" };
+      if (!isReceipt(envelope)) return "its answer is no receipt";
+      const why = refusal(envelope, target);
+      if (why !== null) return printable(`its receipt proves nothing: ${why}`, 300);
+      room.put(nth, envelope);
+      return "the file has no room for its receipt, which is large: `svc runs proof` makes it on the host";
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      return { missing: printable(error.message, 300) };
+      return printable(error.message, 300);
     }
+  };
+  const why = await runPool([...targets.entries()], pool, ([nth, target]) => ask(target, nth));
+  return why.map((missing, nth) => {
+    const envelope = room.at(nth);
+    return envelope ? { envelope } : { missing };
   });
 }

@@ -156,6 +156,7 @@ export const resumePlan = operation({
   output: PLAN_VIEW,
   async run(service: RunUses, { id, wait }, caller) {
     const { plans, plan } = await permitted(service, id, caller);
+    await caller.announce(`plan.resume id=${plan.id}`);
     return goOn(plans, await plans.resume(plan, caller.grant), wait, caller);
   },
 });
@@ -180,6 +181,7 @@ export const retryPlan = operation({
   output: PLAN_VIEW,
   async run(service: RunUses, { id, state, wait }, caller) {
     const { plans, plan } = await permitted(service, id, caller);
+    await caller.announce(`plan.retry id=${plan.id} state=${state?.join(",") || "default"}`);
     return goOn(plans, await plans.retry(plan, state, caller.grant), wait, caller);
   },
 });

@@ -4,7 +4,7 @@
  * The promise: of the rows that a run has announced itself, none can be left out, added or exchanged: the row of its end has their number
  * and their digest. All of them begin and end as its first row does: the request, the token and the agent are the same.
  */
-import { isSameHolder } from "../../../core/rights";
+import { isSameHolder, OWNER_NAME } from "../../../core/rights";
 import { rejected } from "../../../lib/errors";
 import { isLate, verifyYes } from "../../../trust/passkeys/yes";
 import { digestOfSubjects, RUN_ENDED, type RunEnd, runEndIn } from "../../../wire/receipt/run-record";
@@ -18,7 +18,7 @@ export interface RunRow extends AuditEvent {
 }
 
 /** The first row of a run, and what is around what the run announced there. */
-interface RunBegin<R extends RunRow> {
+export interface RunBegin<R extends AuditEvent> {
   readonly row: R;
   readonly before: string;
   readonly after: string;
@@ -35,7 +35,15 @@ const BEGIN =
 export const namesRun = (run: string, detail: string | null): boolean =>
   detail?.includes(`run=${run}`) ?? false;
 
-function beginOf<R extends RunRow>(run: string, rows: readonly R[]): RunBegin<R> | undefined {
+/** What a row of a request begins with: whoever sends one chooses its path, without a token too. */
+const REQUEST = /^\S+ \S+ -> /;
+
+/** Whether svc itself names the run in the row: as a word, and not in the path of the request or the value of a field. */
+export const isAbout = (run: string, detail: string | null): boolean =>
+  ` ${detail?.replace(REQUEST, "") ?? ""} `.includes(` run=${run} `);
+
+/** The first of the rows that says that the run begins, with what it says; undefined where none does. */
+export function beginOf<R extends AuditEvent>(run: string, rows: readonly R[]): RunBegin<R> | undefined {
   for (const row of rows) {
     const found = BEGIN.exec(row.detail ?? "");
     if (found?.[2] !== run || row.event_type === RUN_ENDED) continue;
@@ -49,7 +57,11 @@ function beginOf<R extends RunRow>(run: string, rows: readonly R[]): RunBegin<R>
 }
 
 /** What the run announced in a row; undefined for a row that is not its own. */
-function subjectIn(run: string, { row: first, before, after }: RunBegin<RunRow>, row: RunRow) {
+export function subjectIn(
+  run: string,
+  { row: first, before, after }: RunBegin<AuditEvent>,
+  row: AuditEvent,
+): string | undefined {
   const { event_type, host_id, detail } = row;
   const isOwn =
     event_type === first.event_type &&
@@ -89,16 +101,17 @@ function wholeRun(run: string, rows: readonly RunRow[]): WholeRun {
 
 const JOB = /plan=(\S+) job=(\S+) (signed )?content=sha256:([0-9a-f]{64}) $/;
 const APPROVALS = /(?:^| )approved=sha256:([0-9a-f]{64})(?= )/g;
-const AFTER = /^(?: token=(\S+))?(?: agent=(.*?) via=mcp)?(?: via=\S+)?(?: trace=[0-9a-f]+)?$/;
+/** What follows in a row of what was announced: the token, the agent, the way, the trace. */
+export const AFTER = /^(?: token=(\S+))?(?: agent=(.*?) via=mcp)?(?: via=\S+)?(?: trace=[0-9a-f]+)?$/;
 
 /** The digests of what was allowed for a run, by its first row. */
-export function approvalsOf(run: string, rows: readonly RunRow[]): string[] {
+export function approvalsOf(run: string, rows: readonly AuditEvent[]): string[] {
   const before = beginOf(run, rows)?.before ?? "";
   return [...before.matchAll(APPROVALS)].map(([, digest = ""]) => digest);
 }
 
 /** A row of an approval: that it was asked, or is about to be allowed. */
-interface ApprovalRow {
+export interface ApprovalRow {
   readonly verb: "ask" | "allow";
   readonly id: string;
   readonly digest: string;
@@ -115,12 +128,12 @@ const APPROVAL =
   /^(?:\S+ \S+ -> started )?approvals\.(ask|allow) id=([0-9a-f]{8}) what="(?:[^"\\]|\\.)*" digest=([0-9a-f]{64})(?: client=\S+)? asked_by=(\S+)(.*)$/s;
 
 /** What a row says of an approval; undefined for any other row. */
-function approvalIn({ event_type, detail }: AuditEvent): ApprovalRow | undefined {
+export function approvalIn({ event_type, detail }: AuditEvent): ApprovalRow | undefined {
   const [, verb, id = "", digest = "", by = "", after = ""] = APPROVAL.exec(detail ?? "") ?? [];
   if (verb !== "ask" && verb !== "allow") return undefined;
   // Nobody else writes rows of that type, and rows of decisions come from those who decide.
   if ((verb === "ask") !== (event_type === "approval")) return undefined;
-  return { verb, id, digest, askedBy: by === "owner" ? null : by, after };
+  return { verb, id, digest, askedBy: by === OWNER_NAME ? null : by, after };
 }
 
 /** Whether the row is about an approval of exactly this. */
@@ -152,37 +165,54 @@ export function claimsOf(run: string, rows: readonly RunRow[]): RunClaims {
   };
 }
 
-/** Who allowed what the run needed. @throws a `rejected` failure where no row before its first says so. */
-function allowedIn(digest: string, rows: readonly RunRow[], first: RunRow): RunClaims["allowed"][number] {
+/**
+ * The newest yes to what has this digest, and the row by which that was asked for; undefined where one of them is missing.
+ *
+ * @param rows those before the first of the run, in their order.
+ */
+export function yesIn<R extends AuditEvent>(digest: string, rows: readonly R[]) {
   const about = rows.flatMap((row) => {
-    const approval = row.index < first.index ? approvalIn(row) : undefined;
+    const approval = approvalIn(row);
     return approval?.digest === digest ? [{ row, approval }] : [];
   });
   const yes = about.findLast(({ approval }) => approval.verb === "allow");
   const asked = about.find(({ approval }) => approval.verb === "ask" && approval.id === yes?.approval.id);
-  if (!yes || !asked)
+  return yes && asked && { yes, asked };
+}
+
+/** Who allowed what the run needed. @throws a `rejected` failure where no row before its first says so. */
+function allowedIn(digest: string, rows: readonly RunRow[], first: RunRow): RunClaims["allowed"][number] {
+  const found = yesIn(
+    digest,
+    rows.filter(({ index }) => index < first.index),
+  );
+  if (!found)
     throw rejected("the rows that say who asked for the approval of the run, and who gave it, are missing");
+  const { yes, asked } = found;
   const { id } = yes.approval;
-  const asked_by = asked.approval.askedBy;
   const [, word, after = ""] = SIGNED.exec(yes.approval.after) ?? [];
   const ending = AFTER.exec(after);
   // Without it, the yes would be one of the owner.
   if (!ending) throw rejected(`the row of the yes to ${id} does not say who gave it`);
   const [, allowed_by = null] = ending;
-  const said = { id, digest, asked_by, allowed_by, at: yes.row.ts };
-  return word === undefined ? said : { ...said, passkey: signedIn(word, said) };
+  const said = { id, digest, asked_by: asked.approval.askedBy, allowed_by, at: yes.row.ts };
+  return word === undefined ? said : signedIn(word, said);
 }
 
-/** What a passkey has signed of an approval. @throws a `rejected` failure where that is another, or is not signed as it should be. */
+/** What was allowed, with what a passkey has signed of it. @throws a `rejected` failure where that is another, or is not signed as it should be. */
 function signedIn(
   word: string,
-  { id, digest, asked_by, allowed_by, at }: Omit<RunClaims["allowed"][number], "passkey">,
-): NonNullable<RunClaims["allowed"][number]["passkey"]> {
+  said: Omit<RunClaims["allowed"][number], "passkey">,
+): RunClaims["allowed"][number] {
   const { statement, credential, key, origin, text } = verifyYes(word);
+  const { id, digest, allowed_by, at } = said;
   const { what, terms, holder } = statement;
+  // An earlier svc had tokens of that name too, which a row shows as it shows the token of the host.
+  const isNamed = said.asked_by === null && terms.asked_by === OWNER_NAME;
+  const asked_by = isNamed ? OWNER_NAME : said.asked_by;
   const isOfThis = terms.id === id && terms.digest === digest && terms.asked_by === asked_by;
   if (what !== "approvals.allow" || !isOfThis || !isSameHolder(holder, allowed_by))
     throw rejected(`what was signed with a passkey is not the approval ${id}, or not by who allowed it`);
   if (isLate(statement, at)) throw rejected(`the yes to ${id} was over before the row of it came`);
-  return { credential, key, origin, text };
+  return { ...said, asked_by, passkey: { credential, key, origin, text } };
 }

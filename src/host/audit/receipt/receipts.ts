@@ -2,12 +2,20 @@
 import type { SigningKey } from "../../../lib/signing-key";
 import { hostIdOf } from "../../../trust/identity";
 import { type Envelope, sealed } from "../../../wire/receipt/dsse";
+import {
+  digestOfDecisions,
+  digestOfTargets,
+  type EndedTarget,
+  PLAN_ENDED,
+  planEndText,
+} from "../../../wire/receipt/plan-record";
 import { type ReceiptSource, runReceiptOf, statementOf } from "../../../wire/receipt/statement";
 import type { AuditLog } from "../log";
 import { claimsOf } from "./claims";
-import { planSource, runSource } from "./make";
+import { decisionsOn, type PlanOnRecord, planSource, runSource } from "./make";
 import { parametersKeyOf } from "./parameters";
 import { subjectsOf } from "./subjects";
+import { refusalsFor } from "./verify-plan";
 
 /** What makes receipts. */
 export interface Receipts {
@@ -21,8 +29,12 @@ export interface Receipts {
     run: { readonly run_id: string; readonly started_at: string },
     parameters: boolean,
   ): Promise<Envelope>;
-  /** The rows that name a plan of this desk. @param created in milliseconds since 1970. @throws as `ofRun`. */
-  ofPlan(plan: { readonly id: string; readonly created: number }): Promise<ReceiptSource>;
+  /** The rows by which somebody has decided about a plan of this desk, and that of its end. @throws as `ofRun`. */
+  ofPlan(plan: PlanOnRecord): Promise<ReceiptSource>;
+  /** What looks at the receipts of hosts before they are put into that of a plan. */
+  readonly refusalsFor: typeof refusalsFor;
+  /** Puts on record that a plan is over, with what became of it at its hosts. @throws `unavailable` where it cannot be. */
+  planEnded(plan: PlanOnRecord & { readonly state: string }, targets: readonly EndedTarget[]): Promise<void>;
   /** `statement` in an envelope that this host has signed. */
   seal(statement: object): Envelope;
 }
@@ -32,7 +44,17 @@ export function createReceipts(log: AuditLog, identity: SigningKey): Receipts {
   const seal = (statement: object) => sealed(statement, identity, hostIdOf(identity.publicKey));
   return {
     seal,
+    refusalsFor,
     ofPlan: (plan) => planSource(parts, plan),
+    async planEnded({ state, ...plan }, targets) {
+      const hashes = (await decisionsOn(log, plan)).map(({ row_hash }) => row_hash);
+      const end = {
+        ...{ state, rows: hashes.length, rowsDigest: digestOfDecisions(hashes) },
+        ...{ hosts: targets.length, hostsDigest: digestOfTargets(targets) },
+      };
+      const row = { event_type: PLAN_ENDED, host_id: null, viewer_id: null };
+      await log.append({ ...row, detail: planEndText(plan.id, end) });
+    },
     async ofRun(run, parameters) {
       const { host, log: own, rows, heads } = await runSource(parts, run);
       const claims = claimsOf(run.run_id, rows);

@@ -1,6 +1,6 @@
 /** What verifying a receipt finds. */
 import * as v from "valibot";
-import { RUN_CLAIMS } from "../../../wire/receipt/statement";
+import { PASSKEY, RUN_CLAIMS } from "../../../wire/receipt/statement";
 
 /** Who has seen a log, before and after. */
 const SIGHT = {
@@ -31,9 +31,30 @@ const VERIFIED_RUN = v.object({
   /** Whether its parameters are those that were given; null where none were. */
   parameters: v.nullable(v.boolean()),
   ...SIGHT,
+  /** In a plan: whether it is shown that it ran what the plan was applied for; false where that is the word of the desk. Else null. */
+  content_shown: v.nullable(v.boolean()),
+  /** Whether the witnesses know that each yes of a passkey came in its time; false where that is the word of the host. Null without any. */
+  yes_in_time: v.nullable(v.boolean()),
 });
 
 export type VerifiedRun = v.InferOutput<typeof VERIFIED_RUN>;
+
+/** A row by which somebody has decided about a plan. */
+const SHOWN_DECISION = v.object({
+  /** `apply`, `pause`, `resume`, `cancel`, `retry`, `remove` or `adopt`. */
+  what: v.string(),
+  /** By the clock of the desk. */
+  at: v.string(),
+  /** By which way, and from where; null: that machine itself. */
+  surface: v.string(),
+  client: v.nullable(v.string()),
+  /** Null for the token of the host, and for what its own commands and schedules do. */
+  token: v.nullable(v.string()),
+  /** The passkey that has signed it, and what it has signed; null where none has. */
+  passkey: v.nullable(PASSKEY),
+});
+
+export type ShownDecision = v.InferOutput<typeof SHOWN_DECISION>;
 
 export const RECEIPT_RESULT = v.object({
   ok: v.boolean(),
@@ -52,6 +73,12 @@ export const RECEIPT_RESULT = v.object({
       missing: v.array(v.object({ label: v.string(), state: v.string(), why: v.string() })),
       /** Of the log of the desk. */
       ...SIGHT,
+      /** In the order of the log. */
+      decided: v.array(SHOWN_DECISION),
+      /** Whether it is shown that no decision was left out, and that this became of it; false where both are the word of the desk. */
+      whole: v.boolean(),
+      /** As of a run. */
+      yes_in_time: v.nullable(v.boolean()),
     }),
   ),
   runs: v.array(VERIFIED_RUN),

@@ -1,12 +1,12 @@
 /** The receipt of a run that a person has allowed. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { claimsOf } from "../../../../src/host/audit/receipt/claims";
-import { requireYesHere, verifyReceipt } from "../../../../src/host/audit/receipt/verify";
+import { requireYes } from "../../../../src/host/audit/receipt/times";
+import { verifyReceipt } from "../../../../src/host/audit/receipt/verify";
 import { readAuditKey } from "../../../../src/host/audit/witness/key";
 import { configFiles } from "../../../../src/lib/paths";
 import { openSigningKey } from "../../../../src/lib/signing-key";
 import { envelopeText } from "../../../../src/wire/receipt/dsse";
-import type { RunClaims } from "../../../../src/wire/receipt/statement";
 import { parseVerifierKey } from "../../../../src/wire/witness/signed-note";
 import { post, TOKEN, testServer } from "../../../support";
 import { holder } from "../../../trust/passkeys/support";
@@ -100,7 +100,8 @@ test("shows with which passkey it was allowed, is of another version then, and r
   const { rows } = statementOf(receipt).predicate;
   const late = rows.map((row, index) => ({ ...row, index, ts: "2099-01-01T00:00:00.000Z" }));
   expect(() => claimsOf(good.runs[0]?.run.id ?? "", late)).toThrow("was over before the row of it came");
-  expect(() => requireYesHere(good.runs[0]?.run as RunClaims, "f".repeat(32))).toThrow("to another host");
+  const yes = { id, text: allowed?.passkey?.text ?? "" };
+  expect(() => requireYes(yes, "f".repeat(32), { window: null })).toThrow("to another host");
 
   const silent = statementOf(receipt);
   for (const one of silent.predicate.run.allowed) delete one.passkey;

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { claimsOf, type RunRow } from "../../../../src/host/audit/receipt/claims";
 import { createRunRecord } from "../../../../src/wire/receipt/run-record";
+import { yesOf } from "./support";
 
 const RUN = "7d3f0c52-1111-4000-8000-000000000000";
 const SCRIPT = "a".repeat(64);
@@ -110,6 +111,34 @@ describe("the rows of a run that a person has allowed", () => {
     const yes = allow("12345678");
     const odd = { ...yes, detail: `${yes.detail}`.replace(" token=anna", " other=1 token=anna") };
     await expect(allowedOf([ask("12345678"), odd])).rejects.toThrow("does not say who gave it");
+  });
+
+  test("with a passkey are refused where another yes was signed, or by another", async () => {
+    const terms = { id: "12345678", digest: DIGEST, asked_by: "bob" };
+    const good = { host: "h", holder: "anna", expires: "2026-04-01T10:05:00.000Z", terms };
+    const what = "approvals.allow";
+    const claims = (asked: object) => {
+      const word = yesOf({ ...good, what, ...asked });
+      const yes = allow("12345678");
+      const detail = `${yes.detail}`.replace(" token=anna", ` passkey=${word} token=anna`);
+      return allowedOf([ask("12345678"), { ...yes, detail }]);
+    };
+    expect(await claims({})).toMatchObject([
+      { allowed_by: "anna", passkey: { origin: "https://localhost" } },
+    ]);
+    const others = [
+      { holder: "eve" },
+      { holder: null },
+      { what: "lease.allow" },
+      { terms: { ...terms, id: "87654321" } },
+      { terms: { ...terms, digest: "e".repeat(64) } },
+      { terms: { ...terms, asked_by: "eve" } },
+      { terms: { ...terms, asked_by: "owner" } },
+      { terms: { ...terms, asked_by: null } },
+    ];
+    for (const other of others)
+      await expect(claims(other)).rejects.toThrow("is not the approval 12345678, or not by who allowed it");
+    await expect(claims({ expires: "2026-04-01T08:59:00.000Z" })).rejects.toThrow("was over before the row");
   });
 
   test("by a row that only looks like a question or a yes are refused", async () => {

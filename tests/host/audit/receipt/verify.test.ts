@@ -6,7 +6,7 @@ import { rowHash } from "../../../../src/host/audit/row";
 import { notFound } from "../../../../src/lib/errors";
 import { hostIdOf } from "../../../../src/trust/identity";
 import { type Envelope, envelopeText } from "../../../../src/wire/receipt/dsse";
-import { digestOfOutcomes } from "../../../../src/wire/receipt/run-record";
+import { digestOfOutcomes, hmacOfParameters } from "../../../../src/wire/receipt/run-record";
 import type { RunStatement } from "../../../../src/wire/receipt/statement";
 import {
   logName,
@@ -18,7 +18,7 @@ import {
   toBase64,
 } from "../../../../src/wire/witness/signed-note";
 import { newKey, newWitness } from "../witness/support";
-import { type ProvenRun, provenRun, resealed, statementOf } from "./support";
+import { type ProvenRun, provenRun, resealed, SEEN, seenAfter, statementOf } from "./support";
 
 let made: ProvenRun;
 let stranger: ProvenRun;
@@ -57,7 +57,8 @@ describe("a receipt", () => {
         asked_by: { surface: "api", client: null, token: null, agent: null },
         commands: ["AC_audit_log_status", "AC_config_export"],
       },
-      window: { after: "2026-09-21T14:13:20.000Z", before: "2026-09-21T14:14:20.000Z" },
+      window: { after: seenAfter(0), before: seenAfter(60) },
+      ...{ content_shown: null, yes_in_time: null },
       witnesses: [{ name: "svc.witness/desk", asked: true }],
     });
     // Its begin, what it changed, and its end.
@@ -129,16 +130,6 @@ describe("a receipt", () => {
     expect(of(id)).rejects.toThrow("has no row of its end");
     expect(of(crypto.randomUUID())).rejects.toThrow("has no rows of run");
   });
-
-  test("is verified within 50 ms", () => {
-    verdict(made.text);
-    const times = Array.from({ length: 20 }, () => {
-      const before = performance.now();
-      verdict(made.text);
-      return performance.now() - before;
-    });
-    expect(times.toSorted((a, b) => a - b)[10]).toBeLessThan(50);
-  });
 });
 
 type Change = (statement: RunStatement) => unknown;
@@ -161,7 +152,14 @@ function edited(statement: RunStatement, nth: number, change: (detail: string) =
   one.detail = change(one.detail ?? "");
   one.row_hash = rowHash(one.prev_hash, one.ts, one);
 }
+/** The last row with another time, and the hash of that. */
+function dated(statement: RunStatement, ts: string): void {
+  const one = row(statement, -1);
+  one.ts = ts;
+  one.row_hash = rowHash(one.prev_hash, one.ts, one);
+}
 const ZEROS = "0".repeat(64);
+const ONES = "1".repeat(64);
 const ofStranger = () => statementOf(stranger.envelope).predicate;
 
 /** Each way to tamper, and a part of the reason why it is refused. */
@@ -182,9 +180,27 @@ const WAYS: Record<string, readonly [make: () => string | Promise<string>, why: 
     () => byHost(({ predicate }) => void Object.assign(predicate.run, { parameters_hmac: ZEROS })),
     "claims something else",
   ],
-  "another key of the parameters, and their digest": [
+  "no digest of the parameters": [
     () => byHost(({ predicate }) => void Object.assign(predicate.run, { parameters_hmac: null })),
     "claims something else",
+  ],
+  "another key of the parameters, and their digest": [
+    () =>
+      byHost(({ predicate }) => {
+        predicate.parameters_key = ONES;
+        predicate.run.parameters_hmac = hmacOfParameters(ONES, { site: "Berlin" });
+      }),
+    "claims something else",
+  ],
+  "another key of the parameters, and their digest in the row too": [
+    () =>
+      byHost((statement) => {
+        const hmac = hmacOfParameters(ONES, { site: "Berlin" });
+        edited(statement, 0, (detail) => detail.replace(/hmac:[0-9a-f]{64}/, `hmac:${hmac}`));
+        statement.predicate.parameters_key = ONES;
+        statement.predicate.run.parameters_hmac = hmac;
+      }),
+    "not in the tree",
   ],
   "another outcome": [
     () => byHost(({ predicate }) => void Object.assign(predicate.run.outcomes, { sha256: ZEROS })),
@@ -325,7 +341,7 @@ const WAYS: Record<string, readonly [make: () => string | Promise<string>, why: 
       byHost(({ predicate }) => {
         const { text: said, signatures } = parseNote(predicate.heads.after);
         const own = noteOf(said, [signatures[0]?.line ?? ""]);
-        const forged = newWitness("svc.witness/desk").cosign(own, 1_790_000_060);
+        const forged = newWitness("svc.witness/desk").cosign(own, SEEN + 60);
         const line = parseNote(forged).signatures.at(-1)?.line ?? "";
         predicate.heads.after = noteOf(said, [signatures[0]?.line ?? "", line]);
       }),
@@ -334,9 +350,22 @@ const WAYS: Record<string, readonly [make: () => string | Promise<string>, why: 
   "a false signature in the name of the witness": [
     () =>
       byHost(({ predicate }) => {
-        predicate.heads.after = predicate.heads.after.replace(/.{8}\n$/, "AAAAAAA=\n");
+        predicate.heads.after = predicate.heads.after.replace(/.{8}\n$/, "AAAAAA==\n");
       }),
-    "",
+    "the signature of svc.witness/desk is not that of this note",
+  ],
+  "another time of the witness, with its signature": [
+    () =>
+      byHost(({ predicate }) => {
+        // The name, the id of the key, the time and the signature.
+        const { text: said, signatures } = parseNote(predicate.heads.after);
+        const [own = "", seen = ""] = signatures.map(({ line }) => line);
+        const [dash, name, blob = ""] = seen.split(" ");
+        const bytes = Buffer.from(blob, "base64");
+        bytes.writeBigUInt64BE(bytes.readBigUInt64BE(4) - 86_400n, 4);
+        predicate.heads.after = noteOf(said, [own, `${dash} ${name} ${toBase64(bytes)}\n`]);
+      }),
+    "the signature of svc.witness/desk is not that of this note",
   ],
   "no signature of the witness": [
     () =>
@@ -444,7 +473,21 @@ const WAYS: Record<string, readonly [make: () => string | Promise<string>, why: 
     text((all) => all.replace('"sig":"', '"sig":"\\n')),
     "has not signed what is in it",
   ],
-  "a payload with a letter more": [text((all) => all.replace(/"payload":"(.)/, '"payload":"A$1')), ""],
+  "a payload with a letter more": [
+    text((all) => all.replace(/"payload":"(.)/, '"payload":"A$1')),
+    "expected a receipt, as",
+  ],
+  "a payload with a space more, which means the same": [
+    () => {
+      const payload = Buffer.from(made.envelope.payload, "base64").toString();
+      return envelopeText({ ...made.envelope, payload: toBase64(Buffer.from(`${payload} `)) });
+    },
+    "has not signed what is in it",
+  ],
+  "a row of another year": [
+    () => byHost((statement) => dated(statement, "2019-01-01T00:00:00.000000+00:00")),
+    "not in the tree",
+  ],
 };
 
 describe("a receipt that was tampered with is refused", () => {
@@ -463,6 +506,11 @@ describe("a receipt that was tampered with is refused", () => {
 
   test("as are parameters that it did not have, and keys that did not sign it", () => {
     expect(verdict(made.text, { ...made.trust, parameters: { site: "Paris" } } as never)).toContain(
+      "had other parameters",
+    );
+    // Another key of theirs, which the host can sign, but their digest in the row is of the right one.
+    const otherKey = byHost(({ predicate }) => void Object.assign(predicate, { parameters_key: ONES }));
+    expect(verdict(otherKey, { ...made.trust, parameters: { site: "Berlin" } } as never)).toContain(
       "had other parameters",
     );
     expect(verdict(made.text, { ...made.trust, key: stranger.key })).toContain("with another key");
