@@ -129,6 +129,19 @@ describe("the receipt of a plan", () => {
     expect(await shown({ variables_by_host: SECRETS })).toEqual([false, false]);
   });
 
+  test("is refused where a desk that was taken over had one host run more, and says that its plan is of an earlier svc", async () => {
+    await using made = await desk();
+    const { id } = await made.make({ variables_by_host: SECRETS });
+    asOfBefore(made.files.plans, id, (contents) => {
+      contents.before[0] = "";
+      return digestOf(contents.content);
+    });
+    const { digest } = (await made.service.plans()).ledger.find(id);
+    await made.apply(id, digest);
+    const { ok, reason } = made.verify(await made.proof(id));
+    expect([ok, reason]).toEqual([false, "some hosts ran something else than the plan was applied for"]);
+  });
+
   test("has each decision about it, also where somebody typed the beginning of its id, and its end", async () => {
     await using made = await desk();
     const { service, caller } = made;
@@ -204,8 +217,17 @@ test("a receipt so large that there is no room for those of others is left out i
   expect([0, 1, 2, 3, 4].map((nth) => room.at(nth) === small)).toEqual([true, false, true, false, true]);
 });
 
-/** Makes a plan one that an svc of before has made: with the digest of the text of its contents, and no word about them. */
-function asOfBefore(path: string, id: string): void {
+interface Contents {
+  readonly content: string;
+  readonly before: string[];
+}
+
+/**
+ * Makes a plan one that an svc of before has made: with the digest of the text of its contents, and no word about them.
+ *
+ * @param change what else somebody makes of what its hosts run. @returns the digest that the plan has for it.
+ */
+function asOfBefore(path: string, id: string, change?: (contents: Contents) => string): void {
   using db = new Database(path);
   const row = db
     .query<{ seq: number; spec: string; content: string }, [string]>(
@@ -215,14 +237,16 @@ function asOfBefore(path: string, id: string): void {
   if (!row) throw new Error("no plan");
   const { contents: _, ...spec } = JSON.parse(row.spec);
   const { key: __, ...read } = JSON.parse(row.content);
+  const changed = change?.(read);
   const content = JSON.stringify(read);
   const hosts = db
     .query<{ label: string; identity: string }, [number]>(
       "SELECT label, identity FROM target WHERE plan = ?1 ORDER BY n",
     )
     .all(row.seq);
-  const digest = digestOfPlan(digestOf(content), spec, hosts);
+  const contentDigest = changed ?? digestOf(content);
+  const digest = digestOfPlan(contentDigest, spec, hosts);
   db.run("UPDATE plan SET spec = ?2, content = ?3, content_digest = ?4, digest = ?5 WHERE seq = ?1", [
-    ...[row.seq, JSON.stringify(spec), content, digestOf(content), digest],
+    ...[row.seq, JSON.stringify(spec), content, contentDigest, digest],
   ]);
 }
