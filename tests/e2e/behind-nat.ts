@@ -16,7 +16,12 @@ export const DESK = "203.0.113.1";
 const NETWORKS = `
 mount -t tmpfs none /run && mkdir /run/netns
 ip link add world type bridge && ip link set world up
-space() { ip netns add "$1"; ip -n "$1" link set lo up; }
+space() {
+  ip netns add "$1"
+  # An address of IPv6 is there a second or two later, at which Chromium drops what it is loading: ERR_NETWORK_CHANGED.
+  nsenter --net="/run/netns/$1" sh -c 'for one in all default; do echo 1 > "/proc/sys/net/ipv6/conf/$one/disable_ipv6"; done' || true
+  ip -n "$1" link set lo up
+}
 plug() { # SPACE ADDRESS: into the world
   ip link add "to-$1" type veth peer name world netns "$1"
   ip link set "to-$1" master world && ip link set "to-$1" up
