@@ -36,22 +36,35 @@ export function table(
     headings,
     ...rows.map((row) => row.map((cell, column) => printable(timeText(cell), most(column)) || "-")),
   ];
+  const [, ...cells] = lines;
+  const isTime = headings.map((_, column) => cells.some((line) => SHOWN_TIME.test(line[column] ?? "")));
+  const wanted = headings.map((_, column) =>
+    Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))),
+  );
+  const room = width - 2 * (headings.length - 1);
+  // Of a time, the end says most: it is cut where nothing else is left.
   const widths = fitted(
-    headings.map((_, column) => Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? "")))),
-    width - 2 * (headings.length - 1),
+    fitted(wanted, room, (column) => !isTime[column]),
+    room,
   );
   const shown = (cell: string, column: number) => pad(cut(cell, widths[column] ?? 0), widths[column] ?? 0);
   return lines.map((line) => line.map(shown).join("  ").trimEnd()).join("\n");
 }
 
-/** `widths` of which the widest are less, so that all together have `room`. */
-function fitted(widths: readonly number[], room: number): number[] {
+const SHOWN_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+
+/** `widths` of which the widest that may be cut are less, so that all together have `room`. */
+function fitted(
+  widths: readonly number[],
+  room: number,
+  mayCut: (column: number) => boolean = () => true,
+): number[] {
   const less = [...widths];
   let over = less.reduce((sum, one) => sum + one, 0) - room;
   while (over > 0) {
-    const widest = Math.max(...less);
+    const widest = Math.max(...less.filter((_, column) => mayCut(column)));
     if (widest <= LEAST) break;
-    less[less.lastIndexOf(widest)] = widest - 1;
+    less[less.findLastIndex((one, column) => one === widest && mayCut(column))] = widest - 1;
     over--;
   }
   return less;

@@ -37,6 +37,15 @@ test("no line is wider than the terminal: the widest columns give way", () => {
   expect(table(["A"], [["日本語の長い名前です".repeat(3)]], undefined, 21)).toBe("A\n日本語の長い名前です…");
 });
 
+test("a time is cut last: its end says most", () => {
+  const rows = [["plan of many words that say little", "2026-04-27T10:30:00.123Z", "x".repeat(30)]];
+  const [, row = ""] = table(["PLAN", "AT", "WHY"], rows, undefined, 60).split("\n");
+  expect(row).toContain("2026-04-27T10:30:00Z");
+  expect(Bun.stringWidth(row)).toBeLessThanOrEqual(60);
+  const [, narrow = ""] = table(["PLAN", "AT", "WHY"], rows, undefined, 42).split("\n");
+  expect(Bun.stringWidth(narrow)).toBeLessThanOrEqual(42);
+});
+
 test("a terminal that is too narrow for any table gets one that it breaks", () => {
   expect(table(["A", "B"], [["x".repeat(20), "y".repeat(20)]], undefined, 10)).toBe(
     `A             B\n${"x".repeat(11)}…  ${"y".repeat(11)}…`,
