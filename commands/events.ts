@@ -9,6 +9,8 @@ const own = view(listEvents, {
   describe: "Print what happens here, or on hosts of the address book",
   on: false,
   hidden: ["wait", "after"],
+  epilogue:
+    "What reading makes happen by itself, `requests.counted` and `audit.appended`, is shown with --types alone.",
   extra: {
     after: field(
       AFTER,

@@ -12,6 +12,7 @@ import {
   runJob,
 } from "../src/host/scheduler/operations";
 import { timeText } from "../src/lib/time-text";
+import { typedDuration } from "../src/lib/units";
 
 const one = { positionals: ["job_id"], names: { job_id: "id" }, on: false } as const;
 
@@ -84,7 +85,7 @@ function onError({ stop_on_error }: JobView): string {
 function rowOf(job: JobView): string[] {
   const times = job.is_cron
     ? [job.cron_expression ?? "cron", job.time_zone].filter(Boolean).join(" ")
-    : `every ${job.interval_seconds} s`;
+    : `every ${typedDuration(job.interval_seconds)}`;
   return [
     job.job_id,
     times,

@@ -5,18 +5,35 @@ import type { Group } from "../src/cli/subcommand";
 import { print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
+import { listHosts } from "../src/desk/fleet/operations/hosts";
 import { screenOfHostAt } from "../src/desk/screen/operations/black-box";
 import { screenAt } from "../src/host/desktop/screen/black-box/operations";
-import { openScreenPage, proxyScreen } from "../src/host/desktop/screen/operations/proxy";
-import { badInput } from "../src/lib/errors";
+import { livePage, openScreenPage, proxyScreen } from "../src/host/desktop/screen/operations/proxy";
+import { badInput, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
 import { terminated } from "../src/lib/signals";
 import { timeText } from "../src/lib/time-text";
 import { parseAgo } from "../src/lib/units";
+import type { Service } from "../src/service/service";
+
+/** The page of a desk elsewhere, opened here. */
+async function openThere(service: Service, input: v.InferInput<typeof openScreenPage.input>) {
+  const { host } = input;
+  const hosts = host === undefined ? [] : await answerHere(service, listHosts, {});
+  if (host !== undefined && !hosts.some(({ label }) => label === host))
+    throw notFound(`no host is labelled ${printable(host, 130)}`);
+  const source = (await service.ownEvents())();
+  if (!("url" in source)) throw new Error("a desk elsewhere has an address");
+  const url = source.url + livePage(input);
+  const { openInBrowser } = await import("../src/lib/open-browser");
+  return { url, opened: await openInBrowser(url) };
+}
 
 const open = view(openScreenPage, {
   positionals: ["host"],
+  run: async ({ service, input, call, show }) =>
+    show(service.elsewhere ? await openThere(service, input) : await call(input)),
   text: ({ url, opened }) => (opened ? `${url}\nopened in the browser` : `${url}\nopen it in a browser`),
   examples: [
     ["$0 screen", "Open the page with the live screen of this host"],

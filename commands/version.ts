@@ -8,6 +8,8 @@ type VersionView = v.InferInput<typeof showVersion.output>;
 const NEWER = 3;
 
 export default view(showVersion, {
+  // It is about the program that is typed.
+  ignoresDesk: true,
   text: ({ version, commit, target, release_key, release }) =>
     [
       `svc ${version} (${commit}) for ${target}`,

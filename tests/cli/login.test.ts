@@ -107,6 +107,26 @@ describe("a desk elsewhere", () => {
     expect(made.out).toMatch(/\n {2}svc plan apply \S+ --digest [0-9a-f]{64} --desk lab\n$/);
   });
 
+  test("has its stored scripts run by jobs, and shows the screen of its hosts; the version is that of this program", async () => {
+    using folder = temporaryFolder();
+    const { desk, pin } = await deskWithHost();
+    await using _ = desk;
+    await svc(folder.path, ["login", desk.server.url, "--name", "lab", "--pin", pin], TOKEN);
+    const there = (...words: readonly string[]) =>
+      svc(folder.path, words, "", { SVC_DESK: "lab", PATH: folder.path, DISPLAY: "", WAYLAND_DISPLAY: "" });
+    const script = join(folder.path, "greet.json");
+    await Bun.write(script, '[["AC_log", ["hello"]]]');
+    expect((await there("scripts", "add", "greet", script)).code).toBe(0);
+    const job = await there("jobs", "add", "script:greet", "--every", "90m", "--id", "hourly");
+    expect(job.out).toContain("hourly runs next at");
+    expect((await there("jobs", "list")).out).toMatch(/hourly +every 90m .* script:greet\n/);
+    const screen = await there("screen", "lab-01");
+    expect(screen.out).toContain(`${desk.server.url}/dashboard/#live:lab-01\n`);
+    expect((await there("screen", "lab-02")).err).toContain("no host is labelled lab-02");
+    const version = await there("version");
+    expect([version.code, version.out]).toEqual([0, expect.stringMatching(/^svc \d/)]);
+  });
+
   test("is not asked for what only works on its machine or on this one", async () => {
     using folder = temporaryFolder();
     const { desk, pin } = await deskWithHost();

@@ -54,11 +54,12 @@ function requireRoute({ http, command, leftOut }: Pick<Operation, "http" | "comm
   }
 }
 
-/** A path that was typed is one of this machine, and the desk would take it for one of its own. */
+/** A path that was typed is one of this machine, and the desk would take it for one of its own. A stored script has none. */
 function requireNoPath({ entries }: InputSchema, input: Readonly<Record<string, unknown>>): void {
   const name = Object.keys(entries).find((field) => {
     const entry = entries[field];
-    return input[field] !== undefined && entry && metadataOf(entry).text === "path";
+    const isPath = entry && metadataOf(entry).text === "path";
+    return isPath && input[field] !== undefined && !`${input[field]}`.startsWith("script:");
   });
   if (name !== undefined) {
     throw badInput(`${name}: expected without --desk: it names a file on the machine of the desk`);

@@ -103,6 +103,19 @@ interface OpenUses extends Pick<ProxyUses, "addressBook"> {
   runningServer(): { readonly url: string } | null;
 }
 
+/** What follows the address of a server, for the page with the live screen of a host, or of its own; the desktop is one of those on demand. */
+export function livePage({
+  host,
+  desktop,
+}: {
+  readonly host?: string | undefined;
+  readonly desktop?: string | undefined;
+}): string {
+  const at = desktop === undefined ? "" : `:${desktop}`;
+  const page = host === undefined && at === "" ? "live" : `live:${encodeURIComponent(host ?? "")}${at}`;
+  return `/dashboard/#${page}`;
+}
+
 export const openScreenPage = operation({
   name: "screen.open",
   summary: "Open the live screen of a host in the browser",
@@ -116,9 +129,7 @@ export const openScreenPage = operation({
     if (host !== undefined) (await service.addressBook()).server(host);
     const running = service.runningServer();
     if (!running) throw unavailable("no server runs here that has the page: start one with `svc serve`");
-    const at = desktop === undefined ? "" : `:${desktop}`;
-    const page = host === undefined && at === "" ? "live" : `live:${encodeURIComponent(host ?? "")}${at}`;
-    const url = `${running.url}/dashboard/#${page}`;
+    const url = running.url + livePage({ host, desktop });
     const { openInBrowser } = await import("../../../../lib/open-browser");
     return { url, opened: await openInBrowser(url) };
   },
