@@ -92,6 +92,10 @@ export async function startWorld(change: Change | undefined, size?: string): Pro
   });
   stack.defer(() => web.stop(true));
   const programs: Array<ReturnType<typeof start>> = [];
+  // Chromium writes its title over its environment: the mark is not found in it.
+  stack.defer(() => {
+    for (const program of programs) program.kill("SIGKILL");
+  });
   const outputs: string[] = [];
   const at = (name: string) => (name.startsWith("~/") ? join(home, name.slice(2)) : join(folder, name));
   const ask = async (command: readonly string[]) => {
