@@ -159,6 +159,7 @@ export const sheets: readonly Task[] = [
     ...{ id: "S10", ...gnumeric, what: "export as CSV" },
     script: ({ folder }) => [
       press('menuitem "Export as CSV File..." window "s.gnumeric"'),
+      ...toWindow("Export the current"),
       setText('textbox "Name" focused app "gnumeric"', `${folder}/out.csv`),
       press('button "Save" window "Export the current"'),
     ],

@@ -57,6 +57,16 @@ export interface DesktopWindow {
   readonly focused: boolean;
 }
 
+/** The window that a click at the pointer goes to. */
+export interface PointedWindow {
+  /** As that of a {@link DesktopWindow}; of a menu, an id of its own. */
+  readonly hwnd: number;
+  /** As its program set it: untrusted text. */
+  readonly title: string;
+  /** The id of its process on this host; null when it does not say. */
+  readonly pid: number | null;
+}
+
 /** What a window can be asked for, as its buttons do. */
 export type WindowRequest = "close" | "minimize" | "maximize";
 
@@ -113,6 +123,8 @@ export interface Backend extends Devices {
   /** @param region inside the desktop, not empty. */
   capture(region: Region): Promise<Picture>;
   windows(): Promise<readonly DesktopWindow[]>;
+  /** The window under the pointer, undefined where there is none; absent where the platform does not say. */
+  pointed?(): Promise<PointedWindow | undefined>;
   /** Gives `hwnd` the focus; resolves when it has it. */
   focus(hwnd: number): Promise<void>;
   /**
@@ -149,7 +161,7 @@ export type DesktopEvents = Pick<BackendEvents, "clipboard"> & ViewerEvents;
 export interface DesktopCalls
   extends Omit<
       Backend,
-      "desktop" | "capture" | "windows" | "close" | "watch" | "watchWindows" | keyof Devices
+      "desktop" | "capture" | "windows" | "pointed" | "close" | "watch" | "watchWindows" | keyof Devices
     >,
     SeeingCalls,
     ViewerCalls {
@@ -161,6 +173,8 @@ export interface DesktopCalls
   page(region: Region | undefined, options: PageOptions): Promise<Page>;
   /** Undefined where the platform cannot list them. */
   windows(): Promise<readonly DesktopWindow[] | undefined>;
+  /** The window under the pointer; undefined where there is none, and where the platform does not say. */
+  pointed(): Promise<PointedWindow | undefined>;
   /** Leaves keys and buttons as they are when the child ends: the runs that pressed them have finished. */
   keepPressed(): Promise<void>;
 }

@@ -48,6 +48,7 @@ export default async function desktopChild(): Promise<void> {
     screenshot: async (frame: Frame, file: string | null) => takeScreenshot(await use(), frame, file),
     page: async (region: Region | undefined, options: PageOptions) =>
       takePage(await use(), region ?? undefined, options),
+    pointed: async () => (await use()).pointed?.(),
     async keepPressed() {
       keepPressed = true;
     },

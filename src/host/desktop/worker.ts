@@ -90,6 +90,7 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
     screenshot: v.object({ ...SIZE, shown: REGION, base64: v.nullable(v.string()) }),
     page: PAGE,
     windows: v.optional(v.array(WINDOW)),
+    pointed: v.optional(v.object({ hwnd: v.number(), title: v.string(), pid: v.nullable(v.number()) })),
     place: PLACE,
     request: NOTHING,
     clipboard: v.string(),

@@ -17,6 +17,7 @@ type Looks =
       | "screenshot"
       | "page"
       | "windows"
+      | "pointed"
       | "readLines"
     )
   | ("pointerRests" | "snapshots" | "imagesFolder" | "viewerListeners" | "childPid" | "snapshot")

@@ -240,7 +240,7 @@ export const click = inputOperation("click_element", {
   async perform(desktop, { timeout, mouse_keycode, clicks, ...input }, requester, caller) {
     const wrong = noWay(input);
     if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
-    const hands = { desktop, requester, waiting: waitingOf(caller, timeout) };
+    const hands = { desktop, requester, waiting: waitingOf(caller, timeout), run: caller.run };
     const element = await findInWays(desktop, input, hands.waiting, caller, true);
     await clickOn(hands, element, { button: BUTTONS[mouse_keycode], clicks });
     return element;
@@ -262,7 +262,7 @@ export const type = inputOperation("type_in_element", {
     if (wrong) throw badInput(`${wrong.field}: expected ${wrong.message}`);
     const waiting = waitingOf(caller, timeout);
     const element = await waitForUsable(desktop.elements, locatorOf(input), waiting);
-    await typeInto({ desktop, requester, waiting }, element, text, { add });
+    await typeInto({ desktop, requester, waiting, run: caller.run }, element, text, { add });
     return element;
   },
 });

@@ -10,6 +10,7 @@ import { unavailable } from "../../../lib/errors";
 import { COLUMN, inputOperation, ROW, type Uses } from "../operations/input-operation";
 import { setChecked } from "./act";
 import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
+import { pointAt } from "./cover";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
 import { ACTS, locatorOf, one, oneReal, ROLE, SEES, unnamed, usesInput } from "./fields";
 import { type Locator, MAX_NAME, printLocator } from "./locator";
@@ -114,12 +115,13 @@ const click = inputOperation("a11y_click", {
   example: { name: "Save", role: "button" },
   input: v.strictObject(SOUGHT),
   output: v.boolean(),
-  async perform(desktop, sought, requester) {
+  async perform(desktop, sought, requester, { run }) {
     const { elements } = await desktop.turnsOf(requester).elements.find(soughtOf(sought), MOST);
     const element = elements.find(({ showing }) => showing) ?? elements[0];
     if (!element) return false;
     if (!element.center) throw unavailable("its program does not say where it is");
     const [x, y] = element.center;
+    await pointAt(desktop, element, { x, y }, requester, run);
     await desktop.click({ x, y }, "left", "tap", requester);
     return true;
   },

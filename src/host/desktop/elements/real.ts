@@ -12,9 +12,10 @@ import { jsonLine } from "../../../lib/sanitize";
 import type { Requester } from "../../../lib/slots";
 import type { Button } from "../backend";
 import type { Desktop } from "../desktop";
-import { giveFocusBack } from "../focus-hold";
+import { giveFocusBack, isHolding } from "../focus-hold";
 import { type Uses, withInput } from "../operations/input-operation";
 import type { Branch, Element } from "./calls";
+import { pointAt } from "./cover";
 import { type Elements, until, type WaitLimit } from "./elements";
 import type { Locator } from "./locator";
 import { spellings } from "./menus";
@@ -25,6 +26,8 @@ export interface Hands {
   readonly desktop: Desktop;
   readonly requester: Requester;
   readonly waiting: WaitLimit;
+  /** The run that is told of a window which was raised. */
+  readonly run?: RunContext | undefined;
 }
 
 /** What acts on an element: the interface of its program, or pointer and keyboard. */
@@ -41,9 +44,25 @@ export async function desktopOf(
 ): Promise<Desktop> {
   const desktop = (await service.desktop(name)).turnsOf(requesterOf(caller));
   // A run holds a window of its own desktop.
-  if (name === undefined) await giveFocusBack(desktop, requesterOf(caller), caller.run, "element");
-  return desktop;
+  if (name !== undefined || !isHolding(caller.run)) return desktop;
+  const giveBack = () => giveFocusBack(desktop, requesterOf(caller), caller.run, "element");
+  await giveBack();
+  return holding(desktop, giveBack);
 }
+
+/** The same desktop: each look for what has the focus gives it back first, as another program may take it while somebody waits. */
+function holding(desktop: Desktop, giveBack: () => Promise<void>): Desktop {
+  const find: Elements["find"] = async (locator, most) => {
+    if (locator.focused === true) await giveBack();
+    return desktop.elements.find(locator, most);
+  };
+  const elements = withOwn(desktop.elements, { find });
+  const held: Desktop = withOwn(desktop, { elements, turnsOf: () => held });
+  return held;
+}
+
+const withOwn = <T extends object>(whole: T, own: Partial<T>): T =>
+  new Proxy(whole, { get: (_, name) => Reflect.get(Object.hasOwn(own, name) ? own : whole, name) });
 
 /**
  * Does `work`, with a turn at pointer and keyboard where it uses them.
@@ -60,8 +79,8 @@ export async function byHand<T>(
   work: (hands: Hands) => Promise<T>,
 ): Promise<T> {
   const desktop = await desktopOf(service, caller);
-  const { signal } = caller;
-  const hands = { desktop, requester: requesterOf(caller), waiting: { timeout, signal } };
+  const { signal, run } = caller;
+  const hands = { desktop, requester: requesterOf(caller), waiting: { timeout, signal }, run };
   return how === "real" ? withInput(desktop, caller, name, () => work(hands)) : work(hands);
 }
 
@@ -85,13 +104,19 @@ export async function shown<T extends Element>(elements: Elements, element: T): 
   return { ...element, bounds, center, showing: true };
 }
 
-/** Clicks on the middle of an element, which is scrolled into view where it is not. @throws `unavailable`. */
+/**
+ * Clicks on the middle of an element, which is scrolled into view where it is not, and uncovered where the window of another program covers
+ * it.
+ *
+ * @throws `unavailable`.
+ */
 export async function clickOn(
-  { desktop, requester }: Hands,
+  { desktop, requester, run }: Hands,
   element: Element,
   { button = "left" as Button, clicks = 1 } = {},
 ): Promise<void> {
   const place = placeOf(await shown(desktop.elements, element));
+  await pointAt(desktop, element, place, requester, run);
   for (let nth = 0; nth < clicks; nth++) await desktop.click(place, button, "tap", requester);
 }
 

@@ -69,7 +69,8 @@ async function usable(call: Call, reference: string): Promise<Element> {
 export function byHand<T>(call: Call, name: string, work: (hands: Hands) => Promise<T>): Promise<T> {
   const { desktop, caller } = call.look;
   const waiting = { timeout: USABLE_S, signal: caller.signal };
-  return withInput(desktop, caller, name, () => work({ desktop, requester: requesterOf(caller), waiting }));
+  const hands = { desktop, requester: requesterOf(caller), waiting, run: caller.run };
+  return withInput(desktop, caller, name, () => work(hands));
 }
 
 const isReal = ({ look: { session } }: Call) => session.capabilities["svc:input"] === "real";

@@ -2,7 +2,7 @@
  * The windows of an X server: what each is, where it is and in which state.
  */
 import { hostname } from "node:os";
-import type { Backend, DesktopWindow, Place } from "../backend";
+import type { Backend, DesktopWindow, Place, PointedWindow } from "../backend";
 import { programOf } from "../program-name";
 import { createArrange } from "./arrange";
 import type { XConnection } from "./connection";
@@ -14,12 +14,13 @@ const ICONIC = 3;
 
 export function createWindows(
   connection: XConnection,
-): Pick<Backend, "windows" | "focus" | "place" | "request"> {
+): Pick<Backend, "windows" | "pointed" | "focus" | "place" | "request"> {
   const properties = windowProperties(connection);
   const look = createLook(connection, properties);
   return {
     ...createFocus(connection, properties),
     ...createArrange(connection, properties, look),
+    pointed: createPointed(connection, properties, pidOf),
     async windows() {
       const [ids, focused] = [await properties.listed(), await properties.focused()];
       const rows = await Promise.all(ids.map((hwnd) => rowOf(hwnd, focused)));
@@ -57,6 +58,43 @@ export function createWindows(
     const isHere = machine === undefined || machine.replace(/\0+$/, "") === hostname();
     return pid && isHere ? pid : null;
   }
+}
+
+/** How deep the window of a program is in those of a window manager, and how many windows of a frame are looked at. */
+const MAX_DEEP = 8;
+const MAX_INSIDE = 100;
+
+/** Says which window is under the pointer. The server knows it by the shape that takes clicks: what lets them through is not meant. */
+function createPointed(
+  { screen, ask }: XConnection,
+  { listed, titleOf }: WindowProperties,
+  pidOf: (hwnd: number) => Promise<number | null>,
+): () => Promise<PointedWindow | undefined> {
+  /** The windows of programs in a frame, where the pointer is on its border. */
+  const inside = async (frame: number, known: ReadonlySet<number>, deep = 0): Promise<number | undefined> => {
+    const children = ((await ask.QueryTree(frame))?.children ?? []).slice(-MAX_INSIDE);
+    const found = children.find((id) => known.has(id));
+    if (found !== undefined || deep === 1) return found;
+    for (const child of children) {
+      const deeper = await inside(child, known, deep + 1);
+      if (deeper !== undefined) return deeper;
+    }
+    return undefined;
+  };
+  return async () => {
+    const known = new Set(await listed());
+    const chain: number[] = [];
+    for (let at = screen.root; chain.length < MAX_DEEP; ) {
+      at = (await ask.QueryPointer(at))?.child ?? 0;
+      if (at === 0) break;
+      chain.push(at);
+      if (known.has(at)) break;
+    }
+    const [outermost, last] = [chain.at(0), chain.at(-1)];
+    if (outermost === undefined || last === undefined) return undefined;
+    const hwnd = known.has(last) ? last : ((await inside(outermost, known)) ?? outermost);
+    return { hwnd, title: await titleOf(hwnd), pid: await pidOf(hwnd) };
+  };
 }
 
 /** Where a window is, and in which state. */
