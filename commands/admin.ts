@@ -269,6 +269,10 @@ export default {
       cancellable: true,
       report: reportOfBroadcast,
       async run({ service, globals, input, extra, call, report }) {
+        if (service.elsewhere && (input.output ?? input.retry) !== undefined)
+          throw badInput(
+            "output, retry: expected without --desk, and without SVC_DESK: they are files of the machine of the desk; --json prints what --output has",
+          );
         const results: Delivery[] = [];
         const progress = ({ item }: { readonly item?: unknown }) => {
           const result = item as Delivery;

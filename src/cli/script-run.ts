@@ -82,10 +82,14 @@ export function withVariables<I extends { readonly variables?: object | undefine
   return { ...input, variables: { ...input.variables, ...extra.var_file, ...Object.fromEntries(assigned) } };
 }
 
-/** What a person types as a value: JSON where it parses, else the text. */
+/**
+ * What a person types as a value: JSON where it parses, else the text. A number that would be written otherwise stays a text: of
+ * `1.10` and `12345678901234567890`, which may be a version and an order, nothing is lost.
+ */
 export function jsonOrText(text: string): unknown {
   try {
-    return JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    return typeof value === "number" && `${value}` !== text.trim() ? text : value;
   } catch {
     return text;
   }
@@ -138,6 +142,10 @@ export async function traced<R extends { readonly run_id: string }>(
   run: (trace: boolean) => Promise<R>,
 ): Promise<R> {
   if (file === undefined && pages.length === 0) return run(false);
+  if (service.elsewhere)
+    throw badInput(
+      `${file === undefined ? "report" : "trace"}: expected without --desk, and without SVC_DESK: the trace of a run stays on the machine of the desk`,
+    );
   // Before the run: it cannot be repeated to have its trace.
   if (file !== undefined) {
     await access(dirname(file), constants.W_OK).catch((error) => {

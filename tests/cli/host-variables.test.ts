@@ -21,6 +21,19 @@ test("a table gives each host its variables, typed as --var types them", async (
   expect(await withHostVariables<Given>({}, {})).toEqual({});
 });
 
+test("a number that would be written otherwise stays the text that was typed", async () => {
+  const typed = ["1.10", "12345678901234567890", "1e5", "-0", "0.10000000000000000001", "5.0"];
+  const kept = await read("label,a", { var: typed.map((text, nth) => `v${nth}=${text}`) });
+  expect(Object.values(kept.variables ?? {})).toEqual(typed);
+  const plain = await read("label,version\nx,1.10\ny,1.5", {
+    var: ["n=-7", "f=1.25", "large=9007199254740991"],
+  });
+  expect(plain).toEqual({
+    variables: { n: -7, f: 1.25, large: 9_007_199_254_740_991 },
+    variables_by_host: { x: { version: "1.10" }, y: { version: 1.5 } },
+  });
+});
+
 test.each([
   ["seat,note\n1,2", "variables_by_host: expected a column label in the first line"],
   ["label,se at\na,1", "column 2 of the first line: expected label, or a name of a variable"],

@@ -140,6 +140,32 @@ describe("a desk elsewhere", () => {
     expect(served.err).toContain("works on this machine only");
     const onHosts = await svc(folder.path, ["--desk", "lab", "jobs", "list", "--on", "all"]);
     expect(onHosts.err).toContain("--on: expected without --desk, and without SVC_DESK");
+    const one = '[["AC_log", ["a"]]]';
+    const traced = await svc(folder.path, [
+      "--desk",
+      "lab",
+      "execute",
+      one,
+      "--trace",
+      join(folder.path, "run.zip"),
+    ]);
+    expect([traced.out, traced.err]).toEqual([
+      "",
+      expect.stringContaining("--trace: expected without --desk"),
+    ]);
+    const kept = await svc(folder.path, [
+      "--desk",
+      "lab",
+      "admin",
+      "broadcast",
+      one,
+      "--on",
+      "all",
+      "--output",
+      "r.jsonl",
+    ]);
+    expect(kept.err).toContain("--output, --retry: expected without --desk");
+    expect([traced.code, kept.code]).toEqual([2, 2]);
     const path = await svc(folder.path, ["--desk", "lab", "jobs", "add", "here.json", "--every", "1h"]);
     expect(path.err).toContain("names a file on the machine of the desk");
     expect([shown.code, served.code, onHosts.code, path.code]).toEqual([2, 2, 2, 2]);
