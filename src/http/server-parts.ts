@@ -11,6 +11,7 @@ import { clearLeftovers } from "../lib/files";
 import type { Log } from "../lib/log";
 import type { ConfigFiles } from "../lib/paths";
 import { requireSigningKey } from "../lib/signing-key";
+import type { SessionKeeper } from "../trust/oidc/sign-in";
 import { watchPreviousTokens } from "../trust/own-rotation";
 import { openToken, type TokenSource } from "../trust/owner-token";
 import { digestToken, type GrantOf, ownerToken, type TokensInForce } from "../trust/scopes";
@@ -77,7 +78,7 @@ export async function openServerParts(
   requireSigningKey(files.hostKey);
   const tls = await openTls(keys, options, files, log);
   const sessions = await service.signIn();
-  const credentials = openCredentials(options, files, log, sessions?.issuer);
+  const credentials = openCredentials(options, files, log, sessions);
   const uses = { ...noteTokenUse(files.tokenUse, log), session: (grant: Grant) => sessions?.used(grant) };
   const metrics = await service.metrics();
   const auditLog = options.audit ? await openAuditLog(service, options.audit_max_rows) : null;
@@ -156,11 +157,20 @@ interface Credentials extends TokensInForce {
   refresh(): void;
 }
 
-/** @param issuer the provider whose sessions count; undefined for none. @throws as `openToken`. */
-function openCredentials(options: Options, files: ConfigFiles, log: Log, issuer?: string): Credentials {
+/** @param sessions those that count; null for none. @throws as `openToken`. */
+function openCredentials(
+  options: Options,
+  files: ConfigFiles,
+  log: Log,
+  sessions: Pick<SessionKeeper, "issuer" | "isEnding"> | null,
+): Credentials {
   const token = openToken(options.token, options.token_file ?? files.token, log);
   const owner = ownerToken(token.digest);
-  const { given, generated, ended, digestOf } = watchTokens(files, log, issuer);
+  const { given, ended, digestOf, ...made } = watchTokens(files, log, sessions?.issuer);
+  const generated: GrantOf = (sent, fresh) => {
+    const grant = made.generated(sent, fresh);
+    return grant?.name && sessions?.isEnding(grant.name) ? undefined : grant;
+  };
   const previous = watchPreviousTokens(files, token.digest, log);
   const guessable: GrantOf = (sent, fresh) =>
     owner(sent, fresh) ?? previous(sent, fresh) ?? given(sent, fresh);

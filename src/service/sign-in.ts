@@ -15,7 +15,7 @@ const CREDENTIAL = "oidc_secret";
 
 /** @throws `bad_input` for flags that do not go together; `unavailable` for a file that cannot be read. */
 export function openSignIn(
-  { options, files, log, publish, ...shared }: ServiceParts,
+  { options, files, log, publish, tokens, ...shared }: ServiceParts,
   issuer: string,
 ): SignIn {
   const { oidc_client: client, oidc_ca: ca, oidc_groups: groupsClaim, oidc_url, oidc_agents } = options;
@@ -35,6 +35,7 @@ export function openSignIn(
     agents: oidc_agents ?? [],
     store: tokenStore(files, log, publish),
     signedOut: createSignedOut(files, log),
+    ending: tokens.ending,
     lifetime: { idleS: Number(options.oidc_idle), lifeS: Number(options.oidc_session) },
     log,
     rules: () => readRules(files.oidc),

@@ -18,6 +18,8 @@ import type { NamedToken, TokenStore } from "../trust/named-tokens";
 type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
 
 export interface TokenUses {
+  /** Names of sessions that count as ended in this process, whatever the file says: their end is wanted, and not on disk yet. */
+  readonly ending: Set<string>;
   /** As the file is now. While it is missing or broken, no token is known to have ended, nor is one whose entry is broken. */
   endings(): Promise<HowEnded>;
   /**
@@ -57,6 +59,7 @@ export function createTokenUses(
     return { store: tokenStore(files, log), isEnded, worksNow };
   });
   const uses: TokenUses = {
+    ending: new Set(),
     async endingsForPlans(): Promise<HowEnded> {
       const [{ store }, howEnded] = await Promise.all([namedTokens(), uses.endings()]);
       return (name, since) => {
@@ -68,6 +71,7 @@ export function createTokenUses(
       const { store, isEnded, worksNow } = await namedTokens();
       let known: ReadonlyMap<string, NamedToken> | undefined;
       return (name, since) => {
+        if (uses.ending.has(name)) return "was revoked";
         try {
           // Most of the time nothing runs that a token started, and nobody asks.
           known ??= new Map(store.entries().map((token) => [token.name, token]));

@@ -2,7 +2,8 @@
  * What a logout token of the provider ends (OpenID Connect Back-Channel Logout 1.0).
  *
  * The promise: each part of it is done whatever became of the others, and what did not succeed is done when the provider sends it again.
- * The sessions end before that is on record: a log that cannot be written keeps nobody signed in.
+ * The sessions end before that is on record, and in this process before that is on disk: neither a log nor a file that cannot be written keeps
+ * anybody signed in.
  */
 import { RecentMap } from "../../lib/buckets";
 import { badInput } from "../../lib/errors";
@@ -10,7 +11,7 @@ import type { TokenStore } from "../named-tokens";
 import { digestToken, hexOf } from "../scopes";
 import { personDigest, type SignedOut } from "../signed-out";
 import type { Provider } from "./provider";
-import { endedThere, endSessions } from "./sessions";
+import { endedThere, endSessions, sessionsOf } from "./sessions";
 
 /** How many logout tokens that were used are remembered: each is good for two minutes. */
 const MAX_USED = 10_000;
@@ -20,6 +21,8 @@ export interface LogoutUses {
   readonly provider: Pick<Provider, "issuer" | "logout">;
   readonly store: TokenStore;
   readonly signedOut: Pick<SignedOut, "note">;
+  /** Names of sessions that count as ended, whatever the file of the tokens says. */
+  readonly ending: Set<string>;
   /** Ends what a session has started. */
   endWorkOf(name: string): Promise<unknown>;
 }
@@ -47,7 +50,7 @@ function createTries() {
  * @returns a function of the token, and of what puts that on record. It returns how many sessions have ended, and throws `bad_input` for a
  *   token that is not valid, or came before; what failed.
  */
-export function endingByProvider({ provider, store, signedOut, endWorkOf }: LogoutUses) {
+export function endingByProvider({ provider, store, signedOut, ending, endWorkOf }: LogoutUses) {
   const usedTokens = new RecentMap<true>(MAX_USED);
   /** Sessions that have ended, and what they have started has not. */
   const unfinished = new Set<string>();
@@ -68,8 +71,11 @@ export function endingByProvider({ provider, store, signedOut, endWorkOf }: Logo
         ...persons.map((one) => (sid === undefined ? { person: one, at } : { apart: one, at })),
       ),
     );
-    const ended = (await tries.try(() => endSessions(store, those))) ?? [];
-    for (const name of ended) unfinished.add(name);
+    const named = (await tries.try(() => sessionsOf(store, those))) ?? [];
+    for (const name of named) ending.add(name);
+    const ended = await tries.try(() => endSessions(store, those));
+    if (ended) for (const name of named) ending.delete(name);
+    for (const name of ended ?? named) unfinished.add(name);
     await Promise.all(
       [...unfinished].map((name) =>
         tries.try(async () => {
@@ -87,6 +93,6 @@ export function endingByProvider({ provider, store, signedOut, endWorkOf }: Logo
       usedTokens.delete(key);
       throw error;
     }
-    return ended.length;
+    return ended?.length ?? 0;
   };
 }

@@ -8,7 +8,14 @@
 import { isSameHolder } from "../../core/rights";
 import { busy, forbidden } from "../../lib/errors";
 import type { EntryList, JsonStore } from "../../lib/json-store";
-import { isBrought, MAX_TOKENS, type NamedToken, removeTokens, type TokenStore } from "../named-tokens";
+import {
+  isBrought,
+  isEnded,
+  MAX_TOKENS,
+  type NamedToken,
+  removeTokens,
+  type TokenStore,
+} from "../named-tokens";
 import { entryOf } from "../rotation";
 import { digestToken, hexOf } from "../scopes";
 import { personDigest } from "../signed-out";
@@ -218,10 +225,22 @@ export function endedThere(
   return { issuer, subjects: subject === undefined ? [...new Set(known())] : [subject], sid };
 }
 
-/** Ends those sessions. @returns their names. @throws `unavailable` where the file cannot be read or written. */
-export const endSessions = (store: TokenStore, { issuer, subjects, sid }: EndedThere): Promise<string[]> =>
-  removeTokens(store, ({ person }) => {
+/** Whether a token is one of those sessions. */
+const isAmong =
+  ({ issuer, subjects, sid }: EndedThere) =>
+  ({ person }: NamedToken): boolean => {
     if (person?.issuer !== issuer || !subjects.includes(person.subject)) return false;
     // A session of which the provider told no id may be that one.
     return sid === undefined || person.sid === undefined || person.sid === sid;
-  });
+  };
+
+/** The names of those sessions that there are. @throws `unavailable` where the file of the tokens cannot be read. */
+export const sessionsOf = (store: TokenStore, those: EndedThere): string[] =>
+  store
+    .entries()
+    .filter((one) => isAmong(those)(one) && !isEnded(one))
+    .map(({ name }) => name);
+
+/** Ends those sessions. @returns their names. @throws `unavailable` where the file cannot be read or written. */
+export const endSessions = (store: TokenStore, those: EndedThere): Promise<string[]> =>
+  removeTokens(store, isAmong(those));

@@ -41,6 +41,8 @@ export interface SessionKeeper {
   readonly resource: { readonly id: string; readonly metadata: string } | undefined;
   /** Lets a session that was used live on. */
   used(grant: Grant): void;
+  /** Whether the provider has ended the session of that name, and that is not on disk yet: it is not in force any more. */
+  isEnding(name: string): boolean;
   /**
    * Begins a session whose token is an access token of the provider for {@link resource}. Of other texts, nothing begins.
    *
@@ -121,6 +123,8 @@ interface SignInUses {
   readonly agents: readonly string[];
   readonly store: TokenStore;
   readonly signedOut: SignedOut;
+  /** Names of sessions that count as ended, whatever the file of the tokens says. */
+  readonly ending: Set<string>;
   readonly lifetime: Lifetime;
   readonly log: Log;
   /** Reads oidc.json. @throws `unavailable`. */
@@ -150,7 +154,7 @@ const KEPT = v.object({
 const DEVICE = v.object({ code: v.string(), intervalMs: v.number(), begun: v.number() });
 
 export function createSignIn({ provider, publicUrl, agents, store, lifetime, ...uses }: SignInUses): SignIn {
-  const { log, signedOut, endWorkOf } = uses;
+  const { log, signedOut, ending, endWorkOf } = uses;
   const flows = createSeal("a sign-in in a browser");
   const devices = createSeal("a device flow");
   const codes = createCodes<Admitted>("this command line");
@@ -184,6 +188,7 @@ export function createSignIn({ provider, publicUrl, agents, store, lifetime, ...
       await begin(admit(owner, owner.issued), announce, { origin: resource?.id, access });
     },
     used: prolonging({ store, lifetime, log }),
+    isEnding: (name) => ending.has(name),
     async begin(origin, base, waits) {
       const { attempt, address } = await provider.begin(`${base}/oidc/callback`);
       const kept: v.InferInput<typeof KEPT> = { attempt, origin, waits, begun: providerNow() };
@@ -231,7 +236,7 @@ export function createSignIn({ provider, publicUrl, agents, store, lifetime, ...
       if (answer === "slower") paces.slowDevice(code);
       return answer === "pending" || answer === "slower" ? answer : begin(admit(answer, begun), announce);
     },
-    providerLogout: endingByProvider({ provider, store, signedOut, endWorkOf }),
+    providerLogout: endingByProvider({ provider, store, signedOut, ending, endWorkOf }),
   };
 }
 

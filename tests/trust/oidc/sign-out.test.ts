@@ -1,6 +1,8 @@
 /** What ends when a person signs out at the provider, which tells this server (back-channel logout). */
 import { expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { unavailable } from "../../../src/lib/errors";
+import { configFiles } from "../../../src/lib/paths";
 import { STREAM_PROTOCOL } from "../../../src/wire/screen/stream";
 import { GREETING, standIn } from "../../host/desktop/screen/stand-in";
 import { post, until } from "../../support";
@@ -51,10 +53,7 @@ test("signing out at the provider ends the live screen, the stream of events and
     const token = async () => (await browser.ask(`${desk.url}/token`, { headers })).status;
     return { browser, seen, events, run, token };
   };
-  const statuses = async () => {
-    const { runs } = Object(await (await desk.call("/runs")).json());
-    return runs.map(({ status }: { status: string }) => status).toSorted();
-  };
+  const statuses = () => runsOf(desk);
   const alice = await busy("alice");
   const bob = await busy("bob");
   await until("both runs", async () => `${await statuses()}` === "running,running");
@@ -68,6 +67,12 @@ test("signing out at the provider ends the live screen, the stream of events and
   await until("the screen of bob alone", () => screen.streams.size === 1);
 });
 
+/** How its runs are, in the order of these words. */
+async function runsOf({ call }: { readonly call: (path: string) => Promise<Response> }): Promise<string[]> {
+  const { runs } = Object(await (await call("/runs")).json());
+  return runs.map(({ status }: { status: string }) => status).toSorted();
+}
+
 /** A desk at which alice is signed in, and the word of the provider that she is not. */
 async function signedOutDesk() {
   const key = await signingKey("first");
@@ -79,7 +84,9 @@ async function signedOutDesk() {
     return (await fetch(`${desk.url}/oidc/backchannel-logout`, { method: "POST", body })).status;
   };
   const status = async () => (await browser.ask(`${desk.url}/token`, pageOf(desk.url))).status;
-  return { ...desk, logout, status };
+  const headers = { ...Object(pageOf(desk.url).headers), "content-type": "application/json" };
+  const ask = (path: string, body: unknown) => browser.ask(`${desk.url}${path}`, { ...post(body), headers });
+  return { ...desk, logout, status, ask, runs: () => runsOf(desk) };
 }
 
 test("a log that cannot be written keeps nobody signed in, and has its row once the provider says it again", async () => {
@@ -95,6 +102,23 @@ test("a log that cannot be written keeps nobody signed in, and has its row once 
     "started oidc.provider_logout of all sessions of a person",
   );
   expect(await desk.logout()).toBe(400);
+});
+
+test("a file that cannot be written keeps nobody signed in either, and is written once the provider says it again", async () => {
+  await using desk = await signedOutDesk();
+  const { tokens, tokensLock } = configFiles(desk.configDir);
+  rmSync(tokensLock);
+  // Nobody can lock that.
+  mkdirSync(tokensLock);
+  const run = desk.ask("/execute", { actions: [["AC_sleep", { seconds: 60 }]] });
+  await until("the run", async () => `${await desk.runs()}` === "running");
+  expect(await desk.logout()).toBeGreaterThanOrEqual(500);
+  expect(await desk.status()).toBe(401);
+  await run.catch(() => {});
+  expect(await desk.runs()).toEqual(["cancelled"]);
+  rmSync(tokensLock, { recursive: true });
+  expect(await desk.logout()).toBe(200);
+  expect(JSON.parse(readFileSync(tokens, "utf8")).tokens).toEqual([]);
 });
 
 test("work that could not be ended is ended once the provider says it again", async () => {
