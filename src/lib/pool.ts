@@ -8,6 +8,9 @@
 /** How many hosts may be waited for without a slot. */
 const MAX_SLOW = 2_000;
 
+/** How many of them may be hosts that are known to be slow, as long as others wait for their turn: of these, some will turn out slow too. */
+const MAX_KNOWN = MAX_SLOW / 2;
+
 /** The longest that a host keeps its slot: a twelfth of the timeout, and at most a quarter of a second. */
 export const patienceFor = (timeoutMs: number): number => Math.min(timeoutMs / 12, 250);
 
@@ -27,7 +30,8 @@ interface Pool<T> {
 }
 
 /**
- * Starts `work` on each item in order, those that are known to be slow first, and resolves with the results in the order of the items.
+ * Starts `work` on each item in order, and resolves with the results in the order of the items. Those that are known to be slow begin
+ * first, but however many they are, the others need not wait for the end of one.
  *
  * @param pool.slots how many hosts have a slot at once.
  * @param pool.patienceMs after how many milliseconds a host gives up its slot at the latest; infinite to limit all hosts at work
@@ -44,14 +48,16 @@ export function runPool<T, R>(
   const results: R[] = new Array(items.length);
   /** When each of those with a slot began, the first one first. */
   const busy = new Map<number, number>();
-  /** The places of the items in the order in which they begin: up to `known`, they have no slot. */
+  /** The places of the items: up to `known`, they are known to be slow and have no slot. */
   const { true: first = [], false: others = [] } = Object.groupBy(
     items.keys(),
     (at) => `${isSlow(items[at] as T)}`,
   );
   const order = [...first, ...others];
   const known = first.length;
-  let next = 0;
+  let nextKnown = 0;
+  let next = known;
+  let knownAtWork = 0;
   let slow = 0;
   let done = 0;
   let usualMs = patienceMs / TIMES_USUAL;
@@ -60,10 +66,14 @@ export function runPool<T, R>(
   const begin = async (nth: number) => {
     const at = order[nth] as number;
     const began = performance.now();
-    if (nth < known) slow++;
-    else busy.set(at, began);
+    const isKnown = nth < known;
+    if (isKnown) {
+      knownAtWork++;
+      slow++;
+    } else busy.set(at, began);
     results[at] = await work(items[at] as T);
-    if (nth >= known) usualMs *= performance.now() - began > usualMs ? STEP : 1 / STEP;
+    if (isKnown) knownAtWork--;
+    else usualMs *= performance.now() - began > usualMs ? STEP : 1 / STEP;
     if (!busy.delete(at)) slow--;
     done++;
     if (done < items.length) return fill();
@@ -84,8 +94,9 @@ export function runPool<T, R>(
   };
 
   const fill = () => {
-    while ((busy.size < slots || next < known) && slow < MAX_SLOW && next < items.length)
-      begin(next++).catch(reject);
+    const most = () => (next < items.length ? MAX_KNOWN : MAX_SLOW);
+    while (nextKnown < known && knownAtWork < most() && slow < MAX_SLOW) begin(nextKnown++).catch(reject);
+    while (next < items.length && busy.size < slots && slow < MAX_SLOW) begin(next++).catch(reject);
     const [first] = busy.values();
     if (timer || first === undefined || next === items.length || !Number.isFinite(patienceMs)) return;
     // Rounded up: a timer that is early would only begin another one. Patience may have become less than the first one took.

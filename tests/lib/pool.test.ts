@@ -78,6 +78,29 @@ describe("a pool", () => {
     expect(results).toEqual(items);
   });
 
+  test("asks the others while thousands are waited for that are known to be slow", async () => {
+    const slow = Promise.withResolvers<void>();
+    const items = [
+      ...Array.from({ length: 2_500 }, () => "slow"),
+      ...Array.from({ length: 20 }, () => "quick"),
+    ];
+    let begun = 0;
+    let quick = 0;
+    const pool = { slots: 4, patienceMs: 1_000, isSlow: (item: string) => item === "slow" };
+    const done = runPool(items, pool, async (item) => {
+      if (item === "quick") return void quick++;
+      begun++;
+      return slow.promise;
+    });
+    for (let turn = 0; turn < 20; turn++) await nextTurn();
+    expect(quick).toBe(20);
+    // Once nobody else waits for a turn, they need to leave no room.
+    expect(begun).toBe(2_000);
+    slow.resolve();
+    expect(await done).toHaveLength(items.length);
+    expect(begun).toBe(2_500);
+  });
+
   test("waits for as long as hosts usually take, where all are slow", async () => {
     let atWork = 0;
     let most = 0;
