@@ -18,7 +18,7 @@ import { type BookChanges, createBookChanges, noSuchHost } from "./book-changes"
 import { hostAdded, hostChanged, hostRemoved } from "./events";
 import type { KeyChange, RightsChange } from "./follow";
 import { type Host, type HostTrust, parseHost, serverOf, trustOf, type Ways } from "./host";
-import { selectHosts } from "./selection";
+import { matchingHosts, selectHosts } from "./selection";
 
 /** The hosts of this desk. */
 export interface AddressBook extends Admission, BookChanges {
@@ -28,6 +28,8 @@ export interface AddressBook extends Admission, BookChanges {
   isGone(label: string): boolean;
   /** The hosts that `selection` matches. @throws as {@link selectHosts}. */
   select(selection: string): Host[];
+  /** Those that a selection of before matches now: what is gone since matches none. @throws as {@link matchingHosts}. */
+  matching(selection: string): Host[];
   /** Their labels and servers. @throws as {@link selectHosts}. */
   servers(selection: string): Array<{ readonly label: string; readonly server: RemoteServer }>;
   server(label: string): RemoteServer;
@@ -119,6 +121,7 @@ export function createAddressBook(
     hosts: store.entries,
     isGone: store.isGone,
     select: (selection) => selectHosts(store.entries(), selection),
+    matching: (selection) => matchingHosts(store.entries(), selection),
     servers: (selection) =>
       book.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
     server: (label) => book.reach(book.host(label)),

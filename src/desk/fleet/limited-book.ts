@@ -6,7 +6,7 @@
 import type { AddressBook } from "./address-book";
 import { noSuchHost } from "./book-changes";
 import type { Host } from "./host";
-import { selectHosts } from "./selection";
+import { matchingHosts, selectHosts } from "./selection";
 
 /** @param on the selection of the hosts, as it is each time that somebody looks. */
 export function limitedBook(book: AddressBook, on: string): AddressBook {
@@ -20,6 +20,7 @@ export function limitedBook(book: AddressBook, on: string): AddressBook {
     ...book,
     hosts,
     select: (selection) => selectHosts(hosts(), selection),
+    matching: (selection) => matchingHosts(hosts(), selection),
     servers: (selection) =>
       limited.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
     server: (label) => book.reach(limited.host(label)),

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import * as v from "valibot";
 import { BROADCAST } from "../../../src/desk/fleet/operations/fleet";
-import { selectHosts } from "../../../src/desk/fleet/selection";
+import { matchingHosts, selectHosts } from "../../../src/desk/fleet/selection";
 import { host } from "./support";
 
 const HOSTS = [
@@ -67,6 +67,14 @@ describe("a selection", () => {
     ["Lab-01", "no host is labelled Lab-01"],
   ])("%p is refused: %s", (selection, message) => {
     expect(() => selected(selection)).toThrow(message);
+  });
+
+  test("of before matches what is left of it, though hosts and tags are gone", () => {
+    const matching = (selection: string) => matchingHosts(HOSTS, selection).map(({ label }) => label);
+    expect(matching("lab-01,lab-03,tag:nobody,x-*")).toEqual(["lab-01"]);
+    expect(matching("tag:lab,!lab-03,!tag:nobody,!lab-02")).toEqual(["lab-01"]);
+    expect(matching("lab-03")).toEqual([]);
+    expect(matchingHosts([], "all")).toEqual([]);
   });
 
   test("never selects what it does not name", () => {
