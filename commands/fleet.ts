@@ -6,7 +6,8 @@ import { refusalLines } from "../src/desk/fleet/operations/refusals";
 import { applyPlan } from "../src/desk/plans/operations/run";
 import { applyText } from "../src/desk/plans/operations/text";
 import { readStateFile } from "../src/desk/plans/state/operations/file";
-import { diffFleet, forgetFleet, listFleet, planFleet } from "../src/desk/plans/state/operations/fleet";
+import { diffFleet, planFleet } from "../src/desk/plans/state/operations/fleet";
+import { forgetFleet, listFleet } from "../src/desk/plans/state/operations/states";
 import { diffCode, diffText, isApplied, stateRow } from "../src/desk/plans/state/operations/text";
 import type { Service } from "../src/service/service";
 import { begin } from "./plan";
@@ -21,6 +22,10 @@ const FILE = {
 const ALL = {
   all: flag("Show also what no line of the file is about, and hosts that are as they should be"),
 };
+
+/** Why a plan is made that changes nothing. */
+const UNWATCHED =
+  "There is nothing to change: with a plan, this desk notes what these hosts should have, and asks them.";
 
 /** The state of a file. Its lists are checked here, where their places are known; a desk elsewhere may know other commands. */
 async function stateIn(service: Service, file: string) {
@@ -54,11 +59,13 @@ export default {
           print(globals, diff, () => `${diffText(diff, false)}\nNothing was changed (--dry-run).`);
           return diffCode(diff) === 2 ? 2 : 0;
         }
-        if (isApplied(diff)) {
+        const isDone = isApplied(diff);
+        if (isDone && diff.watched) {
           print(globals, diff, () => `${diffText(diff, false)}\nNothing to do.`);
           return 0;
         }
-        if (!globals.json) print(globals, diff, () => `${diffText(diff, false)}\n`);
+        const why = isDone ? `${UNWATCHED}\n` : "";
+        if (!globals.json) print(globals, diff, () => `${diffText(diff, false)}\n${why}`);
         const made = await call({ ...input, state });
         // A desk elsewhere says so in its answer alone.
         if (service.elsewhere)

@@ -61,6 +61,20 @@ test("a file is compared, applied, and then nothing differs: 1, 0, 0", async () 
   expect((await desk.svc("fleet", "list")).stdout).toMatch(/^STATE .*\nlab +tag:lab /);
 });
 
+test("after a state was forgotten, applying it again has the desk watch its hosts, though nothing is to be changed", async () => {
+  await using there = await testServer();
+  using desk = await deskWith([host("lab-01", there.server.url, "lab")]);
+  desk.write("lab.json", '{"name": "lab", "settings": {"diagnose.skip": ["mouse"]}}');
+  const apply = () => desk.svc("fleet", "apply", "lab.json", "--on", "tag:lab");
+  expect((await apply()).code).toBe(0);
+  await desk.svc("fleet", "forget", "lab");
+  const again = await apply();
+  expect(again.stdout).toContain("There is nothing to change: with a plan, this desk notes");
+  expect(again.stdout).toContain("done; 1 host: 1 ok");
+  expect((await desk.svc("fleet", "list")).stdout).toMatch(/\nlab +tag:lab /);
+  expect((await apply()).stdout).toEndWith("Nothing to do.\n");
+}, 60_000);
+
 test("a host that gives no answer, and a file that cannot be used, are neither the same nor drift: 2", async () => {
   using desk = await deskWith([host("dead", undefined, "lab")]);
   desk.write("lab.yaml", "name: lab\nsecrets: [a]\n");

@@ -1,14 +1,14 @@
 /**
  * The plans of this desk, what it knows of those of others, and the jobs of plans that this host takes.
  */
-import { shareOf } from "../../core/rights";
+import { OWNER, shareOf } from "../../core/rights";
 import type { BroadcastUses } from "../../desk/fleet/operations/fleet";
 import type { ForeignPlans } from "../../desk/plans/foreign-plans";
 import type { Plan, Target } from "../../desk/plans/ledger/rows";
 import type { Plans } from "../../desk/plans/plans";
 import type { DriftFound } from "../../desk/plans/state/drift";
-import type { FleetStates, PlanFate } from "../../desk/plans/state/kept";
-import type { ExistingStates } from "../../desk/plans/state/operations/fleet";
+import type { FleetStates, PlanFates } from "../../desk/plans/state/kept";
+import type { ExistingStates } from "../../desk/plans/state/operations/states";
 import type { Releases } from "../../desk/release/store";
 import type { TogetherUses } from "../../desk/together/operations";
 import type { PlanJobs } from "../../host/jobs/accept";
@@ -166,35 +166,39 @@ function stateFeatures(
   shared: ServiceParts,
 ): Pick<PlanFeatures, "fleetStates" | "existingStates" | "driftFound"> {
   const { files, log, made, feature, stoppable } = shared;
+  const fates = async () => fatesIn(await shared.service.existingPlans());
   const fleetStates = feature(async () => {
     const { createFleetStates } = await import("../../desk/plans/state/kept");
-    return createFleetStates({ file: files.fleetStates, lock: files.fleetStatesLock }, log);
+    return createFleetStates({ file: files.fleetStates, lock: files.fleetStatesLock }, log, fates);
   });
-  const fateOf = async () => fatesIn(await shared.service.existingPlans());
   const looks = stoppable(async () => {
     const { createDriftLooks } = await import("../../desk/plans/state/drift");
     made.drift = createDriftLooks({
-      ...{ states: await fleetStates(), log, book: shared.service.addressBook, fateOf },
+      ...{ states: await fleetStates(), log, book: shared.service.addressBook, fates },
     });
     return made.drift;
   });
   return {
     fleetStates,
     existingStates: async () =>
-      isThere(files.fleetStates) ? { states: await fleetStates(), looks: await looks(), fateOf } : null,
+      isThere(files.fleetStates) ? { states: await fleetStates(), looks: await looks() } : null,
     driftFound: () => made.drift?.found() ?? new Map(),
   };
 }
 
-/** What became of each plan. */
-const fatesIn =
-  (plans: Plans | null) =>
-  (id: string): PlanFate => {
-    try {
-      const { applied, ended } = plans?.ledger.find(id) ?? { applied: null, ended: 0 };
-      if (applied !== null) return "applied";
+/** What became of plans. Only one that is no longer there is gone: where the ledger cannot be read, nobody knows. */
+function fatesIn(plans: Plans | null): PlanFates {
+  const find = (id: string) => plans?.here(id, OWNER);
+  return {
+    of(id) {
+      const { applied, ended } = find(id) ?? { applied: null, ended: 0 };
+      if (applied !== null) return { applied, isOver: ended !== null };
       return ended === null ? "new" : "gone";
-    } catch {
-      return "gone";
-    }
+    },
+    open(id) {
+      const plan = find(id);
+      if (!plans || !plan || plan.ended !== null) return new Set();
+      return new Set(Array.from(plans.ledger.open(plan.seq), ({ label }) => label));
+    },
   };
+}

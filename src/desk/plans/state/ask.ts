@@ -7,40 +7,43 @@ import { callRemote } from "../../../client/remote-call";
 import type { Endpoint, InputSchema } from "../../../core/operation";
 import { patienceFor, runPool } from "../../../lib/pool";
 import type { COMPARED } from "../../../wire/state/messages";
-import type { HostCompared } from "./compared";
+import { type HostCompared, isToApply } from "./compared";
 
 /** How many hosts are asked at once: each may be sent a whole state. */
 const SLOTS = 32;
 
-/** The largest answer of a host. */
-const MAX_BYTES = 2 * 1_048_576;
+/** A host, and what it is asked. */
+export interface AskedHost<I> {
+  readonly label: string;
+  readonly server: RemoteServer;
+  readonly input: I;
+}
 
 /** How hosts are asked. */
-interface Asking {
+interface Asking<T> {
   /** Milliseconds for each host. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   /** In whose share of the connections they count; null for the owner. */
   readonly client: string | null;
-  /** Takes each answer as it comes. */
-  readonly asked?: (answer: HostCompared) => void;
+  /** The largest answer of a host, in bytes. */
+  readonly maxBytes: number;
+  /** What is kept of each answer as it comes: the rest of it is forgotten, so that all of them need not fit into memory. */
+  readonly keep: (answer: HostCompared) => T;
 }
 
-/** The answers of hosts, in their order. Never throws: why there is none is an answer too. */
-export function compareHosts<I extends InputSchema>(
-  servers: ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>,
+/** What is kept of the answers of hosts, in their order. Never throws: why there is none is an answer too. */
+export function compareHosts<I extends InputSchema, T>(
+  hosts: ReadonlyArray<AskedHost<v.InferInput<I>>>,
   endpoint: Endpoint<I, typeof COMPARED>,
-  input: v.InferInput<I>,
-  { timeoutMs, signal, client, asked }: Asking,
-): Promise<HostCompared[]> {
+  { timeoutMs, signal, client, maxBytes, keep }: Asking<T>,
+): Promise<T[]> {
   const pool = { slots: SLOTS, patienceMs: patienceFor(timeoutMs) };
-  return runPool(servers, pool, async ({ label, server }) => {
-    const answer = await answerOf(label, () =>
-      callRemote(server, endpoint, input, timeoutMs, signal, client, MAX_BYTES),
-    );
-    asked?.(answer);
-    return answer;
-  });
+  return runPool(hosts, pool, async ({ label, server, input }) =>
+    keep(
+      await answerOf(label, () => callRemote(server, endpoint, input, timeoutMs, signal, client, maxBytes)),
+    ),
+  );
 }
 
 async function answerOf(
@@ -49,10 +52,11 @@ async function answerOf(
 ): Promise<HostCompared> {
   try {
     const { drift, differences, applied } = await ask();
-    return { label, state: drift ? "drift" : "same", why: null, differences, applied };
+    const counts = { to_apply: differences.filter(isToApply).length, left_out: 0 };
+    return { label, state: drift ? "drift" : "same", why: null, differences, applied, ...counts };
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    const none = { label, differences: [], applied: null };
+    const none = { label, differences: [], applied: null, to_apply: 0, left_out: 0 };
     const { refusal, fault, message } = error;
     if (!refusal && fault !== "unauthorized") return { ...none, state: "unreachable", why: message };
     const why = refusal?.status === 404 ? "its svc knows no states of files: upgrade it" : message;

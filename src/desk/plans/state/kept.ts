@@ -2,18 +2,24 @@
  * The states that this desk has applied to hosts, by name: what `svc fleet list` shows and drift is looked for by. Not what is in them: hosts
  * have that.
  *
- * The promise: a state counts once its plan was applied. Until then the one before it does.
+ * Promises. A state counts once its plan was applied. What was applied before still counts for the hosts that no later one selects. No plan is
+ * made that is not noted here.
  */
 import * as v from "valibot";
 import { SHA256 } from "../../../core/fields";
 import { NAME_TEXT } from "../../../core/rights";
 import { busy, notFound } from "../../../lib/errors";
-import { createJsonStore, parseBy } from "../../../lib/json-store";
+import { createJsonStore, type EntryList, parseBy } from "../../../lib/json-store";
 import type { Log } from "../../../lib/log";
 import { printable } from "../../../lib/sanitize";
 
-/** The most states of a desk. */
+/** The most states of a desk, and the most selections of hosts that a state was applied to one by one. */
 const MAX_STATES = 100;
+const MAX_SELECTIONS = 100;
+
+/** With more selections than this, those that were applied one after the other with the same content become one, of at most so many characters. */
+const JOINED_FROM = 20;
+const MAX_JOINED = 300_000;
 
 /** A state that goes to hosts by a plan. */
 const SENT = v.object({
@@ -30,68 +36,161 @@ export type SentToHosts = v.InferOutput<typeof SENT>;
 
 const FLEET_STATE = v.object({
   name: NAME_TEXT,
-  /** Whose plan is not applied yet. */
-  planned: v.nullable(SENT),
-  applied: v.nullable(SENT),
+  /** Whose plans are not applied yet, in the order in which they were made: no more than the ledger keeps plans. */
+  planned: v.array(SENT),
+  /** Those whose plans were, in that order: where two select a host, the later one counts. */
+  applied: v.array(SENT),
 });
 
 export type FleetState = v.InferOutput<typeof FLEET_STATE>;
 
-/** What became of a plan: `gone` where it is no longer kept. */
-export type PlanFate = "new" | "applied" | "gone";
+/** What became of a plan: `gone` where it is no longer kept, or was ended before it was applied; else when it was applied, in milliseconds since the epoch. */
+export type PlanFate = "new" | "gone" | { readonly applied: number; readonly isOver: boolean };
 
-/** A state as it is with what became of its plan. Of a plan that is no longer kept, nobody knows whether it was applied. */
-export function settled(state: FleetState, fateOf: (plan: string) => PlanFate): FleetState {
-  const { planned } = state;
-  const fate = planned === null ? "new" : fateOf(planned.plan);
-  if (fate === "new") return state;
-  return { ...state, planned: null, ...(fate === "applied" && { applied: planned }) };
+/** What became of plans. Both throw where the ledger cannot be read: then nobody knows. */
+export interface PlanFates {
+  of(plan: string): PlanFate;
+  /** The labels of the hosts at which a plan that was applied has not ended. */
+  open(plan: string): ReadonlySet<string>;
 }
 
-/** The states of a desk. All of it throws `unavailable` when the file is broken or cannot be read. */
+/** The states of a desk. All of it throws `unavailable` when the file is broken or cannot be read, and where what became of plans cannot. */
 export interface FleetStates {
+  /** As they were when it was noted last. */
   list(): readonly FleetState[];
-  /** @throws `busy` where there are {@link MAX_STATES}. */
-  plan(name: string, sent: SentToHosts): Promise<void>;
+  /** As they are now: those of which a plan is waiting or was applied. */
+  current(): Promise<FleetState[]>;
+  /**
+   * Makes a plan that gives hosts a state.
+   *
+   * @param plans makes it, and takes it back where it cannot be noted.
+   * @throws `busy` where there are {@link MAX_STATES}, or {@link MAX_SELECTIONS} of this one, and no plan is made; what `create` throws.
+   */
+  plan<P extends { readonly id: string }>(
+    name: string,
+    sent: Omit<SentToHosts, "plan">,
+    plans: { create(): P; remove(made: P): void },
+  ): Promise<P>;
   /** Notes which plans were applied meanwhile. @returns whether any was. */
-  settle(fateOf: (plan: string) => PlanFate): Promise<boolean>;
+  settle(): Promise<boolean>;
   /** @throws `not_found`. */
   forget(name: string): Promise<void>;
 }
 
+/** @param fates what became of plans, as it is now. */
 export function createFleetStates(
   place: { readonly file: string; readonly lock: string },
   log: Log,
+  fates: () => Promise<PlanFates>,
 ): FleetStates {
   const store = createJsonStore<FleetState>(
     { ...place, what: "a list of states", list: "states", key: "name", parse: parseBy(FLEET_STATE) },
     log,
   );
+  const current = async () => settledIn(store.entries(), await fates());
   return {
     list: () => store.entries(),
-    plan: (name, planned) =>
-      store.change((all) => {
-        const found = all.entries.find((one) => one.name === name);
-        if (!found && all.entries.length >= MAX_STATES)
-          throw busy(
-            `there are already ${MAX_STATES} states: \`svc fleet forget NAME\` removes one`,
-            "conflict",
-          );
-        all.replace({ name, planned, applied: found?.applied ?? null });
-      }),
-    async settle(fateOf) {
-      if (store.entries().every((one) => settled(one, fateOf) === one)) return false;
-      return store.change((all) => {
-        const changed = all.updateEach((one) => {
-          const now = settled(one, fateOf);
-          return now === one ? undefined : now;
+    current,
+    async plan<P extends { readonly id: string }>(
+      name: string,
+      sent: Omit<SentToHosts, "plan">,
+      { create, remove }: { create(): P; remove(made: P): void },
+    ) {
+      const known = await fates();
+      const made: P[] = [];
+      try {
+        return await store.change((all) => {
+          settleIn(all, known);
+          const found = all.entries.find((one) => one.name === name) ?? { name, planned: [], applied: [] };
+          requireRoom(all, found, sent.on);
+          const plan = create();
+          made.push(plan);
+          all.replace({ ...found, planned: [...found.planned, { ...sent, plan: plan.id }] });
+          return plan;
         });
-        return changed.length > 0;
-      });
+      } catch (error) {
+        for (const plan of made) await Promise.try(() => remove(plan)).catch(() => {});
+        throw error;
+      }
+    },
+    async settle() {
+      const [known, all] = [await fates(), store.entries()];
+      const now = settledIn(all, known);
+      if (now.length === all.length && now.every((one, nth) => one === all[nth])) return false;
+      return store.change((list) => settleIn(list, known));
     },
     forget: (name) =>
       store.change((all) => {
         if (!all.remove(name)) throw notFound(`no state is named ${printable(name, 64)}`);
       }),
   };
+}
+
+/** @throws `busy` where a plan of that state for these hosts could not be noted. */
+function requireRoom(all: EntryList<FleetState>, { name, planned, applied }: FleetState, on: string): void {
+  if (!all.has(name) && all.names.length >= MAX_STATES)
+    throw busy(`there are already ${MAX_STATES} states: \`svc fleet forget NAME\` removes one`, "conflict");
+  const selections = new Set([...planned, ...applied].map((one) => one.on));
+  if (on !== ALL && !selections.has(on) && selections.size >= MAX_SELECTIONS)
+    throw busy(
+      `the state ${name} goes to ${MAX_SELECTIONS} selections of hosts already: apply it to all of its hosts at once, or \`svc fleet forget ${name}\` first`,
+      "conflict",
+    );
+}
+
+/** @returns whether a plan was applied. */
+function settleIn(all: EntryList<FleetState>, fates: PlanFates): boolean {
+  let isApplied = false;
+  all.updateEach((one) => {
+    const now = settled(one, fates);
+    isApplied ||= now.applied !== one.applied;
+    return now === one ? undefined : now;
+  });
+  const empty = all.entries.filter(isEmpty).map(({ name }) => name);
+  if (empty.length > 0) all.removeAll(empty);
+  return isApplied;
+}
+
+const settledIn = (all: readonly FleetState[], fates: PlanFates): FleetState[] =>
+  all.map((one) => settled(one, fates)).filter((one) => !isEmpty(one));
+
+/** Whether none of its plans was applied, and none is waiting. */
+const isEmpty = ({ planned, applied }: FleetState) => planned.length + applied.length === 0;
+
+/** A state as it is with what became of its plans. Of a plan that is no longer kept, nobody knows whether it was applied. */
+function settled(state: FleetState, fates: PlanFates): FleetState {
+  const known = state.planned.map((sent) => ({ sent, fate: fates.of(sent.plan) }));
+  if (known.every(({ fate }) => fate === "new")) return state;
+  const applied = known
+    .flatMap(({ sent, fate }) => (typeof fate === "object" ? [{ sent, at: fate.applied }] : []))
+    .toSorted((a, b) => a.at - b.at)
+    .reduce((all, { sent }) => withNext(all, sent), state.applied);
+  return {
+    ...state,
+    planned: known.flatMap(({ sent, fate }) => (fate === "new" ? [sent] : [])),
+    applied,
+  };
+}
+
+/** The selection of every host. */
+const ALL = "all";
+
+/** `all` with one that was applied later: of what it selects by the same words, or where it selects all, nothing before counts any more. */
+function withNext(all: readonly SentToHosts[], next: SentToHosts): SentToHosts[] {
+  const kept = all.filter(({ on }) => next.on !== ALL && on !== next.on);
+  const joined: SentToHosts[] = [];
+  for (const one of [...kept, next]) {
+    const last = joined.at(-1);
+    const both = last && kept.length >= JOINED_FROM ? joinedOf(last, one) : undefined;
+    if (both) joined.splice(-1, 1, both);
+    else joined.push(one);
+  }
+  return joined;
+}
+
+/** Two that follow each other as one; undefined where their content differs, or their selections are more than labels and tags. */
+function joinedOf(one: SentToHosts, next: SentToHosts): SentToHosts | undefined {
+  const on = [...new Set(`${next.on},${one.on}`.split(","))].join(",");
+  const isPlain = !/[!*?]/.test(on) && on.length <= MAX_JOINED;
+  return isPlain && one.sha256 === next.sha256 ? { ...next, on } : undefined;
 }

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { withinRoom } from "../../../../src/desk/plans/state/compared";
 import { readStateFile } from "../../../../src/desk/plans/state/operations/file";
 import { diffCode, differenceText, diffText } from "../../../../src/desk/plans/state/operations/text";
 import type { Difference } from "../../../../src/wire/state/messages";
@@ -122,10 +123,11 @@ const difference = (more: Partial<Difference>): Difference => ({
 
 const answer = (state: "same" | "drift" | "refused" | "unreachable", differences: Difference[] = []) => ({
   ...{ label: "a", state, why: state === "refused" ? "no" : null, differences, applied: null },
+  ...{ to_apply: 0, left_out: 0 },
 });
 
 test("the exit code says what was found, as that of diff does", () => {
-  const code = (...hosts: Array<ReturnType<typeof answer>>) => diffCode({ name: "lab", sha256: "", hosts });
+  const code = (...hosts: Array<ReturnType<typeof answer>>) => diffCode({ hosts });
   expect([code(answer("same")), code(answer("same"), answer("drift"))]).toEqual([0, 1]);
   expect([code(answer("drift"), answer("unreachable")), code(answer("refused"))]).toEqual([2, 2]);
 });
@@ -156,8 +158,39 @@ test("a person reads what is missing, what differs, and what to do by hand", () 
 
 test("what a host has besides is counted, and named where it is asked for", () => {
   const besides = difference({ name: "own", state: "besides", by: "nothing", drift: false });
-  const diff = { name: "lab", sha256: "", hosts: [answer("drift", [difference({}), besides])] };
+  const diff = { hosts: [answer("drift", [difference({}), besides])] };
   expect(diffText(diff, false)).toContain("and 1 that no line of the file is about (--all shows them)");
   expect(diffText(diff, true)).toContain("  script own: not managed");
   expect(diffText(diff, true)).toEndWith("1 host: 1 drift");
+});
+
+test("what a host says stays on its line, and is short, whatever it is", () => {
+  const forged = `1\n\n3 hosts: 3 same\n\u001b[2J${"x".repeat(10_000)}`;
+  const kinds = ["script", "job", "setting", "secret", "black_box", "version", "state"] as const;
+  const states = ["missing", "differs", "besides", "taken", "unknown"] as const;
+  for (const kind of kinds)
+    for (const state of states)
+      for (const by of ["apply", "prune", "hand", "nothing"] as const) {
+        const text = differenceText(
+          difference({ kind, state, by, name: forged, found: forged, wanted: forged }),
+          "a",
+        );
+        expect(text).not.toMatch(/[\u0000-\u001f]/);
+        expect(text.length).toBeLessThan(1_000);
+      }
+});
+
+test("of more differences than there is room for, those are listed that applying is about, and the rest is counted", () => {
+  const besides = Array.from({ length: 400 }, (_, nth) =>
+    difference({ name: `own-${nth}`, state: "besides", by: "nothing", drift: false }),
+  );
+  const big = difference({ kind: "setting", name: "big", by: "hand", found: "x".repeat(5_000) });
+  const missing = difference({ name: "last" });
+  const shortened = withinRoom(answer("drift", [...besides, big, missing]), 1_000);
+  expect(shortened.differences.at(-1)).toEqual(missing);
+  expect(JSON.stringify(shortened.differences).length).toBeLessThanOrEqual(1_000);
+  expect(shortened.differences.length + shortened.left_out).toBe(402);
+  expect(diffText({ hosts: [shortened] }, false)).toContain(
+    `and ${shortened.left_out} for which an answer about so many hosts has no room: --on a lists them`,
+  );
 });

@@ -2,21 +2,18 @@
 import { describe, expect, test } from "bun:test";
 import { callOperation } from "../../../../src/core/call";
 import { localCaller } from "../../../../src/core/caller";
-import type { Scope } from "../../../../src/core/rights";
+import type { Grant, Scope } from "../../../../src/core/rights";
 import { applyPlan } from "../../../../src/desk/plans/operations/run";
-import {
-  diffFleet,
-  forgetFleet,
-  listFleet,
-  planFleet,
-} from "../../../../src/desk/plans/state/operations/fleet";
+import { diffFleet, planFleet } from "../../../../src/desk/plans/state/operations/fleet";
+import { forgetFleet, listFleet } from "../../../../src/desk/plans/state/operations/states";
 import { setSecret } from "../../../../src/host/secrets/operations";
+import { unavailable } from "../../../../src/lib/errors";
 import { silentLog } from "../../../../src/lib/log";
 import { configFiles } from "../../../../src/lib/paths";
 import type { Service } from "../../../../src/service/service";
 import { addToken, tokenStore } from "../../../../src/trust/named-tokens";
 import { rowsOf } from "../../../host/audit/support";
-import { post, testServer } from "../../../support";
+import { post, testServer, until } from "../../../support";
 import { host } from "../../fleet/support";
 
 /** A desk with hosts `a`, `b` and so on, whose token allows `scope` there; without, all. */
@@ -34,10 +31,10 @@ async function fleet(count: number, scope?: readonly Scope[]) {
   await (await here.service.addressBook()).addAll(entries, false);
   const { service } = here;
   const caller = localCaller(service, "api");
-  const diff = (state: object, more: object = {}) =>
-    callOperation(service, diffFleet, { state, on: "tag:lab", ...more }, caller);
-  const plan = (state: object, more: object = {}) =>
-    callOperation(service, planFleet, { state, on: "tag:lab", ...more }, caller);
+  const diff = (state: object, more: object = {}, by = caller) =>
+    callOperation(service, diffFleet, { state, on: "tag:lab", ...more }, by);
+  const plan = (state: object, more: object = {}, by = caller) =>
+    callOperation(service, planFleet, { state, on: "tag:lab", ...more }, by);
   return {
     ...{ here, hosts, service, diff, plan },
     /** Makes a plan and runs it to its end. */
@@ -46,6 +43,11 @@ async function fleet(count: number, scope?: readonly Scope[]) {
       return callOperation(service, applyPlan, { id, digest, wait: true }, caller);
     },
     list: () => callOperation(service, listFleet, {}, caller),
+    /** Has the desk ask its hosts now. */
+    look: async () => (await service.existingStates())?.looks.look(),
+    /** A caller with these scopes on the desk. */
+    as: (...scopes: Scope[]) =>
+      localCaller(service, "api", { grant: { name: "someone", scopes } satisfies Grant }),
     forget: (name: string) => callOperation(service, forgetFleet, { name }, caller),
     async [Symbol.asyncDispose]() {
       await here[Symbol.asyncDispose]();
@@ -352,6 +354,37 @@ test("a plan that is reviewed shows what is in a state, and no script", async ()
   expect(shown).not.toContain(Buffer.from('{"name":"lab"').toString("base64").slice(0, 16));
 });
 
+describe("whoever compares learns from hosts what they may learn on the desk alone:", () => {
+  const jobs = { own: { script_path: "/srv/own.json", interval_seconds: 60 } };
+
+  test("operate without read learns nothing", async () => {
+    await using made = await fleet(1);
+    await expect(made.diff({ name: "lab", jobs }, {}, made.as("operate"))).rejects.toThrow(
+      "this token allows operate, but comparing hosts with a state needs read",
+    );
+    expect((await made.diff({ name: "lab", jobs }, {}, made.as("operate", "read"))).hosts).toHaveLength(1);
+  });
+
+  test("values of variables are compared for admin alone", async () => {
+    await using made = await fleet(1);
+    await made.apply(lab());
+    await expect(made.diff(lab(), {}, made.as("operate", "read"))).rejects.toThrow(
+      "comparing variables, which may be secret, of the job refresh needs admin",
+    );
+    expect((await made.diff(lab(), {}, made.as("admin"))).hosts).toMatchObject([{ state: "same" }]);
+  });
+
+  test("which secrets there are is told to who may use them", async () => {
+    await using made = await fleet(1);
+    const state = { name: "lab", secrets: ["crm_password"] };
+    await expect(made.diff(state, {}, made.as("operate", "read", "secret:shop_*"))).rejects.toThrow(
+      "asking whether hosts have the secret crm_password needs secret:crm_password",
+    );
+    const allowed = made.as("operate", "read", "secret:crm_*");
+    expect(drifts(await made.diff(state, {}, allowed))).toEqual([["missing secret crm_password"]]);
+  });
+});
+
 describe("the desk remembers", () => {
   test("a state once its plan was applied, asks its hosts, and counts those that differ", async () => {
     await using made = await fleet(2);
@@ -393,5 +426,95 @@ describe("the desk remembers", () => {
     const { id } = await made.plan(lab());
     await made.here.call(`/plans/${id}/remove`, post({}));
     expect((await made.list()).states).toEqual([]);
+  });
+
+  test("what hosts should have that a later plan is not for", async () => {
+    await using made = await fleet(2);
+    await made.apply(lab());
+    await made.apply(lab(), { on: "a" });
+    await made.look();
+    expect((await made.list()).states).toMatchObject([{ on: "a", same: 2, drift: 0 }]);
+    // Another content at one of them, too.
+    await made.apply({ name: "lab", scripts: lab().scripts }, { on: "a" });
+    await (await made.hosts[1]?.service.scheduler())?.remove("refresh");
+    await made.look();
+    expect((await made.list()).states).toMatchObject([
+      { on: "a", same: 1, drifted: [{ label: "b", differences: 1 }], earlier: [{ on: "tag:lab" }] },
+    ]);
+  });
+
+  test("the others where one host has left the address book", async () => {
+    await using made = await fleet(2);
+    await made.apply(lab(), { on: "a,b" });
+    await (await made.service.addressBook()).remove("a");
+    await made.look();
+    expect((await made.list()).states).toMatchObject([{ same: 1, drift: 0, unknown: 0 }]);
+  });
+
+  test("that hosts are watched once a plan has noted it: a state that was forgotten is not", async () => {
+    await using made = await fleet(2);
+    await made.apply(lab(), { on: "a" });
+    expect([(await made.diff(lab(), { on: "a" })).watched, (await made.diff(lab())).watched]).toEqual([
+      true,
+      false,
+    ]);
+    await made.apply(lab());
+    expect((await made.diff(lab())).watched).toBe(true);
+    await made.forget("lab");
+    expect(await made.diff(lab())).toMatchObject({
+      watched: false,
+      hosts: [
+        { state: "same", to_apply: 0 },
+        { state: "same", to_apply: 0 },
+      ],
+    });
+  });
+
+  test("a state while the ledger of its plan cannot be read", async () => {
+    await using made = await fleet(1);
+    const { id, digest } = await made.plan(lab());
+    const { ledger } = await made.service.plans();
+    const { find } = ledger;
+    Object.assign(ledger, {
+      find() {
+        throw unavailable("the database is locked");
+      },
+    });
+    await expect((await made.service.fleetStates()).settle()).rejects.toThrow("the database is locked");
+    Object.assign(ledger, { find });
+    await callOperation(
+      made.service,
+      applyPlan,
+      { id, digest, wait: true },
+      localCaller(made.service, "api"),
+    );
+    expect((await made.list()).states).toMatchObject([{ sha256: expect.any(String), planned: null }]);
+  });
+
+  test("no more of a host than how many differences it has", async () => {
+    await using made = await fleet(1);
+    await made.apply(lab());
+    await (await made.hosts[0]?.service.scheduler())?.remove("refresh");
+    await made.look();
+    expect(made.service.driftFound().get("lab")?.hosts).toEqual([
+      { label: "a", state: "drift", differences: 1 },
+    ]);
+  });
+
+  test("to ask no host whose wave has not come", async () => {
+    await using made = await fleet(2);
+    const { id, digest } = await made.plan(lab(), { waves: ["1", "100%"], pause_s: 3_600 });
+    const caller = localCaller(made.service, "api");
+    const running = Promise.resolve(
+      callOperation(made.service, applyPlan, { id, digest, wait: true }, caller),
+    );
+    const { ledger } = await made.service.plans();
+    await until("the first wave", () => ledger.targets(ledger.find(id).seq, ["ok"]).length === 1);
+    await made.look();
+    expect((await made.list()).states).toMatchObject([{ same: 1, drift: 0, unknown: 0 }]);
+    await made.here.call(`/plans/${id}/cancel`, post({}));
+    await running;
+    await made.look();
+    expect((await made.list()).states).toMatchObject([{ same: 1, drift: 1 }]);
   });
 });

@@ -1,13 +1,21 @@
 /**
- * What hosts should have, from a file: how they differ from it, a plan that makes it so, and the states that were applied.
+ * What hosts should have, from a file: how they differ from it, and a plan that makes it so.
  */
 import * as v from "valibot";
 import type { Caller } from "../../../../core/caller";
-import { between, field, flag, inForm, NO_INPUT, seconds, secret } from "../../../../core/fields";
+import { between, field, flag, inForm, seconds, secret } from "../../../../core/fields";
 import { operation } from "../../../../core/operation";
-import { NAME_TEXT, requireOwnToken, shareOf } from "../../../../core/rights";
+import {
+  allows,
+  beyond,
+  type Grant,
+  requireOwnToken,
+  type Scope,
+  secretScope,
+  shareOf,
+} from "../../../../core/rights";
 import { MAX_TIMEOUT_S } from "../../../../core/run";
-import { badInput, Failure } from "../../../../lib/errors";
+import { badInput, Failure, forbidden } from "../../../../lib/errors";
 import { writeContent } from "../../../../wire/job/content";
 import { APPLY_STATE, COMPARE } from "../../../../wire/state/messages";
 import { type Wanted, wantedIn, writeWanted } from "../../../../wire/state/wanted";
@@ -16,35 +24,33 @@ import type { CommandNeed, RefusalsOf } from "../../../fleet/rights";
 import { LIMITS, specOf } from "../../operations/make";
 import { identityOf } from "../../plan";
 import type { Plans } from "../../plans";
-import { HOST_COMPARED } from "../compared";
-import type { DriftFound, DriftLooks } from "../drift";
-import type { FleetState, FleetStates, PlanFate } from "../kept";
+import { HOST_COMPARED, type HostCompared, withinRoom } from "../compared";
+import type { FleetStates } from "../kept";
+import { placedOn } from "../placed";
+import { type ExistingStates, forgetFleet, listFleet } from "./states";
+
+/** The largest answer of a host, in bytes. */
+const MAX_BYTES = 2 * 1_048_576;
+
+/** The most differences that an answer lists, in characters of JSON: each host has the same part of them. */
+const MAX_LISTED = 16 * 1_048_576;
 
 interface Uses {
-  addressBook(): Promise<Pick<AddressBook, "select" | "servers">>;
+  addressBook(): Promise<Pick<AddressBook, "select" | "servers" | "matching">>;
   executor(): Promise<{
     check(actions: unknown): Promise<unknown>;
     needsOf(commands: readonly string[], secrets: readonly string[]): CommandNeed[];
   }>;
 }
 
+interface DiffUses extends Uses {
+  existingStates(): Promise<Pick<ExistingStates, "states"> | null>;
+}
+
 interface PlanUses extends Uses {
-  plans(): Promise<Plans>;
+  plans(): Promise<Pick<Plans, "create" | "remove">>;
   fleetStates(): Promise<FleetStates>;
   refusals: RefusalsOf;
-}
-
-/** The states of a desk, what became of their plans, and what was found about drift. */
-export interface ExistingStates {
-  readonly states: FleetStates;
-  readonly looks: DriftLooks;
-  fateOf(): Promise<(plan: string) => PlanFate>;
-}
-
-interface ListUses {
-  addressBook(): Promise<Pick<AddressBook, "hosts">>;
-  /** Null where no state was ever applied. */
-  existingStates(): Promise<ExistingStates | null>;
 }
 
 /** The state of a file, for the API document. */
@@ -103,23 +109,52 @@ export const diffFleet = operation({
     /** Of the state, as `fleet.plan` sends it. */
     sha256: v.string(),
     hosts: v.array(HOST_COMPARED),
+    /** Whether this desk looks for drift of each of these hosts from this very state: it does once a plan has applied it there. */
+    watched: v.boolean(),
   }),
-  async run(service: Uses, { on, timeout_s, ...given }, caller) {
+  async run(service: DiffUses, { on, timeout_s, ...given }, caller) {
     const wanted = await stateOf(service, given);
+    requireToLearn(wanted, caller.grant);
+    const { name } = wanted;
     const { state, sha256 } = writeWanted(wanted);
-    const servers = (await service.addressBook()).servers(on);
+    const book = await service.addressBook();
+    const servers = book.servers(on);
+    const states = (await (await service.existingStates())?.states.current()) ?? [];
+    const placed = await placedOn(book, states.find((one) => one.name === name)?.applied ?? []);
+    const expected = new Map(Array.from(placed, ([{ label }, sent]) => [label, sent.sha256]));
+    const watched = servers.every(({ label }) => expected.get(label) === sha256);
     // Loaded on first use: the modules for dialling are large.
     const { compareHosts } = await import("../ask");
-    const hosts = await compareHosts(servers, COMPARE, { state }, asking(caller, timeout_s, servers.length));
-    return { name: wanted.name, sha256, hosts };
+    const asked = servers.map((one) => ({ ...one, input: { state } }));
+    const hosts = await compareHosts(asked, COMPARE, asking(caller, timeout_s, servers.length));
+    return { name, sha256, hosts, watched };
   },
 });
+
+/**
+ * Hosts answer the token of this desk, which may do more there than the caller here: whoever compares learns what is there, by guessing too.
+ *
+ * @throws `forbidden` for what the caller may not learn.
+ */
+function requireToLearn({ jobs, secrets }: Wanted, grant: Grant): void {
+  const require = (scope: Scope, what: string) => {
+    if (!allows(grant, scope)) throw forbidden(beyond(grant, `${what} needs ${scope}`));
+  };
+  require("read", "comparing hosts with a state");
+  for (const name of secrets) require(secretScope(name), `asking whether hosts have the secret ${name}`);
+  const job = Object.keys(jobs).find((id) => Object.keys(jobs[id]?.variables ?? {}).length > 0);
+  if (job !== undefined) require("admin", `comparing variables, which may be secret, of the job ${job}`);
+}
 
 /** How hosts are asked for a caller, who learns how far it is. */
 function asking({ signal, grant, progress }: Caller, timeoutS: number, total: number) {
   let done = 0;
-  const asked = (item: unknown) => void progress?.({ what: "hosts compared", done: ++done, total, item });
-  return { timeoutMs: timeoutS * 1_000, signal, client: shareOf(grant), asked };
+  const keep = (answer: HostCompared) => {
+    const item = withinRoom(answer, MAX_LISTED / total);
+    void progress?.({ what: "hosts compared", done: ++done, total, item });
+    return item;
+  };
+  return { timeoutMs: timeoutS * 1_000, maxBytes: MAX_BYTES, signal, client: shareOf(grant), keep };
 }
 
 export const planFleet = operation({
@@ -174,10 +209,13 @@ export const planFleet = operation({
     await caller.announce(
       `fleet.plan name=${name} sha256:${sha256} on=${JSON.stringify(limits.on)} hosts=${hosts.length}`,
     );
-    const { id, digest } = (await service.plans()).create(content, contentDigest, spec, planned, grant.name);
-    const at = new Date().toISOString();
-    await (await service.fleetStates()).plan(name, { sha256, on: limits.on, plan: id, at, by: grant.name });
     const labels = planned.map(({ label }) => label);
+    const sent = { sha256, on: limits.on, at: new Date().toISOString(), by: grant.name };
+    const plans = await service.plans();
+    const { id, digest } = await (await service.fleetStates()).plan(name, sent, {
+      create: () => plans.create(content, contentDigest, spec, planned, grant.name),
+      remove: plans.remove,
+    });
     return { id, digest, name, sha256, hosts: labels, waves: [...spec.waves], refusing };
   },
 });
@@ -199,94 +237,5 @@ const itemsOf = ({ scripts, jobs, settings, secrets, black_box, version, prune }
   ...(version === undefined ? [] : [`version ${version}: expected`]),
   ...(prune ? ["what an earlier state has put there besides is removed"] : []),
 ];
-
-const LISTED = v.object({
-  name: v.string(),
-  /** Of the state that was applied last; null where none was. */
-  sha256: v.nullable(v.string()),
-  /** The selection of its hosts, and the plan that took it there. */
-  on: v.string(),
-  plan: v.string(),
-  /** When that plan was made, ISO 8601, and by which token; null for the owner of the desk. */
-  at: v.string(),
-  by: v.nullable(v.string()),
-  /** A plan for a newer one that is not applied yet; null for none. */
-  planned: v.nullable(v.string()),
-  /** When hosts were asked last, ISO 8601; null before the first time. */
-  looked: v.nullable(v.string()),
-  /** How many hosts are as they should be, differ, or gave no answer, when they were asked last. */
-  same: v.number(),
-  drift: v.number(),
-  unknown: v.number(),
-  /** The hosts that differ, with how many differences each has; the first 1,000. */
-  drifted: v.array(v.object({ label: v.string(), differences: v.number() })),
-});
-
-/** The most hosts that differ which an answer lists. */
-const MAX_DRIFTED = 1_000;
-
-export const listFleet = operation({
-  name: "fleet.list",
-  summary: "List the states that were applied to hosts, and how many hosts differ from each",
-  scope: "read",
-  answeredBy: "server or here",
-  leftOut: { script: "a script has no use for the list" },
-  http: { method: "GET", path: "/fleet/states" },
-  input: NO_INPUT,
-  output: v.object({ states: v.array(LISTED) }),
-  async run(service: ListUses) {
-    const made = await service.existingStates();
-    const found = made?.looks.found();
-    // Who may act on some hosts alone sees no others.
-    const labels = new Set((await service.addressBook()).hosts().map(({ label }) => label));
-    const all: FleetState[] = [];
-    if (made) {
-      const [fateOf, { settled }] = await Promise.all([made.fateOf(), import("../kept")]);
-      all.push(...made.states.list().map((one) => settled(one, fateOf)));
-    }
-    const states = all.flatMap(({ name, applied, planned }) => {
-      const shown = applied ?? planned;
-      if (!shown) return [];
-      const { on, plan, at, by } = shown;
-      return {
-        ...{ name, sha256: applied?.sha256 ?? null, on, plan, at, by },
-        planned: planned?.plan ?? null,
-        ...countsOf(found?.get(name), labels),
-      };
-    });
-    return { states };
-  },
-});
-
-function countsOf(found: DriftFound | undefined, labels: ReadonlySet<string>) {
-  const hosts = found?.hosts.filter(({ label }) => labels.has(label)) ?? [];
-  const count = (...states: ReadonlyArray<DriftFound["hosts"][number]["state"]>) =>
-    hosts.filter(({ state }) => states.includes(state)).length;
-  const drifted = hosts.filter(({ state }) => state === "drift");
-  return {
-    looked: found?.at ?? null,
-    ...{ same: count("same"), drift: count("drift"), unknown: count("refused", "unreachable") },
-    drifted: drifted.slice(0, MAX_DRIFTED).map(({ label, differences }) => ({
-      label,
-      differences: differences.filter(({ drift }) => drift).length,
-    })),
-  };
-}
-
-export const forgetFleet = operation({
-  name: "fleet.forget",
-  summary: "Forget a state: hosts keep what they have, and are asked about it no more",
-  scope: "admin",
-  answeredBy: "owner",
-  changes: true,
-  leftOut: { script: "a person decides about it" },
-  http: { method: "POST", path: "/fleet/forget" },
-  input: v.strictObject({ name: field(NAME_TEXT, "The name of the state") }),
-  output: v.object({ forgotten: v.string() }),
-  async run(service: Pick<PlanUses, "fleetStates">, { name }) {
-    await (await service.fleetStates()).forget(name);
-    return { forgotten: name };
-  },
-});
 
 export const operations = [diffFleet, planFleet, listFleet, forgetFleet];

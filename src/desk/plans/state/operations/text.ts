@@ -5,7 +5,8 @@ import type * as v from "valibot";
 import { printable } from "../../../../lib/sanitize";
 import { timeText } from "../../../../lib/time-text";
 import type { Difference } from "../../../../wire/state/messages";
-import type { diffFleet, listFleet } from "./fleet";
+import type { diffFleet } from "./fleet";
+import type { listFleet } from "./states";
 
 type Diff = v.InferOutput<typeof diffFleet.output>;
 type Listed = v.InferOutput<typeof listFleet.output>["states"][number];
@@ -41,21 +42,25 @@ export function differenceText(one: Difference, label: string): string {
   return `${sign} ${what}${note === "" ? "" : `: ${note}`}`;
 }
 
+/** What a host says that it has, or should have: on one line, whatever it is. */
+const said = (text: string | null) => printable(text ?? "nothing", 200);
+
 /** What a difference is, or what to do about it. */
-function noteOf({ kind, name, state, by, found, wanted }: Difference, label: string): string {
+function noteOf({ kind, name, state, by, ...values }: Difference, label: string): string {
   const shown = printable(name, 64);
+  const [found, wanted] = [said(values.found), said(values.wanted)];
   if (state === "taken") return `the state ${found} manages it`;
   if (state === "besides")
     return by === "prune"
       ? "no longer in the file"
-      : found === null
+      : values.found === null
         ? "not managed"
         : `of the state ${found}`;
   if (kind === "script") {
-    const digest = (sha256: string | null) => sha256?.slice(0, SHORT) ?? "";
+    const digest = (sha256: string) => sha256.slice(0, SHORT);
     return state === "missing" ? digest(wanted) : `${digest(found)} -> ${digest(wanted)}`;
   }
-  if (kind === "job") return state === "missing" ? "" : `${found}`;
+  if (kind === "job") return state === "missing" ? "" : found;
   if (kind === "setting") return `${found} -> ${wanted}`;
   if (kind === "secret") {
     return state === "unknown"
@@ -63,8 +68,8 @@ function noteOf({ kind, name, state, by, found, wanted }: Difference, label: str
       : `has no value: \`svc secret set ${shown}\` there sets it`;
   }
   if (kind === "black_box") {
-    const advice = found === "paused" && wanted === "on" ? "`svc black-box resume` there" : SERVE_FLAG;
-    return `${found}, expected ${wanted}: ${advice}`;
+    const isPaused = values.found === "paused" && values.wanted === "on";
+    return `${found}, expected ${wanted}: ${isPaused ? "`svc black-box resume` there" : SERVE_FLAG}`;
   }
   if (kind === "version")
     return `${found}, expected ${wanted}: \`svc admin upgrade FILES --on ${printable(label, 130)}\``;
@@ -72,11 +77,11 @@ function noteOf({ kind, name, state, by, found, wanted }: Difference, label: str
 }
 
 /** How hosts differ. @param all whether what a host has besides, and hosts that are as they should be, are shown too. */
-export function diffText({ hosts }: Diff, all: boolean): string {
+export function diffText({ hosts }: Pick<Diff, "hosts">, all: boolean): string {
   const differing = hosts.filter(
     ({ state, differences }) => state !== "same" || all || differences.some(isTold),
   );
-  const lines = differing.slice(0, MAX_HOSTS).flatMap(({ label, state, why, differences }) => {
+  const lines = differing.slice(0, MAX_HOSTS).flatMap(({ label, state, why, differences, left_out }) => {
     const head = printable(label, 130);
     if (state === "refused" || state === "unreachable")
       return [`${head}: ${state}: ${printable(why ?? "", 300)}`];
@@ -90,6 +95,9 @@ export function diffText({ hosts }: Diff, all: boolean): string {
       ...shown.slice(0, MAX_LINES).map((one) => `  ${differenceText(one, label)}`),
       ...(cut > 0 ? [`    and ${cut} more: --json lists all`] : []),
       ...(besides > 0 ? [`    and ${besides} that no line of the file is about (--all shows them)`] : []),
+      ...(left_out > 0
+        ? [`    and ${left_out} for which an answer about so many hosts has no room: --on ${head} lists them`]
+        : []),
     ];
   });
   const rest = differing.length - MAX_HOSTS;
@@ -115,20 +123,16 @@ function summaryText(hosts: Diff["hosts"]): string {
 }
 
 /** 0 for no drift, 1 for some, 2 where a host gave no answer: as of `diff` (POSIX). */
-export function diffCode({ hosts }: Diff): number {
+export function diffCode({ hosts }: Pick<Diff, "hosts">): number {
   if (hosts.some(({ state }) => state === "refused" || state === "unreachable")) return 2;
   return hosts.some(({ state }) => state === "drift") ? 1 : 0;
 }
 
 /** Whether applying the state would change nothing, at any host, and each has noted it. */
-export const isApplied = ({ hosts, sha256 }: Diff): boolean =>
+export const isApplied = ({ hosts, sha256 }: Pick<Diff, "hosts" | "sha256">): boolean =>
   hosts.every(
-    ({ state, applied, differences }) =>
-      (state === "same" || state === "drift") &&
-      applied?.sha256 === sha256 &&
-      !differences.some(
-        ({ by, drift, state }) => drift && (by === "apply" || by === "prune" || state === "taken"),
-      ),
+    ({ state, applied, to_apply }) =>
+      (state === "same" || state === "drift") && applied?.sha256 === sha256 && to_apply === 0,
   );
 
 /** A state in a list. */
@@ -142,9 +146,10 @@ export const stateRow = ({
   unknown,
   planned,
   sha256,
+  earlier,
 }: Listed): string[] => [
   name,
-  printable(on, 40),
+  printable([on, ...earlier.map((one) => one.on)].join(" + "), 40),
   timeText(at),
   sha256?.slice(0, SHORT) ?? "not yet",
   looked === null ? "not yet" : timeText(looked),
