@@ -51,8 +51,9 @@ async function answerOf(
   ask: () => Promise<v.InferOutput<typeof COMPARED>>,
 ): Promise<HostCompared> {
   try {
-    const { drift, differences, applied } = await ask();
-    const counts = { to_apply: differences.filter(isToApply).length, left_out: 0 };
+    const { drift, differences, applied, count = 0 } = await ask();
+    const left_out = Math.max(0, count - differences.length);
+    const counts = { to_apply: differences.filter(isToApply).length, left_out };
     return { label, state: drift ? "drift" : "same", why: null, differences, applied, ...counts };
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;

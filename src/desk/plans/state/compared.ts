@@ -12,7 +12,7 @@ export const HOST_COMPARED = v.object({
   applied: COMPARED.entries.applied,
   /** How many of all its differences applying makes right, or is refused for. */
   to_apply: v.number(),
-  /** How many of them are not listed, as an answer about so many hosts has no room for them. */
+  /** How many of them are not listed: an answer about so many hosts, or that of the host, has no room for them. */
   left_out: v.number(),
 });
 
@@ -34,5 +34,9 @@ export function withinRoom(answer: HostCompared, room: number): HostCompared {
   const weightOf = (one: Difference) => (isToApply(one) ? 2 : Number(one.drift));
   const taken = new Set(answer.differences.toSorted((a, b) => weightOf(b) - weightOf(a)).filter(isTaken));
   const differences = answer.differences.filter((one) => taken.has(one));
-  return { ...answer, differences, left_out: answer.differences.length - differences.length };
+  return {
+    ...answer,
+    differences,
+    left_out: answer.left_out + answer.differences.length - differences.length,
+  };
 }

@@ -501,6 +501,17 @@ describe("the desk remembers", () => {
     ]);
   });
 
+  test("how many differences a host has, also where it does not list them all", async () => {
+    await using made = await fleet(1);
+    const job = { script_path: "/srv/own.json", interval_seconds: 60 };
+    const jobs = Object.fromEntries(Array.from({ length: 250 }, (_, nth) => [`job-${nth}`, job]));
+    await made.apply({ name: "lab", jobs });
+    const scheduler = await made.hosts[0]?.service.scheduler();
+    for (const id of Object.keys(jobs)) await scheduler?.remove(id);
+    await made.look();
+    expect((await made.list()).states).toMatchObject([{ drifted: [{ label: "a", differences: 250 }] }]);
+  });
+
   test("to ask no host whose wave has not come", async () => {
     await using made = await fleet(2);
     const { id, digest } = await made.plan(lab(), { waves: ["1", "100%"], pause_s: 3_600 });
