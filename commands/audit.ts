@@ -288,8 +288,12 @@ function planLines(plan: NonNullable<Receipt["plan"]>, receipts: number, origin:
   ];
 }
 
-const signedText = (passkey: { readonly origin: string } | null | undefined) =>
-  passkey ? `, signed with a passkey at ${printable(passkey.origin, 300)}` : "";
+const signedText = (
+  passkey: { readonly credential: string; readonly origin: string } | null | undefined,
+): string =>
+  passkey
+    ? `, signed with the passkey ${printable(passkey.credential, 100)} at ${printable(passkey.origin, 300)}`
+    : "";
 
 /** What is to be known of yeses besides that they are signed. @param whose log has them. */
 const inTimeLines = (isKnown: boolean | null, whose: string): string[] =>
