@@ -3,9 +3,10 @@
  */
 import * as v from "valibot";
 import { field, fileContent } from "../core/fields";
+import { jsonOrText } from "../core/text";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import { jsonOrText, VARIABLE_FIELDS, withVariables } from "./script-run";
+import { VARIABLE_FIELDS, withVariables } from "./script-run";
 
 export const HOST_VARIABLE_FIELDS = {
   ...VARIABLE_FIELDS,

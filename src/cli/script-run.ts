@@ -9,6 +9,7 @@ import { DESKTOP_NAME, DESKTOP_SETTINGS, type DesktopRequest } from "../core/des
 import { assignments, field, secret } from "../core/fields";
 import { mendLines, type RunMend } from "../core/mend";
 import type { Outcome } from "../core/run";
+import { jsonOrText } from "../core/text";
 import { badInput, messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import type { Service } from "../service/service";
@@ -80,19 +81,6 @@ export function withVariables<I extends { readonly variables?: object | undefine
     return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
   });
   return { ...input, variables: { ...input.variables, ...extra.var_file, ...Object.fromEntries(assigned) } };
-}
-
-/**
- * What a person types as a value: JSON where it parses, else the text. A number that would be written otherwise stays a text: of
- * `1.10` and `12345678901234567890`, which may be a version and an order, nothing is lost.
- */
-export function jsonOrText(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "number" && `${value}` !== text.trim() ? text : value;
-  } catch {
-    return text;
-  }
 }
 
 /** Why a run is not ok, in lines for stderr. */

@@ -71,6 +71,19 @@ function numberOf(form: string | undefined, text: string): unknown {
   return form === "size" ? (parseSize(text) ?? text) : text;
 }
 
+/**
+ * What a person types as a value: JSON where it parses, else the text. A number that would be written otherwise stays a text: of
+ * `1.10` and `12345678901234567890`, which may be a version and an order, nothing is lost.
+ */
+export function jsonOrText(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "number" && `${value}` !== text.trim() ? text : value;
+  } catch {
+    return text;
+  }
+}
+
 const itemOf = (base: v.GenericSchema) => ("item" in base ? (base.item as v.GenericSchema) : undefined);
 
 /** Whether one text is enough for each value. */

@@ -14,7 +14,7 @@ import {
   metadataOf,
   requirementOf,
 } from "../../core/schema";
-import { fromTexts, holdsJson } from "../../core/text";
+import { fromTexts, holdsJson, jsonOrText } from "../../core/text";
 import { badInput } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 
@@ -166,10 +166,5 @@ function valueFrom(name: string, schema: v.GenericSchema, value: unknown): unkno
   const { type } = baseOf(schema);
   if (value === "" && isOptional(schema) && type !== "string") return undefined;
   if (type === "string" || type === "picklist") return value;
-  if (!holdsJson(schema)) return fromTexts(name, schema, [value]);
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
+  return holdsJson(schema) ? jsonOrText(value) : fromTexts(name, schema, [value]);
 }
