@@ -81,7 +81,7 @@ export const settingsFaults = (content: unknown): string[] =>
   );
 
 const expected = (names: readonly string[], found: string) =>
-  `expected ${names.join(", ")} but found ${printable(JSON.stringify(found), 100)}${meant(found, names)}`;
+  `expected ${[names.slice(0, -1).join(", "), ...names.slice(-1)].filter(Boolean).join(" or ")} but found ${printable(JSON.stringify(found), 100)}${meant(found, names)}`;
 
 const partsOf = (name: string): [group: string, field: string] => {
   const [group = "", field = ""] = name.split(".");

@@ -62,7 +62,9 @@ test("a setting and a value that there are not are refused by name", async () =>
   await expect(settings.set("toString", [])).rejects.toThrow(
     'name: expected diagnose.skip but found "toString"',
   );
-  await expect(settings.set("diagnose.skip", ["disk"])).rejects.toThrow("value: expected mouse, clock");
+  await expect(settings.set("diagnose.skip", ["disk"])).rejects.toThrow(
+    "value: expected mouse or clock but found",
+  );
   expect(existsSync(file)).toBe(false);
 });
 

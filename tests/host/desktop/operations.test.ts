@@ -59,6 +59,7 @@ test("capitals do not matter in the name of a key, but in a character", async ()
   );
   await expect(host.press(["ctlr"])).rejects.toThrow('but found "ctlr" (did you mean ctrl?)');
   await expect(host.press(["Ctlr+S"])).rejects.toThrow('but found "Ctlr+S" (did you mean ctrl+s?)');
+  await expect(host.press(["ctrl+"])).rejects.toThrow(/but found "ctrl\+"$/);
 });
 
 test("keys wait until the pointer has rested", async () => {

@@ -277,7 +277,8 @@ const done = () => null;
 function meantKeys(value: string): readonly string[] {
   const keys = keysNamed(value);
   if (keys.length === 1) return KEY_NAMES;
-  return [keys.map((key) => (isKey(key) ? key : (nearest(key, KEY_NAMES) ?? key))).join("+")];
+  const near = keys.map((key) => (isKey(key) ? key : (nearest(key, KEY_NAMES) ?? key)));
+  return near.every(isKey) ? [near.join("+")] : [];
 }
 
 const KEY = v.pipe(
