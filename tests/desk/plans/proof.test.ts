@@ -16,7 +16,8 @@ import type { Envelope } from "../../../src/wire/receipt/dsse";
 import { statementIn } from "../../../src/wire/receipt/file";
 import type { PlanFile } from "../../../src/wire/receipt/statement";
 import { parseVerifierKey } from "../../../src/wire/witness/signed-note";
-import { testServer } from "../../support";
+import { post, runActions, TOKEN, testServer } from "../../support";
+import { holder } from "../../trust/passkeys/support";
 import { host } from "../fleet/support";
 
 setDefaultTimeout(60_000);
@@ -165,6 +166,35 @@ describe("the receipt of a plan", () => {
     ]);
     expect(new Set(verbs.flatMap((found) => found?.[2] ?? []))).toEqual(new Set([id]));
     expect(made.verify(file)).toMatchObject({ ok: true, plan: { state: "done", whole: true } });
+  });
+
+  test("has who applied it in a script, and who with a passkey", async () => {
+    await using made = await desk();
+    const { id, digest } = await made.make();
+    await runActions(made.service, [["AC_plan_apply", { id, digest, wait: true }]]);
+    expect(made.verify(await made.proof(id))).toMatchObject({
+      ok: true,
+      plan: { whole: true, decided: [{}] },
+    });
+
+    await using here = await testServer({ service: { passkey_for: ["plans:1"] } });
+    const owner = await holder(here.server.url, TOKEN);
+    await (await here.service.addressBook()).addAll([host("a"), host("b")], false);
+    const plan = await (await here.call("/plans/new", post({ actions: ACTIONS, on: "all" }))).json();
+    const applied = await owner.signed(`/plans/${plan.id}/apply`, { digest: plan.digest, wait: true });
+    expect(applied.status).toBe(200);
+    const text = await (await here.call(`/plans/${plan.id}/proof`)).text();
+    const key = parseVerifierKey(readAuditKey(configFiles(here.configDir).auditKey)?.vkey ?? "");
+    const { ok, reason, plan: found } = verifyReceipt(text, { key, witnesses: [] });
+    expect([ok, reason]).toEqual([true, null]);
+    expect(found).toMatchObject({
+      whole: true,
+      missing: [{ label: "a" }, { label: "b" }],
+      yes_in_time: false,
+    });
+    expect(found?.decided).toMatchObject([
+      { what: "apply", surface: "rest_api", token: null, passkey: { credential: owner.key.id } },
+    ]);
   });
 
   test("is made where a host answers with what is none, or is that of another run", async () => {
