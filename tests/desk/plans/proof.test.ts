@@ -180,7 +180,7 @@ describe("the receipt of a plan", () => {
     await using here = await testServer({ service: { passkey_for: ["plans:1"] } });
     const owner = await holder(here.server.url, TOKEN);
     await (await here.service.addressBook()).addAll([host("a"), host("b")], false);
-    const plan = await (await here.call("/plans/new", post({ actions: ACTIONS, on: "all" }))).json();
+    const plan = Object(await (await here.call("/plans/new", post({ actions: ACTIONS, on: "all" }))).json());
     const applied = await owner.signed(`/plans/${plan.id}/apply`, { digest: plan.digest, wait: true });
     expect(applied.status).toBe(200);
     const text = await (await here.call(`/plans/${plan.id}/proof`)).text();
