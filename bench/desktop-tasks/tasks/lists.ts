@@ -39,7 +39,7 @@ const accept = press('button "OK" window "Fruit"');
 const tick = (name: string): readonly Action[] => [
   wait(`cell "${name}" window "Fruit"`),
   ["AC_a11y_find", { role: "cell", name, window_title: "Fruit", as: "found" }],
-  ["AC_click_mouse", { x: -20, y: 8, relative_to: { x: "${found.bounds[0]}", y: "${found.bounds[1]}" } }],
+  ["AC_click_mouse", { x: -20, y: 8, relative_to: "${found}" }],
 ];
 const NAMES = ["Apple", "Pear", "Plum", "Fig", "Date"];
 const zip = async ({ ask }: World) => {
@@ -75,7 +75,7 @@ export const lists: readonly Task[] = [
         "--checklist",
       ),
     ],
-    script: () => [...toWindow("Fruit"), ...tick("Pear"), ...tick("Fig"), accept],
+    script: () => [...tick("Pear"), ...tick("Fig"), accept],
     check: ({ outputs, ordered }) => outputs[0] === `${ordered(["Pear", "Fig"]).join("|")}\n`,
   },
   {

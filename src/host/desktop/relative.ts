@@ -3,9 +3,12 @@
  */
 import * as v from "valibot";
 import { field } from "../../core/fields";
+import type { RunContext } from "../../core/run";
 import { badInput, unavailable } from "../../lib/errors";
 import type { Requester } from "../../lib/slots";
+import type { Target } from "./backend";
 import type { Desktop } from "./desktop";
+import { pointAt } from "./elements/cover";
 import type { Point } from "./geometry";
 import { COORDINATE } from "./operations/input-operation";
 import { findWindow } from "./windows";
@@ -13,6 +16,12 @@ import { findWindow } from "./windows";
 type Calls = Pick<Desktop, "windows" | "monitors">;
 
 const PLACE = v.looseObject({ x: COORDINATE, y: COORDINATE });
+/** An element that was found by name: its window has to be in front where the pointer acts on it. */
+const ELEMENT = v.looseObject({
+  bounds: v.tuple([COORDINATE, COORDINATE, v.number(), v.number()]),
+  process_id: v.nullable(v.number()),
+  window_title: v.string(),
+});
 
 /**
  * What places are relative to. It is the last field of each command: scripts give the others by position. The schema is as short as it can
@@ -25,8 +34,10 @@ export const RELATIVE_TO = {
         v.union([v.string(), v.number(), v.record(v.string(), v.unknown())]),
         v.check(
           (given) =>
-            typeof given === "string" ? given !== "" : typeof given === "number" || v.is(PLACE, given),
-          "part of the title of a window, its hwnd, or an object with x and y",
+            typeof given === "string"
+              ? given !== ""
+              : typeof given === "number" || v.is(PLACE, given) || v.is(ELEMENT, given),
+          "part of the title of a window, its hwnd, an object with x and y, or an element with its bounds",
         ),
       ),
     ),
@@ -45,6 +56,10 @@ interface Box extends Point {
 /** @throws `not_found` for a window that is not there; `unavailable` where the platform does not say where it is. */
 async function boxOf(desktop: Calls, relative: NonNullable<RelativeTo>, requester: Requester): Promise<Box> {
   if (typeof relative === "object") {
+    if (!v.is(PLACE, relative)) {
+      const [x, y, width, height] = v.parse(ELEMENT, relative).bounds;
+      return { x, y, width, height };
+    }
     const side = (value: unknown) => (typeof value === "number" && value > 0 ? value : 0);
     const { x, y, width, height } = v.parse(PLACE, relative);
     return { x, y, width: side(width), height: side(height) };
@@ -73,6 +88,23 @@ export async function placeOn<P extends { readonly x?: number | undefined; reado
     throw badInput("relative_to: expected both x and y with it, or neither");
   const from = { x: place.x ?? Math.floor(width / 2), y: place.y ?? Math.floor(height / 2) };
   return { ...place, x: x + from.x, y: y + from.y };
+}
+
+/**
+ * Before the pointer acts at `place`: where that counts from an element, the pointer is there then, and no window of another program covers
+ * it. Nothing else is moved or raised.
+ *
+ * @throws as {@link pointAt}.
+ */
+export async function reach(
+  desktop: Parameters<typeof pointAt>[0],
+  { x, y }: Target,
+  relative: RelativeTo,
+  requester: Requester,
+  run: RunContext | undefined,
+): Promise<void> {
+  if (x === undefined || y === undefined || v.is(PLACE, relative) || !v.is(ELEMENT, relative)) return;
+  await pointAt(desktop, relative, { x, y }, requester, run);
 }
 
 /** {@link placeOn} for a place of which both are given. */

@@ -4,7 +4,7 @@ import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import type { Operation } from "../../../src/core/operation";
 import type { Desktop } from "../../../src/host/desktop/desktop";
-import { clickMouse, dragMouse } from "../../../src/host/desktop/operations/input";
+import { clickMouse, dragMouse, releaseMouse } from "../../../src/host/desktop/operations/input";
 import { getPixel, waitStill } from "../../../src/host/desktop/operations/pixels";
 import { locateText } from "../../../src/host/desktop/operations/text";
 import { remote } from "../../../src/lib/child";
@@ -86,6 +86,26 @@ describe("places count from", () => {
     ]);
   });
 
+  test("the corner of an element, whose window is in front then, but where a button goes up", async () => {
+    const { calls, run } = setUp();
+    const element = { role: "cell", bounds: [200, 80, 40, 20], process_id: 1, window_title: "Order 12" };
+    await run(clickMouse, { x: -20, y: 8, relative_to: element });
+    await run(clickMouse, { relative_to: { ...element, process_id: null } });
+    await run(releaseMouse, { relative_to: element });
+    const [first, middle] = [
+      { x: 180, y: 88 },
+      { x: 220, y: 90 },
+    ];
+    expect(calls).toEqual([
+      ["move", first, expect.anything()],
+      ["pointed", expect.anything()],
+      ["click", first, "left"],
+      ["move", middle, expect.anything()],
+      ["click", middle, "left"],
+      ["click", middle, "left"],
+    ]);
+  });
+
   test("what is there: anything else is refused before anything is done", async () => {
     const { calls, run } = setUp();
     expect(run(clickMouse, { x: 1, y: 1, relative_to: "Invoice" })).rejects.toThrow(
@@ -95,8 +115,10 @@ describe("places count from", () => {
     const point = { x: 5, y: 5 };
     expect(run(locateText, { text: "x", relative_to: point })).rejects.toThrow("expected a region with it");
     expect(run(clickMouse, { relative_to: { x: 5 } })).rejects.toThrow(
-      "relative_to: expected part of the title of a window, its hwnd, or an object with x and y",
+      "relative_to: expected part of the title of a window, its hwnd, an object with x and y, or an element with its bounds",
     );
+    const placeless = { bounds: null, process_id: 1, window_title: "Order" };
+    expect(run(clickMouse, { relative_to: placeless })).rejects.toThrow("or an element with its bounds");
     await run(dragMouse, { from: [0, 0], to: [5, 5], relative_to: "None" }).catch(() => {});
     expect(calls).toEqual([]);
   });

@@ -15,7 +15,7 @@ import { drag } from "../drag";
 import { giveFocusBack, isHolding } from "../focus-hold";
 import { takeInput } from "../input-place";
 import { isKey, isTypable, KEY_NAMES, keysNamed } from "../keys";
-import { placeOn, pointOn, RELATIVE_TO } from "../relative";
+import { placeOn, pointOn, RELATIVE_TO, reach } from "../relative";
 import {
   BUTTON,
   BUTTONS,
@@ -201,8 +201,10 @@ function buttonOperation(verb: string, what: string, stroke: Stroke) {
     summary: `${what}; returns the position of the pointer`,
     input: v.strictObject({ ...BUTTON_AT, ...RELATIVE_TO }),
     output: PAIR,
-    async perform(desktop, { mouse_keycode, ...place }, requester) {
+    async perform(desktop, { mouse_keycode, ...place }, requester, { run }) {
       const at = await placeOn(desktop, place, requester);
+      // What is dragged may well be let go on another window.
+      if (stroke !== "release") await reach(desktop, at, place.relative_to, requester, run);
       return pair(await desktop.click(at, BUTTONS[mouse_keycode], stroke, requester));
     },
   });
@@ -216,8 +218,9 @@ export const clickMouse = inputOperation("click_mouse", {
     ...RELATIVE_TO,
   }),
   output: PAIR,
-  async perform(desktop, { mouse_keycode, clicks, ...place }, requester) {
+  async perform(desktop, { mouse_keycode, clicks, ...place }, requester, { run }) {
     const there = await placeOn(desktop, place, requester);
+    await reach(desktop, there, place.relative_to, requester, run);
     let at = await desktop.click(there, BUTTONS[mouse_keycode], "tap", requester);
     for (let nth = 1; nth < clicks; nth++) {
       at = await desktop.click({}, BUTTONS[mouse_keycode], "tap", requester);
@@ -241,8 +244,9 @@ export const scrollMouse = inputOperation("mouse_scroll", {
     ...RELATIVE_TO,
   }),
   output: PAIR,
-  async perform(desktop, { scroll_value, scroll_direction, ...place }, requester) {
+  async perform(desktop, { scroll_value, scroll_direction, ...place }, requester, { run }) {
     const at = await placeOn(desktop, place, requester);
+    await reach(desktop, at, place.relative_to, requester, run);
     return pair(await desktop.scroll(at, DIRECTIONS[scroll_direction], scroll_value, requester));
   },
 });
@@ -260,10 +264,11 @@ export const dragMouse = inputOperation("drag", {
     ...RELATIVE_TO,
   }),
   output: PAIR,
-  async perform(desktop, { from, to, duration, mouse_keycode, relative_to }, requester) {
+  async perform(desktop, { from, to, duration, mouse_keycode, relative_to }, requester, { run }) {
     // Both from one look: the window may be what is dragged.
     const { x, y } = await pointOn(desktop, { x: 0, y: 0, relative_to }, requester);
     const at = ([column, row]: readonly [number, number]) => ({ x: x + column, y: y + row });
+    await reach(desktop, at(from), relative_to, requester, run);
     const way = { from: at(from), to: at(to), duration_s: duration, button: BUTTONS[mouse_keycode] };
     return pair(await drag(desktop, way, requester));
   },

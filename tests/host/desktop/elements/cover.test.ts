@@ -12,6 +12,7 @@ import { parseLocator } from "../../../../src/host/desktop/elements/locator";
 import { operations } from "../../../../src/host/desktop/elements/operations";
 import { desktopOf } from "../../../../src/host/desktop/elements/real";
 import { holdFocus } from "../../../../src/host/desktop/focus-hold";
+import { clickMouse } from "../../../../src/host/desktop/operations/input";
 import { testWith } from "../../../support";
 import { forever } from "../support";
 import { PROGRAMS, startSession } from "./support";
@@ -131,11 +132,17 @@ describe("on a display", () => {
       operation: operations.find(({ command }) => command === "AC_a11y_click"),
       input: { role: "cell", name: "Plum", window_title: "Fruit" },
     },
+    {
+      name: "AC_click_mouse beside an element",
+      operation: clickMouse,
+      input: { x: 40, y: 5, relative_to: null },
+    },
   ]) {
     testWith(...PROGRAMS)(`${name} reaches what a window covers`, async () => {
       await using at = await startCovered();
       if (!operation) throw new Error(`there is no ${name}`);
-      await at.act(operation, input);
+      const found = await at.use('cell "Plum" window "Fruit"');
+      await at.act(operation, "relative_to" in input ? { ...input, relative_to: found } : input);
       await at.elements.press((await at.use('button "OK" window "Fruit"')).native_id);
       expect(await at.list.stdout.text()).toBe("Plum\n");
     });
