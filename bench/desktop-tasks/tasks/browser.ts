@@ -65,11 +65,26 @@ export const browser: readonly Task[] = [
       clickOn('button contains "Document" window "Upload"'),
       // Chromium shows nothing of this dialog by name, and takes no file whose path was typed: texts on the screen lead to it.
       ...toWindow("Open File"),
-      ["AC_locate_and_click", { text: "work", timeout: 20 }],
-      // Its only file is selected then.
-      ["AC_wait_text", { text: "bytes", timeout: 20 }],
-      keys("alt", "o"),
-      ["AC_wait_window_gone", { title_substring: "Open File" }],
+      // A click that comes while it reads the home folder does nothing.
+      [
+        "AC_retry",
+        {
+          max_attempts: 3,
+          body: [
+            ["AC_locate_and_click", { text: "work", timeout: 20 }],
+            // Its only file is selected then.
+            ["AC_wait_text", { text: "bytes", timeout: 8 }],
+          ],
+        },
+      ],
+      // It is Alt+F in German.
+      [
+        "AC_try",
+        {
+          body: [keys("alt", "o"), ["AC_wait_window_gone", { title_substring: "Open File", timeout: 3 }]],
+          catch: [keys("alt", "f"), ["AC_wait_window_gone", { title_substring: "Open File" }]],
+        },
+      ],
       // The page takes the file a moment later.
       wait('button contains "order.txt" window "Upload"'),
       press('button "Send" window "Upload"'),

@@ -22,7 +22,7 @@ const roller = {
     ask(
       "sh",
       "-c",
-      "for n in 1 2 3; do echo file $n > f$n.txt; done; zip -q t.zip f?.txt; rm f?.txt; echo file 4 > ~/f4.txt",
+      "for n in 1 2 3; do echo file $n > f$n.txt; done; zip -q t.zip f?.txt; rm f?.txt; echo file 4 | tee ~/f4.txt > f4.txt",
     ).then(() => undefined),
   start: () => [["file-roller", "t.zip"]],
 } satisfies Partial<Task>;
@@ -44,7 +44,7 @@ const evince = {
   start: () => [["evince", "a.pdf"]],
 } satisfies Partial<Task>;
 
-/** The dialog that adds files begins in the home folder; the second cell of a row there is a box to tick, which has no name. */
+/** The dialog that adds files begins in the home folder or in that of the archive: the file is in both. The second cell of a row there is a box to tick, which has no name. */
 const addFile = [
   wait('cell "f4.txt" window "Add Files"'),
   clickOn('cell nth 2 window "Add Files"'),

@@ -81,11 +81,17 @@ function scaled(
   hasPages: (name: string) => Promise<boolean>,
 ): Accessibles {
   const known = new Map<string, { readonly until: number; readonly scale: Promise<number | undefined> }>();
+  /** A window of Java does not say where it is; the pane that fills it does. */
+  const placeOfTop = async (top: Ref): Promise<Bounds | undefined> => {
+    const own = await ask.bounds(top);
+    const [pane] = own ? [] : await ask.children(top);
+    return own ?? (pane && ask.bounds(pane));
+  };
   const measure = async (name: string): Promise<number | undefined> => {
     const drawn = await ownWindows(name);
     if (drawn.length === 0) return undefined;
     const tops = await ask.children(rootOf(name));
-    const places = await Promise.all(tops.slice(0, 20).map((top) => ask.bounds(top)));
+    const places = await Promise.all(tops.slice(0, 20).map(placeOfTop));
     const scales = places.flatMap((place) => (place ? drawn.map((one) => scaleBetween(place, one)) : []));
     // A window that is as large as it says settles it.
     return scales.includes(1) ? 1 : scales.find((scale) => scale !== undefined);

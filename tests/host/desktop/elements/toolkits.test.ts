@@ -1,5 +1,8 @@
 /** What GTK 4 says otherwise, and programs that are drawn at twice their size: names, what shows, and where a click lands. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../../../../build/targets";
 import { waitForUsable } from "../../../../src/host/desktop/elements/elements";
 import { single } from "../../../../src/host/desktop/elements/gtk4";
 import { parseLocator } from "../../../../src/host/desktop/elements/locator";
@@ -105,6 +108,33 @@ describe("at twice the size,", () => {
     );
     await click(at, 'button "Press"');
     await use(at, 'window "Pressed"');
+  });
+
+  testWith(
+    ...session,
+    "java",
+    "/usr/share/java/java-atk-wrapper.jar",
+  )("a cell of Java is clicked where it is", async () => {
+    using folder = temporaryFolder();
+    await using at = await startSession(LARGE);
+    const saved = join(folder.path, "order.txt");
+    at.start(
+      ...["java", "-Dsun.java2d.uiScale=2"],
+      ...["-Djavax.accessibility.assistive_technologies=org.GNOME.Accessibility.AtkWrapper", "-cp"],
+      ...[
+        "/usr/share/java/java-atk-wrapper.jar",
+        join(ROOT, "bench/desktop-tasks/programs/Orders.java"),
+        saved,
+      ],
+    );
+    await click(at, 'text "20" window "Orders"');
+    await at.desktop.strike(["f2"], "tap", forever);
+    await at.desktop.strike(["ctrl", "a"], "tap", forever);
+    await at.desktop.type("31\n", forever);
+    await at.elements.press((await use(at, 'button "Save" window "Orders"')).native_id);
+    expect(await until("the saved rows", () => existsSync(saved) && readFileSync(saved, "utf8"))).toContain(
+      "Beta=31",
+    );
   });
 
   testWith(...session, "speedcrunch")("a menu of Qt 5 opens where it is clicked", async () => {
