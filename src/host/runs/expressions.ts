@@ -36,8 +36,16 @@ const MIXED = {
 
 let environment: Environment | undefined;
 
-/** The names in expressions that have been read, and are good: a check asks for each twice, and a loop in each turn. */
-let known: RecentMap<readonly string[]> | undefined;
+/** What is known of an expression whatever its variables are. */
+interface Known {
+  /** The variables that it reads, each once. */
+  readonly names: readonly string[];
+  /** The type of its value, as CEL calls it: `bool`, `int`, `list<int>`; `dyn` where only its variables tell. */
+  readonly type: string;
+}
+
+/** Expressions that have been read, and are good: a check asks for each twice, and a loop in each turn. */
+let known: RecentMap<Known> | undefined;
 const MAX_KNOWN = 2_048;
 /** Longer ones are few, and are read again. */
 const MAX_KNOWN_LENGTH = 200;
@@ -72,9 +80,7 @@ function createEnvironment(): Environment {
 }
 
 /** An expression that can be computed. */
-interface Expression {
-  /** The variables that it reads, each once. */
-  readonly names: readonly string[];
+interface Expression extends Known {
   /**
    * Its value, as JSON has it; a point in time as ISO 8601, a duration in seconds.
    *
@@ -89,9 +95,10 @@ export function readExpression(source: string): Expression {
   if (source.length > MAX_EXPRESSION)
     throw badInput(`expected an expression of at most ${MAX_EXPRESSION} characters`);
   const parse = () => theEnvironment().parse(source);
-  const names = namesOf(source, parse);
+  const { names, type } = knownOf(source, parse);
   return {
     names,
+    type,
     compute(read) {
       const context = Object.fromEntries(names.map((name) => [name, read(name)]));
       return inWords(() => {
@@ -106,17 +113,18 @@ export function readExpression(source: string): Expression {
 }
 
 /** @throws as {@link readExpression}. */
-function namesOf(source: string, parse: () => ReturnType<Environment["parse"]>): readonly string[] {
+function knownOf(source: string, parse: () => ReturnType<Environment["parse"]>): Known {
   const before = known?.get(source);
   if (before) return before;
   const parsed = inWords(parse);
   const names = freeNames(parsed.ast as unknown as Node);
   if (names.includes("cel")) throw badInput("the expression: cel.bind is not there");
-  const { valid, error } = parsed.check();
+  const { valid, error, type = "dyn" } = parsed.check();
   if (!valid) throw fault(error);
+  const found = { names, type };
   known ??= new RecentMap(MAX_KNOWN);
-  if (source.length <= MAX_KNOWN_LENGTH) known.set(source, names);
-  return names;
+  if (source.length <= MAX_KNOWN_LENGTH) known.set(source, found);
+  return found;
 }
 
 function inWords<T>(work: () => T): T {

@@ -11,7 +11,7 @@ import { badInput, rejected } from "../../lib/errors";
 import { ALONE, type Computation, compute, WITH_VALUE } from "./compute";
 import { CONDITION, holds, whyNot } from "./condition";
 import { FLOW, isShownAlone, NAME } from "./flow-parts";
-import { faultOf } from "./variables";
+import { conditionFault } from "./variables";
 
 const namesOf = (functions: object) => Object.keys(functions) as Computation[];
 
@@ -91,7 +91,7 @@ export const operations = [
             v.nonEmpty(),
             v.maxLength(2_000),
             v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
-              const fault = typed ? faultOf(value) : undefined;
+              const fault = typed ? conditionFault(value) : undefined;
               if (fault !== undefined)
                 addIssue({ message: `an expression in CEL (${fault.replace(/^the expression: /, "")})` });
             }),

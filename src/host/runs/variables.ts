@@ -207,8 +207,12 @@ export function expressionFault(value: unknown): string | undefined {
   return faultIn(() => expressionsIn(value).forEach(readExpression));
 }
 
-/** What is wrong with an expression. */
-export const faultOf = (source: string): string | undefined => faultIn(() => void readExpression(source));
+/** What is wrong with an expression that has to be true or false, whatever its variables are. */
+export const conditionFault = (source: string): string | undefined =>
+  faultIn(() => {
+    const { type } = readExpression(source);
+    if (type !== "bool" && type !== "dyn") throw badInput(`the expression: its value is ${type}, not bool`);
+  });
 
 function faultIn(read: () => void): string | undefined {
   try {

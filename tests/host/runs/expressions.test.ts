@@ -219,6 +219,15 @@ describe("in a script", () => {
     await using host = testService();
     const executor = await host.service.executor();
     const check = (...actions: unknown[]) => expect(executor.check(actions)).rejects;
+    for (const [when, type] of [
+      ["5", "int"],
+      ["size(rows)", "int"],
+      ["'yes'", "string"],
+      ["[true]", "list<bool>"],
+    ])
+      await check(["AC_if", { when, then: [] }]).toThrow(
+        `actions[0].when: expected an expression in CEL (its value is ${type}, not bool)`,
+      );
     await check(["AC_if", { when: "total >", then: [] }]).toThrow(
       "actions[0].when: expected an expression in CEL (Unexpected token: EOF)",
     );
