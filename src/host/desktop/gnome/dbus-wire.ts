@@ -34,6 +34,8 @@ export interface BusMessage {
   readonly replyTo: number | undefined;
   readonly signature: string;
   readonly body: readonly Received[];
+  /** Those that came with it: whoever gets the message closes them. */
+  readonly descriptors: readonly number[];
 }
 
 export const MESSAGE_TYPE = { call: 1, reply: 2, error: 3, signal: 4 } as const;
@@ -288,7 +290,8 @@ export function readMessage(
   head.align(8);
   const from = bytes.length - bytes.readUInt32LE(4);
   const signature = String(fields.get(FIELD.signature) ?? "");
-  const body = new Reader(bytes, from, takeDescriptors(Number(fields.get(FIELD.fds) ?? 0)));
+  const descriptors = takeDescriptors(Number(fields.get(FIELD.fds) ?? 0));
+  const body = new Reader(bytes, from, descriptors);
   const text = (field: number) => {
     const value = fields.get(field);
     return typeof value === "string" ? value : undefined;
@@ -305,5 +308,6 @@ export function readMessage(
     replyTo: typeof replyTo === "number" ? replyTo : undefined,
     signature,
     body: typesIn(signature).map((type) => body.get(type)),
+    descriptors,
   };
 }

@@ -71,26 +71,24 @@ export async function openSessionBus(
   };
   const take = (message: BusMessage) => {
     const { type, sender = "", replyTo = 0, body } = message;
-    const asked = waiting.get(replyTo);
+    const isReply = type === MESSAGE_TYPE.reply;
+    const asked = isReply || type === MESSAGE_TYPE.error ? waiting.get(replyTo) : undefined;
+    closeUnused(message, asked && isReply && message.signature === "h" ? body[0] : undefined);
     if (type === MESSAGE_TYPE.signal) return followers.get(sender)?.(message);
-    if (!asked) return closeAll(message);
+    if (!asked) return;
     waiting.delete(replyTo);
-    if (type === MESSAGE_TYPE.reply) return asked.resolve(body);
+    if (isReply) return asked.resolve(body);
     asked.reject(
       unavailable(printable(`${typeof body[0] === "string" ? body[0] : ""} (${message.error})`, 300)),
     );
   };
   const greeting = Promise.withResolvers<void>();
   greeting.promise.catch(() => {});
-  const receive = receiver(descriptors, take, (line) => {
-    if (line.startsWith("OK ")) socket?.send(Buffer.from("NEGOTIATE_UNIX_FD\r\n"));
-    else if (line.startsWith("AGREE_UNIX_FD")) {
-      socket?.send(Buffer.from("BEGIN\r\n"));
-      greeting.resolve();
-      return true;
-    } else greeting.reject(unavailable(`the session bus answers ${JSON.stringify(printable(line, 100))}`));
-    return false;
-  });
+  const receive = receiver(
+    descriptors,
+    take,
+    greeter((text) => socket?.send(Buffer.from(text)), greeting),
+  );
   const socket = connectSocket(path, {
     received(bytes, arrived) {
       try {
@@ -127,8 +125,13 @@ export async function openSessionBus(
     call(BUS_NAME, { ...BUS, member }, signature, values);
   // D-Bus Specification, "Authentication Protocol": a null byte, then who this is, which the socket proves.
   socket.send(Buffer.from(`\0AUTH EXTERNAL ${Buffer.from(`${process.getuid?.()}`).toString("hex")}\r\n`));
-  await deadline(greeting.promise, { ms: ANSWER_MS });
-  await askBus("Hello", "", []);
+  try {
+    await deadline(greeting.promise, { ms: ANSWER_MS });
+    await askBus("Hello", "", []);
+  } catch (error) {
+    end("the session bus did not let this program in");
+    throw error;
+  }
   return {
     call,
     async ownerOf(name) {
@@ -152,9 +155,25 @@ export async function openSessionBus(
 export const isRefusal = (error: unknown, name: string): boolean =>
   error instanceof Failure && error.message.endsWith(`(${name})`);
 
-/** What nobody waits for any more leaves no descriptor open. */
-function closeAll({ signature, body }: BusMessage): void {
-  if (signature === "h" && typeof body[0] === "number" && body[0] >= 0) closeSync(body[0]);
+/** What takes the lines of the bus before the messages (D-Bus Specification, "Authentication Protocol"). @returns whether messages come now. */
+function greeter(
+  send: (text: string) => void,
+  greeting: PromiseWithResolvers<void>,
+): (line: string) => boolean {
+  return (line) => {
+    if (line.startsWith("OK ")) send("NEGOTIATE_UNIX_FD\r\n");
+    else if (line.startsWith("AGREE_UNIX_FD")) {
+      send("BEGIN\r\n");
+      greeting.resolve();
+      return true;
+    } else greeting.reject(unavailable(`the session bus answers ${JSON.stringify(printable(line, 100))}`));
+    return false;
+  };
+}
+
+/** Any program on the bus may send descriptors: those that nobody waits for are closed. @param kept the one that somebody does. */
+function closeUnused({ descriptors }: BusMessage, kept: Received | undefined): void {
+  for (const descriptor of descriptors) if (descriptor !== kept) closeSync(descriptor);
 }
 
 /**
@@ -181,7 +200,11 @@ function receiver(
     while (kept.length >= HEAD_SIZE) {
       const size = messageSize(kept);
       if (kept.length < size) return;
-      const message = readMessage(kept.subarray(0, size), (count) => descriptors.splice(0, count));
+      // They stay among those that wait until the message is read: where it is none, they are closed with the connection.
+      const message = readMessage(kept.subarray(0, size), (count) =>
+        descriptors.slice(0, Math.max(0, count)),
+      );
+      descriptors.splice(0, message.descriptors.length);
       kept = kept.subarray(size);
       take(message);
     }

@@ -1,5 +1,6 @@
 /** What is sent to the session bus and read from it, and the parameters of PipeWire. */
 import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
 import fc from "fast-check";
 import { socketPathIn } from "../../../../src/host/desktop/bus-address";
 import { openSessionBus } from "../../../../src/host/desktop/gnome/dbus";
@@ -12,7 +13,7 @@ import {
   type Sent,
 } from "../../../../src/host/desktop/gnome/dbus-wire";
 import { agreedFormat, VIDEO_FORMAT, wantedFormat } from "../../../../src/host/desktop/gnome/pods";
-import { temporaryFolder } from "../../../support";
+import { temporaryFolder, testWith, until } from "../../../support";
 
 const METHOD = { path: "/a/b", face: "c.d", member: "E" };
 const TEXT = fc
@@ -108,6 +109,77 @@ test("without a session bus there is none, and one that sends what is no message
   await expect(openSessionBus(env, () => {})).rejects.toThrow("the session bus sent what is no message");
   server.stop(true);
 });
+
+test("a session bus that lets nobody in, and one that never does, is left: no connection stays", async () => {
+  using folder = temporaryFolder();
+  const path = `${folder.path}/bus`;
+  for (const answers of [["REJECTED EXTERNAL\r\n"], ["OK 1\r\n", "AGREE_UNIX_FD\r\n"]]) {
+    const left = Promise.withResolvers<void>();
+    const server = Bun.listen({
+      unix: path,
+      socket: { data: (socket) => void socket.write(answers.shift() ?? ""), close: () => left.resolve() },
+    });
+    await expect(
+      openSessionBus({ DBUS_SESSION_BUS_ADDRESS: `unix:path=${path}` }, () => {}),
+    ).rejects.toThrow();
+    await left.promise;
+    server.stop(true);
+  }
+});
+
+/** Sends descriptors to each other program on the bus: by signals and by calls, in bodies of several forms; then it has a name. */
+const SENDER = `import os, gi
+from gi.repository import Gio, GLib
+bus = Gio.bus_get_sync(Gio.BusType.SESSION, None)
+face = "org.freedesktop.DBus"
+def ask(member, value): return bus.call_sync(face, "/org/freedesktop/DBus", face, member, value, None, 0, -1, None).unpack()[0]
+for name in ask("ListNames", None):
+    if not name.startswith(":") or name == bus.get_unique_name(): continue
+    for body in ["(h)", "(sh)", "(ah)"] * 10:
+        for kind in ["signal", "call"]:
+            if kind == "signal": message = Gio.DBusMessage.new_signal("/a", "b.c", "D")
+            else: message = Gio.DBusMessage.new_method_call(name, "/a", "b.c", "D")
+            message.set_destination(name)
+            message.set_flags(Gio.DBusMessageFlags.NO_REPLY_EXPECTED)
+            files = Gio.UnixFDList.new()
+            files.append(0)
+            message.set_unix_fd_list(files)
+            message.set_body(GLib.Variant(body, {"(h)": (0,), "(sh)": ("x", 0), "(ah)": ([0],)}[body]))
+            bus.send_message(message, Gio.DBusSendMessageFlags.NONE)
+bus.flush_sync(None)
+ask("RequestName", GLib.Variant("(su)", ("svc.sent", 0)))
+GLib.MainLoop().run()
+`;
+
+testWith("dbus-daemon", "/usr/bin/python3")(
+  "descriptors that other programs send unasked are closed",
+  async () => {
+    await using stack = new AsyncDisposableStack();
+    const spawn = (command: string[], env: NodeJS.ProcessEnv) => {
+      const child = Bun.spawn(command, { env, stdio: ["ignore", "pipe", "ignore"] });
+      stack.defer(async () => {
+        child.kill();
+        await child.exited;
+      });
+      return child;
+    };
+    const daemon = spawn(["dbus-daemon", "--session", "--nofork", "--print-address"], process.env);
+    const { value } = await daemon.stdout.getReader().read();
+    const env = { ...process.env, DBUS_SESSION_BUS_ADDRESS: new TextDecoder().decode(value).trim() };
+    let isLost = false;
+    const bus = await openSessionBus(env, () => {
+      isLost = true;
+    });
+    stack.defer(() => bus?.close());
+    spawn(["/usr/bin/python3", "-c", SENDER], env);
+    const open = () => readdirSync("/proc/self/fd").length;
+    const before = open();
+    // The bus hands on in order: what was sent before the name is here before the answer.
+    await until("the name of the sender", async () => (await bus?.ownerOf("svc.sent")) !== undefined);
+    expect(open()).toBeLessThan(before + 5);
+    expect(isLost).toBe(false);
+  },
+);
 
 test("the format of pictures is read from the parameter that sets it", () => {
   expect(agreedFormat(wantedFormat())).toEqual({ format: VIDEO_FORMAT.bgrx, width: 1_280, height: 800 });
