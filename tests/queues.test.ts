@@ -246,6 +246,7 @@ const NO_QUEUES: Readonly<Record<string, string>> = {
   "src/host/audit/scans.ts": "one scan answers all who ask before it begins",
   "src/host/desktop/gnome/session.ts": "the desktop calls one after the other already",
   "src/host/desktop/record/deeds.ts": "the keys of the one person whose doing is recorded",
+  "src/host/desktop/screen/black-box/notice.ts": "one recording at a time begins and ends",
   "src/host/desktop/worker-child.ts": "the parent sends one call at a time",
   "src/host/desktop/x11/keyboard.ts": "the calls of the parent, and one viewer at a time that controls",
   "src/events/hand-over.ts": "the events of this process, in batches",

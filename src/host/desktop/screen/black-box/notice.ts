@@ -22,21 +22,31 @@ interface NoticeParts {
   readonly open?: () => Promise<Bus>;
 }
 
-/** Tells of one recording. */
+/** Tells of recordings, of one at a time. */
 export interface Notice {
   /** Why nobody was told; null where the desktop has shown it, or is about to. */
   readonly problem: string | null;
-  /** Tells that it begins. Never throws. */
+  /** Tells that one begins; not where it has ended meanwhile. Never throws. */
   begin(): Promise<void>;
-  /** Tells that it has ended, in place of the first. Never throws. */
+  /** Tells that it has ended, in place of what told that it began. Never throws. */
   end(): Promise<void>;
 }
 
 export function createNotice({ spanMs, open = openSession }: NoticeParts): Notice {
   let problem: string | null = null;
+  /** What the desktop calls the notification, and whether that says that the screen is recorded. */
   let id: unknown;
+  let saysOn = false;
+  let isOn = false;
+  let last: Promise<void> = Promise.resolve();
+  /** One after the other: each replaces the one before, whose id it needs. */
+  const inTurn = (work: () => Promise<void>) => {
+    last = last.then(work);
+    return last;
+  };
 
-  const tell = async (title: string, text: string) => {
+  /** @param on of what is told; nothing is where that is over when the desktop is there to show it. */
+  const tell = async (on: boolean, title: string, text: string) => {
     const bus = await open();
     try {
       // Asked first: a second try of this one shows nothing twice.
@@ -49,34 +59,46 @@ export function createNotice({ spanMs, open = openSession }: NoticeParts): Notic
           await Bun.sleep(AGAIN_MS);
         }
       }
+      if (isOn !== on) return;
       const replaced = typeof id === "number" ? id : 0;
       const body = ["svc", replaced, "media-record", title, text, [], {}, AS_USUAL];
       [id] = await bus.call(NOTIFICATIONS, NOTIFICATIONS.bus, "Notify", "susssasa{sv}i", body);
+      saysOn = on;
     } finally {
       bus.close();
+    }
+  };
+  const begun = async () => {
+    try {
+      await tell(
+        true,
+        "This screen is recorded",
+        `svc keeps what it shows for ${durationText(spanMs / 1_000)}, encrypted, on this computer (svc serve --black-box).`,
+      );
+      problem = null;
+    } catch (error) {
+      problem = `no notification could be shown: ${printable(messageOf(error), 300)}`;
     }
   };
   return {
     get problem() {
       return problem;
     },
-    async begin() {
-      try {
-        await tell(
-          "This screen is recorded",
-          `svc keeps what it shows for ${durationText(spanMs / 1_000)}, encrypted, on this computer (svc serve --black-box).`,
-        );
-        problem = null;
-      } catch (error) {
-        problem = `no notification could be shown: ${printable(messageOf(error), 300)}`;
-      }
+    begin() {
+      isOn = true;
+      return inTurn(begun);
     },
-    async end() {
+    end() {
+      isOn = false;
       // Who was not told that it began need not be told that it ended.
-      if (id !== undefined)
-        await tell("This screen is no longer recorded", "The black box of svc is paused or off.").catch(
-          () => {},
-        );
+      return inTurn(async () => {
+        if (saysOn)
+          await tell(
+            false,
+            "This screen is no longer recorded",
+            "The black box of svc is paused or off.",
+          ).catch(() => {});
+      });
     },
   };
 }

@@ -5,6 +5,7 @@
 import type { Socket } from "node:net";
 import { deadline } from "../../../../lib/deadline";
 import { badInput, conflict, messageOf, unavailable } from "../../../../lib/errors";
+import { once } from "../../../../lib/once";
 import type { Signature } from "../../../../wire/screen/signature";
 import type { Backend } from "../../backend";
 import type { BlackBoxCalls, BoxOptions } from "../black-box/calls";
@@ -162,12 +163,9 @@ async function takeSignature(
 /** The black box. */
 function createBox(shared: SharedScreen, use: () => Promise<Backend>) {
   let opening: Promise<BoxRecorder> | undefined;
+  const opener = once(async () => (await import("../black-box/open")).createBoxOpener());
   const open = async (options: BoxOptions) => {
-    const [backend, screen, { openBox }] = await Promise.all([
-      use(),
-      shared.useScreen(),
-      import("../black-box/open"),
-    ]);
+    const [backend, screen, openBox] = await Promise.all([use(), shared.useScreen(), opener()]);
     return openBox(backend, screen, options);
   };
   const calls: BlackBoxCalls = {

@@ -34,14 +34,15 @@ interface Shown {
   readonly ms: number;
 }
 
-/** Takes the part of a desktop that shows notifications on the bus. */
-async function showNotifications(busAddress: string) {
+/** Takes the part of a desktop that shows notifications on the bus. @param asked called before it answers what it is. */
+async function showNotifications(busAddress: string, asked = async () => {}) {
   const shown: Shown[] = [];
   const bus = dbus.sessionBus({ busAddress });
   bus.addMethodHandler((message) => {
     if (message.interface !== NAME) return false;
     if (message.member === "GetServerInformation") {
-      bus.send(dbus.Message.newMethodReturn(message, "ssss", ["stand-in", "svc", "1", "1.2"]));
+      const answer = dbus.Message.newMethodReturn(message, "ssss", ["stand-in", "svc", "1", "1.2"]);
+      void asked().then(() => bus.send(answer));
       return true;
     }
     const [program, replaces, , title, text, , , ms] = message.body;
@@ -68,6 +69,39 @@ test("a notification says that the screen is recorded and for how long, and the 
   expect(desktop.shown[0]?.text).toContain("60 min");
   await notice.end();
   expect(desktop.shown.slice(1)).toMatchObject([{ replaces: 7, title: "This screen is no longer recorded" }]);
+});
+
+test("a recording that ends before the desktop can tell of it is not told of", async () => {
+  await using session = await startBus();
+  const asked = Promise.withResolvers<void>();
+  const held = Promise.withResolvers<void>();
+  using desktop = await showNotifications(session.env.DBUS_SESSION_BUS_ADDRESS, () => {
+    asked.resolve();
+    return held.promise;
+  });
+  const notice = createNotice({ spanMs: 60_000, open: () => openSession(session.env) });
+  const begun = notice.begin();
+  await asked.promise;
+  const ended = notice.end();
+  held.resolve();
+  await Promise.all([begun, ended]);
+  expect(desktop.shown).toEqual([]);
+});
+
+test("after a pause the same notification says that it is recorded again", async () => {
+  await using session = await startBus();
+  using desktop = await showNotifications(session.env.DBUS_SESSION_BUS_ADDRESS);
+  const notice = createNotice({ spanMs: 60_000, open: () => openSession(session.env) });
+  await notice.begin();
+  await notice.end();
+  // Of a recorder that fails at its beginning nobody was told.
+  await notice.end();
+  await notice.begin();
+  expect(desktop.shown.map(({ replaces, title }) => `${replaces} ${title}`)).toEqual([
+    "0 This screen is recorded",
+    "7 This screen is no longer recorded",
+    "7 This screen is recorded",
+  ]);
 });
 
 test("where no desktop shows notifications, and where there is no session, it is said why nobody was told", async () => {
