@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import { fileNameOf, writePng } from "../src/cli/picture-file";
+import { fileNameOf, isPng, writePng } from "../src/cli/picture-file";
 import { type Answerer, view } from "../src/cli/view";
 import { field, path } from "../src/core/fields";
 import { findOnScreen, screenAt } from "../src/host/desktop/screen/black-box/operations";
@@ -14,13 +14,13 @@ const MOST_PICTURES = 20;
 /** How long after a text was first seen its picture is taken, in milliseconds: a window has its title before it is drawn. */
 const DRAWN_MS = 1_000;
 
-/** The times of the pictures for finds, the newest first, each once. */
-function timesOf(found: ReadonlyArray<{ readonly from: string; readonly to: string }>): string[] {
-  const times = found.map(({ from, to }) => {
-    const at = Math.min(Date.parse(from) + DRAWN_MS, Date.parse(to));
-    return new Date(at).toISOString();
-  });
-  return [...new Set(times)];
+/** What a host says of a text: whatever it likes. */
+type Finds = ReadonlyArray<{ readonly from: string; readonly to: string }>;
+
+/** The time of the picture for a find; undefined where its times are none. */
+function timeOf({ from, to }: Finds[number]): string | undefined {
+  const at = new Date(Math.min(Date.parse(from) + DRAWN_MS, Date.parse(to)));
+  return Number.isNaN(at.getTime()) ? undefined : at.toISOString();
 }
 
 /** Makes the folder of the pictures: before all hosts are asked. @throws `bad_input` where it cannot be made. */
@@ -32,24 +32,42 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Writes the pictures of finds to a folder of this machine, from the host that has them. */
-async function takePictures(
-  found: ReadonlyArray<{ readonly from: string; readonly to: string }>,
-  { host, ask, log }: Answerer,
-  folder: string,
-): Promise<void> {
-  const times = timesOf(found);
+/** Writes the pictures of finds to a folder of this machine, from the host that has them. @returns whether it has written all that it was to. */
+async function takePictures(found: Finds, { host, ask, log }: Answerer, folder: string): Promise<boolean> {
   const who = host === undefined ? "" : `${printable(host, 130)}: `;
+  let isWhole = true;
+  const miss = (text: string) => {
+    isWhole = false;
+    log.warn(`${who}${text}`);
+  };
+  const wrong = found.find((one) => timeOf(one) === undefined);
+  if (wrong) {
+    const times = [wrong.from, wrong.to].map((time) => `"${printable(time, 40)}"`).join(" to ");
+    miss(`no picture of a find that is from ${times}: expected two times`);
+  }
+  // The newest come first, several of the same time.
+  const times = [...new Set(found.flatMap((one) => timeOf(one) ?? []))];
   for (const time of times.slice(0, MOST_PICTURES)) {
+    const missed = (error: unknown) =>
+      miss(`no picture of ${timeText(time)}: ${printable(messageOf(error), 300)}`);
+    const picture = await ask(screenAt, { time }).catch(missed);
+    if (!picture) continue;
+    if (!isPng(picture.data)) {
+      miss(`no picture of ${timeText(time)}: what the host gave is no PNG`);
+      continue;
+    }
     try {
-      const { data } = await ask(screenAt, { time });
-      writePng(join(folder, `${fileNameOf(host ?? "this-host")}-${time.replaceAll(":", "-")}.png`), data);
+      const name = `${fileNameOf(host ?? "this-host")}-${time.replaceAll(":", "-")}.png`;
+      writePng(join(folder, name), picture.data);
     } catch (error) {
-      log.warn(`${who}no picture of ${timeText(time)}: ${printable(messageOf(error), 300)}`);
+      // The next would fail as well, and its host would be asked in vain.
+      missed(error);
+      break;
     }
   }
   const left = times.length - MOST_PICTURES;
   if (left > 0) log.warn(`${who}the pictures of the newest ${MOST_PICTURES} times; ${left} older have none`);
+  return isWhole;
 }
 
 export default view(findOnScreen, {
@@ -75,9 +93,8 @@ export default view(findOnScreen, {
     if (pictures !== undefined) makeFolder(pictures);
     return input;
   },
-  gather: async ({ found }, from, { pictures }) => {
-    if (pictures !== undefined) await takePictures(found, from, pictures);
-  },
+  gather: async ({ found }, from, { pictures }) =>
+    pictures === undefined || (await takePictures(found, from, pictures)),
   // Each host reads its own files meanwhile; its answer has at most an eighth of a mebibyte.
   asks: { atOnce: 512, maxBytes: 1_048_576 },
   examples: [

@@ -67,7 +67,7 @@ interface FanOutFields {
  * (`{label, ok, result}` or `{label, ok, error}`).
  *
  * @param asked.signal ends the wait for the hosts that have not answered.
- * @returns the exit code: 1 when an answer is bad, or a host gave none.
+ * @returns the exit code: 1 when an answer is bad, a host gave none, or what an answer names could not be had.
  */
 export async function askHosts<I extends InputSchema, O extends OutputSchema, E>(
   service: Service,
@@ -95,6 +95,7 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   // Nobody is there any longer to read it.
   if (given?.aborted) return 1;
   const { gather } = view;
+  let isWhole = true;
   if (gather) {
     const { callRemote } = await import("../client/remote-call");
     const serverOf = new Map(servers.map(({ label, server }) => [label, server]));
@@ -103,7 +104,8 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
       if (!answer.ok || !server) return;
       const ask: Answerer["ask"] = (another, asked) =>
         callRemote(server, another, asked, limits.timeoutMs, signal);
-      await gather(answer.result, { host: answer.label, ask, log: service.log }, view.extra);
+      const from = { host: answer.label, ask, log: service.log };
+      if (!(await gather(answer.result, from, view.extra))) isWhole = false;
     });
   }
   if (globals.json) {
@@ -126,7 +128,8 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
     const { reportOfAll } = await import("./report/of-hosts");
     reporter(reportOfAll(answers, (body) => report(body, input, extra)));
   }
-  return answers.every((answer) => answer.ok && view.good?.(answer.result) !== false) ? 0 : 1;
+  const isGood = answers.every((answer) => answer.ok && view.good?.(answer.result) !== false);
+  return isGood && isWhole ? 0 : 1;
 }
 
 const NOT_ELSEWHERE =

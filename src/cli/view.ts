@@ -57,8 +57,8 @@ export interface AnswerView<B, E, I = unknown> {
   readonly rows?: (body: B, host: string | undefined, extra: E) => ReadonlyArray<readonly string[]>;
   /** The answer from here, where a table is not the way to show it. */
   readonly text?: (body: B, input: I) => string;
-  /** Gets what an answer names besides, from who gave it, before it is shown. */
-  readonly gather?: (body: B, from: Answerer, extra: E) => Promise<void>;
+  /** Gets what an answer names besides, from who gave it, before it is shown. @returns false where some is missing, which it has said: the exit code is 1 then. */
+  readonly gather?: (body: B, from: Answerer, extra: E) => Promise<boolean>;
   readonly asks?: AskLimits;
   /** Instead of a table without rows. */
   readonly none?: string;
@@ -229,8 +229,10 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
           whole = fleet && some && whole ? fleet.merge(whole, some) : await context.call(input);
           const ask: Answerer["ask"] = (another, asked) =>
             answerHere(service, another, asked, { ...options });
-          await options.gather?.(whole, { host: undefined, ask, log: service.log }, extra);
-          return context.show(whole);
+          const from = { host: undefined, ask, log: service.log };
+          const isWhole = (await options.gather?.(whole, from, extra)) ?? true;
+          const code = context.show(whole);
+          return isWhole ? code : 1;
         };
         if (!again.watch || !watch) return once();
         const on = watch.fleet ? watch.fleet.on(input) : where.on;

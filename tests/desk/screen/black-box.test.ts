@@ -1,6 +1,6 @@
 /** What the screens of hosts have shown, asked through a desk: by its routes, and by commands on its machine. */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { keepSegments } from "../../../src/host/desktop/screen/black-box/segments";
 import { addSegment } from "../../host/desktop/screen/black-box/support";
@@ -131,5 +131,50 @@ describe("on the machine of a desk", () => {
       { label: "lab-07", ok: true, result: { count: 1 } },
       { label: "lab-08", ok: false, error: expect.stringContaining("nothing here") },
     ]);
+  });
+
+  test("svc find --pictures shows what hosts found beside one whose times and pictures are none", async () => {
+    await using made = await start();
+    using folder = temporaryFolder();
+    const find = { kind: "text", window: "w", program: null, text: "of the other" };
+    const found = [
+      { ...find, from: "x\u001b[2J", to: "y" },
+      { ...find, from: made.time, to: made.time },
+    ];
+    const picture = { format: "png", width: 4, height: 4, since: "x", encoding: "base64", data: "AAAA" };
+    const other = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ url }) =>
+        Response.json(url.includes("/screen/at") ? picture : { found, count: 2, unread: 0, left_off: 0 }),
+    });
+    const book = await made.desk.service.addressBook();
+    await book.add({ label: "lab-09", base_url: `http://127.0.0.1:${other.port}`, token: TOKEN, tags: [] });
+    const words = ["find", "0x80070005", "--on", "lab-07,lab-09", "--pictures", "then"];
+    const { code, out, said } = await made.run(folder.path, ...words);
+    await other.stop(true);
+    expect(out).toMatch(/lab-07 .*Error 0x80070005/);
+    expect(out).toMatch(/lab-09 .*of the other/);
+    expect(said).toMatch(
+      /lab-09: no picture of a find that is from "x[^\u001b]*" to "y": expected two times/,
+    );
+    expect(said).toMatch(/lab-09: no picture of .*: what the host gave is no PNG/);
+    expect(said).not.toContain("lab-07");
+    expect(readdirSync(join(folder.path, "then"))).toEqual([expect.stringMatching(/^lab-07-/)]);
+    expect(code).toBe(1);
+  });
+
+  test("svc find --pictures exits with 1 where a picture cannot be written, and shows what was found", async () => {
+    await using made = await start();
+    using folder = temporaryFolder();
+    const find = () => made.run(folder.path, "find", "0x80070005", "--on", "lab-07", "--pictures", "then");
+    await find();
+    const [name = ""] = readdirSync(join(folder.path, "then"));
+    rmSync(join(folder.path, "then", name));
+    mkdirSync(join(folder.path, "then", name));
+    const { code, out, said } = await find();
+    expect(out).toMatch(/lab-07 .*Error 0x80070005/);
+    expect(said).toMatch(/lab-07: no picture of .*: --pictures: not a regular file/);
+    expect(code).toBe(1);
   });
 });
