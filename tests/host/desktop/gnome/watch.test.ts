@@ -1,0 +1,74 @@
+/** Watching GNOME, with a session and a PipeWire that are a test's own. */
+import { expect, test } from "bun:test";
+import type { PictureStream, PipeWire } from "../../../../src/host/desktop/gnome/pipewire";
+import { createGnomeScreen } from "../../../../src/host/desktop/gnome/screen";
+import type { GnomeSession } from "../../../../src/host/desktop/gnome/session";
+import { watchGnome } from "../../../../src/host/desktop/gnome/watch";
+import type { Output } from "../../../../src/host/desktop/wayland/outputs";
+
+const OUTPUT = { name: "one", region: { x1: 0, y1: 0, x2: 2, y2: 1 } } as Output;
+
+/** Pictures of one node, of which there is one. */
+function streamOf(): PictureStream & { readonly isClosed: boolean } {
+  let problem: string | undefined;
+  let isClosed = false;
+  const listeners = new Set<() => void>();
+  return {
+    picture: { pixels: new Int32Array(2), width: 2, height: 1, stride: 2 } as PictureStream["picture"],
+    ...{ cursor: undefined, count: 1, listeners },
+    get problem() {
+      return problem;
+    },
+    get isClosed() {
+      return isClosed;
+    },
+    fail(why) {
+      problem ??= why;
+      for (const listener of listeners) listener();
+    },
+    close() {
+      isClosed = true;
+    },
+  };
+}
+
+test("where Mutter closes the session, who watches is told, and its pictures are closed; the next watch has a PipeWire of its own", async () => {
+  const endListeners = new Set<() => void>();
+  const streams = new Map([["one", { path: "/one", node: Promise.resolve(7) }]]);
+  const session = { endListeners, use: async () => ({ streams }) } as unknown as GnomeSession;
+  const made: Array<ReturnType<typeof streamOf>> = [];
+  let opened = 0;
+  const openPipeWire = (): PipeWire => {
+    opened++;
+    const own = new Set<PictureStream>();
+    return {
+      stream() {
+        const stream = streamOf();
+        made.push(stream);
+        own.add(stream);
+        return stream;
+      },
+      step() {},
+      close() {
+        for (const stream of own) stream.close();
+      },
+    };
+  };
+  const screen = createGnomeScreen(session, () => [OUTPUT], openPipeWire);
+  const outputs = { list: () => [OUTPUT], listeners: new Set<() => void>() };
+  const parts = {
+    ...{ screen, outputs: outputs as never, clipboardListeners: new Set<() => void>() },
+    pointer: async () => ({ x: 0, y: 0 }),
+  };
+  const reasons: string[] = [];
+  const events = { over: (why: string) => void reasons.push(why), damaged() {}, clipboard() {} } as never;
+  await watchGnome(parts, events);
+  for (const listener of endListeners) listener();
+  expect(reasons).toEqual(["the session with GNOME has ended"]);
+  expect(made.map(({ isClosed }) => isClosed)).toEqual([true]);
+  const again = await watchGnome(parts, events);
+  expect(opened).toBe(2);
+  again.close();
+  expect(reasons).toHaveLength(1);
+  expect(made.map(({ isClosed }) => isClosed)).toEqual([true, true]);
+});
