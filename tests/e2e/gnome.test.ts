@@ -1,6 +1,6 @@
 /** The desktop of GNOME (mutter without a screen): pointer, keys, clipboard and pictures, asking nobody. */
 import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Desktop } from "../../src/host/desktop/desktop";
 import { openStage, PROGRAMS, startGnome } from "../host/desktop/gnome/support";
@@ -230,7 +230,7 @@ test("without PipeWire there are keys and the clipboard, and the rest says why n
   await expect(made.desktop.screenshot({}, null, forever)).rejects.toThrow("GNOME gives no pictures");
 });
 
-test("where PipeWire ends while somebody watches, the helper lives on and says why there are no pictures", async () => {
+test("where PipeWire ends while somebody watches, the helper lives on and says why there are no pictures, until it is there again", async () => {
   await using own = await startGnome();
   await using made = inGnome(own);
   using viewer = await view(await made.desktop.openViewer({ id: "viewer", control: false, name: "viewer" }));
@@ -254,6 +254,15 @@ test("where PipeWire ends while somebody watches, the helper lives on and says w
     ),
   );
   await made.desktop.session(forever);
+  for (const name of ["pipewire-0", "pipewire-0.lock"])
+    rmSync(join(own.folder, "run", name), { force: true });
+  for (const name of ["pipewire", "wireplumber"]) own.start([name]);
+  await until("pictures again", () =>
+    made.desktop.screenshot({}, null, forever).then(
+      () => true,
+      () => false,
+    ),
+  );
   expect(childOf(made.desktop)).toBe(helper);
 });
 

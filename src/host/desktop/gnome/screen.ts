@@ -53,7 +53,7 @@ export function createGnomeScreen(
   });
 
   const live = async (output: Output): Promise<Live> => {
-    const { streams, castProblem } = await session.use();
+    const { streams, castProblem } = await session.use(true);
     const stream = streams.get(output.name);
     if (!stream)
       throw unavailable(`GNOME gives no pictures of ${output.name}: ${castProblem ?? "it is new"}`);

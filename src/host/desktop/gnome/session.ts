@@ -18,6 +18,9 @@ const PROPERTIES = "org.freedesktop.DBus.Properties";
 /** `cursor-mode` of a stream: the pointer is no part of the picture, and its place comes beside it. */
 const CURSOR_BESIDE = 2;
 
+/** How long a session without pictures is kept before pictures are tried again, in milliseconds: PipeWire may have been started anew. */
+const PICTURES_AGAIN_MS = 2_000;
+
 /** The name on the bus by which Mutter is found. */
 export const MUTTER = REMOTE;
 
@@ -38,9 +41,15 @@ export interface OpenSession {
   tell(member: string, signature?: string, values?: readonly Sent[]): Promise<readonly Received[]>;
 }
 
+/** One that this process has made. */
+interface Made extends OpenSession {
+  readonly path: string;
+}
+
 /** The session with Mutter: it is opened when it is first used, and again when it was closed or monitors have changed. */
 export interface GnomeSession {
-  use(): Promise<OpenSession>;
+  /** @param forPictures one that has none is opened anew where Mutter gives pictures by now. */
+  use(forPictures?: boolean): Promise<OpenSession>;
   /** Each is called with the signals of `org.gnome.Mutter.RemoteDesktop.Session`. */
   readonly signalListeners: Set<(member: string, body: readonly Received[]) => void>;
   /** Each is called when an open session has ended: keys and the clipboard are nobody's then. */
@@ -58,18 +67,21 @@ export async function createGnomeSession(
   const endListeners: GnomeSession["endListeners"] = new Set();
   /** By the path of a stream, what waits for its node. */
   const nodes = new Map<string, (node: number) => void>();
-  let opened:
-    | { readonly path: string; readonly layout: string; readonly session: Promise<OpenSession> }
-    | undefined;
+  let opened: { readonly layout: string; readonly session: Made } | undefined;
+  /** When pictures may be tried again, by performance.now(). */
+  let again = 0;
+  const forget = (streams: OpenSession["streams"]) => {
+    for (const { path } of streams.values()) nodes.delete(path);
+  };
   const ended = () => {
     if (!opened) return;
+    forget(opened.session.streams);
     opened = undefined;
-    nodes.clear();
     for (const listener of endListeners) listener();
   };
   const signal = ({ path = "", face, member = "", body }: BusMessage) => {
     if (face === `${CAST}.Stream` && member === "PipeWireStreamAdded") nodes.get(path)?.(Number(body[0]));
-    if (face !== REMOTE_SESSION || path !== opened?.path) return;
+    if (face !== REMOTE_SESSION || path !== opened?.session.path) return;
     if (member === "Closed") ended();
     else for (const listener of signalListeners) listener(member, body);
   };
@@ -98,7 +110,8 @@ export async function createGnomeSession(
       }
       await bus.call(owner, { ...at, member: "Start" });
     } catch (error) {
-      await bus.call(owner, { ...at, member: "Stop" }).catch(() => {});
+      forget(streams);
+      await stop(bus, owner, at.path);
       throw error;
     }
     const tell: OpenSession["tell"] = (member, signature, values) =>
@@ -117,34 +130,48 @@ export async function createGnomeSession(
     }
   };
   let last: Promise<unknown> = Promise.resolve();
-  const stop = async (path: string) => {
-    await bus.call(owner, { path, face: REMOTE_SESSION, member: "Stop" }).catch(() => {});
+  /** A session with pictures in place of one without, which stays where there are still none: keys and the clipboard hang on it. */
+  const withPictures = async (outputs: readonly Output[]) => {
+    if (performance.now() < again) return undefined;
+    const made = await create(true, outputs).catch(() => undefined);
+    again = performance.now() + PICTURES_AGAIN_MS;
+    return made && { ...made, castProblem: undefined };
   };
-  const use = async (): Promise<OpenSession> => {
+  const use = async (forPictures: boolean): Promise<OpenSession> => {
     const outputs = monitors();
     const layout = JSON.stringify(outputs.map(({ name, region, scale }) => [name, region, scale]));
-    if (opened?.layout === layout) return opened.session;
-    const before = opened?.path;
+    const before = opened?.session.path;
+    let made: Made | undefined;
+    if (opened?.layout === layout) {
+      const { session } = opened;
+      if (forPictures && session.castProblem !== undefined) made = await withPictures(outputs);
+      if (!made) return session;
+    }
     ended();
-    if (before !== undefined) await stop(before);
-    const made = await open(outputs);
-    opened = { path: made.path, layout, session: Promise.resolve(made) };
+    if (before !== undefined) await stop(bus, owner, before);
+    made ??= await open(outputs);
+    opened = { layout, session: made };
     return made;
   };
   return {
-    use() {
-      const using = last.then(use);
+    use(forPictures = false) {
+      const using = last.then(() => use(forPictures));
       last = using.catch(() => {});
       return using;
     },
     signalListeners,
     endListeners,
     async close() {
-      const path = opened?.path;
+      const path = opened?.session.path;
       ended();
-      if (path !== undefined) await stop(path);
+      if (path !== undefined) await stop(bus, owner, path);
     },
   };
+}
+
+/** Ends a session of Mutter. Never throws. */
+async function stop(bus: SessionBus, owner: string, path: string): Promise<void> {
+  await bus.call(owner, { path, face: REMOTE_SESSION, member: "Stop" }).catch(() => {});
 }
 
 /** A function that calls `make` once for each session that is opened, and resolves when that is done. */
