@@ -5,7 +5,7 @@
  */
 import { closeSync } from "node:fs";
 import { sleep } from "../../../lib/deadline";
-import { notFound, unavailable } from "../../../lib/errors";
+import { notFound } from "../../../lib/errors";
 import type { Backend } from "../backend";
 import { handText, readText, TEXT_FORMS } from "../wayland/pipes";
 import { isRefusal } from "./dbus";
@@ -60,27 +60,24 @@ export function createGnomeClipboard(
   /** Writes the text for the program that asks for it. */
   const hand = async (serial: number) => {
     const text = own;
-    const { tell } = await use();
+    const { tell, descriptor } = await use();
     if (text === undefined) return void (await tell("SelectionWriteDone", "ub", [serial, false]));
-    const [descriptor] = await tell("SelectionWrite", "u", [serial]);
-    const isWritten = await handText(text, Number(descriptor));
+    const isWritten = await handText(text, await descriptor("SelectionWrite", "u", [serial]));
     await tell("SelectionWriteDone", "ub", [serial, isWritten]);
   };
   return {
     follow: () => void use().catch(() => {}),
     async clipboard() {
-      const { tell } = await use();
+      const opened = await use();
       if (own !== undefined) return own;
       if (forms.length === 0) return "";
       const form = TEXT_FORMS.find((one) => forms.includes(one));
       if (form === undefined) throw notFound("the clipboard holds no text");
-      const [descriptor] = await beginReading(tell, form);
-      if (typeof descriptor !== "number" || descriptor < 0)
-        throw unavailable("GNOME gave no text of the clipboard");
+      const from = await beginReading(opened, form);
       try {
-        return await readText(descriptor);
+        return await readText(from);
       } finally {
-        closeSync(descriptor);
+        closeSync(from);
       }
     },
     async setClipboard(text) {
@@ -103,10 +100,10 @@ export function createGnomeClipboard(
 }
 
 /** Mutter has one reader at a time, and may not have noticed yet that the last one is done. */
-async function beginReading(tell: OpenSession["tell"], form: string): ReturnType<OpenSession["tell"]> {
+async function beginReading({ descriptor }: OpenSession, form: string): Promise<number> {
   for (const end = performance.now() + BUSY_MS; ; ) {
     try {
-      return await tell("SelectionRead", "s", [form]);
+      return await descriptor("SelectionRead", "s", [form]);
     } catch (error) {
       if (!isRefusal(error, BUSY) || performance.now() > end) throw error;
       await sleep(AGAIN_MS, undefined);

@@ -41,11 +41,23 @@ export interface SessionBus {
     signature?: string,
     values?: readonly Sent[],
   ): Promise<readonly Received[]>;
+  /**
+   * The descriptor that the method answers with, which is the caller's to close from then on.
+   *
+   * @throws as {@link SessionBus.call}; `unavailable` where the answer is anything else: what is no descriptor may be the number of one of this process.
+   */
+  descriptor(to: string, method: Method, signature?: string, values?: readonly Sent[]): Promise<number>;
   /** The unique name of who owns `name`, and its process; undefined where nobody does. */
   ownerOf(name: string): Promise<{ readonly name: string; readonly pid: number } | undefined>;
   /** Has `take` called with the signals of `sender` (a unique name) from now on. */
   follow(sender: string, take: (signal: BusMessage) => void): Promise<void>;
   close(): void;
+}
+
+/** A call that waits for its answer. */
+interface Asked extends Pick<PromiseWithResolvers<BusMessage>, "resolve" | "reject"> {
+  /** Whether a descriptor is kept that it answers with. */
+  readonly isForDescriptor: boolean;
 }
 
 /** @param lost called when the bus has gone. @returns undefined where there is no session bus. @throws where it does not let this user in. */
@@ -55,32 +67,21 @@ export async function openSessionBus(
 ): Promise<SessionBus | undefined> {
   const path = socketPathIn(sessionBusAddress(env));
   if (path === undefined) return undefined;
-  const waiting = new Map<number, PromiseWithResolvers<readonly Received[]>>();
+  const calls = createCalls((bytes) => socket?.send(bytes));
   const followers = new Map<string, (signal: BusMessage) => void>();
   const descriptors: number[] = [];
   let isOpen = true;
-  let serials = 0;
   const end = (why: string) => {
     if (!isOpen) return;
     isOpen = false;
     socket?.close();
     for (const descriptor of descriptors.splice(0)) closeSync(descriptor);
-    for (const { reject } of waiting.values()) reject(unavailable(why));
-    waiting.clear();
+    calls.end(why);
     greeting.reject(unavailable(why));
   };
   const take = (message: BusMessage) => {
-    const { type, sender = "", replyTo = 0, body } = message;
-    const isReply = type === MESSAGE_TYPE.reply;
-    const asked = isReply || type === MESSAGE_TYPE.error ? waiting.get(replyTo) : undefined;
-    closeUnused(message, asked && isReply && message.signature === "h" ? body[0] : undefined);
-    if (type === MESSAGE_TYPE.signal) return followers.get(sender)?.(message);
-    if (!asked) return;
-    waiting.delete(replyTo);
-    if (isReply) return asked.resolve(body);
-    asked.reject(
-      unavailable(printable(`${typeof body[0] === "string" ? body[0] : ""} (${message.error})`, 300)),
-    );
+    closeUnused(message, calls.take(message));
+    if (message.type === MESSAGE_TYPE.signal) followers.get(message.sender ?? "")?.(message);
   };
   const greeting = Promise.withResolvers<void>();
   greeting.promise.catch(() => {});
@@ -106,21 +107,7 @@ export async function openSessionBus(
     },
   });
   if (!socket) return undefined;
-  const call: SessionBus["call"] = async (to, method, signature = "", values = []) => {
-    if (!isOpen) throw unavailable("the session bus went away");
-    const serial = ++serials;
-    const asked = Promise.withResolvers<readonly Received[]>();
-    asked.promise.catch(() => {});
-    waiting.set(serial, asked);
-    socket.send(callMessage(serial, to, method, signature, values));
-    return deadline(asked.promise, {
-      ms: ANSWER_MS,
-      late: () => {
-        waiting.delete(serial);
-        throw timedOut(`${to} did not answer ${method.member} within ${ANSWER_MS / 1_000} s`);
-      },
-    });
-  };
+  const call: SessionBus["call"] = async (...asked) => (await calls.ask(false, asked)).body;
   const askBus = (member: string, signature: string, values: readonly Sent[]) =>
     call(BUS_NAME, { ...BUS, member }, signature, values);
   // D-Bus Specification, "Authentication Protocol": a null byte, then who this is, which the socket proves.
@@ -134,6 +121,15 @@ export async function openSessionBus(
   }
   return {
     call,
+    async descriptor(...asked) {
+      const answer = await calls.ask(true, asked);
+      const descriptor = descriptorIn(answer);
+      if (descriptor !== undefined) return descriptor;
+      const [to, { member }] = asked;
+      throw unavailable(
+        `${to} answered ${member} with (${printable(answer.signature, 50)}): expected a descriptor, (h)`,
+      );
+    },
     async ownerOf(name) {
       const [has] = await askBus("NameHasOwner", "s", [name]);
       if (has !== true) return undefined;
@@ -148,6 +144,59 @@ export async function openSessionBus(
       await askBus("AddMatch", "s", [`type='signal',sender='${sender}'`]);
     },
     close: () => end("the connection to the session bus was closed"),
+  };
+}
+
+/** The calls that wait for their answers. */
+interface Calls {
+  /** @throws `unavailable` with what the other program says, and once they have ended; `timeout`. */
+  ask(isForDescriptor: boolean, call: Parameters<SessionBus["call"]>): Promise<BusMessage>;
+  /** Gives an answer to whom it is for. @returns the descriptor in it that is kept; undefined for any other message. */
+  take(message: BusMessage): number | undefined;
+  /** Ends them all, for the reason `why`. */
+  end(why: string): void;
+}
+
+function createCalls(send: (bytes: Buffer) => void): Calls {
+  const waiting = new Map<number, Asked>();
+  let serials = 0;
+  let ended: string | undefined;
+  return {
+    async ask(isForDescriptor, [to, method, signature = "", values = []]) {
+      if (ended !== undefined) throw unavailable(ended);
+      const serial = ++serials;
+      const asked = Promise.withResolvers<BusMessage>();
+      asked.promise.catch(() => {});
+      waiting.set(serial, { ...asked, isForDescriptor });
+      send(callMessage(serial, to, method, signature, values));
+      return deadline(asked.promise, {
+        ms: ANSWER_MS,
+        late: () => {
+          waiting.delete(serial);
+          throw timedOut(`${to} did not answer ${method.member} within ${ANSWER_MS / 1_000} s`);
+        },
+      });
+    },
+    take(message) {
+      const { type, replyTo = 0, body } = message;
+      const isReply = type === MESSAGE_TYPE.reply;
+      const asked = isReply || type === MESSAGE_TYPE.error ? waiting.get(replyTo) : undefined;
+      if (!asked) return undefined;
+      waiting.delete(replyTo);
+      if (isReply) {
+        asked.resolve(message);
+        return asked.isForDescriptor ? descriptorIn(message) : undefined;
+      }
+      asked.reject(
+        unavailable(printable(`${typeof body[0] === "string" ? body[0] : ""} (${message.error})`, 300)),
+      );
+      return undefined;
+    },
+    end(why) {
+      ended = why;
+      for (const { reject } of waiting.values()) reject(unavailable(why));
+      waiting.clear();
+    },
   };
 }
 
@@ -171,8 +220,12 @@ function greeter(
   };
 }
 
+/** The one that a message is; undefined where it is anything else. */
+const descriptorIn = ({ signature, body: [first] }: BusMessage): number | undefined =>
+  signature === "h" && typeof first === "number" && first >= 0 ? first : undefined;
+
 /** Any program on the bus may send descriptors: those that nobody waits for are closed. @param kept the one that somebody does. */
-function closeUnused({ descriptors }: BusMessage, kept: Received | undefined): void {
+function closeUnused({ descriptors }: BusMessage, kept: number | undefined): void {
   for (const descriptor of descriptors) if (descriptor !== kept) closeSync(descriptor);
 }
 

@@ -5,7 +5,7 @@
 import { messageOf, unavailable } from "../../../lib/errors";
 import { once } from "../../../lib/once";
 import type { Output } from "../wayland/outputs";
-import type { SessionBus } from "./dbus";
+import type { Method, SessionBus } from "./dbus";
 import type { BusMessage, Received, Sent } from "./dbus-wire";
 
 const REMOTE = "org.gnome.Mutter.RemoteDesktop";
@@ -39,6 +39,8 @@ export interface OpenSession {
   readonly castProblem: string | undefined;
   /** Calls a method of `org.gnome.Mutter.RemoteDesktop.Session`. */
   tell(member: string, signature?: string, values?: readonly Sent[]): Promise<readonly Received[]>;
+  /** Calls one that answers with a descriptor, which is the caller's to close. @throws `unavailable` for any other answer. */
+  descriptor(member: string, signature: string, values: readonly Sent[]): Promise<number>;
 }
 
 /** One that this process has made. */
@@ -94,7 +96,7 @@ export async function createGnomeSession(
     const node = new Promise<number>((resolve) => nodes.set(String(path), resolve));
     return [name, { path: String(path), node }];
   };
-  const create = async (isCast: boolean, outputs: readonly Output[]) => {
+  const create = async (isCast: boolean, outputs: readonly Output[]): Promise<Made> => {
     const [path = ""] = await bus.call(owner, { ...REMOTE_ROOT, member: "CreateSession" });
     const at = { path: String(path), face: REMOTE_SESSION };
     const streams = new Map<string, Stream>();
@@ -114,13 +116,11 @@ export async function createGnomeSession(
       await stop(bus, owner, at.path);
       throw error;
     }
-    const tell: OpenSession["tell"] = (member, signature, values) =>
-      bus.call(owner, { ...at, member }, signature, values);
-    return { path: at.path, streams, tell };
+    return { path: at.path, streams, castProblem: undefined, ...callsOn(bus, owner, at) };
   };
-  const open = async (outputs: readonly Output[]) => {
+  const open = async (outputs: readonly Output[]): Promise<Made> => {
     try {
-      return { ...(await create(true, outputs)), castProblem: undefined };
+      return await create(true, outputs);
     } catch (error) {
       // Without PipeWire there are keys and the clipboard.
       const made = await create(false, outputs).catch(() => {
@@ -135,7 +135,7 @@ export async function createGnomeSession(
     if (performance.now() < again) return undefined;
     const made = await create(true, outputs).catch(() => undefined);
     again = performance.now() + PICTURES_AGAIN_MS;
-    return made && { ...made, castProblem: undefined };
+    return made;
   };
   const use = async (forPictures: boolean): Promise<OpenSession> => {
     const outputs = monitors();
@@ -166,6 +166,18 @@ export async function createGnomeSession(
       ended();
       if (path !== undefined) await stop(bus, owner, path);
     },
+  };
+}
+
+/** The calls of a session of Mutter. */
+function callsOn(
+  bus: SessionBus,
+  owner: string,
+  at: Pick<Method, "path" | "face">,
+): Pick<OpenSession, "tell" | "descriptor"> {
+  return {
+    tell: (member, ...asked) => bus.call(owner, { ...at, member }, ...asked),
+    descriptor: (member, ...asked) => bus.descriptor(owner, { ...at, member }, ...asked),
   };
 }
 

@@ -1,6 +1,6 @@
 /** What is sent to the session bus and read from it, and the parameters of PipeWire. */
 import { expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { closeSync, readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { socketPathIn } from "../../../../src/host/desktop/bus-address";
 import { openSessionBus } from "../../../../src/host/desktop/gnome/dbus";
@@ -15,6 +15,8 @@ import {
 import { agreedFormat, VIDEO_FORMAT, wantedFormat } from "../../../../src/host/desktop/gnome/pods";
 import { temporaryFolder, testWith, until } from "../../../support";
 
+const PYTHON = "/usr/bin/python3";
+const onBus = testWith("dbus-daemon", PYTHON);
 const METHOD = { path: "/a/b", face: "c.d", member: "E" };
 const TEXT = fc
   .string({ unit: "grapheme", maxLength: 20 })
@@ -151,35 +153,86 @@ ask("RequestName", GLib.Variant("(su)", ("svc.sent", 0)))
 GLib.MainLoop().run()
 `;
 
-testWith("dbus-daemon", "/usr/bin/python3")(
-  "descriptors that other programs send unasked are closed",
-  async () => {
-    await using stack = new AsyncDisposableStack();
-    const spawn = (command: string[], env: NodeJS.ProcessEnv) => {
-      const child = Bun.spawn(command, { env, stdio: ["ignore", "pipe", "ignore"] });
-      stack.defer(async () => {
-        child.kill();
-        await child.exited;
-      });
-      return child;
-    };
-    const daemon = spawn(["dbus-daemon", "--session", "--nofork", "--print-address"], process.env);
-    const { value } = await daemon.stdout.getReader().read();
-    const env = { ...process.env, DBUS_SESSION_BUS_ADDRESS: new TextDecoder().decode(value).trim() };
-    let isLost = false;
-    const bus = await openSessionBus(env, () => {
-      isLost = true;
+/** A program that answers one method with a descriptor, and one with a number. */
+const ANSWERER = `import gi
+from gi.repository import Gio, GLib
+bus = Gio.bus_get_sync(Gio.BusType.SESSION, None)
+methods = "".join(f'<method name="{name}"><arg direction="out" type="{type}"/></method>' for name, type in [("File", "h"), ("Number", "i")])
+def answer(bus, sender, path, face, method, values, invocation):
+    if method == "Number": return invocation.return_value(GLib.Variant("(i)", (1,)))
+    files = Gio.UnixFDList.new()
+    with open("/proc/self/comm") as file: files.append(file.fileno())
+    invocation.return_value_with_unix_fd_list(GLib.Variant("(h)", (0,)), files)
+bus.register_object("/a", Gio.DBusNodeInfo.new_for_xml(f'<node><interface name="b.c">{methods}</interface></node>').interfaces[0], answer, None, None)
+Gio.bus_own_name_on_connection(bus, "svc.answers", Gio.BusNameOwnerFlags.NONE, None, None)
+GLib.MainLoop().run()
+`;
+
+/** A session bus of a test's own, and programs on it. */
+async function startSession() {
+  const stack = new AsyncDisposableStack();
+  const spawn = (command: string[], env: NodeJS.ProcessEnv) => {
+    const child = Bun.spawn(command, { env, stdio: ["ignore", "pipe", "ignore"] });
+    stack.defer(async () => {
+      child.kill();
+      await child.exited;
     });
-    stack.defer(() => bus?.close());
-    spawn(["/usr/bin/python3", "-c", SENDER], env);
-    const open = () => readdirSync("/proc/self/fd").length;
-    const before = open();
-    // The bus hands on in order: what was sent before the name is here before the answer.
-    await until("the name of the sender", async () => (await bus?.ownerOf("svc.sent")) !== undefined);
-    expect(open()).toBeLessThan(before + 5);
-    expect(isLost).toBe(false);
-  },
-);
+    return child;
+  };
+  const daemon = spawn(["dbus-daemon", "--session", "--nofork", "--print-address"], process.env);
+  const { value } = await daemon.stdout.getReader().read();
+  const env = { ...process.env, DBUS_SESSION_BUS_ADDRESS: new TextDecoder().decode(value).trim() };
+  let isLost = false;
+  const bus = await openSessionBus(env, () => {
+    isLost = true;
+  });
+  if (!bus) throw new Error("the session bus takes nobody in");
+  stack.defer(() => bus.close());
+  return {
+    bus,
+    isLost: () => isLost,
+    /** Resolves when the program has the name `name`, and with it the unique one. */
+    async start(program: string, name: string): Promise<string> {
+      spawn([PYTHON, "-c", program], env);
+      return until(`${name} on the bus`, async () => (await bus.ownerOf(name))?.name);
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const openFiles = () => readdirSync("/proc/self/fd").length;
+
+onBus("descriptors that other programs send unasked are closed", async () => {
+  await using session = await startSession();
+  const before = openFiles();
+  // The bus hands on in order: what was sent before the name is here before the answer.
+  await session.start(SENDER, "svc.sent");
+  expect(openFiles()).toBeLessThan(before + 5);
+  expect(session.isLost()).toBe(false);
+});
+
+onBus("a method that is to answer with a descriptor and answers with a number gives none", async () => {
+  await using session = await startSession();
+  const { bus } = session;
+  const owner = await session.start(ANSWERER, "svc.answers");
+  const method = (member: string) => ({ path: "/a", face: "b.c", member });
+  const descriptor = await bus.descriptor(owner, method("File"));
+  expect(readFileSync(descriptor, "utf8")).toStartWith("python3");
+  closeSync(descriptor);
+  await expect(bus.descriptor(owner, method("Number"))).rejects.toThrow(
+    "answered Number with (i): expected a descriptor, (h)",
+  );
+  expect(await bus.call(owner, method("Number"))).toEqual([1]);
+});
+
+onBus("a descriptor with which a method answers that is not asked for one is closed", async () => {
+  await using session = await startSession();
+  const owner = await session.start(ANSWERER, "svc.answers");
+  const before = openFiles();
+  for (let nth = 0; nth < 20; nth++)
+    await session.bus.call(owner, { path: "/a", face: "b.c", member: "File" });
+  expect(openFiles()).toBeLessThan(before + 5);
+});
 
 test("the format of pictures is read from the parameter that sets it", () => {
   expect(agreedFormat(wantedFormat())).toEqual({ format: VIDEO_FORMAT.bgrx, width: 1_280, height: 800 });
