@@ -8,7 +8,7 @@ import { unavailable } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import type { Point } from "../geometry";
 import type { OutputPicture } from "../wayland/frames";
-import { createPictures } from "./buffers";
+import { type BufferQueue, createPictures } from "./buffers";
 import { agreedFormat, wantedBuffers, wantedFormat } from "./pods";
 
 const LIBRARY = "libpipewire-0.3.so.0";
@@ -60,7 +60,7 @@ export interface PictureStream {
   readonly picture: OutputPicture | undefined;
   /** Where the pointer is on it, in its pixels; undefined where it is not, or that is not known. */
   readonly cursor: Point | undefined;
-  /** How many pictures there were. */
+  /** How many pictures were taken: where several had come at once, the newest. */
   readonly count: number;
   /** Why there are no more; undefined while there may be. */
   readonly problem: string | undefined;
@@ -111,6 +111,7 @@ export function openPipeWire(): PipeWire {
     if (context) library.pw_context_destroy(context);
     leave(data);
     library.pw_loop_destroy(loop);
+    for (const one of [iterate, enter, leave]) one.close();
   };
   const step = () => {
     // A round for each thing that has happened, and an end to it.
@@ -223,6 +224,7 @@ function createStream(library: Library, core: Pointer, node: number, closed: () 
     close();
     throw unavailable(`PipeWire does not connect to the pictures of the screen (error ${-failed})`);
   }
+  const queue = queueOf(library, stream);
   return {
     get picture() {
       return pictures.newest();
@@ -238,14 +240,10 @@ function createStream(library: Library, core: Pointer, node: number, closed: () 
     },
     listeners,
     take() {
-      for (let left = 64; isOpen && left > 0; left--) {
-        const buffer = library.pw_stream_dequeue_buffer(stream);
-        if (!buffer) break;
-        if (pictures.take(Number(buffer) as Pointer)) count++;
-        isNew = true;
-        library.pw_stream_queue_buffer(stream, buffer);
-      }
-      if (isOpen && isNew) say();
+      if (!isOpen) return;
+      const come = pictures.take(queue);
+      if (come === "picture") count++;
+      if (come !== "nothing" || isNew) say();
     },
     fail(why) {
       problem ??= why;
@@ -254,6 +252,15 @@ function createStream(library: Library, core: Pointer, node: number, closed: () 
     close,
   };
 }
+
+/** The buffers of a stream that have arrived. */
+const queueOf = (library: Library, stream: Pointer | number | bigint): BufferQueue => ({
+  next() {
+    const buffer = library.pw_stream_dequeue_buffer(stream as Pointer);
+    return buffer ? (Number(buffer) as Pointer) : null;
+  },
+  giveBack: (buffer) => void library.pw_stream_queue_buffer(stream as Pointer, buffer),
+});
 
 /** An array of pointers to them. */
 const pointersTo = (all: readonly Buffer[]) => new BigUint64Array(all.map((one) => BigInt(ptr(one))));

@@ -16,8 +16,9 @@ const META = { type: 1, size: 2 } as const;
 const [VIDEO, RAW] = [2, 1];
 /** `spa/param/video/raw.h`: without and with transparency, blue first and red first. */
 export const VIDEO_FORMAT = { rgbx: 7, bgrx: 8, rgba: 11, bgra: 12 } as const;
-/** `spa/buffer/buffer.h`: memory that is mapped, or is there. */
-const [MEMORY_POINTER, MEMORY_FD] = [1, 2];
+const FORMATS: ReadonlySet<number> = new Set(Object.values(VIDEO_FORMAT));
+/** `spa/buffer/buffer.h`: memory behind a descriptor, which says how large it is. */
+export const MEMORY_FD = 2;
 /** `spa/buffer/meta.h` */
 export const META_CURSOR = 5;
 /** `struct spa_meta_cursor` without the picture of the pointer, and with one of 1,024 by 1,024 pixels: the other side says how large it is. */
@@ -64,11 +65,9 @@ export const wantedFormat = (): Buffer => {
   ]);
 };
 
-/** What is asked of the buffers: memory that is mapped, and the place of the pointer beside each. */
+/** What is asked of the buffers: memory behind a descriptor, and the place of the pointer beside each. */
 export const wantedBuffers = (): readonly Buffer[] => [
-  object(OBJECT.buffers, PARAM_BUFFERS, [
-    [BUFFERS.dataType, choice(FLAGS, TYPE.int, [(1 << MEMORY_POINTER) | (1 << MEMORY_FD)])],
-  ]),
+  object(OBJECT.buffers, PARAM_BUFFERS, [[BUFFERS.dataType, choice(FLAGS, TYPE.int, [1 << MEMORY_FD])]]),
   object(OBJECT.meta, PARAM_META, [
     [META.type, id(META_CURSOR)],
     [META.size, choice(RANGE, TYPE.int, [CURSOR_SIZE], [CURSOR_SIZE], [MAX_CURSOR_SIZE])],
@@ -95,5 +94,6 @@ export function agreedFormat(pod: Buffer): PictureFormat | undefined {
   if (!format || format.length < 4 || !size || size.length < 8) return undefined;
   const [width, height] = [size.readUInt32LE(0), size.readUInt32LE(4)];
   const isUsual = width > 0 && height > 0 && width <= MAX_SIDE && height <= MAX_SIDE;
-  return isUsual ? { format: format.readUInt32LE(0), width, height } : undefined;
+  const kind = format.readUInt32LE(0);
+  return isUsual && FORMATS.has(kind) ? { format: kind, width, height } : undefined;
 }

@@ -91,7 +91,7 @@ export function createGnomeScreen(
         const { x1, y1 } = output.region;
         parts.push({
           output: { ...output, transform: 0 },
-          ...{ shared, scale, picture: cut(picture, moved(shared, -x1, -y1), scale) },
+          ...{ shared, scale, picture: cut(output.name, picture, moved(shared, -x1, -y1), scale) },
         });
       } finally {
         shown.leave();
@@ -151,11 +151,20 @@ async function firstOf(stream: PictureStream, name: string, step: () => void): P
   }
 }
 
-/** A part of a picture, whose memory is its own. @param part in the units of the pointer, from the corner of the monitor. */
-function cut(picture: OutputPicture, part: Region, scale: number): OutputPicture {
+/**
+ * A part of a picture of the monitor `name`, whose memory is its own.
+ *
+ * @param part in the units of the pointer, from the corner of the monitor.
+ * @throws `unavailable` where the picture, which has not to be of the shape of the monitor, has nothing there.
+ */
+function cut(name: string, picture: OutputPicture, part: Region, scale: number): OutputPicture {
   const [x, y] = [Math.round(part.x1 * scale), Math.round(part.y1 * scale)];
   const width = Math.min(picture.width, Math.round(part.x2 * scale)) - x;
   const height = Math.min(picture.height, Math.round(part.y2 * scale)) - y;
+  if (width <= 0 || height <= 0)
+    throw unavailable(
+      `GNOME gives pictures of ${name} with ${picture.width}x${picture.height} pixels: there are none of this part of it`,
+    );
   const from = y * picture.stride + x;
   const pixels = picture.pixels.slice(from, from + (height - 1) * picture.stride + width);
   return { ...picture, width, height, pixels };

@@ -1,4 +1,4 @@
-/** Watching GNOME, with a session and a PipeWire that are a test's own. */
+/** Watching GNOME, and pictures of it, with a session and a PipeWire that are a test's own. */
 import { expect, test } from "bun:test";
 import type { PictureStream, PipeWire } from "../../../../src/host/desktop/gnome/pipewire";
 import { createGnomeScreen } from "../../../../src/host/desktop/gnome/screen";
@@ -31,6 +31,21 @@ function streamOf(): PictureStream & { readonly isClosed: boolean } {
     },
   };
 }
+
+test("where the picture of a monitor has nothing of the part that is wanted, that is said", async () => {
+  const tall: Output = { ...OUTPUT, region: { x1: 0, y1: 0, x2: 2, y2: 10 } };
+  const streams = new Map([["one", { path: "/one", node: Promise.resolve(7) }]]);
+  const session = { endListeners: new Set(), use: async () => ({ streams }) } as unknown as GnomeSession;
+  const screen = createGnomeScreen(
+    session,
+    () => [tall],
+    () => ({ stream: streamOf, step() {}, close() {} }),
+  );
+  expect(await screen.capture({ x1: 0, y1: 0, x2: 2, y2: 1 })).toMatchObject({ width: 2, height: 1 });
+  await expect(screen.capture({ x1: 0, y1: 5, x2: 2, y2: 6 })).rejects.toThrow(
+    "GNOME gives pictures of one with 2x1 pixels: there are none of this part of it",
+  );
+});
 
 test("where Mutter closes the session, who watches is told, and its pictures are closed; the next watch has a PipeWire of its own", async () => {
   const endListeners = new Set<() => void>();

@@ -237,6 +237,11 @@ onBus("a descriptor with which a method answers that is not asked for one is clo
 test("the format of pictures is read from the parameter that sets it", () => {
   expect(agreedFormat(wantedFormat())).toEqual({ format: VIDEO_FORMAT.bgrx, width: 1_280, height: 800 });
   expect(agreedFormat(Buffer.alloc(0))).toBeUndefined();
+  // The format that is liked best comes twice: as that, and among the values.
+  const { bgrx } = VIDEO_FORMAT;
+  const other = wantedFormat();
+  other.writeUInt32LE(bgrx + 100, other.indexOf(Buffer.from(new Uint32Array([bgrx, bgrx]).buffer)));
+  expect(agreedFormat(other)).toBeUndefined();
   const part = fc.uint8Array({ minLength: 0, maxLength: 64 });
   fc.assert(
     fc.property(part, fc.nat(200), (made, at) => {
