@@ -12,6 +12,7 @@ import { Requester } from "../../lib/slots";
 import type { DesktopCalls } from "./backend";
 import { createElements, type Elements } from "./elements/elements";
 import { createSnapshots, type Snapshots } from "./elements/snapshots";
+import type { HeldWindows } from "./focus-hold";
 import type { Region } from "./geometry";
 import { type AskPlace, createInputLock, type InputLock } from "./input-lock";
 import { PressedKeys } from "./pressed-keys";
@@ -51,6 +52,8 @@ export interface Desktop extends Calls {
   /** For runs of operations that say `uses: "input"`. */
   readonly inputLock: InputLock;
   readonly imagesFolder: string;
+  /** What runs hold of it. */
+  readonly heldWindows: HeldWindows;
   /** The lines of text in a region (default: all monitors together), each its words. `unavailable` without tesseract. */
   readLines(region: Region | undefined, language: string, requester: Requester): Promise<Word[][]>;
   /** What programs show, by name. */
@@ -127,6 +130,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
       return read((options) => calls.page(region, options, requester), language, requester);
     },
     inputLock,
+    heldWindows: new Map(),
     elements,
     snapshots,
     turnsOf(requester) {

@@ -11,6 +11,10 @@ import type { DesktopWindow } from "./backend";
 import type { Desktop } from "./desktop";
 import { listed } from "./windows";
 
+/** The windows that runs hold on one desktop, by the id of the run; a run that ends holds nothing. */
+export type HeldWindows = Map<string, HeldWindow>;
+
+/** A window that a run holds. */
 interface HeldWindow {
   readonly title: string;
   readonly pid: number | null;
@@ -20,31 +24,37 @@ interface HeldWindow {
   known: ReadonlySet<number>;
 }
 
-/** By the id of the run; a run that ends holds nothing. */
-const held = new Map<string, HeldWindow>();
+type Windows = Pick<Desktop, "windows" | "focus" | "heldWindows">;
 
-type Windows = Pick<Desktop, "windows" | "focus">;
-
-/** From now on, keys of `run` go to the window `hwnd` and to others of its program; to any window where `hwnd` is undefined. */
+/**
+ * From now on, keys of `run` go to the window `hwnd` and to others of its program; to any window where `hwnd` is undefined.
+ *
+ * @throws a `not_found` failure where there is no such window any more: keys would go to whatever has the focus. What listing windows throws.
+ */
 export async function holdFocus(
   desktop: Windows,
   hwnd: number | undefined,
   requester: Requester,
   run: RunContext,
 ): Promise<void> {
-  const windows = hwnd === undefined ? [] : await listed(desktop, requester);
-  const window = windows.find((one) => one.hwnd === hwnd);
-  if (!window) {
+  const { heldWindows: held } = desktop;
+  if (hwnd === undefined) {
     held.delete(run.id);
     return;
   }
+  const windows = await listed(desktop, requester);
+  const window = windows.find((one) => one.hwnd === hwnd);
+  if (!window) throw notFound(`the window ${hwnd}, which keys are to go to, is not there any more`);
   if (!held.has(run.id)) run.atEnd(async () => void held.delete(run.id));
   const { title, pid } = window;
   held.set(run.id, { title, pid, last: window.hwnd, known: new Set(idsOf(windows, window)) });
 }
 
 /** Whether `run` holds a window. */
-export const isHolding = (run: RunContext | undefined): boolean => run !== undefined && held.has(run.id);
+export const isHolding = (
+  { heldWindows }: Pick<Desktop, "heldWindows">,
+  run: RunContext | undefined,
+): boolean => run !== undefined && heldWindows.has(run.id);
 
 /**
  * Gives the focus back to the window that `run` holds, where a window of another program has it. Callers must do so before keys, and before they
@@ -59,7 +69,7 @@ export async function giveFocusBack(
   run: RunContext | undefined,
   next: "keys" | "element" = "keys",
 ): Promise<void> {
-  const window = run && held.get(run.id);
+  const window = run && desktop.heldWindows.get(run.id);
   if (!window) return;
   const { own, focused } = await settled(desktop, window, requester);
   // Of two that have come, the later one is listed last.

@@ -8,8 +8,12 @@ import { forever } from "./support";
 
 const PLACE = { x: 0, y: 0, width: 10, height: 10, desktop: 0, state: "normal" } as const;
 
-/** A desktop with windows that tests open, and a run on it. */
+/** A desktop with windows that tests open, and the run `id` on it. */
 function desktopWith(...titles: ReadonlyArray<readonly [title: string, pid: number]>) {
+  return desktopOf(crypto.randomUUID(), ...titles);
+}
+
+function desktopOf(id: string, ...titles: ReadonlyArray<readonly [title: string, pid: number]>) {
   let windows: DesktopWindow[] = [];
   const focus = async (hwnd: number) => {
     windows = windows.map((one) => ({ ...one, focused: one.hwnd === hwnd }));
@@ -23,7 +27,7 @@ function desktopWith(...titles: ReadonlyArray<readonly [title: string, pid: numb
   const logged: string[] = [];
   const atEnd: Array<() => Promise<void>> = [];
   const own: Pick<RunContext, "id" | "atEnd" | "log"> = {
-    id: crypto.randomUUID(),
+    id,
     atEnd: (work) => void atEnd.push(work),
     log: (text) => logged.push(text) > 0,
   };
@@ -41,9 +45,10 @@ function desktopWith(...titles: ReadonlyArray<readonly [title: string, pid: numb
     if (++looks % 3 === 0) await mapping?.();
     return windows;
   };
-  const desktop = { windows: list, focus: refusing };
+  const desktop = { windows: list, focus: refusing, heldWindows: new Map() };
   return {
     ...{ open, logged, run },
+    isHolding: () => isHolding(desktop, run),
     /** A window that blocks the others of its program: none of them gets the focus. */
     block: (hwnd: number) => {
       keeper = hwnd;
@@ -134,11 +139,32 @@ test("a run that has ended, and one that holds no window any more, leave the foc
   for (const release of ["end", "hold"] as const) {
     const at = desktopWith(["Editor", 1]);
     await at.hold(1);
-    expect(isHolding(at.run)).toBe(true);
+    expect(at.isHolding()).toBe(true);
     await (release === "end" ? at.end() : at.hold(undefined));
-    expect(isHolding(at.run)).toBe(false);
+    expect(at.isHolding()).toBe(false);
     await at.open("Update", 2);
     await at.keys();
     expect(at.focused()).toBe("Update");
   }
+});
+
+test("a window that has gone since it got the focus is not held: that fails, and the one before is held on", async () => {
+  const at = desktopWith(["Editor", 1]);
+  await expect(at.hold(7)).rejects.toThrow("the window 7, which keys are to go to, is not there any more");
+  expect(at.isHolding()).toBe(false);
+  await at.hold(1);
+  await expect(at.hold(7)).rejects.toMatchObject({ code: "not_found" });
+  await at.open("Update", 2);
+  await at.keys();
+  expect(at.focused()).toBe("Editor");
+});
+
+test("what a run holds on one desktop is not held on another", async () => {
+  const id = crypto.randomUUID();
+  const [one, other] = [desktopOf(id, ["Editor", 1]), desktopOf(id, ["Viewer", 1])];
+  await one.hold(1);
+  expect(other.isHolding()).toBe(false);
+  await other.open("Update", 2);
+  await other.keys();
+  expect(other.focused()).toBe("Update");
 });

@@ -8,6 +8,7 @@ import {
   waitForTitle,
   waitUntilGone,
 } from "../../../src/host/desktop/windows";
+import { connect } from "../../../src/host/desktop/x11/connection";
 import { commandLine, endGroup, OWN_GROUP } from "../../../src/lib/process-group";
 import { spawn } from "../../../src/lib/spawn";
 import { runActions, testService, testWith, until } from "../../support";
@@ -20,13 +21,16 @@ import {
   PROGRAMS,
   SIZE,
   startDisplay,
+  untilWindowSays,
 } from "./support";
 
 setDefaultTimeout(180_000);
-const PROGRAMS_HERE = [...PROGRAMS, "xwininfo"];
+const PROGRAMS_HERE = [...PROGRAMS, "xwininfo", "xprop"];
 const test = testWith(...PROGRAMS_HERE);
 /** The source of a request (EWMH). */
 const FROM_PAGER = 2;
+/** X11/X.h: PropModeReplace. */
+const REPLACE = 0;
 const PATIENCE = { timeout: 10, poll: 0.02 };
 const named = (title_substring: string) => ({ title_substring, case_sensitive: false });
 const awaited = (title: string) => ({ ...named(title), ...PATIENCE });
@@ -77,6 +81,24 @@ describe("a row:", () => {
     );
     expect(await Bun.file(`/proc/${found.pid}/comm`).text()).toBe("xterm\n");
     expect(await row("other row")).toMatchObject({ focused: false });
+  });
+
+  test("a window that claims to be of another process is not", async () => {
+    await using _other = await terminal("claimed");
+    await using _terminal = await terminal("claiming");
+    const { pid: claimed } = await row("claimed");
+    const { hwnd, pid } = await row("claiming");
+    const { client, need, settled, close } = await connect(display.env, () => {});
+    const [name, type] = [
+      await need.InternAtom(false, "_NET_WM_PID"),
+      await need.InternAtom(false, "CARDINAL"),
+    ];
+    client.ChangeProperty(REPLACE, hwnd, name, type, 32, [claimed ?? 0]);
+    await settled();
+    close();
+    await untilWindowSays(display.env, hwnd, `_NET_WM_PID(CARDINAL) = ${claimed}`);
+    expect((await row("claiming")).pid).toBe(pid);
+    expect(pid).not.toBe(claimed);
   });
 
   test("a window on another desktop says which", async () => {

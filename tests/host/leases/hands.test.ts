@@ -20,7 +20,15 @@ type Looks =
       | "pointed"
       | "readLines"
     )
-  | ("pointerRests" | "snapshots" | "imagesFolder" | "viewerListeners" | "childPid" | "snapshot")
+  | (
+      | "pointerRests"
+      | "snapshots"
+      | "imagesFolder"
+      | "heldWindows"
+      | "viewerListeners"
+      | "childPid"
+      | "snapshot"
+    )
   | ("locate" | "difference" | "pixel" | "changedPixels" | "endWait");
 
 test("each act of a desktop, and of what programs show, is refused once the lease has ended", async () => {

@@ -44,7 +44,7 @@ export async function desktopOf(
 ): Promise<Desktop> {
   const desktop = (await service.desktop(name)).turnsOf(requesterOf(caller));
   // A run holds a window of its own desktop.
-  if (name !== undefined || !isHolding(caller.run)) return desktop;
+  if (name !== undefined || !isHolding(desktop, caller.run)) return desktop;
   const giveBack = () => giveFocusBack(desktop, requesterOf(caller), caller.run, "element");
   await giveBack();
   return holding(desktop, giveBack);

@@ -373,7 +373,7 @@ export const writeText = inputOperation("write", {
   }),
   output: v.null(),
   async perform(desktop, { write_string }, requester, caller) {
-    for (const piece of isHolding(caller.run) ? piecesOf(write_string) : [write_string]) {
+    for (const piece of isHolding(desktop, caller.run) ? piecesOf(write_string) : [write_string]) {
       await beforeKeys(desktop, requester, caller);
       await desktop.type(piece, requester);
     }

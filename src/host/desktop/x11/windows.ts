@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import type { Backend, DesktopWindow, Place, PointedWindow } from "../backend";
 import { programOf } from "../program-name";
 import { createArrange } from "./arrange";
+import { clientProcesses } from "./clients";
 import type { XConnection } from "./connection";
 import { createFocus } from "./focus";
 import { IS_VIEWABLE, type WindowProperties, windowProperties } from "./properties";
@@ -17,6 +18,7 @@ export function createWindows(
 ): Pick<Backend, "windows" | "pointed" | "focus" | "place" | "request"> {
   const properties = windowProperties(connection);
   const look = createLook(connection, properties);
+  const processOf = clientProcesses(connection);
   return {
     ...createFocus(connection, properties),
     ...createArrange(connection, properties, look),
@@ -53,10 +55,10 @@ export function createWindows(
 
   /** Null for a window of another machine: its process ids mean nothing here. */
   async function pidOf(hwnd: number) {
-    const [pid] = (await properties.numbersOf(hwnd, "_NET_WM_PID")) ?? [];
     const machine = (await properties.propertyOf(hwnd, "WM_CLIENT_MACHINE"))?.data.toString("latin1");
-    const isHere = machine === undefined || machine.replace(/\0+$/, "") === hostname();
-    return pid && isHere ? pid : null;
+    if (machine !== undefined && machine.replace(/\0+$/, "") !== hostname()) return null;
+    const [claimed] = (await properties.numbersOf(hwnd, "_NET_WM_PID")) ?? [];
+    return (await processOf(hwnd)) ?? (claimed || null);
   }
 }
 

@@ -144,6 +144,19 @@ declare module "x11" {
     readonly damage: XDamage;
     readonly fixes: XFixes;
     readonly shm: XShm;
+    readonly res: XResources;
+  }
+
+  /** X-Resource 1.2: which process each client of the server is, by what the kernel says of its socket. */
+  export interface XResources {
+    readonly major: number;
+    readonly minor: number;
+    readonly ClientIdMask: Numbers<"LocalClientPID">;
+    /** @param specs `client`: any id of the client's. */
+    QueryClientIds(
+      specs: ReadonlyArray<Numbers<"client" | "mask">>,
+      reply: Reply<ReadonlyArray<{ readonly value: readonly number[] }>>,
+    ): void;
   }
 
   export interface XDamage {
@@ -185,6 +198,8 @@ declare module "x11" {
   export interface XDisplay {
     readonly client: XClient;
     readonly screen: readonly XScreen[];
+    /** What the ids of this client begin with. */
+    readonly resource_base: number;
     readonly format: Readonly<Record<number, Numbers<"bits_per_pixel" | "scanline_pad">>>;
     /** 0: least significant byte first. */
     readonly image_byte_order: number;
