@@ -184,6 +184,8 @@ test("the first key of a new helper is not lost, and keys go by their names", as
 });
 
 test("text arrives in a terminal as it is", async () => {
+  // That of the test before is gone a moment after its program: that is no terminal yet.
+  await until("no stage", async () => !["255,0,0", "0,0,255"].includes(`${await colourAt(desktop, 10, 10)}`));
   const before = await desktop.screenshot({}, null, forever);
   const terminal = openTerminal(session, "the terminal");
   await until("the terminal to be drawn", async () => {
