@@ -6,6 +6,11 @@ import { type Browser, type BrowserContextOptions, chromium, type Page, type Req
 import { deadline } from "../src/lib/deadline";
 import { testWith } from "./support";
 
+/** What Chromium says of what it drops where an address of this machine comes or goes, as a network namespace may bring. */
+const NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED";
+/** How often a page is opened, at most, where that happens. */
+const MAX_LOADS = 5;
+
 /** For a step on a page: then the error says what was waited for. */
 const STEP_LIMIT_MS = 40_000;
 /** For a test. */
@@ -137,6 +142,8 @@ export async function openTab(
   const page = await context.newPage();
   page.setDefaultTimeout(STEP_LIMIT_MS);
   page.on("console", (message) => {
+    // No fault of the page.
+    if (message.text().includes(NETWORK_CHANGED)) return;
     if (message.type() === "error" || message.type() === "warning")
       complaints.push(`console: ${message.text()}`);
   });
@@ -160,27 +167,46 @@ export async function openTab(
   return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
 }
 
+interface PageOptions extends SessionOptions {
+  /** The token is typed into the form, as a person does. */
+  readonly typed?: string;
+  /** Is called before the page is loaded, to set routes and a clock. */
+  readonly prepare?: (page: Page) => Promise<void>;
+}
+
 /**
- * A tab that is signed in and shows the page at `address` of a dashboard or an API explorer.
- *
- * @param options.typed the token is typed into the form, as a person does.
- * @param options.prepare is called before the page is loaded, to set routes and a clock.
+ * A tab that is signed in and shows the page at `address` of a dashboard or an API explorer. Where Chromium drops a part of it because the network
+ * has changed, which leaves it blank, it is opened anew, in a tab of its own.
  */
-export async function openPage(
-  browser: Contexts,
-  address: string,
-  {
-    typed,
-    prepare,
-    ...options
-  }: SessionOptions & { readonly typed?: string; readonly prepare?: (page: Page) => Promise<void> },
-): Promise<Tab> {
-  const tab = await openTab(browser, new URL(address).origin, options);
-  await prepare?.(tab.page);
-  await tab.page.goto(address);
-  if (typed) await signIn(tab.page, typed);
-  await tab.page.locator(".panel, .opblock").first().waitFor();
-  return tab;
+export async function openPage(browser: Contexts, address: string, options: PageOptions): Promise<Tab> {
+  for (let nth = 1; ; nth++) {
+    const tab = await openTab(browser, new URL(address).origin, options);
+    const dropped = dropOf(tab.page);
+    try {
+      await Promise.race([show(tab.page, address, options), dropped]);
+      return tab;
+    } catch (error) {
+      const isDropped = String(error).includes(NETWORK_CHANGED);
+      if (!isDropped || nth === MAX_LOADS) throw error;
+      await tab[Symbol.asyncDispose]();
+    }
+  }
+}
+
+async function show(page: Page, address: string, { typed, prepare }: PageOptions): Promise<void> {
+  await prepare?.(page);
+  await page.goto(address);
+  if (typed) await signIn(page, typed);
+  await page.locator(".panel, .opblock").first().waitFor();
+}
+
+/** Rejects when Chromium drops a request of the page because the network has changed. */
+function dropOf(page: Page): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  page.on("requestfailed", (request) => {
+    if (request.failure()?.errorText === NETWORK_CHANGED) reject(new Error(NETWORK_CHANGED));
+  });
+  return promise;
 }
 
 /** Fills in the form of the page that `page` is on. */
