@@ -84,6 +84,8 @@ export const files: readonly Task[] = [
   {
     ...{ id: "I04", ...roller, hard: true, what: "add a file with a password" },
     script: () => [
+      // Its dialog, which has no title, gets the keys too.
+      ...toWindow("t.zip"),
       press('button "Password…" window "t.zip"'),
       setText('textbox focused app "file-roller"', "pw12"),
       press('button "Save" app "file-roller"'),

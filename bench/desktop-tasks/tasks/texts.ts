@@ -199,6 +199,7 @@ export const texts: readonly Task[] = [
     ...{ id: "T13", ...writer, what: "export as PDF" },
     script: ({ folder }) => [
       press('button "Export Directly as PDF" window "a.odt"'),
+      ...toWindow("Export"),
       setText('textbox "Name" focused app "soffice"', `${folder}/a.pdf`),
       press('button "Export" window "Export"'),
     ],
