@@ -3,6 +3,7 @@
  *
  * The promise: it ends once, and from then on nothing of it begins; keys and buttons are released before what takes longer to end.
  */
+import { NEW } from "../../core/desktop-request";
 import { cancelled, forbidden, messageOf } from "../../lib/errors";
 import { leaseEnded } from "./events";
 import { aboutText, type Entry, type LeasePlace, type LeasesParts, viewOf } from "./parts";
@@ -41,6 +42,21 @@ export function endWithAsker(parts: LeasesParts, entry: Entry): void {
   const timer = setInterval(look, LOOK_MS);
   timer.unref();
   entry.ends.push(() => clearInterval(timer));
+}
+
+/**
+ * Takes these values off the clipboard at the end, where the desktop outlives the lease: whoever may see its screen may read that, and the
+ * lease, whose answers have none of them, is over then.
+ */
+export function endWithClipboard({ terms, place, ends }: Entry, values: readonly string[]): void {
+  if (terms.desktop === NEW || !place || values.length === 0) return;
+  const { desktop } = place;
+  // The last of all: nothing waits for it.
+  ends.unshift(async () => {
+    const text = await desktop.clipboard();
+    // Not what a person has copied since.
+    if (values.some((value) => text.includes(value))) await desktop.setClipboard("");
+  });
 }
 
 /** Ends it for what the agent did that it does not allow. @returns the failure. */

@@ -87,7 +87,7 @@ class LeaseList implements Leases {
     const asker = { ...about, agent: oneWord(said) };
     const own = this.#of(asker.holder);
     if (own && own.state !== "ended") {
-      if (JSON.stringify(own.terms) === JSON.stringify(terms)) return viewOf(own);
+      if (JSON.stringify(own.asked) === JSON.stringify(terms)) return viewOf(own);
       throw conflict(
         `this agent has the lease ${own.id} (${own.state}): lease_end ends it, and then another may be asked for`,
       );
@@ -112,7 +112,8 @@ class LeaseList implements Leases {
       ...{ detail: text, full: text, digest: digestOfTerms(terms), needs, lease: true, caller },
     });
     const entry: Entry = {
-      ...{ id: approval.id, holder: asker.holder, asker, terms, state: "waiting", used: 0 },
+      ...{ id: approval.id, holder: asker.holder, asker, terms, asked: terms },
+      ...{ state: "waiting", used: 0 },
       ...{ askedAt: approval.asked_at, beganAt: null, endedAt: null, reason: null, until: undefined },
       ...{ control: new AbortController(), settled: Promise.withResolvers<void>(), ends: [], isTold: false },
       filled: new Map(),

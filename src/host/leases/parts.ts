@@ -69,7 +69,10 @@ export interface Entry {
   readonly id: string;
   readonly holder: string;
   readonly asker: LeaseAsker;
+  /** What of it a person has left. */
   terms: Terms;
+  /** As it was asked for: the same asked for again is the same lease, also where a person has left less of it. */
+  readonly asked: Terms;
   state: Lease["state"];
   used: number;
   readonly askedAt: string;

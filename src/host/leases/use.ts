@@ -3,7 +3,7 @@ import type { Caller } from "../../core/caller";
 import { allows, type Grant } from "../../core/rights";
 import { deadline } from "../../lib/deadline";
 import { badInput, conflict } from "../../lib/errors";
-import { endLease, refuse, usedUp } from "./end";
+import { endLease, endWithClipboard, refuse, usedUp } from "./end";
 import type { Lease } from "./lease";
 import { type Entry, type LeasesParts, viewOf } from "./parts";
 import { faultWithoutSecrets, secretsIn, withoutSecrets, withSecrets } from "./secret-references";
@@ -39,6 +39,7 @@ export async function useLease(
     throw refuse(parts, entry, `used the secret ${beyond}, which its lease does not name`);
   const values = names.length > 0 ? await parts.secrets(names) : new Map<string, string>();
   for (const [one, value] of values) entry.filled.set(one, value);
+  if (name === "desktop.set_clipboard") endWithClipboard(entry, [...values.values()]);
   // The end of the lease, which this call may bring, forgets them.
   const filled = new Map(entry.filled);
   const signal = AbortSignal.any([caller.signal, ended]);

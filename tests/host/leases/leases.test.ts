@@ -93,6 +93,13 @@ describe("a lease", () => {
     await expect(made.leases.allow(id, {}, ANN)).rejects.toThrow("is allowed already");
   });
 
+  test("of which a person has left less is the same lease for the agent that asks again", async () => {
+    await using made = madeLeases();
+    const { id } = await made.request();
+    await made.leases.allow(id, { minutes: 5, windows: ["Order 7"] }, ANN);
+    expect(await made.request()).toMatchObject({ id, state: "active", minutes: 5, windows: ["Order 7"] });
+  });
+
   test("is allowed no other windows or programs than were asked for", async () => {
     await using made = madeLeases();
     const { id } = await made.request({ windows: ["Order"], programs: ["zenity"] });
@@ -381,6 +388,23 @@ test("a secret that was put into a field is not read back by a later call", asyn
   const { id } = await made.begun({ secrets: ["crm"] });
   await made.use(id, "desktop.set_clipboard", { text: "${secret:crm}" });
   expect((await made.use(id, "desktop.get_clipboard")).result).toEqual({ text: "***" });
+});
+
+test("a secret that was put on the clipboard is not there after the lease; what a person has copied since is", async () => {
+  await using made = madeLeases({}, async (desktop, { text }) => desktop.setClipboard(`${text}`));
+  const { desktop } = made.screen;
+  const copying = async () => {
+    const { id } = await made.begun({ desktop: "session", secrets: ["crm"] });
+    await made.use(id, "desktop.set_clipboard", { text: "PIN: ${secret:crm}" });
+    expect(await desktop.clipboard()).toBe("PIN: value of crm");
+    return id;
+  };
+  await made.leases.end(await copying(), "somebody stopped it");
+  expect(await desktop.clipboard()).toBe("");
+  const again = await copying();
+  await desktop.setClipboard("of a person");
+  await made.leases.end(again, "somebody stopped it");
+  expect(await desktop.clipboard()).toBe("of a person");
 });
 
 test("a lease shows no other desktop than its own", async () => {

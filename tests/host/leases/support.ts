@@ -63,10 +63,18 @@ function standIn(folder: string) {
   const look = async (id: string) => ({
     ...{ window_title: id.startsWith("mail") ? "Mail" : "Order 7 - CRM", app_name: "app", process_id: null },
   });
+  let copied = "";
+  const clipboard = {
+    clipboard: async () => copied,
+    async setClipboard(text: string) {
+      copied = text;
+    },
+  };
   const elements = { look, press: noting("press"), setText: noting("set text of"), focus: noting("focus") };
   const desktop = {
     ...{ inputLock, windows: async () => windows, pointer: async () => pointer, keysDown: async () => down },
     ...{ move: point("move"), click: point("click"), scroll: point("scroll") },
+    ...clipboard,
     ...{ strike, type: noting("type"), focus: noting("focus window") },
     elements: Object.assign(elements, { of: () => elements }),
   };
