@@ -303,7 +303,15 @@ class Box implements BlackBox {
   }
 
   #begin(settings: BoxSettings): void {
-    if (this.#keeping || this.#isStopped) return;
+    if (this.#isStopped) return;
+    if (this.#keeping) {
+      // One that is about to end, as it was paused a moment ago, is begun anew then.
+      if (this.#end.signal.aborted)
+        void this.#keeping.then(() => {
+          if (!this.isPaused) this.#begin(settings);
+        });
+      return;
+    }
     this.#end = new AbortController();
     this.#keeping = this.#keep(settings, this.#end.signal).finally(() => {
       this.#keeping = undefined;

@@ -3,7 +3,7 @@
  *
  * Promise: who may not see the screen sees nothing of what it showed, and each look leaves a row of its own.
  */
-import { rmSync } from "node:fs";
+import { lstatSync, renameSync, rmSync } from "node:fs";
 import * as v from "valibot";
 import { requesterOf } from "../../../../core/caller";
 import { between, bytes, field, flag, NO_INPUT, path, whole } from "../../../../core/fields";
@@ -224,15 +224,21 @@ export const exportFilm = operation({
     const { grant } = caller;
     if (!allows(grant, "operate"))
       throw forbidden(beyond(grant, "file_path, a file anywhere on the host, needs operate"));
-    const request = { ...spanOf(since, until), file: file_path, fps, maxBytes: max_bytes };
+    const span = spanOf(since, until);
     const box = await service.blackBox();
     if (!force && !isMissing(file_path))
       throw conflict(`file_path: ${printable(file_path, 300)} is there already: force replaces it (--force)`);
-    writeNamedFile(file_path, "", "file_path");
+    // One that is there stays until the film is whole: there may be nothing of that span.
+    const isThere = lstatSync(file_path, { throwIfNoEntry: false })?.isFile() === true;
+    const file = isThere ? `${file_path}.${crypto.randomUUID().slice(0, 8)}.webm` : file_path;
+    writeNamedFile(file, "", "file_path");
     try {
-      return { file_path, ...(await box.film(request, requesterOf(caller))) };
+      const request = { ...span, file, fps, maxBytes: max_bytes };
+      const made = await box.film(request, requesterOf(caller));
+      if (isThere) renameSync(file, file_path);
+      return { file_path, ...made };
     } catch (error) {
-      rmSync(file_path, { force: true });
+      rmSync(file, { force: true });
       throw error;
     }
   },

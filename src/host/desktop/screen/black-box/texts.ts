@@ -103,7 +103,10 @@ export function createTextReader(
   };
 }
 
-/** The texts of the windows of that title. */
+/** A title as it is compared: the display and the program may have other blanks in it. */
+const plain = (title: string) => title.normalize("NFKC").replaceAll(/\s+/g, " ").trim().toLowerCase();
+
+/** The texts of the windows of that title: one that has more in its title may be a dialog of a window that is left out. */
 async function textsOf(bus: Bus, title: string, isExcluded: IsExcluded): Promise<WindowTexts[]> {
   const ask = accessibles(bus);
   const look = search(bus, ask);
@@ -114,6 +117,7 @@ async function textsOf(bus: Bus, title: string, isExcluded: IsExcluded): Promise
   const { windows } = await readTree({ ask, look }, scope, MOST_ELEMENTS, noPlace, READ_MS);
   const read = await Promise.all(
     windows.map(async ({ seen, ...tree }): Promise<WindowTexts[]> => {
+      if (plain(seen.window) !== plain(title)) return [];
       const program = (seen.program.pid === null ? undefined : programOf(seen.program.pid)) ?? null;
       const names = [program, seen.program.name];
       if (names.some((name) => isExcluded({ title: seen.window, program: name }))) return [];

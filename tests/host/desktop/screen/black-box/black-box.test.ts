@@ -1,6 +1,6 @@
 /** The black box of a server: when it records, who may look, and what is on record of it. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBlackBox } from "../../../../../src/host/desktop/screen/black-box/black-box";
 import type { BlackBoxCalls, BoxOptions } from "../../../../../src/host/desktop/screen/black-box/calls";
@@ -83,6 +83,18 @@ describe("the black box of a server", () => {
     next.box.resume();
     await until("the recorder", () => next.desktop.begun === 1);
     expect(await next.box.status()).toMatchObject({ state: "on" });
+  });
+
+  test("that is resumed before its pause has taken effect goes on", async () => {
+    using folder = temporaryFolder();
+    await using made = boxOn(folder.path);
+    made.box.start();
+    await until("the recorder", () => made.desktop.begun === 1);
+    const pausing = made.box.pause("ann");
+    made.box.resume();
+    await pausing;
+    await until("the next recorder", () => made.desktop.begun === 2);
+    expect(await made.box.status()).toMatchObject({ state: "on" });
   });
 
   test("says why it cannot record, and tries again", async () => {
@@ -220,6 +232,10 @@ describe("over HTTP", () => {
       expect.stringContaining("is there already"),
     ]);
     expect(readFileSync(file_path, "utf8")).toBe("the film of last night");
+    const before = { since: "2020-01-01", until: "2020-01-02", file_path, force: true };
+    expect((await host.call("/black-box/film", post(before))).status).toBe(404);
+    expect(readFileSync(file_path, "utf8")).toBe("the film of last night");
+    expect(readdirSync(host.configDir).filter((name) => name.endsWith(".webm"))).toEqual(["night.webm"]);
     expect((await host.call("/black-box/film", post({ ...film, force: true }))).status).toBe(200);
     expect(readFileSync(file_path, "utf8")).not.toContain("last night");
   }, 60_000);

@@ -52,6 +52,14 @@ test("nothing is read of a window or a program that is left out, nor again too s
   reader.close();
 });
 
+test("nothing is read of a window whose title has that of the window with the focus in it", async () => {
+  await using session = await startForm();
+  const reader = createTextReader(createExclusion(["bank*"]), () => openBus(session.env, "there"));
+  expect(await reader.read({ ...FORM, title: "Order" })).toEqual([]);
+  expect(reader.problem).toBeNull();
+  reader.close();
+});
+
 test("where no accessibility bus runs, none is started, and why is said", async () => {
   await using session = await startSession();
   const env = { ...session.env, AT_SPI_BUS_ADDRESS: "" };
