@@ -11,12 +11,14 @@ import type { SignedApproval } from "./result";
 
 /** What comes before may have the same words in it, as whoever asked has written some of it. */
 const ALLOW =
-  /^\S+ \S+ -> started (approvals\.allow|lease\.allow|plan\.apply|screen\.control)(?: id=| viewer=")([0-9a-f-]{8,36})"?(?: .*)? passkey=([A-Za-z0-9_-]+)(?: token=(\S+))?(?: via=\S+)?(?: trace=[0-9a-f]+)?$/s;
+  /^\S+ \S+ -> started (approvals\.allow|lease\.allow|plan\.apply|screen\.control|admin\.screen_control label="(?:[^"\\]|\\.)*")(?: id=| viewer=")([0-9a-f-]{8,36})"?(?: .*)? passkey=([A-Za-z0-9_-]+)(?: token=(\S+))?(?: via=\S+)?(?: trace=[0-9a-f]+)?$/s;
 
 /** What a row says of the yes to this approval; undefined for any other row. */
 function allowIn(id: string, { detail, ts }: AuditRow) {
   const [, what = "", named, word, token = null] = ALLOW.exec(detail ?? "") ?? [];
-  return named === id && word !== undefined ? { what, word, token, at: ts } : undefined;
+  if (named !== id || word === undefined) return undefined;
+  // Through a desk, the row names the host before the viewer.
+  return { what: what.replace(/ .*/s, ""), word, token, at: ts };
 }
 
 /**
@@ -54,15 +56,22 @@ export async function signedApproval(log: AuditLog, id: string): Promise<SignedA
   }
 }
 
+/** No name of a holder has a sign that JSON writes otherwise. */
+const REGISTERED =
+  /^\S+ \S+ -> started passkeys\.add id=([\w-]+) holder="([^"\\]*)" rp_id=\S+ key=([\w-]+) /;
+
 /** When the log says that the key was registered; null where it does not. */
 async function registrationOf(
   log: AuditLog,
   { credential, key, holder }: { credential: string; key: string; holder: string | null },
 ): Promise<string | null> {
-  const text = `passkeys.add id=${credential} holder=${JSON.stringify(holder ?? OWNER_NAME)} `;
   const [row] = await rowsWith(log, {
-    ...{ text, since: 0 },
-    matches: ({ detail }) => detail?.includes(` key=${key} `) === true,
+    ...{ text: `passkeys.add id=${credential} holder=`, since: 0 },
+    matches({ detail }) {
+      const [, id, name = "", added] = REGISTERED.exec(detail ?? "") ?? [];
+      // What people call the person may have changed since.
+      return id === credential && added === key && isSameHolder(name, holder ?? OWNER_NAME);
+    },
   });
   return row?.ts ?? null;
 }
