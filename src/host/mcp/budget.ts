@@ -1,5 +1,5 @@
 /**
- * How much an agent may change: within a minute and within an hour, each token by itself.
+ * How much an agent may change: within a minute and within an hour, each token by itself, and all sessions of a person as one.
  *
  * The promise: within any hour and any minute there are at most as many changes of a token as its {@link Rate} says, also when svc
  * starts anew or runs several times. Where a person is asked, it is the question that counts, whatever the answer is.

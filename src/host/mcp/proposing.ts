@@ -9,7 +9,7 @@ import { badInput, forbidden } from "../../lib/errors";
 import { type AgentCall, type CallsParts, callerFor, type Fields, partsOf } from "./agent-call";
 import { said, type ToolResult, text, UNTRUSTED } from "./content";
 import { commandsIn, effectsOf, joined, MAX_FULL } from "./effects";
-import { agentGrant, userOf } from "./grant";
+import { agentGrant, proposerOf, userOf } from "./grant";
 import { LIFETIME_MS, type Proposal } from "./proposals";
 import { traceLinks } from "./resources";
 import { CONFIRM, toolName } from "./toolsets";
@@ -32,7 +32,7 @@ export async function propose(
   const { operations, hosts, proposals, perform } = parts;
   const check = checkIn(operations);
   const { caller } = asking;
-  const user = userOf(caller.grant);
+  const user = proposerOf(caller.grant);
   const { fields: given } = partsOf(operations, operation, args, hosts !== null);
   const input = parseCall(operation, given);
   // Lists for other hosts have no check of their own here.
@@ -59,7 +59,7 @@ export async function confirm(
   asking: AgentCall,
 ): Promise<ToolResult> {
   const { budget, perform, proposals } = parts;
-  const user = userOf(asking.caller.grant);
+  const user = proposerOf(asking.caller.grant);
   if (typeof digest !== "string") throw badInput("digest: expected the digest of a proposal");
   const proposal = proposals.find(user, digest);
   const { operation, input } = proposal;
@@ -76,7 +76,7 @@ export async function confirm(
   const rows = isCounted ? withApproval(asking.rows, digest) : asking.rows;
   const answer = await perform(operation, input, callerFor(operation, { ...asking, rows }));
   const { contentOf } = await import("./picture");
-  const keep = (png: Uint8Array) => parts.pictures.keep(user, operation, png);
+  const keep = (png: Uint8Array) => parts.pictures.keep(userOf(asking.caller.grant), operation, png);
   const shown = [...(await contentOf(answer, { keep })), ...traceLinks(operation, input, answer, usable)];
   return {
     content: [text(`Done. ${budget.words(user)}`), ...shown],
@@ -92,7 +92,7 @@ async function permission(parts: CallsParts, proposal: Proposal, { caller, agent
   if (!parts.ask) return undefined;
   if (!proposal.decision) {
     // Also when it is denied: a person is not to be asked without end.
-    budget.spend(userOf(caller.grant));
+    budget.spend(proposerOf(caller.grant));
     // The approval ends first, so that the agent hears what became of it.
     proposals.extend(proposal, LIFETIME_MS + WAIT_MS);
     proposal.decision = parts.ask({
@@ -117,7 +117,7 @@ async function permission(parts: CallsParts, proposal: Proposal, { caller, agent
     );
     return { ...words, structuredContent: { state: "waiting", digest } };
   }
-  proposals.forget(userOf(caller.grant), digest);
+  proposals.forget(proposerOf(caller.grant), digest);
   throw forbidden(decision === "denied" ? "a person has denied it" : "no person has allowed it in time");
 }
 

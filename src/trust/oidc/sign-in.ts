@@ -183,7 +183,8 @@ export function createSignIn({ provider, publicUrl, agents, store, lifetime, ...
     async bring(token, client, announce) {
       const owner = await ownerOf(token, client);
       if (!owner || hadSession(store.entries(), token)) return;
-      const until = Math.min(owner.until, owner.issued + lifetime.lifeS * 1_000);
+      // The times of the token are by the clock of the provider, that of a session by the clock of this host.
+      const until = Math.min(owner.until, owner.issued + lifetime.lifeS * 1_000) - provider.aheadMs();
       const access = { token, until, issued: owner.issued };
       await begin(admit(owner, owner.issued), announce, { origin: resource?.id, access });
     },

@@ -320,3 +320,29 @@ test("where the provider names a person otherwise for each client, no access tok
     globalThis.fetch = fetched;
   }
 });
+
+for (const aheadS of [-600, 600]) {
+  test(`where the clock of the provider differs by ${aheadS} s, a session lives as long as its access token`, async () => {
+    await using here = await accessTokenDesk();
+    here.peer.shown.aheadS = aheadS;
+    const iat = now() + aheadS;
+    const token = await here.tokenWith({ iat, exp: iat + 300 });
+    expect((await here.ping(token)).status).toBe(200);
+    const { tokens } = JSON.parse(readFileSync(join(here.configDir, "tokens.json"), "utf8"));
+    const leftS = (Date.parse(tokens[0].expires) - Date.now()) / 1_000;
+    expect(Math.abs(leftS - 300)).toBeLessThan(10);
+  });
+}
+
+test("the next access token of an agent has what it proposed with the one before, and the same budget", async () => {
+  const groups = { viewers: { scope: ["read", "operate"] } };
+  await using here = await accessTokenDesk(groups, { mcp_write: true });
+  const query = "?toolsets=jobs";
+  await using first = await connectAgent(here.url, await here.tokenWith(), { query });
+  await using next = await connectAgent(here.url, await here.tokenWith(), { query });
+  const { digest } = await first.propose("execute_actions", { actions: [["AC_log", ["hello"]]] });
+  const done = await next.call("confirm", { digest });
+  expect([done.isError, done.text]).toEqual([false, expect.stringContaining("9 of 10 this minute")]);
+  const { text } = await first.propose("execute_actions", { actions: [["AC_log", ["again"]]] });
+  expect(text).toContain("9 of 10 this minute");
+});
