@@ -57,8 +57,7 @@ export async function signedApproval(log: AuditLog, id: string): Promise<SignedA
 }
 
 /** No name of a holder has a sign that JSON writes otherwise. */
-const REGISTERED =
-  /^\S+ \S+ -> started passkeys\.add id=([\w-]+) holder="([^"\\]*)" rp_id=\S+ key=([\w-]+) /;
+const REGISTERED = /^\S+ \S+ -> started passkeys\.add id=([\w-]+) holder="([^"\\]*)" rp_id=\S+ key=([\w-]+) /;
 
 /** When the log says that the key was registered; null where it does not. */
 async function registrationOf(

@@ -30,7 +30,12 @@ async function verified({ registered = ANN, viewer = VIEWER } = {}) {
 }
 
 test("control that was taken through a desk is found by the viewer", async () => {
-  expect(await verified()).toMatchObject({ ok: true, reason: null, what: "admin.screen_control", holder: ANN });
+  expect(await verified()).toMatchObject({
+    ok: true,
+    reason: null,
+    what: "admin.screen_control",
+    holder: ANN,
+  });
 });
 
 test("what was signed for another viewer is none", async () => {
