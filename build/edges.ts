@@ -113,7 +113,8 @@ const STORES: ReadonlyArray<{ readonly why: string; readonly files: readonly str
   {
     why: "the owner of the folder makes it; a command without a server does for the time of a change, or to read",
     files: [
-      "src/desk/fleet/address-book.ts",
+      "src/desk/fleet/book/read.ts",
+      "src/desk/fleet/book/store.ts",
       "src/desk/join/join-strings.ts",
       "src/desk/plans/ledger/ledger.ts",
       "src/desk/plans/state/kept.ts",

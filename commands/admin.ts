@@ -24,6 +24,7 @@ import { badInput, cancelled, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { timeText } from "../src/lib/time-text";
 import type { Service } from "../src/service/service";
+import { editVerb } from "./admin-edit";
 import { HOST_COLUMNS, type Host, listVerb, NO_HOSTS, rowOf } from "./admin-list";
 import { oddVerb } from "./admin-odd";
 import { upgradeVerb } from "./admin-upgrade";
@@ -329,6 +330,7 @@ export default {
       epilogue: "The server has the same list at /admin/targets, for http_sd_configs.",
       examples: [["$0 admin targets > /etc/prometheus/svc.json", "For file_sd_configs"]],
     }),
+    edit: editVerb,
     odd: oddVerb,
     upgrade: upgradeVerb,
     ...witnessVerbs,

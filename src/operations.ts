@@ -7,6 +7,7 @@ import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { eventTypes as hostEvents } from "./desk/fleet/events";
 import { eventTypes as oddEvents } from "./desk/fleet/odd/events";
 import { operations as oddScreens } from "./desk/fleet/odd/operations";
+import { operations as edit } from "./desk/fleet/operations/edit";
 import { operations as foundHosts } from "./desk/fleet/operations/find";
 import { operations as fleet } from "./desk/fleet/operations/fleet";
 import { operations as hostLooks } from "./desk/fleet/operations/host-look";
@@ -169,6 +170,7 @@ const all = [
   ...admin,
   ...selectedHosts,
   ...transfer,
+  ...edit,
   ...prometheus,
   ...hostThumbnails,
   ...relay,

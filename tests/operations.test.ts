@@ -506,6 +506,7 @@ const SCOPE_OF = {
     "admin.add_host",
     "admin.certificates",
     "admin.change_tags",
+    "admin.edit_hosts",
     "admin.export",
     "admin.import",
     "admin.plan_upgrade",

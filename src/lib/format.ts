@@ -13,10 +13,10 @@ import { configFiles } from "./paths";
 import { printable } from "./sanitize";
 
 /** The format that this svc writes. */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 /** The lowest format that a svc must know to use what this one writes; also the `user_version` of its databases. */
-export const NEEDS = 2;
+export const NEEDS = 3;
 
 const NUMBER = v.pipe(v.number(), v.integer(), v.minValue(1));
 

@@ -49,15 +49,19 @@ export type ParseResult<E> = { readonly entry: E } | { readonly fault: string };
 /** Fields to set; undefined removes one. */
 export type Changes<E> = { readonly [Field in keyof E]?: E[Field] | undefined };
 
-/** A value of the list. */
-type Item<E> = ParseResult<E> & { readonly value: unknown; readonly name: string | undefined };
+/** A value of the list, with its name; undefined where it has none. */
+export type Item<E> = ParseResult<E> & { readonly value: unknown; readonly name: string | undefined };
 
-/** What the file held when it was last read. */
-interface Snapshot<E> {
-  readonly stamp: string;
+/** A file of a list as it is. */
+export interface ListContent<E> {
   /** The whole file. */
   readonly content: Readonly<Record<string, unknown>>;
   readonly items: ReadonlyArray<Item<E>>;
+}
+
+/** What the file held when it was last read. */
+interface Snapshot<E> extends ListContent<E> {
+  readonly stamp: string;
   readonly entries: readonly E[];
   readonly faults: readonly string[];
 }
@@ -65,6 +69,8 @@ interface Snapshot<E> {
 export interface JsonStore<E extends object> {
   /** The valid entries, as the file is now; the same array while it is the same. @throws `unavailable` when the file is broken or cannot be read. */
   entries(): readonly E[];
+  /** The file as it is now, which has no entries where there is none; the same while it is the same. @throws as `entries`. */
+  whole(): ListContent<E>;
   /**
    * Whether there is no entry of that name: not even one that is not valid, which nobody has removed.
    *
@@ -132,6 +138,7 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
 
   return {
     entries: (): readonly E[] => readOrRefuse().entries,
+    whole: readOrRefuse,
     isGone(wanted: string): boolean {
       const { items } = readOrRefuse();
       return items.every(
@@ -180,7 +187,8 @@ function tellChanges<E extends object>(
 
 const schemaOf = (list: string) => v.looseObject({ [list]: v.array(v.unknown()) });
 
-const faultsOf = <E>(items: ReadonlyArray<Item<E>>, list: string): string[] =>
+/** What is wrong with items, by their place in the field `list`, in words that quote no secret. */
+export const faultsOf = <E>(items: ReadonlyArray<Item<E>>, list: string): string[] =>
   items.flatMap((item, at) => ("fault" in item ? [printable(`${list}[${at}]: ${item.fault}`, 220)] : []));
 
 /** What a store would not load of a file with this `content`, in words that quote no secret. */
@@ -302,7 +310,8 @@ export class EntryList<E extends object> {
   }
 }
 
-function itemsOf<E>(values: unknown[], { key, parse }: ListFormat<E>): Array<Item<E>> {
+/** `values` as items: of several with one name, the first that is valid counts. */
+export function itemsOf<E>(values: readonly unknown[], { key, parse }: ListFormat<E>): Array<Item<E>> {
   const seen = new Set<string | undefined>();
   return values.map((value) => {
     const item = { value, name: nameOf(value, key), ...parse(value) };
@@ -316,10 +325,11 @@ function itemsOf<E>(values: unknown[], { key, parse }: ListFormat<E>): Array<Ite
 const entriesOf = <E>(items: ReadonlyArray<Item<E>>): E[] =>
   items.flatMap((item) => ("fault" in item ? [] : [item.entry]));
 
-function nameOf(value: unknown, key: string): string | undefined {
+/** What names the value; undefined where it has no such text. */
+export function nameOf(value: unknown, key: string): string | undefined {
   const name = Object(value)[key];
   return typeof name === "string" ? nameIn(name) : undefined;
 }
 
 /** A name without the spaces around it, in Unicode NFC: two texts that mean one name are one. */
-const nameIn = (text: string) => text.trim().normalize("NFC");
+export const nameIn = (text: string) => text.trim().normalize("NFC");

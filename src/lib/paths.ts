@@ -1,6 +1,7 @@
 /**
  * The paths of `{config_dir}` and of the files in it.
  */
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { badInput } from "./errors";
@@ -61,7 +62,9 @@ export const configFiles = (configDir: string) => ({
   /** Which svc may use the folder (`format.ts`). */
   format: join(configDir, "format.json"),
   formatLock: join(configDir, "run", "format.lock"),
-  adminHosts: join(configDir, "admin_hosts.json"),
+  /** The address book, and the file in which an earlier svc had it. */
+  adminHosts: join(configDir, "admin_hosts.db"),
+  formerAdminHosts: join(configDir, "admin_hosts.json"),
   settings: join(configDir, "host_service.json"),
   auditLog: join(configDir, "audit.db"),
   auditHead: join(configDir, "audit_head"),
@@ -169,6 +172,10 @@ export const configFiles = (configDir: string) => ({
   /** The tokens whose viewers of the screen need no approval. */
   trustedViewers: join(configDir, "trusted_viewers.json"),
 });
+
+/** Whether somebody has an address book here, in whichever file. */
+export const hasBook = ({ adminHosts, formerAdminHosts }: ConfigFiles): boolean =>
+  existsSync(adminHosts) || existsSync(formerAdminHosts);
 
 /** The path of each file of `{config_dir}`. */
 export type ConfigFiles = ReturnType<typeof configFiles>;

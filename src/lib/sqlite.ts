@@ -113,13 +113,21 @@ export const isUnwritable = (error: unknown): boolean =>
   /^(EROFS|EACCES|EPERM)$|^SQLITE_READONLY/.test(systemCode(error) ?? "");
 
 /** @throws `unavailable` where the write-ahead log is all that is left: SQLite would say `disk I/O error`. */
-function requireWhole(path: string): void {
+export function requireWhole(path: string): void {
   const wal = `${path}-wal`;
   if (sizeOf(path) > 0 || sizeOf(wal) <= 0) return;
   const [name, rest] = [basename(path), basename(wal)];
   throw unavailable(
     `${name} is missing or empty, and ${rest} is there: stop svc and restore ${name} from a backup, or move ${rest} away`,
   );
+}
+
+/** The bytes of a new database as `prepare` makes it, to be written as one file (`writeFileAtomic`). @throws what `prepare` throws. */
+export function databaseBytes(prepare: (db: Database) => void): Uint8Array {
+  using db = new Database(":memory:", { strict: true });
+  db.run(`PRAGMA user_version = ${NEEDS}`);
+  prepare(db);
+  return db.serialize();
 }
 
 type Mode = number | { readonly: true } | { readwrite: true };

@@ -22,7 +22,7 @@ export const TRUST_FILES = [
   "passkeys.json",
   "secrets.json",
   "secrets_key",
-  "admin_hosts.json",
+  "admin_hosts.db",
   "join.db",
   "plans.db",
   "desk.json",
@@ -52,8 +52,16 @@ export const RECORD_FILES = [
 
 export type RecordFile = (typeof RECORD_FILES)[number];
 
+/** Those of an earlier svc, which another file takes the place of: on them trust rests until then. */
+export const FORMER_FILES = ["admin_hosts.json"] as const;
+
 /** Those that `svc config set-aside` moves out of the way. */
-export const GIVEN_UP_FILES = [...TRUST_FILES, ...RECORD_FILES, "host_service.json"] as const;
+export const GIVEN_UP_FILES = [
+  ...TRUST_FILES,
+  ...FORMER_FILES,
+  ...RECORD_FILES,
+  "host_service.json",
+] as const;
 
 /** The path of a file by its name in `configDir`. */
 export const pathOf = (configDir: string, name: string): string => join(configDir, ...name.split("/"));
@@ -121,6 +129,6 @@ const among = <N extends string>(names: readonly N[], path: string): N | undefin
   names.find((name) => path.endsWith(`${sep}${name.replaceAll("/", sep)}`));
 
 function isListed(path: string): boolean {
-  const name = among(TRUST_FILES, path);
+  const name = among([...TRUST_FILES, ...FORMER_FILES], path);
   return name !== undefined && listedFiles(path.slice(0, -name.length - 1)).includes(name);
 }

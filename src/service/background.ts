@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { messageOf } from "../lib/errors";
+import { hasBook } from "../lib/paths";
 import { isThere } from "../lib/trust-files";
 import type { Desk } from "./features/desk";
 import { watchOwnUpgrade } from "./own-upgrade";
@@ -14,7 +15,7 @@ import { createLooking, startUpkeep } from "./upkeep";
 export const LIST_NOT_KEPT = "the list of files in format.json was not kept";
 
 /** What the features of a process leave to its background. */
-interface BackgroundTasks extends Pick<Desk, "lookAtDesk" | "lookAtNats" | "stopLink"> {
+interface BackgroundTasks extends Pick<Desk, "lookAtBook" | "lookAtDesk" | "lookAtNats" | "stopLink"> {
   /** Whether there are scripts on a schedule. */
   hasJobs(): boolean;
   /** Watches the audit logs of the hosts of this desk. */
@@ -67,7 +68,7 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
 
 /** What is looked at every second, by what is logged where that fails. */
 function looksOf({ service, files, made, phase, revocations }: ServiceParts, tasks: BackgroundTasks) {
-  const { hasJobs, lookAtDesk, lookAtNats, watchLogs, endRevoked, listFiles } = tasks;
+  const { hasJobs, lookAtBook, lookAtDesk, lookAtNats, watchLogs, endRevoked, listFiles } = tasks;
   const hasHooks = () => existsSync(files.webhooks);
   return {
     // Whoever revokes a token may not be able to notify this process.
@@ -81,10 +82,11 @@ function looksOf({ service, files, made, phase, revocations }: ServiceParts, tas
     "the webhooks did not start": async () => {
       if (hasHooks()) (await service.webhooks()).start();
     },
+    "the address book of an earlier svc was not taken over": lookAtBook,
     "the link to the desk did not start or end": lookAtDesk,
     "the connection to the NATS server did not start": lookAtNats,
     "the audit logs of the hosts are not watched": async () => {
-      if (phase.runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
+      if (phase.runsJobs && existsSync(files.deskKey) && hasBook(files)) await watchLogs();
     },
     "no drift was looked for": async () => {
       if (phase.runsJobs && isThere(files.fleetStates))

@@ -31,7 +31,7 @@ const OTHER_FILES = ["jobs.json", "host_service.json", "ice.json", "audit_head",
 
 /** What reads each file. It throws where that fails. */
 const READERS: Readonly<
-  Record<Exclude<Name, "admin_hosts.json"> | (typeof OTHER_FILES)[number], (files: Files) => Promise<unknown>>
+  Record<Exclude<Name, "admin_hosts.db"> | (typeof OTHER_FILES)[number], (files: Files) => Promise<unknown>>
 > = {
   rest_token: async ({ token }) => (await import("../trust/owner-token")).readToken(token),
   "tokens.json": async (files) =>
@@ -106,7 +106,7 @@ function database(name: keyof Files) {
  */
 export async function fileFaults(configDir: string, hosts: () => Promise<unknown>): Promise<FileFault[]> {
   const files = configFiles(configDir);
-  const readers = { ...READERS, "admin_hosts.json": hosts };
+  const readers = { ...READERS, "admin_hosts.db": hosts };
   const faults: FileFault[] = [];
   for (const file of [...TRUST_FILES, ...RECORD_FILES, ...OTHER_FILES]) {
     try {

@@ -68,7 +68,7 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
 }
 
 /** The hosts that have joined. While the address book cannot be read, they are those of before. */
-function membersOf({ hosts }: Pick<AddressBook, "hosts">) {
+function membersOf({ hosts, memberWith }: Pick<AddressBook, "hosts" | "memberWith">) {
   let listed: readonly Host[] | undefined;
   let byId: ReadonlyMap<string, Host> = new Map();
   let isReadable = false;
@@ -94,8 +94,12 @@ function membersOf({ hosts }: Pick<AddressBook, "hosts">) {
       readAgain();
       const known = byId.get(hostId);
       if (known || !isReadable) return known;
-      read();
-      return byId.get(hostId);
+      try {
+        return memberWith(hostId);
+      } catch {
+        isReadable = false;
+        return undefined;
+      }
     },
     areKnown(): boolean {
       readAgain();

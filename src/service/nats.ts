@@ -130,7 +130,7 @@ const AGE_MS = 1_000;
 
 type FindHost = (key: string) => Host | undefined;
 
-function hostsByKey(book: Pick<AddressBook, "hosts">): FindHost {
+function hostsByKey(book: Pick<AddressBook, "hosts" | "withNatsKey">): FindHost {
   let listed: readonly Host[] = [];
   let byKey = new Map<string, Host>();
   let readAt = Number.NEGATIVE_INFINITY;
@@ -150,9 +150,12 @@ function hostsByKey(book: Pick<AddressBook, "hosts">): FindHost {
     if (performance.now() - readAt > AGE_MS) read();
     const known = byKey.get(key);
     if (known) return known;
-    // One that has just joined is there at once.
-    read();
-    return byKey.get(key);
+    try {
+      // One that has just joined is there at once.
+      return book.withNatsKey(key);
+    } catch {
+      return undefined;
+    }
   };
 }
 

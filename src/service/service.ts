@@ -69,7 +69,8 @@ export function createService({
   const { revocations, phase } = shared;
   const handOver = handsOver && handOverOf(shared);
   const { watchLogs, ...audit } = auditFeatures(shared, logsAuditFailures);
-  const { isGone, isExpected, recordsAt, lookAtDesk, lookAtNats, stopLink, ...desk } = deskFeatures(shared);
+  const { isGone, isExpected, recordsAt, lookAtBook, lookAtDesk, lookAtNats, stopLink, ...desk } =
+    deskFeatures(shared);
   const { hasJobs, ...runs } = runFeatures(shared, given.history_rows);
 
   const endRevoked = () => endRevokedWork(shared);
@@ -112,6 +113,7 @@ export function createService({
     runJobs: () =>
       runBackground(shared, {
         hasJobs,
+        lookAtBook,
         lookAtDesk,
         lookAtNats,
         stopLink,

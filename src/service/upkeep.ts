@@ -8,7 +8,7 @@ import { localCaller } from "../core/caller";
 import { Failure, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
-import { configFiles } from "../lib/paths";
+import { configFiles, hasBook } from "../lib/paths";
 import type { Service } from "./interface";
 
 /** How often to look for a first jobs file and for revoked tokens, in milliseconds. */
@@ -69,7 +69,7 @@ export function startUpkeep(
 
 /** A poll takes note of what hosts announce about their keys. */
 async function followKeys(service: Service, signal: AbortSignal): Promise<void> {
-  if (!existsSync(configFiles(service.configDir).adminHosts)) return;
+  if (!hasBook(configFiles(service.configDir))) return;
   const book = await service.addressBook();
   const hosts = book.hosts().filter(({ pin }) => pin?.startsWith("spki:"));
   if (hosts.length === 0) return;
@@ -78,7 +78,7 @@ async function followKeys(service: Service, signal: AbortSignal): Promise<void> 
 
 /** Makes the function that lets hosts that have joined follow this desk to another key. It never throws. */
 export function createNotifyPins(service: Service, configDir: string): () => Promise<void> {
-  const { deskKey, adminHosts } = configFiles(configDir);
+  const files = configFiles(configDir);
   const notifier = once(async () => {
     const [{ createPinNotifier }, { status }] = await Promise.all([
       import("../desk/join/desk-pins"),
@@ -91,7 +91,7 @@ export function createNotifyPins(service: Service, configDir: string): () => Pro
     return createPinNotifier({ configDir, log: service.log, addressBook: service.addressBook, pins });
   });
   return async () => {
-    if (!existsSync(deskKey) || !existsSync(adminHosts)) return;
+    if (!existsSync(files.deskKey) || !hasBook(files)) return;
     try {
       await (await notifier())();
     } catch (error) {
@@ -102,7 +102,7 @@ export function createNotifyPins(service: Service, configDir: string): () => Pro
 
 /** Lets the hosts of the address book replace tokens that end soon, on record. */
 async function renewTokens(service: Service): Promise<void> {
-  if (!existsSync(configFiles(service.configDir).adminHosts)) return;
+  if (!hasBook(configFiles(service.configDir))) return;
   const [{ renewDue }, { rotateHost }] = await Promise.all([
     import("../desk/fleet/renewal"),
     import("../desk/fleet/operations/hosts"),

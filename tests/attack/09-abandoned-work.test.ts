@@ -32,7 +32,7 @@ function writeBook({ url, token, configDir }: ServerProcess, port: number, count
     tags: ["hole", `hole-${nth % GROUPS}`],
   }));
   const hosts = [...holes, { label: "self", base_url: url, token, tags: [] }];
-  writeFileSync(configFiles(configDir).adminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
+  writeFileSync(configFiles(configDir).formerAdminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
 }
 
 /** Sends a request for each of `paths`, and goes once `begun` holds. */

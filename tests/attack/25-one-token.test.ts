@@ -148,7 +148,7 @@ test("a broadcast whose results nobody reads breaks off", async () => {
     base_url,
     token: "far-token",
   }));
-  writeFileSync(configFiles(host.configDir).adminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
+  writeFileSync(configFiles(host.configDir).formerAdminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
   const actions = [["AC_sleep", [0]]];
   const body = JSON.stringify({ on: "all", max_parallel: 2, actions });
   const { status, leave } = await statusUnread(host, "/admin/broadcast", greedy, body);
@@ -167,7 +167,9 @@ test("a broadcast whose results nobody reads breaks off", async () => {
 /** Puts hosts that have the usual token into the address book of a desk. */
 function know(desk: ServerProcess, hosts: readonly ServerProcess[]) {
   const entries = hosts.map(({ url, token }, nth) => ({ label: `lab-${nth + 1}`, base_url: url, token }));
-  writeFileSync(configFiles(desk.configDir).adminHosts, JSON.stringify({ hosts: entries }), { mode: 0o600 });
+  writeFileSync(configFiles(desk.configDir).formerAdminHosts, JSON.stringify({ hosts: entries }), {
+    mode: 0o600,
+  });
 }
 
 test("the polls of one token at a desk leave the owner requests at the host", async () => {

@@ -1,6 +1,6 @@
 /** `svc admin` and `--on` as the compiled binary, against compiled servers and hosts that do not behave. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { PollResult } from "../../src/desk/fleet/results";
@@ -59,8 +59,9 @@ describe("the token of a host", () => {
       stderr: "",
       exitCode: 0,
     });
-    const book = readFileSync(join(machine.configDir, "admin_hosts.json"), "utf8");
-    expect(book).not.toContain(token);
+    const { stdout: bundle } = await machine.run(["config", "export", "-"]);
+    expect(bundle).toContain('"lab"');
+    expect(bundle).not.toContain(token);
     expect((await machine.run(["admin", "poll"])).exitCode).toBe(0);
     expect((await send("/jobs")).status).toBe(200);
     expect((await send("/token/renew", post({}))).status).toBe(403);
@@ -225,7 +226,7 @@ describe("the address book", () => {
       env: { ...process.env, SVC_CONFIG_DIR: "config" },
     });
     expect(added.stdout.toString()).toMatch(/^lab-01 +http:\/\/127\.0\.0\.1:1 +lab +this machine +-$/m);
-    const file = join(machine.configDir, "admin_hosts.json");
+    const file = join(machine.configDir, "admin_hosts.db");
     const add = ["admin", "add", "lab-02", "http://127.0.0.1:2"];
     expect(await machine.run([...add, "--token-file"])).toMatchObject({
       exitCode: 2,
@@ -239,7 +240,8 @@ describe("the address book", () => {
       stderr: "svc: no host is labelled lab-02\n",
     });
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+    const { stdout: bundle } = await machine.run(["config", "export", "-"]);
+    expect(JSON.parse(bundle).files["admin_hosts.json"].content).toEqual({
       hosts: [{ label: "lab-01", base_url: "http://127.0.0.1:1", token: TOKEN, tags: ["lab"] }],
     });
     for (const args of [["list"], ["list", "--json"], ["export"], ["export", "-"], ["targets"], ["poll"]]) {
@@ -251,12 +253,14 @@ describe("the address book", () => {
 
   test("that is broken is named, exit 1, and stays as it is until it is given up", async () => {
     using machine = await consoleWith([{ label: "a", base_url: "http://127.0.0.1:1" }]);
-    const file = join(machine.configDir, "admin_hosts.json");
+    const file = join(machine.configDir, "admin_hosts.db");
+    // With it, SQLite mends the file.
+    for (const beside of ["-wal", "-shm"]) rmSync(`${file}${beside}`, { force: true });
     writeFileSync(file, "{");
     writeFileSync(join(machine.path, "token"), TOKEN);
     for (const args of [["list"], ["poll"]]) {
       const { exitCode, stderr } = await machine.run(["admin", ...args]);
-      expect({ exitCode, named: stderr.includes("admin_hosts.json is not an address book") }).toEqual({
+      expect({ exitCode, named: stderr.includes("admin_hosts.db is not a database") }).toEqual({
         exitCode: 1,
         named: true,
       });
@@ -264,9 +268,9 @@ describe("the address book", () => {
     const add = ["admin", "add", "b", "http://127.0.0.1:1", "--token-file", "token"];
     expect((await machine.run(add)).exitCode).toBe(1);
     expect(readFileSync(file, "utf8")).toBe("{");
-    expect((await machine.run(["config", "set-aside", "admin_hosts.json"])).exitCode).toBe(0);
+    expect((await machine.run(["config", "set-aside", "admin_hosts.db"])).exitCode).toBe(0);
     expect((await machine.run(add)).exitCode).toBe(0);
-    const [aside = ""] = [...new Bun.Glob("admin_hosts.json.broken-*").scanSync(machine.configDir)];
+    const [aside = ""] = [...new Bun.Glob("admin_hosts.db.broken-*").scanSync(machine.configDir)];
     expect(readFileSync(join(machine.configDir, aside), "utf8")).toBe("{");
   });
 

@@ -68,7 +68,7 @@ test("a folder of 0.1.0 goes on with all that is in it, and has the format after
   const { version } = JSON.parse(readFileSync(join(import.meta.dir, "../../package.json"), "utf8"));
   const format = JSON.parse(readFileSync(join(host.configDir, "format.json"), "utf8"));
   const files = expect.arrayContaining(["rest_token", "tokens.json", "admin_hosts.json"]);
-  expect(format).toEqual({ format: 2, needs: 2, svc: version, files });
+  expect(format).toEqual({ format: 3, needs: 3, svc: version, files });
   expect((await host.run(["audit", "verify"])).stdout).toStartWith("Chain OK (303 rows)");
   expect((await host.run(["token", "list"])).stdout).toMatch(/^anna .*^berta /ms);
   expect((await host.run(["history", "--json"])).stdout.split('"run_id"').length).toBeGreaterThan(19);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { follow, installBinary, post, until } from "../support";
 
 /** The files that hold secrets, by the secret: nothing else may hold it. */
-const HOLDERS = /\/(rest_token|admin_hosts\.json|scripts\.json|typed-[a-z.]+)$/;
+const HOLDERS = /\/(rest_token|admin_hosts\.db(?:-wal|-shm)?|scripts\.json|typed-[a-z.]+)$/;
 
 test("a full run leaves no secret where others can read it", async () => {
   using svc = installBinary();
@@ -95,8 +95,8 @@ test("a full run leaves no secret where others can read it", async () => {
     expect(await shown("admin", "poll")).toBe(0);
     await shown("admin", "broadcast", '[["AC_sleep", [0]]]', "--on", "all");
     await shown("admin", "rotate", "self");
-    const hosts = JSON.parse(readFileSync(join(svc.configDir, "admin_hosts.json"), "utf8"));
-    know("a desk's", hosts.hosts[0].token);
+    const { files } = JSON.parse((await run("config", "export", "-")).text);
+    know("a desk's", files["admin_hosts.json"].content.hosts[0].token);
     const string = (await run("join-token")).text;
     const secretPart = string.split(".").at(-2) ?? "";
     know("a join string's", secretPart);

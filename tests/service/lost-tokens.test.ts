@@ -44,7 +44,7 @@ async function folderOfAnn() {
   } as const;
   const plan = plans.create("{}", "digest", spec, [{ label: "lab", identity: "https://192.0.2.1" }], "ann");
   writeFileSync(
-    files.adminHosts,
+    files.formerAdminHosts,
     JSON.stringify({
       hosts: [{ label: "lab", base_url: "https://192.0.2.1", token: "token-of-lab", tags: [] }],
     }),

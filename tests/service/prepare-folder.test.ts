@@ -223,7 +223,7 @@ describe("the folder of a newer svc", () => {
       service.rest,
     ]) {
       await expect(feature()).rejects.toThrow(
-        /was written by svc 9\.9\.9 \(format 99\); this is svc \S+ \(format 2\)/,
+        /was written by svc 9\.9\.9 \(format 99\); this is svc \S+ \(format 3\)/,
       );
     }
   });
@@ -272,7 +272,7 @@ describe("a database", () => {
     expect(db.query("SELECT count(*) AS n FROM sqlite_schema").get()).toEqual({ n: 0 });
     db.run("PRAGMA user_version = 0");
     open(path).close();
-    expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: 2 });
+    expect(db.query("PRAGMA user_version").get()).toEqual({ user_version: 3 });
   });
 
   test("is marked before anything else in it changes", () => {
@@ -282,7 +282,7 @@ describe("a database", () => {
       throw new Error("killed");
     };
     expect(() => openDatabase(path, { synchronous: "NORMAL", prepare })).toThrow("killed");
-    expect(userVersion(path)).toBe(2);
+    expect(userVersion(path)).toBe(3);
   });
 
   test("that is not marked by its version may have any, as that of the audit log", () => {

@@ -52,7 +52,7 @@ const CHANGES: Readonly<Record<TrustFile, (service: Service, files: Files, nth: 
   "secrets.json": async (service, _files, nth) =>
     (await service.secrets()).set(`secret-${nth}`, "correct horse", null),
   secrets_key: (_service, { secretsKey }) => openSecretsKey(secretsKey),
-  "admin_hosts.json": async (service, _files, nth) =>
+  "admin_hosts.db": async (service, _files, nth) =>
     (await service.addressBook()).add({
       ...{ label: `lab-${nth}`, base_url: "https://127.0.0.1:1", token: "a-token-12345", tags: [] },
     } as never),
@@ -239,10 +239,9 @@ describe("a server that has all files but one", () => {
     const service = createService({ configDir: whole.path, log: silentLog });
     await service.prepareFolder();
     for (const name of TRUST_FILES) await CHANGES[name](service, files, 1);
-    await service.stop();
     // A host whose audit log this desk watches.
-    const book = JSON.parse(readFileSync(files.adminHosts, "utf8"));
-    writeFileSync(files.adminHosts, JSON.stringify({ hosts: [...book.hosts, MEMBER] }));
+    await (await service.addressBook()).add(MEMBER);
+    await service.stop();
   });
   afterAll(() => whole[Symbol.dispose]());
 

@@ -1,5 +1,5 @@
 /**
- * The address book: `{config_dir}/admin_hosts.json`, with the promises of `lib/json-store.ts`.
+ * The address book: `{config_dir}/admin_hosts.db`, with the promises of `book/store.ts`.
  *
  * Each method throws an `unavailable` failure when the file cannot be read or is broken, and `not_found` for a label that no
  * host has.
@@ -10,20 +10,25 @@ import type { RemoteServer } from "../../client/carrier";
 import type { Refusals } from "../../client/refusals";
 import { unheard } from "../../core/events";
 import { badInput, conflict } from "../../lib/errors";
-import { type Changes, createJsonStore, type ListFormat, loadFaults } from "../../lib/json-store";
+import { type Changes, type ListFormat, loadFaults } from "../../lib/json-store";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { type Admission, createAdmission, refuseTakenKey } from "./admission";
+import { type BookPaths, createHostStore } from "./book/store";
 import { type BookChanges, createBookChanges, noSuchHost } from "./book-changes";
+import { byHostId, byNatsKey } from "./book-keys";
 import { hostAdded, hostChanged, hostRemoved } from "./events";
 import type { KeyChange, RightsChange } from "./follow";
 import { type Host, type HostTrust, parseHost, serverOf, trustOf, type Ways } from "./host";
-import { matchingHosts, selectHosts } from "./selection";
+import { matchingHosts } from "./selection";
 
 /** The hosts of this desk. */
 export interface AddressBook extends Admission, BookChanges {
-  /** The hosts that are in the file now, in its order. */
+  /** The hosts that are in the book now, in its order; the same array while they are the same. */
   hosts(): readonly Host[];
+  /** The host with that identity, which has joined this desk, and the one with that NATS key; undefined where there is none. */
+  memberWith(hostId: string): Host | undefined;
+  withNatsKey(key: string): Host | undefined;
   /** Whether somebody has removed the host with this label; false also for an entry that is not valid. */
   isGone(label: string): boolean;
   /** The hosts that `selection` matches. @throws as {@link selectHosts}. */
@@ -60,6 +65,13 @@ export interface AddressBook extends Admission, BookChanges {
   follow(changes: readonly KeyChange[]): Promise<KeyChange[]>;
   /** Stores what hosts let this desk do, of those that are still at the same address with the same token. */
   learn(changes: readonly RightsChange[]): Promise<void>;
+  /** Takes over the file in which an earlier svc had the book, where there is one (`book/store.ts`). */
+  takeOver(): Promise<void>;
+  /** The book as `admin_hosts.json` in a bundle has it; undefined where that very file is the book. */
+  content(): object | undefined;
+  /** Puts this in place of the whole book, for who holds its lock. Only where {@link AddressBook.content} has something. */
+  replaceAll(content: unknown): void;
+  close(): void;
 }
 
 /** How many hosts were added, and how many took the place of one. */
@@ -99,45 +111,45 @@ const BOOK = v.looseObject({ hosts: v.array(v.unknown()) });
 const labelOf = (value: unknown) => String(Object(value).label).trim().normalize("NFC");
 
 /**
- * @param paths the file, and the lock for changes to it.
+ * @param paths where it is, and the lock for changes to it.
  * @param refusals the tokens that hosts have refused.
  * @param publish says what changes.
  * @param ways to hosts that are not reached by http or https.
  */
 export function createAddressBook(
-  paths: { readonly file: string; readonly lock: string },
+  paths: BookPaths,
   log: Log,
   refusals?: Refusals,
   publish = unheard,
   ways: Ways = {},
 ): AddressBook {
-  const changed = (what: "added" | "changed" | "removed", { label, base_url, tags }: Host) => {
+  const store = createHostStore(paths, FORMAT, log, (what, { label, base_url, tags }) => {
     if (what === "removed") publish(hostRemoved, { label });
     else publish(what === "added" ? hostAdded : hostChanged, { label, base_url, tags });
-  };
-  const store = createJsonStore<Host>({ ...paths, ...FORMAT, changed }, log);
+  });
 
   const book: AddressBook = {
-    hosts: store.entries,
+    hosts: store.hosts,
+    memberWith: (hostId) => store.found(byHostId, hostId)[0],
+    withNatsKey: (key) => store.found(byNatsKey, key)[0],
     isGone: store.isGone,
-    select: (selection) => selectHosts(store.entries(), selection),
-    matching: (selection) => matchingHosts(store.entries(), selection),
+    select: store.select,
+    matching: (selection) => matchingHosts(store.hosts(), selection),
     servers: (selection) =>
       book.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
     server: (label) => book.reach(book.host(label)),
     reach: (host) => serverOf(host, refusals, ways),
     askAgain: async (hosts) => refusals?.forget(hosts.map((host) => serverOf(host))),
     trust: () =>
-      store.entries().map((host) => ({ label: host.label, base_url: host.base_url, trust: trustOf(host) })),
+      store.hosts().map((host) => ({ label: host.label, base_url: host.base_url, trust: trustOf(host) })),
     add: (host) => book.addAll([host], false),
     async addAll(hosts, replace) {
       const left: string[] = [];
       const counts = await store.change((list) => {
         const taken = hosts.filter(({ label }) => list.has(label)).map(({ label }) => label);
         if (taken.length > 0 && !replace) throw conflict(takenText(taken));
-        const known = new Map(list.entries.map((host) => [host.label, host]));
         for (const host of hosts) {
-          const old = known.get(host.label);
+          const old = list.get(host.label);
           const kept = old ? inPlaceOf(old, host) : host;
           if (old?.member && !kept.member) left.push(host.label);
           if (replace) list.replace(kept);
@@ -152,18 +164,18 @@ export function createAddressBook(
     ...createAdmission(store),
     ...createBookChanges(store),
     host(label) {
-      const found = store.entries().find((host) => host.label === label);
+      const found = store.host(label);
       if (!found) throw noSuchHost(label);
       return found;
     },
     async set(label, change) {
       const changed = await store.change((list) => {
-        const old = list.entries.find((host) => host.label === label);
+        const old = list.get(label);
         if (!old) throw noSuchHost(label);
         const fields = change(old);
         const parsed = parseHost({ ...old, ...fields });
         if ("fault" in parsed) throw badInput(parsed.fault);
-        refuseTakenKey(parsed.entry, list.entries);
+        refuseTakenKey(parsed.entry, store);
         list.update(label, { ...fields, base_url: parsed.entry.base_url });
         return parsed.entry;
       });
@@ -172,9 +184,8 @@ export function createAddressBook(
     },
     follow: (changes) =>
       store.change((list) => {
-        const hosts = new Map(list.entries.map((host) => [host.label, host]));
         const isSame = ({ host: { label, base_url, pin, next_pin } }: KeyChange) => {
-          const now = hosts.get(label);
+          const now = list.get(label);
           return now?.base_url === base_url && now.pin === pin && now.next_pin === next_pin;
         };
         const made = changes.filter(isSame);
@@ -183,13 +194,16 @@ export function createAddressBook(
       }),
     learn: (changes) =>
       store.change((list) => {
-        const hosts = new Map(list.entries.map((host) => [host.label, host]));
         for (const { host, rights } of changes) {
-          const now = hosts.get(host.label);
+          const now = list.get(host.label);
           if (now?.base_url === host.base_url && now.token === host.token)
             list.update(host.label, { rights });
         }
       }),
+    takeOver: store.takeOver,
+    content: store.content,
+    replaceAll: store.replace,
+    close: store.close,
   };
   return book;
 }

@@ -2,9 +2,11 @@
  * How hosts that join get into the address book: each under a label of its own.
  */
 import { badInput, conflict } from "../../lib/errors";
-import type { JsonStore } from "../../lib/json-store";
 import { once } from "../../lib/once";
 import { printable } from "../../lib/sanitize";
+import type { BookItem } from "./book/items";
+import type { HostStore } from "./book/store";
+import { byHostId, byNatsKey } from "./book-keys";
 import { type Host, parseHost } from "./host";
 
 export interface Admission {
@@ -32,26 +34,52 @@ export interface Admission {
   ): Promise<Host>;
 }
 
-export function createAdmission(store: JsonStore<Host>): Admission {
-  /** Labels of hosts that are about to be admitted. */
-  const reserved = new Set<string>();
+/** What the book is asked of other hosts. */
+type Found = Pick<HostStore, "found">;
+
+export function createAdmission(store: Pick<HostStore, "found" | "namesFound" | "change">): Admission {
+  /** Labels of hosts that are about to be admitted, by how they look. */
+  const reserved = new Map<string, Set<string>>();
   // The table of what looks alike has 100 kB, for hosts that join alone.
-  const labelLooks = once(async () => (await import("./label-look")).createLabelLooks());
+  const labelLooks = once(async () => {
+    const looksOf = (await import("./label-look")).createLabelLooks();
+    /** By what the label of an entry looks like. */
+    const byLook = ({ name }: BookItem) => (name === undefined ? [] : looksOf(name));
+    return {
+      looksOf,
+      isTaken: (look: string, but: string | undefined) =>
+        store.namesFound(byLook, look).some((name) => name !== but),
+    };
+  });
+  const isReserved = (look: string, but: string | undefined) =>
+    [...(reserved.get(look) ?? [])].some((label) => label !== but);
 
   return {
     async reserve(host, exact) {
-      const looksOf = await labelLooks();
-      const hosts = store.entries();
-      const names = [...hosts.map((one) => one.label), ...reserved];
-      const { label } = entryFor(host, exact, knownAs(host, hosts), names, looksOf);
-      reserved.add(label);
-      return { label, [Symbol.dispose]: () => void reserved.delete(label) };
+      const { looksOf, isTaken } = await labelLooks();
+      const known = knownAs(host, store);
+      const { label } = entryFor(host, exact, known, (wanted) =>
+        looksOf(wanted).some((look) => isTaken(look, known?.label) || isReserved(look, known?.label)),
+      );
+      for (const look of looksOf(label)) reserved.set(look, (reserved.get(look) ?? new Set()).add(label));
+      return {
+        label,
+        [Symbol.dispose]() {
+          for (const look of looksOf(label)) {
+            const labels = reserved.get(look);
+            labels?.delete(label);
+            if (labels?.size === 0) reserved.delete(look);
+          }
+        },
+      };
     },
     admit: (host, exact, accept) =>
       store.change(async (list) => {
-        const looksOf = await labelLooks();
-        const known = knownAs(host, list.entries);
-        const entry = entryFor(host, exact, known, list.names, looksOf);
+        const { looksOf, isTaken } = await labelLooks();
+        const known = knownAs(host, store);
+        const entry = entryFor(host, exact, known, (wanted) =>
+          looksOf(wanted).some((look) => isTaken(look, known?.label)),
+        );
         if (!(await accept(entry, known))) return known ?? entry;
         if (known?.label === entry.label) list.replace(entry);
         else {
@@ -64,29 +92,28 @@ export function createAdmission(store: JsonStore<Host>): Admission {
 }
 
 /** The host of that identity. @throws as {@link refuseTakenKey}. */
-function knownAs(host: Host, hosts: readonly Host[]): Host | undefined {
-  refuseTakenKey(host, hosts);
-  return hosts.find((one) => one.member?.host_id === host.member?.host_id);
+function knownAs(host: Host, book: Found): Host | undefined {
+  refuseTakenKey(host, book);
+  const id = host.member?.host_id;
+  return id === undefined ? undefined : book.found(byHostId, id)[0];
 }
 
 /** @throws `conflict` where another host has its NATS key: what the desk asks of one would reach the other. */
-export function refuseTakenKey({ member }: Host, hosts: readonly Host[]): void {
+export function refuseTakenKey({ member }: Host, book: Found): void {
   const key = member?.nats_key;
   if (key === undefined) return;
-  const other = hosts.find((one) => one.member?.nats_key === key && one.member.host_id !== member?.host_id);
+  const other = book.found(byNatsKey, key).find((one) => one.member?.host_id !== member?.host_id);
   if (other) throw conflict(`nats_key: another host has this key: ${printable(other.label, 130)}`);
 }
 
-/** A host that joins as it would be in the book, where `names` are taken. @throws as `admit`. */
+/** A host that joins as it would be in the book. @param looksTaken whether another host has that label, or one like it. @throws as `admit`. */
 function entryFor(
   host: Host,
   exact: boolean,
   known: Host | undefined,
-  names: readonly string[],
-  looksOf: (label: string) => readonly string[],
+  looksTaken: (label: string) => boolean,
 ): Host {
-  const looks = new Set(names.filter((name) => name !== known?.label).flatMap(looksOf));
-  const isFree = (label: string) => label === known?.label || !looksOf(label).some((look) => looks.has(look));
+  const isFree = (label: string) => label === known?.label || !looksTaken(label);
   const tags = [...new Set([...(known?.tags ?? []), ...host.tags])];
   const entryWith = (label: string) => {
     const parsed = parseHost({ ...host, label, tags });

@@ -3,10 +3,14 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { conflict, type Failure, notFound } from "../../lib/errors";
-import type { JsonStore } from "../../lib/json-store";
+import type { Changes } from "../../lib/json-store";
 import { printable } from "../../lib/sanitize";
+import type { HostStore } from "./book/store";
 import type { Host } from "./host";
 import { selectHosts } from "./selection";
+
+/** What is compared of a host that is edited. */
+const SEEN = ["base_url", "tags", "ca", "pin"] as const;
 
 /** No host has that label. */
 export const noSuchHost = (label: string): Failure =>
@@ -30,33 +34,62 @@ export interface BookChanges {
    * @throws `conflict` where another entry has it.
    */
   rename(label: string, to: string): Promise<Host>;
+  /**
+   * Sets fields of several hosts that are as they were when somebody looked: of all, or none.
+   *
+   * @returns the hosts as they are then, in the order of `edits`.
+   * @throws `conflict` where one is another by now, or a label is taken; `bad_input` where fields do not go together.
+   */
+  edit(edits: readonly BookEdit[]): Promise<Host[]>;
   /** @returns whether there was such a host. */
   remove(label: string): Promise<boolean>;
   /** Removes the hosts with these labels. @returns the labels that there were. */
   removeAll(labels: readonly string[]): Promise<string[]>;
 }
 
-/** @param store the file of the book. */
-export function createBookChanges(store: Pick<JsonStore<Host>, "change">): BookChanges {
+/** A change of one host. */
+export interface BookEdit {
+  /** The host as it was seen. */
+  readonly was: Pick<Host, "label" | "base_url" | "tags" | "ca" | "pin">;
+  readonly fields: (host: Host) => Changes<Host>;
+}
+
+/** @param store where the book is kept. */
+export function createBookChanges(store: Pick<HostStore, "change">): BookChanges {
   return {
     changeTags: (selection, change) =>
-      store.change((list) => {
-        const selected = new Map(selectHosts(list.entries, selection).map((host) => [host.label, host]));
-        const changed = list.updateEach(({ label, tags }) => {
-          const next = selected.has(label) ? change(tags) : tags;
-          return isDeepStrictEqual(next, tags) ? undefined : { tags: next };
-        });
-        const now = new Map(changed.map((host) => [host.label, host]));
-        return [...selected.values()].map((old) => ({ host: now.get(old.label) ?? old, before: old.tags }));
-      }),
+      store.change((list) =>
+        selectHosts(list.hosts, selection).map((old) => {
+          const next = change(old.tags);
+          const isSame = isDeepStrictEqual(next, old.tags);
+          return { host: (isSame ? old : list.update(old.label, { tags: next })) ?? old, before: old.tags };
+        }),
+      ),
     rename: (label, to) =>
       store.change((list) => {
-        if (!list.entries.some((host) => host.label === label)) throw noSuchHost(label);
+        if (!list.get(label)) throw noSuchHost(label);
         if (list.has(to)) throw conflict(`to: another host is labelled ${printable(to, 130)}`);
-        const [renamed] = list.updateEach((host) => (host.label === label ? { label: to } : undefined));
+        const renamed = list.update(label, { label: to });
         if (!renamed) throw noSuchHost(label);
         return renamed;
       }),
+    edit: (edits) =>
+      store.change((list) =>
+        edits.map(({ was, fields }) => {
+          const { label } = was;
+          const host = list.get(label);
+          if (!host) throw noSuchHost(label);
+          const isSame = SEEN.every((name) => isDeepStrictEqual(host[name], was[name]));
+          if (!isSame)
+            throw conflict(`${printable(label, 130)}: somebody else has changed the host meanwhile`);
+          const changes = fields(host);
+          const { label: to = label } = changes;
+          if (to !== label && list.has(to)) throw conflict(`another host is labelled ${printable(to, 130)}`);
+          const changed = list.update(label, changes);
+          if (!changed) throw noSuchHost(label);
+          return changed;
+        }),
+      ),
     remove: (label) => store.change((list) => list.remove(label)),
     removeAll: (labels) => store.change((list) => list.removeAll(labels)),
   };

@@ -119,7 +119,7 @@ export type HostRights = v.InferOutput<typeof RIGHTS>;
 /** Absent where svc does not know, or the host says it in another way. */
 export const KNOWN_RIGHTS = v.fallback(v.optional(RIGHTS), undefined);
 
-/** An entry of `admin_hosts.json`. */
+/** An entry of the address book. */
 const HOST = v.object({
   ...HOST_FIELDS,
   /** Absent where the host is reached over its link: it knows this desk by the desk's key. */

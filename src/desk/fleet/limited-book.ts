@@ -16,9 +16,12 @@ export function limitedBook(book: AddressBook, on: string): AddressBook {
     if (known?.all !== all) known = { all, selected: selectedIn(all, on) };
     return known.selected;
   };
+  const mine = (host: Host | undefined) => (host && hosts().includes(host) ? host : undefined);
   const limited: AddressBook = {
     ...book,
     hosts,
+    memberWith: (hostId) => mine(book.memberWith(hostId)),
+    withNatsKey: (key) => mine(book.withNatsKey(key)),
     select: (selection) => selectHosts(hosts(), selection),
     matching: (selection) => matchingHosts(hosts(), selection),
     servers: (selection) =>

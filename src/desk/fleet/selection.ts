@@ -15,42 +15,61 @@ interface Selectable {
   readonly tags: readonly string[];
 }
 
+/** Finds hosts by what a term of a selection names. A host is whatever stands for one: itself, or its place in the book. */
+export interface HostFinder<H> {
+  /** All hosts. */
+  all(): readonly H[];
+  /** Those with this very label, or tag. */
+  labelled(label: string): readonly H[];
+  tagged(tag: string): readonly H[];
+  /** The labels, and the tags, that hosts have. */
+  labels(): Iterable<string>;
+  tags(): Iterable<string>;
+}
+
 /**
  * The hosts that `selection` matches, in the order of the address book.
  *
  * @throws a `bad_input` failure for a label or tag that no host has (except a tag or a pattern after `!`), and when nothing matches.
  */
 export function selectHosts<H extends Selectable>(hosts: readonly H[], selection: string): H[] {
-  const selected = matchingHosts(hosts, selection, true);
-  if (hosts.length === 0 && selection !== "")
-    throw badInput("on: the address book has no hosts: `svc join-token` or `svc admin add` brings some");
-  if (selected.length === 0) throw badInput(`on: ${printable(selection, 200)} selects no host`);
-  return selected;
+  const selected = selectedBy(finderIn(hosts), selection);
+  return hosts.filter((host) => selected.has(host));
 }
 
 /**
  * The same for a selection of before: hosts that are gone since, and tags that no host has any more, match none.
  *
- * @param mustExist whether a term that matches none is refused.
  * @throws `bad_input` for what never was a selection.
  */
-export function matchingHosts<H extends Selectable>(
-  hosts: readonly H[],
-  selection: string,
-  mustExist = false,
-): H[] {
+export function matchingHosts<H extends Selectable>(hosts: readonly H[], selection: string): H[] {
+  const matched = matchedBy(finderIn(hosts), selection, false);
+  return hosts.filter((host) => matched.has(host));
+}
+
+/** What `finder` finds for `selection`, in no order. @throws as {@link selectHosts}. */
+export function selectedBy<H>(finder: HostFinder<H>, selection: string): Set<H> {
+  const selected = matchedBy(finder, selection, true);
+  if (selected.size > 0) return selected;
+  if (selection !== "" && finder.all().length === 0)
+    throw badInput("on: the address book has no hosts: `svc join-token` or `svc admin add` brings some");
+  throw badInput(`on: ${printable(selection, 200)} selects no host`);
+}
+
+/** @param mustExist whether a term that matches none is refused. */
+function matchedBy<H>(finder: HostFinder<H>, selection: string, mustExist: boolean): Set<H> {
   const terms = [...new Set(selection.split(",").map((term) => term.trim().normalize("NFC")))];
   if (terms.includes(""))
     throw badInput("on: expected terms between commas: LABEL, tag:TAG, all, or !… to exclude");
   const excluding = terms.filter((term) => term.startsWith("!"));
   const including = terms.filter((term) => !term.startsWith("!"));
   if (including.length === 0) throw badInput("on: expected a term without !, such as all");
-  const find = finderIn(hosts);
+  const find = termsIn(finder);
   const selected = new Set<H>();
   const [included, excluded] = mustExist ? (["any", "label"] as const) : (["none", "none"] as const);
   for (const term of including) for (const host of find(term, included)) selected.add(host);
   for (const term of excluding) for (const host of find(term.slice(1), excluded)) selected.delete(host);
-  return hosts.filter((host) => selected.has(host));
+  return selected;
 }
 
 /** The most patterns of a selection: each is compared with every label, or tag, of the address book. */
@@ -60,7 +79,33 @@ const MAX_PATTERNS = 16;
 type Refused = "any" | "label" | "none";
 
 /** Finds the hosts that a term matches. There may be as many terms as hosts: it does not look at every host for each. */
-function finderIn<H extends Selectable>(hosts: readonly H[]) {
+function termsIn<H>(finder: HostFinder<H>): (term: string, refused: Refused) => readonly H[] {
+  let patterns = 0;
+  return (term, refused) => {
+    if (term === "all") return finder.all();
+    const tag = term.startsWith("tag:") ? term.slice(4) : undefined;
+    const found = tag === undefined ? finder.labelled(term) : finder.tagged(tag);
+    if (found.length > 0) return found;
+    const isLike = namePattern(tag ?? term);
+    if (isLike) {
+      if (++patterns > MAX_PATTERNS) throw badInput(`on: expected at most ${MAX_PATTERNS} terms with * or ?`);
+      const matched =
+        tag === undefined
+          ? [...finder.labels()].filter(isLike).flatMap((label) => finder.labelled(label))
+          : [...finder.tags()].filter(isLike).flatMap((one) => finder.tagged(one));
+      if (matched.length > 0 || refused !== "any") return matched;
+    }
+    if (tag === undefined && refused !== "none")
+      throw badInput(`on: no host is labelled ${printable(term, 130)}`);
+    if (tag !== undefined && refused === "any") throw badInput(`on: no host is tagged ${printable(tag, 130)}`);
+    return [];
+  };
+}
+
+const NONE: readonly never[] = [];
+
+/** Finds hosts in a list. */
+function finderIn<H extends Selectable>(hosts: readonly H[]): HostFinder<H> {
   const labelled = Map.groupBy(hosts, ({ label }) => label);
   const tagged = new Map<string, H[]>();
   for (const host of hosts) {
@@ -70,23 +115,11 @@ function finderIn<H extends Selectable>(hosts: readonly H[]) {
       else tagged.set(tag, [host]);
     }
   }
-  let patterns = 0;
-  return (term: string, refused: Refused): readonly H[] => {
-    if (term === "all") return hosts;
-    const tag = term.startsWith("tag:") ? term.slice(4) : undefined;
-    const found = tag === undefined ? labelled.get(term) : tagged.get(tag);
-    if (found) return found;
-    const isLike = namePattern(tag ?? term);
-    if (isLike) {
-      if (++patterns > MAX_PATTERNS) throw badInput(`on: expected at most ${MAX_PATTERNS} terms with * or ?`);
-      const names = tag === undefined ? labelled : tagged;
-      const matched = [...names].flatMap(([name, those]) => (isLike(name) ? those : []));
-      if (matched.length > 0 || refused !== "any") return matched;
-    }
-    if (tag === undefined && refused !== "none")
-      throw badInput(`on: no host is labelled ${printable(term, 130)}`);
-    if (tag !== undefined && refused === "any")
-      throw badInput(`on: no host is tagged ${printable(tag, 130)}`);
-    return [];
+  return {
+    all: () => hosts,
+    labelled: (label) => labelled.get(label) ?? NONE,
+    tagged: (tag) => tagged.get(tag) ?? NONE,
+    labels: () => labelled.keys(),
+    tags: () => tagged.keys(),
   };
 }

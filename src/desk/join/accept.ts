@@ -37,7 +37,7 @@ interface Carrier {
 }
 
 /** The address book. */
-type Members = Pick<AddressBook, "hosts" | "reserve" | "admit" | "remove">;
+type Members = Pick<AddressBook, "memberWith" | "reserve" | "admit" | "remove">;
 
 /** That a host has an NKey. */
 interface NatsProof {
@@ -89,7 +89,7 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
   /** Whether the host has used the string, and asks for the same again. */
   const asksAgain = (known: Entry | undefined) =>
     known !== undefined && strings.lastUse(id, host_id)?.wishes === wishes;
-  const known = book.hosts().find((one) => one.member?.host_id === host_id);
+  const known = book.memberWith(host_id);
 
   const host: Entry = {
     label: labelOf(request, string.label_prefix, known),
@@ -202,7 +202,7 @@ export async function releaseHost(
   caller: Caller,
 ) {
   const book = await service.addressBook();
-  const host = book.hosts().find(({ member }) => member?.host_id === host_id);
+  const host = book.memberWith(host_id);
   if (!host?.member) throw notFound("this host has not joined this desk");
   const { host_key, nonce } = host.member;
   if (!isSignedBy(host_key, leaveMessage(host_id, nonce), signature)) {

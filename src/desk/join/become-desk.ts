@@ -6,9 +6,10 @@
  */
 import type { Database } from "bun:sqlite";
 import { existsSync, fsyncSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { conflict } from "../../lib/errors";
 import { beginReplace, ensurePrivateFolder, PRIVATE_FILE } from "../../lib/files";
+import { unlistFile } from "../../lib/folder-files";
 import { withLock } from "../../lib/lock";
 import { configFiles } from "../../lib/paths";
 import { openReadOnly } from "../../lib/sqlite";
@@ -27,6 +28,7 @@ import {
   type Arrival,
   DATABASE_NAMES,
   type DatabaseName,
+  hasHosts,
   holdsSomething,
   moveAway,
   unpacked,
@@ -78,10 +80,12 @@ export async function becomeDesk(
   const bundle = await checked(given, readers);
   const names = NAMES.filter((name) => !without_nats || OF_BOTH.includes(name));
   const coming = names.filter((name) => partOf(bundle, name) !== undefined);
-  return withLock(configFiles(configDir).adminLock, async () => {
-    const here = names
+  const { adminHosts, adminLock } = configFiles(configDir);
+  return withLock(adminLock, async () => {
+    const here: string[] = names
       .filter((name) => coming.includes(name) || FIRST_NAMES.some((one) => one === name))
       .filter((name) => isHere(configDir, name));
+    if (sizeOf(adminHosts) > 0 && hasHosts(adminHosts)) here.push(basename(adminHosts));
     if (!replace && here.length > 0)
       throw conflict(
         `this folder is a desk already, or has what a desk has (${here.join(", ")}): --replace makes it another one, and keeps its files`,
@@ -105,6 +109,13 @@ export async function becomeDesk(
       if (!existsSync(path)) continue;
       backups[name] = `${name}.bak.${stamp}`;
       (isDatabase(name) ? moveAway : renameSync)(path, join(configDir, backups[name]));
+    }
+    // The one that comes is a file, which the first change takes over.
+    if (sizeOf(adminHosts) >= 0) {
+      const name = basename(adminHosts);
+      await unlistFile(configDir, name);
+      backups[name] = `${name}.bak.${stamp}`;
+      moveAway(adminHosts, join(configDir, backups[name]));
     }
     for (const file of next) file.commit();
     return { written: coming, backups, notes: [...notes, ...missing(bundle, coming)] };

@@ -72,18 +72,21 @@ export type Readers = Readonly<Partial<Record<FileName, (content: unknown) => re
 const MAX_DATABASES = 40 * 1_048_576;
 
 /**
+ * @param kept the files that are kept in another form here, as text.
  * @param check looks at a copy of each database. What it throws is thrown.
  * @throws `unavailable` where a file is missing that a desk has, or one is broken; `conflict` where there is too much.
  */
 export function bundleOf(
   configDir: string,
+  kept: Readonly<Partial<Record<FileName, string>>>,
   check: (name: DatabaseName, content: Uint8Array) => void,
 ): DeskBundle {
   const files: Partial<Record<FileName, string>> = {};
   for (const name of FILE_NAMES) {
     const path = join(configDir, name);
-    if (!isThere(path)) continue;
-    files[name] = readFileSync(path, "utf8");
+    const text = kept[name];
+    if (text === undefined && !isThere(path)) continue;
+    files[name] = text ?? readFileSync(path, "utf8");
     if (isJson(name) && !v.is(OBJECT, jsonIn(files[name]))) throw unusable(path, "is not a JSON object");
   }
   const parsed = v.safeParse(v.object(FILES), files);

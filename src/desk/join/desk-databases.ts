@@ -97,6 +97,16 @@ export function holdsSomething(name: DatabaseName, path: string): boolean {
   }
 }
 
+/** Whether the address book at `path` has a host. @throws as `openReadOnly` does. */
+export function hasHosts(path: string): boolean {
+  const db = openReadOnly(path);
+  try {
+    return db.query("SELECT 1 FROM hosts LIMIT 1").get() !== null;
+  } finally {
+    db.close();
+  }
+}
+
 /** Keeps the database at `path` as `kept`, with what is in its write-ahead log alone. */
 export function moveAway(path: string, kept: string): void {
   renameSync(path, kept);

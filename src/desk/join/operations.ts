@@ -15,6 +15,7 @@ import { status as tlsStatus } from "../../trust/operations/tls";
 import { acceptEndpoint, releaseEndpoint } from "../../wire/join/endpoints";
 import { formatJoinString } from "../../wire/join/join-string";
 import { addressOfDesk, type LocalServer } from "../../wire/join/reach";
+import type { AddressBook } from "../fleet/address-book";
 import type { DeskUses } from "./accept";
 import { becomeDesk, type DeskParts } from "./become-desk";
 import { bundleOf, DESK_BUNDLE } from "./desk-bundle";
@@ -165,7 +166,7 @@ const BY_HOST = {
   script: "a host signs it with its identity key",
 };
 
-const accept = operation({
+export const accept = operation({
   ...acceptEndpoint,
   summary: "Take a host into the address book: it has a join string, and signs with its identity key",
   scope: "any",
@@ -225,6 +226,7 @@ const KEYS_IN_FILE =
   "the keys of a desk leave its folder in a sealed file only, which its user writes and reads";
 
 interface ExportUses extends Pick<Uses, "configDir"> {
+  addressBook(): Promise<Pick<AddressBook, "content">>;
   /** Looks at a copy of a database before it leaves. */
   deskDepartures(): Promise<Readonly<Partial<Record<DatabaseName, (copy: Database) => void>>>>;
 }
@@ -240,7 +242,9 @@ export const exportDesk = operation({
   output: DESK_BUNDLE,
   async run(service: ExportUses) {
     const departures = await service.deskDepartures();
-    return bundleOf(service.configDir, (name, content) => {
+    const book = (await service.addressBook()).content();
+    const kept = book && { "admin_hosts.json": `${JSON.stringify(book, null, 2)}\n` };
+    return bundleOf(service.configDir, kept ?? {}, (name, content) => {
       const look = departures[name];
       if (!look) return;
       const copy = inMemory(content);

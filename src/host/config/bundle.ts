@@ -100,6 +100,16 @@ interface Merge {
 /** What merges files, by name. It throws a `conflict` failure when the file here is not what it should be. */
 export type BundleMergers = Readonly<Partial<Record<BundledName, (here: unknown, there: unknown) => Merge>>>;
 
+/** A file of a bundle that is kept in another form here. */
+export interface KeptPart {
+  readonly content: unknown;
+  /** Puts other content in its place, for who holds the lock of the file. @throws where it is not written; it is as it was then. */
+  replace(content: unknown): void;
+}
+
+/** By the names that they have in bundles. */
+export type KeptParts = Readonly<Partial<Record<BundledName, KeptPart>>>;
+
 /** How many faults of one file are listed. */
 const MAX_FAULTS = 10;
 

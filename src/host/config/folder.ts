@@ -7,7 +7,7 @@ import { join, sep } from "node:path";
 import { systemCode } from "../../lib/errors";
 import { PRIVATE_FILE } from "../../lib/files";
 import { look } from "../../lib/look";
-import type { Bundle, BundledName, Format, LeftOut } from "./bundle";
+import type { Bundle, BundledName, Format, KeptParts, LeftOut } from "./bundle";
 import { ALLOWLIST, BUNDLE_VERSION, BUNDLED_NAMES, jsonFault } from "./bundle";
 
 export type FolderEntry =
@@ -60,15 +60,26 @@ export function decode(
   }
 }
 
-/** The files of the allowlist that are in `folder`. @throws the system error of a file that cannot be read. */
+/**
+ * The files of the allowlist that are in `folder`.
+ *
+ * @param parts those that are kept in another form.
+ * @throws the system error of a file that cannot be read.
+ */
 export function exportBundle(
   folder: string,
   now: Date,
+  parts: KeptParts = {},
 ): { readonly bundle: Bundle; readonly leftOut: LeftOut[] } {
   const files: Bundle["files"] = {};
   const leftOut: LeftOut[] = [];
   for (const name of BUNDLED_NAMES) {
     const format = ALLOWLIST[name];
+    const part = parts[name];
+    if (part) {
+      files[name] = { format, content: part.content };
+      continue;
+    }
     const found = findFile(folder, name);
     if (found.kind === "absent") continue;
     if (found.kind === "other") {

@@ -30,6 +30,8 @@ import {
   type BundleReaders,
   checkBundle,
   type ImportReport,
+  type KeptPart,
+  type KeptParts,
 } from "./bundle";
 import { diffContent } from "./diff";
 import { decode, type FolderEntry, findFile } from "./folder";
@@ -45,6 +47,8 @@ interface ImportOptions {
   readonly readers?: BundleReaders;
   /** What merges a file with the one that is here; without it, the bundle's replaces that. */
   readonly mergers?: BundleMergers;
+  /** The files that are kept in another form, as they are now. */
+  readonly parts?: () => Promise<KeptParts>;
   readonly now?: Date;
 }
 
@@ -56,7 +60,7 @@ interface ImportOptions {
 export async function importBundle(
   folder: string,
   bundle: unknown,
-  { dryRun = false, only, announce, readers, mergers = {}, now = new Date() }: ImportOptions = {},
+  { dryRun = false, only, announce, readers, mergers = {}, parts, now = new Date() }: ImportOptions = {},
 ): Promise<ImportReport> {
   const checked = checkBundle(bundle, readers);
   const present = new Set([...checked.files, ...checked.skipped].map(({ name }) => name));
@@ -67,7 +71,10 @@ export async function importBundle(
   const skipped = checked.skipped.filter(wanted);
 
   const work = async () => {
-    const planned = await Promise.all(files.map((file) => planFile(folder, file, mergers[file.name])));
+    const kept = (await parts?.()) ?? {};
+    const planned = await Promise.all(
+      files.map((file) => planFile(folder, file, mergers[file.name], kept[file.name])),
+    );
     const changes = planned.filter(isChange);
     if (dryRun || changes.length === 0) return { planned, backups: {} };
     await announce?.(namesOf(changes));
@@ -116,16 +123,23 @@ interface Step {
   readonly backup: string | undefined;
   /** Of the old file; undefined when there was none. */
   readonly inode: number | undefined;
+  /** Puts back what was replaced of a file that is kept in another form. */
+  readonly putBack?: () => void;
 }
 
 function writeAll(folder: string, files: readonly PlannedFile[], now: Date): ImportReport["backups"] {
   const stamp = freeStamp(folder, files, now);
   const backups: ImportReport["backups"] = {};
   const steps: Step[] = [];
-  for (const { name, before, data, mode } of files) {
+  for (const { name, before, content, data, mode, part } of files) {
     const path = join(folder, name);
     const backup = before === "absent" ? undefined : `${path}.bak.${stamp}`;
     try {
+      if (part && backup) {
+        steps.push(replacePart(name, part, content, backup));
+        backups[name] = `${name}.bak.${stamp}`;
+        continue;
+      }
       const inode = inodeOf(path);
       if (backup) backUp(path, backup);
       steps.push({ name, path, backup, inode });
@@ -136,6 +150,22 @@ function writeAll(folder: string, files: readonly PlannedFile[], now: Date): Imp
     if (backup) backups[name] = `${name}.bak.${stamp}`;
   }
   return backups;
+}
+
+/** Keeps a part as it was in a file of its own, and replaces it. @returns what undoes that. @throws where that fails: all is as it was. */
+function replacePart(name: BundledName, part: KeptPart, content: unknown, backup: string): Step {
+  writeFileAtomic(backup, textOf("json", part.content));
+  try {
+    part.replace(content);
+  } catch (error) {
+    rmSync(backup, { force: true });
+    throw error;
+  }
+  const putBack = () => {
+    part.replace(part.content);
+    rmSync(backup, { force: true });
+  };
+  return { name, path: backup, backup, inode: undefined, putBack };
 }
 
 const inodeOf = (path: string) => look(path)?.ino;
@@ -168,8 +198,13 @@ function backUp(path: string, backup: string): void {
 function putBack(steps: readonly Step[], at: BundledName, cause: unknown): Failure {
   const restored: BundledName[] = [];
   const notRestored: BundledName[] = [];
-  for (const { name, path, backup, inode } of steps.toReversed()) {
+  for (const { name, path, backup, inode, putBack } of steps.toReversed()) {
     try {
+      if (putBack) {
+        putBack();
+        restored.push(name);
+        continue;
+      }
       const replaced = inodeOf(path) !== inode;
       if (!replaced) {
         if (backup) rmSync(backup, { force: true });
@@ -192,15 +227,22 @@ function putBack(steps: readonly Step[], at: BundledName, cause: unknown): Failu
 interface PlannedFile extends Readonly<ImportReport["files"][number]> {
   /** What is at its name now. */
   readonly before: FolderEntry["kind"];
+  readonly content: unknown;
   readonly data: string;
   readonly mode: number;
   readonly conflicts: readonly string[];
+  /** Where it is kept in another form. */
+  readonly part: KeptPart | undefined;
 }
+
+const textOf = (format: BundledFile["format"], value: unknown) =>
+  format === "json" ? `${JSON.stringify(value, null, 2)}\n` : String(value);
 
 /**
  * Compares a file with the one in `folder`. Writes nothing.
  *
  * @param merge what is written where the file is here already (default: the bundle's).
+ * @param part the file, where it is kept in another form.
  * @throws a `conflict` failure when something other than a file has its name, or the two do not merge; the system error of a file that cannot be
  *   read.
  */
@@ -208,12 +250,22 @@ async function planFile(
   folder: string,
   { name, format, content }: BundledFile,
   merge?: BundleMergers[BundledName],
+  part?: KeptPart,
 ): Promise<PlannedFile> {
-  const dataOf = (value: unknown) =>
-    format === "json" ? `${JSON.stringify(value, null, 2)}\n` : String(value);
-  const found = findFile(folder, name);
+  const dataOf = (value: unknown) => ({ content: value, data: textOf(format, value) });
+  const found: FolderEntry = part
+    ? { kind: "file", mode: PRIVATE_FILE, bytes: new TextEncoder().encode(textOf(format, part.content)) }
+    : findFile(folder, name);
   if (found.kind === "other") throw conflict(`${name}: expected a regular file but found something else`);
-  const common = { name, before: found.kind, data: dataOf(content), diff: null, note: null, conflicts: [] };
+  const common = {
+    name,
+    before: found.kind,
+    ...dataOf(content),
+    diff: null,
+    note: null,
+    conflicts: [],
+    part,
+  };
   if (found.kind === "absent") return { ...common, change: "new", mode: PRIVATE_FILE };
   const changed = { ...common, change: "changed", mode: found.mode } as const;
   const now =
@@ -225,7 +277,7 @@ async function planFile(
   if (found.bytes === null) return { ...changed, note: "it was a link that leads to no file of the folder" };
   if ("not" in now) return { ...changed, note: `it was not ${now.not}` };
   const { content: next, conflicts } = merge?.(now.content, content) ?? { content, conflicts: [] };
-  const planned = { ...changed, data: dataOf(next), conflicts };
+  const planned = { ...changed, ...dataOf(next), conflicts };
   if (isDeepStrictEqual(now.content, next)) return { ...planned, change: "unchanged" };
   return { ...planned, diff: await diffContent(format, now.content, next) };
 }

@@ -10,6 +10,7 @@ import {
   type BundleReaders,
   IMPORT_REPORT,
   IMPORTED_BUNDLE,
+  type KeptParts,
 } from "./bundle";
 import type { Settings } from "./settings";
 
@@ -17,6 +18,8 @@ import type { Settings } from "./settings";
 interface Uses {
   readonly configDir: string;
   readonly log: Log;
+  /** The files that are kept in another form here. */
+  bundleParts(): Promise<KeptParts>;
   bundleReaders(): Promise<BundleReaders>;
   bundleMergers(): Promise<BundleMergers>;
 }
@@ -33,9 +36,9 @@ export const exportConfig = operation({
   http: { method: "POST", path: "/config/export" },
   input: NO_INPUT,
   output: BUNDLE,
-  async run({ configDir, log }: Uses) {
+  async run({ configDir, log, bundleParts }: Uses) {
     const { exportBundle } = await import("./folder");
-    const { bundle, leftOut } = exportBundle(configDir, new Date());
+    const { bundle, leftOut } = exportBundle(configDir, new Date(), await bundleParts());
     for (const { name, reason } of leftOut) log.warn(`${name} is not in the bundle: ${reason}`);
     return bundle;
   },
@@ -65,11 +68,13 @@ export const importConfig = operation({
     ),
   }),
   output: IMPORT_REPORT,
-  async run({ configDir, bundleReaders, bundleMergers }: Uses, { bundle, dry_run, merge, only }, caller) {
+  async run(service: Uses, { bundle, dry_run, merge, only }, caller) {
+    const { configDir, bundleParts, bundleReaders, bundleMergers } = service;
     const { importBundle } = await import("./import");
     return importBundle(configDir, bundle, {
       dryRun: dry_run,
       readers: await bundleReaders(),
+      parts: bundleParts,
       ...(merge && { mergers: await bundleMergers() }),
       ...(only && { only }),
       announce: (names) => caller.announce(`config.import ${names.join(",")}`),

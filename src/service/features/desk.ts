@@ -69,6 +69,8 @@ export interface Desk extends DeskFeatures {
   isExpected(address: string): boolean;
   /** The id of its records of jobs, as it said when it connected; undefined where it did not. */
   recordsAt(address: string): string | undefined;
+  /** Takes over the address book of an earlier svc, where there is one. */
+  lookAtBook(): Promise<void>;
   /** Starts or ends the link to the desk of this host where that has changed. */
   lookAtDesk(): Promise<void>;
   /** The same for the connection of this desk to its NATS server. */
@@ -108,6 +110,9 @@ export function deskFeatures(shared: ServiceParts): Desk {
       if (joined || hasJoined) await (await keeper()).look();
       hasJoined = joined;
     },
+    async lookAtBook() {
+      if (existsSync(files.formerAdminHosts)) await (await shared.service.addressBook()).takeOver();
+    },
     async lookAtNats() {
       if (phase.runsJobs && (made.nats || existsSync(files.nats))) await (await overNats()).look();
     },
@@ -115,18 +120,22 @@ export function deskFeatures(shared: ServiceParts): Desk {
       if (hasJoined) leaving ??= keeper().then((link) => link.stop());
       return leaving;
     },
-    addressBook: feature(async () => {
-      const [{ createAddressBook }, { createRefusals }] = await Promise.all([
-        import("../../desk/fleet/address-book"),
-        import("../../client/refusals"),
-      ]);
-      const refusals = createRefusals(files.refusedTokens);
-      const via: Via = async (...asked) => (await linkWay()).via(...asked);
-      const natsVia: Via = async (...asked) => (await overNats()).via(...asked);
-      const ways = { "link:": via, "nats:": natsVia };
-      const book = { file: files.adminHosts, lock: files.adminLock };
-      return createAddressBook(book, log, refusals, publish, ways);
-    }),
+    addressBook: feature(
+      async () => {
+        const [{ createAddressBook }, { createRefusals }] = await Promise.all([
+          import("../../desk/fleet/address-book"),
+          import("../../client/refusals"),
+        ]);
+        const refusals = createRefusals(files.refusedTokens);
+        const via: Via = async (...asked) => (await linkWay()).via(...asked);
+        const natsVia: Via = async (...asked) => (await overNats()).via(...asked);
+        const ways = { "link:": via, "nats:": natsVia };
+        await prepareFor(files.adminHosts);
+        const paths = { file: files.adminHosts, former: files.formerAdminHosts, lock: files.adminLock };
+        return createAddressBook(paths, log, refusals, publish, ways);
+      },
+      (book) => book.close(),
+    ),
     poller: stoppable(async () => {
       const [{ createPoller }, { createFollower }] = await Promise.all([
         import("../../desk/fleet/poll"),

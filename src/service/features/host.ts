@@ -6,7 +6,7 @@ import type { Database } from "bun:sqlite";
 import { localCaller } from "../../core/caller";
 import type { DeskParts } from "../../desk/join/become-desk";
 import type { Approvals } from "../../host/approvals/approvals";
-import type { BundleMergers, BundleReaders } from "../../host/config/bundle";
+import type { BundleMergers, BundleReaders, KeptParts } from "../../host/config/bundle";
 import type { Settings } from "../../host/config/settings";
 import type { Diagnostics } from "../../host/diagnostics/diagnostics";
 import type { Daemon } from "../../host/release/upgrade";
@@ -20,6 +20,8 @@ import type { ServiceParts } from "../parts";
 /** What a process has of its host. */
 export interface HostFeatures {
   settings(): Promise<Settings>;
+  /** The files of a bundle that are kept in another form here. */
+  bundleParts(): Promise<KeptParts>;
   /** What checks that files of a bundle would load here. */
   bundleReaders(): Promise<BundleReaders>;
   /** How the parts of a desk are read and put in place (`svc desk import`). */
@@ -59,6 +61,7 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
       const paths = { file: files.settings, lock: files.adminLock };
       return createSettings(paths, { "desktop.screen": SCREENS, "diagnose.skip": CHECK_NAMES });
     }),
+    bundleParts: () => bundleParts(shared),
     async bundleReaders() {
       const [{ addressBookFaults }, { identityFaults }, { settingsFaults }, { trustedFaults }] =
         await Promise.all([
@@ -141,6 +144,12 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
       return { ...approvals, ask };
     }),
   };
+}
+
+async function bundleParts({ service }: ServiceParts): Promise<KeptParts> {
+  const { content, replaceAll } = await service.addressBook();
+  const book = content();
+  return book ? { "admin_hosts.json": { content: book, replace: replaceAll } } : {};
 }
 
 async function openSecrets({ files, log }: ServiceParts): Promise<HostSecrets> {

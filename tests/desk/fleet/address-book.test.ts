@@ -7,11 +7,11 @@ import type { Log } from "../../../src/lib/log";
 import { silentLog } from "../../../src/lib/log";
 import { selfSigned } from "../../client/support";
 import { nextTurn, post, temporaryFolder, testServer, testWith } from "../../support";
-import { host } from "./support";
+import { bookPaths, host } from "./support";
 
 function bookIn(folder: string, log: Log = silentLog) {
-  const file = join(folder, "admin_hosts.json");
-  return { file, book: createAddressBook({ file, lock: join(folder, "run", "admin.lock") }, log) };
+  const paths = bookPaths(folder);
+  return { ...paths, book: createAddressBook(paths, log) };
 }
 
 describe("the address book", () => {
@@ -23,8 +23,9 @@ describe("the address book", () => {
     for (const label of ["b", "a", "c"]) await book.add(host(label));
     await book.remove("a");
     expect(book.hosts()).toEqual([host("b"), host("c")]);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ hosts: [host("b"), host("c")] });
+    for (const beside of ["", "-wal", "-shm"]) expect(statSync(`${file}${beside}`).mode & 0o777).toBe(0o600);
+    expect(book.content()).toEqual({ hosts: [host("b"), host("c")] });
+    expect(bookIn(folder.path).book.hosts()).toEqual([host("b"), host("c")]);
   });
 
   test("has each label once: a second host with that label is refused, or replaces the first", async () => {
@@ -92,9 +93,9 @@ describe("the address book", () => {
 
   test("with a label twice in the file, or blanks around one, changes the entry that it reads", async () => {
     using folder = temporaryFolder();
-    const { book, file } = bookIn(folder.path);
+    const { book, former } = bookIn(folder.path);
     const [first, second] = [host(" a "), host("a", "http://127.0.0.1:2")];
-    writeFileSync(file, JSON.stringify({ hosts: [first, second] }));
+    writeFileSync(former, JSON.stringify({ hosts: [first, second] }));
     expect(book.hosts()).toEqual([host("a")]);
     await expect(book.add(host("a"))).rejects.toThrow("taken already: a");
     const third = host("a", "http://127.0.0.1:3");
@@ -106,11 +107,13 @@ describe("the address book", () => {
 
   test("sets the tags of a host and keeps fields that svc does not know", async () => {
     using folder = temporaryFolder();
-    const { book, file } = bookIn(folder.path);
-    writeFileSync(file, JSON.stringify({ hosts: [{ ...host("a"), colour: "red" }, host("b")] }));
-    expect(await book.set("a", () => ({ tags: ["lab"] }))).toEqual({ ...host("a"), tags: ["lab"] });
-    const { hosts } = JSON.parse(readFileSync(file, "utf8"));
-    expect(hosts).toEqual([{ ...host("a"), tags: ["lab"], colour: "red" }, host("b")]);
+    const { book, former } = bookIn(folder.path);
+    writeFileSync(former, JSON.stringify({ hosts: [{ ...host("a"), colour: "red" }, host("b")] }));
+    for (const tag of ["old", "lab"])
+      expect(await book.set("a", () => ({ tags: [tag] }))).toEqual({ ...host("a"), tags: [tag] });
+    expect(book.content()).toEqual({
+      hosts: [{ ...host("a"), tags: ["lab"], colour: "red" }, host("b")],
+    });
     await expect(book.set("c", () => ({}))).rejects.toThrow("no host is labelled c");
   });
 
@@ -139,15 +142,16 @@ describe("the address book", () => {
   }, 180_000);
 
   test.each(["", "{", "[]", '{"hosts":{}}', "\u0000"])(
-    "a broken file (%j) is named, refuses every change, and stays as it is",
+    "a broken file of an earlier svc (%j) is named, refuses every change, and stays as it is",
     async (content) => {
       using folder = temporaryFolder();
-      const { book, file } = bookIn(folder.path);
+      const { book, former: file } = bookIn(folder.path);
       writeFileSync(file, content);
       expect(() => book.hosts()).toThrow(/^admin_hosts.json is not an address book/);
       expect(readFileSync(file, "utf8")).toBe(content);
       await expect(book.add(host("a"))).rejects.toThrow("mend it or restore it from a backup");
       await expect(book.remove("a")).rejects.toThrow("svc config set-aside admin_hosts.json");
+      await expect(book.takeOver()).rejects.toThrow("is not an address book");
       expect(readdirSync(folder.path).filter((name) => name !== "run")).toEqual(["admin_hosts.json"]);
       expect(readFileSync(file, "utf8")).toBe(content);
     },
@@ -156,21 +160,29 @@ describe("the address book", () => {
   test("an invalid entry is reported and left out but stays in the file, as do unknown fields", async () => {
     using folder = temporaryFolder();
     const warnings: string[] = [];
-    const { book, file } = bookIn(folder.path, { ...silentLog, warn: (text) => void warnings.push(text) });
+    const { book, former } = bookIn(folder.path, { ...silentLog, warn: (text) => void warnings.push(text) });
     const odd = { label: "odd", base_url: "ftp://x", token: "secret-of-odd", tags: [] };
     const noted = { ...host("a"), note: "kept" };
-    writeFileSync(file, JSON.stringify({ hosts: [odd, noted, 7, host("a", "http://second:1")], version: 3 }));
+    const [seven, words] = [7, "words"];
+    const hosts = [odd, noted, seven, words, host("a", "http://second:1")];
+    writeFileSync(former, JSON.stringify({ hosts, version: 3 }));
     expect(book.hosts()).toEqual([host("a")]);
     book.hosts();
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain("hosts[0]: base_url: expected an http or https address");
     expect(warnings[0]).not.toContain("secret-of-odd");
+    expect([book.isGone("odd"), book.isGone("nobody")]).toEqual([false, false]);
     await book.add(host("b"));
-    const second = host("a", "http://second:1");
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
-      hosts: [odd, noted, 7, second, host("b")],
-      version: 3,
-    });
+    await expect(book.add(host("odd"))).rejects.toThrow("taken already: odd");
+    expect(book.content()).toEqual({ hosts: [...hosts, host("b")], version: 3 });
+    expect(bookIn(folder.path).book.select("all")).toEqual([host("a"), host("b")]);
+    expect(bookIn(folder.path).book.host("a")).toEqual(host("a"));
+    // The second one of that label is a host once the first has another.
+    await book.rename("a", "c");
+    const now = [host("c"), host("a", "http://second:1"), host("b")];
+    expect(book.hosts()).toEqual(now);
+    expect(bookIn(folder.path).book.hosts()).toEqual(now);
+    expect(bookIn(folder.path).book.select("a")).toEqual(now.slice(1, 2));
   });
 });
 

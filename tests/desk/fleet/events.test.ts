@@ -1,6 +1,5 @@
 /** The events about hosts of a desk: entries of the address book, and what polls find. */
 import { expect, test } from "bun:test";
-import { join } from "node:path";
 import type { Publish } from "../../../src/core/events";
 import { createAddressBook } from "../../../src/desk/fleet/address-book";
 import { createPoller } from "../../../src/desk/fleet/poll";
@@ -8,7 +7,7 @@ import { createPresence } from "../../../src/desk/fleet/presence";
 import { silentLog } from "../../../src/lib/log";
 import { IDLE_SESSIONS, ok, rawServer } from "../../client/support";
 import { temporaryFolder } from "../../support";
-import { host } from "./support";
+import { bookPaths, host } from "./support";
 
 function kept() {
   const published: unknown[] = [];
@@ -19,8 +18,7 @@ function kept() {
 test("an address book publishes each entry that changes, without its token", async () => {
   using folder = temporaryFolder();
   const { published, publish } = kept();
-  const paths = { file: join(folder.path, "hosts.json"), lock: join(folder.path, "lock") };
-  const book = createAddressBook(paths, silentLog, undefined, publish);
+  const book = createAddressBook(bookPaths(folder.path), silentLog, undefined, publish);
   const { base_url } = host("a");
   await book.add(host("a"));
   await book.addAll([host("a"), host("b")], true);

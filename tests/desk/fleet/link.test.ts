@@ -149,7 +149,10 @@ describe("Prometheus", () => {
   test("finds linked hosts at the desk, by the address with which it asks", async () => {
     await using made = await linkedDesk();
     const slash = { ...entry("a/b", GONE), label: "a/b" };
-    writeFileSync(made.files.adminHosts, JSON.stringify({ hosts: [entry("lab 1", ID, "floor"), slash] }));
+    writeFileSync(
+      made.files.formerAdminHosts,
+      JSON.stringify({ hosts: [entry("lab 1", ID, "floor"), slash] }),
+    );
     const targets = await (await made.desk.call("/admin/targets")).json();
     const { host: where } = new URL(made.desk.server.url);
     expect(targets).toEqual([

@@ -8,6 +8,7 @@ import { configFiles } from "../../../src/lib/paths";
 import { addToken, tokenStore } from "../../../src/trust/named-tokens";
 import { answering, ok } from "../../client/support";
 import { post, TOKEN, temporaryFolder, testServer, testService } from "../../support";
+import { bookPaths } from "./support";
 
 /** A host whose own token is in its file, with a token for a desk; and a desk that has `which` of them. */
 async function pair(which: "own" | "desk") {
@@ -109,8 +110,7 @@ test.each([
   ["makes one that no header can hold", ok(NEW.replace("new-token", "new\\ntoken")), "lab: not a svc host"],
 ])("when the host %s, the book stays as it is", async (_what, response, error) => {
   using folder = temporaryFolder();
-  const { adminHosts: file, adminLock: lock } = configFiles(folder.path);
-  const book = createAddressBook({ file, lock }, silentLog);
+  const book = createAddressBook(bookPaths(folder.path), silentLog);
   await using answers = await answering(response);
   await book.add({ label: "lab", base_url: answers.url, token: TOKEN, tags: [] });
   await expect(rotateToken(book, "lab", 3_600)).rejects.toThrow(error);
@@ -119,8 +119,7 @@ test.each([
 
 test("a host that does not hear that the token is stored is a problem, not a failure", async () => {
   using folder = temporaryFolder();
-  const { adminHosts: file, adminLock: lock } = configFiles(folder.path);
-  const book = createAddressBook({ file, lock }, silentLog);
+  const book = createAddressBook(bookPaths(folder.path), silentLog);
   await using answers = await answering(ok(NEW));
   await book.add({ label: "lab", base_url: answers.url, token: TOKEN, tags: [] });
   const gone: typeof book.set = async (label, change) => {

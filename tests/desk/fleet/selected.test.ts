@@ -1,16 +1,14 @@
 import { expect, test } from "bun:test";
 import { createAddressBook } from "../../../src/desk/fleet/address-book";
 import { silentLog } from "../../../src/lib/log";
-import { configFiles } from "../../../src/lib/paths";
 import { post, testServer } from "../../support";
-import { host } from "./support";
+import { bookPaths, host } from "./support";
 
 type Server = Awaited<ReturnType<typeof testServer>>;
 
 async function deskWith(...hosts: ReturnType<typeof host>[]) {
   const server = await testServer();
-  const files = configFiles(server.configDir);
-  const book = createAddressBook({ file: files.adminHosts, lock: files.adminLock }, silentLog);
+  const book = createAddressBook(bookPaths(server.configDir), silentLog);
   await book.addAll(hosts, false);
   return Object.assign(server, { book });
 }

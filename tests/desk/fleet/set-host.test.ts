@@ -1,7 +1,5 @@
 /** Changing a host of the address book in one step. */
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { configFiles } from "../../../src/lib/paths";
 import { post, SOURCE, testServer, testService } from "../../support";
 
 const PIN = `sha256:${"0f".repeat(32)}`;
@@ -15,7 +13,8 @@ async function desk() {
     return { status: response.status, body: (await response.json()) as Record<string, unknown> };
   };
   await ask("add", { ...ENTRY, unchecked: true });
-  const kept = () => JSON.parse(readFileSync(configFiles(server.configDir).adminHosts, "utf8")).hosts[0];
+  const book = await server.service.addressBook();
+  const kept = () => Object(book.content()).hosts[0];
   return { ask, kept, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 

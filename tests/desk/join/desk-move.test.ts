@@ -53,7 +53,7 @@ async function deskWith(states: readonly State[]) {
     ...{ label: `lab-${nth}`, base_url: `link:${idOf(nth)}`, tags: ["lab"] },
     member: { host_id: idOf(nth), host_key: "k".repeat(43), nonce: "n".repeat(22) },
   }));
-  writeFileSync(configFiles(desk.configDir).adminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
+  writeFileSync(configFiles(desk.configDir).formerAdminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
   verdicts(desk, states);
   return desk;
 }

@@ -46,7 +46,7 @@ export async function linkedDesk(options: Parameters<typeof testServer>[0] = {})
   const desk = await testServer(options);
   const files = configFiles(desk.configDir);
   writeFileSync(
-    files.adminHosts,
+    files.formerAdminHosts,
     JSON.stringify({ hosts: [entry("lab", ID, "floor"), entry("gone", GONE)] }),
   );
   Object.assign(desk.service, { hub: () => fakeHub(host.server.url) });

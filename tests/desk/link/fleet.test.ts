@@ -2,7 +2,6 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { configFiles } from "../../../src/lib/paths";
 import { hostIdOf, openSigningKey } from "../../../src/trust/identity";
 import { readMembership } from "../../../src/wire/join/membership";
 import { caller, post, runToEnd, SOURCE, TOKEN, temporaryFolder, until } from "../../support";
@@ -68,17 +67,11 @@ describe("over a link", () => {
 
   test("the list of links has hosts that have not dialled since the desk started", async () => {
     await using made = await linkedFleet();
-    const { adminHosts } = configFiles(made.desk.configDir);
-    const book = JSON.parse(readFileSync(adminHosts, "utf8"));
     const host_id = "0".repeat(32);
-    const [joined] = book.hosts;
-    const away = {
-      ...joined,
-      label: "lab-away",
-      base_url: `link:${host_id}`,
-      member: { ...joined.member, host_id },
-    };
-    writeFileSync(adminHosts, JSON.stringify({ ...book, hosts: [joined, away] }));
+    const { member, ...joined } = made.book.host(`${made.label}`);
+    if (!member) throw new Error("expected a host that has joined");
+    const away = { label: "lab-away", base_url: `link:${host_id}`, member: { ...member, host_id } };
+    await made.book.add({ ...joined, ...away });
     expect(await (await made.call("/links")).json()).toMatchObject({
       links: [{ label: made.label, linked: true }],
       unseen: [{ label: "lab-away", host_id }],

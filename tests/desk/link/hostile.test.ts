@@ -1,6 +1,6 @@
 /** What a hub and a host do with a peer that does not keep to the protocol. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { deadlineIn } from "../../../src/client/carrier";
 import { hostIdOf, openSigningKey } from "../../../src/trust/identity";
@@ -249,8 +249,9 @@ test("while the address book cannot be read, links stay up and nobody gets one; 
   await link.prove(key, host_id);
   const looks = intervals.mock.calls.flatMap(([look, ms]) => (ms === 5_000 ? [look as () => void] : []));
   expect(looks).toHaveLength(1);
-  const book = readFileSync(desk.files.adminHosts);
-  writeFileSync(desk.files.adminHosts, "{ broken");
+  const { adminHosts } = desk.files;
+  renameSync(adminHosts, `${adminHosts}.kept`);
+  writeFileSync(adminHosts, "{ broken");
   const stranger = {
     t: "host",
     host_id: "0".repeat(32),
@@ -275,7 +276,7 @@ test("while the address book cannot be read, links stay up and nobody gets one; 
   expect(await dial(member)).toEqual(refused);
   for (const look of looks) look();
   expect(hub.links()).toMatchObject([{ host_id, label: "member", linked: true }]);
-  writeFileSync(desk.files.adminHosts, book);
+  renameSync(`${adminHosts}.kept`, adminHosts);
   await until(async () => (await dial(() => stranger)).code === 4_000);
   link.socket.terminate();
   const again = await rawLink(desk);

@@ -217,7 +217,7 @@ describe("in another process of the desk", () => {
   test("a poll of many hosts takes a few connections of the server", async () => {
     await using made = await linkedDesk();
     const hosts = Array.from({ length: 150 }, (_, nth) => entry(`h${nth}`, `${nth}`.padStart(32, "0")));
-    await Bun.write(made.files.adminHosts, JSON.stringify({ hosts }));
+    await Bun.write(made.files.formerAdminHosts, JSON.stringify({ hosts }));
     let [now, most] = [0, 0];
     const ask: Hub["ask"] = async (_id, { path }) => {
       now += 1;

@@ -23,7 +23,7 @@ import { makeKey } from "./support";
 
 const SHA256 = "0".repeat(64);
 const PROGRAM = (version: string) =>
-  `#!/bin/sh\necho '{"version":"${version}","target":"linux-x64","format":2}'\n`;
+  `#!/bin/sh\necho '{"version":"${version}","target":"linux-x64","format":3}'\n`;
 
 /** A host whose daemon has a signed 0.2.0 and has ordered it. */
 async function host(version = "0.2.0", signer?: ReturnType<typeof makeKey>) {

@@ -15,7 +15,7 @@ export const addressBook = check({
   name: "address_book",
   summary:
     "Hosts of the address book are reached by TLS; a warning for those that are reached by http beyond this machine",
-  advice: ["mend `admin_hosts.json`, or restore it from a backup"],
+  advice: ["restore `admin_hosts.db` from a backup"],
   async run({ addressBook }: { addressBook(): Promise<{ trust(): readonly Entry[] }> }) {
     const hosts = (await addressBook()).trust();
     if (hosts.length === 0) return fine("no hosts", { hosts: 0 });

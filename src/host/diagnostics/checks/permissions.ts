@@ -148,7 +148,12 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     })),
     { name: "fleet_states.json", path: files.fleetStates },
     { name: "audit.db", path: files.auditLog },
-    { name: "admin_hosts.json", path: files.adminHosts, leaked: ["replace the tokens of the hosts in it"] },
+    { name: "admin_hosts.db", path: files.adminHosts, leaked: ["replace the tokens of the hosts in it"] },
+    {
+      name: "admin_hosts.json",
+      path: files.formerAdminHosts,
+      leaked: ["replace the tokens of the hosts in it"],
+    },
     { name: "ice.json", path: files.ice, leaked: ["change the secrets of the TURN users in it"] },
   ];
 }

@@ -1,0 +1,200 @@
+/**
+ * The store of the address book: `{config_dir}/admin_hosts.db`.
+ *
+ * Promises. Each change is read, made and written under a lock, and is one transaction: none is lost, and one that fails, also for want
+ * of room on the disk, changes nothing. A file that is missing, empty or broken is reported and never overwritten. An entry that is not
+ * valid is reported and left out, and stays, as does every field that svc does not know.
+ *
+ * An earlier svc had the book in a JSON file, `admin_hosts.json`. It is read where there is no database yet; the first change, or the
+ * start of a server, takes it over, once and whole, and keeps it beside under another name.
+ */
+import { existsSync, renameSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import * as v from "valibot";
+import { messageOf, unavailable } from "../../../lib/errors";
+import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../../../lib/files";
+import { unlistFile } from "../../../lib/folder-files";
+import { createJsonStore, type ListFormat, nameIn } from "../../../lib/json-store";
+import { withLock } from "../../../lib/lock";
+import type { Log } from "../../../lib/log";
+import { requireWhole } from "../../../lib/sqlite";
+import { readTrustFile } from "../../../lib/trust-files";
+import type { Host } from "../host";
+import { selectedBy, selectHosts } from "../selection";
+import { type BookItem, type BookItems, bookItem, countingIn, hostOf, type KeysOf } from "./items";
+import { HostList } from "./list";
+import { createBookReader } from "./read";
+import { bookBytes, headOf, itemsAt, itemsNamed, rowFinder, writeAll } from "./rows";
+
+/** Where the book is. */
+export interface BookPaths {
+  readonly file: string;
+  /** The JSON file in which an earlier svc had it. */
+  readonly former: string;
+  /** The lock of those who change it. */
+  readonly lock: string;
+}
+
+/** What happened to a host. */
+export type HostEvent = "added" | "changed" | "removed";
+
+/** The entries of the address book, on disk. Each method throws `unavailable` where the file is broken or cannot be read. */
+export interface HostStore {
+  /** The hosts as they are now, in their order; the same array while they are the same. */
+  hosts(): readonly Host[];
+  /** Whether there is no entry of that name: not even one that is not valid, which nobody has removed. */
+  isGone(name: string): boolean;
+  /** The host with this very label; undefined where there is none. Where the book was not read before, nothing else is. */
+  host(label: string): Host | undefined;
+  /** The hosts that `selection` matches. As `host`. @throws as `selectHosts`. */
+  select(selection: string): Host[];
+  /** The hosts with that key, as `keysOf` gives it, and the names with it, also of entries that are not valid. */
+  found(keysOf: KeysOf, key: string): readonly Host[];
+  namesFound(keysOf: KeysOf, key: string): readonly string[];
+  /**
+   * Changes the book, alone among all processes.
+   *
+   * @returns what `edit` returns, once its changes are on disk.
+   * @throws what `edit` throws, and then nothing has changed.
+   */
+  change<T>(edit: (list: HostList) => T | Promise<T>): Promise<T>;
+  /** Takes the file of an earlier svc over, where there is one. Another that comes later is reported, once, and stays as it is. */
+  takeOver(): Promise<void>;
+  /** The book as the JSON file had it; undefined where it is not in a database yet. */
+  content(): object | undefined;
+  /** Puts this in place of the whole book, which is in a database, for who holds the lock. @throws the SQLite error. */
+  replace(content: unknown): void;
+  close(): void;
+}
+
+const CONTENT = v.looseObject({ hosts: v.array(v.unknown()) });
+
+/** @param changed is called for each host that this store has added, changed or removed, once that is on disk. */
+export function createHostStore(
+  { file, former, lock }: BookPaths,
+  format: ListFormat<Host>,
+  log: Log,
+  changed: (what: HostEvent, host: Host) => void,
+): HostStore {
+  const list = createJsonStore<Host>({ file: former, lock, ...format }, log);
+  const { reading, database, unread, current, write, forget, close } = createBookReader(
+    file,
+    list,
+    format,
+    log,
+  );
+  /** The JSON file that came later, as it was when that was reported. */
+  let refused: string | undefined;
+
+  /** Makes the database with what `before` has become, in place of the JSON file where there is one. */
+  const begin = async (before: BookItems, items: readonly BookItem[]): Promise<void> => {
+    const bytes = readTrustFile(former);
+    if (current() !== before) throw unavailable(`${basename(former)} was changed meanwhile: try again`);
+    const { [format.list]: _, ...others } = list.whole().content;
+    requireWhole(file);
+    ensurePrivateFolder(dirname(file));
+    writeFileAtomic(
+      file,
+      bookBytes(items, { others: JSON.stringify(others), taken: bytes ? digest(bytes) : null }),
+    );
+    forget();
+    if (bytes) await leaveFormer();
+  };
+  /** Gives the JSON file that was taken over a name that says so. */
+  const leaveFormer = async (): Promise<void> => {
+    try {
+      const kept = freeName(`${former}.taken-over`);
+      renameSync(former, kept);
+      log.info(`${former} was taken over into ${basename(file)}, and is kept as ${basename(kept)}`);
+      await unlistFile(dirname(former), basename(former));
+    } catch (error) {
+      log.warn(`${former} was taken over into ${basename(file)}, and keeps its name: ${messageOf(error)}`);
+    }
+  };
+  return {
+    hosts: () => current().hosts,
+    isGone: (name) => current().named(name).length === 0 && current().named(undefined).length === 0,
+    host(label) {
+      const db = unread();
+      const group = db ? reading(() => itemsNamed(db, nameIn(label))) : current().named(label);
+      const host = hostOf(countingIn(group));
+      return host?.label === label ? host : undefined;
+    },
+    select(selection) {
+      const db = unread();
+      if (!db) return selectHosts(current().hosts, selection);
+      const find = () => itemsAt(db, selectedBy(rowFinder(db), selection));
+      return reading(() => db.transaction(find).deferred()).flatMap((item) => hostOf(item) ?? []);
+    },
+    found: (keysOf, key) => current().found(keysOf, key),
+    namesFound: (keysOf, key) => current().namesFound(keysOf, key),
+    change: (edit) =>
+      withLock(lock, async () => {
+        const items = current();
+        const edited = new HostList(items);
+        const result = await edit(edited);
+        if (edited.changes.size === 0) return result;
+        const happened = eventsOf(items, edited);
+        const db = database();
+        if (db) write(db, items, edited);
+        else await begin(items, edited.items());
+        for (const [what, host] of happened) changed(what, host);
+        return result;
+      }),
+    async takeOver() {
+      const stamp = fileStamp(former);
+      if (stamp === "" || stamp === refused) return;
+      refused = stamp;
+      await withLock(lock, async () => {
+        const db = database();
+        const items = current();
+        if (!db) return begin(items, [...items.items()]);
+        if (reading(() => headOf(db)).taken === digest(readTrustFile(former) ?? "")) return leaveFormer();
+        log.warn(`${former} is not read any more: the address book is ${basename(file)}; ${IMPORT}`);
+      });
+    },
+    content() {
+      const db = database();
+      if (!db) return undefined;
+      const hosts = [...current().items()].map(({ value }) => value);
+      const others: unknown = JSON.parse(reading(() => headOf(db)).others);
+      return { ...Object(others), [format.list]: hosts };
+    },
+    replace(content) {
+      const db = database();
+      const { hosts, ...others } = v.parse(CONTENT, content);
+      const items = hosts.map((value, at) => bookItem(at + 1, value));
+      if (!db) throw unavailable(`${basename(file)} is missing: try again`);
+      writeAll(db, items, JSON.stringify(others));
+      forget();
+    },
+    close,
+  };
+}
+
+const IMPORT = "`svc admin import FILE` adds the hosts of a file; then move this one away";
+
+/** What `edited` makes of the hosts: those that go first, then the others in their order. */
+function eventsOf(before: BookItems, edited: HostList): Array<readonly [HostEvent, Host]> {
+  const removed: Host[] = [];
+  const left: Array<readonly [number, HostEvent, Host]> = [];
+  for (const name of edited.touched) {
+    const [old, now] = [countingIn(before.named(name)), countingIn(edited.named(name))];
+    const [was, is] = [hostOf(old), hostOf(now)];
+    if (was && !is) removed.push(was);
+    if (now && is && was !== is) left.push([now.place, was ? "changed" : "added", is]);
+  }
+  const inOrder = left.sort(([a], [b]) => a - b).map(([, what, host]) => [what, host] as const);
+  return [...removed.map((host) => ["removed", host] as const), ...inOrder];
+}
+
+const digest = (bytes: Uint8Array | string): string =>
+  new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+
+/** `path`, else the first of `path-2`, `path-3`, … where nothing is. */
+function freeName(path: string): string {
+  for (let nth = 1; ; nth++) {
+    const name = nth === 1 ? path : `${path}-${nth}`;
+    if (!existsSync(name)) return name;
+  }
+}
