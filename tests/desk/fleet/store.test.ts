@@ -98,7 +98,7 @@ test("a file of an earlier svc that is missing is not taken for an empty one, no
   expect(existsSync(file)).toBe(false);
 });
 
-test.each(["{ broken", "SQLite format 3\0 and no more".padEnd(4_096, "x")])(
+test.each(["{", "{ broken", "SQLite format 3\0 and no more".padEnd(4_096, "x")])(
   "a broken database (%#) is named, refuses every change, and stays as it is",
   async (content) => {
     using folder = temporaryFolder();

@@ -137,6 +137,9 @@ const faultsIn = (items: BookItems, list: string): string =>
     })
     .join("; ");
 
+/** A database has a page at least (https://sqlite.org/fileformat2.html#pages); SQLite would take a file of one byte for an empty one. */
+const LEAST_BYTES = 512;
+
 /** The database in `file`, opened once; anew where another file has its place. */
 function openedBook(file: string) {
   let open: { readonly db: Database; readonly inode: number | undefined } | undefined;
@@ -149,8 +152,11 @@ function openedBook(file: string) {
       const inode = lookThrough(file)?.ino;
       if (open && open.inode === inode) return open.db;
       close();
+      if (!isThere(file)) return undefined;
+      const size = sizeOf(file);
       // One that is being made is empty for a moment.
-      if (!isThere(file) || sizeOf(file) === 0) return undefined;
+      if (size === 0) return undefined;
+      if (size < LEAST_BYTES && lookThrough(file)?.isFile()) throw unusable(file, "is not a database");
       open = { db: openBook(file), inode };
       return open.db;
     },
