@@ -97,7 +97,8 @@ function termsIn<H>(finder: HostFinder<H>): (term: string, refused: Refused) => 
     }
     if (tag === undefined && refused !== "none")
       throw badInput(`on: no host is labelled ${printable(term, 130)}`);
-    if (tag !== undefined && refused === "any") throw badInput(`on: no host is tagged ${printable(tag, 130)}`);
+    if (tag !== undefined && refused === "any")
+      throw badInput(`on: no host is tagged ${printable(tag, 130)}`);
     return [];
   };
 }
