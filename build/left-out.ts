@@ -9,9 +9,9 @@ import { keySyms } from "x11";
 import { endOfPath } from "./addons";
 
 /** The extensions of the X protocol that svc never asks for, and a server. */
-const EXTENSIONS = endOfPath(
+export const EXTENSIONS = endOfPath(
   "x11/lib/",
-  "(?:xserver/index|ext/(?:apple-wm|composite|dbe|dpms|dri3|ge|glx|present|render|res|screen-saver|shape|sync|xc-misc|xinput|xkb|xv))\\.js",
+  "(?:xserver/index|ext/(?:apple-wm|composite|dbe|dpms|dri3|ge|glx|present|render|screen-saver|shape|sync|xc-misc|xinput|xkb|xv))\\.js",
 );
 
 /** Names of keys: svc reads the characters of those that have one (`src/host/desktop/record/keyboard.ts`). */

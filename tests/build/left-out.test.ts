@@ -1,6 +1,8 @@
 /** What a build leaves out of packages. */
 import { expect, test } from "bun:test";
-import { leftOutPlugin } from "../../build/left-out";
+import { join } from "node:path";
+import { EXTENSIONS, leftOutPlugin } from "../../build/left-out";
+import { ROOT } from "../../build/targets";
 import { temporaryFolder } from "../support";
 
 test("a schema in a build checks values, and has no interface for other libraries", async () => {
@@ -16,4 +18,17 @@ test("a schema in a build checks values, and has no interface for other librarie
   expect(v.safeParse(schema, { name: "abc" }).success).toBe(true);
   expect(v.safeParse(schema, { name: "abcd" }).success).toBe(false);
   expect(Object.hasOwn(schema, "~standard")).toBe(false);
+});
+
+test("each extension of the X protocol that svc asks for is in a build", async () => {
+  const folder = join(ROOT, "src", "host", "desktop");
+  const asked: string[] = [];
+  for await (const path of new Bun.Glob("**/*.ts").scan({ cwd: folder, absolute: true })) {
+    if (path.endsWith(".d.ts")) continue;
+    const text = await Bun.file(path).text();
+    asked.push(...[...text.matchAll(/\bclient\.require\("([a-z-]+)"/g)].flatMap(([, name]) => name ?? []));
+  }
+  expect(asked).toContain("xtest");
+  const missing = asked.filter((name) => EXTENSIONS.test(join("node_modules/x11/lib/ext", `${name}.js`)));
+  expect(missing).toEqual([]);
 });
