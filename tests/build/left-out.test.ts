@@ -29,6 +29,8 @@ test("each extension of the X protocol that svc asks for is in a build", async (
     asked.push(...[...text.matchAll(/\bclient\.require\("([a-z-]+)"/g)].flatMap(([, name]) => name ?? []));
   }
   expect(asked).toContain("xtest");
-  const missing = asked.filter((name) => EXTENSIONS.test(join("node_modules/x11/lib/ext", `${name}.js`)));
+  const missing = asked.filter((name) =>
+    EXTENSIONS.test(join(ROOT, "node_modules/x11/lib/ext", `${name}.js`)),
+  );
   expect(missing).toEqual([]);
 });
