@@ -214,7 +214,7 @@ export async function removeTokens(
   store: TokenStore,
   which: (token: NamedToken) => boolean,
 ): Promise<string[]> {
-  if (!store.entries().some(which)) return [];
+  // Not before the lock: a session may be about to begin, of whom nobody knew yet that they were signed out.
   const removed = await store.change((list) => {
     const found = list.entries.filter((token) => which(token) && !isEnded(token));
     for (const token of found) endIn(list, token);

@@ -6,6 +6,8 @@ import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
+import { tokenStore } from "../../../src/trust/named-tokens";
+import { beginSession, endSessions } from "../../../src/trust/oidc/sessions";
 import { revokeToken } from "../../../src/trust/operations/tokens";
 import { createSignedOut, personDigest } from "../../../src/trust/signed-out";
 import { post, temporaryFolder } from "../../support";
@@ -191,4 +193,22 @@ test("of too many the oldest are left out, and what is as old as these counts fo
   expect(isGood("nobody-has-signed-out", start + 3_999)).toBe(true);
   const { signed_out } = JSON.parse(readFileSync(join(folder.path, "signed_out.json"), "utf8"));
   expect(signed_out).toHaveLength(3);
+});
+
+test("a session that is about to begin as its person is signed out ends with that", async () => {
+  using folder = temporaryFolder();
+  const store = tokenStore(configFiles(folder.path), silentLog);
+  const person = { issuer: "https://id.example", subject: "ann", label: "ann", sid: undefined };
+  let ended: Promise<string[]> | undefined;
+  const { name } = await beginSession(
+    ...([store, person, { scopes: ["read"], on: undefined }, { idleS: 60, lifeS: 600 }] as const),
+    {
+      // What was noted just before does not count for it; the other process goes on meanwhile.
+      still() {
+        ended = endSessions(store, { issuer: person.issuer, subjects: [person.subject], sid: undefined });
+      },
+    },
+  );
+  expect(await ended).toEqual([name]);
+  expect(store.entries()).toEqual([]);
 });
