@@ -171,13 +171,17 @@ function fieldOf(command: string, target: ActTarget | undefined, result: unknown
     : { label: "", secret: true };
 }
 
+/** Keys with which no other types a character. */
+const COMMAND_KEYS =
+  /^(?:ctrl|control|alt|super|win|windows|meta|cmd|command)_?(?:l|r|left|right)?(?:\+.*)?$/i;
+
 /** Keys that type nothing themselves. */
 const PLAIN_KEYS = /^(?:tab|enter|return|esc|escape|up|down|left|right|home|end|f\d+|page_?up|page_?down)$/i;
 
 const isCharacter = (command: string, input: Fields): boolean => {
   const keys = command === "AC_hotkey" ? input.key_code_list : [input.keycode];
   if (!Array.isArray(keys)) return true;
-  return !keys.some((key) => typeof key === "string" && PLAIN_KEYS.test(key));
+  return !keys.some((key) => typeof key === "string" && (PLAIN_KEYS.test(key) || COMMAND_KEYS.test(key)));
 };
 
 /** A click, by the name of what was there; else by a picture of it; else at its place. */

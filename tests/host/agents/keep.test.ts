@@ -118,15 +118,25 @@ describe("a list of actions", () => {
         ["AC_type_keyboard", { keycode: "h" }],
         ["AC_type_keyboard", { keycode: "u" }],
         ["AC_type_keyboard", { keycode: "tab" }],
+        ["AC_hotkey", { key_code_list: ["ctrl", "s"] }],
+        ["AC_type_keyboard", { keycode: "ctrl+q" }],
       ],
-      [told("[1]"), told("[2].body[0]"), told("[3]"), told("[4]"), told("[5]")],
+      [...["[1]", "[2].body[0]", "[3]", "[4]", "[5]", "[6]", "[7]"].map(told)],
     );
     expect(JSON.stringify(kept)).not.toContain("hunter");
     const { actions, parameters, variables } = scriptOf(kept);
     expect(variables).toEqual({});
     expect(parameters).toEqual(["pin", "pin_2", "password"]);
     expect(actions.map(([command]) => command)).toEqual([
-      ...["AC_set_var", "AC_write", "AC_loop", "AC_write", "AC_type_keyboard"],
+      ...[
+        "AC_set_var",
+        "AC_write",
+        "AC_loop",
+        "AC_write",
+        "AC_type_keyboard",
+        "AC_hotkey",
+        "AC_type_keyboard",
+      ],
     ]);
   });
 

@@ -153,7 +153,10 @@ export async function targetOf(
   return pictureOf(desktop, x, y, requester).catch(() => undefined);
 }
 
-/** The field that has the focus: secret where that cannot be known. */
+/**
+ * The field that has the focus: secret where that cannot be known, as in a program that tells of no focus, and in a terminal, which may ask for a
+ * password at any time.
+ */
 async function focusedField(elements: Elements): Promise<ActTarget> {
   const fields = (role: string) => elements.find({ role, focused: true }, 10);
   const ask = async (): Promise<ActTarget> => {
@@ -162,7 +165,10 @@ async function focusedField(elements: Elements): Promise<ActTarget> {
     if (hidden) return { label: hidden.name, secret: true };
     const { elements: plain } = await fields("textbox");
     const [field] = plain.filter(({ focused }) => focused);
-    return { label: field?.name ?? "", secret: field?.secret ?? false };
+    if (field) return { label: field.name, secret: field.secret };
+    const { elements: others } = await elements.find({ focused: true }, 10);
+    const isPlain = others.some(({ focused, native_role }) => focused && native_role !== "terminal");
+    return { label: "", secret: !isPlain };
   };
   return deadline(ask(), { ms: LIMIT_MS, late: () => ({ secret: true }) }).catch(() => ({ secret: true }));
 }
