@@ -52,7 +52,7 @@ export interface Desktops {
    *
    * @param run the id of the run or session.
    * @throws `unavailable` where the host lacks a program, or one does not start; `too_many`; `bad_input` for settings that it does not
-   *   have; `conflict` for a kept one that runs with other settings; `cancelled`.
+   *   have; `conflict` for a kept one that runs with other settings, and for one of another run; `cancelled`.
    */
   lease(
     request: { readonly name: string } & DesktopSettings,
@@ -116,6 +116,9 @@ class DesktopList implements Desktops {
       const open = await this.#opened(entry, asker);
       return { ...open, end: () => this.#end(entry, "its run has ended") };
     }
+    // It is that run's alone: others may look at it.
+    if (this.#entries.get(name)?.kind === "run")
+      throw conflict(`the desktop ${name} belongs to a run, and ends with it: name another, or ${NEW}`);
     // One that is about to end is no place to work: its successor is.
     for (let old = this.#entries.get(name)?.ending; old; old = this.#entries.get(name)?.ending)
       await unlessGone(asker, old);

@@ -66,7 +66,7 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
   const as = (command: readonly string[]) => memory?.within(asIts(command)) ?? asIts(command);
   const start: Start = (command, env) =>
     spawn(as(command), { ...OWN_GROUP, cwd: folders.runtime, env, stdio: ["ignore", "pipe", "ignore"] });
-  const address = `unix:path=${join(folders.runtime, "bus")}`;
+  const address = `unix:path=${escaped(join(folders.runtime, "bus"))}`;
   const bare = {
     ...environment(parts, folders, locale),
     ...(tools.bus !== null && { DBUS_SESSION_BUS_ADDRESS: address }),
@@ -88,6 +88,13 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
     hasBus: bus !== undefined,
   };
 }
+
+/** A value in an address of D-Bus: all but a few characters are written as bytes (D-Bus Specification, "Server Addresses"). */
+const escaped = (value: string) =>
+  Array.from(Buffer.from(value), (byte) => {
+    const letter = String.fromCharCode(byte);
+    return /[-0-9A-Za-z_/.*]/.test(letter) ? letter : `%${byte.toString(16).padStart(2, "0")}`;
+  }).join("");
 
 /** dbus-daemon(1) */
 const busFlags = (address: string) => [

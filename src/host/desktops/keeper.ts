@@ -42,17 +42,17 @@ const LOOK_MS = 10;
 const ENVIRONMENT_BYTES = 65_536;
 
 /**
- * Waits until svc has gone, which closes its standard input; then ends every process of desktops below `$1`, and removes the folder.
- * An X server that is asked removes its socket and its lock. What cleans /tmp leaves a folder that is locked so (systemd-tmpfiles(8)).
+ * Waits until svc has gone, which closes its standard input; then ends every process in whose environment `$2` matches, and removes the
+ * folder `$1`. An X server that is asked removes its socket and its lock. What cleans /tmp leaves a folder that is locked so (systemd-tmpfiles(8)).
  */
 const KEEPER = `
 exec 9<"$1"
 flock -s 9 2>/dev/null
 cat >/dev/null 2>&1
-marked() { grep -slzaE "^${MARK}=$1/" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
-p=$(marked "$1"); [ -z "$p" ] || { kill -TERM $p 2>/dev/null; sleep 0.3; }
+marked() { grep -slzaE "$1" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
+p=$(marked "$2"); [ -z "$p" ] || { kill -TERM $p 2>/dev/null; sleep 0.3; }
 n=0
-while p=$(marked "$1"); [ -n "$p" ] && [ $n -lt 50 ]; do kill -KILL $p 2>/dev/null; n=$((n+1)); sleep 0.05; done
+while p=$(marked "$2"); [ -n "$p" ] && [ $n -lt 50 ]; do kill -KILL $p 2>/dev/null; n=$((n+1)); sleep 0.05; done
 rm -rf "$1"
 `;
 
@@ -73,7 +73,7 @@ export function createKeeper(): Keeper {
   chmodSync(unlocked, 0o711);
   const folder = join(tmpdir(), basename(unlocked).replace(UNLOCKED, PREFIX));
   const release = lockAs(unlocked, folder);
-  const shell = spawn(["/bin/sh", "-c", KEEPER, "svc-desktop-keeper", folder], {
+  const shell = spawn(["/bin/sh", "-c", KEEPER, "svc-desktop-keeper", folder, markedBelow(folder)], {
     ...OWN_GROUP,
     stdio: ["pipe", "ignore", "ignore"],
   });
@@ -88,6 +88,9 @@ export function createKeeper(): Keeper {
     },
   };
 }
+
+/** What matches the mark of each desktop below a folder, whatever is in its name (grep(1), extended). */
+const markedBelow = (folder: string) => `^${MARK}=${folder.replaceAll(/[\\^$.|?*+()[\]{}]/g, "\\$&")}/`;
 
 /** Locks the folder, and gives it its name. @throws the system error, and then it is gone. */
 function lockAs(unlocked: string, folder: string) {

@@ -70,6 +70,15 @@ function processesOf(folder: string): number[] {
 const folderOf = (env: NodeJS.ProcessEnv) => env[MARK] ?? "";
 
 describe("a desktop of a run", () => {
+  testWith(...NEEDED)("is no place for another run that names it", async () => {
+    const { all } = desktops();
+    const { name } = await all.lease({ name: "new" }, RUN, OWNER);
+    await expect(all.lease({ name }, "11112222", OWNER)).rejects.toMatchObject({
+      code: "conflict",
+      message: `the desktop ${name} belongs to a run, and ends with it: name another, or new`,
+    });
+  });
+
   testWith(...NEEDED)("has a screen of the size that was asked for, and no other's pointer", async () => {
     const { all } = desktops();
     const [one, other] = await Promise.all([
@@ -437,8 +446,17 @@ test("a host without an X server and a window manager says what to install", () 
   expect(() => requireTools({ PATH: "/nowhere" })).toThrow("apt install xvfb openbox");
 });
 
-testWith(...NEEDED)("a svc that is killed leaves no process, no folder and no display", async () => {
-  const script = `
+testWith(...NEEDED).each([
+  ["a plain name", "plain"],
+  // Of which D-Bus writes some as bytes, and of which some have a meaning in patterns.
+  ["a space and signs in its name", "c++ (1)"],
+])(
+  "a svc that is killed leaves no process, no folder and no display, in a folder with %s",
+  async (_what, called) => {
+    using within = temporaryFolder();
+    const TMPDIR = join(within.path, called);
+    mkdirSync(TMPDIR);
+    const script = `
     import { createDesktops } from "./src/host/desktops/desktops";
     import { requireTools } from "./src/host/desktops/tools";
     import { silentLog } from "./src/lib/log";
@@ -452,19 +470,21 @@ testWith(...NEEDED)("a svc that is killed leaves no process, no folder and no di
     console.log(JSON.stringify({ folder: session.env.${MARK}, display: session.env.DISPLAY }));
     setInterval(() => {}, 1000);
   `;
-  const child = Bun.spawn([process.execPath, "-e", script], {
-    cwd: join(import.meta.dir, "../../.."),
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const { value } = await child.stdout.getReader().read();
-  const { folder, display } = JSON.parse(new TextDecoder().decode(value));
-  const root = folder.replace(/\/\d+$/, "");
-  expect(processesOf(root).length).toBeGreaterThan(4);
+    const child = Bun.spawn([process.execPath, "-e", script], {
+      cwd: join(import.meta.dir, "../../.."),
+      env: { ...process.env, TMPDIR },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const { value } = await child.stdout.getReader().read();
+    const { folder, display } = JSON.parse(new TextDecoder().decode(value));
+    const root = folder.replace(/\/\d+$/, "");
+    expect(processesOf(root).length).toBeGreaterThan(4);
 
-  child.kill("SIGKILL");
-  await child.exited;
+    child.kill("SIGKILL");
+    await child.exited;
 
-  await until("its processes to end", () => processesOf(root).length === 0 || undefined);
-  await until("its folder to go", () => !existsSync(root) || undefined);
-  expect(existsSync(`/tmp/.X${display.slice(1)}-lock`)).toBe(false);
-});
+    await until("its processes to end", () => processesOf(root).length === 0 || undefined);
+    await until("its folder to go", () => !existsSync(root) || undefined);
+    expect(existsSync(`/tmp/.X${display.slice(1)}-lock`)).toBe(false);
+  },
+);
