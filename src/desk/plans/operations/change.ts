@@ -10,7 +10,7 @@ import { configFiles } from "../../../lib/paths";
 import { printable } from "../../../lib/sanitize";
 import { COPY, copyLedger } from "../adopt";
 import { PLAN_VIEW, summaryOf, viewOf } from "../view";
-import { CHANGE, ID, ONE_PLAN, type Uses } from "./one-plan";
+import { CHANGE, decided, ID, ONE_PLAN, type Uses } from "./one-plan";
 
 export const pausePlan = operation({
   ...CHANGE,
@@ -21,12 +21,11 @@ export const pausePlan = operation({
   command: "AC_plan_pause",
   http: { method: "POST", path: "/plans/{id}/pause" },
   input: v.strictObject(ONE_PLAN),
-  async run(service: Uses, { id }, { grant, announce }) {
+  async run(service: Uses, { id }, caller) {
     const plans = await service.plans();
-    const found = plans.find(id, grant);
-    // The row has the whole id, also when the caller gave its beginning: so its receipt has it.
-    await announce(`plan.pause id=${found.id}`);
-    const plan = plans.pause(found, `by ${grant.name ?? "the owner"}`);
+    const found = plans.find(id, caller.grant);
+    const pause = () => plans.pause(found, `by ${caller.grant.name ?? "the owner"}`);
+    const plan = await decided(caller, `plan.pause id=${found.id}`, pause);
     await plans.runner.wake();
     return summaryOf(plans, plan);
   },
@@ -41,11 +40,11 @@ export const cancelPlan = operation({
   command: "AC_plan_cancel",
   http: { method: "POST", path: "/plans/{id}/cancel" },
   input: v.strictObject(ONE_PLAN),
-  async run(service: Uses, { id }, { grant, announce }) {
+  async run(service: Uses, { id }, caller) {
     const plans = await service.plans();
-    const plan = plans.find(id, grant);
-    await announce(`plan.cancel id=${plan.id}`);
-    await plans.cancel(plan, `by ${grant.name ?? "the owner"}`);
+    const plan = plans.find(id, caller.grant);
+    const cancel = () => plans.cancel(plan, `by ${caller.grant.name ?? "the owner"}`);
+    await decided(caller, `plan.cancel id=${plan.id}`, cancel);
     return summaryOf(plans, plans.ledger.plan(plan.seq));
   },
 });
@@ -60,11 +59,10 @@ export const removePlan = operation({
   http: { method: "POST", path: "/plans/{id}/remove" },
   input: v.strictObject(ONE_PLAN),
   output: v.object({ removed: v.string() }),
-  async run(service: Uses, { id }, { grant, announce }) {
+  async run(service: Uses, { id }, caller) {
     const plans = await service.plans();
-    const plan = plans.find(id, grant);
-    await announce(`plan.remove id=${plan.id}`);
-    plans.remove(plan);
+    const plan = plans.find(id, caller.grant);
+    await decided(caller, `plan.remove id=${plan.id}`, () => plans.remove(plan));
     return { removed: plan.id };
   },
 });

@@ -2,6 +2,7 @@
  * What the operations of plans share.
  */
 import * as v from "valibot";
+import type { Caller } from "../../../core/caller";
 import { field } from "../../../core/fields";
 import type { Grant } from "../../../core/rights";
 import type { Plans } from "../plans";
@@ -38,3 +39,19 @@ export const CHANGE = {
   example: EXAMPLE,
   output: PLAN_SUMMARY,
 } as const;
+
+/** Does what somebody has decided about a plan: that is on record first, with the whole id, and where it fails once more. */
+export async function decided<T>(
+  caller: Pick<Caller, "announce" | "recordFailure">,
+  subject: string,
+  work: () => T | Promise<T>,
+): Promise<T> {
+  await caller.announce(subject);
+  try {
+    return await work();
+  } catch (error) {
+    // The caller gets the error itself, whether it can be recorded or not.
+    await caller.recordFailure?.(subject, error).catch(() => {});
+    throw error;
+  }
+}

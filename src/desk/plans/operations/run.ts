@@ -17,7 +17,7 @@ import type { Plan } from "../ledger/rows";
 import { identityOf, RETRIABLE, RETRIED } from "../plan";
 import type { Plans } from "../plans";
 import { type PLAN_SUMMARY, PLAN_VIEW, summaryOf, viewOf } from "../view";
-import { CHANGE, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./one-plan";
+import { CHANGE, decided, EXAMPLE, ID, ONE_PLAN, type Permits, type Uses } from "./one-plan";
 
 /** What applying one uses besides. */
 interface ApplyUses extends RunUses {
@@ -156,8 +156,8 @@ export const resumePlan = operation({
   output: PLAN_VIEW,
   async run(service: RunUses, { id, wait }, caller) {
     const { plans, plan } = await permitted(service, id, caller);
-    await caller.announce(`plan.resume id=${plan.id}`);
-    return goOn(plans, await plans.resume(plan, caller.grant), wait, caller);
+    const resume = () => plans.resume(plan, caller.grant);
+    return goOn(plans, await decided(caller, `plan.resume id=${plan.id}`, resume), wait, caller);
   },
 });
 
@@ -181,7 +181,8 @@ export const retryPlan = operation({
   output: PLAN_VIEW,
   async run(service: RunUses, { id, state, wait }, caller) {
     const { plans, plan } = await permitted(service, id, caller);
-    await caller.announce(`plan.retry id=${plan.id} state=${state?.join(",") || "default"}`);
-    return goOn(plans, await plans.retry(plan, state, caller.grant), wait, caller);
+    const subject = `plan.retry id=${plan.id} state=${state?.join(",") || "default"}`;
+    const retry = () => plans.retry(plan, state, caller.grant);
+    return goOn(plans, await decided(caller, subject, retry), wait, caller);
   },
 });

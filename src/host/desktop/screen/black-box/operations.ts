@@ -3,7 +3,7 @@
  *
  * Promise: who may not see the screen sees nothing of what it showed, and each look leaves a row of its own.
  */
-import { lstatSync, renameSync, rmSync } from "node:fs";
+import { renameSync, rmSync } from "node:fs";
 import * as v from "valibot";
 import { requesterOf } from "../../../../core/caller";
 import { between, bytes, field, flag, NO_INPUT, path, whole } from "../../../../core/fields";
@@ -11,6 +11,7 @@ import { operation } from "../../../../core/operation";
 import { allows, beyond } from "../../../../core/rights";
 import { badInput, conflict, forbidden } from "../../../../lib/errors";
 import { isMissing, writeNamedFile } from "../../../../lib/files";
+import { look } from "../../../../lib/look";
 import { printable } from "../../../../lib/sanitize";
 import { keptEndpoint, msOf, screenAtEndpoint, spansEndpoint, TIME } from "../../../../wire/screen/black-box";
 import type { BlackBox } from "./black-box";
@@ -229,7 +230,7 @@ export const exportFilm = operation({
     if (!force && !isMissing(file_path))
       throw conflict(`file_path: ${printable(file_path, 300)} is there already: force replaces it (--force)`);
     // One that is there stays until the film is whole: there may be nothing of that span.
-    const isThere = lstatSync(file_path, { throwIfNoEntry: false })?.isFile() === true;
+    const isThere = look(file_path)?.isFile() === true;
     const file = isThere ? `${file_path}.${crypto.randomUUID().slice(0, 8)}.webm` : file_path;
     writeNamedFile(file, "", "file_path");
     try {
