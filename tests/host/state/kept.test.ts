@@ -40,7 +40,8 @@ test("large files are read in slices: others have their turn meanwhile", async (
   expect(await anew.all()).toHaveLength(20);
   isOver = true;
   await counting;
-  expect(turns).toBeGreaterThan(2);
+  // In one piece it would be one turn, the last.
+  expect(turns).toBeGreaterThan(1);
 });
 
 test("a file of before, which does not say whose it is, is read", async () => {
