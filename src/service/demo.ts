@@ -66,21 +66,26 @@ export interface Demo {
   stop(): Promise<void>;
 }
 
+/** A server, also one that has not answered yet. */
+interface ServerProcess {
+  readonly name: string;
+  readonly exited: Promise<unknown>;
+  stop(): Promise<void>;
+}
+
 interface Server {
   readonly name: string;
   readonly folder: string;
   readonly url: string;
-  readonly exited: Promise<unknown>;
-  stop(): Promise<void>;
 }
 
 /** @throws `unavailable` where a server does not start. Nothing is left then. */
 export async function startDemo(log: Log): Promise<Demo> {
   const folder = mkdtempSync(join(tmpdir(), "svc-demo-"));
-  const servers: Server[] = [];
+  const running: ServerProcess[] = [];
   const stop = async () => {
     // Hosts first: they would dial a desk that has gone.
-    const [desk, ...hosts] = servers;
+    const [desk, ...hosts] = running;
     await Promise.all(hosts.map((host) => host.stop()));
     await desk?.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -89,23 +94,21 @@ export async function startDemo(log: Log): Promise<Demo> {
     const tools = process.platform === "linux" ? findTools(process.env) : { missing: [] };
     const missing = "missing" in tools ? tools.missing : undefined;
     const user = process.getuid?.() === 0 ? ["--desktop-user", "root"] : [];
-    const start = async (name: string, flags: readonly string[]) => {
-      const server = await startServer(name, join(folder, name), flags);
-      servers.push(server);
-      return server;
-    };
+    const start = (name: string, flags: readonly string[]) =>
+      startServer(name, join(folder, name), flags, running);
     const desk = await start("desk", ["--hub", "--tls"]);
-    await Promise.all(
+    const hosts = await Promise.all(
       Object.entries(HOSTS).map(async ([label, programs]) => {
         const host = await start(label, ["--allow-shell", ...user]);
         await joinTo(desk, host);
-        if (missing) return;
-        await furnish(host, programs).catch((error) => log.warn(`${label}: ${messageOf(error)}`));
+        if (!missing)
+          await furnish(host, programs).catch((error) => log.warn(`${label}: ${messageOf(error)}`));
+        return host;
       }),
     );
     writeFileSync(join(folder, "order.json"), JSON.stringify(ORDER));
     await addFlakyJob(
-      servers.find(({ name }) => name === "term-01"),
+      hosts.find(({ name }) => name === "term-01"),
       folder,
       missing === undefined,
     );
@@ -115,7 +118,7 @@ export async function startDemo(log: Log): Promise<Demo> {
       folder,
       hosts: Object.keys(HOSTS),
       noDesktops: missing ? `apt install ${missing.map(({ install }) => install).join(" ")}` : null,
-      ended: Promise.race(servers.map(({ name, exited }) => exited.then(() => name))),
+      ended: Promise.race(running.map(({ name, exited }) => exited.then(() => name))),
       stop,
     };
   } catch (error) {
@@ -124,11 +127,26 @@ export async function startDemo(log: Log): Promise<Demo> {
   }
 }
 
-async function startServer(name: string, folder: string, flags: readonly string[]): Promise<Server> {
+/** @param running gets its process at once, so that it is ended too where it never answers. */
+async function startServer(
+  name: string,
+  folder: string,
+  flags: readonly string[],
+  running: ServerProcess[],
+): Promise<Server> {
   const command = selfCommand([...["serve", "--port", "0", "--json", "--config-dir", folder], ...flags]);
   const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("SVC_")));
   const kept = process.platform === "win32" ? command : [...WHILE_ASKED, ...command];
   const child = spawn(kept, { ...OWN_GROUP, env, stdio: ["pipe", "pipe", "ignore"] });
+  running.push({
+    ...{ name, exited: child.exited },
+    async stop() {
+      // The shell ends the server then.
+      void child.stdin.end();
+      if (process.platform === "win32") child.kill();
+      await child.exited;
+    },
+  });
   const read = async () => {
     const reader = child.stdout.getReader();
     let text = "";
@@ -142,18 +160,10 @@ async function startServer(name: string, folder: string, flags: readonly string[
   const url = await deadline(read(), {
     ms: START_MS,
     late: () => {
-      child.kill();
       throw unavailable(`the server of ${name} did not answer within ${START_MS / 1_000} s`);
     },
   });
-  return {
-    ...{ name, folder, url, exited: child.exited },
-    async stop() {
-      void child.stdin.end();
-      if (process.platform === "win32") child.kill();
-      await child.exited;
-    },
-  };
+  return { name, folder, url };
 }
 
 /** Runs a command until the standard input of the shell ends, as it does when this process dies. */

@@ -1,6 +1,6 @@
 /** Desktops on demand by the compiled binary. */
 import { describe, expect, setDefaultTimeout } from "bun:test";
-import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startDisplay } from "../host/desktop/support";
 import {
@@ -69,6 +69,21 @@ describe("desktops on demand:", () => {
     expect(environmentsWith(folder)).toBe(0);
     expect(await (await host.call("/desktops")).json()).toMatchObject({ desktops: [], count: 0 });
   });
+
+  testWith(...NEEDED)(
+    "elements are found by name where the folder for temporary files has a blank and signs in it",
+    async () => {
+      using folder = temporaryFolder();
+      const TMPDIR = join(folder.path, "my +(files)");
+      mkdirSync(TMPDIR);
+      await using host = await serveBinary(FLAGS, { env: { ...process.env, DISPLAY: "", TMPDIR } });
+      const list = [
+        ["AC_launch", FORM],
+        ["AC_set_element_text", { element: 'textbox "Customer"', text: "ACME" }],
+      ];
+      expect((await execute(host, list, { desktop: "new" })).error_text).toBeNull();
+    },
+  );
 
   testWith(...NEEDED)("runs on two desktops use pointer and keyboard at the same time", async () => {
     await using host = await serve();

@@ -8,7 +8,7 @@ import * as dbus from "@jellybrick/dbus-next";
 import { deadline } from "../../../lib/deadline";
 import { messageOf, timedOut, unavailable } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
-import { sessionBusAddress, socketIn } from "../bus-address";
+import { sessionBusAddress, socketIn, socketPathIn } from "../bus-address";
 import { connect } from "../x11/connection";
 
 export const ACCESSIBLE = "org.a11y.atspi.Accessible";
@@ -128,7 +128,7 @@ async function trySession(env: NodeJS.ProcessEnv): Promise<Connection | undefine
 }
 
 async function connected(busAddress: string): Promise<Connection> {
-  const connection = dbus.sessionBus({ busAddress });
+  const connection = dbus.sessionBus({ busAddress: unescaped(busAddress) });
   const ready = Promise.withResolvers<void>();
   connection.once("connect", () => ready.resolve());
   // A connection that breaks later fails the calls that wait for it by their limits.
@@ -142,6 +142,13 @@ async function connected(busAddress: string): Promise<Connection> {
     connection.disconnect();
     throw error;
   }
+}
+
+/** The library takes a path as it is written: one with a blank in it is escaped in an address (D-Bus Specification, "Server Addresses"). */
+function unescaped(address: string): string {
+  const path = socketPathIn(address);
+  if (path === undefined || /[,:;]/.test(path)) return address;
+  return path.startsWith("\0") ? `unix:abstract=${path.slice(1)}` : `unix:path=${path}`;
 }
 
 /**
@@ -335,7 +342,7 @@ function privateLines() {
     connection.disconnect();
   };
   const dial = async (busAddress: string): Promise<Connection> => {
-    const connection = dbus.sessionBus({ busAddress });
+    const connection = dbus.sessionBus({ busAddress: unescaped(busAddress) });
     const ready = Promise.withResolvers<void>();
     const gone = (error?: unknown) => {
       ready.reject(unavailable(`the program takes no connection: ${messageOf(error)}`));
