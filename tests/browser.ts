@@ -8,6 +8,8 @@ import { testWith } from "./support";
 
 /** What Chromium says of what it drops where an address of this machine comes or goes, as a network namespace may bring. */
 const NETWORK_CHANGED = "net::ERR_NETWORK_CHANGED";
+/** What it says where that happens again while it repeats the request. */
+const TOO_MANY_RETRIES = "net::ERR_TOO_MANY_RETRIES";
 /** How often a page is opened, at most, where that happens. */
 const MAX_LOADS = 5;
 
@@ -143,7 +145,7 @@ export async function openTab(
   page.setDefaultTimeout(STEP_LIMIT_MS);
   page.on("console", (message) => {
     // No fault of the page.
-    if (message.text().includes(NETWORK_CHANGED)) return;
+    if ([NETWORK_CHANGED, TOO_MANY_RETRIES].some((one) => message.text().includes(one))) return;
     if (message.type() === "error" || message.type() === "warning")
       complaints.push(`console: ${message.text()}`);
   });
