@@ -41,7 +41,7 @@ test("the folder of a newer svc is refused by each subcommand that uses it, and 
     const { exitCode, stdout, stderr } = await host.run(args);
     expect([args, exitCode, stdout]).toEqual([args, 1, ""]);
     expect(stderr).toMatch(
-      /config was written by svc 9\.9\.9 \(format 99\); this is svc \S+ \(format 2\): use that/,
+      /config was written by svc 9\.9\.9 \(format 99\); this is svc \S+ \(format 3\): use that/,
     );
     expect(contentsOf(host.configDir)).toEqual(before);
   }
