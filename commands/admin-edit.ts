@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { shownTable } from "../src/cli/shown-table";
 import { view } from "../src/cli/view";
 import { field, fileContent } from "../src/core/fields";
-import { editHosts, editText } from "../src/desk/fleet/operations/edit";
+import { editHosts, editText, requireSameHosts } from "../src/desk/fleet/operations/edit";
 import { badInput, unavailable } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { spawn } from "../src/lib/spawn";
@@ -46,7 +46,10 @@ export const editVerb = view(editHosts, {
     if (service.elsewhere) throw badInput("svc admin edit works on the desk itself, without --desk");
     const before = editText((await service.addressBook()).select(hosts));
     const store = async (after: string) => show(await call({ ...input, before, after }));
-    if (file !== undefined) return store(file);
+    if (file !== undefined) {
+      requireSameHosts(file, before);
+      return store(file);
+    }
     const folder = mkdtempSync(join(tmpdir(), "svc-edit-"));
     const path = join(folder, "hosts.txt");
     writeFileSync(path, before, { mode: 0o600 });

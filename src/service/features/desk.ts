@@ -131,7 +131,10 @@ export function deskFeatures(shared: ServiceParts): Desk {
         const natsVia: Via = async (...asked) => (await overNats()).via(...asked);
         const ways = { "link:": via, "nats:": natsVia };
         await prepareFor(files.adminHosts);
-        const paths = { file: files.adminHosts, former: files.formerAdminHosts, lock: files.adminLock };
+        const paths = {
+          ...{ file: files.adminHosts, former: files.formerAdminHosts, lock: files.adminLock },
+          prepare: () => shared.service.prepareFolder(),
+        };
         return createAddressBook(paths, log, refusals, publish, ways);
       },
       (book) => book.close(),

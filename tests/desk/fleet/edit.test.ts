@@ -210,3 +210,24 @@ unixOnly(
   },
   60_000,
 );
+
+unixOnly(
+  "a text that was kept undoes nothing that has changed since it was made",
+  async () => {
+    await using made = await desk();
+    const file = join(made.configDir, "kept.txt");
+    writeFileSync(file, made.before.replaceAll('"lab"', '"floor"'));
+    await made.book.set("b", () => ({ pin: PIN }));
+    const hosts = made.book.hosts();
+    const refused = await edited(made, "false", "tag:lab", "--file", file);
+    expect([refused.exitCode, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("not as they were when this text was made"),
+    ]);
+    expect(made.book.hosts()).toEqual(hosts);
+    await made.book.set("b", () => ({ pin: undefined }));
+    expect((await edited(made, "false", "tag:lab", "--file", file)).exitCode).toBe(0);
+    expect(made.book.hosts().map(({ tags }) => tags)).toEqual([["floor"], ["floor"], []]);
+  },
+  60_000,
+);

@@ -2,8 +2,10 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import {
+  chmodSync,
   cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -17,8 +19,10 @@ import { localCaller } from "../../../src/core/caller";
 import { createAddressBook } from "../../../src/desk/fleet/address-book";
 import { exportConfig, importConfig } from "../../../src/host/config/operations";
 import { formatText } from "../../../src/lib/format";
+import { tryLock } from "../../../src/lib/lock";
 import type { Log } from "../../../src/lib/log";
 import { silentLog } from "../../../src/lib/log";
+import { configFiles } from "../../../src/lib/paths";
 import { temporaryFolder, testServer, testService } from "../../support";
 import { bookPaths, host } from "./support";
 
@@ -47,6 +51,36 @@ test("a look leaves the file of an earlier svc as it is; the first change takes 
   expect([readFileSync(kept, "utf8"), statSync(kept).mode & 0o777]).toEqual([folder.text, 0o600]);
   expect(existsSync(bookPaths(folder.path).former)).toBe(false);
   expect(open(folder.path).content()).toEqual({ hosts: book.hosts(), note: "kept" });
+});
+
+test("the folder gets its format before the book is taken over, and what refuses that keeps the file", async () => {
+  using folder = earlier();
+  let refusal: string | undefined = "a server of an earlier svc runs";
+  const prepare = async () => {
+    expect(listed(folder.path)).toEqual(["admin_hosts.json"]);
+    if (refusal) throw new Error(refusal);
+  };
+  chmodSync(bookPaths(folder.path).former, 0o644);
+  const book = createAddressBook({ ...bookPaths(folder.path), prepare }, silentLog);
+  await expect(book.add(host("c"))).rejects.toThrow(refusal);
+  expect(readFileSync(bookPaths(folder.path).former, "utf8")).toBe(folder.text);
+  refusal = undefined;
+  await book.add(host("c"));
+  expect(statSync(join(folder.path, "admin_hosts.json.taken-over")).mode & 0o777).toBe(0o600);
+  await book.add(host("d"));
+});
+
+test("a poll beside a server of an earlier svc leaves the book in its file", async () => {
+  await using made = testService();
+  writeFileSync(join(made.configDir, "format.json"), formatText(2, 2));
+  writeFileSync(bookPaths(made.configDir).former, JSON.stringify({ hosts: [host("a")] }));
+  const { runFolder, serveLock } = configFiles(made.configDir);
+  mkdirSync(runFolder, { recursive: true });
+  const release = tryLock(serveLock);
+  const book = await made.service.addressBook();
+  await expect(book.set("a", () => ({ tags: ["x"] }))).rejects.toThrow("earlier");
+  expect(listed(made.configDir)).toEqual(["admin_hosts.json"]);
+  release?.();
 });
 
 test("a server takes the file of an earlier svc over when it starts", async () => {

@@ -8,7 +8,7 @@
  * An earlier svc had the book in a JSON file, `admin_hosts.json`. It is read where there is no database yet; the first change, or the
  * start of a server, takes it over, once and whole, and keeps it beside under another name.
  */
-import { existsSync, renameSync } from "node:fs";
+import { chmodSync, existsSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import * as v from "valibot";
 import { messageOf, unavailable } from "../../../lib/errors";
@@ -33,6 +33,12 @@ export interface BookPaths {
   readonly former: string;
   /** The lock of those who change it. */
   readonly lock: string;
+  /**
+   * Is called before the database is made: gives the folder the format that an earlier svc does not open, as it would find no hosts.
+   *
+   * @throws where a server of an earlier svc runs.
+   */
+  prepare?(): Promise<void>;
 }
 
 /** What happened to a host. */
@@ -71,7 +77,7 @@ const CONTENT = v.looseObject({ hosts: v.array(v.unknown()) });
 
 /** @param changed is called for each host that this store has added, changed or removed, once that is on disk. */
 export function createHostStore(
-  { file, former, lock }: BookPaths,
+  { file, former, lock, prepare = async () => {} }: BookPaths,
   format: ListFormat<Host>,
   log: Log,
   changed: (what: HostEvent, host: Host) => void,
@@ -103,8 +109,7 @@ export function createHostStore(
   /** Gives the JSON file that was taken over a name that says so. */
   const leaveFormer = async (): Promise<void> => {
     try {
-      const kept = freeName(`${former}.taken-over`);
-      renameSync(former, kept);
+      const kept = setBeside(former);
       log.info(`${former} was taken over into ${basename(file)}, and is kept as ${basename(kept)}`);
       await unlistFile(dirname(former), basename(former));
     } catch (error) {
@@ -128,8 +133,9 @@ export function createHostStore(
     },
     found: (keysOf, key) => current().found(keysOf, key),
     namesFound: (keysOf, key) => current().namesFound(keysOf, key),
-    change: (edit) =>
-      withLock(lock, async () => {
+    async change(edit) {
+      if (!database()) await prepare();
+      return withLock(lock, async () => {
         const items = current();
         const edited = new HostList(items);
         const result = await edit(edited);
@@ -140,10 +146,12 @@ export function createHostStore(
         else await begin(items, edited.items());
         for (const [what, host] of happened) changed(what, host);
         return result;
-      }),
+      });
+    },
     async takeOver() {
       const stamp = fileStamp(former);
       if (stamp === "" || stamp === refused) return;
+      if (!database()) await prepare();
       refused = stamp;
       await withLock(lock, async () => {
         const db = database();
@@ -170,6 +178,14 @@ export function createHostStore(
     },
     close,
   };
+}
+
+/** Gives a file that was taken over a name that says so, and keeps its tokens to its user. @returns its new path. */
+function setBeside(former: string): string {
+  const kept = freeName(`${former}.taken-over`);
+  chmodSync(former, 0o600);
+  renameSync(former, kept);
+  return kept;
 }
 
 const IMPORT = "`svc admin import FILE` adds the hosts of a file; then move this one away";

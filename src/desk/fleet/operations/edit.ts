@@ -7,7 +7,7 @@
 import * as v from "valibot";
 import { field, fileContent } from "../../../core/fields";
 import { operation } from "../../../core/operation";
-import { badInput, messageOf } from "../../../lib/errors";
+import { badInput, conflict, messageOf } from "../../../lib/errors";
 import { printable } from "../../../lib/sanitize";
 import type { AddressBook } from "../address-book";
 import { HOST_FIELDS, type Host, linkedHost, parseHost } from "../host";
@@ -39,9 +39,31 @@ const ABOUT = `# Each host stands after the label that it has. Change its label,
 # Lines that begin with # are not read. All of it is stored as one change, or nothing.
 `;
 
+/** What a text says of the hosts of which it was made, in a line that is not read as one of them. */
+const MADE_OF = "# Made of: ";
+
 /** `hosts` as the text that is edited: JSON below some lines of help, without tokens. */
-export const editText = (hosts: readonly Host[]): string =>
-  `${ABOUT}${JSON.stringify(Object.fromEntries(hosts.map((host) => [host.label, shownOf(host)])), null, 2)}\n`;
+export function editText(hosts: readonly Host[]): string {
+  const json = JSON.stringify(Object.fromEntries(hosts.map((host) => [host.label, shownOf(host)])), null, 2);
+  return `${ABOUT}${MADE_OF}${Bun.SHA256.hash(json, "hex")}\n${json}\n`;
+}
+
+/** The digest of the hosts of which a text was made; undefined where it does not say, as one that was written by hand. */
+const madeOf = (text: string): string | undefined =>
+  text
+    .split("\n")
+    .find((line) => line.startsWith(MADE_OF))
+    ?.slice(MADE_OF.length)
+    .trim();
+
+/** @throws a `conflict` failure where `text` was made of other hosts than `before` is: what has changed since would be undone. */
+export function requireSameHosts(text: string, before: string): void {
+  const made = madeOf(text);
+  if (made !== undefined && made !== madeOf(before))
+    throw conflict(
+      "nothing was changed: the hosts are not as they were when this text was made; run svc admin edit without --file, and edit them anew",
+    );
+}
 
 const shownOf = ({ label, base_url, tags, ca, pin }: Host) => ({
   ...{ label, base_url, tags },
