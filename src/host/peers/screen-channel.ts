@@ -117,7 +117,8 @@ export function joinScreen(
     try {
       send(bytes);
     } catch (error) {
-      end(`the channel took no more: ${messageOf(error)}`);
+      // The peer, or the network, has closed it: which of them, is told in a moment.
+      if (channel.isOpen()) end(`the channel took no more: ${messageOf(error)}`);
     }
   });
   socket.on("error", () => {});

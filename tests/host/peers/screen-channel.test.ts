@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type Channel, joinScreen, openLocalSocket } from "../../../src/host/peers/screen-channel";
 import { createScreenPeers } from "../../../src/host/peers/screen-peers";
 import { silentLog } from "../../../src/lib/log";
+import { CHANNEL_CLOSED } from "../../../src/wire/screen/stream";
 import { temporaryFolder, until } from "../../support";
 import { bothEnds, KEY, listenAt } from "./screen-ends";
 
@@ -29,9 +30,15 @@ async function stuckChannel(home: string, maxUnread: number) {
   const queued: Uint8Array[] = [];
   let low = () => {};
   let message = (_bytes: Buffer) => {};
+  let told = () => {};
+  let [isOpen, refused] = [true, 0];
   const amount = () => queued.reduce((sum, { length }) => sum + length, 0);
   const channel: Channel = {
-    sendMessageBinary: (bytes) => queued.push(new Uint8Array(bytes)) > 0,
+    sendMessageBinary(bytes) {
+      if (isOpen) return queued.push(new Uint8Array(bytes)) > 0;
+      refused++;
+      throw new Error("DataChannel is closed");
+    },
     bufferedAmount: amount,
     setBufferedAmountLowThreshold() {},
     onBufferedAmountLow(call) {
@@ -40,7 +47,10 @@ async function stuckChannel(home: string, maxUnread: number) {
     onMessage(call) {
       message = call;
     },
-    ...{ onClosed() {}, onOpen() {}, isOpen: () => true, close() {} },
+    onClosed(call) {
+      told = call;
+    },
+    ...{ onOpen() {}, isOpen: () => isOpen, close() {} },
   };
   const ended = Promise.withResolvers<string>();
   joinScreen(channel, socket, maxUnread, ended.resolve);
@@ -51,6 +61,12 @@ async function stuckChannel(home: string, maxUnread: number) {
       low();
     },
     send: (bytes: Buffer) => message(bytes),
+    /** The peer closes it: the library knows at once, and tells later. */
+    close() {
+      isOpen = false;
+    },
+    tell: () => told(),
+    refused: () => refused,
     [Symbol.dispose]() {
       socket.destroy();
       listening.close();
@@ -85,6 +101,16 @@ test("a peer that sends more than is taken ends its session", async () => {
   stuck.far.socket.pause();
   for (let at = 0; at < 32; at++) stuck.send(Buffer.alloc(262_144));
   expect(await stuck.ended).toBe("the peer sends faster than its input is taken");
+});
+
+test("what is sent to a channel that the peer has just closed is no fault: the peer has ended it", async () => {
+  using home = temporaryFolder();
+  using stuck = await stuckChannel(home.path, 1_000);
+  stuck.close();
+  stuck.far.socket.write("a key");
+  await until("the key was refused", () => stuck.refused() > 0);
+  stuck.tell();
+  expect(await stuck.ended).toBe(CHANNEL_CLOSED);
 });
 
 test("a viewer that leaves ends the socket on the host, and the process of its session", async () => {
