@@ -19,9 +19,9 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { isAlive } from "./alive";
-import { badInput, messageOf, systemCode } from "./errors";
+import { badInput, messageOf, systemCode, unavailable } from "./errors";
 import { holdFolder, holdPlace } from "./held-place";
 import { look, lookThrough } from "./look";
 
@@ -225,6 +225,23 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
     if (code === "ENOENT" || code === "ENOTDIR") throw badInput(`${field}: its folder does not exist`);
     if (code?.startsWith("E")) throw badInput(`${field}: cannot be written (${code})`);
     throw error;
+  }
+}
+
+/**
+ * The names in a folder of svc; none where there is no such folder.
+ *
+ * @throws an `unavailable` failure where it cannot be read, or is no folder.
+ */
+export function namesInFolder(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "ENOENT") return [];
+    throw unavailable(
+      `${basename(folder)} cannot be read (${code ?? messageOf(error)}): mend it, or move it away`,
+    );
   }
 }
 

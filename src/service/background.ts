@@ -32,7 +32,6 @@ interface BackgroundTasks extends Pick<Desk, "lookAtBook" | "lookAtDesk" | "look
 export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks): Promise<() => void> {
   const { service, files, log, made, phase, options } = shared;
   phase.runsJobs = true;
-  if (existsSync(files.traces)) (await service.traces()).clear();
   await made.scheduler?.start();
   const looks = looksOf(shared, tasks);
   const later = {
@@ -44,6 +43,11 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
   // Before plans go on, which would take its hosts for gone.
   await service.openHub();
   const look = createLooking(log);
+  const first = {
+    "what runs that died have left of traces was not removed": async () => {
+      if (existsSync(files.traces)) (await service.traces()).clear();
+    },
+  };
   const endUpkeep = startUpkeep(service, () => look({ ...looks, ...later }), tasks.tellPins);
   const endWatch = watchUpgrades(shared);
   const stop = () => {
@@ -55,7 +59,7 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
   };
   shared.stopFirst(stop);
   // One that fails keeps no server from starting: whoever is to mend the file may have no other way to this host.
-  await look(looks);
+  await look({ ...first, ...looks });
   // Of a svc that was killed.
   if (process.platform === "linux") (await import("../host/desktops/keeper")).sweep();
   if (options.black_box !== undefined || existsSync(files.blackBox)) (await service.blackBox()).start();

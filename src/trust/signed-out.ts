@@ -163,10 +163,16 @@ function put(list: EntryList<SignedOutEntry>, who: string, at: number): void {
   list.replace({ who, at: new Date(latest).toISOString() });
 }
 
-/** Leaves out what is over, and what is too much. */
+/**
+ * Leaves out what is over, and what is too much. What is as old counts for nobody then: this clock may have been ahead when it seemed over, and
+ * what was said before must not count again once it is right.
+ */
 function forget(list: EntryList<SignedOutEntry>, most: number): void {
   const over = new Date(Date.now() - KEPT_MS).toISOString();
-  list.removeAll(list.entries.flatMap(({ who, at }) => (at < over ? who : [])));
+  leaveOut(
+    list,
+    list.entries.filter(({ who, at }) => who !== "everybody" && at < over),
+  );
   const surplus = list.entries.length - most;
   if (surplus <= 0) return;
   const oldest = list.entries
@@ -174,6 +180,11 @@ function forget(list: EntryList<SignedOutEntry>, most: number): void {
     .toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at))
     // A place for what stands for them, where it has none yet.
     .slice(0, list.has("everybody") ? surplus : surplus + 1);
-  list.removeAll(oldest.map(({ who }) => who));
-  put(list, "everybody", Date.parse(oldest.at(-1)?.at ?? over));
+  leaveOut(list, oldest);
+}
+
+function leaveOut(list: EntryList<SignedOutEntry>, those: readonly SignedOutEntry[]): void {
+  if (those.length === 0) return;
+  list.removeAll(those.map(({ who }) => who));
+  put(list, "everybody", Math.max(...those.map(({ at }) => Date.parse(at))));
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { fileFaults } from "../../src/service/file-faults";
@@ -52,4 +53,15 @@ test("a certificate that cannot be read is named beside the files on which trust
   expect(await faults()).toEqual([
     { file: "tls/cert.pem", problem: expect.stringMatching(/cert\.pem cannot be read \(EISDIR\)/) },
   ]);
+});
+
+test.each(["traces", "black-box"])("a server does its work also where %s is no folder", async (name) => {
+  using folder = temporaryFolder();
+  writeFileSync(join(folder.path, name), "");
+  const service = createService({ configDir: folder.path, log: silentLog });
+  try {
+    expect(await service.runJobs()).toBeFunction();
+  } finally {
+    await service.stop();
+  }
 });

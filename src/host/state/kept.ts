@@ -3,14 +3,15 @@
  *
  * The promise: before a state changes anything, the file says that what it adds is its own. So whatever a crash leaves can be removed by it.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { SHA256 } from "../../core/fields";
 import { NAME_TEXT } from "../../core/rights";
 import { busy, messageOf, notFound, systemCode, unavailable } from "../../lib/errors";
-import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../../lib/files";
+import { ensurePrivateFolder, fileStamp, namesInFolder, writeFileAtomic } from "../../lib/files";
 import { jsonIn } from "../../lib/json-in";
+import { lookThrough } from "../../lib/look";
 import { shortage } from "../../lib/quota";
 import { nextSlice } from "../../lib/turn";
 
@@ -56,7 +57,7 @@ export interface KeptStates {
   requireRoom(name: string, by: string | null): Promise<void>;
   /** One that manages nothing makes room where there are too many. @throws as `requireRoom`; the system error. */
   put(state: KeptState): Promise<void>;
-  /** Forgets one, be it broken: what it manages stays. @throws `not_found`; the system error. */
+  /** Forgets one, be it broken: what it manages stays. @throws `not_found`; `unavailable` for a folder in its place; the system error. */
   forget(name: string): void;
 }
 
@@ -66,12 +67,10 @@ export function createKeptStates(folder: string): KeptStates {
   /** What files say that are as they were, without what is large in them. */
   const known = new Map<string, { readonly stamp: string; readonly entry: StateEntry }>();
   const names = () =>
-    existsSync(folder)
-      ? readdirSync(folder)
-          .flatMap((file) => (file.endsWith(".json") ? [file.slice(0, -".json".length)] : []))
-          .filter((name) => v.is(NAME_TEXT, name))
-          .toSorted()
-      : [];
+    namesInFolder(folder)
+      .flatMap((file) => (file.endsWith(".json") ? [file.slice(0, -".json".length)] : []))
+      .filter((name) => v.is(NAME_TEXT, name))
+      .toSorted();
   const read = (name: string): KeptState | undefined => {
     let text: string;
     try {
@@ -139,6 +138,9 @@ export function createKeptStates(folder: string): KeptStates {
     },
     forget(name) {
       if (!names().includes(name)) throw notFound(`no state is named ${name} here`);
+      // What else somebody has put there is not svc's to remove.
+      if (lookThrough(pathOf(name))?.isDirectory())
+        throw unavailable(`state/${name}.json is a folder: move it away`);
       rmSync(pathOf(name), { force: true });
     },
   };

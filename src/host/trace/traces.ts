@@ -3,12 +3,18 @@
  *
  * Promise: they take a bounded amount of the disk. What a killed process left of one is removed by the next.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { HostStep } from "../../core/run";
 import { isAlive } from "../../lib/alive";
-import { busy, conflict, messageOf, notFound, systemCode, unavailable } from "../../lib/errors";
-import { ensurePrivateFolder, PRIVATE_FOLDER, syncFolder, writeNamedFile } from "../../lib/files";
+import { busy, conflict, messageOf, notFound, unavailable } from "../../lib/errors";
+import {
+  ensurePrivateFolder,
+  namesInFolder,
+  PRIVATE_FOLDER,
+  syncFolder,
+  writeNamedFile,
+} from "../../lib/files";
 import type { Log } from "../../lib/log";
 import { lookThrough } from "../../lib/look";
 import { shortage } from "../../lib/quota";
@@ -208,12 +214,7 @@ export class Traces {
   }
 
   private names(): string[] {
-    try {
-      return readdirSync(this.parts.folder);
-    } catch (error) {
-      if (systemCode(error) === "ENOENT") return [];
-      throw error;
-    }
+    return namesInFolder(this.parts.folder);
   }
 
   /**

@@ -1,6 +1,6 @@
 /** The files of states of a host. */
 import { expect, test } from "bun:test";
-import { statSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createKeptStates, type KeptState } from "../../../src/host/state/kept";
 import { nextTurn, temporaryFolder } from "../../support";
@@ -71,4 +71,16 @@ test("one that manages nothing makes room, and no other does", async () => {
   const names = (await kept.all()).map(({ name }) => name);
   expect([names.length, names.includes("lab-7"), names.includes("new")]).toEqual([50, false, true]);
   await expect(kept.put(state("more"))).rejects.toThrow("there are 50 states already, which is the limit");
+});
+
+test("what is no folder of states, or no file of one, is said in words", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "state");
+  writeFileSync(path, "");
+  const kept = createKeptStates(path);
+  await expect(kept.all()).rejects.toThrow("state cannot be read (ENOTDIR): mend it, or move it away");
+  expect(() => kept.forget("lab")).toThrow("state cannot be read (ENOTDIR)");
+  rmSync(path);
+  mkdirSync(join(path, "lab.json"), { recursive: true });
+  expect(() => kept.forget("lab")).toThrow("state/lab.json is a folder: move it away");
 });

@@ -9,7 +9,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Publish } from "../../../../core/events";
 import { resolvesWithin, sleep } from "../../../../lib/deadline";
-import { conflict, messageOf, notFound } from "../../../../lib/errors";
+import { conflict, messageOf, notFound, unavailable } from "../../../../lib/errors";
 import { ensurePrivateFolder, writeFileAtomic } from "../../../../lib/files";
 import type { Log } from "../../../../lib/log";
 import { printable } from "../../../../lib/sanitize";
@@ -89,9 +89,12 @@ export interface BlackBox {
   /** Whether a person has paused it. */
   readonly isPaused: boolean;
   status(): Promise<BoxStatus>;
-  /** @param token who pauses it; null for the owner of the host. @throws `conflict` where this process keeps none. */
+  /**
+   * @param token who pauses it; null for the owner of the host.
+   * @throws `conflict` where this process keeps none; `unavailable`, with the black box paused, where that cannot be written down.
+   */
   pause(token: string | null): Promise<void>;
-  /** @throws as {@link pause}. */
+  /** @throws `conflict` as {@link pause}; the system error where the pause cannot be removed. */
   resume(): void;
   /** What the screen showed, as a PNG. @throws `not_found`. */
   picture(
@@ -118,6 +121,8 @@ export function createBlackBox(parts: BlackBoxParts): BlackBox {
 class Box implements BlackBox {
   #keeping: Promise<void> | undefined;
   #isStopped = false;
+  /** Paused in this process, whether or not that could be written down. */
+  #isHeld = false;
   #problem: string | null = null;
   #end = new AbortController();
   #dropping: Timer | undefined;
@@ -128,7 +133,7 @@ class Box implements BlackBox {
     const { folder, settings, log } = this.parts;
     if (settings) this.#keepLimits();
     this.#drop();
-    const left = settings ? null : this.#leftUntil(segmentsIn(folder));
+    const left = settings ? null : this.#leftNow();
     if (!settings && left === null) return;
     this.#dropping ??= setInterval(() => this.#drop(), DROP_MS);
     this.#dropping.unref();
@@ -171,16 +176,26 @@ class Box implements BlackBox {
   async pause(token: string | null): Promise<void> {
     const { folder, publish } = this.parts;
     this.#requireSettings();
-    if (this.isPaused) return;
-    ensurePrivateFolder(folder);
-    writeFileAtomic(this.#pauseFile, JSON.stringify({ token }));
-    await this.#halt();
+    if (existsSync(this.#pauseFile)) return;
+    this.#isHeld = true;
+    // First: no disk that is full has it record on.
+    const halted = this.#halt();
+    const unwritten = failureOf(() => {
+      ensurePrivateFolder(folder);
+      writeFileAtomic(this.#pauseFile, JSON.stringify({ token }));
+    });
+    await halted;
     publish(boxPaused, { token });
+    if (unwritten !== undefined)
+      throw unavailable(
+        `the black box is paused, but only until svc starts anew, as paused.json cannot be written (${unwritten}): pause it again once it can`,
+      );
   }
 
   resume(): void {
     const settings = this.#requireSettings();
     rmSync(this.#pauseFile, { force: true });
+    this.#isHeld = false;
     this.#begin(settings);
   }
 
@@ -232,7 +247,7 @@ class Box implements BlackBox {
   }
 
   get isPaused(): boolean {
-    return existsSync(this.#pauseFile);
+    return this.#isHeld || existsSync(this.#pauseFile);
   }
 
   #requireSettings(): BoxSettings {
@@ -302,6 +317,15 @@ class Box implements BlackBox {
     return new Date(Math.max(...ends)).toISOString();
   }
 
+  /** The same of now; null where that cannot be seen, which keeps no server from starting: {@link #drop} has said why. */
+  #leftNow(): string | null {
+    try {
+      return this.#leftUntil(segmentsIn(this.parts.folder));
+    } catch {
+      return null;
+    }
+  }
+
   #begin(settings: BoxSettings): void {
     if (this.#isStopped) return;
     if (this.#keeping) {
@@ -351,5 +375,15 @@ class Box implements BlackBox {
     const ending = this.parts.desktop().then((desktop) => desktop.stopBlackBox());
     await ending.catch(() => {});
     await keeping;
+  }
+}
+
+/** Why `work` failed, in words; undefined where it did not. */
+function failureOf(work: () => void): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return printable(messageOf(error), 300);
   }
 }

@@ -28,7 +28,7 @@ interface Moment extends Size {
 
 const isoOf = (ms: number) => new Date(ms).toISOString();
 
-/** The entries with texts of a segment; of one that cannot be read, none. */
+/** The entries with texts of a segment. @throws where it cannot be read, or was written with another key. */
 function* textsOf({ path }: Segment, key: string): Generator<TextEntry> {
   for (const record of readSealedFile(filesOf(path).texts, key, "texts")) yield* textEntriesIn(record);
 }
@@ -82,7 +82,7 @@ function isStill(segment: Segment, key: string, since: number, at: number): bool
   return alive !== undefined && at - Math.max(alive, since) <= SILENCE_MS;
 }
 
-/** The spans that were recorded, the oldest first. */
+/** The spans that were recorded, the oldest first; nothing of segments that cannot be read. @throws why, where that is all of them. */
 export function spansIn({ folder, key }: BoxPlace): Array<{ from: number; to: number }> {
   const spans: Array<{ from: number; to: number }> = [];
   const seen = (at: number) => {
@@ -90,10 +90,18 @@ export function spansIn({ folder, key }: BoxPlace): Array<{ from: number; to: nu
     if (last && at - last.to <= SILENCE_MS) last.to = Math.max(last.to, at);
     else spans.push({ from: at, to: at });
   };
+  let fault: unknown;
   for (const segment of segmentsIn(folder)) {
-    seen(segment.start);
-    for (const { at } of textsOf(segment, key)) seen(at);
+    const times = [segment.start];
+    try {
+      for (const { at } of textsOf(segment, key)) times.push(at);
+    } catch (error) {
+      fault ??= error;
+      continue;
+    }
+    for (const at of times) seen(at);
   }
+  if (spans.length === 0 && fault !== undefined) throw fault;
   return spans;
 }
 
@@ -252,10 +260,19 @@ function partAround(text: string, words: string): string | undefined {
   return undefined;
 }
 
+/** The entries up to where they cannot be read, of which `failed` is told; what is thrown at whoever takes them stays with them. */
+function* untilFault<T>(entries: Iterable<T>, failed: (error: unknown) => void): Generator<T> {
+  try {
+    yield* entries;
+  } catch (error) {
+    failed(error);
+  }
+}
+
 /**
- * Writes the film of a span; what was not recorded is not in it, and takes no time.
+ * Writes the film of a span; what was not recorded, or cannot be read, is not in it, and takes no time.
  *
- * @throws `not_found` where nothing of it was recorded; what the system says of the file.
+ * @throws `not_found` where nothing of it was recorded, or why none of it can be read; what the system says of the file.
  */
 export async function writeFilm({ folder, key }: BoxPlace, request: FilmRequest): Promise<FilmResult> {
   const { from, to, file, fps, maxBytes } = request;
@@ -264,6 +281,10 @@ export async function writeFilm({ folder, key }: BoxPlace, request: FilmRequest)
   let size: Size = { width: 0, height: 0 };
   let encode: FilmEncoder | undefined;
   let isFull = false;
+  let fault: unknown;
+  const failed = (error: unknown) => {
+    fault ??= error;
+  };
   /** When the last picture was taken, and the time of the film then. */
   let [lastAt, ms] = [Number.NaN, 0];
   const add = async (canvas: Canvas, at: number) => {
@@ -280,7 +301,7 @@ export async function writeFilm({ folder, key }: BoxPlace, request: FilmRequest)
     const canvas = new Canvas();
     /** The time of the entries that have been drawn and are in no picture yet. */
     let due: number | undefined;
-    for (const entry of tilesOf(segment, key)) {
+    for (const entry of untilFault(tilesOf(segment, key), failed)) {
       if (entry.at > to) break;
       const isDue = due !== undefined && entry.at > due && entry.at >= from;
       // No sooner after the last one than the film shows it; the first has none before.
@@ -292,7 +313,7 @@ export async function writeFilm({ folder, key }: BoxPlace, request: FilmRequest)
     }
     if (due !== undefined && isStill(segment, key, due, from)) await add(canvas, Math.max(from, due));
   }
-  if (!film) throw nothingAt(from, `nothing was recorded until ${isoOf(to)}`);
+  if (!film) throw fault ?? nothingAt(from, `nothing was recorded until ${isoOf(to)}`);
   film.last(Math.round(ms) + 1_000);
   film.close();
   return { seconds: film.ms / 1_000, pictures: film.pictures, bytes: film.bytes, ...size };

@@ -5,11 +5,10 @@
  * Promise: what is older than the span, and what has no room, is removed, the oldest first. What was kept for a failure stays longer, in
  * at most half of the room.
  */
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import { systemCode } from "../../../../lib/errors";
-import { PRIVATE_FILE } from "../../../../lib/files";
+import { namesInFolder, PRIVATE_FILE } from "../../../../lib/files";
 import { lookThrough } from "../../../../lib/look";
 import { KEPT_RUN, type KeptRun } from "../../../../wire/screen/black-box";
 
@@ -39,7 +38,7 @@ export const filesOf = (path: string) => ({
   kept: `${path}.kept`,
 });
 
-/** The segments in `folder`, the oldest first; none where there is no folder. @throws what else the system says. */
+/** The segments in `folder`, the oldest first; none where there is no folder. @throws `unavailable` where it cannot be read. */
 export function segmentsIn(folder: string): Segment[] {
   return namesIn(folder).flatMap((name) => {
     const [, start] = NAME.exec(name) ?? [];
@@ -53,16 +52,10 @@ export function segmentsIn(folder: string): Segment[] {
   });
 }
 
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-      .filter((name) => NAME.test(name))
-      .toSorted();
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
-}
+const namesIn = (folder: string): string[] =>
+  namesInFolder(folder)
+    .filter((name) => NAME.test(name))
+    .toSorted();
 
 /** What stays. */
 interface DropLimits {

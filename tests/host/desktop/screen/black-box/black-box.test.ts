@@ -1,6 +1,6 @@
 /** The black box of a server: when it records, who may look, and what is on record of it. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createBlackBox } from "../../../../../src/host/desktop/screen/black-box/black-box";
 import type { BlackBoxCalls, BoxOptions } from "../../../../../src/host/desktop/screen/black-box/calls";
@@ -83,6 +83,34 @@ describe("the black box of a server", () => {
     next.box.resume();
     await until("the recorder", () => next.desktop.begun === 1);
     expect(await next.box.status()).toMatchObject({ state: "on" });
+  });
+
+  test("is paused also where that cannot be written down, and says so", async () => {
+    using folder = temporaryFolder();
+    await using made = boxOn(folder.path);
+    made.box.start();
+    await until("the recorder", () => made.desktop.begun === 1);
+    // As with a full disk: nothing can take the place of the file, also for root.
+    rmSync(join(folder.path, "black-box"), { recursive: true, force: true });
+    writeFileSync(join(folder.path, "black-box"), "");
+    expect(made.box.pause("ann")).rejects.toThrow("only until svc starts anew");
+    await until("the end of the recorder", () => made.events.includes("black_box.paused"));
+    expect(made.box.isPaused).toBe(true);
+    expect(made.desktop.begun).toBe(1);
+    rmSync(join(folder.path, "black-box"));
+    await made.box.pause("ann");
+    expect(existsSync(join(folder.path, "black-box", "paused.json"))).toBe(true);
+    made.box.resume();
+    await until("the next recorder", () => made.desktop.begun === 2);
+    expect(made.box.isPaused).toBe(false);
+  });
+
+  test("that is off starts also where its folder cannot be read, and says why when it is asked", async () => {
+    using folder = temporaryFolder();
+    writeFileSync(join(folder.path, "black-box"), "");
+    await using made = boxOn(folder.path, null);
+    made.box.start();
+    expect(made.box.status()).rejects.toThrow("black-box cannot be read (ENOTDIR)");
   });
 
   test("that is resumed before its pause has taken effect goes on", async () => {

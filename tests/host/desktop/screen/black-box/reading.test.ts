@@ -247,3 +247,27 @@ test("the film of a span has its pictures, with the time between them", async ()
   expect(readFileSync(file).toString("hex", 0, 4)).toBe("1a45dfa3");
   await expect(writeFilm(place, { ...request, from: at(500), to: at(600) })).rejects.toThrow("nothing");
 });
+
+test("a segment that cannot be read takes nothing from the spans, or the film, of the others", async () => {
+  using folder = temporaryFolder();
+  segment(folder.path, [alive(at(0)), alive(at(5)), gap(at(10))], [[at(0), RED]]);
+  segment(folder.path, [alive(at(100)), gap(at(110))], [[at(100), RED]], "cd".repeat(32));
+  segment(folder.path, [alive(at(200)), alive(at(205)), gap(at(210))], [[at(200), GREEN]]);
+  const place = { folder: folder.path, key: KEY };
+  expect(spansIn(place)).toEqual([
+    { from: at(0), to: at(10) },
+    { from: at(200), to: at(210) },
+  ]);
+  const file = join(folder.path, "film.avi");
+  const film = await writeFilm(place, { from: at(0), to: at(210), file, fps: 2, maxBytes: 1_000_000 });
+  expect(film.pictures).toBe(2);
+});
+
+test("where no segment can be read, it is said why", async () => {
+  using folder = temporaryFolder();
+  segment(folder.path, [alive(at(0)), gap(at(10))], [[at(0), RED]], "cd".repeat(32));
+  const place = { folder: folder.path, key: KEY };
+  expect(() => spansIn(place)).toThrow("another key");
+  const film = { from: at(0), to: at(10), file: join(folder.path, "f.avi"), fps: 2, maxBytes: 1_000_000 };
+  expect(writeFilm(place, film)).rejects.toThrow("another key");
+});
