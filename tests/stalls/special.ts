@@ -142,6 +142,10 @@ function* selections(size: number): Generator<StallRequest> {
       .slice(0, 290_000);
     yield post(`on: ${term} …`, "/plans/new", { actions, on: `host-0,${on}` });
   }
+  const patterns = (count: number) =>
+    Array.from({ length: count }, (_, nth) => `*${"?".repeat(6)}a${nth}*`).join();
+  yield { what: "q: patterns", path: `/admin/fleet?q=${encodeURIComponent(patterns(64))}` };
+  yield post("on: patterns", "/plans/new", { actions, on: `host-0,${patterns(15).replaceAll("*?", "!*?")}` });
   yield post("labels", "/admin/broadcast", {
     actions,
     labels: Array.from({ length: Math.min(100_000, size / 12) }, (_, nth) => `h-${nth}`),
@@ -219,6 +223,33 @@ function* calls(size: number): Generator<StallRequest> {
   for (const [what, body] of Object.entries(texts)) yield { what: `call: ${what}`, path: "/robot", body };
 }
 
+/** JSON in a text, or in base64, in a body: the bounds on the body do not see what is in it. */
+function* jsonInTexts(size: number): Generator<StallRequest> {
+  for (const [bulk, make] of Object.entries(BULKS)) {
+    const state = (what: string, before: string, after: string) =>
+      post(`state: ${what}: ${bulk}`, "/state/compare", {
+        state: Buffer.from(`${before}${make(590_000 - before.length - after.length)}${after}`).toString(
+          "base64",
+        ),
+      });
+    yield state("scripts", '{"name":"a","scripts":', "}");
+    yield state("actions", '{"name":"a","scripts":{"a":{"actions":[', "]}}}");
+    for (const field of ["actions", "commands", "files"]) {
+      const parts = { actions: [], name: "", files: {}, blobs: {}, stop_on_error: true, timeout_s: 1 };
+      const whole = JSON.stringify({ ...parts, scope: null, commands: [], [field]: "here" });
+      const content = whole.replace('"here"', make(size / 3));
+      const digest = Bun.SHA256.hash(content, "hex");
+      const id = crypto.randomUUID();
+      const [nbf, exp] = [-1_000, 3_600_000].map((ms) => new Date(Date.now() + ms).toISOString());
+      const envelope = { v: 1, id, plan: id, to: null, operation: "execute", digest, nbf, exp };
+      yield post(`content: ${field}: ${bulk}`, "/plans/jobs", {
+        envelope: JSON.stringify(envelope),
+        content,
+      });
+    }
+  }
+}
+
 /** Every special request, for bodies of `size` bytes. */
 export function* specialOf(size: number): Generator<StallRequest> {
   yield* scripts(size);
@@ -227,5 +258,6 @@ export function* specialOf(size: number): Generator<StallRequest> {
   yield* messages(size);
   yield* calls(size);
   yield* sessions(size);
+  yield* jsonInTexts(size);
   yield* pages();
 }

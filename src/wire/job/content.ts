@@ -8,6 +8,7 @@ import { DESKTOP_REQUEST, type DesktopRequest } from "../../core/desktop-request
 import { LIMIT, type Limit } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR, type StopOnError } from "../../core/run";
 import { badInput } from "../../lib/errors";
+import { boundOf, excessIn, mostValues } from "../../lib/json-bounds";
 import { jsonIn } from "../../lib/json-in";
 import { printable } from "../../lib/sanitize";
 import { digestOf } from "./envelope";
@@ -15,6 +16,9 @@ import { digestOf } from "./envelope";
 /** The most files that travel with a plan, and the size of a request with them: hosts take 1,000,000 bytes (`--max-body`). */
 const MAX_FILES = 64;
 export const MAX_CONTENT_BYTES = 900_000;
+
+/** The most values and names in it: as many as a body that brings one may have besides. */
+const MAX_VALUES = mostValues(1_000_000);
 
 /** A name of letters, digits and some signs, which every file system takes; no part begins with a dot. */
 const FILE_NAME = v.pipe(
@@ -103,7 +107,10 @@ export function writeContent(
  * @throws `bad_input` for what is none: another form, a file that is not what its digest says, two names of one file.
  */
 export function readContent(text: string): Content & { readonly bytes: ReadonlyMap<string, Uint8Array> } {
-  const read = v.safeParse(CONTENT, jsonIn(text));
+  // A text in a body escapes the bound on that.
+  const excess = excessIn(text, MAX_VALUES);
+  if (excess) throw badInput(`content: expected ${boundOf(excess, MAX_VALUES)}`);
+  const read = v.safeParse(CONTENT, jsonIn(text), { abortEarly: true });
   if (!read.success)
     throw badInput(`content: expected that of a job (${v.getDotPath(read.issues[0]) ?? "not JSON"})`);
   const { files, blobs, name } = read.output;

@@ -8,8 +8,10 @@ import { DESKTOP_REQUEST } from "../../core/desktop-request";
 import { checkInput, type Offence, sentence } from "../../core/input";
 import { NAME_TEXT } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOPS, VARIABLES } from "../../core/run";
+import { countExcess } from "../../core/schema";
 import { REFERENCE_TEXT } from "../../core/written";
 import { badInput } from "../../lib/errors";
+import { boundOf, excessIn } from "../../lib/json-bounds";
 import { jsonIn } from "../../lib/json-in";
 import { printable } from "../../lib/sanitize";
 import { parseDuration } from "../../lib/units";
@@ -17,7 +19,10 @@ import { parseDuration } from "../../lib/units";
 /** The largest wanted state as JSON, in bytes: in base64 it goes into the content of a job, and into a request (`--max-body`). */
 export const MAX_STATE_BYTES = 600_000;
 
-/** The same in base64, in characters. */
+/** The most values and names in it: what is in base64 escapes the bound on the body that brings it. */
+const MAX_STATE_VALUES = 150_000;
+
+/** {@link MAX_STATE_BYTES} in base64, in characters. */
 export const MAX_STATE_TEXT = Math.ceil(MAX_STATE_BYTES / 3) * 4;
 
 /** The most scripts, jobs, and names of secrets: what a host keeps of scripts and jobs (`stored-scripts.ts`, `scheduler.ts`). */
@@ -131,8 +136,10 @@ export type WantedJob = v.InferOutput<typeof WANTED_JOB>;
 export function checkWanted(
   value: unknown,
 ): { readonly wanted: Wanted } | { readonly offences: readonly Offence[] } {
-  const lost = lostNames(value);
-  const checked = checkInput(WANTED, withSpans(value), { quote: false });
+  // Far too many names are counted, and none of them is looked at.
+  const isTooMuch = countExcess(WANTED, value) !== undefined;
+  const lost = isTooMuch ? [] : lostNames(value);
+  const checked = checkInput(WANTED, isTooMuch ? value : withSpans(value), { quote: false });
   if (!checked.ok) return { offences: [...lost, ...checked.offences] };
   const offences = [...lost, ...oddVariables(checked.input)];
   return offences.length > 0 ? { offences } : { wanted: checked.input };
@@ -222,6 +229,7 @@ export function writeWanted(wanted: Wanted): SentState {
     throw badInput(
       `state: expected at most ${MAX_STATE_BYTES} bytes, with its scripts, but found ${bytes.length}`,
     );
+  requireFewValues(bytes);
   return { state: bytes.toString("base64"), sha256: Bun.SHA256.hash(bytes, "hex") };
 }
 
@@ -231,5 +239,12 @@ export function readWanted(state: string): { readonly wanted: Wanted; readonly s
   if (bytes.toString("base64") !== state) throw badInput("state: expected JSON in base64");
   if (bytes.length > MAX_STATE_BYTES)
     throw badInput(`state: expected at most ${MAX_STATE_BYTES} bytes but found ${bytes.length}`);
+  requireFewValues(bytes);
   return { wanted: wantedIn(jsonIn(bytes.toString())), sha256: Bun.SHA256.hash(bytes, "hex") };
+}
+
+/** @throws `bad_input` for JSON that would hold up everybody while it is parsed, or that is too deep to be written again. */
+function requireFewValues(json: Uint8Array): void {
+  const excess = excessIn(json, MAX_STATE_VALUES);
+  if (excess) throw badInput(`state: expected ${boundOf(excess, MAX_STATE_VALUES)}`);
 }
