@@ -229,6 +229,23 @@ export function usedMs(): number {
   return (user + system) / 1_000;
 }
 
+/** Does `work`. @returns how long that took, and the longest time in which the event loop did nothing else, in milliseconds. */
+export async function gaps(work: () => Promise<unknown>): Promise<{ longest: number; took: number }> {
+  const began = performance.now();
+  let [last, longest, isOver] = [began, 0, false];
+  const look = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (!isOver) setImmediate(look);
+  };
+  setImmediate(look);
+  await work();
+  isOver = true;
+  look();
+  return { longest, took: performance.now() - began };
+}
+
 /** Lets everything happen that is due in this turn of the event loop. */
 export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 

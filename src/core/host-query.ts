@@ -36,6 +36,8 @@ export interface FoundHost {
 export interface HostQuery {
   /** The hosts that it fits, in their order. `now` is in milliseconds since 1970. */
   select<H extends FoundHost>(hosts: readonly H[], now: number): H[];
+  /** Whether it fits one of `hosts`: for whoever looks at many in slices. */
+  among(hosts: readonly FoundHost[], now: number): (host: FoundHost) => boolean;
 }
 
 /** Enough for the labels of 2,000 hosts, one by one, as `--on` takes them. */
@@ -158,8 +160,9 @@ export function parseHostQuery(text: string): HostQuery | { readonly fault: stri
       return (host, now) => (including.isEmpty || any(host, now)) && !none(host, now);
     });
   }
-  return {
-    select(hosts, now) {
+  const query: HostQuery = {
+    select: (hosts, now) => hosts.filter(query.among(hosts, now)),
+    among(hosts, now) {
       let found: ReadonlySet<string> | undefined;
       let room = MAX_TESTS;
       const known: SearchedHosts = {
@@ -174,9 +177,10 @@ export function parseHostQuery(text: string): HostQuery | { readonly fault: stri
         },
       };
       const all = tests.map((make) => make(known));
-      return hosts.filter((host) => all.every((test) => test(host, now)));
+      return (host) => all.every((test) => test(host, now));
     },
   };
+  return query;
 }
 
 /** The hosts among which some are looked for. */
@@ -325,6 +329,23 @@ function seenTest(value: string): TermReading {
   };
 }
 
+/** What stands between two `*` of a pattern: its characters, and the longest run of them without `?`, with how many are before that. */
+interface PatternPart {
+  readonly characters: readonly string[];
+  readonly literal: string;
+  readonly before: number;
+}
+
+function patternPart(text: string): PatternPart {
+  const characters = [...text];
+  let [literal, before, at] = ["", 0, 0];
+  for (const run of text.split("?")) {
+    if (run.length > literal.length) [literal, before] = [run, at];
+    at += [...run].length + 1;
+  }
+  return { characters, literal, before };
+}
+
 /**
  * What a text with `*` (any characters) or `?` (one) matches; undefined for a text without either. Nothing else in it is special.
  *
@@ -332,25 +353,51 @@ function seenTest(value: string): TermReading {
  */
 export function namePattern(text: string): ((name: string) => boolean) | undefined {
   if (!/[*?]/.test(text)) return undefined;
-  const parts = text.split(/\*+/).map((part) => [...part]);
-  const [first = [], ...rest] = parts;
+  const parts = text.split(/\*+/).map(patternPart);
+  const [first = patternPart(""), ...rest] = parts;
   const last = rest.pop();
   return (name) => {
-    const characters = [...name];
+    // Where each character is one unit, the name needs no list of them.
+    const characters = /[\ud800-\udfff]/.test(name) ? [...name] : name;
     if (!fitsAt(characters, 0, first)) return false;
-    if (last === undefined) return characters.length === first.length;
-    const end = characters.length - last.length;
-    let at = first.length;
+    if (last === undefined) return characters.length === first.characters.length;
+    const end = characters.length - last.characters.length;
+    let at = first.characters.length;
     for (const part of rest) {
-      while (at + part.length <= end && !fitsAt(characters, at, part)) at += 1;
-      if (at + part.length > end) return false;
-      at += part.length;
+      const found = placeIn(characters, at, end, part);
+      if (found === undefined) return false;
+      at = found + part.characters.length;
     }
     return at <= end && fitsAt(characters, end, last);
   };
 }
 
+/** Where `part` stands first between two places; undefined where it does not. */
+function placeIn(
+  characters: string | readonly string[],
+  from: number,
+  end: number,
+  part: PatternPart,
+): number | undefined {
+  const { literal, before } = part;
+  const latest = end - part.characters.length;
+  for (let at = from; at <= latest; at++) {
+    // What is sure to be there is looked for first: a name may be compared with thousands of patterns, and seldom has it.
+    if (typeof characters === "string") at = characters.indexOf(literal, at + before) - before;
+    if (at < from || at > latest) return undefined;
+    if (fitsAt(characters, at, part)) return at;
+  }
+  return undefined;
+}
+
 /** Whether `part`, in which `?` is any character, stands at this place. */
-const fitsAt = (characters: readonly string[], at: number, part: readonly string[]) =>
-  at + part.length <= characters.length &&
-  part.every((wanted, nth) => wanted === "?" || wanted === characters[at + nth]);
+function fitsAt(
+  characters: string | readonly string[],
+  at: number,
+  { characters: wanted }: PatternPart,
+): boolean {
+  if (at + wanted.length > characters.length) return false;
+  for (let nth = 0; nth < wanted.length; nth++)
+    if (wanted[nth] !== "?" && wanted[nth] !== characters[at + nth]) return false;
+  return true;
+}

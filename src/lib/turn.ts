@@ -59,14 +59,18 @@ export async function inSlices(piece: () => boolean): Promise<void> {
   } while (!piece());
 }
 
-/** How many items are looked at in one piece: some milliseconds of the work that a list of hosts needs. */
-const PIECE = 500;
+/** How long a piece of a list takes, in milliseconds, whatever each of its items costs. */
+const PIECE_MS = 2;
 
-/** What `make` makes of each item, in slices where there are many. */
+/** What `make` makes of each item, in slices where that takes long. */
 export async function mapInSlices<T, R>(items: readonly T[], make: (item: T) => R): Promise<R[]> {
   const made: R[] = [];
   await inSlices(() => {
-    for (const item of items.slice(made.length, made.length + PIECE)) made.push(make(item));
+    const until = performance.now() + PIECE_MS;
+    while (made.length < items.length) {
+      made.push(make(items[made.length] as T));
+      if (performance.now() >= until) break;
+    }
     return made.length === items.length;
   });
   return made;

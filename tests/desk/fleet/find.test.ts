@@ -1,7 +1,9 @@
 /** Hosts as they were found last, and looking for some of them. */
 import { expect, test } from "bun:test";
+import { localCaller } from "../../../src/core/caller";
+import { findHosts } from "../../../src/desk/fleet/operations/find";
 import { createPresence } from "../../../src/desk/fleet/presence";
-import { post, TOKEN, testServer } from "../../support";
+import { gaps, post, TOKEN, testServer } from "../../support";
 import { host } from "./support";
 
 interface Row {
@@ -94,4 +96,24 @@ test("a sighting keeps when a host was there, and a busy one is there", () => {
   expect(presence.sighting("lab")).toMatchObject({ isUp: true, error: "HTTP 429" });
   presence.rename("lab", "berlin");
   expect([presence.sighting("lab"), presence.sighting("berlin")?.isUp]).toEqual([undefined, true]);
+});
+
+test("others are answered while many hosts are compared with as many patterns as may be", async () => {
+  const hosts = Array.from({ length: 10_000 }, (_, nth) =>
+    host(`lab-${nth}.example.com`, "http://127.0.0.1:9"),
+  );
+  const uses = {
+    addressBook: async () => ({ hosts: () => hosts }),
+    sightings: async () => ({ sighting: () => undefined }),
+    hub: () => null,
+    natsDesk: () => null,
+    existingPlans: async () => null,
+    foundLogs: async () => new Map(),
+  };
+  const q = Array.from({ length: 64 }, (_, nth) => `*${"?".repeat(12)}a${nth}*`).join();
+  const caller = localCaller({ audit: async () => null }, "api");
+  const { longest, took } = await gaps(async () =>
+    expect(await findHosts.run(uses, { q }, caller)).toEqual([]),
+  );
+  expect(longest).toBeLessThan(Math.max(took / 4, 20));
 });

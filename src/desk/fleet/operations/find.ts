@@ -104,7 +104,10 @@ export const findHosts = operation({
     const book = await service.addressBook();
     const known = await whatIsKnown(service, caller);
     const hosts = await mapInSlices(book.hosts(), (host) => asFound(host, known));
-    return q === "" ? hosts : query.select(hosts, Date.now());
+    if (q === "") return hosts;
+    const fits = query.among(hosts, Date.now());
+    const found = await mapInSlices(hosts, (host) => (fits(host) ? [host] : []));
+    return found.flat();
   },
 });
 
