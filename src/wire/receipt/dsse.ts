@@ -6,6 +6,7 @@
  */
 import * as v from "valibot";
 import { badInput, rejected } from "../../lib/errors";
+import { boundOf, excessIn } from "../../lib/json-bounds";
 import { isSignedBy, type SigningKey } from "../../lib/signing-key";
 import { fromBase64, toBase64 } from "../witness/signed-note";
 
@@ -51,13 +52,20 @@ export function sealed(statement: object, key: SigningKey, keyid: string): Envel
 /** An envelope in a file. */
 export const envelopeText = (envelope: Envelope): string => `${JSON.stringify(envelope)}\n`;
 
-/** What an envelope holds, before anybody has looked at its signature. @throws a `bad_input` failure where that is no JSON. */
-export function payloadOf({ payloadType, payload }: Envelope): unknown {
+/**
+ * What an envelope holds, before anybody has looked at its signature.
+ *
+ * @param maxValues the most values and names in it: what is in base64 escapes the bound on the answer that brings it.
+ * @throws a `bad_input` failure where that is no JSON, or has more of them.
+ */
+export function payloadOf({ payloadType, payload }: Envelope, maxValues = Number.POSITIVE_INFINITY): unknown {
   if (payloadType !== PAYLOAD_TYPE)
     throw badInput(`file: expected the payload type ${PAYLOAD_TYPE}, but found another`);
   const bytes = fromBase64(payload);
   const text = bytes?.toString();
   if (!bytes || text === undefined || !Buffer.from(text).equals(bytes)) throw noReceipt();
+  const excess = excessIn(bytes, maxValues);
+  if (excess) throw badInput(`file: expected a receipt of ${boundOf(excess, maxValues)}`);
   return onlyMeaning(text);
 }
 
@@ -69,28 +77,25 @@ export function requireSigned({ payloadType, payload, signatures }: Envelope, pu
     throw rejected("the key of its host has not signed what is in it");
 }
 
-/** `json` without white space outside of its texts, which may have millions of characters: more than one match of a pattern can have. */
-function withoutSpace(json: string): string {
-  const parts: string[] = [];
-  for (let at = 0; at < json.length; ) {
-    const begin = json.indexOf('"', at);
-    const outside = begin < 0 ? json.slice(at) : json.slice(at, begin);
-    const end = begin < 0 ? json.length : endOfText(json, begin);
-    parts.push(outside.replaceAll(/[ \t\r\n]+/g, ""), begin < 0 ? "" : json.slice(begin, end));
-    at = end;
+/** Whether `text` is `plain`, which has no white space outside of its texts, but for white space outside of them. */
+function isPlain(text: string, plain: string): boolean {
+  let [at, isInside, isEscaped] = [0, false, false];
+  // It has been parsed: what is no sign of JSON is white space.
+  const skipSpace = () => {
+    while (text.charCodeAt(at) <= SPACE) at++;
+  };
+  for (let nth = 0; nth < plain.length; nth++) {
+    if (!isInside) skipSpace();
+    const code = plain.charCodeAt(nth);
+    if (text.charCodeAt(at++) !== code) return false;
+    if (code === QUOTE && !isEscaped) isInside = !isInside;
+    isEscaped = code === BACKSLASH && !isEscaped;
   }
-  return parts.join("");
+  skipSpace();
+  return at === text.length;
 }
 
-/** Where the text ends that begins at `begin`. @param json can be parsed. */
-function endOfText(json: string, begin: number): number {
-  for (let end = begin; ; ) {
-    end = json.indexOf('"', end + 1);
-    let escapes = 0;
-    while (json.charAt(end - 1 - escapes) === "\\") escapes++;
-    if (escapes % 2 === 0) return end + 1;
-  }
-}
+const [SPACE, QUOTE, BACKSLASH] = [0x20, 0x22, 0x5c];
 
 /**
  * `text` as JSON, where it is the only way to write what it says, besides white space: a key that is there twice, or a number in another
@@ -99,7 +104,7 @@ function endOfText(json: string, begin: number): number {
 export function onlyMeaning(text: string): unknown {
   try {
     const value = JSON.parse(text);
-    if (JSON.stringify(value) === withoutSpace(text)) return value;
+    if (isPlain(text, JSON.stringify(value))) return value;
   } catch {
     throw noReceipt();
   }

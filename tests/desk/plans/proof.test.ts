@@ -213,6 +213,8 @@ describe("the receipt of a plan", () => {
       [{ payloadType: "text/plain", payload: "e30=", signatures: [{ keyid: "x", sig: "x" }] }, "no receipt"],
       [{ ...strange, signatures: [{ keyid: "x", sig: "x" }] }, "its receipt proves nothing: "],
       [strange, "its receipt proves nothing: the receipt of b is of another host, run or plan"],
+      // Among the values of the answer it is one.
+      [{ ...strange, payload: btoa(`[${"[],".repeat(400_000)}0]`) }, "no receipt"],
     ] as const;
     for (const [answer, why] of answers) {
       using server = Bun.serve({ port: 0, fetch: () => Response.json(answer) });
@@ -236,10 +238,13 @@ describe("the receipt of a plan", () => {
 });
 
 test("a receipt so large that there is no room for those of others is left out itself", () => {
-  const of = (size: number): Envelope => ({
-    payloadType: "t",
-    payload: "a".repeat(size),
-    signatures: [{ keyid: "", sig: "" }],
+  const of = (size: number) => ({
+    envelope: {
+      payloadType: "t",
+      payload: "a".repeat(size),
+      signatures: [{ keyid: "", sig: "" }],
+    } as Envelope,
+    log_key: "",
   });
   const [small, large] = [of(100), of(5_000)];
   const room = createRoom(1_000);

@@ -6,6 +6,7 @@ import { operation } from "../../../core/operation";
 import { conflict, Failure, unavailable } from "../../../lib/errors";
 import { runPool } from "../../../lib/pool";
 import { printable } from "../../../lib/sanitize";
+import { ownTurn } from "../../../lib/turn";
 import type { PlanContents } from "../../../wire/job/plan-digest";
 import { type Envelope, envelopeText, MAX_ENVELOPE, payloadOf } from "../../../wire/receipt/dsse";
 import {
@@ -52,12 +53,21 @@ const ANSWER_MS = 30_000;
 /** The largest receipt of a host, in bytes: thousands of rows. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
+/** The most values and names in one: that of 5,000 rows has some 50 for each. */
+const MAX_VALUES = 300_000;
+
 /** What the file has room for besides the receipts of hosts, in characters: rows of the desk, and what is said of each host. */
 const OWN_CHARS = { rows: 8_000_000, host: 900 };
 
 const LOG_OF = v.object({ predicate: v.object({ log: v.object({ key: v.string() }) }) });
 
-type HostReceipt = { readonly envelope: Envelope } | { readonly missing: string };
+/** The receipt of a host, with the key of its log. */
+interface GivenReceipt {
+  readonly envelope: Envelope;
+  readonly log_key: string;
+}
+
+type HostReceipt = GivenReceipt | { readonly missing: string };
 
 export const planProof = operation({
   name: "plan.proof",
@@ -94,8 +104,8 @@ export const planProof = operation({
     const isOne = kindOfContents(content) === "one";
     const bare = { ...about, targets: targets.map((target) => shownOf(target)), rows };
     const refusal = receipts.refusalsFor(bare, plan.spec.contents ?? (isOne ? "one" : undefined));
-    const made = await receiptsOf(service, targets, caller, (envelope, target) =>
-      refusal(envelope, shownOf(target, { envelope })),
+    const made = await receiptsOf(service, targets, caller, (given, target) =>
+      refusal(given.envelope, shownOf(target, given)),
     );
     const statement = statementOf(PLAN_RECEIPT, [{ name: "plan", digest: { sha256: plan.digest } }], {
       ...about,
@@ -126,28 +136,29 @@ function aboutTarget(
   }
   return {
     ...about,
-    log_key: v.parse(LOG_OF, payloadOf(made.envelope)).predicate.log.key,
+    log_key: made.log_key,
     receipt_sha256: Bun.SHA256.hash(envelopeText(made.envelope), "hex"),
     missing: null,
     ...shown(content?.key ?? null),
   };
 }
 
-/** Whether what a host has answered can be looked at. */
-function isReceipt(envelope: Envelope): boolean {
+/** What a host has answered, with the key that it names; undefined where it is none that can be looked at. */
+function givenIn(envelope: Envelope): GivenReceipt | undefined {
   try {
-    return v.is(LOG_OF, payloadOf(envelope));
+    const read = v.safeParse(LOG_OF, payloadOf(envelope, MAX_VALUES));
+    return read.success ? { envelope, log_key: read.output.predicate.log.key } : undefined;
   } catch (error) {
-    if (error instanceof Failure) return false;
+    if (error instanceof Failure) return undefined;
     throw error;
   }
 }
 
 /** The receipts of hosts, by their place in the plan. */
 interface Room {
-  put(nth: number, envelope: Envelope): void;
+  put(nth: number, given: GivenReceipt): void;
   /** Undefined where there is none, or no room for it. */
-  at(nth: number): Envelope | undefined;
+  at(nth: number): GivenReceipt | undefined;
 }
 
 /**
@@ -156,13 +167,13 @@ interface Room {
  * @param most in characters.
  */
 export function createRoom(most: number): Room {
-  const kept = new Map<number, { readonly envelope: Envelope; readonly size: number }>();
+  const kept = new Map<number, { readonly given: GivenReceipt; readonly size: number }>();
   let left = most;
   return {
-    at: (nth) => kept.get(nth)?.envelope,
-    put(nth, envelope) {
-      const size = JSON.stringify(envelope).length;
-      kept.set(nth, { envelope, size });
+    at: (nth) => kept.get(nth)?.given,
+    put(nth, given) {
+      const size = JSON.stringify(given.envelope).length;
+      kept.set(nth, { given, size });
       left -= size;
       while (left < 0) {
         const [largest, { size: freed }] = [...kept].reduce((one, other) =>
@@ -180,7 +191,7 @@ async function receiptsOf(
   service: Uses,
   targets: readonly Target[],
   { signal, grant }: Caller,
-  refusal: (envelope: Envelope, target: Target) => string | null,
+  refusal: (given: GivenReceipt, target: Target) => string | null,
 ): Promise<HostReceipt[]> {
   const book = await service.addressBook();
   const byIdentity = new Map(book.hosts().map((host) => [identityOf(host), host]));
@@ -199,10 +210,14 @@ async function receiptsOf(
       // Loaded on first use: the modules for dialling are large.
       const { callRemote } = await import("../../../client/remote-call");
       const envelope = await callRemote(server, RUN_PROOF, input, ANSWER_MS, signal, name, MAX_BYTES);
-      if (!isReceipt(envelope)) return "its answer is no receipt";
-      const why = refusal(envelope, target);
+      // Reading one, and verifying it, takes as long as its host likes, within its size: never two in one turn.
+      await ownTurn();
+      const given = givenIn(envelope);
+      if (!given) return "its answer is no receipt";
+      await ownTurn();
+      const why = refusal(given, target);
       if (why !== null) return printable(`its receipt proves nothing: ${why}`, 300);
-      room.put(nth, envelope);
+      room.put(nth, given);
       return "the file has no room for its receipt, which is large: `svc runs proof` makes it on the host";
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
@@ -210,8 +225,5 @@ async function receiptsOf(
     }
   };
   const why = await runPool([...targets.entries()], pool, ([nth, target]) => ask(target, nth));
-  return why.map((missing, nth) => {
-    const envelope = room.at(nth);
-    return envelope ? { envelope } : { missing };
-  });
+  return why.map((missing, nth) => room.at(nth) ?? { missing });
 }

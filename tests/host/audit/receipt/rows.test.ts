@@ -1,9 +1,11 @@
 /** Which rows a receipt of a run has: whoever knows the id of a run can leave rows that have it, and spoils no receipt. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { rowsWith } from "../../../../src/host/audit/receipt/make";
 import { verifyReceipt } from "../../../../src/host/audit/receipt/verify";
 import { type Envelope, envelopeText } from "../../../../src/wire/receipt/dsse";
 import { createRunRecord } from "../../../../src/wire/receipt/run-record";
 import { MAX_ROWS } from "../../../../src/wire/receipt/statement";
+import { gaps } from "../../../support";
 import { type ProvenRun, provenRun, statementOf } from "./support";
 
 setDefaultTimeout(60_000);
@@ -105,3 +107,12 @@ async function ranAlone(front: string, changes: number): Promise<string> {
   await append(rows);
   return id;
 }
+
+test("others are answered while the rows of many receipts are looked for", async () => {
+  await append(requests(20_000, (nth) => `GET /status/${nth} -> ok:200 ${"x".repeat(200)}`));
+  const search = { text: "run=nowhere", since: 0, matches: () => true };
+  const { longest, took } = await gaps(() =>
+    Promise.all(Array.from({ length: 24 }, () => rowsWith(made.audit, search))),
+  );
+  expect(longest).toBeLessThan(Math.max(took / 6, 15));
+});
