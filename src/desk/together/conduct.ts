@@ -50,8 +50,8 @@ export interface ConductUses {
   run(job: HostJob): Promise<HostResult>;
   /** The actions as they may be shown. */
   shown(actions: readonly unknown[]): Promise<unknown[]>;
-  /** The text with `***` in the place of each of these values. */
-  masked(text: string, values: unknown): string;
+  /** A function that gives a text with `***` in the place of each of these values, and no more than the first `most` characters of it. */
+  masker(values: unknown): (text: string, most: number) => string;
   /** Takes each step, once it is known how it ended. */
   step(step: BlockStep): void;
 }
@@ -233,7 +233,9 @@ async function runPart(all: Together, place: Place, part: PreparedPart, nth: num
   );
   const at = performance.now();
   const left = remainingS(place);
-  const masked = (text: string) => all.uses.masked(text, { ...variables, ...Object.fromEntries(own) });
+  // Once for all that the host says: there may be thousands of values, and of texts.
+  const mask = all.uses.masker({ ...variables, ...Object.fromEntries(own) });
+  const masked = (text: string) => mask(text, MAX_MESSAGE);
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(timedOut("its time is over")), left * 1_000 + LATE_MS);
   const found = await all.uses
@@ -263,9 +265,7 @@ async function runPart(all: Together, place: Place, part: PreparedPart, nth: num
     ...{ host: label, place: where, from: part.from, shown, code, took_ms },
     ...{ at_ms: at - all.began, outcomes: ownOutcomes },
   }))
-    all.uses.step(
-      step.error === undefined ? step : { ...step, error: masked(step.error).slice(0, MAX_MESSAGE) },
-    );
+    all.uses.step(step.error === undefined ? step : { ...step, error: masked(step.error) });
   if (code !== "ok")
     throw failing(
       place,

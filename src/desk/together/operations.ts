@@ -105,7 +105,7 @@ export const runTogether = operation({
           // The token of a host may allow more than that of the caller.
           service.runOnHost(job, { grant, scope: limitsOf(grant, job.secrets.length > 0) }),
         shown: (actions) => executor.shown(actions),
-        masked: (text, values) => executor.masked(text, values),
+        masker: (values) => executor.masker(values),
         step: (item) => void caller.progress?.({ what: "steps", done: 0, total: 0, item }),
       },
       signal,

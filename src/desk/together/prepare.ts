@@ -40,8 +40,8 @@ interface BlockExecutor {
   check(actions: unknown): Promise<CheckedPart>;
   /** The actions as they were written, without secrets. @throws as {@link check}. */
   shown(actions: unknown): Promise<unknown[]>;
-  /** The text with each text and number of `values` in it replaced by `***`. */
-  masked(text: string, values: unknown): string;
+  /** A function that replaces each text and number of `values` in a text by `***`, and gives no more than its first `most` characters. */
+  masker(values: unknown): (text: string, most: number) => string;
   /** @throws a `forbidden` failure when the caller may not use all of the commands. */
   permit(commands: readonly string[], grant: Grant, who?: string, secrets?: readonly string[]): void;
   needsOf: Awaited<ReturnType<BroadcastUses["executor"]>>["needsOf"];

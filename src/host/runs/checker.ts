@@ -140,11 +140,16 @@ export class Checker {
     return (await this.check(list, false)).actions.map(shownAction);
   }
 
-  /** `text` with each text and number of `values` in it replaced by `***`. */
-  masked(text: string, values: unknown): string {
-    const secrets = new Secrets();
-    secrets.add(values);
-    return secrets.scrub(text);
+  /** A function that replaces each text and number of `values` in a text by `***`, and gives no more than its first `most` characters. */
+  masker(values: unknown): (text: string, most: number) => string {
+    let secrets: Secrets | undefined;
+    return (text, most) => {
+      if (!secrets) {
+        secrets = new Secrets();
+        secrets.add(values);
+      }
+      return secrets.scrubStart(text, most);
+    };
   }
 
   /** What these commands and secrets need that a caller with this grant may not use. */

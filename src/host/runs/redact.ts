@@ -112,6 +112,7 @@ export class Secrets {
 
   /** Remembers each text and number in `value`, and its form in JSON. */
   add(value: unknown): void {
+    if (this.tooMany) return;
     if (typeof value === "number") this.remember(`${value}`);
     else if (typeof value === "string") {
       this.remember(value);
@@ -150,6 +151,12 @@ export class Secrets {
       at = from - 1;
     }
     return clean + text.slice(from);
+  }
+
+  /** The first `most` characters of `text`, with every secret in them replaced by `***`: what comes later is not looked through. */
+  scrubStart(text: string, most: number): string {
+    // A secret that begins among them ends within the rest.
+    return this.scrub(text.slice(0, most + MAX_LENGTH)).slice(0, most);
   }
 
   /** `value` with every secret in its texts replaced by `***`; names of fields stay. */

@@ -76,22 +76,43 @@ async function conducted(
 ) {
   const steps: BlockStep[] = [];
   const jobs: HostJob[] = [];
+  let maskers = 0;
   const uses = {
     run(job: HostJob) {
       jobs.push(job);
       return run(job);
     },
     shown: async (actions: readonly unknown[]) => [...actions],
-    masked: (text: string, values: unknown) =>
-      Object.values(Object(values)).reduce((left: string, one) => left.replaceAll(`${one}`, "***"), text),
+    masker: (values: unknown) => {
+      maskers++;
+      return (text: string, most: number) =>
+        Object.values(Object(values))
+          .reduce((left: string, one) => left.replaceAll(`${one}`, "***"), text)
+          .slice(0, most);
+    },
     step: (step: BlockStep) => void steps.push(step),
   };
   const found = await conduct(those, known, timeout, uses, signal).catch((error) => error);
-  return { found, steps, jobs, labels: jobs.map(({ target }) => target.label) };
+  return { found, steps, jobs, maskers, labels: jobs.map(({ target }) => target.label) };
 }
 
 const act = (nth: number) => ["AC_log", { message: `${nth}` }];
 const meet = (name: string, timeout = 5) => ["AC_barrier", { name, timeout }];
+
+test("the values of a part are gathered once, however much its host says of its steps", async () => {
+  const those = prepared(
+    block(
+      "lab-1",
+      0,
+      Array.from({ length: 50 }, (_, nth) => act(nth)),
+    ),
+  );
+  const { steps, maskers } = await conducted(those, async ({ actions }) => {
+    const outcomes = actions.map(() => ({ ok: false, error: "x".repeat(20_000) }));
+    return { state: "failed", result: { ...ended("failed").result, outcomes } } as unknown as HostResult;
+  });
+  expect([steps.length, steps[0]?.error?.length, maskers]).toEqual([50, 4_000, 1]);
+});
 
 describe("blocks side by side", () => {
   test("wait for each other at a barrier, and have then what was shared before it", async () => {

@@ -28,3 +28,23 @@ test("the longest of many secrets that begin alike is replaced, and the text aro
     `${Array.from({ length: 50 }, () => "no ***.").join(" ")} CUSTOMER CUST-x`,
   );
 });
+
+test("the beginning of a text has no part of a secret that goes beyond it, and what is far behind is not looked through", () => {
+  const secrets = new Secrets();
+  secrets.add(["hunter2-hunter2", "s".repeat(4_000)]);
+  expect(secrets.scrubStart(`${"a".repeat(5)}hunter2-hunter2 and more`, 10)).toBe("aaaaa*** a");
+  expect(secrets.scrubStart(`aaaaaaaa${"s".repeat(4_000)}`, 10)).toBe("aaaaaaaa**");
+});
+
+test("once there are too many values to remember, no more are looked at", () => {
+  let looks = 0;
+  const last = {
+    get value() {
+      looks++;
+      return "another";
+    },
+  };
+  const secrets = new Secrets();
+  secrets.add([...Array.from({ length: 10_000 }, (_, nth) => `value-${nth}`), last]);
+  expect([looks, secrets.scrub("anything")]).toEqual([0, "***"]);
+});
