@@ -8,8 +8,9 @@ import type { Caller } from "../../core/caller";
 import { field, NO_INPUT, SHA256, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, type Grant, maySee, NAME_TEXT } from "../../core/rights";
-import { badInput, conflict, rejected } from "../../lib/errors";
+import { badInput, conflict, Failure, rejected } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
+import { nextSlice } from "../../lib/turn";
 import type { StoredScript, StoredScripts } from "../runs/stored-scripts";
 import { scriptOf, wordsOf } from "./keep";
 import { mended } from "./mended";
@@ -46,6 +47,24 @@ const seenBy =
   (made) =>
     maySee(grant, made);
 
+const SESSION = v.object({
+  session: v.string(),
+  agent: v.string(),
+  token: v.nullable(v.string()),
+  began: v.string(),
+  last: v.string(),
+  acts: v.number(),
+  left_out: v.number(),
+  /** The last acts in words, without what was typed. Names are those of programs: untrusted. */
+  did: v.array(v.string()),
+});
+
+/** Undefined for a session that has gone while others were looked at. */
+function orGone(error: unknown): undefined {
+  if (error instanceof Failure && error.code === "not_found") return;
+  throw error;
+}
+
 export const listSessions = operation({
   name: "mcp.sessions",
   summary: "List the sessions of agents of the last 7 days, with what they did",
@@ -59,21 +78,7 @@ export const listSessions = operation({
       "Only this one, with all that it did (`last`: the newest)",
     ),
   }),
-  output: v.object({
-    sessions: v.array(
-      v.object({
-        session: v.string(),
-        agent: v.string(),
-        token: v.nullable(v.string()),
-        began: v.string(),
-        last: v.string(),
-        acts: v.number(),
-        left_out: v.number(),
-        /** The last acts in words, without what was typed. Names are those of programs: untrusted. */
-        did: v.array(v.string()),
-      }),
-    ),
-  }),
+  output: v.object({ sessions: v.array(SESSION) }),
   async run(service: Uses, { session }, caller) {
     const store = await service.agentStore();
     const rows =
@@ -81,11 +86,15 @@ export const listSessions = operation({
         ? await store.sessions(seenBy(caller))
         : [await store.session(session, seenBy(caller))];
     const most = session === undefined ? MAX_SAID : MAX_SAID_OF_ONE;
-    const said = rows.map(async ({ session: id, agent, token, began, last, acts, left_out }) => {
-      const { done } = await store.session(id, seenBy(caller));
-      return { session: id, agent, token, began, last, acts, left_out, did: done.slice(-most).map(wordsOf) };
-    });
-    return { sessions: await Promise.all(said) };
+    const sessions: Array<v.InferInput<typeof SESSION>> = [];
+    for (const { session: id, agent, token, began, last, acts, left_out } of rows) {
+      const waits = nextSlice();
+      if (waits) await waits;
+      const found = await store.session(id, seenBy(caller)).catch(orGone);
+      const did = found?.done.slice(-most).map(wordsOf);
+      if (did) sessions.push({ session: id, agent, token, began, last, acts, left_out, did });
+    }
+    return { sessions };
   },
 });
 
@@ -250,7 +259,14 @@ export const listDrafts = operation({
   output: v.object({ drafts: v.array(DRAFT_VIEW) }),
   async run(service: Uses, _input, caller) {
     const all = await (await service.agentStore()).drafts(seenBy(caller));
-    return { drafts: await Promise.all(all.map((draft) => viewOf(service, draft, caller))) };
+    const drafts: Array<v.InferInput<typeof DRAFT_VIEW>> = [];
+    for (const draft of all) {
+      // What differs between two long scripts takes a while.
+      const waits = nextSlice();
+      if (waits) await waits;
+      drafts.push(await viewOf(service, draft, caller));
+    }
+    return { drafts };
   },
 });
 

@@ -11,11 +11,12 @@ import type { Origin } from "../../core/rights";
 import { busy, notFound } from "../../lib/errors";
 import { isMissing } from "../../lib/files";
 import { jsonIn } from "../../lib/json-in";
+import { shortage } from "../../lib/quota";
 import { openDatabase, whenFree } from "../../lib/sqlite";
 
-/** How many sessions and drafts are kept, and for how long. */
+/** How many sessions and drafts are kept, and for how long: of each token some, whatever another one does. */
 const MAX_SESSIONS = 50;
-const MAX_DRAFTS = 50;
+const DRAFTS = { what: "drafts of scripts that wait for a person", most: 50, times: 1 };
 const KEPT_DAYS = 7;
 /** How many acts of a session are kept, and bytes of all of them: a script has 1,000 actions. */
 const MAX_ACTS = 500;
@@ -166,9 +167,13 @@ export function createAgentStore(path: string): AgentStore {
         .transaction(() => {
           db().run(`DELETE FROM draft WHERE made <= ${AGE}`);
           db().run("DELETE FROM draft WHERE token IS ? AND name = ?", [draft.token, draft.name]);
-          const count = db().query<{ n: number }, []>("SELECT count(*) AS n FROM draft").get()?.n ?? 0;
-          if (count >= MAX_DRAFTS)
-            throw busy(`${MAX_DRAFTS} drafts of scripts wait for a person already`, "conflict");
+          const makers = db().query<{ token: string | null }, []>("SELECT token FROM draft").all();
+          const full = shortage(
+            DRAFTS,
+            makers.map(({ token }) => token),
+            draft.token,
+          );
+          if (full !== undefined) throw busy(full, "conflict");
           db().run("INSERT INTO draft (id, token, name, made, body) VALUES (?, ?, ?, ?, ?)", [
             ...[draft.draft, draft.token, draft.name, draft.made, JSON.stringify(draft)],
           ]);
@@ -246,8 +251,11 @@ function addActs(db: Database, { key, agent, token, since = 0 }: SessionKey, act
       db.run("INSERT INTO act (session, body) VALUES (?, ?)", [id, body]);
     else db.run("UPDATE session SET left_out = left_out + 1 WHERE id = ?", [id]);
   }
+  // The newest of each token, then the next of each: one that begins many pushes out no others.
   db.run(
-    `DELETE FROM session WHERE last <= ${AGE} OR id NOT IN (SELECT id FROM session ORDER BY last DESC LIMIT ${MAX_SESSIONS})`,
+    `DELETE FROM session WHERE last <= ${AGE} OR id NOT IN (
+      SELECT id FROM (SELECT id, last, row_number() OVER (PARTITION BY token ORDER BY last DESC) AS nth FROM session)
+      ORDER BY nth, last DESC LIMIT ${MAX_SESSIONS})`,
   );
   db.run("DELETE FROM act WHERE session NOT IN (SELECT id FROM session)");
 }

@@ -93,3 +93,20 @@ test("while another process writes, what is kept waits, and the event loop does 
   await adding;
   expect((await store.sessions(undefined)).map(({ acts }) => acts)).toEqual([2]);
 });
+
+test("one token pushes out no sessions of others, and leaves room for their drafts", async () => {
+  using opened = openStore();
+  const { store } = opened;
+  for (const key of ["a", "b", "c"]) await store.add(of(key, "careful"), [act(key)]);
+  for (let nth = 0; nth < 60; nth++) await store.add(of(`${nth}`, "eager"), [act("x")]);
+  expect(await store.sessions(undefined)).toHaveLength(50);
+  expect(await store.sessions(by("careful"))).toHaveLength(3);
+  const draft = (name: string, token: string) =>
+    store.propose({
+      ...{ name, token, source: "", parameters: [], stop_on_error: true, timeout_s: 1 },
+      ...{ variables: {}, actions: [["AC_sleep", [0]]] },
+    });
+  for (let nth = 0; nth < 25; nth++) await draft(`one-${nth}`, "eager");
+  await expect(draft("another", "eager")).rejects.toThrow("and leaves the rest to others");
+  expect(await draft("another", "careful")).toMatchObject({ name: "another" });
+});
