@@ -4,12 +4,13 @@
  *
  * svc's own hands on a display are those of the compiled binary. Times, bytes and counts are divided by what they may be.
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDesktop } from "../src/host/desktop/desktop";
 import { createDesktops, type DesktopLease, type Desktops } from "../src/host/desktops/desktops";
-import { MARK, sweep } from "../src/host/desktops/keeper";
+import { createDisks, DEFAULT_DISK } from "../src/host/desktops/disk";
+import { MARK } from "../src/host/desktops/keeper";
 import { requireTools } from "../src/host/desktops/tools";
 import { silentLog } from "../src/lib/log";
 import { BINARY, type Figure, median } from "./support";
@@ -34,6 +35,7 @@ const OWNER = { token: null, share: null, signal: new AbortController().signal }
 function open(): Desktops {
   return createDesktops({
     ...{ log: silentLog, publish: () => {}, env: process.env, most: COUNT },
+    disks: createDisks({ limitBytes: DEFAULT_DISK, log: silentLog }),
     tools: () => requireTools(process.env),
     account: async () => undefined,
     createDesktop: async ({ env, as }, lockFile) =>
@@ -106,14 +108,19 @@ async function clicked(): Promise<Figure> {
 
 /**
  * A process that starts and ends desktops is killed at a random moment, again and again; half of the times, a random process of a
- * desktop (its X server, window manager or bus) a moment before.
+ * desktop (its X server, window manager or bus) a moment before. Its folder for temporary files is its own: what carries that name is left by
+ * it, whatever else begins and ends on this host.
  */
 async function killed(): Promise<Figure> {
+  const folder = mkdtempSync(join(tmpdir(), "svc-bench-kills-"));
+  const env = { ...process.env, TMPDIR: folder };
   const script = `
     const { createDesktops } = await import(${JSON.stringify(join(import.meta.dir, "../src/host/desktops/desktops"))});
     const { requireTools } = await import(${JSON.stringify(join(import.meta.dir, "../src/host/desktops/tools"))});
+    const { createDisks, DEFAULT_DISK } = await import(${JSON.stringify(join(import.meta.dir, "../src/host/desktops/disk"))});
     const log = { info() {}, warn() {}, error() {} };
     const all = createDesktops({
+      disks: createDisks({ limitBytes: DEFAULT_DISK, log }),
       log, publish() {}, env: process.env, tools: () => requireTools(process.env), account: async () => undefined,
       createDesktop: async () => ({ stop: async () => {}, inputLock: { user: () => null } }),
     });
@@ -125,12 +132,12 @@ async function killed(): Promise<Figure> {
       if (at % 2 === 0) await lease.end();
     }
   `;
-  const before = leftovers();
+  const others = orphanedLocks();
   for (let kill = 0; kill < KILLS; kill++) {
-    const child = Bun.spawn([process.execPath, "-e", script], { stdio: ["ignore", "pipe", "ignore"] });
+    const child = Bun.spawn([process.execPath, "-e", script], { env, stdio: ["ignore", "pipe", "ignore"] });
     await child.stdout.getReader().read();
     await Bun.sleep(Math.random() * 1_000);
-    const [victim] = Math.random() < 0.5 ? processes().toSorted(() => Math.random() - 0.5) : [];
+    const [victim] = Math.random() < 0.5 ? processes(folder).toSorted(() => Math.random() - 0.5) : [];
     if (victim !== undefined) {
       killQuietly(Number(victim));
       await Bun.sleep(Math.random() * 200);
@@ -138,16 +145,23 @@ async function killed(): Promise<Figure> {
     child.kill("SIGKILL");
     await child.exited;
   }
+  const left = () => leftovers(folder, others);
   const end = performance.now() + 10_000;
-  while (leftovers() > before && performance.now() < end) await Bun.sleep(100);
+  while (sum(left()) > 0 && performance.now() < end) await Bun.sleep(100);
   // As the next start does: one that dies while it makes its folder leaves that.
-  sweep();
-  const left = leftovers() - before;
+  const keeper = JSON.stringify(join(import.meta.dir, "../src/host/desktops/keeper"));
+  await Bun.spawn([process.execPath, "-e", `(await import(${keeper})).sweep()`], { env }).exited;
+  const found = left();
+  if (sum(found) === 0) rmSync(folder, { recursive: true });
+  const named = Object.entries(found).map(([what, count]) => `${count} ${what}`);
   return {
-    ...{ name: `processes, folders and displays that ${KILLS} kills left`, ratio: left, goal: "<= 0" },
-    detail: `${left} after at most 10 s`,
+    ...{ name: `what ${KILLS} kills left of desktops`, ratio: sum(found), goal: "<= 0" },
+    detail: `${named.join(", ")}, after at most 10 s`,
   };
 }
+
+const sum = (counts: Readonly<Record<string, number>>) =>
+  Object.values(counts).reduce((all, one) => all + one, 0);
 
 function killQuietly(pid: number): void {
   try {
@@ -157,22 +171,34 @@ function killQuietly(pid: number): void {
   }
 }
 
-/** Processes of desktops below the folder for temporary files, their folders, and locks of displays whose server has gone. */
-function leftovers(): number {
-  const folders = readdirSync(tmpdir()).filter((name) => /^svc-desktops[.-]/.test(name)).length;
-  const locks = readdirSync("/tmp").filter((name) => {
-    if (!/^\.X\d+-lock$/.test(name)) return false;
-    return !existsSync(`/proc/${readFileSync(join("/tmp", name), "utf8").trim()}`);
-  }).length;
-  return folders + locks + processes().length;
-}
+/** What is left of desktops below a folder for temporary files. @param others the locks that were there before. */
+const leftovers = (folder: string, others: readonly string[]) => ({
+  processes: processes(folder).length,
+  folders: readdirSync(folder).length,
+  mounts: readFileSync("/proc/self/mountinfo", "utf8").split(`${folder}/`).length - 1,
+  displays: orphanedLocks().filter((lock) => !others.includes(lock)).length,
+});
 
-function processes(): string[] {
+/** Locks of displays whose server has gone, each with the id that its server had. */
+const orphanedLocks = () =>
+  readdirSync("/tmp").flatMap((name) => {
+    if (!/^\.X\d+-lock$/.test(name)) return [];
+    try {
+      const pid = readFileSync(join("/tmp", name), "utf8").trim();
+      return existsSync(`/proc/${pid}`) ? [] : [`${name} ${pid}`];
+    } catch {
+      // Its server has just ended.
+      return [];
+    }
+  });
+
+/** The processes of desktops below a folder for temporary files. */
+function processes(folder = tmpdir()): string[] {
   return readdirSync("/proc").filter((pid) => {
     if (!/^\d+$/.test(pid)) return false;
     try {
       return readFileSync(`/proc/${pid}/environ`, "latin1").includes(
-        `${MARK}=${join(tmpdir(), "svc-desktops-")}`,
+        `${MARK}=${join(folder, "svc-desktops-")}`,
       );
     } catch {
       return false;

@@ -13,8 +13,14 @@ export default subcommand({
       import("../src/service/demo"),
       import("../src/service/open-dashboard"),
     ]);
-    const asked = terminated();
-    const demo = await startDemo(stderrLog());
+    const over = new AbortController();
+    const asked = terminated().then(() => over.abort());
+    const demo = await startDemo({ log: stderrLog(), signal: over.signal }).catch((error) => {
+      if (over.signal.aborted) return null;
+      throw error;
+    });
+    // Ctrl-C came first: nothing of it is left.
+    if (!demo) return 0;
     try {
       const page = `${demo.url}/dashboard`;
       const token = readFileSync(demo.tokenFile, "utf8").trim();

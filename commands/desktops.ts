@@ -3,10 +3,12 @@ import { view } from "../src/cli/view";
 import type { DesktopView } from "../src/host/desktops/operations";
 import { listDesktops, showDesktop, startDesktop, stopDesktop } from "../src/host/desktops/operations";
 import { timeText } from "../src/lib/time-text";
+import { sizeText } from "../src/lib/units";
 
-const columns = ["DESKTOP", "KIND", "DISPLAY", "SIZE", "SINCE", "USED BY"];
-const row = ({ name, kind, display, size, scale, started_at, user }: DesktopView) => [
+const columns = ["DESKTOP", "KIND", "DISPLAY", "SIZE", "SINCE", "USED BY", "DISK"];
+const row = ({ name, kind, display, size, scale, started_at, user, disk }: DesktopView) => [
   ...[name, kind, display, scale === 1 ? size : `${size} at ${scale}`, timeText(started_at), user ?? "-"],
+  disk ? `${sizeText(disk.used_bytes)} of ${sizeText(disk.limit_bytes)}` : "-",
 ];
 const one = { positionals: ["name"], columns, rows: (desktop: DesktopView) => [row(desktop)] } as const;
 

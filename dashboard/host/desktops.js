@@ -3,7 +3,7 @@
  */
 import { ask, fill } from "../dialog.js";
 import { button, el, labelled, setText } from "../dom.js";
-import { counted } from "../format.js";
+import { bytes, counted } from "../format.js";
 import { actionButton, nothing, panel, time } from "../parts.js";
 import { table } from "../table.js";
 
@@ -88,12 +88,12 @@ export function open({ root, api, poll, may, signal }) {
       const path = /** @type {"screen/thumbnail"} */ (
         `screen/thumbnail?width=${PICTURE_WIDTH}&desktop=${encodeURIComponent(name)}`
       );
-      const bytes = await api.blob(path).catch(() => null);
+      const shown = await api.blob(path).catch(() => null);
       if (signal.aborted) return;
-      if (!bytes) continue;
+      if (!shown) continue;
       const picture = pictureOf(name);
       URL.revokeObjectURL(picture.src);
-      picture.src = URL.createObjectURL(bytes);
+      picture.src = URL.createObjectURL(shown);
       picture.hidden = false;
     }
   }
@@ -133,6 +133,11 @@ export function open({ root, api, poll, may, signal }) {
       { label: "Since", kind: "tight", cell: ({ started_at }) => time(started_at) },
       { label: "Used by", kind: "wide", cell: ({ user }) => user ?? "" },
       {
+        label: "Files",
+        kind: "wide",
+        cell: ({ disk }) => (disk ? `${bytes(disk.used_bytes)} of ${bytes(disk.limit_bytes)}` : ""),
+      },
+      {
         label: "Actions",
         kind: "actions",
         hidden: !may("operate"),
@@ -154,7 +159,7 @@ export function open({ root, api, poll, may, signal }) {
 
   const polled = poll({
     path: "desktops",
-    on: ["desktop.started", "desktop.ended"],
+    on: ["desktop.started", "desktop.full", "desktop.ended"],
     every: LOOK_EVERY_S,
     rest: 30,
     show({ desktops, most }) {

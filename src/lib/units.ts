@@ -97,3 +97,12 @@ function parse(text: string, form: RegExp, factors: Readonly<Record<string, numb
   const factor = factors[unit.toLowerCase()];
   return factor && Number(count) * factor;
 }
+
+/** The largest of these that a size reaches is its unit. */
+const BINARY = Object.entries({ TiB: 2 ** 40, GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10 });
+
+/** `bytes` for a person, to a tenth: `2 GiB`, `1.5 MiB`, `12 B`. */
+export function sizeText(bytes: number): string {
+  const [unit, factor] = BINARY.find(([, one]) => bytes >= one) ?? ["B", 1];
+  return `${Math.round((bytes / factor) * 10) / 10} ${unit}`;
+}

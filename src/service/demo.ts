@@ -15,7 +15,7 @@ import { join as joinDesk } from "../host/join/operations";
 import { executeActions } from "../host/runs/operations/execute";
 import { addJob } from "../host/scheduler/operations";
 import { deadline } from "../lib/deadline";
-import { messageOf, unavailable } from "../lib/errors";
+import { cancelled, messageOf, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { OWN_GROUP } from "../lib/process-group";
 import { selfCommand } from "../lib/self-command";
@@ -79,62 +79,95 @@ interface Server {
   readonly url: string;
 }
 
-/** @throws `unavailable` where a server does not start. Nothing is left then. */
-export async function startDemo(log: Log): Promise<Demo> {
+/** What a demo is started with. */
+interface DemoParts {
+  readonly log: Log;
+  /** Ends it while it starts. */
+  readonly signal: AbortSignal;
+  /** The command line of a server with these arguments (default: svc itself). */
+  readonly command?: (args: readonly string[]) => readonly string[];
+  /** How long a server may take until it answers, in milliseconds (default: {@link START_MS}). */
+  readonly startMs?: number;
+}
+
+/** The servers of a demo, as they are started. */
+interface Starting {
+  readonly command: (args: readonly string[]) => readonly string[];
+  readonly startMs: number;
+  /** Aborted once all of it is to end: no further server begins. */
+  readonly over: AbortSignal;
+  /** Gets each process at once, so that it is ended too where it never answers. */
+  readonly running: ServerProcess[];
+}
+
+/** @throws `unavailable` where a server does not start; `cancelled`. Nothing is left then. */
+export async function startDemo(parts: DemoParts): Promise<Demo> {
   const folder = mkdtempSync(join(tmpdir(), "svc-demo-"));
   const running: ServerProcess[] = [];
+  const over = new AbortController();
   const stop = async () => {
+    over.abort(cancelled("the demo ends"));
     // Hosts first: they would dial a desk that has gone.
     const [desk, ...hosts] = running;
     await Promise.all(hosts.map((host) => host.stop()));
     await desk?.stop();
     rmSync(folder, { recursive: true, force: true });
   };
+  const { command = selfCommand, startMs = START_MS } = parts;
+  const work = furnished(folder, { command, startMs, over: over.signal, running }, parts.log);
   try {
-    const tools = process.platform === "linux" ? findTools(process.env) : { missing: [] };
-    const missing = "missing" in tools ? tools.missing : undefined;
-    const user = process.getuid?.() === 0 ? ["--desktop-user", "root"] : [];
-    const start = (name: string, flags: readonly string[]) =>
-      startServer(name, join(folder, name), flags, running);
-    const desk = await start("desk", ["--hub", "--tls"]);
-    const hosts = await Promise.all(
-      Object.entries(HOSTS).map(async ([label, programs]) => {
-        const host = await start(label, ["--allow-shell", ...user]);
-        await joinTo(desk, host);
-        if (!missing)
-          await furnish(host, programs).catch((error) => log.warn(`${label}: ${messageOf(error)}`));
-        return host;
-      }),
-    );
-    writeFileSync(join(folder, "order.json"), JSON.stringify(ORDER));
-    await addFlakyJob(
-      hosts.find(({ name }) => name === "term-01"),
-      folder,
-      missing === undefined,
-    );
-    return {
-      url: desk.url,
-      tokenFile: join(desk.folder, "rest_token"),
-      folder,
-      hosts: Object.keys(HOSTS),
-      noDesktops: missing ? `apt install ${missing.map(({ install }) => install).join(" ")}` : null,
-      ended: Promise.race(running.map(({ name, exited }) => exited.then(() => name))),
-      stop,
-    };
+    return { ...(await deadline(work, { signal: parts.signal, aborted: gone })), stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-/** @param running gets its process at once, so that it is ended too where it never answers. */
+function gone(): never {
+  throw cancelled("cancelled while the demo started");
+}
+
+/** Starts and furnishes all of it. @throws `unavailable`; `cancelled`. */
+async function furnished(folder: string, starting: Starting, log: Log): Promise<Omit<Demo, "stop">> {
+  const tools = process.platform === "linux" ? findTools(process.env) : { missing: [] };
+  const missing = "missing" in tools ? tools.missing : undefined;
+  const user = process.getuid?.() === 0 ? ["--desktop-user", "root"] : [];
+  const start = (name: string, flags: readonly string[]) =>
+    startServer(name, join(folder, name), flags, starting);
+  const desk = await start("desk", ["--hub", "--tls"]);
+  const hosts = await Promise.all(
+    Object.entries(HOSTS).map(async ([label, programs]) => {
+      const host = await start(label, ["--allow-shell", ...user]);
+      await joinTo(desk, host);
+      if (!missing) await furnish(host, programs).catch((error) => log.warn(`${label}: ${messageOf(error)}`));
+      return host;
+    }),
+  );
+  starting.over.throwIfAborted();
+  writeFileSync(join(folder, "order.json"), JSON.stringify(ORDER));
+  await addFlakyJob(
+    hosts.find(({ name }) => name === "term-01"),
+    folder,
+    missing === undefined,
+  );
+  return {
+    url: desk.url,
+    tokenFile: join(desk.folder, "rest_token"),
+    folder,
+    hosts: Object.keys(HOSTS),
+    noDesktops: missing ? `apt install ${missing.map(({ install }) => install).join(" ")}` : null,
+    ended: Promise.race(starting.running.map(({ name, exited }) => exited.then(() => name))),
+  };
+}
+
 async function startServer(
   name: string,
   folder: string,
   flags: readonly string[],
-  running: ServerProcess[],
+  { command: commandOf, startMs, over, running }: Starting,
 ): Promise<Server> {
-  const command = selfCommand([...["serve", "--port", "0", "--json", "--config-dir", folder], ...flags]);
+  over.throwIfAborted();
+  const command = commandOf(["serve", "--port", "0", "--json", "--config-dir", folder, ...flags]);
   const env = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith("SVC_")));
   const kept = process.platform === "win32" ? command : [...WHILE_ASKED, ...command];
   const child = spawn(kept, { ...OWN_GROUP, env, stdio: ["pipe", "pipe", "ignore"] });
@@ -158,9 +191,9 @@ async function startServer(
     return Object(JSON.parse(text)).url as string;
   };
   const url = await deadline(read(), {
-    ms: START_MS,
+    ms: startMs,
     late: () => {
-      throw unavailable(`the server of ${name} did not answer within ${START_MS / 1_000} s`);
+      throw unavailable(`the server of ${name} did not answer within ${startMs / 1_000} s`);
     },
   });
   return { name, folder, url };

@@ -20,19 +20,26 @@ export async function createOwnDesktops(
   { service, options, log, publish }: ServiceParts,
   createDesktop: CreateDesktopOn,
 ): Promise<Desktops> {
-  const [{ createDesktops }, { requireCompositor, requireTools }, { accountOf }, { createMemoryGroups }] =
-    await Promise.all([
-      import("../host/desktops/desktops"),
-      import("../host/desktops/tools"),
-      import("../host/desktops/account"),
-      import("../host/desktops/memory"),
-    ]);
+  const [
+    { createDesktops },
+    { requireCompositor, requireTools },
+    { accountOf },
+    { createMemoryGroups },
+    { createDisks, DEFAULT_DISK },
+  ] = await Promise.all([
+    import("../host/desktops/desktops"),
+    import("../host/desktops/tools"),
+    import("../host/desktops/account"),
+    import("../host/desktops/memory"),
+    import("../host/desktops/disk"),
+  ]);
   const { desktop_memory: most } = options;
   const { env } = process;
   const isServer = !service.permits("server_control");
   return createDesktops({
     ...{ log, publish, env, createDesktop, most: options.max_desktops },
     memory: most === undefined ? undefined : { bytes: most, groups: createMemoryGroups() },
+    disks: createDisks({ limitBytes: options.desktop_disk ?? DEFAULT_DISK, log }),
     tools: (session) => (session === "wayland" ? requireCompositor(env) : requireTools(env)),
     // At a terminal, root has typed the command itself.
     account: () => accountOf(options.desktop_user, isServer ? process.getuid?.() : undefined),
@@ -103,7 +110,7 @@ export function createNamedDesktops(shared: ServiceParts, createDesktop: CreateD
       return (await service.desktops()).open(name).desktop;
     },
     async placeFor(request, run, grant, signal) {
-      const { desktop, session, end } = await lease(request, run, grant, signal);
+      const { desktop, session, lost, end } = await lease(request, run, grant, signal);
       // All else is as anywhere.
       const own = Object.create(service, {
         desktop: {
@@ -114,6 +121,7 @@ export function createNamedDesktops(shared: ServiceParts, createDesktop: CreateD
       return {
         service: own,
         inputLock: desktop.inputLock,
+        lost,
         looks: {
           shoot: (file) => desktop.screenshot({}, file),
           outline: (bytes) => desktop.snapshots.outline(bytes),

@@ -53,6 +53,10 @@ export const SERVICE_FIELDS = {
     v.optional(bytes(whole(64 * MIB, 1_048_576 * MIB))),
     "The most memory that the programs of one desktop on demand may use together (default: no limit)",
   ),
+  desktop_disk: field(
+    v.optional(bytes(whole(16 * MIB, 1_048_576 * MIB))),
+    "The most that the folders of one desktop on demand may hold together: settings, caches, data, temporary files (default: 2GiB)",
+  ),
   screen: field(v.optional(v.boolean(), true), "Show the screen live to tokens that may see it"),
   screen_approval: flag(
     "A person with another token has to allow each viewer of the screen that trusted_viewers.json does not name; such a token without operate gets no other pictures",

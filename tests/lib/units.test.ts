@@ -1,5 +1,12 @@
 import { expect, test } from "bun:test";
-import { durationText, limitAsTyped, parseAgo, parseDuration, typedDuration } from "../../src/lib/units";
+import {
+  durationText,
+  limitAsTyped,
+  parseAgo,
+  parseDuration,
+  sizeText,
+  typedDuration,
+} from "../../src/lib/units";
 
 test.each([
   ["90s", 90],
@@ -64,4 +71,15 @@ test("a limit is said in the unit that was typed, or as a time that is a whole n
   expect(limitAsTyped(3_600, "2d")).toBe("1h");
   expect(limitAsTyped(2 ** 30, "2 GiB")).toBe("1GiB");
   expect(limitAsTyped(60, "90")).toBeUndefined();
+});
+
+test.each([
+  [0, "0 B"],
+  [1_023, "1023 B"],
+  [1_536, "1.5 KiB"],
+  [16 * 2 ** 20, "16 MiB"],
+  [2 ** 31, "2 GiB"],
+  [3 * 2 ** 40, "3 TiB"],
+])("%p bytes are %p", (size, text) => {
+  expect(sizeText(size)).toBe(text);
 });

@@ -10,7 +10,17 @@ import { join } from "node:path";
 import { type DesktopSettings, NEW } from "../../core/desktop-request";
 import type { Publish } from "../../core/events";
 import { deadline } from "../../lib/deadline";
-import { cancelled, conflict, forbidden, messageOf, notFound, tooMany } from "../../lib/errors";
+import {
+  cancelled,
+  conflict,
+  type Failure,
+  forbidden,
+  messageOf,
+  notFound,
+  tooLarge,
+  tooMany,
+  unavailable,
+} from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { shortage } from "../../lib/quota";
 import { printable } from "../../lib/sanitize";
@@ -18,9 +28,10 @@ import type { DesktopView } from "../../wire/screen/desktop-view";
 import type { Desktop } from "../desktop/desktop";
 import type { ProgramSession } from "../desktop/programs";
 import type { Account } from "./account";
+import type { Disks, DiskWay, FullDisk } from "./disk";
 import { startDisplay } from "./display";
 import { aboutOf, type Entry, type Live, type OpenDesktop, openOf, requireSame, viewOf } from "./entry";
-import { desktopEnded, desktopStarted } from "./events";
+import { desktopEnded, desktopFull, desktopStarted } from "./events";
 import { createKeeper, type Keeper } from "./keeper";
 import type { MemoryGroup, MemoryGroups } from "./memory";
 import type { Compositor, Tools } from "./tools";
@@ -71,6 +82,8 @@ export interface Desktops {
   open(name: string): OpenDesktop;
   /** How many there may be at once. */
   readonly most: number;
+  /** What bounds what the folders of each hold; null where nothing does. */
+  readonly diskLimit: { readonly limit_bytes: number; readonly kept_by: DiskWay } | null;
   stop(): Promise<void>;
 }
 
@@ -88,6 +101,8 @@ export interface DesktopsParts {
   account(): Promise<Account | undefined>;
   /** What bounds the memory of the programs of each desktop, and to how many bytes; undefined for no bound. */
   readonly memory?: { readonly bytes: number; readonly groups: MemoryGroups } | undefined;
+  /** What bounds what the folders of each desktop hold; undefined for no bound. */
+  readonly disks?: Disks | undefined;
   /** svc's own hands on a display. */
   createDesktop(session: ProgramSession, lockFile: string): Promise<Desktop>;
 }
@@ -106,6 +121,11 @@ class DesktopList implements Desktops {
     this.most = parts.most ?? FOR_EACH_PROCESSOR * availableParallelism();
   }
 
+  get diskLimit() {
+    const { disks } = this.parts;
+    return disks ? { limit_bytes: disks.limitBytes, kept_by: disks.way() } : null;
+  }
+
   async lease(
     { name, ...settings }: { readonly name: string } & DesktopSettings,
     run: string,
@@ -114,7 +134,7 @@ class DesktopList implements Desktops {
     if (name === NEW) {
       const entry = this.#add({ name: this.#nameFor(run), kind: "run", run, settings }, asker);
       const open = await this.#opened(entry, asker);
-      return { ...open, end: () => this.#end(entry, "its run has ended") };
+      return { ...open, end: () => this.#end(entry, unavailable("its run has ended")) };
     }
     // It is that run's alone: others may look at it.
     if (this.#entries.get(name)?.kind === "run")
@@ -140,7 +160,7 @@ class DesktopList implements Desktops {
     const view = this.show(name);
     if (!mayEnd(view)) throw forbidden(`the desktop ${name} was started by another: ending it needs admin`);
     const entry = this.#entries.get(name);
-    if (entry) await this.#end(entry, "somebody ended it");
+    if (entry) await this.#end(entry, unavailable("somebody ended it"));
     return view;
   }
 
@@ -159,7 +179,9 @@ class DesktopList implements Desktops {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(Array.from(this.#entries.values(), (entry) => this.#end(entry, "svc stops")));
+    await Promise.all(
+      Array.from(this.#entries.values(), (entry) => this.#end(entry, unavailable("svc stops"))),
+    );
     this.#keeper?.leave();
     this.#keeper = undefined;
   }
@@ -175,7 +197,12 @@ class DesktopList implements Desktops {
   /** Of a run: `run-9f1c2e4a`. */
   #nameFor(run: string): string {
     const name = `run-${run.slice(0, 8)}`;
-    return this.#entries.has(name) ? `run-${run}`.slice(0, 40) : name;
+    if (!this.#entries.has(name)) return name;
+    // A name of its own in any case: what had one before would be nobody's to end.
+    const whole = `run-${run}`.slice(0, 40);
+    let [other, nth] = [whole, 2];
+    for (; this.#entries.has(other); nth++) other = `${whole.slice(0, 36)}-${nth}`;
+    return other;
   }
 
   #add(about: Pick<Entry, "name" | "kind" | "run" | "settings">, { token, share, signal }: Asker): Entry {
@@ -225,11 +252,12 @@ class DesktopList implements Desktops {
     entry.now = live;
     entry.isKnown = true;
     this.parts.publish(desktopStarted, { ...aboutOf(entry), size: live.display.size });
-    void live.display.lost.then((why) => this.#lost(entry, live, why));
+    void live.display.lost.then((why) => this.#lost(entry, live, unavailable(why)));
+    void live.display.disk?.full.then((held) => this.#full(entry, live, held));
   }
 
   async #make(settings: DesktopSettings, signal: AbortSignal): Promise<Live> {
-    const { env } = this.parts;
+    const { env, disks } = this.parts;
     const tools = this.parts.tools(settings.session);
     const account = await this.parts.account();
     this.#keeper ??= createKeeper();
@@ -238,7 +266,7 @@ class DesktopList implements Desktops {
     const bound = this.parts.memory;
     const memory = bound?.groups.make(this.#count, bound.bytes);
     try {
-      const display = await startDisplay(settings, { folder, tools, account, memory, env, signal });
+      const display = await startDisplay(settings, { folder, tools, account, memory, disks, env, signal });
       const lockFile = join(folder, "input.lock");
       const desktop = await this.parts.createDesktop({ ...display, as: display.asIts }, lockFile);
       return { display, desktop, folder, lockFile, memory, gone: new AbortController() };
@@ -249,18 +277,19 @@ class DesktopList implements Desktops {
   }
 
   /** A program of it has ended, and not because svc ends it. */
-  async #lost(entry: Entry, live: Live, why: string): Promise<void> {
+  async #lost(entry: Entry, live: Live, reason: Failure): Promise<void> {
     if (entry.ending || entry.now !== live) return;
+    const why = reason.message;
     const now = performance.now();
     const recent = entry.restarted.filter((at) => now - at < RESTARTS_WITHIN_MS);
     if (entry.kind === "run" || recent.length >= MAX_RESTARTS) {
       this.parts.log.warn(`the desktop ${entry.name} has ended: ${why}`);
-      return this.#end(entry, why);
+      return this.#end(entry, reason);
     }
     this.parts.log.warn(`the desktop ${entry.name} is started again: ${why}`);
     entry.now = undefined;
     entry.restarted.push(now);
-    entry.live = this.#close(live, why).then(() => this.#make(entry.settings, entry.control.signal));
+    entry.live = this.#close(live, reason).then(() => this.#make(entry.settings, entry.control.signal));
     this.#follow(entry);
     try {
       await entry.live;
@@ -272,17 +301,26 @@ class DesktopList implements Desktops {
     }
   }
 
-  #end(entry: Entry, reason: string): Promise<void> {
+  /** Its folders hold as much as they may. What svc alone can keep from growing ends: it would hold as much again. */
+  async #full(entry: Entry, live: Live, { text, kept_by, ...held }: FullDisk): Promise<void> {
+    if (entry.ending || entry.now !== live) return;
+    const goes_on = kept_by === "file_system";
+    this.parts.publish(desktopFull, { ...aboutOf(entry), ...held, goes_on });
+    this.parts.log.warn(`the desktop ${entry.name} ${goes_on ? "goes on" : "ends"}: ${text}`);
+    if (!goes_on) await this.#end(entry, tooLarge(text, { reason: "desktop_disk", ...held }));
+  }
+
+  #end(entry: Entry, reason: Failure): Promise<void> {
     entry.ending ??= this.#endNow(entry, reason);
     return entry.ending;
   }
 
-  async #endNow(entry: Entry, reason: string): Promise<void> {
+  async #endNow(entry: Entry, reason: Failure): Promise<void> {
     entry.control.abort();
     const live = await entry.live.catch(() => undefined);
     if (live) await this.#close(live, reason);
     if (this.#entries.get(entry.name) === entry) this.#entries.delete(entry.name);
-    this.#tellEnd(entry, reason);
+    this.#tellEnd(entry, reason.message);
   }
 
   #tellEnd(entry: Entry, reason: string): void {
@@ -290,7 +328,7 @@ class DesktopList implements Desktops {
     entry.isKnown = false;
   }
 
-  async #close({ desktop, folder, memory, gone }: Live, reason: string): Promise<void> {
+  async #close({ desktop, folder, memory, gone }: Live, reason: Failure): Promise<void> {
     const { log } = this.parts;
     gone.abort(reason);
     await desktop

@@ -12,9 +12,10 @@ import { printable } from "../../lib/sanitize";
 import { spawn } from "../../lib/spawn";
 import type { ProgramSession } from "../desktop/programs";
 import { type Account, asUser } from "./account";
-import { MARK } from "./keeper";
+import type { Disk, Disks } from "./disk";
+import { MARK, OWN } from "./keeper";
 import type { MemoryGroup } from "./memory";
-import { endOf, firstLine, type Stage, type Start } from "./stage";
+import { endOf, firstLine, listenTo, type Stage, type Start } from "./stage";
 import { startSway } from "./sway-display";
 import type { Compositor, Tools } from "./tools";
 import { startX } from "./x-display";
@@ -37,6 +38,8 @@ export interface Display extends ProgramSession {
   readonly hasBus: boolean;
   /** Resolves with the reason when the display server, the window manager or the bus has ended. */
   readonly lost: Promise<string>;
+  /** What bounds what its folders hold; undefined where nothing does. */
+  readonly disk: Disk | undefined;
 }
 
 /** What a display is started with. */
@@ -47,6 +50,8 @@ export interface DisplayParts {
   readonly account: Account | undefined;
   /** What bounds the memory of its programs; undefined where nothing does. */
   readonly memory: MemoryGroup | undefined;
+  /** What bounds what its folders hold; undefined where nothing does. */
+  readonly disks: Disks | undefined;
   /** That of svc. */
   readonly env: NodeJS.ProcessEnv;
   readonly signal: AbortSignal;
@@ -61,11 +66,17 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
   const { size = DEFAULT_SIZE, scale = 1, locale } = settings;
   const { folder, tools, account, memory, signal } = parts;
   if (locale !== undefined) await requireLocale(locale);
-  const folders = makeFolders(folder, account);
+  const { disk, ...folders } = await makeFolders(parts);
   const asIts = (command: readonly string[]) => asUser(account, command);
-  const as = (command: readonly string[]) => memory?.within(asIts(command)) ?? asIts(command);
-  const start: Start = (command, env) =>
-    spawn(as(command), { ...OWN_GROUP, cwd: folders.runtime, env, stdio: ["ignore", "pipe", "ignore"] });
+  const as = (command: readonly string[]) => {
+    const bounded = asIts(disk?.within(command) ?? command);
+    return memory?.within(bounded) ?? bounded;
+  };
+  const start: Start = (command, env) => {
+    const options = { ...OWN_GROUP, cwd: folders.runtime, env } as const;
+    const { stdout, stderr, exited } = spawn(as(command), { ...options, stdio: ["ignore", "pipe", "pipe"] });
+    return { stdout, exited, complaints: listenTo(stderr) };
+  };
   const address = `unix:path=${escaped(join(folders.runtime, "bus"))}`;
   const bare = {
     ...environment(parts, folders, locale),
@@ -83,7 +94,7 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
     ...(bus ? [{ program: "dbus-daemon", child: bus }] : []),
   );
   return {
-    ...{ env, as, asIts, size, scale, name, lost },
+    ...{ env, as, asIts, size, scale, name, lost, disk },
     locale: locale ?? null,
     hasBus: bus !== undefined,
   };
@@ -108,24 +119,32 @@ interface Folders {
   readonly cache: string;
   readonly data: string;
   readonly state: string;
+  /** For temporary files (environ(7)). */
+  readonly tmp: string;
 }
 
-function makeFolders(folder: string, account: Account | undefined): Folders {
-  const named = (name: string) => join(folder, name);
-  const folders = {
+async function makeFolders({ folder, account, disks }: DisplayParts) {
+  // Another user passes through both, and changes nothing in them: what this process makes there later is no link of that user.
+  const mode = account ? 0o711 : 0o700;
+  mkdirSync(folder, { mode });
+  const own = join(folder, OWN);
+  // What svc keeps beside it is there also when it is full.
+  const disk = await disks?.make(own, mode);
+  if (!disk) mkdirSync(own, { mode });
+  const named = (name: string) => join(own, name);
+  const folders: Folders = {
     runtime: named("runtime"),
     config: named("config"),
     cache: named("cache"),
     data: named("data"),
     state: named("state"),
+    tmp: named("tmp"),
   };
-  // Another user passes through it, and changes nothing in it: what this process makes there later is no link of that user.
-  mkdirSync(folder, { mode: account ? 0o711 : 0o700 });
   for (const one of Object.values(folders)) {
     mkdirSync(one, { mode: 0o700 });
     if (account) chownSync(one, account.uid, account.gid);
   }
-  return folders;
+  return { ...folders, disk };
 }
 
 /** What names another desktop, or keeps programs from showing what is in their windows by name. */
@@ -160,6 +179,7 @@ function environment(
     XDG_CACHE_HOME: folders.cache,
     XDG_DATA_HOME: folders.data,
     XDG_STATE_HOME: folders.state,
+    TMPDIR: folders.tmp,
     // Qt 5 and 6 show nothing by name otherwise until somebody has asked.
     QT_LINUX_ACCESSIBILITY_ALWAYS_ON: "1",
     ...(locale !== undefined && { LANG: locale, LC_ALL: locale, LANGUAGE: "" }),

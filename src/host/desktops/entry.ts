@@ -14,7 +14,7 @@ export interface OpenDesktop {
   readonly session: ProgramSession;
   /** The file of the lock on its pointer and keyboard, which other processes of this user may take. */
   readonly lockFile: string;
-  /** Aborted once it has ended, with the reason in words, also where it is started again under its name; never where this process does not learn it. */
+  /** Aborted once it has ended, with the reason as a failure, also where it is started again under its name; never where this process does not learn it. */
   readonly lost: AbortSignal;
 }
 
@@ -25,7 +25,7 @@ export interface Live {
   readonly folder: string;
   readonly lockFile: string;
   readonly memory: MemoryGroup | undefined;
-  /** Aborted once it is to end, with the reason in words. */
+  /** Aborted once it is to end, with the reason as a failure. */
   readonly gone: AbortController;
 }
 
@@ -69,6 +69,7 @@ export const viewOf = (entry: Entry, { display, desktop, memory }: Live): Deskto
   restarts: entry.restarted.length,
   user: desktop.inputLock.user(),
   memory: memory?.use() ?? null,
+  disk: display.disk?.use() ?? null,
 });
 
 /** @throws a `conflict` failure where a kept desktop runs with other settings than those that are asked for. */

@@ -24,4 +24,17 @@ export const desktopEnded = eventType({
   data: v.object({ ...ABOUT, /** Why it ended. */ reason: v.string() }),
 });
 
-export const eventTypes = [desktopStarted, desktopEnded];
+export const desktopFull = eventType({
+  name: "desktop.full",
+  summary: "The folders of a desktop of its own hold as much as they may",
+  scope: "read",
+  data: v.object({
+    ...ABOUT,
+    limit_bytes: v.number(),
+    used_bytes: v.number(),
+    /** Whether it goes on, and programs are told that nothing more fits in; else it ends now. */
+    goes_on: v.boolean(),
+  }),
+});
+
+export const eventTypes = [desktopStarted, desktopFull, desktopEnded];

@@ -1,7 +1,8 @@
 /**
  * The memory that the programs of a desktop may have together: a control group of the kernel for each (cgroups(7)).
  *
- * Promise: a program of the group stays in it, whatever it does to its environment; when the group ends, all in it is ended.
+ * Promise: a program of the group stays in it, whatever it does to its environment; when the group ends, all in it is ended, and what is in
+ * groups that it has made below. Only where svc and the program are one user may the program leave, by writing itself into another group of svc.
  */
 import {
   accessSync,
@@ -118,23 +119,38 @@ function groupAt(group: string, files: Files, limit_bytes: number): MemoryGroup 
   return {
     within: (command) => ["/bin/sh", "-c", ENTER, procs, ...command],
     use() {
-      if (!existsSync(group)) return undefined;
-      const events = readFileSync(join(group, files.events), "utf8");
-      return {
-        limit_bytes,
-        used_bytes: Number(readFileSync(join(group, files.used), "utf8")),
-        kills: Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0),
-      };
+      try {
+        const events = readFileSync(join(group, files.events), "utf8");
+        return {
+          limit_bytes,
+          used_bytes: Number(readFileSync(join(group, files.used), "utf8")),
+          kills: Number(/^oom_kill (\d+)$/m.exec(events)?.[1] ?? 0),
+        };
+      } catch {
+        // It may end between two looks at it.
+        return undefined;
+      }
     },
     async end() {
       const until = performance.now() + GONE_MS;
-      for (const pids = () => pidsIn(procs); pids().length > 0; await Bun.sleep(LOOK_MS)) {
+      const groups = () => withBelow(group);
+      const pids = () => groups().flatMap((one) => pidsIn(join(one, "cgroup.procs")));
+      for (let left = pids(); left.length > 0; left = pids()) {
         if (performance.now() > until) throw new Error(`a process of ${group} does not end`);
-        for (const pid of pids()) kill(pid);
+        for (const pid of left) kill(pid);
+        await Bun.sleep(LOOK_MS);
       }
-      if (existsSync(group)) rmdirSync(group);
+      // Those below first.
+      for (const one of groups().reverse()) rmdirSync(one);
     },
   };
+}
+
+/** A group, where it is there, and those that its programs have made below, each after the one that it is in. */
+function withBelow(group: string): string[] {
+  if (!existsSync(group)) return [];
+  const below = readdirSync(group, { withFileTypes: true }).filter((one) => one.isDirectory());
+  return [group, ...below.flatMap(({ name }) => withBelow(join(group, name)))];
 }
 
 /** The group of this process. @throws `unavailable` where there is none whose memory svc may divide. */

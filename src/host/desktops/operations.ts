@@ -3,10 +3,11 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
-import { DESKTOP_NAME, DESKTOP_SETTINGS } from "../../core/desktop-request";
+import { DESKTOP_NAME, DESKTOP_SETTINGS, NEW } from "../../core/desktop-request";
 import { field, flag } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, shareOf } from "../../core/rights";
+import { conflict } from "../../lib/errors";
 import { DESKTOP_VIEW } from "../../wire/screen/desktop-view";
 import { desktopsEndpoint } from "../../wire/screen/endpoints";
 import type { Desktops } from "./desktops";
@@ -102,6 +103,7 @@ export const enterDesktop = operation({
     lock_file: v.string(),
   }),
   async run(service: Uses, { starts, ...request }, caller) {
+    if (request.name === NEW) throw conflict(`name: ${NEW} is the word for a desktop that ends with its run`);
     const all = await service.desktops();
     const { session, lockFile } = starts
       ? await all.lease(request, "", askerOf(caller))

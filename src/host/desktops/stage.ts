@@ -1,8 +1,9 @@
 /**
  * What the display servers of desktops have in common: how they are started, and how they say that they are there.
  */
-import { deadline } from "../../lib/deadline";
+import { deadline, resolvesWithin } from "../../lib/deadline";
 import { cancelled, unavailable } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
 import type { Account } from "./account";
 
 /** How long each program has until it is there, in milliseconds. */
@@ -14,6 +15,7 @@ export type Start = (command: readonly string[], env: NodeJS.ProcessEnv) => Prog
 /** A program of a desktop. */
 export interface Program {
   readonly stdout: ReadableStream<Uint8Array>;
+  readonly complaints: Complaints;
   readonly exited: Promise<number>;
 }
 
@@ -66,7 +68,7 @@ export interface StartedDisplay {
 /** The first line that a program prints. @throws `unavailable` when the program ends or stays silent. */
 export async function firstLine(
   program: string,
-  { stdout }: Pick<Program, "stdout">,
+  { stdout, complaints }: Pick<Program, "stdout" | "complaints">,
   signal: AbortSignal,
 ): Promise<string> {
   const reader = stdout.getReader();
@@ -74,7 +76,7 @@ export async function firstLine(
     let text = "";
     while (!text.includes("\n")) {
       const { done, value } = await reader.read();
-      if (done) throw unavailable(`${program} ended before it was there`);
+      if (done) throw unavailable(`${program} ended before it was there${await complaints.last()}`);
       text += new TextDecoder().decode(value);
     }
     return text.trim();
@@ -83,7 +85,7 @@ export async function firstLine(
     return await deadline(read(), {
       ms: START_MS,
       late: () => {
-        throw unavailable(`${program} was not there after ${START_MS / 1_000} s`);
+        throw unavailable(`${program} was not there after ${START_MS / 1_000} s${complaints.now()}`);
       },
       signal,
       aborted: () => {
@@ -94,6 +96,50 @@ export async function firstLine(
     // Nobody reads what it says later, and a full pipe would stop it.
     void drain(reader);
   }
+}
+
+/** Reads what a program prints that nobody waits for. */
+export const ignore = ({ stdout }: Pick<Program, "stdout">): void => void drain(stdout.getReader());
+
+/** The most that is kept of what a program complains of, and quoted, in characters. */
+const COMPLAINTS = 2_000;
+const QUOTED = 300;
+
+/** How long a program that has ended may have its complaints on the way, in milliseconds: what it has started may hold the pipe. */
+const COMPLAINTS_MS = 200;
+
+/** The last line that a program has written to its standard error, as the end of a message; empty where there is none. */
+export interface Complaints {
+  now(): string;
+  /** Of one that has ended. */
+  last(): Promise<string>;
+}
+
+/** Reads what a program writes to its standard error, for good: a full pipe would stop it. */
+export function listenTo(stderr: ReadableStream<Uint8Array>): Complaints {
+  let text = "";
+  const read = async () => {
+    const reader = stderr.getReader();
+    const decoder = new TextDecoder();
+    try {
+      for (let piece = await reader.read(); !piece.done; piece = await reader.read())
+        text = (text + decoder.decode(piece.value, { stream: true })).slice(-COMPLAINTS);
+    } catch {
+      // It has gone.
+    }
+  };
+  const all = read();
+  const now = () => {
+    const line = text.trimEnd().split("\n").at(-1)?.trim() ?? "";
+    return line === "" ? "" : `: ${printable(line, QUOTED)}`;
+  };
+  return {
+    now,
+    last: async () => {
+      await resolvesWithin(COMPLAINTS_MS, all);
+      return now();
+    },
+  };
 }
 
 async function drain(reader: { read(): Promise<{ readonly done: boolean }> }): Promise<void> {

@@ -25,7 +25,7 @@ export async function startSway({ sway }: Compositor, stage: Stage): Promise<Sta
   const { size, scale, folder, account, env, start, signal } = stage;
   if ((account?.uid ?? process.getuid?.()) === 0)
     throw unavailable(
-      "sway does not run as root: name another user of desktops (svc serve --desktop-user ann)",
+      "sway does not run as root: run svc as another user, or let a server of root start it as one (svc serve --desktop-user ann)",
     );
   const config = join(folder, "sway");
   writeFileSync(config, configOf(size, scale), { mode: 0o644 });
@@ -34,7 +34,8 @@ export async function startSway({ sway }: Compositor, stage: Stage): Promise<Sta
     ...{ XDG_SESSION_TYPE: "wayland", GDK_BACKEND: "wayland", QT_QPA_PLATFORM: "wayland" },
   };
   const server = start([sway, "--config", config], { ...bare, ...HEADLESS });
-  const [name = "", socket = ""] = (await firstLine("sway", server, signal)).split(" ");
+  // The name has no blank in it; the path of the socket may.
+  const [, name = "", socket = ""] = /^(\S*) ?(.*)$/.exec(await firstLine("sway", server, signal)) ?? [];
   return {
     ...{ server, name, program: "sway" },
     env: { ...bare, WAYLAND_DISPLAY: name, SWAYSOCK: socket },

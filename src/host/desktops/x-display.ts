@@ -2,7 +2,7 @@
 import { chownSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newAuthority } from "./authority";
-import { firstLine, type Stage, type StartedDisplay } from "./stage";
+import { firstLine, ignore, type Stage, type StartedDisplay } from "./stage";
 import type { Tools } from "./tools";
 
 /** What makes a window manager say on its standard output that it is there. */
@@ -30,6 +30,7 @@ export async function startX(
     async rest() {
       const manager = start([path, ...(MANAGER_FLAGS[program] ?? [])], { ...bare, DISPLAY: name });
       if (program in MANAGER_FLAGS) await firstLine(program, manager, signal);
+      else ignore(manager);
       return [{ program, child: manager, mayLeave: true }];
     },
   };

@@ -26,7 +26,7 @@ export function endWithToken(parts: LeasesParts, entry: Entry): void {
 /** Ends it once its desktop has ended. */
 export function endWithDesktop(parts: LeasesParts, entry: Entry, { lost }: LeasePlace): void {
   if (!lost) return;
-  const end = () => void endLease(parts, entry, `its desktop has ended: ${lost.reason}`);
+  const end = () => void endLease(parts, entry, `its desktop has ended: ${messageOf(lost.reason)}`);
   lost.addEventListener("abort", end);
   entry.ends.push(() => lost.removeEventListener("abort", end));
   if (lost.aborted) end();

@@ -85,6 +85,8 @@ export interface RunPlace {
   readonly service: object;
   readonly inputLock: Pick<InputLock, "holder" | "take">;
   readonly looks: TraceLooks;
+  /** Aborted once it has ended, with the reason as a failure: then the run ends too. */
+  readonly lost?: AbortSignal | undefined;
   /** Gives it back when the run has ended. Implementations must not throw. */
   end(): Promise<void>;
 }
@@ -368,7 +370,8 @@ export class Executor extends Checker {
   ) {
     let place: RunPlace | undefined;
     try {
-      if (desktop !== undefined) place = await this.placeFor(desktop, start.run_id, grant, active.signal);
+      if (desktop !== undefined)
+        place = endsRun(await this.placeFor(desktop, start.run_id, grant, active.signal), active);
       const trace = await this.trace(start, asked, place?.looks);
       begins?.();
       return { place, trace };
@@ -427,6 +430,27 @@ export class Executor extends Checker {
       await turn.end(isDone ? "finished" : "broken");
     }
   }
+}
+
+/** The place, with which the run ends; but not once the run gives it back. */
+function endsRun(place: RunPlace, active: Pick<ActiveRun, "abort">): RunPlace {
+  const { lost } = place;
+  if (!lost) return place;
+  const end = () => {
+    const { reason } = lost;
+    const [code, more] =
+      reason instanceof Failure ? [reason.code, reason.more] : ["unavailable" as const, {}];
+    active.abort(new Failure(code, `its desktop has ended: ${messageOf(reason)}`, more));
+  };
+  lost.addEventListener("abort", end);
+  if (lost.aborted) end();
+  return {
+    ...place,
+    end() {
+      lost.removeEventListener("abort", end);
+      return place.end();
+    },
+  };
 }
 
 /** @param id the client or job. */

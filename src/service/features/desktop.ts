@@ -3,6 +3,7 @@
  */
 
 import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import type { Grant } from "../../core/rights";
 import { allows } from "../../core/rights";
 import type { RelayUses } from "../../desk/screen/relay";
@@ -34,6 +35,11 @@ interface DesktopTools {
   readonly uses: readonly string[] | null;
   readonly missing: readonly MissingTool[];
   readonly hasBus: boolean;
+  /** What their folders may hold, and those that run hold; null for a process beside a server, which alone knows. */
+  readonly disk: {
+    readonly limit: Desktops["diskLimit"];
+    readonly used: ReadonlyArray<{ readonly name: string; readonly used_bytes: number }>;
+  } | null;
 }
 
 /** The desktop and its live screen, as a process has them. */
@@ -86,6 +92,21 @@ export interface DesktopFeatures {
   keepScreenProxy: ProxyUses["keepScreenProxy"];
 }
 
+/** What this host has for desktops on demand. */
+async function toolsOf(
+  { isBeside }: Pick<ServiceParts, "isBeside">,
+  desktops: () => Promise<Desktops>,
+): Promise<DesktopTools> {
+  const found = (await import("../../host/desktops/tools")).findTools(process.env);
+  if ("missing" in found) return { uses: null, missing: found.missing, hasBus: false, disk: null };
+  const uses = [found.server.program, found.manager.program];
+  const tools = { uses, missing: [], hasBus: found.bus !== null };
+  if (isBeside) return { ...tools, disk: null };
+  const all = await desktops();
+  const used = all.list().flatMap(({ name, disk }) => (disk ? [{ name, used_bytes: disk.used_bytes }] : []));
+  return { ...tools, disk: { limit: all.diskLimit, used } };
+}
+
 export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
   const { files, options, ice, log, publish, made, feature, stoppable, stopFirst } = shared;
   /** @throws `forbidden` with `--no-screen`. */
@@ -104,16 +125,15 @@ export function desktopFeatures(shared: ServiceParts): DesktopFeatures {
     const place = shared.isBeside ? (await import("../input-place")).createAskPlace(shared) : undefined;
     return createOn({ lockFile: files.inputLock, place });
   });
-  const createIn: CreateDesktopOn = ({ env, as }, lockFile) => createOn({ lockFile, env, as });
+  // Its temporary files are svc's, and not of the desktop's programs.
+  const createIn: CreateDesktopOn = ({ env, as }, lockFile) =>
+    createOn({ lockFile, env: { ...env, TMPDIR: tmpdir() }, as });
   const byName = stoppable(async () => (await import("../desktops")).createNamedDesktops(shared, createIn));
+  const desktops = stoppable(async () => (await import("../desktops")).createOwnDesktops(shared, createIn));
   return {
     desktop: async (name) => (name === undefined ? ofHost() : (await byName()).named(name)),
-    desktops: stoppable(async () => (await import("../desktops")).createOwnDesktops(shared, createIn)),
-    async desktopTools() {
-      const found = (await import("../../host/desktops/tools")).findTools(process.env);
-      if ("missing" in found) return { uses: null, missing: found.missing, hasBus: false };
-      return { uses: [found.server.program, found.manager.program], missing: [], hasBus: found.bus !== null };
-    },
+    desktops,
+    desktopTools: () => toolsOf(shared, desktops),
     placeFor: async (...wanted) => (await byName()).placeFor(...wanted),
     leaseDesktop: async (...wanted) => (await byName()).lease(...wanted),
     webdriver: stoppable(() => openWebdriver(shared)),

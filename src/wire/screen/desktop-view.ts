@@ -34,6 +34,18 @@ export const DESKTOP_VIEW = v.object({
       }),
     ),
   ),
+  /** What its folders hold, and may hold; null where nothing bounds it. Hosts with an earlier svc say nothing of it. */
+  disk: v.optional(
+    v.nullable(
+      v.object({
+        limit_bytes: v.number(),
+        /** As of the last look, which is some seconds ago. */
+        used_bytes: v.number(),
+        /** `file_system`: they are one of their own, and programs are told that it is full. `looks`: svc looks at them, and ends a desktop that holds more. */
+        kept_by: v.picklist(["file_system", "looks"]),
+      }),
+    ),
+  ),
 });
 
 export type DesktopView = v.InferOutput<typeof DESKTOP_VIEW>;

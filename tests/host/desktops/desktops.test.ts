@@ -8,6 +8,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
@@ -21,8 +22,10 @@ import {
   type Desktops,
   type DesktopsParts,
 } from "../../../src/host/desktops/desktops";
+import { createDisks } from "../../../src/host/desktops/disk";
 import { endAll, MARK, sweep } from "../../../src/host/desktops/keeper";
 import { requireCompositor, requireTools } from "../../../src/host/desktops/tools";
+import { messageOf } from "../../../src/lib/errors";
 import { silentLog } from "../../../src/lib/log";
 import { spawn } from "../../../src/lib/spawn";
 import { temporaryFolder, testWith, until } from "../../support";
@@ -242,6 +245,20 @@ describe("a desktop of a run", () => {
     });
     await expect(all.lease({ name: "new" }, RUN, OWNER)).rejects.toThrow("Xvfb ended before it was there");
   });
+
+  test("says what that program complained of last", async () => {
+    const complains = ["/bin/sh", "-c", "echo first >&2; echo no space left on device >&2; exit 1"];
+    const { all } = desktops({
+      tools: () => ({
+        server: { program: "Xvfb", path: "/bin/sh", command: () => complains },
+        manager: { program: "openbox", path: "/bin/false" },
+        bus: null,
+      }),
+    });
+    await expect(all.lease({ name: "new" }, RUN, OWNER)).rejects.toThrow(
+      "Xvfb ended before it was there: no space left on device",
+    );
+  });
 });
 
 describe("a desktop that is kept", () => {
@@ -270,12 +287,30 @@ describe("a desktop that is kept", () => {
         "another desktop",
         () => events.filter(([name]) => name === "desktop.started").length === 2 || undefined,
       );
-      expect([lost.aborted, lost.reason]).toEqual([true, `${program} has ended`]);
+      expect([lost.aborted, messageOf(lost.reason)]).toEqual([true, `${program} has ended`]);
       expect(all.show("orders").restarts).toBe(1);
       expect(all.open("orders").desktop).not.toBe(before);
       expect(await all.open("orders").desktop.screenSize()).toEqual({ width: 1280, height: 800 });
     });
   }
+
+  testWith(...NEEDED)("is started again three times in ten minutes, and then it ends", async () => {
+    const { all, events } = desktops();
+    await all.start("orders", {}, OWNER);
+    const named = (type: string) => events.filter(([name]) => name === type);
+    for (let death = 1; death <= 4; death++) {
+      const { session, lost } = all.open("orders");
+      const victim = processesOf(folderOf(session.env)).find((pid) =>
+        readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("Xvfb"),
+      );
+      process.kill(victim ?? 0, "SIGKILL");
+      await until("its end", () => lost.aborted);
+      if (death <= 3) await until("another", () => named("desktop.started").length === death + 1);
+    }
+    await until("the last end", () => named("desktop.ended").length === 1);
+    expect(named("desktop.ended")[0]?.[1]).toMatchObject({ name: "orders", reason: "Xvfb has ended" });
+    expect(all.list()).toEqual([]);
+  });
 
   testWith(...NEEDED)("starts for others when who asked for it first has gone", async () => {
     const { all } = desktops();
@@ -313,6 +348,90 @@ test("nothing is left behind by one look that missed a child: two in a row have 
   await endAll(() => (found[looks++] ?? []).filter((pid) => pid !== undefined));
   expect(looks).toBe(4);
   expect(await child.exited).not.toBe(0);
+});
+
+describe("what the folders of a desktop may hold", () => {
+  const LIMIT = 16 * 1_048_576;
+  const disksBy = (mostInMemory?: number) =>
+    createDisks({
+      ...{ limitBytes: LIMIT, log: silentLog, lookEveryMs: 10 },
+      ...(mostInMemory !== undefined && { mostInMemory }),
+    });
+
+  testWith(...NEEDED)("is bounded for its temporary files too, and shown", async () => {
+    const { all } = desktops({ disks: disksBy(0) });
+    await all.start("orders", {}, OWNER);
+    const { session } = all.open("orders");
+    writeFileSync(join(session.env.TMPDIR ?? "", "file"), Buffer.alloc(1_048_576, 1));
+    await until("a look", () => (all.show("orders").disk?.used_bytes ?? 0) > 1_048_576);
+    expect(all.show("orders").disk).toMatchObject({ limit_bytes: LIMIT, kept_by: "looks" });
+  });
+
+  testWith(...NEEDED)("by looks: one that holds more ends with what runs on it, and says why", async () => {
+    const { all, events } = desktops({ disks: disksBy(0) });
+    const { session, lost, name } = await all.lease({ name: "new" }, RUN, OWNER);
+    writeFileSync(join(session.env.XDG_CACHE_HOME ?? "", "file"), Buffer.alloc(LIMIT + 1, 1));
+    await until("its end", () => lost.aborted);
+    expect(lost.reason).toMatchObject({
+      ...{ code: "too_large", more: { reason: "desktop_disk", limit_bytes: LIMIT } },
+      message: expect.stringMatching(
+        /^its folders hold 16(\.\d)? MiB, which is more than --desktop-disk 16 MiB/,
+      ),
+    });
+    await until(
+      "all of it to go",
+      () => all.list().length === 0 && processesOf(folderOf(session.env)).length === 0,
+    );
+    expect(events.map(([type]) => type)).toEqual(["desktop.started", "desktop.full", "desktop.ended"]);
+    expect(events[1]?.[1]).toMatchObject({ name, run_id: RUN, limit_bytes: LIMIT, goes_on: false });
+  });
+
+  const ofItsOwn = disksBy().way() === "file_system" ? testWith(...NEEDED) : test.skip;
+
+  ofItsOwn(
+    "in a file system of its own: it is full, the desktop goes on, and none is left mounted",
+    async () => {
+      const { all, events } = desktops({ disks: disksBy() });
+      const lease = await all.lease({ name: "new" }, RUN, OWNER);
+      const { session, desktop } = lease;
+      const fill = () =>
+        writeFileSync(join(session.env.XDG_CACHE_HOME ?? "", "file"), Buffer.alloc(LIMIT + 1, 1));
+      expect(fill).toThrow("ENOSPC");
+      await until("the event", () => events.length === 2);
+      expect(events[1]).toMatchObject(["desktop.full", { used_bytes: LIMIT, goes_on: true }]);
+      expect(await desktop.screenSize()).toEqual({ width: 1280, height: 800 });
+      await lease.end();
+      expect(existsSync(folderOf(session.env))).toBe(false);
+      expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(folderOf(session.env));
+    },
+  );
+
+  ofItsOwn("what a dead svc left mounted is taken off, in a folder with a blank in its name", async () => {
+    using folder = temporaryFolder();
+    const left = join(tmpdir(), `svc-desktops-${basename(folder.path)} 1`);
+    mkdirSync(join(left, "1"), { recursive: true });
+    await disksBy().make(join(left, "1/own"), 0o700);
+    sweep();
+    expect(existsSync(left)).toBe(false);
+    expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(basename(left).split(" ")[0] ?? "");
+  });
+});
+
+test("each desktop of a run has a name of its own, also the third", async () => {
+  const { all } = desktops({
+    tools: () => ({
+      server: { program: "Xvfb", path: "/bin/sleep", command: () => ["/bin/sleep", "600"] },
+      manager: { program: "openbox", path: "/bin/false" },
+      bus: null,
+    }),
+  });
+  const leases = [1, 2, 3, 4].map(() => all.lease({ name: "new" }, RUN, OWNER));
+  for (const lease of leases) lease.catch(() => {});
+  const began = performance.now();
+  // One that had lost its name would go on until its server gives up.
+  await all.stop();
+  for (const lease of leases) await expect(lease).rejects.toThrow("cancelled while the desktop started");
+  expect(performance.now() - began).toBeLessThan(8_000);
 });
 
 test("a token gets half of the desktops that are free, and the host no more than its limit", async () => {
@@ -458,9 +577,11 @@ testWith(...NEEDED).each([
     mkdirSync(TMPDIR);
     const script = `
     import { createDesktops } from "./src/host/desktops/desktops";
+    import { createDisks } from "./src/host/desktops/disk";
     import { requireTools } from "./src/host/desktops/tools";
     import { silentLog } from "./src/lib/log";
     const all = createDesktops({
+      disks: createDisks({ limitBytes: 64 * 1_048_576, log: silentLog }),
       log: silentLog, publish: () => {}, env: process.env, tools: () => requireTools(process.env), account: async () => undefined,
       createDesktop: async () => ({ stop: async () => {}, inputLock: { user: () => null } }),
     });
@@ -486,5 +607,6 @@ testWith(...NEEDED).each([
     await until("its processes to end", () => processesOf(root).length === 0 || undefined);
     await until("its folder to go", () => !existsSync(root) || undefined);
     expect(existsSync(`/tmp/.X${display.slice(1)}-lock`)).toBe(false);
+    expect(readFileSync("/proc/self/mountinfo", "utf8")).not.toContain(basename(root));
   },
 );

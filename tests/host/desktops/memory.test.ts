@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createMemoryGroups, type MemoryGroup } from "../../../src/host/desktops/memory";
 import { temporaryFolder } from "../../support";
 
@@ -56,6 +56,33 @@ describe.skipIf(!canDivide)("a control group of the kernel", () => {
     await group.end();
     expect(await child.exited).toBeGreaterThan(128);
   });
+});
+
+describe.skipIf(!canDivide)("a group below, which a program has made", () => {
+  test("ends with that of the desktop, and what is in it", async () => {
+    group = createMemoryGroups().make(4, 64 * MIB);
+    const script =
+      'below=$(dirname "$0")/below; mkdir "$below"; echo $$ >"$below/cgroup.procs"; echo in; exec sleep 1000';
+    const child = run(group.within(["/bin/sh", "-c", 'exec /bin/sh -c "$1" "$0"', procsOf(group), script]));
+    const { value } = await child.stdout.getReader().read();
+    expect(new TextDecoder().decode(value)).toBe("in\n");
+    const folder = dirname(procsOf(group));
+    await group.end();
+    expect(await child.exited).toBeGreaterThan(128);
+    expect(existsSync(folder)).toBe(false);
+  });
+});
+
+/** Where a group says which processes it has. */
+const procsOf = (of: MemoryGroup) => of.within([]).at(-1) ?? "";
+
+test("a group that has gone uses nothing", async () => {
+  using folder = temporaryFolder();
+  const { proc, own } = versionTwo(folder.path, [process.pid]);
+  const made = createMemoryGroups(proc).make(9, 64 * MIB);
+  // Its folder is there, its files are not: so the end of a group looks.
+  expect(existsSync(join(own, `svc-desktop-${process.pid}-9`))).toBe(true);
+  expect(made.use()).toBeUndefined();
 });
 
 /** A host with cgroups 2, of files; `pids` are in the group of svc. */

@@ -5,6 +5,7 @@ import { CHECK_MS } from "../../../src/host/audit/open-file";
 import { CHECK_NAMES, loadChecks } from "../../../src/host/diagnostics/checks";
 import { auditChain } from "../../../src/host/diagnostics/checks/audit-chain";
 import { clock } from "../../../src/host/diagnostics/checks/clock";
+import { desktops } from "../../../src/host/diagnostics/checks/desktops";
 import { diskSpace, judgeSpace } from "../../../src/host/diagnostics/checks/disk-space";
 import { executor } from "../../../src/host/diagnostics/checks/executor";
 import { mouse } from "../../../src/host/diagnostics/checks/mouse";
@@ -339,6 +340,36 @@ describe("screenshot and mouse", () => {
       screenshot: async () => ({ width: 1, height: 1, base64: "AAAA" }),
     });
     expect(await finding(screenshot, host({ desktop }))).toMatchObject({ ok: false });
+  });
+});
+
+describe.skipIf(process.platform !== "linux")("desktops", () => {
+  const GIB = 2 ** 30;
+  const found = (...used: number[]) =>
+    finding(
+      desktops,
+      host({
+        desktopTools: async () => ({
+          ...{ uses: ["Xvfb", "openbox"], missing: [], hasBus: true },
+          disk: {
+            limit: { limit_bytes: 2 * GIB, kept_by: "looks" },
+            used: used.map((used_bytes, nth) => ({ name: `desktop-${nth}`, used_bytes })),
+          },
+        }),
+      }),
+    );
+
+  test("says what their folders may hold, and how that is kept", async () => {
+    expect((await found()).detail).toContain("each holds at most 2 GiB of files, or svc ends it");
+  });
+
+  test("names the one that holds most, and warns of it from nine tenths on", async () => {
+    const half = await found(GIB / 4, GIB);
+    expect([half.severity, half.detail.split("; ").at(-1)]).toEqual(["info", "most has desktop-1: 1 GiB"]);
+    expect(await found(GIB, 1.9 * GIB)).toMatchObject({
+      severity: "warn",
+      advice: [expect.stringContaining("svc serve --desktop-disk 4GiB")],
+    });
   });
 });
 

@@ -79,7 +79,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   configDir: "/nonexistent",
   inbox: "/nonexistent/inbox",
   addressBook: async () => ({ trust: () => [], hosts: () => [], select: () => [] }),
-  desktopTools: async () => ({ uses: ["Xvfb", "openbox"], missing: [], hasBus: true }),
+  desktopTools: async () => ({ uses: ["Xvfb", "openbox"], missing: [], hasBus: true, disk: null }),
   blackBoxStatus: async () => ({
     ...{ state: "off" as const, problem: null, span_s: null, max_bytes: null, bytes: 0, excluded: 0 },
     ...{ segments: 0, kept: 0, until: null, not_told: null },

@@ -1,5 +1,6 @@
 /** `desktops`: this host has the programs for desktops on demand. */
-import { check, type Finding, fine } from "../check";
+import { sizeText } from "../../../lib/units";
+import { check, type Finding, fine, warning } from "../check";
 
 interface Uses {
   desktopTools(): Promise<{
@@ -7,18 +8,26 @@ interface Uses {
     readonly uses: readonly string[] | null;
     readonly missing: ReadonlyArray<{ readonly what: string; readonly install: string }>;
     readonly hasBus: boolean;
+    /** What their folders may hold, and those that run hold; null where this process does not know. */
+    readonly disk: {
+      readonly limit: { readonly limit_bytes: number; readonly kept_by: "file_system" | "looks" } | null;
+      readonly used: ReadonlyArray<{ readonly name: string; readonly used_bytes: number }>;
+    } | null;
   }>;
 }
+
+/** From this share of what it may hold on, a desktop is named. */
+const NEARLY_FULL = 0.9;
 
 export const desktops = check({
   name: "desktops",
   summary:
-    "What this host has for desktops on demand: an X server without a screen, a window manager, a session bus",
+    "What this host has for desktops on demand: an X server without a screen, a window manager, a session bus; what their folders may hold, a warning for one that is nearly full",
   advice: ["svc help desktops"],
   async run(service: Uses): Promise<Finding> {
     if (process.platform !== "linux")
       return fine("desktops on demand: not on this platform", { available: false });
-    const { uses, missing, hasBus } = await service.desktopTools();
+    const { uses, missing, hasBus, disk } = await service.desktopTools();
     if (uses === null) {
       // Nobody has asked for one: what is missing is no fault.
       const packages = missing.map(({ install }) => install);
@@ -28,6 +37,27 @@ export const desktops = check({
       );
     }
     const bus = hasBus ? "" : "; without dbus-daemon nothing on them is found by name (apt install dbus)";
-    return fine(`desktops on demand: ${uses.join(" and ")}${bus}`, { available: true, by_name: hasBus });
+    const has = `desktops on demand: ${uses.join(" and ")}${bus}`;
+    const extra = { available: true, by_name: hasBus };
+    if (!disk?.limit) return fine(has, extra);
+    const { limit_bytes, kept_by } = disk.limit;
+    const most = disk.used.toSorted((a, b) => b.used_bytes - a.used_bytes)[0];
+    const limited = `${has}; each holds at most ${sizeText(limit_bytes)} of files, ${WAYS[kept_by]}`;
+    const figures = {
+      ...extra,
+      disk_limit_bytes: limit_bytes,
+      disk_kept_by: kept_by,
+      disk_most: most ?? null,
+    };
+    if (!most) return fine(limited, figures);
+    const text = `${limited}; most has ${most.name}: ${sizeText(most.used_bytes)}`;
+    return most.used_bytes < limit_bytes * NEARLY_FULL ? fine(text, figures) : warning(text, FULL, figures);
   },
 });
+
+const WAYS = {
+  file_system: "in a file system of its own in memory",
+  looks: "or svc ends it (it looks every few seconds)",
+};
+
+const FULL = ["let its programs remove files, stop it, or allow more (svc serve --desktop-disk 4GiB)"];
