@@ -110,12 +110,15 @@ export function readContent(text: string): Content & { readonly bytes: ReadonlyM
   // A text in a body escapes the bound on that.
   const excess = excessIn(text, MAX_VALUES);
   if (excess) throw badInput(`content: expected ${boundOf(excess, MAX_VALUES)}`);
-  const read = v.safeParse(CONTENT, jsonIn(text), { abortEarly: true });
+  const value = jsonIn(text);
+  // Before the name of each is looked at.
+  if (Object.keys(Object(Object(value).files)).length > MAX_FILES)
+    throw badInput(`content: expected at most ${MAX_FILES} files`);
+  const read = v.safeParse(CONTENT, value, { abortEarly: true });
   if (!read.success)
     throw badInput(`content: expected that of a job (${v.getDotPath(read.issues[0]) ?? "not JSON"})`);
   const { files, blobs, name } = read.output;
   const names = Object.keys(files);
-  if (names.length > MAX_FILES) throw badInput(`content: expected at most ${MAX_FILES} files`);
   const bytes = new Map(names.map((file) => [file, blobOf(blobs, files[file])]));
   if (clashOf([name, ...names].filter(Boolean))) throw badInput("content: expected each file once");
   return { ...read.output, bytes };

@@ -27,3 +27,10 @@ test("the first fault of a content is named, and the others are not looked for",
   // Each of them would be described.
   expect(performance.now() - began).toBeLessThan(200);
 });
+
+test("far too many files are counted, and no name of theirs is looked at", () => {
+  const files = JSON.stringify(Object.fromEntries(Array.from({ length: 65 }, (_, nth) => [`../${nth}`, 1])));
+  expect(() => readContent(content.replace('"files":{}', `"files":${files}`))).toThrow(
+    "content: expected at most 64 files",
+  );
+});
