@@ -48,6 +48,9 @@ const STATS_MS = 1_000;
 const MAX_MEMORY = 512 * 1_048_576;
 const MEMORY_MESSAGES = 64;
 
+/** How long after the connection of a screen is gone its channel may still say that the peer closed it, milliseconds. */
+const PARTING_MS = 300;
+
 /** How long the last message to the peer takes to leave, milliseconds. */
 const GOODBYE_MS = 100;
 
@@ -163,10 +166,15 @@ function createSession(peer: PeerConnection, owner: SessionEvents): ConnectedSes
   let sentUnacknowledged = false;
   let closing = false;
 
+  const gone = () => {
+    if (!closing) owner.closed("the peer is gone");
+  };
   peer.onStateChange((state) => {
     if (state === "connected") owner.open();
     if (closing || !["closed", "failed", "disconnected"].includes(state)) return;
-    owner.closed("the peer is gone");
+    // A peer that parts closes the channel of a screen too: which of the two is seen first, is chance.
+    if (isScreen) setTimeout(gone, PARTING_MS);
+    else gone();
   });
   // Only the answering side accepts files: `answer` replaces this.
   peer.onDataChannel((channel) => channel.close());
