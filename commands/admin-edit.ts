@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
@@ -6,7 +6,7 @@ import { shownTable } from "../src/cli/shown-table";
 import { view } from "../src/cli/view";
 import { field, fileContent } from "../src/core/fields";
 import { editHosts, editText, requireSameHosts } from "../src/desk/fleet/operations/edit";
-import { badInput, unavailable } from "../src/lib/errors";
+import { badInput, Failure, unavailable } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { spawn } from "../src/lib/spawn";
 import { HOST_COLUMNS, rowOf } from "./admin-list";
@@ -15,19 +15,75 @@ import { HOST_COLUMNS, rowOf } from "./admin-list";
 const editor = (): string =>
   process.env.VISUAL || process.env.EDITOR || (process.platform === "win32" ? "notepad" : "vi");
 
-/** Lets a person edit the file at `path`. @throws `unavailable` where the editor does not end well. */
-async function edited(path: string): Promise<string> {
+/** What Ctrl-C and Ctrl-\ send to the editor as well, whose keys they are. */
+const OF_THE_EDITOR = ["SIGINT", "SIGQUIT"] as const;
+
+/** What ends this process, and the editor with it: what was saved is kept first. */
+const ENDING = ["SIGTERM", "SIGHUP"] as const;
+
+/**
+ * Lets a person edit the file at `path`. A signal ends the editor, or not, as that likes, and never this process before it: a text that
+ * was saved would be left behind, and nobody would say where.
+ *
+ * @throws `unavailable` where the editor does not end well, or was ended.
+ */
+async function edit(path: string): Promise<void> {
   const program = editor();
   const command =
     process.platform === "win32"
       ? ["cmd.exe", "/d", "/s", "/c", `${program} "${path}"`]
       : ["/bin/sh", "-c", `${program} "$1"`, "svc", path];
-  const code = await spawn(command, { stdio: ["inherit", "inherit", "inherit"], windowsHide: false }).exited;
-  if (code !== 0)
-    throw unavailable(
-      `nothing was changed: the editor ${printable(program, 80)} ended with exit code ${code}`,
-    );
-  return readFileSync(path, "utf8");
+  const child = spawn(command, { stdio: ["inherit", "inherit", "inherit"], windowsHide: false });
+  let ended: string | undefined;
+  const ignore = () => {};
+  const pass = (signal: NodeJS.Signals) => {
+    ended = signal;
+    child.kill(signal);
+  };
+  for (const signal of OF_THE_EDITOR) process.on(signal, ignore);
+  for (const signal of ENDING) process.on(signal, pass);
+  try {
+    const code = await child.exited;
+    if (ended !== undefined) throw unavailable(`nothing was changed: svc was ended by ${ended}`);
+    if (code !== 0)
+      throw unavailable(
+        `nothing was changed: the editor ${printable(program, 80)} ended with exit code ${code}`,
+      );
+  } finally {
+    for (const signal of OF_THE_EDITOR) process.off(signal, ignore);
+    for (const signal of ENDING) process.off(signal, pass);
+  }
+}
+
+/** What the folders of texts are called, in the folder for temporary files. */
+const PREFIX = "svc-edit-";
+
+/** The text in one of those folders. */
+const TEXT = "hosts.txt";
+
+/** Removes the text that was kept and is stored now: it may have tokens. */
+function removeKept(text: string): void {
+  for (const name of readdirSync(tmpdir()).filter((one) => one.startsWith(PREFIX))) {
+    const folder = join(tmpdir(), name);
+    try {
+      if (readFileSync(join(folder, TEXT), "utf8") === text) rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // It is that of another user, or has gone.
+    }
+  }
+}
+
+/** Whether `error` says that nothing was stored; what else went wrong may have come afterwards. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof Failure && error.code !== "unavailable" && error.code !== "timeout";
+
+/** Whether the file has that text, or is not there any more. */
+function isAsItWas(path: string, text: string): boolean {
+  try {
+    return readFileSync(path, "utf8") === text;
+  } catch {
+    return true;
+  }
 }
 
 /** `svc admin edit`. */
@@ -48,21 +104,30 @@ export const editVerb = view(editHosts, {
     const store = async (after: string) => show(await call({ ...input, before, after }));
     if (file !== undefined) {
       requireSameHosts(file, before);
-      return store(file);
-    }
-    const folder = mkdtempSync(join(tmpdir(), "svc-edit-"));
-    const path = join(folder, "hosts.txt");
-    writeFileSync(path, before, { mode: 0o600 });
-    let isKept = false;
-    try {
-      const after = await edited(path);
-      isKept = after !== before;
-      const code = after === before ? show([]) : await store(after);
-      isKept = false;
+      const code = await store(file);
+      removeKept(file);
       return code;
-    } finally {
-      if (isKept) service.log.warn(`nothing was changed; the text is kept: give it with --file ${path}`);
-      else rmSync(folder, { recursive: true, force: true });
+    }
+    const folder = mkdtempSync(join(tmpdir(), PREFIX));
+    const path = join(folder, TEXT);
+    writeFileSync(path, before, { mode: 0o600 });
+    let isTried = false;
+    try {
+      await edit(path);
+      const after = readFileSync(path, "utf8");
+      isTried = after !== before;
+      const code = isTried ? await store(after) : show([]);
+      rmSync(folder, { recursive: true, force: true });
+      return code;
+    } catch (error) {
+      if (isAsItWas(path, before)) rmSync(folder, { recursive: true, force: true });
+      else if (!isTried || isRefusal(error))
+        service.log.warn(`nothing was changed; the text is kept: give it with --file ${path}`);
+      else
+        service.log.warn(
+          `it is not known whether the hosts were changed: svc admin list shows them; the text is kept: ${path}`,
+        );
+      throw error;
     }
   },
   text: (hosts) => (hosts.length === 0 ? "nothing was changed" : shownTable(HOST_COLUMNS, hosts.map(rowOf))),

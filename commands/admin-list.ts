@@ -128,6 +128,10 @@ export const listVerb = view(listHosts, {
       print(globals, found, () => shownTable(FOUND_COLUMNS, found.map(foundRow), "no host fits that"));
       return 0;
     }
+    if (found && format === "on") {
+      print(globals, found, () => found.map(({ label }) => label).join(","));
+      return 0;
+    }
     const labels = found && new Set(found.map(({ label }) => label));
     const hosts = (await call(input)).filter(({ label }) => labels?.has(label) ?? true);
     if (format === "table") return show(hosts);

@@ -34,6 +34,8 @@ export interface FoundHost {
 
 /** A query that was understood. */
 export interface HostQuery {
+  /** Tags of which each host that it fits has one, or one like it, so that no other has to be looked at; undefined where that may be any host. */
+  readonly tags?: readonly string[];
   /** The hosts that it fits, in their order. `now` is in milliseconds since 1970. */
   select<H extends FoundHost>(hosts: readonly H[], now: number): H[];
   /** Whether it fits one of `hosts`: for whoever looks at many in slices. */
@@ -149,7 +151,9 @@ export function parseHostQuery(text: string): HostQuery | { readonly fault: stri
   if (text.length > MAX_LENGTH) return { fault: `expected at most ${MAX_LENGTH} characters` };
   let left = MAX_TESTS;
   const tests: Array<(known: SearchedHosts) => Test> = [];
-  for (const word of wordsIn(text)) {
+  const words = wordsIn(text);
+  const tags = tagsOf(words);
+  for (const word of words) {
     const [including, excluding] = [readTerms(word, false), readTerms(word, true)];
     for (const part of [including, excluding]) if ("fault" in part) return part;
     if ("fault" in including || "fault" in excluding) continue;
@@ -161,6 +165,7 @@ export function parseHostQuery(text: string): HostQuery | { readonly fault: stri
     });
   }
   const query: HostQuery = {
+    ...(tags && { tags }),
     select: (hosts, now) => hosts.filter(query.among(hosts, now)),
     among(hosts, now) {
       let found: ReadonlySet<string> | undefined;
@@ -181,6 +186,19 @@ export function parseHostQuery(text: string): HostQuery | { readonly fault: stri
     },
   };
   return query;
+}
+
+/**
+ * The tags that the first word of nothing but tags names. What a label finds depends on all labels that there are: then every host is
+ * looked at.
+ */
+function tagsOf(words: ReadonlyArray<readonly Term[]>): readonly string[] | undefined {
+  const isLabel = ({ isQuoted, text }: Term) => isQuoted || readTerm(text) === undefined;
+  if (words.flat().some(isLabel)) return undefined;
+  const including = words.map((word) => word.filter(({ isExcluded }) => !isExcluded));
+  return including
+    .find((word) => word.length > 0 && word.every(({ text }) => text.startsWith("tag:")))
+    ?.map(({ text }) => text.slice("tag:".length));
 }
 
 /** The hosts among which some are looked for. */

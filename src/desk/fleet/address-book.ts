@@ -33,6 +33,8 @@ export interface AddressBook extends Admission, BookChanges {
   isGone(label: string): boolean;
   /** The hosts that `selection` matches. @throws as {@link selectHosts}. */
   select(selection: string): Host[];
+  /** The hosts that have one of these tags, where `*` and `?` may stand in a tag. */
+  tagged(tags: readonly string[]): readonly Host[];
   /** Those that a selection of before matches now: what is gone since matches none. @throws as {@link matchingHosts}. */
   matching(selection: string): Host[];
   /** Their labels and servers. @throws as {@link selectHosts}. */
@@ -67,6 +69,8 @@ export interface AddressBook extends Admission, BookChanges {
   learn(changes: readonly RightsChange[]): Promise<void>;
   /** Takes over the file in which an earlier svc had the book, where there is one (`book/store.ts`). */
   takeOver(): Promise<void>;
+  /** Says that such a file lies beside the book, and is not read; undefined where none does. @throws `unavailable` where the book is missing. */
+  ignored(): string | undefined;
   /** The book as `admin_hosts.json` in a bundle has it; undefined where that very file is the book. */
   content(): object | undefined;
   /** Puts this in place of the whole book, for who holds its lock. Only where {@link AddressBook.content} has something. */
@@ -128,12 +132,14 @@ export function createAddressBook(
     else publish(what === "added" ? hostAdded : hostChanged, { label, base_url, tags });
   });
 
+  const changes = createBookChanges(store);
   const book: AddressBook = {
     hosts: store.hosts,
     memberWith: (hostId) => store.found(byHostId, hostId)[0],
     withNatsKey: (key) => store.found(byNatsKey, key)[0],
     isGone: store.isGone,
     select: store.select,
+    tagged: store.tagged,
     matching: (selection) => matchingHosts(store.hosts(), selection),
     servers: (selection) =>
       book.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
@@ -162,7 +168,12 @@ export function createAddressBook(
       return counts;
     },
     ...createAdmission(store),
-    ...createBookChanges(store),
+    ...changes,
+    async edit(edits) {
+      const edited = await changes.edit(edits);
+      await book.askAgain(edited);
+      return edited;
+    },
     host(label) {
       const found = store.host(label);
       if (!found) throw noSuchHost(label);
@@ -201,6 +212,7 @@ export function createAddressBook(
         }
       }),
     takeOver: store.takeOver,
+    ignored: store.ignored,
     content: store.content,
     replaceAll: store.replace,
     close: store.close,

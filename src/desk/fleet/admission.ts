@@ -127,10 +127,22 @@ function entryFor(
   return entryWith(known && !exact ? known.label : freeLabel(wanted, isFree));
 }
 
-/** `wanted`, else the first of `wanted-2`, `wanted-3`, … that is free. */
+/** How many labels are tried one after the other: most hosts have few namesakes. */
+const IN_TURN = 16;
+
+/**
+ * `wanted`, else the first of `wanted-2`, `wanted-3`, … that is free. Where many are taken, as by machines with one image, it is one that
+ * follows a label that is taken, though one before may have become free: n of them cost a few looks for each host, not n.
+ */
 function freeLabel(wanted: string, isFree: (label: string) => boolean): string {
-  for (let nth = 1; ; nth++) {
-    const label = nth === 1 ? wanted : `${wanted}-${nth}`;
-    if (isFree(label)) return label;
+  const labelAt = (nth: number) => (nth === 1 ? wanted : `${wanted}-${nth}`);
+  for (let nth = 1; nth <= IN_TURN; nth++) if (isFree(labelAt(nth))) return labelAt(nth);
+  let [taken, free] = [IN_TURN, 2 * IN_TURN];
+  while (!isFree(labelAt(free))) [taken, free] = [free, 2 * free];
+  while (free - taken > 1) {
+    const middle = Math.floor((taken + free) / 2);
+    if (isFree(labelAt(middle))) free = middle;
+    else taken = middle;
   }
+  return labelAt(free);
 }

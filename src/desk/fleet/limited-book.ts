@@ -6,7 +6,7 @@
 import type { AddressBook } from "./address-book";
 import { noSuchHost } from "./book-changes";
 import type { Host } from "./host";
-import { matchingHosts, selectHosts } from "./selection";
+import { matchingHosts, selectHosts, taggedHosts } from "./selection";
 
 /** @param on the selection of the hosts, as it is each time that somebody looks. */
 export function limitedBook(book: AddressBook, on: string): AddressBook {
@@ -23,6 +23,7 @@ export function limitedBook(book: AddressBook, on: string): AddressBook {
     memberWith: (hostId) => mine(book.memberWith(hostId)),
     withNatsKey: (key) => mine(book.withNatsKey(key)),
     select: (selection) => selectHosts(hosts(), selection),
+    tagged: (tags) => taggedHosts(hosts(), tags),
     matching: (selection) => matchingHosts(hosts(), selection),
     servers: (selection) =>
       limited.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),

@@ -47,6 +47,20 @@ export function matchingHosts<H extends Selectable>(hosts: readonly H[], selecti
   return hosts.filter((host) => matched.has(host));
 }
 
+/** The hosts that have one of these tags, where `*` and `?` may stand in a tag, in the order of `hosts`. */
+export function taggedHosts<H extends Selectable>(hosts: readonly H[], tags: readonly string[]): H[] {
+  const tagged = taggedBy(finderIn(hosts), tags);
+  return hosts.filter((host) => tagged.has(host));
+}
+
+/** What `finder` finds with one of these tags, or one like it, in no order. */
+export function taggedBy<H>(finder: HostFinder<H>, tags: readonly string[]): Set<H> {
+  const likes = tags.flatMap((tag) => namePattern(tag) ?? []);
+  const alike =
+    likes.length === 0 ? [] : [...finder.tags()].filter((tag) => likes.some((isLike) => isLike(tag)));
+  return new Set([...tags, ...alike].flatMap((tag) => finder.tagged(tag)));
+}
+
 /** What `finder` finds for `selection`, in no order. @throws as {@link selectHosts}. */
 export function selectedBy<H>(finder: HostFinder<H>, selection: string): Set<H> {
   const selected = matchedBy(finder, selection, true);

@@ -5,11 +5,12 @@
  * known as broken, there or here, counts as good afterwards; no plan runs that did not run here.
  */
 import type { Database } from "bun:sqlite";
-import { existsSync, fsyncSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, fsyncSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { conflict } from "../../lib/errors";
 import { beginReplace, ensurePrivateFolder, PRIVATE_FILE } from "../../lib/files";
 import { unlistFile } from "../../lib/folder-files";
+import { jsonIn } from "../../lib/json-in";
 import { withLock } from "../../lib/lock";
 import { configFiles } from "../../lib/paths";
 import { openReadOnly } from "../../lib/sqlite";
@@ -38,6 +39,8 @@ import {
 export interface DeskParts {
   readonly readers: Readers;
   readonly arrivals: Readonly<Partial<Record<DatabaseName, Arrival>>>;
+  /** The address book that is here: puts this in place of all that is in its database, all or nothing, for who holds its lock. */
+  readonly replaceBook: (content: unknown) => void;
 }
 
 interface Ways {
@@ -74,7 +77,7 @@ export async function becomeDesk(
   configDir: string,
   given: unknown,
   { replace, without_nats }: Ways,
-  { readers, arrivals }: DeskParts,
+  { readers, arrivals, replaceBook }: DeskParts,
   announce: (subject: string) => Promise<void>,
 ) {
   const bundle = await checked(given, readers);
@@ -94,32 +97,74 @@ export async function becomeDesk(
     await announce(`desk.import ${coming.join(",")}`);
     // All of it is on the disk before anything gives way.
     using begun = new DisposableStack();
-    const next = coming.map((name) => {
+    const begin = (name: string, content: string | Uint8Array) => {
       const path = join(configDir, name);
       ensurePrivateFolder(dirname(path));
       const file = begun.use(beginReplace(path, PRIVATE_FILE, true));
-      writeFileSync(file.fd, isDatabase(name) ? (databases.get(name) ?? "") : (bundle.files[name] ?? ""));
+      writeFileSync(file.fd, content);
       fsyncSync(file.fd);
       return file;
-    });
+    };
+    const hasBook = sizeOf(adminHosts) > 0;
+    const next = coming
+      .filter((name) => name !== BOOK || !hasBook)
+      .map((name) =>
+        begin(name, isDatabase(name) ? (databases.get(name) ?? "") : (bundle.files[name] ?? "")),
+      );
     const stamp = Math.floor(Date.now() / 1_000);
     const backups: Record<string, string> = {};
+    const bookName = basename(adminHosts);
+    // In its place: cut off at any time, there is the one book or the other, never none, which would be taken for an empty one.
+    if (hasBook) {
+      backups[bookName] = `${bookName}.bak.${stamp}`;
+      begin(backups[bookName] ?? "", contentOf(adminHosts)).commit();
+      try {
+        replaceBook(coming.includes(BOOK) ? jsonIn(bundle.files[BOOK] ?? "") : { hosts: [] });
+      } catch (error) {
+        rmSync(`${adminHosts}.bak.${stamp}`, { force: true });
+        throw error;
+      }
+    }
     for (const name of leaving(bundle, names, coming, replace)) {
       const path = join(configDir, name);
       if (!existsSync(path)) continue;
       backups[name] = `${name}.bak.${stamp}`;
-      (isDatabase(name) ? moveAway : renameSync)(path, join(configDir, backups[name]));
-    }
-    // The one that comes is a file, which the first change takes over.
-    if (sizeOf(adminHosts) >= 0) {
-      const name = basename(adminHosts);
-      await unlistFile(configDir, name);
-      backups[name] = `${name}.bak.${stamp}`;
-      moveAway(adminHosts, join(configDir, backups[name]));
+      const kept = join(configDir, backups[name]);
+      if (isDatabase(name)) moveAway(path, kept);
+      else if (name === BOOK && coming.includes(name) && !hasBook) keep(path, kept);
+      else renameSync(path, kept);
     }
     for (const file of next) file.commit();
+    // Last: until then the folder is one that misses its book.
+    if (!hasBook) {
+      if (existsSync(adminHosts)) moveAway(adminHosts, `${adminHosts}.bak.${stamp}`);
+      await unlistFile(configDir, bookName);
+    }
     return { written: coming, backups, notes: [...notes, ...missing(bundle, coming)] };
   });
+}
+
+/** The address book in a bundle, and where no database has it. */
+const BOOK = "admin_hosts.json";
+
+/** The content of the database at `path`, with what is in its write-ahead log alone. @throws as `openReadOnly` does. */
+function contentOf(path: string): Uint8Array {
+  const db = openReadOnly(path);
+  try {
+    return db.serialize();
+  } finally {
+    db.close();
+  }
+}
+
+/** Gives the file a second name, so that what replaces it leaves no moment without one. */
+function keep(path: string, kept: string): void {
+  try {
+    linkSync(path, kept);
+  } catch {
+    // Some file systems have no hard links (exFAT, some network shares).
+    renameSync(path, kept);
+  }
 }
 
 /** The names of files here that give way. What is known of logs stays where the bundle says nothing of them. */

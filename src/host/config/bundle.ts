@@ -102,7 +102,8 @@ export type BundleMergers = Readonly<Partial<Record<BundledName, (here: unknown,
 
 /** A file of a bundle that is kept in another form here. */
 export interface KeptPart {
-  readonly content: unknown;
+  /** What it holds; undefined where it is still the file of that name. @throws `unavailable` where it is broken. */
+  content(): unknown;
   /** Puts other content in its place, for who holds the lock of the file. @throws where it is not written; it is as it was then. */
   replace(content: unknown): void;
 }

@@ -4,10 +4,10 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { type } from "node:os";
 import { join, sep } from "node:path";
-import { systemCode } from "../../lib/errors";
+import { Failure, systemCode } from "../../lib/errors";
 import { PRIVATE_FILE } from "../../lib/files";
 import { look } from "../../lib/look";
-import type { Bundle, BundledName, Format, KeptParts, LeftOut } from "./bundle";
+import type { Bundle, BundledName, Format, KeptPart, KeptParts, LeftOut } from "./bundle";
 import { ALLOWLIST, BUNDLE_VERSION, BUNDLED_NAMES, jsonFault } from "./bundle";
 
 export type FolderEntry =
@@ -60,6 +60,16 @@ export function decode(
   }
 }
 
+/** What a part holds, or why it cannot be read. @throws what is no such reason. */
+function contentOf(part: KeptPart | undefined): { readonly content: unknown } | { readonly fault: string } {
+  try {
+    return { content: part?.content() };
+  } catch (error) {
+    if (error instanceof Failure && error.code === "unavailable") return { fault: error.message };
+    throw error;
+  }
+}
+
 /**
  * The files of the allowlist that are in `folder`.
  *
@@ -75,8 +85,12 @@ export function exportBundle(
   const leftOut: LeftOut[] = [];
   for (const name of BUNDLED_NAMES) {
     const format = ALLOWLIST[name];
-    const part = parts[name];
-    if (part) {
+    const part = contentOf(parts[name]);
+    if ("fault" in part) {
+      leftOut.push({ name, reason: part.fault });
+      continue;
+    }
+    if (part.content !== undefined) {
       files[name] = { format, content: part.content };
       continue;
     }

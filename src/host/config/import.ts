@@ -47,7 +47,7 @@ interface ImportOptions {
   readonly readers?: BundleReaders;
   /** What merges a file with the one that is here; without it, the bundle's replaces that. */
   readonly mergers?: BundleMergers;
-  /** The files that are kept in another form, as they are now. */
+  /** The files that are kept in another form. Only those of the bundle are read. */
   readonly parts?: () => Promise<KeptParts>;
   readonly now?: Date;
 }
@@ -153,7 +153,7 @@ function writeAll(folder: string, files: readonly PlannedFile[], now: Date): Imp
 }
 
 /** Keeps a part as it was in a file of its own, and replaces it. @returns what undoes that. @throws where that fails: all is as it was. */
-function replacePart(name: BundledName, part: KeptPart, content: unknown, backup: string): Step {
+function replacePart(name: BundledName, part: PlannedPart, content: unknown, backup: string): Step {
   writeFileAtomic(backup, textOf("json", part.content));
   try {
     part.replace(content);
@@ -232,7 +232,13 @@ interface PlannedFile extends Readonly<ImportReport["files"][number]> {
   readonly mode: number;
   readonly conflicts: readonly string[];
   /** Where it is kept in another form. */
-  readonly part: KeptPart | undefined;
+  readonly part: PlannedPart | undefined;
+}
+
+/** A file that is kept in another form, with what it holds now. */
+interface PlannedPart {
+  readonly content: unknown;
+  readonly replace: KeptPart["replace"];
 }
 
 const textOf = (format: BundledFile["format"], value: unknown) =>
@@ -242,16 +248,18 @@ const textOf = (format: BundledFile["format"], value: unknown) =>
  * Compares a file with the one in `folder`. Writes nothing.
  *
  * @param merge what is written where the file is here already (default: the bundle's).
- * @param part the file, where it is kept in another form.
+ * @param kept the file, where it is kept in another form.
  * @throws a `conflict` failure when something other than a file has its name, or the two do not merge; the system error of a file that cannot be
- *   read.
+ *   read; what `part` throws.
  */
 async function planFile(
   folder: string,
   { name, format, content }: BundledFile,
   merge?: BundleMergers[BundledName],
-  part?: KeptPart,
+  kept?: KeptPart,
 ): Promise<PlannedFile> {
+  const held = kept?.content();
+  const part = kept && held !== undefined ? { content: held, replace: kept.replace } : undefined;
   const dataOf = (value: unknown) => ({ content: value, data: textOf(format, value) });
   const found: FolderEntry = part
     ? { kind: "file", mode: PRIVATE_FILE, bytes: new TextEncoder().encode(textOf(format, part.content)) }

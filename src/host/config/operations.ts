@@ -36,10 +36,10 @@ export const exportConfig = operation({
   http: { method: "POST", path: "/config/export" },
   input: NO_INPUT,
   output: BUNDLE,
-  async run({ configDir, log, bundleParts }: Uses) {
+  async run({ configDir, log, bundleParts }: Uses, _input, { warn = log.warn }) {
     const { exportBundle } = await import("./folder");
     const { bundle, leftOut } = exportBundle(configDir, new Date(), await bundleParts());
-    for (const { name, reason } of leftOut) log.warn(`${name} is not in the bundle: ${reason}`);
+    for (const { name, reason } of leftOut) warn(`${name} is not in the bundle: ${reason}`);
     return bundle;
   },
 });

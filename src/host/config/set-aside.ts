@@ -12,9 +12,12 @@ import { pathOf } from "../../lib/trust-files";
 /** What SQLite has beside a database. */
 const BESIDE = ["", "-wal", "-shm"];
 
+/** What an earlier svc had in place of a file. It would count again without that: hosts that were removed, and tokens of before, would come back. */
+const BEFORE: Readonly<Record<string, string>> = { "admin_hosts.db": "admin_hosts.json" };
+
 /**
  * @param name of a file in the folder.
- * @returns the names under which it and what belongs to it are kept; none where the file was missing.
+ * @returns the names under which it and what belongs to it are kept; none where nothing of it was there.
  * @throws `conflict` for a database while a server runs, which would go on with it; the system error where it cannot be renamed.
  */
 export async function setFileAside(configDir: string, name: string): Promise<string[]> {
@@ -22,14 +25,20 @@ export async function setFileAside(configDir: string, name: string): Promise<str
   if (isDatabase && isLocked(configFiles(configDir).serveLock))
     throw conflict(`file: a server runs on ${configDir} and uses ${name}: stop it first`);
   const ending = `.broken-${new Date().toISOString().replaceAll(":", "")}`;
-  const parts = (isDatabase ? BESIDE : [""]).map((beside) => `${name}${beside}`);
-  const there = parts.filter((part) => !isMissing(pathOf(configDir, part)));
-  const kept = there.map((part) => {
-    const other = `${part.slice(0, name.length)}${ending}${part.slice(name.length)}`;
-    renameSync(pathOf(configDir, part), pathOf(configDir, other));
+  const before = BEFORE[name];
+  // What would count without the file goes first: cut off in between, that one is still there.
+  const parts: Array<readonly [of: string, beside: string]> = [
+    ...(before === undefined ? [] : [[before, ""] as const]),
+    ...(isDatabase ? BESIDE : [""]).map((beside) => [name, beside] as const),
+  ];
+  const kept = parts.flatMap(([of, beside]) => {
+    if (isMissing(pathOf(configDir, `${of}${beside}`))) return [];
+    const other = `${of}${ending}${beside}`;
+    renameSync(pathOf(configDir, `${of}${beside}`), pathOf(configDir, other));
     return other;
   });
   if (kept.length > 0) syncFolder(configDir);
+  if (before !== undefined) await unlistFile(configDir, before);
   await unlistFile(configDir, name);
   return kept;
 }

@@ -79,6 +79,7 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
       };
     },
     async deskParts() {
+      const here = await shared.service.addressBook();
       const [book, nats, operator, settings, viewers, plans, witness] = await Promise.all([
         import("../../desk/fleet/address-book"),
         import("../../wire/nats/desk-part"),
@@ -97,6 +98,7 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
           "trusted_viewers.json": viewers.trustedFaults,
         },
         arrivals: { "plans.db": plans.pauseAll, "witness.db": witness.keepVerdicts },
+        replaceBook: here.replaceAll,
       };
     },
     deskDepartures: async () => ({ "plans.db": (await import("../../desk/plans/move")).requireNoneRuns }),
@@ -148,8 +150,7 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
 
 async function bundleParts({ service }: ServiceParts): Promise<KeptParts> {
   const { content, replaceAll } = await service.addressBook();
-  const book = content();
-  return book ? { "admin_hosts.json": { content: book, replace: replaceAll } } : {};
+  return { "admin_hosts.json": { content, replace: replaceAll } };
 }
 
 async function openSecrets({ files, log }: ServiceParts): Promise<HostSecrets> {

@@ -4,9 +4,11 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
+import { createAddressBook } from "../../../src/desk/fleet/address-book";
 import { editHosts, editText } from "../../../src/desk/fleet/operations/edit";
+import { silentLog } from "../../../src/lib/log";
 import { runToEnd, SOURCE, testService } from "../../support";
-import { host } from "./support";
+import { bookPaths, host } from "./support";
 
 const PIN = `spki:${"A".repeat(43)}`;
 
@@ -145,6 +147,33 @@ test("where somebody else has changed a host meanwhile, nothing is stored", asyn
   expect(made.book.hosts()).toEqual(hosts);
 });
 
+test("a host may have a name that every object has", async () => {
+  await using made = await desk();
+  await made.book.addAll([host("__proto__"), host("constructor")], false);
+  const before = editText(made.book.select("__proto__,constructor"));
+  const after = before.replaceAll('"tags": []', '"tags": ["odd"]');
+  await callOperation(made.service, editHosts, { before, after }, localCaller(made.service, "cli"));
+  expect(made.book.select("tag:odd").map(({ label }) => label)).toEqual(["__proto__", "constructor"]);
+});
+
+test("a host that is on http already is tagged without another word; the same token is sent again", async () => {
+  await using made = await desk();
+  const refusals = { forgotten: [] as string[] };
+  await made.book.add(host("plain", "http://10.0.0.4"));
+  const before = editText(made.book.select("plain"));
+  const edit = (after: string) =>
+    callOperation(made.service, editHosts, { before, after }, localCaller(made.service, "cli"));
+  await edit(before.replace('"tags": []', '"tags": ["x"]'));
+  expect(made.book.host("plain").tags).toEqual(["x"]);
+  const book = createAddressBook(bookPaths(made.configDir), silentLog, {
+    forget: (servers: ReadonlyArray<{ url: string }>) =>
+      void refusals.forgotten.push(...servers.map(({ url }) => url)),
+  } as never);
+  const [was] = book.select("plain");
+  if (was) await book.edit([{ was, fields: ({ token }) => ({ token }) }]);
+  expect(refusals.forgotten).toEqual(["http://10.0.0.4"]);
+});
+
 /** Runs `svc admin edit` with a program as the editor. */
 async function edited(made: Awaited<ReturnType<typeof desk>>, editor: string, ...args: string[]) {
   const { VISUAL: _, ...rest } = process.env;
@@ -189,6 +218,48 @@ unixOnly(
     writeFileSync(path, made.before.replace('"lab"', '"mended"'));
     expect((await edited(made, "false", "tag:lab", "--file", path)).exitCode).toBe(0);
     expect(made.book.host("a").tags).toEqual(["mended"]);
+    expect(existsSync(path)).toBe(false);
+  },
+  60_000,
+);
+
+/** Ends the shell that the editor is, and svc, as the terminal does to both. */
+const TERMINAL = (signal: string) => `sed -i 's/"lab"/"floor"/' "$1"; kill -${signal} $PPID; sleep 0.2; true`;
+
+unixOnly(
+  "Ctrl-C is the editor's: svc waits for it, and stores what it leaves",
+  async () => {
+    await using made = await desk();
+    const { exitCode } = await edited(made, TERMINAL("INT"), "tag:lab");
+    expect(exitCode).toBe(0);
+    expect(made.book.host("a").tags).toEqual(["floor"]);
+  },
+  60_000,
+);
+
+unixOnly.each(["TERM", "HUP"])(
+  "svc that is ended by SIG%s under the editor ends that, and says where the text is",
+  async (signal) => {
+    await using made = await desk();
+    const hosts = made.book.hosts();
+    const { stderr, exitCode } = await edited(made, `${TERMINAL(signal)}; sleep 5; true`, "tag:lab");
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`svc was ended by SIG${signal}`)]);
+    const [, path = ""] = /--file (\S+)/.exec(stderr) ?? [];
+    expect(readFileSync(path, "utf8")).toBe(
+      made.before.replace('"lab"', '"floor"').replace('"lab"', '"floor"'),
+    );
+    expect(made.book.hosts()).toEqual(hosts);
+  },
+  60_000,
+);
+
+unixOnly(
+  "what was saved is kept where the editor then fails",
+  async () => {
+    await using made = await desk();
+    const { stderr } = await edited(made, `sed -i 's/"lab"/"floor"/' "$1"; exit 3; true`, "tag:lab");
+    const [, path = ""] = /--file (\S+)/.exec(stderr) ?? [];
+    expect(readFileSync(path, "utf8")).toContain('"floor"');
   },
   60_000,
 );

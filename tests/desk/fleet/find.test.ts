@@ -103,7 +103,7 @@ test("others are answered while many hosts are compared with as many patterns as
     host(`lab-${nth}.example.com`, "http://127.0.0.1:9"),
   );
   const uses = {
-    addressBook: async () => ({ hosts: () => hosts }),
+    addressBook: async () => ({ hosts: () => hosts, tagged: () => [], ignored: () => undefined }),
     sightings: async () => ({ sighting: () => undefined }),
     hub: () => null,
     natsDesk: () => null,

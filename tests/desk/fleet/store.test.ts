@@ -1,6 +1,6 @@
 /** The address book in its database: what it takes over, what survives, and what it costs. */
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import {
   chmodSync,
   cpSync,
@@ -17,8 +17,15 @@ import { join } from "node:path";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
 import { createAddressBook } from "../../../src/desk/fleet/address-book";
+import { createBookReader } from "../../../src/desk/fleet/book/read";
+import { type Host, parseHost } from "../../../src/desk/fleet/host";
+import { findHosts } from "../../../src/desk/fleet/operations/find";
+import { listHosts } from "../../../src/desk/fleet/operations/hosts";
 import { exportConfig, importConfig } from "../../../src/host/config/operations";
+import { setFileAside } from "../../../src/host/config/set-aside";
+import { addressBook } from "../../../src/host/diagnostics/checks/address-book";
 import { formatText } from "../../../src/lib/format";
+import { createJsonStore } from "../../../src/lib/json-store";
 import { tryLock } from "../../../src/lib/lock";
 import type { Log } from "../../../src/lib/log";
 import { silentLog } from "../../../src/lib/log";
@@ -92,16 +99,155 @@ test("a server takes the file of an earlier svc over when it starts", async () =
   expect(labels(await made.service.addressBook())).toEqual(["a"]);
 });
 
-test("killed between the database and the new name of the file, the next look gives it that name", async () => {
-  using folder = earlier();
-  const { former } = bookPaths(folder.path);
+/** A folder as it is where svc was killed between the database and the new name of the file. */
+async function cutOff() {
+  const folder = earlier();
+  const { file, former } = bookPaths(folder.path);
   await open(folder.path).takeOver();
   renameSync(`${former}.taken-over`, former);
+  using db = new Database(file);
+  db.query("UPDATE book SET taken = ?").run(new Bun.CryptoHasher("sha256").update(folder.text).digest("hex"));
+  return folder;
+}
+
+test("killed between the database and the new name of the file, the next look gives it that name", async () => {
+  using folder = await cutOff();
+  const book = open(folder.path);
+  await book.takeOver();
+  expect(listed(folder.path).filter((name) => name.includes("json"))).toEqual([
+    "admin_hosts.json.taken-over",
+  ]);
+  expect(labels(book)).toEqual(["a", "b"]);
+});
+
+test("so does the next change, where no server starts", async () => {
+  using folder = await cutOff();
   const book = open(folder.path);
   await book.remove("a");
+  expect(existsSync(bookPaths(folder.path).former)).toBe(false);
+  expect([labels(book), book.ignored()]).toEqual([["b"], undefined]);
+});
+
+test("a file that was taken over and comes back from a backup is another one: it says that it is not read", async () => {
+  using folder = earlier();
+  const { former } = bookPaths(folder.path);
+  const book = open(folder.path);
   await book.takeOver();
+  expect(book.ignored()).toBeUndefined();
+  await book.remove("a");
+  writeFileSync(former, folder.text);
+  await book.takeOver();
+  await book.add(host("c"));
+  expect(readFileSync(former, "utf8")).toBe(folder.text);
+  expect(book.ignored()).toContain(
+    "admin_hosts.json is not read any more: the address book is admin_hosts.db",
+  );
+  expect(labels(book)).toEqual(["b", "c"]);
+});
+
+test("what is edited while the file is taken over keeps its name, and says that it is not read", async () => {
+  using folder = earlier();
+  const { former } = bookPaths(folder.path);
+  const later = JSON.stringify({ hosts: [host("z")] });
+  const book = open(folder.path);
+  const added = host("c");
+  // Is called while the database is made of what was read.
+  const toJSON = () => {
+    writeFileSync(former, later);
+    return added;
+  };
+  await book.add(Object.assign(host("c"), { toJSON }));
+  expect(readFileSync(former, "utf8")).toBe(later);
+  expect(labels(open(folder.path))).toEqual(["a", "b", "c"]);
+  expect(book.ignored()).toContain("not read any more");
+});
+
+test("a take-over that failed is tried again a minute later", async () => {
+  using folder = earlier();
+  const { lock, former } = bookPaths(folder.path);
+  mkdirSync(lock, { recursive: true });
+  const book = open(folder.path);
+  await expect(book.takeOver()).rejects.toThrow();
+  rmSync(lock, { recursive: true });
+  await book.takeOver();
+  expect(existsSync(former)).toBe(true);
+  const later = performance.now() + 61_000;
+  const clock = spyOn(performance, "now").mockImplementation(() => later);
+  try {
+    await book.takeOver();
+  } finally {
+    clock.mockRestore();
+  }
   expect(existsSync(former)).toBe(false);
-  expect(labels(book)).toEqual(["b"]);
+});
+
+test("who looks while another process takes the file over sees the hosts, neither none nor a missing file", async () => {
+  for (const lists of [true, false]) {
+    using folder = earlier();
+    const { file, former, lock } = bookPaths(folder.path);
+    if (lists)
+      writeFileSync(
+        join(folder.path, "format.json"),
+        formatText(undefined, undefined, { files: ["admin_hosts.json"] }),
+      );
+    const format = { what: "an address book", list: "hosts", key: "label", parse: parseHost } as const;
+    const list = createJsonStore<Host>({ file: former, lock, ...format }, silentLog);
+    // As if the other process had done it between the two looks.
+    const other = join(folder.path, "other");
+    mkdirSync(other);
+    cpSync(former, bookPaths(other).former);
+    const book = open(other);
+    await book.takeOver();
+    book.close();
+    rmSync(former);
+    const reader = createBookReader(
+      file,
+      {
+        ...list,
+        whole() {
+          cpSync(bookPaths(other).file, file);
+          return list.whole();
+        },
+      },
+      format,
+      silentLog,
+    );
+    expect(reader.current().hosts.map(({ label }) => label)).toEqual(["a", "b"]);
+    reader.close();
+  }
+});
+
+test("a token that was removed stays in no free page of the database", async () => {
+  using folder = temporaryFolder();
+  const book = open(folder.path);
+  const token = "a-token-that-is-to-go-0123456789";
+  await book.addAll([{ ...host("a"), token }, host("b")], false);
+  await book.remove("a");
+  book.close();
+  const bytes = listed(folder.path).map((name) => readFileSync(join(folder.path, name), "latin1"));
+  expect(bytes.some((text) => text.includes(token))).toBe(false);
+});
+
+test("set aside, the database takes a file of an earlier svc with it: no host of before comes back", async () => {
+  using folder = earlier();
+  const { file, former } = bookPaths(folder.path);
+  const book = open(folder.path);
+  await book.takeOver();
+  await book.remove("a");
+  book.close();
+  writeFileSync(former, folder.text);
+  writeFileSync(file, "{ broken");
+  for (const beside of ["-wal", "-shm"]) rmSync(`${file}${beside}`, { force: true });
+  writeFileSync(
+    join(folder.path, "format.json"),
+    formatText(undefined, undefined, { files: ["admin_hosts.db", "admin_hosts.json"] }),
+  );
+  const kept = await setFileAside(folder.path, "admin_hosts.db");
+  expect(kept.map((name) => name.replace(/-\d.*/, ""))).toEqual([
+    "admin_hosts.json.broken",
+    "admin_hosts.db.broken",
+  ]);
+  expect(labels(open(folder.path))).toEqual([]);
 });
 
 test("another file that comes later is not read, stays as it is, and is reported once", async () => {
@@ -230,6 +376,81 @@ test("a selection is answered by the rows that it names, with the words of any o
   expect(() => selected("lab-01,!lab-01")).toThrow("selects no host");
   await open(folder.path).set("lab-01", () => ({ tags: ["shop"] }));
   expect(selected("tag:lab")).toEqual(["lab-02"]);
+});
+
+test("a row that is no host here, though it is marked as one, selects nothing and is no answer", async () => {
+  using folder = temporaryFolder();
+  await open(folder.path).addAll([host("a", undefined, "lab"), host("b", undefined, "shop")], false);
+  using db = new Database(bookPaths(folder.path).file);
+  db.run("UPDATE hosts SET value = '{}' WHERE name = 'a'");
+  expect(() => open(folder.path).select("a")).toThrow("on: no host is labelled a");
+  expect(() => open(folder.path).select("tag:lab")).toThrow("on: no host is tagged lab");
+});
+
+test("a query by tags reads those hosts alone, and finds what it finds among all", async () => {
+  await using made = testService();
+  const { service, configDir } = made;
+  const base_url = "http://127.0.0.1:1";
+  const all = [
+    host("a", base_url, "lab", "old"),
+    host("b", base_url, "lab-2"),
+    host("lab", base_url, "shop"),
+  ];
+  await open(configDir).addAll(all, false);
+  // Who reads it fails.
+  using db = new Database(bookPaths(configDir).file);
+  db.run("UPDATE hosts SET value = x'00' WHERE name = 'lab'");
+  const found = async (q: string) =>
+    (await callOperation(service, findHosts, { q }, localCaller(service, "cli"))).map(({ label }) => label);
+  expect(await found("tag:lab")).toEqual(["a"]);
+  expect(await found("tag:lab*,tag:nobody !tag:old")).toEqual(["b"]);
+  expect(await found("!up tag:lab,!tag:old")).toEqual([]);
+  await expect(found("tag:lab a")).rejects.toThrow("admin_hosts.db is not an address book");
+});
+
+test("while a later file lies beside the book, the list of hosts and the check say so", async () => {
+  await using made = testService();
+  const { service, configDir } = made;
+  await (await service.addressBook()).add(host("a"));
+  const look = async () => {
+    const warnings: string[] = [];
+    const caller = localCaller(service, "cli", { warn: (text) => void warnings.push(text) });
+    await callOperation(service, listHosts, {}, caller);
+    await callOperation(service, findHosts, {}, caller);
+    return { warnings, found: await addressBook.run(service, caller) };
+  };
+  expect(await look()).toMatchObject({ warnings: [], found: { severity: "info" } });
+  writeFileSync(bookPaths(configDir).former, JSON.stringify({ hosts: [host("z")] }));
+  const said = expect.stringContaining("admin_hosts.json is not read any more");
+  expect(await look()).toMatchObject({
+    warnings: [said, said],
+    found: { ok: true, severity: "warn", detail: said, extra: { hosts: 1 } },
+  });
+});
+
+test("a broken book is left out of an export, which says so, and an import of other files goes on", async () => {
+  await using made = await testServer();
+  const { service, configDir } = made;
+  writeFileSync(bookPaths(configDir).file, "{ broken");
+  writeFileSync(join(configDir, "viewer_id"), "mine");
+  const warnings: string[] = [];
+  const caller = localCaller(service, "cli", { warn: (text) => void warnings.push(text) });
+  const bundle = await callOperation(service, exportConfig, {}, caller);
+  expect(Object.keys(bundle.files)).toContain("viewer_id");
+  expect(bundle.files).not.toHaveProperty("admin_hosts.json");
+  expect(warnings).toEqual([
+    expect.stringMatching(/^admin_hosts\.json is not in the bundle: admin_hosts\.db is not/),
+  ]);
+  const hosts = { "admin_hosts.json": { format: "json", content: { hosts: [] } } };
+  const files = { viewer_id: { format: "text", content: "theirs" } };
+  const take = (content: object, more = {}) =>
+    callOperation(service, importConfig, { bundle: { ...bundle, files: content }, ...more } as never, caller);
+  expect(await take(files)).toMatchObject({ written: ["viewer_id"] });
+  await expect(take({ ...hosts, viewer_id: { format: "text", content: "another" } })).rejects.toThrow(
+    "svc config set-aside admin_hosts.db",
+  );
+  expect(readFileSync(join(configDir, "viewer_id"), "utf8")).toBe("theirs");
+  expect(await take({ ...hosts, ...files }, { only: ["viewer_id"] })).toMatchObject({ written: [] });
 });
 
 test("a bundle has the book as admin_hosts.json, and an import of one takes its place", async () => {

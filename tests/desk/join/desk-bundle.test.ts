@@ -1,15 +1,21 @@
 /** A desk moves to another machine: its keys, its address book and what it knows, in one sealed file. */
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { callOperation } from "../../../src/core/call";
 import { localCaller } from "../../../src/core/caller";
+import { createAddressBook } from "../../../src/desk/fleet/address-book";
 import { poll } from "../../../src/desk/fleet/operations/fleet";
+import { becomeDesk } from "../../../src/desk/join/become-desk";
 import { exportDesk, importDesk } from "../../../src/desk/join/operations";
 import { makeNatsBundle } from "../../../src/desk/nats/operations/server";
+import { formatText } from "../../../src/lib/format";
+import { silentLog } from "../../../src/lib/log";
 import { configFiles } from "../../../src/lib/paths";
 import type { Service } from "../../../src/service/service";
 import { testService } from "../../support";
+import { bookPaths, host } from "../fleet/support";
 import { joinString, joinWith, tlsServer } from "./support";
 
 const own = (service: Service) => localCaller(service, "cli");
@@ -45,6 +51,63 @@ test("a desk is replaced only where that is asked for, and its files are kept", 
   const { backups } = await take(other, bundle, { replace: true });
   expect(readFileSync(`${other.configDir}/${backups.desk_key}`, "utf8")).toBe("former");
   expect(readFileSync(deskKey, "utf8")).toBe(bundle.files.desk_key);
+});
+
+test("a desk that is replaced has the one address book or the other at any time, and a backup of its own", async () => {
+  await using desk = await tlsServer();
+  await joinString(desk);
+  await (await desk.service.addressBook()).add(host("theirs"));
+  await using other = testService();
+  const book = await other.service.addressBook();
+  await book.add(host("mine"));
+  const labels = () =>
+    createAddressBook(bookPaths(other.configDir), silentLog)
+      .hosts()
+      .map(({ label }) => label);
+  const bundle = await bundleOf(desk);
+  const parts = await other.service.deskParts();
+  const replaced = (replaceBook: typeof parts.replaceBook) =>
+    becomeDesk(
+      ...([other.configDir, bundle, { replace: true, without_nats: false }] as const),
+      { ...parts, replaceBook },
+      async () => {},
+    );
+  // Folders for what comes are made before anything else.
+  const names = () =>
+    readdirSync(other.configDir)
+      .filter((name) => name !== "tls")
+      .sort();
+  const before = names();
+  const full = () => {
+    throw new Error("disk full");
+  };
+  await expect(replaced(full)).rejects.toThrow("disk full");
+  expect([labels(), names()]).toEqual([["mine"], before]);
+  const killed = (content: unknown) => {
+    parts.replaceBook(content);
+    throw new Error("killed");
+  };
+  await expect(replaced(killed)).rejects.toThrow("killed");
+  expect(labels()).toEqual(["theirs"]);
+  await book.add(host("mine"));
+  const { written, backups } = await take(other, bundle, { replace: true });
+  expect(written).toContain("admin_hosts.json");
+  expect([labels(), existsSync(`${other.configDir}/admin_hosts.json`)]).toEqual([["theirs"], false]);
+  using kept = new Database(`${other.configDir}/${backups["admin_hosts.db"]}`);
+  expect(kept.query("SELECT name FROM hosts ORDER BY place").values()).toEqual([["theirs"], ["mine"]]);
+});
+
+test("a folder that misses its address book is one that misses it until the other desk is there as a whole", async () => {
+  await using desk = await tlsServer();
+  await joinString(desk);
+  await (await desk.service.addressBook()).add(host("theirs"));
+  await using other = testService();
+  writeFileSync(
+    `${other.configDir}/format.json`,
+    formatText(undefined, undefined, { files: ["admin_hosts.db"] }),
+  );
+  await take(other, await bundleOf(desk), { replace: true });
+  expect((await other.service.addressBook()).hosts()).toMatchObject([{ label: "theirs" }]);
 });
 
 /** A desk whose NATS server svc has made. */

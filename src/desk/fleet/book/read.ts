@@ -91,6 +91,10 @@ export function createBookReader(
     };
     return db.transaction(read).deferred();
   };
+  const currentRows = (): BookItems | undefined => {
+    const db = database();
+    return db && reading(() => readRows(db));
+  };
   const readFormer = (): BookItems => {
     const whole = former.whole();
     if (known?.former?.items === whole.items) return known.items;
@@ -107,8 +111,17 @@ export function createBookReader(
       return db && known?.rows?.db !== db ? db : undefined;
     },
     current() {
-      const db = database();
-      return db ? reading(() => readRows(db)) : readFormer();
+      const rows = currentRows();
+      if (rows) return rows;
+      // Between the two looks another process may have taken the file over.
+      try {
+        const items = readFormer();
+        return items.last === 0 ? (currentRows() ?? items) : items;
+      } catch (error) {
+        const taken = currentRows();
+        if (taken) return taken;
+        throw error;
+      }
     },
     write(db, items, edited) {
       // The file may have been replaced while somebody thought about the change.
@@ -166,7 +179,11 @@ function openedBook(file: string) {
 
 function openBook(file: string): Database {
   try {
-    const prepare = (db: Database) => prepareRows(db);
+    const prepare = (db: Database) => {
+      // Tokens of hosts that are gone, or have another one, do not stay in pages that are free.
+      db.run("PRAGMA secure_delete = ON");
+      prepareRows(db);
+    };
     return openDatabase(file, { synchronous: "FULL", busyMs: BUSY_MS, prepare });
   } catch (error) {
     if (!isUnwritable(error)) throw error;

@@ -26,7 +26,7 @@ const BOOK = v.object({
   removed: v.number(),
   /** The fields of the former file that are no list of hosts, as JSON. */
   others: v.string(),
-  /** The SHA-256 of the former file that was taken over, hexadecimal; null where there was none. */
+  /** The SHA-256 of the former file that was taken over, hexadecimal, until it has another name; else null. */
   taken: v.nullable(v.string()),
 });
 
@@ -46,6 +46,9 @@ export function prepareRows(db: Database, head: Partial<BookHead> = {}): void {
 }
 
 export const headOf = (db: Database): BookHead => v.parse(BOOK, db.query("SELECT * FROM book").get());
+
+/** The former file has another name now. @throws the SQLite error. */
+export const forgetTaken = (db: Database): void => void db.run("UPDATE book SET taken = NULL");
 
 const VERSION = v.object({ data_version: v.number() });
 

@@ -8,38 +8,21 @@
  * An earlier svc had the book in a JSON file, `admin_hosts.json`. It is read where there is no database yet; the first change, or the
  * start of a server, takes it over, once and whole, and keeps it beside under another name.
  */
-import { chmodSync, existsSync, renameSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename } from "node:path";
 import * as v from "valibot";
-import { messageOf, unavailable } from "../../../lib/errors";
-import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../../../lib/files";
-import { unlistFile } from "../../../lib/folder-files";
+import { unavailable } from "../../../lib/errors";
 import { createJsonStore, type ListFormat, nameIn } from "../../../lib/json-store";
 import { withLock } from "../../../lib/lock";
 import type { Log } from "../../../lib/log";
-import { requireWhole } from "../../../lib/sqlite";
-import { readTrustFile } from "../../../lib/trust-files";
 import type { Host } from "../host";
-import { selectedBy, selectHosts } from "../selection";
-import { type BookItem, type BookItems, bookItem, countingIn, hostOf, type KeysOf } from "./items";
+import { selectedBy, selectHosts, taggedBy, taggedHosts } from "../selection";
+import { type BookItems, bookItem, countingIn, hostOf, type KeysOf } from "./items";
 import { HostList } from "./list";
 import { createBookReader } from "./read";
-import { bookBytes, headOf, itemsAt, itemsNamed, rowFinder, writeAll } from "./rows";
+import { headOf, itemsAt, itemsNamed, rowFinder, writeAll } from "./rows";
+import { type BookPaths, createTakeOver } from "./take-over";
 
-/** Where the book is. */
-export interface BookPaths {
-  readonly file: string;
-  /** The JSON file in which an earlier svc had it. */
-  readonly former: string;
-  /** The lock of those who change it. */
-  readonly lock: string;
-  /**
-   * Is called before the database is made: gives the folder the format that an earlier svc does not open, as it would find no hosts.
-   *
-   * @throws where a server of an earlier svc runs.
-   */
-  prepare?(): Promise<void>;
-}
+export type { BookPaths };
 
 /** What happened to a host. */
 export type HostEvent = "added" | "changed" | "removed";
@@ -54,6 +37,8 @@ export interface HostStore {
   host(label: string): Host | undefined;
   /** The hosts that `selection` matches. As `host`. @throws as `selectHosts`. */
   select(selection: string): Host[];
+  /** The hosts that have one of these tags, or one like it. As `host`. */
+  tagged(tags: readonly string[]): readonly Host[];
   /** The hosts with that key, as `keysOf` gives it, and the names with it, also of entries that are not valid. */
   found(keysOf: KeysOf, key: string): readonly Host[];
   namesFound(keysOf: KeysOf, key: string): readonly string[];
@@ -66,6 +51,8 @@ export interface HostStore {
   change<T>(edit: (list: HostList) => T | Promise<T>): Promise<T>;
   /** Takes the file of an earlier svc over, where there is one. Another that comes later is reported, once, and stays as it is. */
   takeOver(): Promise<void>;
+  /** Says that a file of an earlier svc lies beside the database, and is not read; undefined where none does. */
+  ignored(): string | undefined;
   /** The book as the JSON file had it; undefined where it is not in a database yet. */
   content(): object | undefined;
   /** Puts this in place of the whole book, which is in a database, for who holds the lock. @throws the SQLite error. */
@@ -77,45 +64,16 @@ const CONTENT = v.looseObject({ hosts: v.array(v.unknown()) });
 
 /** @param changed is called for each host that this store has added, changed or removed, once that is on disk. */
 export function createHostStore(
-  { file, former, lock, prepare = async () => {} }: BookPaths,
+  paths: BookPaths,
   format: ListFormat<Host>,
   log: Log,
   changed: (what: HostEvent, host: Host) => void,
 ): HostStore {
+  const { file, former, lock, prepare = async () => {} } = paths;
   const list = createJsonStore<Host>({ file: former, lock, ...format }, log);
-  const { reading, database, unread, current, write, forget, close } = createBookReader(
-    file,
-    list,
-    format,
-    log,
-  );
-  /** The JSON file that came later, as it was when that was reported. */
-  let refused: string | undefined;
-
-  /** Makes the database with what `before` has become, in place of the JSON file where there is one. */
-  const begin = async (before: BookItems, items: readonly BookItem[]): Promise<void> => {
-    const bytes = readTrustFile(former);
-    if (current() !== before) throw unavailable(`${basename(former)} was changed meanwhile: try again`);
-    const { [format.list]: _, ...others } = list.whole().content;
-    requireWhole(file);
-    ensurePrivateFolder(dirname(file));
-    writeFileAtomic(
-      file,
-      bookBytes(items, { others: JSON.stringify(others), taken: bytes ? digest(bytes) : null }),
-    );
-    forget();
-    if (bytes) await leaveFormer();
-  };
-  /** Gives the JSON file that was taken over a name that says so. */
-  const leaveFormer = async (): Promise<void> => {
-    try {
-      const kept = setBeside(former);
-      log.info(`${former} was taken over into ${basename(file)}, and is kept as ${basename(kept)}`);
-      await unlistFile(dirname(former), basename(former));
-    } catch (error) {
-      log.warn(`${former} was taken over into ${basename(file)}, and keeps its name: ${messageOf(error)}`);
-    }
-  };
+  const reader = createBookReader(file, list, format, log);
+  const { reading, database, unread, current, write, forget, close } = reader;
+  const { begin, leaveFormer, takeOver, ignored } = createTakeOver(paths, list, reader, format.list, log);
   return {
     hosts: () => current().hosts,
     isGone: (name) => current().named(name).length === 0 && current().named(undefined).length === 0,
@@ -129,6 +87,15 @@ export function createHostStore(
       const db = unread();
       if (!db) return selectHosts(current().hosts, selection);
       const find = () => itemsAt(db, selectedBy(rowFinder(db), selection));
+      const found = reading(() => db.transaction(find).deferred()).map(hostOf);
+      const hosts = found.flatMap((host) => host ?? []);
+      // Another svc, or somebody by hand, has written rows that are no hosts here: all of them have to be looked at.
+      return hosts.length === found.length ? hosts : selectHosts(current().hosts, selection);
+    },
+    tagged(tags) {
+      const db = unread();
+      if (!db) return taggedHosts(current().hosts, tags);
+      const find = () => itemsAt(db, taggedBy(rowFinder(db), tags));
       return reading(() => db.transaction(find).deferred()).flatMap((item) => hostOf(item) ?? []);
     },
     found: (keysOf, key) => current().found(keysOf, key),
@@ -142,25 +109,15 @@ export function createHostStore(
         if (edited.changes.size === 0) return result;
         const happened = eventsOf(items, edited);
         const db = database();
-        if (db) write(db, items, edited);
-        else await begin(items, edited.items());
+        if (db) {
+          write(db, items, edited);
+          await leaveFormer();
+        } else await begin(items, edited.items());
         for (const [what, host] of happened) changed(what, host);
         return result;
       });
     },
-    async takeOver() {
-      const stamp = fileStamp(former);
-      if (stamp === "" || stamp === refused) return;
-      if (!database()) await prepare();
-      refused = stamp;
-      await withLock(lock, async () => {
-        const db = database();
-        const items = current();
-        if (!db) return begin(items, [...items.items()]);
-        if (reading(() => headOf(db)).taken === digest(readTrustFile(former) ?? "")) return leaveFormer();
-        log.warn(`${former} is not read any more: the address book is ${basename(file)}; ${IMPORT}`);
-      });
-    },
+    ...{ takeOver, ignored },
     content() {
       const db = database();
       if (!db) return undefined;
@@ -180,16 +137,6 @@ export function createHostStore(
   };
 }
 
-/** Gives a file that was taken over a name that says so, and keeps its tokens to its user. @returns its new path. */
-function setBeside(former: string): string {
-  const kept = freeName(`${former}.taken-over`);
-  chmodSync(former, 0o600);
-  renameSync(former, kept);
-  return kept;
-}
-
-const IMPORT = "`svc admin import FILE` adds the hosts of a file; then move this one away";
-
 /** What `edited` makes of the hosts: those that go first, then the others in their order. */
 function eventsOf(before: BookItems, edited: HostList): Array<readonly [HostEvent, Host]> {
   const removed: Host[] = [];
@@ -202,15 +149,4 @@ function eventsOf(before: BookItems, edited: HostList): Array<readonly [HostEven
   }
   const inOrder = left.sort(([a], [b]) => a - b).map(([, what, host]) => [what, host] as const);
   return [...removed.map((host) => ["removed", host] as const), ...inOrder];
-}
-
-const digest = (bytes: Uint8Array | string): string =>
-  new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
-
-/** `path`, else the first of `path-2`, `path-3`, … where nothing is. */
-function freeName(path: string): string {
-  for (let nth = 1; ; nth++) {
-    const name = nth === 1 ? path : `${path}-${nth}`;
-    if (!existsSync(name)) return name;
-  }
 }

@@ -78,11 +78,12 @@ const shownOf = ({ label, base_url, tags, ca, pin }: Host) => ({
  */
 function hostsIn(text: string, where: string): ReadonlyMap<string, Edited> {
   const json = text.replaceAll(/^\s*#.*$/gm, "");
-  const parsed = v.safeParse(v.record(v.string(), v.unknown()), jsonOf(json, where));
-  if (!parsed.success) throw badInput(`${where}: expected an object with a host after each label`);
+  const whole = jsonOf(json, where);
+  if (typeof whole !== "object" || whole === null || Array.isArray(whole))
+    throw badInput(`${where}: expected an object with a host after each label`);
   const faults: string[] = [];
   const hosts = new Map<string, Edited>();
-  for (const [label, value] of Object.entries(parsed.output)) {
+  for (const [label, value] of Object.entries<unknown>({ ...whole })) {
     const checked = v.safeParse(EDITED, value);
     if (checked.success) hosts.set(label, checked.output);
     else faults.push(`${printable(label, 130)}: ${faultIn(value)}`);
@@ -183,7 +184,8 @@ export const editHosts = operation({
       if ("fault" in parsed) throw badInput(`after: ${printable(edit.was.label, 130)}: ${parsed.fault}`);
       return parsed.entry;
     });
-    if (!insecure_http) requireEncryption(made);
+    const isElsewhere = (_host: Host, at: number) => edits[at]?.now.base_url !== edits[at]?.was.base_url;
+    if (!insecure_http) requireEncryption(made.filter(isElsewhere));
     // Together: the log writes rows that come at once with one wait for the disk.
     await Promise.all(edits.map((edit) => caller.announce(`admin.edit_hosts ${wordsOf(edit)}`)));
     const hosts = await book.edit(

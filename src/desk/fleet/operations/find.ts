@@ -22,7 +22,7 @@ interface OpenPlan extends Origin {
 }
 
 interface Uses {
-  addressBook(): Promise<Pick<AddressBook, "hosts">>;
+  addressBook(): Promise<Pick<AddressBook, "hosts" | "tagged" | "ignored">>;
   sightings(): Promise<Pick<Presence, "sighting">>;
   /** Null where this process takes no links. */
   hub(): { links(): readonly LinkState[] } | null;
@@ -103,7 +103,10 @@ export const findHosts = operation({
     if ("fault" in query) throw badInput(`q: ${query.fault}`);
     const book = await service.addressBook();
     const known = await whatIsKnown(service, caller);
-    const hosts = await mapInSlices(book.hosts(), (host) => asFound(host, known));
+    const ignored = book.ignored();
+    if (ignored !== undefined) caller.warn?.(ignored);
+    const candidates = query.tags ? book.tagged(query.tags) : book.hosts();
+    const hosts = await mapInSlices(candidates, (host) => asFound(host, known));
     if (q === "") return hosts;
     const fits = query.among(hosts, Date.now());
     const found = await mapInSlices(hosts, (host) => (fits(host) ? [host] : []));

@@ -165,7 +165,12 @@ export const listHosts = operation({
   http: { method: "GET", path: "/admin/hosts" },
   input: NO_INPUT,
   output: v.array(LISTED_HOST),
-  run: async (service: Uses) => mapInSlices((await service.addressBook()).hosts(), toListed),
+  async run(service: Uses, _input, caller) {
+    const book = await service.addressBook();
+    const ignored = book.ignored();
+    if (ignored !== undefined) caller.warn?.(ignored);
+    return mapInSlices(book.hosts(), toListed);
+  },
 });
 
 const FOR_A_FILE = "it makes a file for a program on this machine";
