@@ -78,29 +78,7 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
         ...ids,
       };
     },
-    async deskParts() {
-      const here = await shared.service.addressBook();
-      const [book, nats, operator, settings, viewers, plans, witness] = await Promise.all([
-        import("../../desk/fleet/address-book"),
-        import("../../wire/nats/desk-part"),
-        import("../../desk/nats/operator"),
-        import("../../host/config/settings"),
-        import("../../host/desktop/screen/trusted-viewers"),
-        import("../../desk/plans/move"),
-        import("../../desk/witness/move"),
-      ]);
-      return {
-        readers: {
-          "admin_hosts.json": book.addressBookFaults,
-          "nats.json": nats.deskPartFaults,
-          "nats_operator.json": operator.operatorFaults,
-          "host_service.json": settings.settingsFaults,
-          "trusted_viewers.json": viewers.trustedFaults,
-        },
-        arrivals: { "plans.db": plans.pauseAll, "witness.db": witness.keepVerdicts },
-        replaceBook: here.replaceAll,
-      };
-    },
+    deskParts: () => deskParts(shared),
     deskDepartures: async () => ({ "plans.db": (await import("../../desk/plans/move")).requireNoneRuns }),
     bundleMergers: async () => ({
       "admin_hosts.json": (await import("../../desk/fleet/address-book")).mergeAddressBooks,
@@ -151,6 +129,31 @@ export function hostFeatures(shared: ServiceParts): HostFeatures {
 async function bundleParts({ service }: ServiceParts): Promise<KeptParts> {
   const { content, replaceAll } = await service.addressBook();
   return { "admin_hosts.json": { content, replace: replaceAll } };
+}
+
+/** How the parts of a desk are read and put in place. */
+async function deskParts({ service }: ServiceParts): Promise<DeskParts> {
+  const here = await service.addressBook();
+  const [book, nats, operator, settings, viewers, plans, witness] = await Promise.all([
+    import("../../desk/fleet/address-book"),
+    import("../../wire/nats/desk-part"),
+    import("../../desk/nats/operator"),
+    import("../../host/config/settings"),
+    import("../../host/desktop/screen/trusted-viewers"),
+    import("../../desk/plans/move"),
+    import("../../desk/witness/move"),
+  ]);
+  return {
+    readers: {
+      "admin_hosts.json": book.addressBookFaults,
+      "nats.json": nats.deskPartFaults,
+      "nats_operator.json": operator.operatorFaults,
+      "host_service.json": settings.settingsFaults,
+      "trusted_viewers.json": viewers.trustedFaults,
+    },
+    arrivals: { "plans.db": plans.pauseAll, "witness.db": witness.keepVerdicts },
+    replaceBook: here.replaceAll,
+  };
 }
 
 async function openSecrets({ files, log }: ServiceParts): Promise<HostSecrets> {
