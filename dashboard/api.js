@@ -44,7 +44,7 @@ const WAIT_S = 5;
  * The body of an answer, and when it was asked for, in milliseconds since 1970.
  *
  * @template [T=unknown]
- * @typedef {{ at: number, body: T }} Answered
+ * @typedef {{ at: number, body: T }} DatedAnswer
  */
 
 /**
@@ -89,7 +89,7 @@ export class Api extends EventTarget {
   #goodAt = Number.NEGATIVE_INFINITY;
   /** @type {Promise<unknown> | null} */
   #probe = null;
-  /** @type {Map<string, { at: number, answer: Promise<Answered> }>} */
+  /** @type {Map<string, { at: number, answer: Promise<DatedAnswer> }>} */
   #answers = new Map();
   /** @type {BroadcastChannel | null} */
   #others = null;
@@ -225,17 +225,17 @@ export class Api extends EventTarget {
    * @template {GetPath} Path
    * @param {Path} path without a leading slash
    * @param {{ maxAge: number }} options the greatest age of an answer, in milliseconds
-   * @returns {Promise<Answered<import("./wire").Answer<Path>>>}
+   * @returns {Promise<DatedAnswer<import("./wire").Answer<Path>>>}
    * @throws {ApiError}
    */
   get(path, options) {
-    return /** @type {Promise<Answered<import("./wire").Answer<Path>>>} */ (this.#get(path, options));
+    return /** @type {Promise<DatedAnswer<import("./wire").Answer<Path>>>} */ (this.#get(path, options));
   }
 
   /**
    * @param {string} path
    * @param {{ maxAge: number }} options
-   * @returns {Promise<Answered>}
+   * @returns {Promise<DatedAnswer>}
    */
   #get(path, { maxAge }) {
     const known = this.#answers.get(path);
@@ -363,7 +363,7 @@ export class Api extends EventTarget {
 
   /**
    * @param {string} path
-   * @param {{ at: number, answer: Promise<Answered> }} answer
+   * @param {{ at: number, answer: Promise<DatedAnswer> }} answer
    */
   #remember(path, answer) {
     for (const [old, known] of this.#answers) if (ageOf(known) > FORGET_AFTER) this.#answers.delete(old);

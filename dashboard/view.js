@@ -24,21 +24,21 @@ import { ApiError } from "./api.js";
 /**
  * What a page shows of one path, and when it asks for it. Where events come, it asks when one of them concerns it.
  *
- * @template {import("./wire").GetPath} Asked
- * @typedef {object} Polled
- * @property {Asked | (() => Asked)} path
+ * @template {import("./wire").GetPath} Path
+ * @typedef {object} PollOptions
+ * @property {Path | (() => Path)} path
  * @property {readonly string[]} on the types of events that concern it; `run.*` for all that begin so
  * @property {number} every seconds between requests where no events come
  * @property {number} [rest] seconds between requests where events come: for what has no events
- * @property {(answer: import("./wire").Answer<Asked>, happened: import("./events.js").Happening) => import("./wire").Answer<Asked> | null} [apply]
+ * @property {(answer: import("./wire").Answer<Path>, happened: import("./events.js").Happening) => import("./wire").Answer<Path> | null} [apply]
  *   the answer after an event, so that no request is needed; the same where nothing changes, and null to ask. An event can
  *   come that the answer has already
- * @property {(answer: import("./wire").Answer<Asked>, at: Date) => void} show gets each answer, and when it was asked for
+ * @property {(answer: import("./wire").Answer<Path>, at: Date) => void} show gets each answer, and when it was asked for
  * @property {(error: ApiError) => void} [fail] gets what the server says against the request (the shell shows when there is
  *   no answer, or when the server asks to wait)
  */
 
-/** @typedef {<Asked extends import("./wire").GetPath>(polled: Polled<Asked>) => Poll} PollPath */
+/** @typedef {<Path extends import("./wire").GetPath>(polled: PollOptions<Path>) => Poll} PollPath */
 
 /**
  * @typedef {object} Poll
@@ -64,8 +64,8 @@ export function createView(root, api, events, may, signal) {
 }
 
 /**
- * @template {import("./wire").GetPath} Asked
- * @param {Polled<Asked>} polled
+ * @template {import("./wire").GetPath} Path
+ * @param {PollOptions<Path>} polled
  * @param {import("./api.js").Api} api
  * @param {import("./events.js").Events} events
  * @param {AbortSignal} signal
@@ -87,7 +87,7 @@ function startPoll(
   let meanwhile = [];
   /** Whether the token lacks the scope: it does not get more, and each further request would be a row in the audit log. */
   let refused = false;
-  /** As it is shown. @type {import("./wire").Answer<Asked> | null} */
+  /** As it is shown. @type {import("./wire").Answer<Path> | null} */
   let shown = null;
   const fresh = () => {
     const age = every * FRESH * 1_000;
@@ -117,7 +117,7 @@ function startPoll(
   };
 
   /**
-   * @param {import("./wire").Answer<Asked>} answer
+   * @param {import("./wire").Answer<Path>} answer
    * @param {Date} at
    */
   const showNew = (answer, at) => {
@@ -182,7 +182,7 @@ const RETRY_S = 2;
 
 /**
  * @template T
- * @param {() => Promise<import("./api.js").Answered<T>>} ask
+ * @param {() => Promise<import("./api.js").DatedAnswer<T>>} ask
  * @param {(answer: T, at: Date) => void} show
  * @param {(error: ApiError) => void} fail
  * @param {() => boolean} over whether the answer is no longer wanted

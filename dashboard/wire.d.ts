@@ -11,23 +11,22 @@ type RoutesOf<Method extends "get" | "post"> = {
 }[keyof paths];
 
 /** A route without its leading slash, with or without a query: `jobs`, `audit/list?limit=50`. */
-type Path<Route> = Route extends `/${infer Bare}` ? Bare | `${Bare}?${string}` : never;
+type PathOf<Route> = Route extends `/${infer Bare}` ? Bare | `${Bare}?${string}` : never;
 
 /** What may be asked with GET, and with POST. */
-export type GetPath = Path<RoutesOf<"get">>;
-export type PostPath = Path<RoutesOf<"post">>;
+export type GetPath = PathOf<RoutesOf<"get">>;
+export type PostPath = PathOf<RoutesOf<"post">>;
 
-type RouteOf<Asked extends string> = `/${Asked extends `${infer Bare}?${string}` ? Bare : Asked}` &
-  keyof paths;
+type RouteOf<Path extends string> = `/${Path extends `${infer Bare}?${string}` ? Bare : Path}` & keyof paths;
 
 type ContentOf<Body> = Body extends { content: infer Content } ? Content[keyof Content] : never;
 
 /** The body of a good answer at a path; of an answer in lines, one line. */
-export type Answer<Asked extends GetPath | PostPath> =
-  Operation<"get" | "post", RouteOf<Asked>> extends { responses: { 200: infer Good } }
+export type Answer<Path extends GetPath | PostPath> =
+  Operation<"get" | "post", RouteOf<Path>> extends { responses: { 200: infer Good } }
     ? ContentOf<Good>
     : never;
 
 /** The body of a POST to a path. */
-export type Body<Asked extends PostPath> =
-  Operation<"post", RouteOf<Asked>> extends { requestBody?: infer Sent } ? ContentOf<Sent> : never;
+export type Body<Path extends PostPath> =
+  Operation<"post", RouteOf<Path>> extends { requestBody?: infer Sent } ? ContentOf<Sent> : never;

@@ -9,7 +9,7 @@ import { actionButton, badge, json, nothing, notice, panel, prose } from "../par
 import { table } from "../table.js";
 import { makePlan } from "./plan-form.js";
 
-/** @typedef {import("../wire").Answer<"admin/broadcast">} Delivered */
+/** @typedef {import("../wire").Answer<"admin/broadcast">} Delivery */
 
 /** Milliseconds between two updates of the table: each lays out all rows, and many hosts answer at once. */
 const SHOWN_AFTER_MS = 250;
@@ -52,7 +52,7 @@ export function broadcastPanel({ api, signal }, selected) {
   const results = table({
     label: "Results, in order of arrival",
     columns: [
-      { label: "Host", cell: (/** @type {Delivered} */ { label }) => el("strong", {}, label) },
+      { label: "Host", cell: (/** @type {Delivery} */ { label }) => el("strong", {}, label) },
       { label: "Status", kind: "tight", cell: ({ status }) => badge(TONES[status] ?? "none", status) },
       {
         label: "Result",
@@ -112,7 +112,7 @@ export function broadcastPanel({ api, signal }, selected) {
     if (!(await ask(`Run this on ${counted(labels.length, "host")}?`, "Broadcast", ...question))) return;
     running = new AbortController();
     cancel.hidden = false;
-    /** @type {Delivered[]} */
+    /** @type {Delivery[]} */
     const done = [];
     const show = () => {
       timer = 0;
@@ -144,7 +144,7 @@ export function broadcastPanel({ api, signal }, selected) {
   }
 
   /**
-   * @param {readonly Delivered[]} done
+   * @param {readonly Delivery[]} done
    * @param {number} all
    * @param {boolean} ended
    */
@@ -211,7 +211,7 @@ function commandsIn(value, found) {
 /**
  * The outcome of each action on a host; unfolded if one failed.
  *
- * @param {NonNullable<Delivered["outcomes"]>} outcomes
+ * @param {NonNullable<Delivery["outcomes"]>} outcomes
  */
 function outcomesList(outcomes) {
   const bad = outcomes.filter(({ ok }) => !ok).length;

@@ -11,7 +11,7 @@ import { table } from "../table.js";
 /** Seconds between looks at the list. */
 const EVERY_S = 15;
 
-/** @typedef {import("../wire").Answer<"join-tokens">["join_tokens"][number]} Listed */
+/** @typedef {import("../wire").Answer<"join-tokens">["join_tokens"][number]} JoinString */
 
 /** How long a string can work, and its words. */
 const LIVES = /** @type {const} */ ([
@@ -30,7 +30,7 @@ export function joinPanel({ api, poll }) {
   const listed = table({
     label: "Join strings",
     columns: [
-      { label: "Id", cell: (/** @type {Listed} */ { id }) => el("code", {}, id) },
+      { label: "Id", cell: (/** @type {JoinString} */ { id }) => el("code", {}, id) },
       { label: "State", cell: ({ state }) => stateOf(state) },
       { label: "Used", kind: "number", cell: ({ used, uses }) => `${used} of ${uses}` },
       { label: "Ends", cell: ({ expires }) => moment(expires) },
@@ -122,7 +122,7 @@ export function joinPanel({ api, poll }) {
   return made.root;
 }
 
-/** @param {Listed["state"]} state */
+/** @param {JoinString["state"]} state */
 function stateOf(state) {
   if (state === "open") return badge("ok", "open");
   if (state === "other_key") return badge("warn", "other key");

@@ -8,8 +8,8 @@ import { table } from "../table.js";
 import { planPanel } from "./plan.js";
 import { countsOf, planTone } from "./plan-parts.js";
 
-/** @typedef {import("../wire").Answer<"plans">} Listed */
-/** @typedef {Listed["plans"][number]} Summary */
+/** @typedef {import("../wire").Answer<"plans">} PlanList */
+/** @typedef {PlanList["plans"][number]} Summary */
 
 /** The id of the plan that is shown: it goes with the tab. */
 export const SHOWN_KEY = "svc-plan";
@@ -17,7 +17,7 @@ export const SHOWN_KEY = "svc-plan";
 /**
  * The list after an event; null where that does not say enough.
  *
- * @param {Listed} answer
+ * @param {PlanList} answer
  * @param {import("../events.js").Happening} happened
  */
 function afterEvent(answer, { type, data }) {

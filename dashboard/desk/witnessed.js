@@ -8,7 +8,7 @@ import { badge, time } from "../parts.js";
 /** How long after the last cosignature the log counts as seen, in milliseconds: a desk hands some back each minute. */
 const SEEN_MS = 600_000;
 
-/** @typedef {import("../wire").Answer<"audit/status">["witnessed"]} Witnessed */
+/** @typedef {import("../wire").Answer<"audit/status">["witnessed"]} WitnessReport */
 
 /** @param {AbortSignal} signal aborted when the page is left */
 export function witnessedLine(signal) {
@@ -16,7 +16,7 @@ export function witnessedLine(signal) {
   let timer = 0;
   signal.addEventListener("abort", () => clearTimeout(timer));
 
-  /** @param {Witnessed} witnessed */
+  /** @param {WitnessReport} witnessed */
   function show(witnessed) {
     clearTimeout(timer);
     const last = witnessed?.by

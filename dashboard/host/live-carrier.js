@@ -14,14 +14,14 @@
  * @property {() => void} close
  */
 
-/** What a viewer asks for; without `desktop`, the desktop of the host. @typedef {{ control: false, desktop?: string }} Wanted */
+/** What a viewer asks for; without `desktop`, the desktop of the host. @typedef {{ control: false, desktop?: string }} ScreenRequest */
 
 /** Codes of WebSockets that are applications' own (RFC 6455 section 7.4.2): with them, the host says why it ended a view. */
 const OWN_CODES = 4_000;
 
 /**
  * @param {import("../api.js").Api} api
- * @param {Wanted} wanted
+ * @param {ScreenRequest} wanted
  * @returns {Promise<Carrier>}
  */
 export async function openSocket(api, wanted) {
@@ -60,7 +60,7 @@ function overSocket(api, path, { ticket, viewer_id }, way) {
  *
  * @param {import("../api.js").Api} api
  * @param {"screen/offer"} offered the path that takes the offer of this screen
- * @param {Wanted} wanted
+ * @param {ScreenRequest} wanted
  * @param {AbortSignal} signal
  * @returns {Promise<Carrier & { isNear: boolean }>} `isNear`: without the help of STUN and TURN servers
  */
@@ -124,7 +124,7 @@ const ASKED_MS = 3_000;
  *
  * @param {import("../api.js").Api} api
  * @param {Paths} paths
- * @param {Wanted} wanted
+ * @param {ScreenRequest} wanted
  * @param {AbortSignal} signal
  * @returns {Promise<Carrier>}
  */
@@ -174,7 +174,7 @@ const NO_CHANNEL = "no data channel from this browser to the host came up";
 /**
  * @param {import("../api.js").Api} api
  * @param {Paths["relay"]} path
- * @param {Wanted} wanted
+ * @param {ScreenRequest} wanted
  * @param {AbortSignal} signal
  * @param {string} why it is not a data channel
  */

@@ -4,7 +4,7 @@
 import { button, el } from "../dom.js";
 import { badge, copyButton } from "../parts.js";
 
-/** @typedef {{ locator: string, unique: boolean, element: { bounds: readonly number[] | null } }} Found */
+/** @typedef {{ locator: string, unique: boolean, element: { bounds: readonly number[] | null } }} PickedElement */
 
 /** The events of a press: while one picks, none of them goes to the host. */
 const PRESSES = /** @type {const} */ ([
@@ -19,7 +19,7 @@ const PRESSES = /** @type {const} */ ([
 /**
  * @param {import("./live-watch.js").Watch} watch
  * @param {HTMLElement} stage where its picture is
- * @param {(x: number, y: number) => Promise<Found | null>} ask what is at a place of the host's screen
+ * @param {(x: number, y: number) => Promise<PickedElement | null>} ask what is at a place of the host's screen
  * @returns {{ switch: HTMLButtonElement, result: HTMLElement }} what begins it, and what comes of it
  */
 export function picker(watch, stage, ask) {

@@ -3,7 +3,7 @@
  */
 
 /** @typedef {import("./host-words.js").Row} Row */
-/** @typedef {import("../../wire").Answer<"admin/poll">[number]} Polled */
+/** @typedef {import("../../wire").Answer<"admin/poll">[number]} PollResult */
 
 /** Milliseconds between two times that changes are told. */
 const TOLD_EVERY_MS = 250;
@@ -38,7 +38,7 @@ const EVENTS = ["host.*", "plan.started", "plan.wave", "plan.target", "plan.ende
 
 /**
  * @param {import("../../view.js").View} view
- * @param {{ changed: () => void, polled?: (found: readonly Polled[], at: Date) => void, fail: (error: import("../../api.js").ApiError | null) => void }} tells
+ * @param {{ changed: () => void, polled?: (found: readonly PollResult[], at: Date) => void, fail: (error: import("../../api.js").ApiError | null) => void }} tells
  *   `changed` is called when rows are others
  * @param {{ polls?: boolean }} [options] whether hosts are asked again and again
  * @returns {HostRows}
@@ -97,7 +97,7 @@ export function hostRows(view, { changed, polled = () => {}, fail }, { polls = t
     }
   }
 
-  /** @param {readonly Polled[]} found @param {Date} at */
+  /** @param {readonly PollResult[]} found @param {Date} at */
   function fold(found, at) {
     const now = at.toISOString();
     for (const { label, healthy, error, latency_ms, sessions, job_count, version } of found) {

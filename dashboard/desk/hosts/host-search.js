@@ -16,10 +16,10 @@ const MOST_VIEWS = 50;
 /**
  * What the list shows: which hosts, sorted by which column (with a minus: downwards), and whether in groups.
  *
- * @typedef {{ q: string, sort: string, group: string }} Shown
+ * @typedef {{ q: string, sort: string, group: string }} ListView
  */
 
-/** A view that was saved. @typedef {Shown & { name: string }} SavedView */
+/** A view that was saved. @typedef {ListView & { name: string }} SavedView */
 
 /** Milliseconds from the last key until the address has what was typed. */
 const KEPT_AFTER_MS = 300;
@@ -27,7 +27,7 @@ const KEPT_AFTER_MS = 300;
 /** How the list is sorted where nobody has said so: the worst first. */
 export const USUAL_SORT = "state";
 
-/** What the address says of the list. @returns {Shown} */
+/** What the address says of the list. @returns {ListView} */
 export function shownInAddress() {
   const { query } = addressIn(location.hash);
   return {
@@ -51,7 +51,7 @@ function savedViews() {
 }
 
 /**
- * @param {(shown: Shown) => void} changed
+ * @param {(shown: ListView) => void} changed
  * @param {() => void} enter goes into the list
  * @param {AbortSignal} signal
  */
@@ -101,7 +101,7 @@ export function hostSearch(changed, enter, signal) {
     ),
   );
 
-  /** @param {Partial<Shown>} change */
+  /** @param {Partial<ListView>} change */
   function update(change) {
     Object.assign(shown, change);
     if (change.q !== undefined && field.value !== change.q) field.value = change.q;

@@ -226,7 +226,7 @@ function openList(view) {
     empty.replaceChildren(...(items.length > 0 ? [] : [known === 0 ? none : unfit]));
   }
 
-  /** @param {readonly import("./host-rows.js").Polled[]} found @param {Date} at */
+  /** @param {readonly import("./host-rows.js").PollResult[]} found @param {Date} at */
   function tellPolled(found, at) {
     const well = found.filter(({ healthy }) => healthy).length;
     when.replaceChildren(

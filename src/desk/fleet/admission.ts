@@ -35,7 +35,7 @@ export interface Admission {
 }
 
 /** What the book is asked of other hosts. */
-type Found = Pick<HostStore, "found">;
+type HostLookup = Pick<HostStore, "found">;
 
 export function createAdmission(store: Pick<HostStore, "found" | "namesFound" | "change">): Admission {
   /** Labels of hosts that are about to be admitted, by how they look. */
@@ -92,14 +92,14 @@ export function createAdmission(store: Pick<HostStore, "found" | "namesFound" | 
 }
 
 /** The host of that identity. @throws as {@link refuseTakenKey}. */
-function knownAs(host: Host, book: Found): Host | undefined {
+function knownAs(host: Host, book: HostLookup): Host | undefined {
   refuseTakenKey(host, book);
   const id = host.member?.host_id;
   return id === undefined ? undefined : book.found(byHostId, id)[0];
 }
 
 /** @throws `conflict` where another host has its NATS key: what the desk asks of one would reach the other. */
-export function refuseTakenKey({ member }: Host, book: Found): void {
+export function refuseTakenKey({ member }: Host, book: HostLookup): void {
   const key = member?.nats_key;
   if (key === undefined) return;
   const other = book.found(byNatsKey, key).find((one) => one.member?.host_id !== member?.host_id);

@@ -90,10 +90,10 @@ function matchedBy<H>(finder: HostFinder<H>, selection: string, mustExist: boole
 const MAX_PATTERNS = 16;
 
 /** Which terms are refused that match nothing: any, labels that are no patterns, or none. */
-type Refused = "any" | "label" | "none";
+type Strictness = "any" | "label" | "none";
 
 /** Finds the hosts that a term matches. There may be as many terms as hosts: it does not look at every host for each. */
-function termsIn<H>(finder: HostFinder<H>): (term: string, refused: Refused) => readonly H[] {
+function termsIn<H>(finder: HostFinder<H>): (term: string, refused: Strictness) => readonly H[] {
   let patterns = 0;
   return (term, refused) => {
     if (term === "all") return finder.all();

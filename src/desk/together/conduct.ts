@@ -23,7 +23,7 @@ import {
   stopOf,
 } from "./job";
 import { createMeetings, type OpenMeetings } from "./open-meetings";
-import type { Prepared, PreparedBlock, PreparedPart } from "./prepare";
+import type { PreparedBlock, PreparedBranches, PreparedPart } from "./prepare";
 
 /** How much later than its host the desk ends a part that takes too long, in milliseconds: the host says by itself how it ended. */
 const LATE_MS = 1_000;
@@ -100,7 +100,7 @@ interface Place {
  * @throws the first failure: `more` has its `code` ({@link PartCode}), `host` and `step`, and how far each branch came.
  */
 export async function conduct(
-  { branches, meetings }: Prepared,
+  { branches, meetings }: PreparedBranches,
   known: Readonly<Record<string, unknown>>,
   timeout: number,
   uses: ConductUses,

@@ -30,7 +30,7 @@ import {
 } from "./blocks";
 import { conduct } from "./conduct";
 import type { BlockStep, HostJob, HostResult } from "./job";
-import { type Prepared, type PrepareUses, prepare } from "./prepare";
+import { type PreparedBranches, type PrepareUses, prepare } from "./prepare";
 
 const IN_LISTS = "it has a meaning inside a list of actions only";
 
@@ -114,7 +114,7 @@ export const runTogether = operation({
 });
 
 /** What goes on record: the hosts, and of each what it does, without secrets. */
-function aboutOf({ branches }: Prepared): string {
+function aboutOf({ branches }: PreparedBranches): string {
   const blocks = branches.flat().map(({ target, host, parts }) => {
     const parted = parts.flatMap(({ described }) => (described === "" ? [] : [described]));
     return `on=${JSON.stringify(target?.label ?? host)} ${parted.join(" then ")}`;

@@ -76,7 +76,7 @@ export interface PreparedBlock extends Block {
 }
 
 /** Branches that can run side by side. */
-export interface Prepared {
+export interface PreparedBranches {
   readonly branches: ReadonlyArray<readonly PreparedBlock[]>;
   readonly meetings: Meetings;
 }
@@ -91,7 +91,7 @@ export async function prepare(
   service: PrepareUses,
   branches: ReadonlyArray<readonly Block[]>,
   caller: Pick<Caller, "grant" | "signal">,
-): Promise<Prepared> {
+): Promise<PreparedBranches> {
   const book = await service.addressBook();
   if (book.hosts().length === 0)
     throw conflict(

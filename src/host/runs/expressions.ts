@@ -37,7 +37,7 @@ const MIXED = {
 let environment: Environment | undefined;
 
 /** What is known of an expression whatever its variables are. */
-interface Known {
+interface ExpressionFacts {
   /** The variables that it reads, each once. */
   readonly names: readonly string[];
   /** The type of its value, as CEL calls it: `bool`, `int`, `list<int>`; `dyn` where only its variables tell. */
@@ -45,7 +45,7 @@ interface Known {
 }
 
 /** Expressions that have been read, and are good: a check asks for each twice, and a loop in each turn. */
-let known: RecentMap<Known> | undefined;
+let known: RecentMap<ExpressionFacts> | undefined;
 const MAX_KNOWN = 2_048;
 /** Longer ones are few, and are read again. */
 const MAX_KNOWN_LENGTH = 200;
@@ -80,7 +80,7 @@ function createEnvironment(): Environment {
 }
 
 /** An expression that can be computed. */
-interface Expression extends Known {
+interface Expression extends ExpressionFacts {
   /**
    * Its value, as JSON has it; a point in time as ISO 8601, a duration in seconds.
    *
@@ -113,7 +113,7 @@ export function readExpression(source: string): Expression {
 }
 
 /** @throws as {@link readExpression}. */
-function knownOf(source: string, parse: () => ReturnType<Environment["parse"]>): Known {
+function knownOf(source: string, parse: () => ReturnType<Environment["parse"]>): ExpressionFacts {
   const before = known?.get(source);
   if (before) return before;
   const parsed = inWords(parse);

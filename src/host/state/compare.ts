@@ -4,14 +4,14 @@
 import { allows, type Grant, secretScope } from "../../core/rights";
 import { nextSlice } from "../../lib/turn";
 import { type Difference, MAX_TEXT } from "../../wire/state/messages";
-import type { Wanted } from "../../wire/state/wanted";
-import type { Managed, StateEntry } from "./kept";
+import type { WantedState } from "../../wire/state/wanted";
+import type { ManagedNames, StateEntry } from "./kept";
 import type { StateParts } from "./parts";
 
 /** What is compared. */
 interface Compares {
   readonly parts: StateParts;
-  readonly wanted: Wanted;
+  readonly wanted: WantedState;
   /** The state of that name here, where it is of who asks; undefined for none. */
   readonly own: StateEntry | undefined;
   /** The other states of this host. */
@@ -22,7 +22,7 @@ interface Compares {
 
 /** The same with which of the other states manages what, by kind and name. */
 interface Comparison extends Compares {
-  readonly ownerOf: Readonly<Record<keyof Managed, ReadonlyMap<string, string>>>;
+  readonly ownerOf: Readonly<Record<keyof ManagedNames, ReadonlyMap<string, string>>>;
 }
 
 /** The kinds of what a state manages. */
@@ -56,7 +56,7 @@ export const ownerText = ({ name, by }: StateEntry, asked: string): string =>
 
 /** Which state manages what. */
 function ownersOf(states: readonly StateEntry[], asked: string): Comparison["ownerOf"] {
-  const of = (kind: keyof Managed) =>
+  const of = (kind: keyof ManagedNames) =>
     new Map(states.flatMap((one) => one.managed[kind].map((name) => [name, ownerText(one, asked)] as const)));
   return { scripts: of("scripts"), jobs: of("jobs"), settings: of("settings") };
 }
@@ -67,7 +67,7 @@ function ownersOf(states: readonly StateEntry[], asked: string): Comparison["own
  */
 function toApply(
   { ownerOf }: Comparison,
-  kind: keyof Managed,
+  kind: keyof ManagedNames,
   name: string,
   {
     isSame,
@@ -159,12 +159,12 @@ function boxDifference({ parts, wanted: { black_box } }: Compares): Difference[]
 
 /** What is here and not in the file: what an earlier one of the name manages is drift where the file prunes, and comes first. */
 function besides({ parts, wanted, own, ownerOf }: Comparison): Difference[] {
-  const there: Readonly<Record<keyof Managed, readonly string[]>> = {
+  const there: Readonly<Record<keyof ManagedNames, readonly string[]>> = {
     scripts: [...parts.scripts.digests().keys()],
     jobs: parts.jobs.ids(),
     settings: parts.settings.list().flatMap(({ name, value }) => (value.length > 0 ? [name] : [])),
   };
-  const all = (Object.keys(there) as Array<keyof Managed>).flatMap((kind) => {
+  const all = (Object.keys(there) as Array<keyof ManagedNames>).flatMap((kind) => {
     const isOwn = new Set(own?.managed[kind]).difference(ownerOf[kind]);
     return there[kind]
       .filter((name) => !Object.hasOwn(wanted[kind], name))

@@ -21,9 +21,9 @@ const STATES = { what: "states", most: 50, times: 1 };
 const NAMES = v.array(v.string());
 
 /** What a state manages here, by kind. */
-const MANAGED = v.object({ scripts: NAMES, jobs: NAMES, settings: NAMES });
+const MANAGED_NAMES = v.object({ scripts: NAMES, jobs: NAMES, settings: NAMES });
 
-export type Managed = v.InferOutput<typeof MANAGED>;
+export type ManagedNames = v.InferOutput<typeof MANAGED_NAMES>;
 
 /** A state of this host. */
 const ENTRY = v.object({
@@ -31,7 +31,7 @@ const ENTRY = v.object({
   sha256: SHA256,
   /** When it was applied, ISO 8601; null while that is not over. */
   applied: v.nullable(v.string()),
-  managed: MANAGED,
+  managed: MANAGED_NAMES,
   /** Who applied it: the name of a token, null for the owner of the host. A file of before does not say. */
   by: v.exactOptional(v.nullable(v.string())),
 });

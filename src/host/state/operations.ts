@@ -6,7 +6,7 @@ import { field, NO_INPUT } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { beyond, NAME_TEXT } from "../../core/rights";
 import { conflict, forbidden } from "../../lib/errors";
-import { APPLIED, APPLY_INPUT, APPLY_STATE, COMPARE, DRIFT } from "../../wire/state/messages";
+import { APPLY_INPUT, APPLY_RESULT, APPLY_STATE, COMPARE, DRIFT } from "../../wire/state/messages";
 import type { HostState } from "./state";
 
 interface Uses {
@@ -57,7 +57,7 @@ export const applyState = operation({
     state: "eyJuYW1lIjoibGFiIn0=",
   },
   input: APPLY_INPUT,
-  output: APPLIED,
+  output: APPLY_RESULT,
   async run(service: ApplyUses, { name, sha256, state }, caller) {
     // A script that stores scripts could store itself.
     if (!caller.job)

@@ -10,10 +10,10 @@ import { allows, beyond, type Grant, holderOf, isSameHolder, requireOwnToken } f
 import { badInput, conflict, forbidden } from "../../lib/errors";
 import { createQueue } from "../../lib/queue";
 import { printable } from "../../lib/sanitize";
-import type { Applied, Changed, Compared, Difference } from "../../wire/state/messages";
-import { readWanted, type Wanted } from "../../wire/state/wanted";
+import type { ApplyResult, Difference, StateChange, StateComparison } from "../../wire/state/messages";
+import { readWanted, type WantedState } from "../../wire/state/wanted";
 import { differencesOf, ownerText } from "./compare";
-import type { KeptStates, Managed, StateEntry } from "./kept";
+import type { KeptStates, ManagedNames, StateEntry } from "./kept";
 import type { Change, StateParts } from "./parts";
 
 /** The most things of a host that are listed and that no state of the name manages. */
@@ -25,9 +25,9 @@ const MAX_DRIFT = 200;
 /** The state of this host. */
 export interface HostState {
   /** @throws `bad_input` for what is no state, or cannot be here. */
-  compare(state: string, grant: Grant): Promise<Compared>;
+  compare(state: string, grant: Grant): Promise<StateComparison>;
   /** Compares with what was applied last under that name; lists what is drift alone. @param sha256 of what should have been. */
-  drift(name: string, sha256: string, grant: Grant): Promise<Compared>;
+  drift(name: string, sha256: string, grant: Grant): Promise<StateComparison>;
   /**
    * Makes it so. One after the other.
    *
@@ -38,7 +38,7 @@ export interface HostState {
   apply(
     sent: { readonly name: string; readonly sha256: string; readonly state: string },
     caller: Caller,
-  ): Promise<Applied>;
+  ): Promise<ApplyResult>;
   /** The states of this host, by name. */
   list(): Promise<StateEntry[]>;
   /** Forgets one: what it manages stays, and nothing manages it. @throws `not_found`. */
@@ -64,9 +64,9 @@ export function createHostState(
 
   const applyNow = async (
     sent: { readonly name: string; readonly sha256: string; readonly state: string },
-    wanted: Wanted,
+    wanted: WantedState,
     caller: Caller,
-  ): Promise<Applied> => {
+  ): Promise<ApplyResult> => {
     const { name } = wanted;
     const { grant } = caller;
     const here = await parts();
@@ -165,11 +165,11 @@ function listed(differences: readonly Difference[]): Difference[] {
   );
 }
 
-const appliedOf = (found: StateEntry | undefined): Compared["applied"] =>
+const appliedOf = (found: StateEntry | undefined): StateComparison["applied"] =>
   found && found.applied !== null ? { sha256: found.sha256, at: found.applied } : null;
 
 /** What a state manages: what it wants, and what is here of before. */
-function managedBy(wanted: Wanted, earlier: readonly Difference[]): Managed {
+function managedBy(wanted: WantedState, earlier: readonly Difference[]): ManagedNames {
   const all = (kind: Difference["kind"], names: Readonly<Record<string, unknown>>) => [
     ...Object.keys(names),
     ...earlier.flatMap((one) => (one.kind === kind ? [one.name] : [])),
@@ -185,7 +185,7 @@ function managedBy(wanted: Wanted, earlier: readonly Difference[]): Managed {
  * Each part needs what it needs by itself: `scripts.add` and `config.set` are `admin`, and a job is of the token that adds it. Also where nothing
  * of it is to be changed: a state manages what it has.
  */
-function requireRights(wanted: Wanted, before: Managed | undefined, grant: Grant): void {
+function requireRights(wanted: WantedState, before: ManagedNames | undefined, grant: Grant): void {
   requireOwnToken(grant, "a state");
   const [script] = [...(before?.scripts ?? []), ...Object.keys(wanted.scripts)];
   const [setting] = [...(before?.settings ?? []), ...Object.keys(wanted.settings)];
@@ -230,8 +230,8 @@ function changeOf<T>(
   return { wanted, put, remove };
 }
 
-function changedOf({ kind, name, state, found, wanted }: Difference): Changed {
+function changedOf({ kind, name, state, found, wanted }: Difference): StateChange {
   const isRemoved = state === "besides";
   const change = isRemoved ? "removed" : state === "missing" ? "added" : "changed";
-  return { kind: kind as Changed["kind"], name, change, found: isRemoved ? null : found, wanted };
+  return { kind: kind as StateChange["kind"], name, change, found: isRemoved ? null : found, wanted };
 }

@@ -60,7 +60,7 @@ export type Waits =
   | { readonly kind: "terminal"; readonly challenge: string; readonly port: number; readonly state: string };
 
 /** Somebody whom the provider knows and a group lets in. */
-interface Admitted {
+interface AdmittedPerson {
   readonly person: Person;
   readonly rule: GroupRule;
   /**
@@ -71,12 +71,12 @@ interface Admitted {
 }
 
 /** How a sign-in in a browser ends: with a code for the page, or with the address of the command line that waits. */
-export type Ended =
+export type SignInEnd =
   | { readonly kind: "page"; readonly code: string }
   | { readonly kind: "terminal"; readonly address: string; readonly challenge: string };
 
 /** A session, and what it may do. */
-type Begun = NewSession & { readonly scopes: readonly string[] };
+type ScopedSession = NewSession & { readonly scopes: readonly string[] };
 
 export interface SignIn extends SessionKeeper {
   readonly provider: Pick<Provider, "issuer" | "metadata" | "endAddress" | "aheadMs">;
@@ -94,9 +94,9 @@ export interface SignIn extends SessionKeeper {
    * @param kept what the browser has kept.
    * @throws `forbidden` for an answer that this browser has not asked for, and for who may not sign in; `too_many`.
    */
-  complete(kept: string | undefined, answer: URLSearchParams, client: string): Promise<Ended>;
+  complete(kept: string | undefined, answer: URLSearchParams, client: string): Promise<SignInEnd>;
   /** The session of a command line, for the code that came to its address. Good once, for a minute. @throws `forbidden`. */
-  redeem(code: string, verifier: string, announce: Announce): Promise<Begun>;
+  redeem(code: string, verifier: string, announce: Announce): Promise<ScopedSession>;
   /** The session of a page at `origin`, and how long it lives, in seconds; else as {@link redeem}. */
   redeemPage(
     code: string,
@@ -106,7 +106,11 @@ export interface SignIn extends SessionKeeper {
   ): Promise<NewSession & { readonly lifeS: number }>;
   /** Begins a device flow. @returns what to show, and what to ask {@link completeDevice} with. @throws `too_many`. */
   beginDevice(client: string): Promise<Omit<DeviceStart, "deviceCode"> & { readonly handle: string }>;
-  completeDevice(handle: string, client: string, announce: Announce): Promise<Begun | "pending" | "slower">;
+  completeDevice(
+    handle: string,
+    client: string,
+    announce: Announce,
+  ): Promise<ScopedSession | "pending" | "slower">;
   /** Ends what a logout token of the provider names. @returns how many sessions. @throws `bad_input` for one that is not valid, or came before. */
   providerLogout(token: string, announce: Announce): Promise<number>;
   /** What oidc.json says now. @throws `unavailable`. */
@@ -157,8 +161,8 @@ export function createSignIn({ provider, publicUrl, agents, store, lifetime, ...
   const { log, signedOut, ending, endWorkOf } = uses;
   const flows = createSeal("a sign-in in a browser");
   const devices = createSeal("a device flow");
-  const codes = createCodes<Admitted>("this command line");
-  const pageCodes = createCodes<Admitted & { readonly origin: string }>("this page");
+  const codes = createCodes<AdmittedPerson>("this command line");
+  const pageCodes = createCodes<AdmittedPerson & { readonly origin: string }>("this page");
   const paces = createPaces();
   // By client: one that uses up many pushes out no others.
   const usedStates = createFairMap<string, true>(MAX_USED);
@@ -167,7 +171,7 @@ export function createSignIn({ provider, publicUrl, agents, store, lifetime, ...
 
   /** By the clock of the provider. */
   const providerNow = () => Date.now() + provider.aheadMs();
-  const admit = ({ person, groups }: SignedIn, issued: number): Admitted => {
+  const admit = ({ person, groups }: SignedIn, issued: number): AdmittedPerson => {
     const rule = ruleFor(uses.rules(), groups);
     if (rule) return { person, rule, issued };
     throw refused(person, groups);
@@ -250,10 +254,10 @@ function beginning({
   endWorkOf,
 }: Pick<SignInUses, "store" | "signedOut" | "lifetime" | "log" | "endWorkOf">) {
   return async (
-    { person, rule, issued }: Admitted,
+    { person, rule, issued }: AdmittedPerson,
     announce: Announce,
     use: Omit<SessionUse, "still" | "pushOut"> = {},
-  ): Promise<Begun> => {
+  ): Promise<ScopedSession> => {
     const still = () => signedOut.require(person, { issued, isAccessToken: use.access !== undefined });
     still();
     const how = use.access ? "access_token" : use.origin === undefined ? "terminal" : "page";

@@ -38,7 +38,7 @@ export const DIFFERENCE = v.object({
 export type Difference = v.InferOutput<typeof DIFFERENCE>;
 
 /** How a host differs from what a file says. */
-export const COMPARED = v.object({
+export const STATE_COMPARISON = v.object({
   name: v.pipe(v.string(), v.maxLength(MAX_NAME)),
   drift: v.boolean(),
   differences: v.pipe(v.array(DIFFERENCE), v.maxLength(MAX_DIFFERENCES)),
@@ -50,10 +50,10 @@ export const COMPARED = v.object({
   count: v.exactOptional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_DIFFERENCES))),
 });
 
-export type Compared = v.InferOutput<typeof COMPARED>;
+export type StateComparison = v.InferOutput<typeof STATE_COMPARISON>;
 
 /** Something that was changed. */
-const CHANGED = v.object({
+const STATE_CHANGE = v.object({
   kind: v.picklist(["script", "job", "setting"]),
   name: v.string(),
   change: v.picklist(["added", "changed", "removed"]),
@@ -61,12 +61,12 @@ const CHANGED = v.object({
   wanted: v.nullable(v.string()),
 });
 
-export type Changed = v.InferOutput<typeof CHANGED>;
+export type StateChange = v.InferOutput<typeof STATE_CHANGE>;
 
 /** What applying a state did. `left`: what it could not make right. */
-export const APPLIED = v.object({ changed: v.array(CHANGED), left: v.array(DIFFERENCE) });
+export const APPLY_RESULT = v.object({ changed: v.array(STATE_CHANGE), left: v.array(DIFFERENCE) });
 
-export type Applied = v.InferOutput<typeof APPLIED>;
+export type ApplyResult = v.InferOutput<typeof APPLY_RESULT>;
 
 /** The command of the job of a plan that applies a state. */
 export const APPLY_STATE = "AC_state_apply";
@@ -91,7 +91,7 @@ export const COMPARE = endpoint({
   input: v.strictObject({
     state: field(secret(STATE_TEXT), "What the host should have: JSON in base64"),
   }),
-  output: COMPARED,
+  output: STATE_COMPARISON,
 });
 
 /** Asks a host how it differs from the state of a name that was applied to it last. The answer has what is drift alone, and the first of it. */
@@ -102,5 +102,5 @@ export const DRIFT = endpoint({
     name: field(NAME_TEXT, "The name of the state"),
     sha256: field(SHA256, "SHA-256 of the state that should have been applied last"),
   }),
-  output: COMPARED,
+  output: STATE_COMPARISON,
 });

@@ -112,7 +112,7 @@ const SETTING = v.pipe(v.string(), v.regex(/^[a-z_]+\.[a-z_]+$/, "a name such as
 const SETTING_VALUE = v.pipe(v.array(v.pipe(v.string(), v.maxLength(100))), v.maxLength(100));
 
 /** What hosts should have. */
-export const WANTED = v.strictObject({
+export const WANTED_STATE = v.strictObject({
   /** Marks what the file manages at a host, so that several files can share one. */
   name: NAME_TEXT,
   /** Whether what it does not have any more, and an earlier one of the name had, is removed. */
@@ -128,25 +128,25 @@ export const WANTED = v.strictObject({
   ),
 });
 
-export type Wanted = v.InferOutput<typeof WANTED>;
+export type WantedState = v.InferOutput<typeof WANTED_STATE>;
 export type WantedScript = v.InferOutput<typeof WANTED_SCRIPT>;
 export type WantedJob = v.InferOutput<typeof WANTED_JOB>;
 
 /** The wanted state in `value`, where spans of time may be texts such as `15m`; or what is wrong with it. No message quotes a value of a script or job. */
 export function checkWanted(
   value: unknown,
-): { readonly wanted: Wanted } | { readonly offences: readonly Offence[] } {
+): { readonly wanted: WantedState } | { readonly offences: readonly Offence[] } {
   // Far too many names are counted, and none of them is looked at.
-  const isTooMuch = countExcess(WANTED, value) !== undefined;
+  const isTooMuch = countExcess(WANTED_STATE, value) !== undefined;
   const lost = isTooMuch ? [] : lostNames(value);
-  const checked = checkInput(WANTED, isTooMuch ? value : withSpans(value), { quote: false });
+  const checked = checkInput(WANTED_STATE, isTooMuch ? value : withSpans(value), { quote: false });
   if (!checked.ok) return { offences: [...lost, ...checked.offences] };
   const offences = [...lost, ...oddVariables(checked.input)];
   return offences.length > 0 ? { offences } : { wanted: checked.input };
 }
 
 /** @throws `bad_input` that names each place at fault. */
-export function wantedIn(value: unknown): Wanted {
+export function wantedIn(value: unknown): WantedState {
   const checked = checkWanted(value);
   if ("wanted" in checked) return checked.wanted;
   throw badInput(`state: ${sentence(checked.offences)}`);
@@ -173,7 +173,7 @@ function lostNames(value: unknown): Offence[] {
 }
 
 /** Variables of jobs that their script of the same file does not take. */
-function oddVariables({ scripts, jobs }: Wanted): Offence[] {
+function oddVariables({ scripts, jobs }: WantedState): Offence[] {
   return Object.entries(jobs).flatMap(([id, { script, variables = {} }]) => {
     const found = script !== undefined && Object.hasOwn(scripts, script) ? scripts[script] : undefined;
     if (!found) return [];
@@ -223,7 +223,7 @@ export interface SentState {
 }
 
 /** @throws `bad_input` for one that is too large. */
-export function writeWanted(wanted: Wanted): SentState {
+export function writeWanted(wanted: WantedState): SentState {
   const bytes = Buffer.from(JSON.stringify(wanted));
   if (bytes.length > MAX_STATE_BYTES)
     throw badInput(
@@ -234,7 +234,7 @@ export function writeWanted(wanted: Wanted): SentState {
 }
 
 /** What was sent. @throws `bad_input` for what is none. */
-export function readWanted(state: string): { readonly wanted: Wanted; readonly sha256: string } {
+export function readWanted(state: string): { readonly wanted: WantedState; readonly sha256: string } {
   const bytes = Buffer.from(state, "base64");
   if (bytes.toString("base64") !== state) throw badInput("state: expected JSON in base64");
   if (bytes.length > MAX_STATE_BYTES)

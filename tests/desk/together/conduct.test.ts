@@ -10,7 +10,7 @@ import {
   type HostResult,
   stepsOf,
 } from "../../../src/desk/together/job";
-import type { Prepared, PreparedBlock } from "../../../src/desk/together/prepare";
+import type { PreparedBlock, PreparedBranches } from "../../../src/desk/together/prepare";
 import { Failure } from "../../../src/lib/errors";
 import type { JobState } from "../../../src/wire/job/job";
 import { host } from "../fleet/support";
@@ -32,7 +32,7 @@ function block(
   return { place, host: label, target, body, parts, share: [], variables: {}, timeout: 20, ...more };
 }
 
-const prepared = (...blocks: PreparedBlock[]): Prepared => ({
+const prepared = (...blocks: PreparedBlock[]): PreparedBranches => ({
   branches: blocks.map((one) => [one]),
   meetings: meetingsOf(
     blocks.map(({ parts }) => parts.flatMap(({ barrier }) => (barrier ? [barrier.name] : []))),
@@ -70,7 +70,7 @@ const whenEnded = ({ signal }: HostJob) =>
   });
 
 async function conducted(
-  those: Prepared,
+  those: PreparedBranches,
   run: (job: HostJob) => Promise<HostResult>,
   { timeout = 20, known = {}, signal = new AbortController().signal } = {},
 ) {

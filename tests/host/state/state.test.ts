@@ -2,7 +2,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import * as v from "valibot";
 import type { NewScript } from "../../../src/host/runs/stored-scripts";
-import { COMPARED } from "../../../src/wire/state/messages";
+import { STATE_COMPARISON } from "../../../src/wire/state/messages";
 import { nextTurn } from "../../support";
 import { calling, many, SLEEP, stateHost } from "./support";
 
@@ -215,7 +215,7 @@ describe("an answer about drift", () => {
     await (await (await host.service.scheduler()).prepare([], Object.keys(state.jobs)))();
     const found = await host.drift(state);
     expect([found.count, JSON.stringify(found).length < 64 * 1_024]).toEqual([900, true]);
-    expect(v.is(COMPARED, found)).toBe(true);
+    expect(v.is(STATE_COMPARISON, found)).toBe(true);
   });
 });
 
@@ -232,7 +232,7 @@ describe("messages", () => {
   });
 
   test("are taken from a host of before, which does not count", () => {
-    expect(v.is(COMPARED, answer({}))).toBe(true);
+    expect(v.is(STATE_COMPARISON, answer({}))).toBe(true);
   });
 
   test.each([
@@ -241,6 +241,6 @@ describe("messages", () => {
     ["what should be", answer({ wanted: "x".repeat(3_000) })],
     ["the list", answer({}, 5_001)],
   ])("of a host are bounded: %s", (_what, given) => {
-    expect(v.is(COMPARED, given)).toBe(false);
+    expect(v.is(STATE_COMPARISON, given)).toBe(false);
   });
 });

@@ -79,13 +79,13 @@ function usualOf({ usual, known }: ItemsFound): string {
   return usual && usual.count > known / 2 ? `; at most of them it is ${printable(usual.shown, 60)}` : "";
 }
 
-function lackedTexts({ shown, rest, many }: Lacked): string {
+function lackedTexts({ shown, rest, many }: LackWords): string {
   if (many === 1) return `it lacks the text ${quoted(shown)}; ${rest} show it`;
   return `it lacks ${many} texts, such as ${quoted(shown)}, which ${rest} show`;
 }
 
 /** What a screen has, in words. */
-interface Had {
+interface ExtraWords {
   readonly shown: string;
   /** Who of the others has it too: "none of the 499 others", and the verbs that follow. */
   readonly of: string;
@@ -94,7 +94,7 @@ interface Had {
 }
 
 /** Something that the others do not have. */
-function hasWay(found: ItemsFound, say: (had: Had) => string): Way {
+function hasWay(found: ItemsFound, say: (had: ExtraWords) => string): Way {
   return {
     standing: found.known < LEAST_SCREENS ? NOTHING : standingsOf(found.extra, found.rarest, 1),
     why(nth) {
@@ -107,7 +107,7 @@ function hasWay(found: ItemsFound, say: (had: Had) => string): Way {
 }
 
 /** What a screen lacks, in words. */
-interface Lacked {
+interface LackWords {
   readonly shown: string;
   /** Who has it: "498 of the 499 others". */
   readonly rest: string;
@@ -116,7 +116,7 @@ interface Lacked {
 }
 
 /** Something that the others have. */
-function lacksWay(found: ItemsFound, unit: number, say: (lacked: Lacked) => string): Way {
+function lacksWay(found: ItemsFound, unit: number, say: (lacked: LackWords) => string): Way {
   return {
     standing: found.known < LEAST_SCREENS ? NOTHING : standingsOf(found.lacking, found.mostLacked, unit),
     why(nth) {

@@ -10,7 +10,7 @@ const KEYS = 5_000;
 const COMMON = 0.75;
 
 /** A key, and how many screens have it. */
-type Counted = readonly [key: string, many: number];
+type KeyCount = readonly [key: string, many: number];
 
 /** What a screen has that others lack, or the other way round. */
 interface Odd {
@@ -119,9 +119,9 @@ export function* findItems(
 function* commonIn(
   counts: ReadonlyMap<string, number>,
   known: number,
-): Generator<void, { readonly common: readonly Counted[]; readonly usual: Counted | undefined }> {
-  const common: Counted[] = [];
-  let usual: Counted | undefined;
+): Generator<void, { readonly common: readonly KeyCount[]; readonly usual: KeyCount | undefined }> {
+  const common: KeyCount[] = [];
+  let usual: KeyCount | undefined;
   let nth = 0;
   for (const [key, many] of counts) {
     if (++nth % KEYS === 0) yield;

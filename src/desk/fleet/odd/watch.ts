@@ -46,7 +46,7 @@ interface WatchParts {
 }
 
 /** A host that stands out. */
-interface Standing {
+interface Outlier {
   readonly since: number;
   readonly sinceText: string;
   /** When it was seen so last. */
@@ -95,7 +95,7 @@ function createNotes({
   everyMs = EVERY_MS,
   now = () => performance.now(),
 }: WatchParts) {
-  const standing = new Map<string, Standing>();
+  const standing = new Map<string, Outlier>();
   let rows: readonly OddHost[] | undefined;
 
   const end = (label: string, compared: boolean) => {

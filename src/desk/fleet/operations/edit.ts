@@ -21,7 +21,7 @@ interface Uses {
 }
 
 /** The fields that are edited. */
-const EDITED = v.strictObject({
+const EDITABLE_HOST = v.strictObject({
   label: HOST_FIELDS.label,
   base_url: HOST_FIELDS.base_url,
   token: v.optional(HOST_FIELDS.token),
@@ -30,9 +30,9 @@ const EDITED = v.strictObject({
   pin: HOST_FIELDS.pin,
 });
 
-type Edited = v.InferOutput<typeof EDITED>;
+type EditableHost = v.InferOutput<typeof EDITABLE_HOST>;
 
-const NAMES = Object.keys(EDITED.entries).join(", ");
+const NAMES = Object.keys(EDITABLE_HOST.entries).join(", ");
 
 const ABOUT = `# Each host stands after the label that it has. Change its label, base_url, tags, ca or pin; a token that you add
 # takes the place of the one that the book has. \`svc admin add\` and \`svc admin remove\` add and remove hosts.
@@ -76,15 +76,15 @@ const shownOf = ({ label, base_url, tags, ca, pin }: Host) => ({
  *
  * @throws a `bad_input` failure that names what is wrong, and quotes no token.
  */
-function hostsIn(text: string, where: string): ReadonlyMap<string, Edited> {
+function hostsIn(text: string, where: string): ReadonlyMap<string, EditableHost> {
   const json = text.replaceAll(/^\s*#.*$/gm, "");
   const whole = jsonOf(json, where);
   if (typeof whole !== "object" || whole === null || Array.isArray(whole))
     throw badInput(`${where}: expected an object with a host after each label`);
   const faults: string[] = [];
-  const hosts = new Map<string, Edited>();
+  const hosts = new Map<string, EditableHost>();
   for (const [label, value] of Object.entries<unknown>({ ...whole })) {
-    const checked = v.safeParse(EDITED, value);
+    const checked = v.safeParse(EDITABLE_HOST, value);
     if (checked.success) hosts.set(label, checked.output);
     else faults.push(`${printable(label, 130)}: ${faultIn(value)}`);
   }
@@ -105,7 +105,7 @@ function jsonOf(text: string, where: string): unknown {
 /** What is wrong with a value that is no edited host. */
 function faultIn(value: unknown): string {
   const fields = Object.keys(Object(value));
-  const stray = fields.find((name) => !Object.hasOwn(EDITED.entries, name));
+  const stray = fields.find((name) => !Object.hasOwn(EDITABLE_HOST.entries, name));
   if (stray !== undefined) return `${printable(stray, 80)}: expected one of ${NAMES}`;
   const parsed = parseHost({ token: "any", ...Object(value) });
   return "fault" in parsed ? parsed.fault : `expected ${NAMES}`;
@@ -114,12 +114,15 @@ function faultIn(value: unknown): string {
 /** What became of a host. */
 export interface HostEdit {
   /** The host as it was shown. */
-  readonly was: Edited;
-  readonly now: Edited;
+  readonly was: EditableHost;
+  readonly now: EditableHost;
 }
 
 /** The hosts of which something was edited. @throws `bad_input` for hosts that one of the texts alone has. */
-function editsIn(before: ReadonlyMap<string, Edited>, after: ReadonlyMap<string, Edited>): HostEdit[] {
+function editsIn(
+  before: ReadonlyMap<string, EditableHost>,
+  after: ReadonlyMap<string, EditableHost>,
+): HostEdit[] {
   for (const label of before.keys())
     if (!after.has(label))
       throw badInput(`after: ${printable(label, 130)} is missing: \`svc admin remove\` removes hosts`);

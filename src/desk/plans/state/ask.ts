@@ -6,7 +6,7 @@ import { RemoteError, type RemoteServer } from "../../../client/carrier";
 import { callRemote } from "../../../client/remote-call";
 import type { Endpoint, InputSchema } from "../../../core/operation";
 import { patienceFor, runPool } from "../../../lib/pool";
-import type { COMPARED } from "../../../wire/state/messages";
+import type { STATE_COMPARISON } from "../../../wire/state/messages";
 import { type HostCompared, isToApply } from "./compared";
 
 /** How many hosts are asked at once: each may be sent a whole state. */
@@ -20,7 +20,7 @@ export interface AskedHost<I> {
 }
 
 /** How hosts are asked. */
-interface Asking<T> {
+interface AskOptions<T> {
   /** Milliseconds for each host. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -35,8 +35,8 @@ interface Asking<T> {
 /** What is kept of the answers of hosts, in their order. Never throws: why there is none is an answer too. */
 export function compareHosts<I extends InputSchema, T>(
   hosts: ReadonlyArray<AskedHost<v.InferInput<I>>>,
-  endpoint: Endpoint<I, typeof COMPARED>,
-  { timeoutMs, signal, client, maxBytes, keep }: Asking<T>,
+  endpoint: Endpoint<I, typeof STATE_COMPARISON>,
+  { timeoutMs, signal, client, maxBytes, keep }: AskOptions<T>,
 ): Promise<T[]> {
   const pool = { slots: SLOTS, patienceMs: patienceFor(timeoutMs) };
   return runPool(hosts, pool, async ({ label, server, input }) =>
@@ -48,7 +48,7 @@ export function compareHosts<I extends InputSchema, T>(
 
 async function answerOf(
   label: string,
-  ask: () => Promise<v.InferOutput<typeof COMPARED>>,
+  ask: () => Promise<v.InferOutput<typeof STATE_COMPARISON>>,
 ): Promise<HostCompared> {
   try {
     const { drift, differences, applied, count = 0 } = await ask();

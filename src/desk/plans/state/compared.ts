@@ -1,6 +1,6 @@
 /** How one host of a desk differs from a state. */
 import * as v from "valibot";
-import { COMPARED, type Difference } from "../../../wire/state/messages";
+import { type Difference, STATE_COMPARISON } from "../../../wire/state/messages";
 
 export const HOST_COMPARED = v.object({
   label: v.string(),
@@ -8,8 +8,8 @@ export const HOST_COMPARED = v.object({
   state: v.picklist(["same", "drift", "refused", "unreachable"]),
   /** Why there is no answer. */
   why: v.nullable(v.string()),
-  differences: COMPARED.entries.differences,
-  applied: COMPARED.entries.applied,
+  differences: STATE_COMPARISON.entries.differences,
+  applied: STATE_COMPARISON.entries.applied,
   /** How many of all its differences applying makes right, or is refused for. */
   to_apply: v.number(),
   /** How many of them are not listed: an answer about so many hosts, or that of the host, has no room for them. */

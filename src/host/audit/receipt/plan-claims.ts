@@ -20,7 +20,7 @@ import type { ShownDecision } from "./result";
 type Predicate = Pick<PlanStatement["predicate"], "plan" | "targets" | "rows">;
 
 /** A decision about a plan, with its row. */
-interface Decided extends PlanDecision {
+interface ProvenDecision extends PlanDecision {
   readonly row: ProvenRow;
 }
 
@@ -38,7 +38,7 @@ interface PlanClaims {
 export function claimsOfPlan({ plan, targets, rows }: Predicate): PlanClaims {
   if (!rows.every(({ detail }) => detail?.includes(plan.id)))
     throw rejected("one of the rows of the desk does not name the plan");
-  const found = rows.flatMap((row): Decided[] => {
+  const found = rows.flatMap((row): ProvenDecision[] => {
     const decision = row.event_type === PLAN_ENDED ? undefined : decisionIn(plan.id, row.detail);
     return decision ? [{ ...decision, row }] : [];
   });
@@ -50,7 +50,11 @@ export function claimsOfPlan({ plan, targets, rows }: Predicate): PlanClaims {
 }
 
 /** What a row says of a decision; undefined where it applies something else. @throws `rejected` for a yes that is none. */
-function shownOf({ id, digest }: Predicate["plan"], hosts: number, one: Decided): ShownDecision | undefined {
+function shownOf(
+  { id, digest }: Predicate["plan"],
+  hosts: number,
+  one: ProvenDecision,
+): ShownDecision | undefined {
   const { verb: what, rest, row } = one;
   const said = { what, at: row.ts, surface: row.event_type, client: row.host_id, passkey: null };
   if (what !== "apply") return { ...said, token: / token=(\S+)/.exec(rest)?.[1] ?? null };
@@ -101,7 +105,7 @@ export function lastBegin(limits: object, decided: readonly ShownDecision[]): nu
 }
 
 /** Whether nothing was left out up to the end of the plan; false where no row says so. @throws `rejected` where something was. */
-function isWhole({ plan, targets, rows }: Predicate, decided: readonly Decided[]): boolean {
+function isWhole({ plan, targets, rows }: Predicate, decided: readonly ProvenDecision[]): boolean {
   const ends = rows.flatMap((row) => {
     const end = row.event_type === PLAN_ENDED ? planEndIn(plan.id, row.detail) : undefined;
     return end ? [{ row, end }] : [];

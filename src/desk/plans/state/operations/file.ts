@@ -8,7 +8,7 @@ import type { Offence } from "../../../../core/input";
 import { ListFault, parseScript, readScript, type Script, withPlaces } from "../../../../core/script";
 import { badInput, Failure } from "../../../../lib/errors";
 import { pointerTo } from "../../../../lib/json-places";
-import { checkWanted, type Wanted } from "../../../../wire/state/wanted";
+import { checkWanted, type WantedState } from "../../../../wire/state/wanted";
 
 /** Checks a list of actions. @throws a `bad_input` failure. */
 type CheckList = (actions: unknown) => Promise<unknown>;
@@ -24,7 +24,7 @@ const isObject = (value: unknown): value is Fields =>
  * @param check default: lists are not checked.
  * @throws `bad_input` as `FILE:LINE:COLUMN: PLACE: what was expected`.
  */
-export async function readStateFile(path: string, check?: CheckList): Promise<Wanted> {
+export async function readStateFile(path: string, check?: CheckList): Promise<WantedState> {
   const file =
     path === "-"
       ? await parseScript(await Bun.stdin.bytes(), "stdin", "file: expected UTF-8 on stdin", "any")

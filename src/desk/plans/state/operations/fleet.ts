@@ -18,7 +18,7 @@ import { MAX_TIMEOUT_S } from "../../../../core/run";
 import { badInput, Failure, forbidden } from "../../../../lib/errors";
 import { writeContent } from "../../../../wire/job/content";
 import { APPLY_STATE, COMPARE } from "../../../../wire/state/messages";
-import { type Wanted, wantedIn, writeWanted } from "../../../../wire/state/wanted";
+import { type WantedState, wantedIn, writeWanted } from "../../../../wire/state/wanted";
 import type { AddressBook } from "../../../fleet/address-book";
 import type { CommandNeed, RefusalsOf } from "../../../fleet/rights";
 import { LIMITS, specOf } from "../../operations/make";
@@ -77,7 +77,7 @@ const STATE = {
 async function stateOf(
   service: Uses,
   { state, prune }: { readonly state: unknown; readonly prune: boolean },
-): Promise<Wanted> {
+): Promise<WantedState> {
   const wanted = wantedIn(state);
   const executor = await service.executor();
   for (const [name, { actions }] of Object.entries(wanted.scripts)) {
@@ -136,7 +136,7 @@ export const diffFleet = operation({
  *
  * @throws `forbidden` for what the caller may not learn.
  */
-function requireToLearn({ jobs, secrets }: Wanted, grant: Grant): void {
+function requireToLearn({ jobs, secrets }: WantedState, grant: Grant): void {
   const require = (scope: Scope, what: string) => {
     if (!allows(grant, scope)) throw forbidden(beyond(grant, `${what} needs ${scope}`));
   };
@@ -221,14 +221,14 @@ export const planFleet = operation({
 });
 
 /** What the parts of a state need of a host: scripts and settings are for `admin` there, as by themselves. */
-async function needsOf(service: Uses, { scripts, settings }: Wanted): Promise<CommandNeed[]> {
+async function needsOf(service: Uses, { scripts, settings }: WantedState): Promise<CommandNeed[]> {
   const needs = (await service.executor()).needsOf([APPLY_STATE], []);
   const isForAdmin = Object.keys(scripts).length + Object.keys(settings).length > 0;
   return isForAdmin ? needs.map((need) => ({ ...need, scope: "admin" as const })) : needs;
 }
 
 /** What is in a state, for who reviews its plan. */
-const itemsOf = ({ scripts, jobs, settings, secrets, black_box, version, prune }: Wanted): string[] => [
+const itemsOf = ({ scripts, jobs, settings, secrets, black_box, version, prune }: WantedState): string[] => [
   ...Object.entries(scripts).map(([name, script]) => `script ${name} (${script.actions.length} actions)`),
   ...Object.keys(jobs).map((id) => `job ${id}`),
   ...Object.keys(settings).map((name) => `setting ${name}`),

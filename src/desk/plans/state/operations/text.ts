@@ -9,7 +9,7 @@ import type { diffFleet } from "./fleet";
 import type { listFleet } from "./states";
 
 type Diff = v.InferOutput<typeof diffFleet.output>;
-type Listed = v.InferOutput<typeof listFleet.output>["states"][number];
+type StateSummary = v.InferOutput<typeof listFleet.output>["states"][number];
 
 /** The most hosts that are shown, and lines of each. */
 const MAX_HOSTS = 50;
@@ -147,7 +147,7 @@ export const stateRow = ({
   planned,
   sha256,
   earlier,
-}: Listed): string[] => [
+}: StateSummary): string[] => [
   name,
   printable([on, ...earlier.map((one) => one.on)].join(" + "), 40),
   timeText(at),

@@ -1,14 +1,14 @@
 /** Which windows the black box leaves out: by patterns of their titles and of the names of their programs. */
 
 /** What is known of a window. */
-interface Named {
+interface WindowNames {
   readonly title: string;
   /** The name of its program; null where the system does not say. */
   readonly program: string | null;
 }
 
 /** Whether a window is left out. */
-export type IsExcluded = (window: Named) => boolean;
+export type IsExcluded = (window: WindowNames) => boolean;
 
 /**
  * @param patterns a `*` stands for any text, a `?` for one character, in any case; a program is named with or without `.exe`.

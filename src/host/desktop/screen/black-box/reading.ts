@@ -121,11 +121,11 @@ export function findTexts(place: BoxPlace, query: TextQuery): FoundTexts {
 }
 
 /** One that is followed through the entries. Its `to` is known once it has gone. */
-type Followed = { -readonly [N in keyof FoundText]: FoundText[N] };
+type FollowedText = { -readonly [N in keyof FoundText]: FoundText[N] };
 
 /** The lines of a window that match, by what they say. */
 interface FollowedWindow {
-  readonly lines: ReadonlyMap<string, Followed>;
+  readonly lines: ReadonlyMap<string, FollowedText>;
   /** Whether its title was in the list of windows. */
   isListed: boolean;
 }
@@ -136,10 +136,10 @@ interface FollowedWindow {
  */
 class TextSearch {
   readonly #words: string;
-  readonly #all: Followed[] = [];
+  readonly #all: FollowedText[] = [];
   #leftOff = 0;
   /** Those that are there now, by what they are. */
-  #titles: ReadonlyMap<string, Followed> = new Map();
+  #titles: ReadonlyMap<string, FollowedText> = new Map();
   #listed: ReadonlySet<string> = new Set();
   /** By window. */
   readonly #texts = new Map<string, FollowedWindow>();
@@ -183,7 +183,7 @@ class TextSearch {
     this.#texts.clear();
   }
 
-  #follow(one: FoundText): Followed {
+  #follow(one: FoundText): FollowedText {
     const followed = { ...one };
     // The newest are answered first.
     if (this.#all.length >= MOST_FOLLOWED) {
@@ -195,7 +195,7 @@ class TextSearch {
   }
 
   #takeWindows(at: number, windows: Extract<TextEntry, { windows: unknown }>["windows"]): void {
-    const now = new Map<string, Followed>();
+    const now = new Map<string, FollowedText>();
     for (const { title, program } of windows) {
       const text = partAround(title, this.#words);
       if (text === undefined) continue;
@@ -217,8 +217,8 @@ class TextSearch {
   }
 
   #takeTexts({ at, window, program, texts }: Extract<TextEntry, { texts: unknown }>): void {
-    const before = this.#texts.get(window)?.lines ?? new Map<string, Followed>();
-    const now = new Map<string, Followed>();
+    const before = this.#texts.get(window)?.lines ?? new Map<string, FollowedText>();
+    const now = new Map<string, FollowedText>();
     for (const whole of texts) {
       const text = partAround(whole, this.#words);
       if (text === undefined || now.has(text)) continue;
@@ -232,13 +232,13 @@ class TextSearch {
 
 /** Those of `before` that are not in `now`. */
 function* without(
-  before: ReadonlyMap<string, Followed>,
-  now: ReadonlyMap<string, Followed>,
-): Generator<Followed> {
+  before: ReadonlyMap<string, FollowedText>,
+  now: ReadonlyMap<string, FollowedText>,
+): Generator<FollowedText> {
   for (const [key, one] of before) if (!now.has(key)) yield one;
 }
 
-function gone(all: Iterable<Followed>, at: number): void {
+function gone(all: Iterable<FollowedText>, at: number): void {
   for (const one of all) one.to = Math.max(one.from, at);
 }
 

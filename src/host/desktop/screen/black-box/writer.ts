@@ -19,7 +19,7 @@ const WRITE_MS = 1_500;
 export const HOLD_MS = 2_000;
 
 /** What waits to be written. */
-type Waiting =
+type PendingWrite =
   | { readonly kind: "segment"; readonly at: number; readonly size: Size }
   | { readonly kind: "tiles"; readonly at: number; readonly entry: Buffer; readonly areas: readonly Rect[] }
   | { readonly kind: "text"; readonly at: number; readonly entry: TextEntry };
@@ -55,13 +55,13 @@ export function createWriter(
     const oldest = Date.now() - spanMs;
     dropSegments(folder, { oldest, maxBytes: maxBytes * (1 - 1 / SIZES), writing });
   });
-  let waiting: Waiting[] = [];
+  let waiting: PendingWrite[] = [];
   let begun = Number.NEGATIVE_INFINITY;
   /** The bytes of the segment, also of what waits. */
   let bytes = 0;
   let timer: Timer | undefined;
 
-  const add = (one: Waiting) => {
+  const add = (one: PendingWrite) => {
     waiting.push(one);
     timer ??= setTimeout(writeLater, WRITE_MS);
   };
@@ -138,7 +138,7 @@ function createFiles(
     get isOpen() {
       return tiles !== undefined;
     },
-    write(all: readonly Waiting[]): void {
+    write(all: readonly PendingWrite[]): void {
       let pixels: Buffer[] = [];
       let words: TextEntry[] = [];
       const end = () => {
