@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { field, fileContent } from "../core/fields";
 import { jsonOrText } from "../core/text";
 import { badInput } from "../lib/errors";
+import { jsonIn } from "../lib/json-in";
 import { printable } from "../lib/sanitize";
 import { VARIABLE_FIELDS, withVariables } from "./script-run";
 
@@ -40,17 +41,10 @@ const ROWS = v.record(v.string(), v.record(v.string(), v.unknown()));
 /** @throws `bad_input` that says where the file is wrong, and quotes no value. */
 async function rowsIn(text: string): Promise<Rows> {
   if (!/^\s*[[{]/.test(text)) return rowsInCsv(text);
-  const read = v.safeParse(ROWS, parsed(text));
-  if (read.success && !Array.isArray(parsed(text))) return read.output;
+  const value = jsonIn(text);
+  const read = v.safeParse(ROWS, value);
+  if (read.success && !Array.isArray(value)) return read.output;
   throw badInput('variables_by_host: expected JSON such as {"lab-01": {"customer": "ACME"}}');
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 async function rowsInCsv(text: string): Promise<Rows> {

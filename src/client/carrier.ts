@@ -126,5 +126,11 @@ export class RemoteError extends Error {
   }
 }
 
+/** What a {@link RemoteError} says. @throws any other error. */
+export function remoteMessage(error: unknown): string {
+  if (error instanceof RemoteError) return error.message;
+  throw error;
+}
+
 /** The answer is not that of a svc host. */
 export const notSvc = () => new RemoteError("answer", "not a svc host", true);

@@ -74,7 +74,7 @@ export const AT_DESKTOP = field(
 );
 
 /** The width and height that a size names. */
-export function sizeIn(text: string): { readonly width: number; readonly height: number } {
+function sizeIn(text: string): { readonly width: number; readonly height: number } {
   const [width = 0, height = 0] = text.split("x").map(Number);
   return { width, height };
 }

@@ -5,6 +5,7 @@
  * The promise: once the work of a turn has taken {@link TURN_MS}, further requests wait for turns of their own, one for each, by the rule
  * of all queues (`lib/slots.ts`). A request that is over at once, in a turn with time left, costs a comparison.
  */
+import { usedMs } from "../lib/clock";
 import { createSlots, type Requester } from "../lib/slots";
 import { nextTurn } from "../lib/turn";
 
@@ -26,12 +27,6 @@ export interface WorkTurns {
   wait(now: number, requester: () => Requester): Promise<void> | undefined;
   /** Says that work has begun at `since`, in this turn. It counts where it goes on, or took long. */
   begun(since: number, goesOn: boolean): void;
-}
-
-/** Processor time of this thread, in milliseconds: on a busy machine, much of the time belongs to others. */
-function usedMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
 }
 
 /** @param budgetMs {@link TURN_MS} by default. */

@@ -192,6 +192,25 @@ export function readSmallFile(path: string, maxBytes: number, flags = 0): string
   }
 }
 
+/** What `read` returns; undefined where what it reads is not there. @throws what else the system says. */
+export function unlessMissing<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** The text of the file at `path`; undefined where there is none. @throws `unavailable`, with `name`, when it cannot be read. */
+export function readIfThere(path: string, name = path): string | undefined {
+  try {
+    return unlessMissing(() => readFileSync(path, "utf8"));
+  } catch (error) {
+    throw unavailable(`${name} cannot be read (${systemCode(error) ?? messageOf(error)})`);
+  }
+}
+
 /**
  * The text of a file that a person named; of standard input for `-`.
  *

@@ -1,7 +1,7 @@
 /** Signing in at the OpenID provider of this server, as its flags say. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
+import { badInput, unavailable } from "../lib/errors";
+import { readIfThere } from "../lib/files";
 import { tokenStore } from "../trust/named-tokens";
 import { readRules } from "../trust/oidc/groups";
 import { createProvider } from "../trust/oidc/provider";
@@ -58,15 +58,6 @@ function secretOf(file: string | undefined): string | undefined {
   const [line = ""] = secret.split(/\r?\n/, 1);
   if (line === "") throw badInput("oidc_secret_file: the first line is empty");
   return line;
-}
-
-function readIfThere(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw unavailable(`${path} cannot be read (${systemCode(error) ?? messageOf(error)})`);
-  }
 }
 
 function textOf(path: string, field: string): string {

@@ -4,12 +4,11 @@
  * The note counts only while the token in force is the one that it was made for: who replaces `rest_token` by hand, or starts
  * the server with another token, ends the old ones.
  */
-import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import * as v from "valibot";
 import { OWNER } from "../core/rights";
-import { messageOf, notFound, systemCode, unavailable } from "../lib/errors";
-import { watchFile, writeFileAtomic } from "../lib/files";
+import { messageOf, notFound, unavailable } from "../lib/errors";
+import { readIfThere, watchFile, writeFileAtomic } from "../lib/files";
 import type { Log } from "../lib/log";
 import type { ConfigFiles } from "../lib/paths";
 import { readToken, writeToken } from "./owner-token";
@@ -104,15 +103,8 @@ const writeNote = ({ previousTokens }: Place, note: Note) =>
 
 /** Undefined where there is none. @throws `unavailable` when it cannot be read or is none. */
 function readNote({ previousTokens }: Place): Note | undefined {
-  let text: string;
-  try {
-    text = readFileSync(previousTokens, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw unavailable(
-      `${basename(previousTokens)} cannot be read (${systemCode(error) ?? messageOf(error)})`,
-    );
-  }
+  const text = readIfThere(previousTokens, basename(previousTokens));
+  if (text === undefined) return undefined;
   try {
     return v.parse(NOTE, JSON.parse(text));
   } catch {

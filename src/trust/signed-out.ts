@@ -13,7 +13,7 @@ import type { Log } from "../lib/log";
 import { digestToken, hexOf } from "./scopes";
 
 /** How many are kept. */
-export const MAX_SIGNED_OUT = 10_000;
+const MAX_SIGNED_OUT = 10_000;
 
 /** How long, in milliseconds: nothing that a provider says is good for longer than a session may live, which is a week. */
 const KEPT_MS = 8 * 86_400_000;
@@ -50,8 +50,7 @@ export const personDigest = ({ issuer, subject }: Identity): string =>
   hexOf(digestToken(JSON.stringify([issuer, subject]))).slice(0, 32);
 
 /** What stands for a person in the name of a session, or of the person; undefined in any other name. */
-export const digestIn = (name: string): string | undefined =>
-  /^oidc:[^~]*~([0-9a-f]{32})(?:\/|$)/.exec(name)?.[1];
+const digestIn = (name: string): string | undefined => /^oidc:[^~]*~([0-9a-f]{32})(?:\/|$)/.exec(name)?.[1];
 
 const sessionKey = (issuer: string, sid: string) => hexOf(digestToken(JSON.stringify([issuer, sid])));
 

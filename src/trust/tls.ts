@@ -9,7 +9,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { dirname } from "node:path";
 import * as v from "valibot";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
-import { ensurePrivateFolder, fileStamp, isMissing, writeFileAtomic } from "../lib/files";
+import { ensurePrivateFolder, fileStamp, isMissing, readIfThere, writeFileAtomic } from "../lib/files";
 import type { ConfigFiles } from "../lib/paths";
 import { isFor, spkiPin } from "../lib/spki";
 import { readTrustFile, requireNeverThere, unusable } from "../lib/trust-files";
@@ -118,7 +118,7 @@ export const renewPair = (
 
 /** The pair as it is, for a client to show. @throws `unavailable` when it cannot be read. */
 export function shownPair({ tlsKey, tlsCert }: TlsPlace): Pair | undefined {
-  const [key, cert] = [readOwn(tlsKey), readOwn(tlsCert)];
+  const [key, cert] = [readIfThere(tlsKey), readIfThere(tlsCert)];
   return key === undefined || cert === undefined ? undefined : { key, cert };
 }
 
@@ -195,7 +195,7 @@ function currentPair(
     rmSync(place.tlsNext, { force: true });
   }
   const key = readTrustFile(place.tlsKey)?.toString() ?? writePrivate(place.tlsKey, maker.makeKey());
-  const cert = readOwn(place.tlsCert);
+  const cert = readIfThere(place.tlsCert);
   if (cert !== undefined && isGood(cert, key, wanted, now)) return { key, cert };
   return { key, cert: writeCertificate(place, maker, key, wanted, now) };
 }
@@ -226,7 +226,7 @@ function writeCertificate(
 ): string {
   const own = hostname().toLowerCase();
   const names = [own, own.replace(/\..*$/, ""), "localhost", "127.0.0.1", "::1", ...wanted];
-  const known = dnsNames(readOwn(place.tlsCert));
+  const known = dnsNames(readIfThere(place.tlsCert));
   try {
     const cert = makeCertificate(parseKey(key), own, [...names, ...known, ...ownAddresses()], now);
     return writePrivate(place.tlsCert, cert);
@@ -259,7 +259,7 @@ const keyPin = ({ makeCertificate, parseKey }: Maker, key: string): string =>
 const secondsLater = (now: Date, seconds: number) => new Date(now.getTime() + seconds * 1_000).toISOString();
 
 function readNext({ tlsNext }: TlsPlace): Next | null {
-  const text = readOwn(tlsNext);
+  const text = readIfThere(tlsNext);
   if (text === undefined) return null;
   const next = v.safeParse(NEXT_TEXT, text);
   if (next.success) return next.output;
@@ -280,7 +280,7 @@ export async function requireTlsKey(path: string): Promise<void> {
 
 /** @throws `unavailable` where there is a certificate that cannot be read. One that is missing or broken is made anew. */
 export function requireCertificate({ tlsCert }: Pick<TlsPlace, "tlsCert">): void {
-  readOwn(tlsCert);
+  readIfThere(tlsCert);
 }
 
 /** Whether `pem` is a key with which svc speaks TLS, and makes certificates. */
@@ -296,16 +296,6 @@ export async function isTlsKey(pem: string): Promise<boolean> {
 
 const writeNext = (place: TlsPlace, next: Next) =>
   writePrivate(place.tlsNext, `${JSON.stringify(next, null, 2)}\n`);
-
-/** Undefined where there is none. @throws `unavailable` when it cannot be read. */
-function readOwn(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw unavailable(`${path} cannot be read (${systemCode(error) ?? messageOf(error)})`);
-  }
-}
 
 /** Writes `text` to `path` (0600) and returns it. @throws `unavailable` when that fails. */
 function writePrivate(path: string, text: string): string {

@@ -1,5 +1,5 @@
 /** What is settled before a desk elsewhere gets a token: its address, and by what it is known. */
-import { RemoteError } from "../../client/carrier";
+import { remoteMessage } from "../../client/carrier";
 import { certificateAt } from "../../client/dial";
 import { badInput, unavailable } from "../../lib/errors";
 import { isLoopback } from "../../lib/loopback";
@@ -54,7 +54,7 @@ export async function settleDesk(
     return { pin: null, words: "not encrypted" };
   }
   const shown = await certificateAt(url, { kind: "any" }, LOOK_MS).catch((error) => {
-    throw unavailable(`${url}: ${wordsOf(error)}`);
+    throw unavailable(`${url}: ${remoteMessage(error)}`);
   });
   const shownPin = spkiPin(shown);
   if (pin !== undefined) {
@@ -62,14 +62,9 @@ export async function settleDesk(
     throw unavailable(`pin: ${url} shows ${shownPin}: it is not the desk, or its key was exchanged`);
   }
   if (!trust_first) {
-    const why = await certificateAt(url, { kind: "system" }, LOOK_MS).then(() => undefined, wordsOf);
+    const why = await certificateAt(url, { kind: "system" }, LOOK_MS).then(() => undefined, remoteMessage);
     if (why === undefined) return { pin: null, words: "known by the usual authorities" };
     await confirm(shownPin, `${url}: ${why}`);
   }
   return { pin: shownPin, words: `pin: ${shownPin}` };
-}
-
-function wordsOf(error: unknown): string {
-  if (error instanceof RemoteError) return error.message;
-  throw error;
 }

@@ -4,7 +4,7 @@
  * Entries of older files stay usable without: `diagnose` reports those that are not encrypted.
  */
 import * as v from "valibot";
-import { RemoteError } from "../../client/carrier";
+import { RemoteError, remoteMessage } from "../../client/carrier";
 import { flag } from "../../core/fields";
 import { badInput, type Failure, unavailable } from "../../lib/errors";
 import { spkiPin } from "../../lib/spki";
@@ -78,19 +78,14 @@ const certificateOf = async (url: string, kind: "any" | "system") =>
 const shownPin = async (url: string) => spkiPin(await certificateOf(url, "any"));
 
 /** Why the usual authorities do not vouch for the host; undefined when they do. */
-const faultOf = (url: string) => certificateOf(url, "system").then(() => undefined, messageOf);
-
-function messageOf(error: unknown): string {
-  if (error instanceof RemoteError) return error.message;
-  throw error;
-}
+const faultOf = (url: string) => certificateOf(url, "system").then(() => undefined, remoteMessage);
 
 function unlessDown(error: unknown): undefined {
-  messageOf(error);
+  remoteMessage(error);
 }
 
 function noPin(error: unknown): never {
-  throw unavailable(`trust_first: no key to pin: ${messageOf(error)}`);
+  throw unavailable(`trust_first: no key to pin: ${remoteMessage(error)}`);
 }
 
 /** How long the host may take to answer with its pin and token, in milliseconds, and the largest answer. */
@@ -118,7 +113,7 @@ export async function requireAnswer(host: Host): Promise<void> {
   } catch (error) {
     // A 403 is about what the token allows: the host has taken it.
     if (error instanceof RemoteError && error.refusal?.status === 403) return;
-    throw await refusalOf(host, messageOf(error), error instanceof RemoteError && error.fault);
+    throw await refusalOf(host, remoteMessage(error), error instanceof RemoteError && error.fault);
   }
 }
 

@@ -8,6 +8,7 @@ import type { Database } from "bun:sqlite";
 import * as v from "valibot";
 import { type Publish, unheard } from "../../core/events";
 import { createBuckets } from "../../lib/buckets";
+import { sha256 as digestOf } from "../../lib/checksum";
 import { busy, conflict, forbidden, notFound, tooMany } from "../../lib/errors";
 import { openDatabase } from "../../lib/sqlite";
 import { isThere } from "../../lib/trust-files";
@@ -195,8 +196,6 @@ export function createJoinStrings(file: string, publish: Publish = unheard): Joi
   };
   return strings;
 }
-
-const digestOf = (secret: string) => new Bun.CryptoHasher("sha256").update(secret).digest("hex");
 
 /**
  * @param again whether the host has used it before, and asks again since it did not get the answer.

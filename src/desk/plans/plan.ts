@@ -4,6 +4,7 @@
  *
  * The promise: each host of a plan is in exactly one state, and goes from one to the next only as {@link STEPS} says.
  */
+import { sha256 } from "../../lib/checksum";
 import { badInput } from "../../lib/errors";
 import type { PlanContents } from "../../wire/job/plan-digest";
 
@@ -133,8 +134,6 @@ export interface PlannedHost {
   /** Its id where it has joined this desk, else its address: another host under the label is refused. */
   readonly identity: string;
 }
-
-const sha256 = (text: string): string => Bun.SHA256.hash(text, "hex");
 
 /**
  * The id of the job for a host: the same one for the same attempt, so that it is known again after a restart.

@@ -8,6 +8,7 @@
 import type { Caller } from "../../core/caller";
 import { type Grant, shareOf } from "../../core/rights";
 import { MAX_UNSENT_BYTES, type Socket, SocketAnswer, type SocketHandlers } from "../../core/socket";
+import { sha256 } from "../../lib/checksum";
 import { busy } from "../../lib/errors";
 import { shortage } from "../../lib/quota";
 import { closeReason, type ScreenStream } from "../../wire/screen/stream";
@@ -71,7 +72,7 @@ export function createScreenRelays(ticketMs = TICKET_MS): ScreenRelays {
         stream.bytes.on("error", () => {}).once("close", () => all.delete(one));
         if (stream.bytes.destroyed) all.delete(one);
         const ticket = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
-        const digest = digestOf(ticket);
+        const digest = sha256(ticket);
         waiting.set(digest, one);
         one.timer = setTimeout(() => {
           forget(digest, one);
@@ -84,7 +85,7 @@ export function createScreenRelays(ticketMs = TICKET_MS): ScreenRelays {
       }
     },
     join(ticket, client) {
-      const digest = digestOf(ticket);
+      const digest = sha256(ticket);
       const one = waiting.get(digest);
       // Whoever has found one elsewhere does not use up that of its owner.
       if (!one?.stream || one.client !== client) return undefined;
@@ -99,8 +100,6 @@ export function createScreenRelays(ticketMs = TICKET_MS): ScreenRelays {
     },
   };
 }
-
-const digestOf = (ticket: string) => new Bun.CryptoHasher("sha256").update(ticket).digest("hex");
 
 /** The handlers of the connection of a browser, which carries `stream`. */
 function joined({ bytes, ended }: ScreenStream, grant: Grant): SocketAnswer {

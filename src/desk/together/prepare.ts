@@ -148,7 +148,7 @@ async function prepareBlock(
 }
 
 /** The one host of a label or a selection. @throws `bad_input` where it is none, or several. */
-export function hostNamed(book: Pick<AddressBook, "select">, host: string): Host {
+function hostNamed(book: Pick<AddressBook, "select">, host: string): Host {
   const found = selected(book, host);
   const [only, ...others] = found;
   if (only && others.length === 0) return only;

@@ -9,10 +9,10 @@ import type { RemoteServer } from "../../client/carrier";
 import { askHostFor } from "../../client/for-caller";
 import { callRemote } from "../../client/remote-call";
 import type { Caller } from "../../core/caller";
-import { allows, beyond, type Grant, limitsOf, SCOPES, shareOf } from "../../core/rights";
+import { allows, beyond, limitsOf, SCOPES, shareOf } from "../../core/rights";
 import { Failure, forbidden } from "../../lib/errors";
 import { createFairMap } from "../../lib/fair-map";
-import { type Elsewhere, handedOn, type Request } from "../../wire/webdriver/endpoint";
+import { type Elsewhere, handedOn, ownerOf, type Request } from "../../wire/webdriver/endpoint";
 import { type Answer, failing } from "../../wire/webdriver/errors";
 
 interface Book {
@@ -32,9 +32,6 @@ interface HostSession {
   readonly id: string;
   readonly owner: string;
 }
-
-/** Whose a session is: that of a token that got the name later is another's, and so is that of a part of its rights. */
-const ownerOf = ({ name, since, limited }: Grant) => `${name ?? ""} ${since ?? ""} ${limited ?? ""}`;
 
 /** @param most how many sessions are remembered. */
 export function createElsewhere(addressBook: () => Promise<Book>, most = MOST): Elsewhere {

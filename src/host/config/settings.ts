@@ -4,11 +4,10 @@
  *
  * Promises. Fields that svc does not know stay as they are. A broken file is reported, and never overwritten.
  */
-import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import * as v from "valibot";
-import { badInput, systemCode, unavailable } from "../../lib/errors";
-import { writeFileAtomic } from "../../lib/files";
+import { badInput } from "../../lib/errors";
+import { readIfThere, writeFileAtomic } from "../../lib/files";
 import { withLock } from "../../lib/lock";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
@@ -105,14 +104,8 @@ function valuesIn(content: unknown, name: string): string[] {
 
 /** The object in `file`; empty when there is no file. */
 function contentOf(file: string): Record<string, unknown> {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    const code = systemCode(error);
-    if (code === "ENOENT") return {};
-    throw unavailable(`${basename(file)} cannot be read (${code ?? "unknown error"})`);
-  }
+  const text = readIfThere(file, basename(file));
+  if (text === undefined) return {};
   try {
     return v.parse(OBJECT, JSON.parse(text));
   } catch {

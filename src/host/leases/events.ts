@@ -4,7 +4,7 @@ import { eventType } from "../../core/events";
 import { LEASE } from "./lease";
 
 /** Not all of its terms: an event is short. */
-export const LEASE_ABOUT = v.pick(LEASE, [
+const LEASE_ABOUT = v.pick(LEASE, [
   ...([
     "id",
     "what",

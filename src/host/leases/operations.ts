@@ -59,7 +59,7 @@ function watchOf(holder: string | undefined): (() => boolean) | undefined {
 const leftOut = { script: "a person gives a lease to an agent, not to a script" };
 const BY_AGENT = "an agent asks by its tool lease_request";
 
-export const requestLease = operation({
+const requestLease = operation({
   name: "lease.request",
   summary:
     "Ask a person for a desktop for a while, to act on it without proposing each act; waits, and may be called again",

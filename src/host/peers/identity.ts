@@ -6,7 +6,7 @@ import { hostname } from "node:os";
 import { basename, dirname } from "node:path";
 import * as v from "valibot";
 import { systemCode, unavailable } from "../../lib/errors";
-import { ensurePrivateFolder, watchFile, writeFileAtomic } from "../../lib/files";
+import { ensurePrivateFolder, unlessMissing, watchFile, writeFileAtomic } from "../../lib/files";
 import { DEVICE_NAME } from "./file-name";
 
 /** Safe as the name of a folder on every platform: the inbox of the peer has a folder of that name. */
@@ -40,13 +40,8 @@ export function readIdentity(path: string): string {
 
 /** As {@link readIdentity}, but null when there is no file. */
 export function findIdentity(path: string): string | null {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return null;
-    throw error;
-  }
+  const text = unlessMissing(() => readFileSync(path, "utf8"));
+  if (text === undefined) return null;
   const [fault] = identityFaults(text);
   if (fault === undefined) return text.trim();
   throw unavailable(`${basename(path)}: ${fault}`);

@@ -1,4 +1,5 @@
 /** What an expression may take: steps, and time of the processor. */
+import { usedMs } from "../../lib/clock";
 import { sizeWithin } from "../../lib/json-size";
 
 /** The most steps: values that are computed, and bytes of a value that is looked at. */
@@ -18,12 +19,6 @@ export class Bounds extends Error {}
 
 /** Nothing is left of what the expression may take: no part of it has a value any more. */
 export class Exhausted extends Bounds {}
-
-/** Processor time of this thread, in milliseconds: others may have the processor meanwhile. */
-function usedMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
 
 /** What an expression may take. Both throw an {@link Exhausted} once nothing is left. */
 export interface Budget {

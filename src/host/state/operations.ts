@@ -23,7 +23,7 @@ const BY_DESK = {
   script: "a desk asks for it",
 };
 
-export const compareState = operation({
+const compareState = operation({
   ...COMPARE,
   summary: "Show how this host differs from a state that a desk wants; secrets by their names alone",
   scope: "read",
@@ -31,7 +31,7 @@ export const compareState = operation({
   run: async (service: Uses, { state }, { grant }) => (await service.hostState()).compare(state, grant),
 });
 
-export const showDrift = operation({
+const showDrift = operation({
   ...DRIFT,
   summary: "Show how this host differs from the state of a name that a desk has applied last",
   scope: "read",

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
-import { systemCode } from "../../lib/errors";
+import { unlessMissing } from "../../lib/files";
 import { deviceText, hexId, speedOf, type UsbDevice } from "./device";
 
 /** `1-4`, `1-4.2`: a device. `usb1` is a root hub, `1-4:1.0` an interface. */
@@ -17,16 +17,8 @@ const DEVICE_NAME = /^\d+-(\d+(?:\.\d+)*)$/;
  * @throws the system error when the folder exists and cannot be read.
  */
 export function list(root = "/sys"): UsbDevice[] {
-  return deviceNames(root).flatMap((name) => readDevice(root, name) ?? []);
-}
-
-function deviceNames(root: string): string[] {
-  try {
-    return readdirSync(join(root, "bus/usb/devices")).filter((name) => DEVICE_NAME.test(name));
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
+  const names = unlessMissing(() => readdirSync(join(root, "bus/usb/devices"))) ?? [];
+  return names.filter((name) => DEVICE_NAME.test(name)).flatMap((name) => readDevice(root, name) ?? []);
 }
 
 /** The device that sysfs calls `name`; undefined when there is none. */

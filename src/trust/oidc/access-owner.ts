@@ -15,7 +15,7 @@ const ACCESS_RATE = { ratePerMinute: 1_200, burst: 300 };
 const MAX_GOOD = 10_000;
 
 /** What stands for every client of the provider in the list of agents. */
-export const EVERY_AGENT = "*";
+const EVERY_AGENT = "*";
 
 /**
  * Who access tokens are of; undefined for one that the provider has not made for this resource.

@@ -35,7 +35,7 @@ export const makeOneTimeCode = operation({
   },
 });
 
-export const useOneTimeCode = operation({
+const useOneTimeCode = operation({
   name: "dashboard.sign_in",
   summary: "Exchange a one-time code of `svc dashboard` for the owner's token",
   scope: "any",

@@ -1,6 +1,6 @@
 /** The digest of a plan, which its receipt lets anybody compute. */
 
-const sha256 = (text: string): string => Bun.SHA256.hash(text, "hex");
+import { sha256 } from "../../lib/checksum";
 
 /**
  * Stands for a whole plan: 64 hexadecimal digits.

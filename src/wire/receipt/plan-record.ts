@@ -4,7 +4,7 @@
  * The promise: once a plan is over, the row of its end commits to every row before by which somebody has decided something about it, and
  * to what became of it at each host. Who takes the desk over later can leave none of that out, and change none of it.
  */
-const sha256 = (text: string): string => Bun.SHA256.hash(text, "hex");
+import { sha256 } from "../../lib/checksum";
 
 /** The type of the row of the end of a plan. */
 export const PLAN_ENDED = "plan";

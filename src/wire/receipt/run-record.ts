@@ -5,8 +5,7 @@
  * needs to see no row of others to know that none of the run is missing.
  */
 import type { RunStatus } from "../../core/run";
-
-const sha256 = (text: string): string => Bun.SHA256.hash(text, "hex");
+import { sha256 } from "../../lib/checksum";
 
 /** The type of the row of the end of a run. */
 export const RUN_ENDED = "run";

@@ -12,9 +12,9 @@ import { ENVELOPE } from "./dsse";
 const STATEMENT = "https://in-toto.io/Statement/v1";
 
 /** Names, not addresses: nothing is served there. */
-export const RUN_RECEIPT = "https://svc.host/run-receipt/v1";
+const RUN_RECEIPT = "https://svc.host/run-receipt/v1";
 /** Of a run that somebody has allowed with a passkey: readers of the first would not look at what was signed. */
-export const SIGNED_RUN_RECEIPT = "https://svc.host/run-receipt/v2";
+const SIGNED_RUN_RECEIPT = "https://svc.host/run-receipt/v2";
 export const PLAN_RECEIPT = "https://svc.host/plan-receipt/v1";
 
 const text = (most: number) => v.pipe(v.string(), v.maxLength(most));
@@ -25,7 +25,7 @@ const PROOF = v.pipe(v.array(HASH), v.maxLength(63));
 const NOTE = text(65_536);
 
 /** A row with its place in the tree of the log. */
-export const PROVEN_ROW = v.strictObject({
+const PROVEN_ROW = v.strictObject({
   /** The number of its leaf. */
   index: COUNT,
   ts: text(100),

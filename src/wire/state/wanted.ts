@@ -17,7 +17,7 @@ import { printable } from "../../lib/sanitize";
 import { parseDuration } from "../../lib/units";
 
 /** The largest wanted state as JSON, in bytes: in base64 it goes into the content of a job, and into a request (`--max-body`). */
-export const MAX_STATE_BYTES = 600_000;
+const MAX_STATE_BYTES = 600_000;
 
 /** The most values and names in it: what is in base64 escapes the bound on the body that brings it. */
 const MAX_STATE_VALUES = 150_000;
@@ -112,7 +112,7 @@ const SETTING = v.pipe(v.string(), v.regex(/^[a-z_]+\.[a-z_]+$/, "a name such as
 const SETTING_VALUE = v.pipe(v.array(v.pipe(v.string(), v.maxLength(100))), v.maxLength(100));
 
 /** What hosts should have. */
-export const WANTED_STATE = v.strictObject({
+const WANTED_STATE = v.strictObject({
   /** Marks what the file manages at a host, so that several files can share one. */
   name: NAME_TEXT,
   /** Whether what it does not have any more, and an earlier one of the name had, is removed. */

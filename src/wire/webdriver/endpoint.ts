@@ -3,8 +3,11 @@ import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { field, secret } from "../../core/fields";
 import { endpoint } from "../../core/operation";
-import { SCOPE } from "../../core/rights";
+import { type Grant, SCOPE } from "../../core/rights";
 import { type Answer, STATUSES } from "./errors";
+
+/** Whose a session is: that of a token that got the name later is another's, and so is that of a part of its rights. */
+export const ownerOf = ({ name, since, limited }: Grant) => `${name ?? ""} ${since ?? ""} ${limited ?? ""}`;
 
 /** A command as it came. */
 export interface Request {

@@ -14,7 +14,7 @@ const FEW = 20;
  *
  * @returns 0 to 1.
  */
-export const rarity = (share: number): number => Math.min(1, Math.max(0, 1 - 4 * share));
+const rarity = (share: number): number => Math.min(1, Math.max(0, 1 - 4 * share));
 
 /**
  * What is rare is looked at beside what is up to four times as common, and not beside the rest: an advertisement that few screens show at a
@@ -82,11 +82,7 @@ export function standingsOf(
  * @param most at most so much, for each value.
  * @param unit by how much a value has to be above the median to count in full where the others are all alike.
  */
-export function standings(
-  values: Readonly<Float64Array>,
-  most: Readonly<Float64Array>,
-  unit: number,
-): Float64Array {
+function standings(values: Readonly<Float64Array>, most: Readonly<Float64Array>, unit: number): Float64Array {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort();
   const found = new Float64Array(values.length);
   if (sorted.length < 2) return found;

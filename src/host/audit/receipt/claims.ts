@@ -32,8 +32,7 @@ const BEGIN =
   /^(.*?)run=([0-9a-f-]{36}) (trace=true )?(?:parameters=hmac:([0-9a-f]{64}) )?commands=(\S*)(?: secrets=\S+)? args=sha256:([0-9a-f]{64})(.*)$/s;
 
 /** Whether the row names this run. */
-export const namesRun = (run: string, detail: string | null): boolean =>
-  detail?.includes(`run=${run}`) ?? false;
+const namesRun = (run: string, detail: string | null): boolean => detail?.includes(`run=${run}`) ?? false;
 
 /** What a row of a request begins with: whoever sends one chooses its path, without a token too. */
 const REQUEST = /^\S+ \S+ -> /;
@@ -128,7 +127,7 @@ const APPROVAL =
   /^(?:\S+ \S+ -> started )?approvals\.(ask|allow) id=([0-9a-f]{8}) what="(?:[^"\\]|\\.)*" digest=([0-9a-f]{64})(?: client=\S+)? asked_by=(\S+)(.*)$/s;
 
 /** What a row says of an approval; undefined for any other row. */
-export function approvalIn({ event_type, detail }: AuditEvent): ApprovalRow | undefined {
+function approvalIn({ event_type, detail }: AuditEvent): ApprovalRow | undefined {
   const [, verb, id = "", digest = "", by = "", after = ""] = APPROVAL.exec(detail ?? "") ?? [];
   if (verb !== "ask" && verb !== "allow") return undefined;
   // Nobody else writes rows of that type, and rows of decisions come from those who decide.

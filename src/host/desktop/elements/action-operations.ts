@@ -2,7 +2,6 @@
  * The operations that use elements beside a press: items, menus, tables, scrolling, states, and the pointer and keyboard.
  */
 import * as v from "valibot";
-import type { Caller } from "../../../core/caller";
 import { field, judged, secret, whole } from "../../../core/fields";
 import { operation } from "../../../core/operation";
 import { sleep } from "../../../lib/deadline";
@@ -11,8 +10,20 @@ import { jsonLine } from "../../../lib/sanitize";
 import { BUTTON, BUTTONS, inputOperation, type Uses } from "../operations/input-operation";
 import { ELEMENT, type Element } from "./calls";
 import { type Elements, mendOf, waitForOne, waitForUsable } from "./elements";
-import { ACTS, LOCATOR, locatorOf, one, oneReal, patience, REAL, SEES, unnamed, usesInput } from "./fields";
-import { MAX_NAME, printLocator, STATES, type State } from "./locator";
+import {
+  ACTS,
+  LOCATOR,
+  locatorOf,
+  one,
+  oneReal,
+  patience,
+  REAL,
+  SEES,
+  unnamed,
+  usesInput,
+  waitingOf,
+} from "./fields";
+import { isState, MAX_NAME, printLocator, STATES } from "./locator";
 import { chooseMenu, menuPath } from "./menus";
 import {
   byHand,
@@ -25,7 +36,6 @@ import {
 import { FOUND, findInWays, noWay, WAYS } from "./ways";
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(MAX_NAME));
-const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
 const COMBO = { element: 'combobox "Shipping"', item: "Courier" };
 const TABLE = { element: 'table window "Orders"' };
 
@@ -202,8 +212,6 @@ export const assertElement = operation({
 const gone = (): never => {
   throw cancelled("cancelled while looking at an element");
 };
-
-const isState = (word: string): word is State => STATES.some((state) => state === word);
 
 /** What is not as expected, with both values. */
 async function difference(

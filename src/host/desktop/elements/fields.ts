@@ -2,6 +2,7 @@
  * The fields that name an element, and what the operations of elements share.
  */
 import * as v from "valibot";
+import type { Caller } from "../../../core/caller";
 import { between, field, seconds, whole } from "../../../core/fields";
 import { messageOf } from "../../../lib/errors";
 import { NO_ROUTE } from "../operations/input-operation";
@@ -26,6 +27,9 @@ export const SEES = {
   leftOut: NO_ROUTE,
 } as const;
 export const ACTS = { scope: "operate", changes: true, named: true, leftOut: NO_ROUTE } as const;
+
+/** How long an operation waits for an element, in seconds, and what ends the wait. */
+export const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
 
 /** @param read throws what is wrong with a text. */
 const readable = (text: v.GenericSchema<string, string>, read: (text: string) => unknown) =>

@@ -86,7 +86,8 @@ const wrong = (line: string, why: string) =>
     `locator: expected such as button "Save" window "Order", got ${jsonLine(line.slice(0, 200))}: ${why}`,
   );
 
-const isState = (word: string): word is State => STATES.some((state) => state === word);
+/** Whether a word of a locator is a state, such as `checked`. */
+export const isState = (word: string): word is State => STATES.some((state) => state === word);
 
 type Draft = { -readonly [N in keyof Locator]: Locator[N] };
 

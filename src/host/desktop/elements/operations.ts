@@ -12,7 +12,7 @@ import { setChecked } from "./act";
 import { BRANCH, type Branch, ELEMENT, type Element } from "./calls";
 import { pointAt } from "./cover";
 import { waitForOne, waitForUsable, waitUntilGone } from "./elements";
-import { ACTS, locatorOf, one, oneReal, ROLE, SEES, unnamed, usesInput } from "./fields";
+import { ACTS, locatorOf, one, oneReal, ROLE, SEES, unnamed, usesInput, waitingOf } from "./fields";
 import { type Locator, MAX_NAME, printLocator } from "./locator";
 import { byHand, check as checkReal, clickOn, desktopOf, typeInto } from "./real";
 import { locatedAt } from "./unique";
@@ -44,8 +44,6 @@ const soughtOf = ({ name, role, app_name: app, window_title: window, contains }:
   ...{ name, role, app, window },
   exact: !contains,
 });
-
-const waitingOf = ({ signal }: Caller, timeout: number) => ({ signal, timeout });
 
 /** Those that match, the exact name first. */
 async function matching(

@@ -27,7 +27,7 @@ export interface LocatorMatch {
 }
 
 /** What of those at a place is meant, `chain` being the outermost first: what can be acted on, else the innermost that has a name. */
-export function meantOf(chain: readonly Element[]): Element | undefined {
+function meantOf(chain: readonly Element[]): Element | undefined {
   // The items of a combo box that is closed are where it is, and it is what can be clicked.
   const box = chain.findIndex(({ role }) => role === "combobox");
   const inner = (box < 0 ? chain : chain.slice(0, box + 1)).slice(1).toReversed();

@@ -6,6 +6,7 @@
  */
 import type { Caller } from "../../../core/caller";
 import type { Grant } from "../../../core/rights";
+import { sha256 } from "../../../lib/checksum";
 import { busy } from "../../../lib/errors";
 import { shortage } from "../../../lib/quota";
 import type { CarrierKind } from "../../../wire/screen/viewer";
@@ -27,8 +28,6 @@ interface Ticket {
   /** By the clock of the tickets. */
   readonly expires: number;
 }
-
-const digestOf = (ticket: string) => new Bun.CryptoHasher("sha256").update(ticket).digest("hex");
 
 interface MadeTicket {
   readonly ticket: string;
@@ -66,12 +65,12 @@ export function createTickets(now = () => performance.now()): Tickets {
       const ticket = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
       const expires = now() + LIFETIME_MS;
       const viewer_id = crypto.randomUUID();
-      open.set(digestOf(ticket), { ...viewer, viewer_id, grant, client, expires });
+      open.set(sha256(ticket), { ...viewer, viewer_id, grant, client, expires });
       return { ticket, viewer_id, expires_at: new Date(Date.now() + LIFETIME_MS).toISOString() };
     },
     use(ticket, client) {
       forgetOld();
-      const digest = digestOf(ticket);
+      const digest = sha256(ticket);
       const found = open.get(digest);
       // Whoever has found one elsewhere does not use up that of its owner.
       if (!found || found.client !== client) return undefined;

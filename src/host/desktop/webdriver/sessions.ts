@@ -8,6 +8,7 @@ import type { Caller } from "../../../core/caller";
 import { type Grant, shareOf } from "../../../core/rights";
 import type { Log } from "../../../lib/log";
 import { type Quota, shortage } from "../../../lib/quota";
+import { ownerOf } from "../../../wire/webdriver/endpoint";
 import { failing } from "../../../wire/webdriver/errors";
 import type { Desktop } from "../desktop";
 import type { ProgramSession } from "../programs";
@@ -70,9 +71,6 @@ interface Sessions {
   end(id: string, grant: Grant): Promise<void>;
   stop(): Promise<void>;
 }
-
-/** Whose a session is: that of a token that got the name later is another's. */
-const ownerOf = ({ name, since, limited }: Grant) => `${name ?? ""} ${since ?? ""} ${limited ?? ""}`;
 
 export function createSessions(log: Log): Sessions {
   const sessions = new Map<string, OpenSession>();

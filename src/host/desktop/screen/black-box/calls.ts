@@ -17,7 +17,7 @@ export interface BoxOptions {
 }
 
 /** The recorder, while it records. */
-export const BOX_STATE = v.object({
+const BOX_STATE = v.object({
   /** Why all of the screen is black; null where it is not. */
   dark: v.nullable(v.string()),
   /** Why no texts of programs are kept; null where they are, or none has been read yet. */

@@ -8,8 +8,8 @@
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
-import { systemCode, unavailable } from "../../../../lib/errors";
-import { PRIVATE_FILE } from "../../../../lib/files";
+import { unavailable } from "../../../../lib/errors";
+import { PRIVATE_FILE, unlessMissing } from "../../../../lib/files";
 
 /** The head of a file: these bytes, the id of the run, and a salt that no other file has. */
 const MAGIC = Buffer.from("svcBBox1", "latin1");
@@ -102,7 +102,8 @@ export function createSealedFile(path: string, { run, key }: RunKey, purpose: st
  * @throws what the system says, but for a file that has been removed; `unavailable` where its first record was written with the key of another host.
  */
 export function* readSealedFile(path: string, hostKey: string, purpose: string): Generator<Buffer> {
-  const bytes = contentOf(path);
+  // What is too old goes at any time.
+  const bytes = unlessMissing(() => readFileSync(path));
   if (!bytes || bytes.length < HEAD_BYTES || !bytes.subarray(0, MAGIC.length).equals(MAGIC)) return;
   const saltAt = MAGIC.length + RUN_BYTES;
   const runKey = runKeyOf(hostKey, bytes.subarray(MAGIC.length, saltAt));
@@ -118,16 +119,6 @@ export function* readSealedFile(path: string, hostKey: string, purpose: string):
     if (!record) return;
     yield record;
     at = end;
-  }
-}
-
-/** Undefined where it has been removed: what is too old goes at any time. */
-function contentOf(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return undefined;
-    throw error;
   }
 }
 

@@ -9,16 +9,8 @@ import { join } from "node:path";
 import * as v from "valibot";
 import type { Publish } from "../../../../core/events";
 import type { Origin } from "../../../../core/rights";
-import {
-  conflict,
-  forbidden,
-  messageOf,
-  notFound,
-  systemCode,
-  tooMany,
-  unavailable,
-} from "../../../../lib/errors";
-import { ensurePrivateFolder, writeNamedFile } from "../../../../lib/files";
+import { conflict, forbidden, messageOf, notFound, tooMany, unavailable } from "../../../../lib/errors";
+import { ensurePrivateFolder, unlessMissing, writeNamedFile } from "../../../../lib/files";
 import type { Log } from "../../../../lib/log";
 import { lookThrough } from "../../../../lib/look";
 import { shortage } from "../../../../lib/quota";
@@ -267,15 +259,11 @@ function originIn(name: string): RecordingOrigin {
 
 /** Newest first: their names begin with their times. */
 function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-      .filter((name) => NAME.test(name))
-      .toSorted()
-      .toReversed();
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw error;
-  }
+  const names = unlessMissing(() => readdirSync(folder)) ?? [];
+  return names
+    .filter((name) => NAME.test(name))
+    .toSorted()
+    .toReversed();
 }
 
 const sizeOf = (path: string): number => lookThrough(path)?.size ?? 0;
