@@ -44,6 +44,14 @@ const hostFiles = () =>
     "host-words.js": import("../../dashboard/desk/hosts/host-words.js", { with: { type: "file" } }),
   });
 
+/** Those of the page of the server. */
+const serverFiles = () =>
+  pathsOf({
+    "server.js": import("../../dashboard/server.js", { with: { type: "file" } }),
+    "configuration.js": import("../../dashboard/configuration.js", { with: { type: "file" } }),
+    "requests.js": import("../../dashboard/requests.js", { with: { type: "file" } }),
+  });
+
 export const createDashboard = async () =>
   createPageAssets({
     path: "dashboard",
@@ -56,6 +64,7 @@ export const createDashboard = async () =>
     page: (await import("../../dashboard/index.html", { with: { type: "file" } })).default,
     assets: {
       ...(await hostFiles()),
+      ...(await serverFiles()),
       ...(await pathsOf({
         "actions.js": import("../../dashboard/host/actions.js", { with: { type: "file" } }),
         "address.js": import("../../dashboard/address.js", { with: { type: "file" } }),
@@ -108,7 +117,6 @@ export const createDashboard = async () =>
         "desktops.js": import("../../dashboard/host/desktops.js", { with: { type: "file" } }),
         "secrets.js": import("../../dashboard/host/secrets.js", { with: { type: "file" } }),
         "script.js": import("../../dashboard/host/script.js", { with: { type: "file" } }),
-        "server.js": import("../../dashboard/server.js", { with: { type: "file" } }),
         "sign-in.js": import("../../dashboard/sign-in.js", { with: { type: "file" } }),
         "style.css": import("../../dashboard/style.css", { with: { type: "file" } }),
         "sync.js": import("../../dashboard/host/sync.js", { with: { type: "file" } }),
