@@ -82,7 +82,10 @@ export default {
         const { id, digest } = made;
         return begin<typeof applyPlan.input, typeof applyPlan.output>(
           {
-            ...{ service, globals, input: { id, digest }, report() {} },
+            service,
+            globals,
+            input: { id, digest },
+            report() {},
             call: (given, caller) => answerHere(service, applyPlan, given, caller),
           },
           id,

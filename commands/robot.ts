@@ -35,7 +35,9 @@ export default subcommand({
       const asked = terminated();
       const server = await service.robotOnLoopback({ port, token_file, signal: ended.signal });
       const ready = {
-        ...{ url: `http://127.0.0.1:${server.port}/robot`, port: server.port, pid: process.pid },
+        url: `http://127.0.0.1:${server.port}/robot`,
+        port: server.port,
+        pid: process.pid,
         token: server.token,
       };
       print(globals, ready, () => greeting(ready));

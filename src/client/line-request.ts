@@ -121,10 +121,7 @@ function answerOf(head: Head, body: Uint8Array<ArrayBuffer>): Answer {
   const { status, headers } = head;
   // Whole seconds (RFC 9110 section 10.2.3): a host that says less would be asked again at once, as often as it says so.
   const retryAfterS = Math.ceil(Number(headers["retry-after"]));
-  return {
-    ...{ status, body, ...repeatsIn(status, headers) },
-    ...(retryAfterS > 0 && { retryAfterS }),
-  };
+  return { status, body, ...repeatsIn(status, headers), ...(retryAfterS > 0 && { retryAfterS }) };
 }
 
 /** A body of up to `maxBytes`; of more, `refuse` hears. */
@@ -169,7 +166,8 @@ export async function openRequest(
   const { status, headers } = head;
   const [type = ""] = (headers["content-type"] ?? "").split(";");
   return {
-    ...{ status, type: type.trim().toLowerCase() },
+    status,
+    type: type.trim().toLowerCase(),
     async *pieces(silentMs: number): AsyncGenerator<Uint8Array> {
       try {
         for (;;) {

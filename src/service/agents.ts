@@ -37,7 +37,8 @@ function createLeasesElsewhere(service: Service) {
     return asked?.answer.lease ?? undefined;
   };
   return {
-    ...{ holder, current },
+    holder,
+    current,
     asks() {
       hasAsked = true;
     },

@@ -172,7 +172,8 @@ async function startServer(
   const kept = process.platform === "win32" ? command : [...WHILE_ASKED, ...command];
   const child = spawn(kept, { ...OWN_GROUP, env, stdio: ["pipe", "pipe", "ignore"] });
   running.push({
-    ...{ name, exited: child.exited },
+    name,
+    exited: child.exited,
     async stop() {
       // The shell ends the server then.
       void child.stdin.end();

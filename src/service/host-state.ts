@@ -39,7 +39,8 @@ const FIELDS = v.strictObject(SCRIPT_FIELDS);
 
 /** A wanted script as it is stored. */
 const storedAs = (name: string, { actions, ...fields }: WantedScript): NewScript => ({
-  ...{ name, actions },
+  name,
+  actions,
   ...parseInput(FIELDS, fields),
 });
 

@@ -49,7 +49,4 @@ function withPaths<T extends object>({ input: schema }: Operation, input: T): T 
 }
 
 /** The server does no more than the run may do. */
-const listenerOf = ({ grant, signal, warn }: Caller) => ({
-  ...{ signal, warn },
-  ...(grant !== OWNER && { grant }),
-});
+const listenerOf = ({ grant, signal, warn }: Caller) => ({ signal, warn, ...(grant !== OWNER && { grant }) });

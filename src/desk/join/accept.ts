@@ -175,7 +175,8 @@ function wayTo(hostId: string, request: JoinRequest, takesLinks: boolean, caller
   if (url === undefined) throw conflict(NO_WAY);
   checkUrl(url, caller);
   return {
-    ...{ base_url: url, token },
+    base_url: url,
+    token,
     ...(pin !== undefined && { pin }),
     ...(token_expires !== undefined && { token_expires }),
   };

@@ -138,7 +138,8 @@ async function run(carrier: Carrier, delivery: ActionListJob, deadline: Deadline
   const { actions, stop_on_error, timeout_s, scope, desktop } = delivery;
   // After `timeout_s`, the host ends the run by itself.
   const limited = {
-    ...{ actions, timeout_s },
+    actions,
+    timeout_s,
     ...(stop_on_error && { stop_on_error }),
     ...(scope && { scope }),
     ...(desktop !== undefined && { desktop }),

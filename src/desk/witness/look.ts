@@ -128,10 +128,7 @@ export async function lookAt(
   const evidence = await evidenceOf(carrier, key, head, submission);
   const proven = evidence && contradictionOf(evidence) !== null;
   const reason = `the log does not go on from the ${old} leaves that ${witness} has cosigned`;
-  return {
-    ...{ kind: "broken", state: "forked", reason },
-    ...(proven && { evidence }),
-  };
+  return { kind: "broken", state: "forked", reason, ...(proven && { evidence }) };
 }
 
 /** What proves that a log has forked, where it gives a proof at all. */

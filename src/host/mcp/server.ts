@@ -115,7 +115,8 @@ export function createToolServer(calls: Calls, peer: Peer, instructions: string)
   server.setRequestHandler("resources/list", async () => ({ resources: listed().resources, ...FRESH }));
   server.setRequestHandler("resources/templates/list", async () => ({
     resourceTemplates: listed().resourceTemplates,
-    ...{ ttlMs: LIST_TTL_MS, cacheScope: "private" as const },
+    ttlMs: LIST_TTL_MS,
+    cacheScope: "private" as const,
   }));
   server.setRequestHandler("resources/read", async ({ params: { uri } }, { mcpReq }) => {
     try {

@@ -237,7 +237,8 @@ export class Checker {
     const { actions, sha256, parameters, stop_on_error, timeout_s, pace, desktop, variables } = script;
     const list = await this.link(await this.prepare(actions, false), path, requester, false);
     const defaults = {
-      ...{ stop_on_error, timeout_s },
+      stop_on_error,
+      timeout_s,
       ...(pace !== undefined && { pace }),
       ...(desktop !== undefined && { desktop }),
       ...(variables && { variables }),

@@ -100,7 +100,8 @@ export const listStates = operation({
   output: v.object({ states: v.array(LISTED), count: v.number() }),
   async run(service: Uses) {
     const states = (await (await service.hostState()).list()).map(({ managed, by = null, ...state }) => ({
-      ...{ ...state, by },
+      ...state,
+      by,
       scripts: managed.scripts.length,
       jobs: managed.jobs.length,
       settings: managed.settings.length,

@@ -77,7 +77,8 @@ interface Shot {
 function endOf({ ok, result, error, duration_ms, mend }: StepEnd): Partial<Step> {
   const element = wordsOf(result);
   return {
-    ...{ ok, duration_ms },
+    ok,
+    duration_ms,
     ...(error !== undefined && { error: error.slice(0, MAX_REMEMBERED) }),
     ...(result !== undefined && { result }),
     ...(element !== undefined && { element }),

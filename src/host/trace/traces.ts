@@ -119,10 +119,7 @@ export class Traces {
     mkdirSync(work, { mode: PRIVATE_FOLDER });
     const slot = { asked, share };
     this.active.add(slot);
-    const recorder = createTraceWriter({
-      ...{ folder: work, shoot, sparse: !asked },
-      ...(outline && { outline }),
-    });
+    const recorder = createTraceWriter({ folder: work, shoot, sparse: !asked, ...(outline && { outline }) });
     const started_at = new Date().toISOString();
     return {
       step: recorder.step,

@@ -73,7 +73,8 @@ export function runFeatures(
   const otlp = createOtlp(shared);
   const hasJobs = () => made.scheduler !== undefined || existsSync(files.jobs);
   return {
-    ...{ hasJobs, spanCounts: otlp.counts },
+    hasJobs,
+    spanCounts: otlp.counts,
     perform: createPerform(shared),
     executor: feature(() => createExecutor(shared, otlp.begin)),
     traces: feature(async () => {

@@ -109,7 +109,8 @@ export const invitePasskey = operation({
   output: v.object({ code: secret(v.string()), holder: v.nullable(v.string()), expires_s: v.number() }),
   run: async (service: Uses, { holder = null }) => ({
     code: (await service.passkeys()).invite(holder),
-    ...{ holder, expires_s: INVITE_S },
+    holder,
+    expires_s: INVITE_S,
   }),
 });
 

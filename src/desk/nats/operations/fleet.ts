@@ -72,7 +72,8 @@ export const showNats = operation({
     return {
       host: await service.natsHost(),
       desk: desk && {
-        ...{ id: desk.about.id, urls: [...desk.about.urls] },
+        id: desk.about.id,
+        urls: [...desk.about.urls],
         ...(now
           ? shown(now)
           : { state: "off" as const, since: null, next: null, problem: NOT_YET, attempts: 0, lost: null }),

@@ -110,7 +110,8 @@ export const planProof = operation({
     const statement = statementOf(PLAN_RECEIPT, [{ name: "plan", digest: { sha256: plan.digest } }], {
       ...about,
       targets: targets.map((target, nth) => shownOf(target, made[nth])),
-      ...{ rows, heads },
+      rows,
+      heads,
     });
     const hosts = made.flatMap((one) => ("envelope" in one ? [one.envelope] : []));
     return { kind: "svc plan receipt", version: 1, plan: receipts.seal(statement), hosts } as const;

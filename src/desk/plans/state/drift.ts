@@ -139,7 +139,8 @@ export function createDriftLooks({ states, log, book: bookOf, fates: fatesOf }: 
 
 /** What is kept of an answer: its differences may be thousands, for as long as this process runs. */
 const countIn = ({ label, state, differences, left_out }: HostCompared): HostFound => ({
-  ...{ label, state },
+  label,
+  state,
   differences: differences.filter(({ drift }) => drift).length + left_out,
 });
 

@@ -27,10 +27,7 @@ function allowIn(id: string, { detail, ts }: AuditRow) {
  * @throws `not_found` where no row says that it was given with a passkey.
  */
 export async function signedApproval(log: AuditLog, id: string): Promise<SignedApproval> {
-  const rows = await rowsWith(log, {
-    ...{ text: id, since: 0 },
-    matches: (row) => allowIn(id, row) !== undefined,
-  });
+  const rows = await rowsWith(log, { text: id, since: 0, matches: (row) => allowIn(id, row) !== undefined });
   const said = rows.flatMap((row) => allowIn(id, row) ?? []).at(-1);
   if (!said) throw notFound(`the log has no row that says that ${id} was allowed with a passkey`);
   const unknown = { holder: null, credential: null, key: null, origin: null, text: null, registered: null };
@@ -65,7 +62,8 @@ async function registrationOf(
   { credential, key, holder }: { credential: string; key: string; holder: string | null },
 ): Promise<string | null> {
   const [row] = await rowsWith(log, {
-    ...{ text: `passkeys.add id=${credential} holder=`, since: 0 },
+    text: `passkeys.add id=${credential} holder=`,
+    since: 0,
     matches({ detail }) {
       const [, id, name = "", added] = REGISTERED.exec(detail ?? "") ?? [];
       // What people call the person may have changed since.

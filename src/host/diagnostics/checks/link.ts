@@ -51,11 +51,7 @@ function endOf(name: string, all: Tokens, at: number): string | null {
  */
 export function judgeLink(now: Link, serves: boolean, at: number, ended: string | null = null) {
   const { desk, state, since, problem, lost, twin, dials } = now;
-  const extra = {
-    joined: true,
-    link: state === "linked",
-    ...{ desk, state, since, problem, lost, twin, dials },
-  };
+  const extra = { joined: true, link: state === "linked", desk, state, since, problem, lost, twin, dials };
   if (!serves) {
     return warning(
       `no server runs here, which keeps the link to ${desk}`,

@@ -238,7 +238,8 @@ function createPictures(shared: SharedScreen) {
         const opening = Promise.all([shared.useScreen(), import("../record/recorder")]);
         // A display that hangs gives no screen, and whoever ends the recording does not wait for one.
         const [screen, { record }] = await deadline(opening, {
-          ...{ signal: end.signal, graceMs: OPENED_MS },
+          signal: end.signal,
+          graceMs: OPENED_MS,
           aborted() {
             throw unavailable("the display does not answer: nothing was recorded");
           },
