@@ -8,10 +8,10 @@
  * token share their answers, so that three of them ask little more often than one.
  */
 
-const STORAGE_KEY = "svc-token";
+import { ApiError, endedWords, limited, refusedWords, unreachable } from "./api-error.js";
+import { base64url, credentialsOf, fingerprint, markIn, markOf, PROOF_KEY, proofOf } from "./credentials.js";
 
-/** Where the proof of this origin is: all its tabs have one session. */
-const PROOF_KEY = "svc-page";
+const STORAGE_KEY = "svc-token";
 
 /** Milliseconds for which an answer is kept. */
 const FORGET_AFTER = 60_000;
@@ -24,15 +24,6 @@ const SLOW_AFTER = 10_000;
 
 /** Milliseconds after which a request is given up; the slowest diagnostic check may take a minute. */
 const GIVE_UP_AFTER = 75_000;
-
-/** The port of this page: the names of its cookies have it, as cookies of a host are for all its ports. */
-const portOf = () => location.port || (location.protocol === "https:" ? "443" : "80");
-const markOf = () => `${location.protocol === "https:" ? "__Host-" : ""}svc-signed-in-${portOf()}`;
-
-/** What the name of a session begins with. */
-const SESSION = "oidc:";
-
-const REFUSED = "The server does not accept this token.";
 
 /** Seconds to wait after a 429 that does not say how many. */
 const WAIT_S = 5;
@@ -53,29 +44,6 @@ const WAIT_S = 5;
  * @typedef {import("./wire").Answer<"token">} Rights
  * @typedef {"metrics" | "read" | "screen" | "audit" | "sync" | "operate" | "admin"} Scope
  */
-
-/**
- * Why there is no answer: `unauthorized` (wrong token), `limited` (ask again after `retryAfter` seconds), `unreachable` (no
- * answer at all), `failed` (the server says why).
- *
- * @typedef {"unauthorized" | "limited" | "unreachable" | "failed"} Reason
- */
-
-export class ApiError extends Error {
-  /**
-   * @param {Reason} reason
-   * @param {string} message for a person
-   * @param {{ retryAfter?: number, status?: number, body?: Record<string, unknown> }} [more] `retryAfter` in seconds
-   */
-  constructor(reason, message, { retryAfter = 0, status = 0, body = {} } = {}) {
-    super(message);
-    this.reason = reason;
-    this.retryAfter = retryAfter;
-    this.status = status;
-    /** The JSON body of the answer. */
-    this.body = body;
-  }
-}
 
 /**
  * Fires `signin`; `signout` with the reason in its `detail` (empty if the user signed out); `answered` for an answer of
@@ -461,37 +429,6 @@ export class Api extends EventTarget {
   }
 }
 
-/** Which session this browser has, by a cookie that is no secret. @param {string} cookies */
-const markIn = (cookies) =>
-  cookies
-    .split("; ")
-    .find((one) => one.startsWith(`${markOf()}=`))
-    ?.slice(markOf().length + 1) || undefined;
-
-/** @param {string} token @returns {[name: string, value: string]} */
-const credentialsOf = (token) =>
-  token.includes(" ") ? ["svc-page", `${portOf()} ${proofOf()}`] : ["authorization", `Bearer ${token}`];
-
-/** What this origin proves itself with; null where nobody has begun to sign in. */
-const proofOf = () => localStorage.getItem(PROOF_KEY);
-
-/** @param {Uint8Array} bytes */
-const base64url = (bytes) =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
-
-/** Why the page was signed out. @param {string} token @param {string} message */
-function endedWords(token, message) {
-  if (token.includes(" ")) return "Your session has ended. Sign in again.";
-  return message === REFUSED ? "The server no longer accepts this token." : message;
-}
-
-/** The name of a person without what tells one session from another; undefined for a token. @param {string | null} name */
-export const personIn = (name) =>
-  name?.startsWith(SESSION) ? name.slice(SESSION.length).replace(/~[^~]*$/, "") : undefined;
-
 /** @param {unknown} body */
 const postOf = (body) => ({
   method: "POST",
@@ -501,31 +438,3 @@ const postOf = (body) => ({
 
 /** In milliseconds; positive even if the clock was set back. @param {{ at: number }} answer */
 const ageOf = ({ at }) => Math.abs(Date.now() - at);
-
-const unreachable = (message = "The server does not answer.") => new ApiError("unreachable", message);
-
-/** @param {number} seconds */
-function limited(seconds) {
-  return new ApiError("limited", `The server asks to wait ${seconds} s.`, { retryAfter: seconds });
-}
-
-/**
- * Distinguishes tokens without revealing them: 32 bits (FNV-1a), and only pages of this server can listen.
- *
- * @param {string} token
- */
-export function fingerprint(token) {
-  let hash = 0x811c9dc5;
-  for (const unit of new TextEncoder().encode(token)) hash = Math.imul(hash ^ unit, 0x01000193) >>> 0;
-  return hash.toString(16);
-}
-
-/**
- * Why the server refuses the token; it says more where the token is over, or mistyped.
- *
- * @param {Response} response
- */
-async function refusedWords(response) {
-  const { reason } = Object(await response.json().catch(() => ({})));
-  return typeof reason === "string" ? `${REFUSED.slice(0, -1)}: ${reason}.` : REFUSED;
-}

@@ -6,7 +6,8 @@
  * asked for again. Where a stream delivers nothing, as behind a proxy that holds answers back, the tabs ask every few
  * seconds instead. A hidden tab reads nothing, and goes on behind its last event once it is visible.
  */
-import { ApiError, fingerprint } from "./api.js";
+import { ApiError } from "./api-error.js";
+import { fingerprint } from "./credentials.js";
 
 /** Milliseconds within which a stream delivers something. */
 const DELIVERS_WITHIN = 5_000;

@@ -2,7 +2,7 @@
  * The pages of the documentation that the server carries, and looking for words in them. `#help:plans/waves` shows a page at
  * a heading, `#help:T15` an entry of troubleshooting.
  */
-import { ApiError } from "./api.js";
+import { ApiError } from "./api-error.js";
 import { el, labelled, setText } from "./dom.js";
 import { counted } from "./format.js";
 import { loading, panel } from "./parts.js";

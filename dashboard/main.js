@@ -2,7 +2,8 @@
  * The shell: the navigation, the state of the server, and the form to sign in or the page that the address names.
  */
 import { addressIn } from "./address.js";
-import { Api, personIn } from "./api.js";
+import { Api } from "./api.js";
+import { personIn } from "./credentials.js";
 import { closeDialogs } from "./dialog.js";
 import { button, el, newId, setText } from "./dom.js";
 import { Events } from "./events.js";

@@ -1,7 +1,7 @@
 /**
  * Saying yes with a passkey: what the server refuses with a question is sent once more, with the answer of an authenticator.
  */
-import { ApiError } from "./api.js";
+import { ApiError } from "./api-error.js";
 
 /**
  * What the server wants signed.

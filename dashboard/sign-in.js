@@ -1,7 +1,7 @@
 /**
  * The form that asks for the token, and leads to the provider where people can sign in there, shown instead of a page until the server accepts one.
  */
-import { ApiError } from "./api.js";
+import { ApiError } from "./api-error.js";
 import { el, setText } from "./dom.js";
 
 /**

@@ -1,7 +1,7 @@
 /**
  * What a page of the dashboard is, and the view that it gets.
  */
-import { ApiError } from "./api.js";
+import { ApiError } from "./api-error.js";
 
 /**
  * A page: one module that exports `open`, registered in `pages.js`.

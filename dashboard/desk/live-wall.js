@@ -2,7 +2,7 @@
  * The wall: small pictures of the screens of the selected hosts, twice a second, and of the desktops on demand beside them. The server
  * asks the hosts, and only for those tiles that a person sees.
  */
-import { ApiError } from "../api.js";
+import { ApiError } from "../api-error.js";
 import { button, el, setText } from "../dom.js";
 import { nothing, panel } from "../parts.js";
 import { oddFirst } from "./odd-first.js";

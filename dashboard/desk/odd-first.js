@@ -1,7 +1,7 @@
 /**
  * Which of the screens on the wall differ from the others, and why. The server compares them once a minute, while somebody looks.
  */
-import { ApiError } from "../api.js";
+import { ApiError } from "../api-error.js";
 import { button } from "../dom.js";
 
 /** Milliseconds from one comparison to the next. */

@@ -2,7 +2,7 @@
  * Watching a screen: noVNC on a carrier, and another after a cut. Nobody controls anything from here until `control` is set; the
  * server drops what a viewer sends without it anyway.
  */
-import { ApiError } from "../api.js";
+import { ApiError } from "../api-error.js";
 import { el } from "../dom.js";
 
 /** Milliseconds until a cut view is opened again: at first, and at most. */

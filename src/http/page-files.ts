@@ -44,6 +44,14 @@ const hostFiles = () =>
     "host-words.js": import("../../dashboard/desk/hosts/host-words.js", { with: { type: "file" } }),
   });
 
+/** The client of the REST API. */
+const clientFiles = () =>
+  pathsOf({
+    "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
+    "api-error.js": import("../../dashboard/api-error.js", { with: { type: "file" } }),
+    "credentials.js": import("../../dashboard/credentials.js", { with: { type: "file" } }),
+  });
+
 /** Those of the page of the server. */
 const serverFiles = () =>
   pathsOf({
@@ -64,11 +72,11 @@ export const createDashboard = async () =>
     page: (await import("../../dashboard/index.html", { with: { type: "file" } })).default,
     assets: {
       ...(await hostFiles()),
+      ...(await clientFiles()),
       ...(await serverFiles()),
       ...(await pathsOf({
         "actions.js": import("../../dashboard/host/actions.js", { with: { type: "file" } }),
         "address.js": import("../../dashboard/address.js", { with: { type: "file" } }),
-        "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
         "approvals.js": import("../../dashboard/host/approvals.js", { with: { type: "file" } }),
         "audit.js": import("../../dashboard/host/audit.js", { with: { type: "file" } }),
         "broadcast.js": import("../../dashboard/desk/broadcast.js", { with: { type: "file" } }),

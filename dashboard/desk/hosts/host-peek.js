@@ -1,7 +1,7 @@
 /**
  * A small picture of the screen of the host that the pointer is on. It is off at first: to point at a name must open nobody's screen.
  */
-import { ApiError } from "../../api.js";
+import { ApiError } from "../../api-error.js";
 import { button, el, setText } from "../../dom.js";
 
 /** Where this browser keeps whether it is on. */

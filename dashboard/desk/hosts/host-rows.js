@@ -38,7 +38,7 @@ const EVENTS = ["host.*", "plan.started", "plan.wave", "plan.target", "plan.ende
 
 /**
  * @param {import("../../view.js").View} view
- * @param {{ changed: () => void, polled?: (found: readonly PollResult[], at: Date) => void, fail: (error: import("../../api.js").ApiError | null) => void }} tells
+ * @param {{ changed: () => void, polled?: (found: readonly PollResult[], at: Date) => void, fail: (error: import("../../api-error.js").ApiError | null) => void }} tells
  *   `changed` is called when rows are others
  * @param {{ polls?: boolean }} [options] whether hosts are asked again and again
  * @returns {HostRows}
@@ -119,7 +119,7 @@ export function hostRows(view, { changed, polled = () => {}, fail }, { polls = t
     tell();
   }
 
-  /** Why there is no poll: it stands also where the rows are here. @type {import("../../api.js").ApiError | null} */
+  /** Why there is no poll: it stands also where the rows are here. @type {import("../../api-error.js").ApiError | null} */
   let refusal = null;
   let isFirst = true;
   /** Whether a person asked for the next poll: it also asks the hosts that refused their token. */

@@ -1,0 +1,51 @@
+/**
+ * Why there is no answer of the REST API, in words for a person.
+ */
+
+const REFUSED = "The server does not accept this token.";
+
+/**
+ * Why there is no answer: `unauthorized` (wrong token), `limited` (ask again after `retryAfter` seconds), `unreachable` (no
+ * answer at all), `failed` (the server says why).
+ *
+ * @typedef {"unauthorized" | "limited" | "unreachable" | "failed"} Reason
+ */
+
+export class ApiError extends Error {
+  /**
+   * @param {Reason} reason
+   * @param {string} message for a person
+   * @param {{ retryAfter?: number, status?: number, body?: Record<string, unknown> }} [more] `retryAfter` in seconds
+   */
+  constructor(reason, message, { retryAfter = 0, status = 0, body = {} } = {}) {
+    super(message);
+    this.reason = reason;
+    this.retryAfter = retryAfter;
+    this.status = status;
+    /** The JSON body of the answer. */
+    this.body = body;
+  }
+}
+
+/** Why the page was signed out. @param {string} token @param {string} message */
+export function endedWords(token, message) {
+  if (token.includes(" ")) return "Your session has ended. Sign in again.";
+  return message === REFUSED ? "The server no longer accepts this token." : message;
+}
+
+export const unreachable = (message = "The server does not answer.") => new ApiError("unreachable", message);
+
+/** @param {number} seconds */
+export function limited(seconds) {
+  return new ApiError("limited", `The server asks to wait ${seconds} s.`, { retryAfter: seconds });
+}
+
+/**
+ * Why the server refuses the token; it says more where the token is over, or mistyped.
+ *
+ * @param {Response} response
+ */
+export async function refusedWords(response) {
+  const { reason } = Object(await response.json().catch(() => ({})));
+  return typeof reason === "string" ? `${REFUSED.slice(0, -1)}: ${reason}.` : REFUSED;
+}
