@@ -6,7 +6,7 @@ import type { InputSchema } from "../../src/core/operation";
 import { entryOf } from "../../src/core/schema";
 import { fromQuery } from "../../src/core/text";
 import { importConfig } from "../../src/host/config/operations";
-import { isNullLeftOut } from "../../src/host/runs/actions";
+import { isNullLeftOut } from "../../src/host/runs/action-fields";
 import { Failure } from "../../src/lib/errors";
 import { operations } from "../../src/operations";
 import { post, testServer } from "../support";

@@ -7,8 +7,8 @@
  */
 import * as v from "valibot";
 import { checkInput, type Offence } from "../../core/input";
-import { type InputSchema, type Operation, redact } from "../../core/operation";
-import { baseOf, entryOf, isOptional, metadataOf } from "../../core/schema";
+import type { Operation } from "../../core/operation";
+import { entryOf, metadataOf } from "../../core/schema";
 import { ListFault } from "../../core/script";
 import {
   byName,
@@ -22,9 +22,18 @@ import { sizeWithin } from "../../lib/json-size";
 import { meant } from "../../lib/nearest";
 import { printable } from "../../lib/sanitize";
 import { inSlices } from "../../lib/turn";
+import {
+  deferredFields,
+  isUnwrapped,
+  listed,
+  listFields,
+  remoteFields,
+  withoutNulls,
+  withUnchecked,
+} from "./action-fields";
 import { refusesSecret } from "./secret-places";
 import { VARIABLE_NAME } from "./types";
-import { expressionFault, isReference, secretsIn } from "./variables";
+import { expressionFault, secretsIn } from "./variables";
 
 /** The most actions in one list, nested ones and those for other hosts included. */
 export const MAX_ACTIONS = 1_000;
@@ -103,6 +112,8 @@ type InSteps<T> = Generator<undefined, T>;
 export function flatten(actions: readonly Action[]): Action[] {
   return actions.flatMap((action) => [action, ...Object.values(action.lists).flatMap(flatten)]);
 }
+
+const WRAPPED = " (a list is one argument: [[…]])";
 
 /** Where an action is: for a person, by keys from the list on, and the commands around it, outermost first. */
 interface Place {
@@ -363,75 +374,4 @@ class ListChecker {
     this.offences.push({ field: at, message, path });
     return [];
   }
-}
-
-/** The arguments without those that are null and may be left out: authors of other languages write `None` for the default. */
-function withoutNulls(
-  schema: InputSchema,
-  keywords: ActionArguments["keywords"],
-): ActionArguments["keywords"] {
-  const isLeftOut = ([field, value]: readonly [string, unknown]) =>
-    value === null && isNullLeftOut(entryOf(schema, field));
-  return Object.fromEntries(Object.entries(keywords).filter((one) => !isLeftOut(one)));
-}
-
-/** Whether null for a field means in scripts that it is left out: it is optional, and null is no value of it. */
-export const isNullLeftOut = (entry: v.GenericSchema | undefined): boolean =>
-  entry !== undefined && isOptional(entry) && !v.is(entry, null);
-
-const WRAPPED = " (a list is one argument: [[…]])";
-
-/** Whether the field takes a list and was given something else. */
-function isUnwrapped(schema: InputSchema, field: string, keywords: ActionArguments["keywords"]): boolean {
-  const entry = entryOf(schema, field);
-  return entry !== undefined && baseOf(entry).type === "array" && !Array.isArray(keywords[field]);
-}
-
-/**
- * The arguments of a checked action as they were written, as keywords; secrets are `"***"`, and lists of actions are left out.
- * A `${name}` alone is no secret, nor is what a variable is set to where the action itself says that it is none.
- *
- * @param written what followed its name.
- */
-export function asWritten(schema: InputSchema, written: unknown): Record<string, unknown> {
-  const values = Array.isArray(written) && isWholeList(schema, written) ? [written] : written;
-  const keywords = Array.isArray(values)
-    ? Object.fromEntries(byName(schema, values))
-    : ((values ?? {}) as Record<string, unknown>);
-  const lists = listFields(schema);
-  const shown = Object.entries(keywords).filter(([field]) => !lists.includes(field) && field !== "as");
-  const isOpen = (field: string, value: unknown) =>
-    isReference(value) ||
-    (keywords.secret === false && metadataOf(entryOf(schema, field) ?? v.unknown()).passed === true);
-  const open = shown.filter(([field, value]) => isOpen(field, value));
-  return { ...redact(schema, Object.fromEntries(shown)), ...Object.fromEntries(open) };
-}
-
-/** `a, b or c`. */
-export const listed = (names: readonly string[]) => names.join(", ").replace(/, ([^,]*)$/, " or $1");
-
-/** The fields of `schema` that hold action lists. */
-export const listFields = (schema: InputSchema): string[] => fieldsWith(schema, "actions");
-
-/** Those that hold lists for other hosts. */
-export const remoteFields = (schema: InputSchema): string[] => fieldsWith(schema, "remote");
-
-function fieldsWith(schema: InputSchema, mark: "actions" | "remote" | "unfilled"): string[] {
-  return Object.entries(schema.entries)
-    .filter(([, entry]) => metadataOf(entry)[mark])
-    .map(([field]) => field);
-}
-
-function deferredFields(schema: InputSchema, keywords: ActionArguments["keywords"]): string[] {
-  const lists = [...listFields(schema), ...fieldsWith(schema, "unfilled")];
-  return Object.keys(schema.entries).filter(
-    (field) => Object.hasOwn(keywords, field) && !lists.includes(field) && hasReference(keywords[field]),
-  );
-}
-
-/** `schema`, accepting any value in `fields`. */
-function withUnchecked(schema: InputSchema, fields: readonly string[]): InputSchema {
-  if (fields.length === 0) return schema;
-  const unchecked = Object.fromEntries(fields.map((field) => [field, v.unknown()]));
-  return v.strictObject({ ...schema.entries, ...unchecked });
 }

@@ -21,16 +21,8 @@ import { forbidden, notFound } from "../../lib/errors";
 import { once } from "../../lib/once";
 import type { Requester } from "../../lib/slots";
 import { createYamlReader } from "../../lib/yaml";
-import {
-  type Action,
-  asWritten,
-  type Command,
-  type CommandTable,
-  checkActions,
-  flatten,
-  listFields,
-  remoteFields,
-} from "./actions";
+import { asWritten, listFields, remoteFields } from "./action-fields";
+import { type Action, type Command, type CommandTable, checkActions, flatten } from "./actions";
 import { CALLS, type CalledScripts, linkCalled, STORED } from "./called-scripts";
 import { Secrets } from "./redact";
 import { describeCommand } from "./reference";

@@ -3,7 +3,8 @@
  */
 import * as v from "valibot";
 import { NEEDS, PERMISSIONS, SCOPES } from "../../core/rights";
-import { type Command, listed } from "./actions";
+import { listed } from "./action-fields";
+import type { Command } from "./actions";
 
 const JSON_SCHEMA = v.record(v.string(), v.unknown());
 

@@ -13,7 +13,8 @@ import { cancelled, Failure, failureOf, messageOf, rejected } from "../../lib/er
 import type { Log } from "../../lib/log";
 import { nextSlice } from "../../lib/turn";
 import type { RunTrace } from "../trace/traces";
-import { type Action, asWritten, type Command } from "./actions";
+import { asWritten } from "./action-fields";
+import type { Action, Command } from "./actions";
 import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called-scripts";
 import { createInputs, isOpen } from "./input";
 import { mendIn } from "./mend";

@@ -9,7 +9,8 @@ import { jsonSchema } from "../../core/json-schema";
 import { entryOf, metadataOf } from "../../core/schema";
 import { HEAD } from "../../core/script-head";
 import { FILLED_PATTERN } from "../../core/written";
-import { type Command, type CommandTable, isNullLeftOut, listFields, MAX_ACTIONS } from "./actions";
+import { isNullLeftOut, listFields } from "./action-fields";
+import { type Command, type CommandTable, MAX_ACTIONS } from "./actions";
 import { VARIABLE_NAME } from "./types";
 
 type JsonObject = Record<string, unknown>;
