@@ -8,21 +8,17 @@
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { field, HOST_BRANCHES, HOST_LIST, secret } from "../../core/fields";
-import { checkInput, sentence } from "../../core/input";
 import { runOf } from "../../core/nested-lists";
 import { operation } from "../../core/operation";
 import { type Limit, limitsOf } from "../../core/rights";
 import { type RunContext, VARIABLES } from "../../core/run";
-import { hasReference } from "../../core/written";
 import { badInput, conflict, Failure, messageOf } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 import {
   BARRIER,
-  BLOCK_FIELDS,
   type Block,
   barriersOf,
   COMMAND,
-  keywordsOf,
   meetingsOf,
   ONE_HOST,
   requireOwnShares,
@@ -31,6 +27,7 @@ import {
 import { conduct } from "./conduct";
 import type { BlockStep, HostJob, HostResult } from "./job";
 import { type PreparedBranches, type PrepareUses, prepare } from "./prepare";
+import { blockOf, filledIn, ON_INPUT, writtenBlock, writtenBranches } from "./written-blocks";
 
 const IN_LISTS = "it has a meaning inside a list of actions only";
 
@@ -220,21 +217,6 @@ function has(run: RunContext, name: string): boolean {
   }
 }
 
-const ON_INPUT = v.strictObject({
-  host: field(ONE_HOST, "The host: its label, or a selection of one host, such as tag:server"),
-  body: field(
-    HOST_LIST,
-    "Actions that it runs, up to the first that fails; variables in them are those of the block",
-  ),
-  ...BLOCK_FIELDS,
-});
-
-/** The block of an `AC_on` that stands alone. */
-const blockOf = (input: v.InferOutput<typeof ON_INPUT>, place: string): Block => {
-  const { secret: _, ...block } = input;
-  return { ...block, place };
-};
-
 /** A fault in words, as `mismatch` has it; undefined where there is none. @param first the field of a message that names none. */
 function faultIn(first: string, look: () => void): { field: string; message: string } | undefined {
   try {
@@ -280,38 +262,6 @@ const on = operation({
     return report;
   },
 });
-
-/** A block as it was written, for the check of a list: variables are not filled in yet. */
-function writtenBlock(written: Readonly<Record<string, unknown>>, place: string): Block {
-  const { host, body, share } = written;
-  return {
-    ...{ place, host: typeof host === "string" ? host : "", body: Array.isArray(body) ? body : [] },
-    share: Array.isArray(share)
-      ? share.filter((name) => typeof name === "string" && !hasReference(name))
-      : [],
-    ...{ variables: {}, timeout: 1 },
-  };
-}
-
-/** The blocks of branches as they were written. @throws `bad_input` for an action that is none. */
-function writtenBranches(branches: unknown, place: string): Block[][] {
-  return (Array.isArray(branches) ? branches : []).map((branch: unknown, nth) =>
-    (Array.isArray(branch) ? branch : []).map((action: unknown, at) => {
-      const where = `${place}branches[${nth}][${at}]`;
-      requireBlock(action, where);
-      return writtenBlock(keywordsOf(ON_INPUT, action), where);
-    }),
-  );
-}
-
-function requireBlock(action: unknown, where: string): void {
-  if (!Array.isArray(action) || action[0] !== COMMAND.on)
-    throw badInput(`branches: ${where}: expected ${COMMAND.on}: a branch is what hosts do`);
-  if (Object.hasOwn(Object(action[1]), "as"))
-    throw badInput(
-      `branches: ${where}: expected no \`as\` in a branch: \`share\` names what a block gives back`,
-    );
-}
 
 const together = operation({
   ...WITHIN_LISTS,
@@ -379,15 +329,6 @@ const together = operation({
     return { blocks: await runIn(service, blocks, timeout, shown, caller) };
   },
 });
-
-/** The arguments of a block in a branch, with their variables filled in; those in its body are of its host. */
-function filledIn(action: unknown, run: RunContext, place: string): v.InferOutput<typeof ON_INPUT> {
-  requireBlock(action, place);
-  const { body, ...others } = keywordsOf(ON_INPUT, action);
-  const checked = checkInput(ON_INPUT, { ...Object(run.hand(others)), body }, { quote: false });
-  if (checked.ok) return checked.input;
-  throw badInput(`branches: ${place}: ${sentence(checked.offences)}`);
-}
 
 const NOT_HERE = `expected in the body of ${COMMAND.on}, in ${COMMAND.together} of a desk, which meets there`;
 
