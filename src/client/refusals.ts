@@ -6,10 +6,10 @@
  * same moment, or the file cannot be written, a process knows its own: others send such a token once more. The file holds no token.
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as v from "valibot";
 import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../lib/files";
+import { jsonFileOf } from "../lib/json-file";
 import type { RemoteServer } from "./carrier";
 
 /** How long a refusal counts, in milliseconds. */
@@ -93,11 +93,5 @@ const keyOf = ({ url, token = "" }: Endpoint) =>
 /** A time to come is that of a clock that was set back. */
 const isRecent = (time: number) => time <= Date.now() && Date.now() - time < REMEMBERED_MS;
 
-function timesIn(file: string): Map<string, number> {
-  try {
-    return new Map(Object.entries(v.parse(FILE, JSON.parse(readFileSync(file, "utf8")))));
-  } catch {
-    // It can be lost: then a token is sent once more.
-    return new Map();
-  }
-}
+/** None where the file is lost: then a token is sent once more. */
+const timesIn = (file: string): Map<string, number> => new Map(Object.entries(jsonFileOf(file, FILE) ?? {}));

@@ -4,10 +4,10 @@
  * The promise: no request waits for the file, and a token costs one write a day however often it is used. The file says also
  * when the owner's token was last used over the network, as only the owner's own commands need it.
  */
-import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { messageOf } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
+import { jsonFileOf } from "../lib/json-file";
 import type { Log } from "../lib/log";
 
 const DAY = v.pipe(v.string(), v.isoDate());
@@ -37,13 +37,9 @@ const DAY_MS = 86_400_000;
 
 /** What is noted in `file`; nothing where it is missing or broken. Never throws. */
 export function readTokenUse(file: string): UseDays {
-  try {
-    const noted = v.parse(TOKEN_USE, JSON.parse(readFileSync(file, "utf8")));
-    const days = new Map(noted.tokens.map(({ name, last_used }) => [name, last_used]));
-    return { days, ownerFromElsewhere: noted.owner_from_elsewhere };
-  } catch {
-    return { days: new Map(), ownerFromElsewhere: null };
-  }
+  const noted = jsonFileOf(file, TOKEN_USE);
+  const days = new Map(noted?.tokens.map(({ name, last_used }) => [name, last_used]));
+  return { days, ownerFromElsewhere: noted?.owner_from_elsewhere ?? null };
 }
 
 /** Notes the use of tokens in `file`. */

@@ -2,12 +2,12 @@
  * `{config_dir}/run/other_plans.json`: the plans of other desks of the same hosts, as the server of this desk has heard of them; every
  * process of this desk reads it. They are only shown: each is run and changed by the desk that owns it, which is the one that took it over last.
  */
-import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import * as v from "valibot";
 import { type Grant, isAdminHere, OWNER } from "../../core/rights";
 import { conflict, type Failure } from "../../lib/errors";
 import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../../lib/files";
+import { jsonFileOf } from "../../lib/json-file";
 import { printable } from "../../lib/sanitize";
 import { ADOPTED_BY } from "./plan";
 import type { Plans } from "./plans";
@@ -142,10 +142,4 @@ export function createForeignPlans(file: string, now = Date.now): ForeignPlans {
 }
 
 /** What is in the file; nothing where there is none, or it is broken: it is written again with what is heard next. */
-function desksIn(file: string): Desk[] {
-  try {
-    return v.parse(FILE, JSON.parse(readFileSync(file, "utf8"))).desks;
-  } catch {
-    return [];
-  }
-}
+const desksIn = (file: string): Desk[] => jsonFileOf(file, FILE)?.desks ?? [];

@@ -1,12 +1,13 @@
 /**
  * The newest upgrade that a desk has ordered here, and what became of it. It is on disk, since the server that takes the order is restarted.
  */
-import { readFileSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { isAlive } from "../../lib/alive";
 import { failureOf, messageOf } from "../../lib/errors";
 import { writeFileAtomic } from "../../lib/files";
+import { jsonFileOf } from "../../lib/json-file";
 import { isUnderWay, LONGEST_MS, readState, upgradeFiles } from "../../wire/release/files";
 import { SIGNATURE_EXTENSION } from "../../wire/release/minisign";
 import type { LastUpgrade } from "../../wire/release/released-binary";
@@ -45,13 +46,7 @@ export function writeOrder(folder: string, order: Order): void {
 }
 
 /** The newest order; null where there was none, or its file cannot be read. */
-export function readOrder(folder: string): Order | null {
-  try {
-    return v.parse(ORDER, JSON.parse(readFileSync(pathOf(folder), "utf8")));
-  } catch {
-    return null;
-  }
-}
+export const readOrder = (folder: string): Order | null => jsonFileOf(pathOf(folder), ORDER) ?? null;
 
 /** What root notes of an order beside the program, where nobody but root writes. */
 const VERDICT = v.object({
@@ -67,13 +62,8 @@ export function writeVerdict(binary: string, verdict: Verdict): void {
 }
 
 /** What root has noted last; null where that was nothing, or the file cannot be read. */
-export function readVerdict(binary: string): Verdict | null {
-  try {
-    return v.parse(VERDICT, JSON.parse(readFileSync(upgradeFiles(binary).verdict, "utf8")));
-  } catch {
-    return null;
-  }
-}
+export const readVerdict = (binary: string): Verdict | null =>
+  jsonFileOf(upgradeFiles(binary).verdict, VERDICT) ?? null;
 
 /**
  * What became of the newest order.

@@ -5,21 +5,13 @@
  * The promise: whenever a process is killed, the program is the old one or the new one, whole. (Windows does not replace a program
  * that runs: there, it is missing for a moment between two renames, and `svc.previous.exe` is the old one.)
  */
-import {
-  closeSync,
-  copyFileSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { closeSync, copyFileSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as v from "valibot";
 import { isAlive } from "../../lib/alive";
 import { systemCode } from "../../lib/errors";
 import { syncFolder, writeFileAtomic } from "../../lib/files";
+import { jsonFileOf } from "../../lib/json-file";
 
 const NULLABLE_TEXT = v.nullable(v.string());
 
@@ -64,13 +56,8 @@ export const upgradeFiles = (binary: string) => {
 };
 
 /** The newest upgrade of `binary`; null where there was none, or its file cannot be read. */
-export function readState(binary: string): UpgradeState | null {
-  try {
-    return v.parse(STATE, JSON.parse(readFileSync(upgradeFiles(binary).state, "utf8")));
-  } catch {
-    return null;
-  }
-}
+export const readState = (binary: string): UpgradeState | null =>
+  jsonFileOf(upgradeFiles(binary).state, STATE) ?? null;
 
 /** Anybody may read it, as the program: a daemon of the machine has a user of its own. @throws the system error. */
 export function writeState(binary: string, state: UpgradeState): void {

@@ -2,10 +2,10 @@
  * How long what the black box keeps may stay, beside its segments: a server that starts without `--black-box` keeps to it too, as a flag that
  * was forgotten at one start must not remove what led to a failure, nor have it stay for ever.
  */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { ensurePrivateFolder, writeFileAtomic } from "../../../../lib/files";
+import { jsonFileOf } from "../../../../lib/json-file";
 import { DEFAULT_BOX_BYTES } from "./options";
 
 const POSITIVE = v.pipe(v.number(), v.finite(), v.minValue(1));
@@ -31,10 +31,4 @@ export function keepLimits(folder: string, limits: BoxLimits): void {
 }
 
 /** Those of the server that kept the segments of a folder; an hour where they cannot be read. */
-export function limitsIn(folder: string): BoxLimits {
-  try {
-    return v.parse(LIMITS, JSON.parse(readFileSync(fileIn(folder), "utf8")));
-  } catch {
-    return UNKNOWN;
-  }
-}
+export const limitsIn = (folder: string): BoxLimits => jsonFileOf(fileIn(folder), LIMITS) ?? UNKNOWN;

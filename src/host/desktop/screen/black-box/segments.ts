@@ -5,10 +5,11 @@
  * Promise: what is older than the span, and what has no room, is removed, the oldest first. What was kept for a failure stays longer, in
  * at most half of the room.
  */
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { namesInFolder, PRIVATE_FILE } from "../../../../lib/files";
+import { jsonFileOf } from "../../../../lib/json-file";
 import { lookThrough } from "../../../../lib/look";
 import { KEPT_RUN, type KeptRun } from "../../../../wire/screen/black-box";
 
@@ -123,10 +124,4 @@ export function keptRuns(folder: string): KeptRun[] {
 }
 
 /** The runs for which a segment is kept; none where what is there is no list of them. */
-function runsOf(path: string): KeptRun[] {
-  try {
-    return v.parse(v.array(KEPT_RUN), JSON.parse(readFileSync(filesOf(path).kept, "utf8")));
-  } catch {
-    return [];
-  }
-}
+const runsOf = (path: string): KeptRun[] => jsonFileOf(filesOf(path).kept, v.array(KEPT_RUN)) ?? [];
