@@ -1,4 +1,5 @@
 import { readlinkSync } from "node:fs";
+import { orElse } from "./or-else";
 
 /**
  * Names the display that programs of this process see, so that two processes of one user can tell whether theirs is the same.
@@ -15,10 +16,5 @@ export function displayName({ DISPLAY, WAYLAND_DISPLAY, XDG_RUNTIME_DIR = "" }: 
 }
 
 /** A container with a network of its own has displays of its own (namespaces(7)). */
-function network(): string {
-  try {
-    return process.platform === "linux" ? readlinkSync("/proc/self/ns/net") : "";
-  } catch {
-    return "";
-  }
-}
+const network = (): string =>
+  orElse(() => (process.platform === "linux" ? readlinkSync("/proc/self/ns/net") : ""), "");

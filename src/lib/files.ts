@@ -24,6 +24,7 @@ import { isAlive } from "./alive";
 import { badInput, messageOf, systemCode, unavailable } from "./errors";
 import { holdFolder, holdPlace } from "./held-place";
 import { look, lookThrough } from "./look";
+import { orElse } from "./or-else";
 
 /** Owner only, as `ssh` demands of its own files. */
 export const PRIVATE_FILE = 0o600;
@@ -266,11 +267,7 @@ export function namesInFolder(folder: string): string[] {
 
 /** Whether nothing is at `path`, not even a link; false where that cannot be seen. Never throws. */
 export function isMissing(path: string): boolean {
-  try {
-    return look(path) === undefined;
-  } catch {
-    return false;
-  }
+  return orElse(() => look(path) === undefined, false);
 }
 
 /** `path` itself where it is there, else the nearest folder above it that is. @throws the system error where that cannot be seen. */

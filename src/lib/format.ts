@@ -9,6 +9,7 @@ import * as v from "valibot";
 import { version } from "../version";
 import { conflict, systemCode } from "./errors";
 import { readSmallFile, writeFileAtomic } from "./files";
+import { orElse } from "./or-else";
 import { configFiles } from "./paths";
 import { printable } from "./sanitize";
 
@@ -51,11 +52,10 @@ export const formatText = (format = FORMAT, needs = NEEDS, others: object = {}) 
 
 /** The files that the folder has had; none where that cannot be read, as nothing uses the folder then. Never throws. */
 export function listedFiles(configDir: string): readonly string[] {
-  try {
-    return v.parse(CONTENT, readSmallFile(configFiles(configDir).format, MAX_BYTES, NO_LINK)).files;
-  } catch {
-    return [];
-  }
+  return orElse(
+    () => v.parse(CONTENT, readSmallFile(configFiles(configDir).format, MAX_BYTES, NO_LINK)).files,
+    [],
+  );
 }
 
 /**

@@ -2,6 +2,7 @@
 import { readdirSync } from "node:fs";
 import { systemCode } from "./errors";
 import { look } from "./look";
+import { orElse } from "./or-else";
 import { resolveConfigDir } from "./paths";
 
 /** Where the service of the machine keeps its state: as its unit, property list or task has it. */
@@ -23,11 +24,7 @@ export function mayEnter(folder: string): boolean {
 
 /** Whether this machine has a service, or had one. Others than root see only the link to its folder (systemd.exec(5), DynamicUser). */
 export function hasMachineService(machine = machineFolder()): boolean {
-  try {
-    return look(machine) !== undefined;
-  } catch {
-    return false;
-  }
+  return orElse(() => look(machine) !== undefined, false);
 }
 
 /**

@@ -16,6 +16,7 @@ import { Failure, messageOf, systemCode, unavailable } from "./errors";
 import { readSmallFile, writeFileAtomic } from "./files";
 import { connectForLines, type LineConnection, listenForLines } from "./lines";
 import { look } from "./look";
+import { orElse } from "./or-else";
 
 /** How both sides speak. An owner and a process of other numbers do not understand each other. */
 const PROTOCOL = 1;
@@ -255,9 +256,5 @@ export const otherBuild = ({ svc, build }: Greeting) =>
 
 /** The value that a line of JSON has; undefined for none. */
 export function parsed(line: string | undefined): unknown {
-  try {
-    return line === undefined ? undefined : JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+  return orElse(() => (line === undefined ? undefined : JSON.parse(line)), undefined);
 }

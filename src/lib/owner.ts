@@ -10,6 +10,7 @@ import { badInput, messageOf, systemCode, unavailable } from "./errors";
 import { nearestExisting } from "./files";
 import { openLibc } from "./libc";
 import { look } from "./look";
+import { orElse } from "./or-else";
 import { selfCommand } from "./self-command";
 
 /** A user other than root who decides where a path leads. */
@@ -88,13 +89,7 @@ export function isOpenToOthers(path: string): boolean {
 const OTHERS_WRITE = 0o022;
 
 /** Undefined where nothing is, or root may not look (a network drive): then nobody but the owners so far decides. */
-function seen(path: string) {
-  try {
-    return look(path);
-  } catch {
-    return undefined;
-  }
-}
+const seen = (path: string) => orElse(() => look(path), undefined);
 
 /** How the users outside of a user namespace appear in it (user_namespaces(7)); undefined where there are none. */
 function unmappedUser(): number | undefined {

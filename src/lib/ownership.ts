@@ -8,6 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { conflict, systemCode } from "./errors";
 import { PRIVATE_FILE } from "./files";
 import { isLocked, lockWithin, type Release } from "./lock";
+import { orElse } from "./or-else";
 import { configFiles } from "./paths";
 import { printable } from "./sanitize";
 
@@ -73,13 +74,8 @@ function leaveName(configDir: string, what: string): void {
 }
 
 /** The name that the last owner left: nobody asks while there is none. */
-function nameOf(configDir: string): string {
-  try {
-    return printable(readFileSync(configFiles(configDir).ownerName, "utf8"), 200);
-  } catch {
-    return "another process";
-  }
-}
+const nameOf = (configDir: string): string =>
+  orElse(() => printable(readFileSync(configFiles(configDir).ownerName, "utf8"), 200), "another process");
 
 const isOwned = (configDir: string, waitMs: number) =>
   conflict(

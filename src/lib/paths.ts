@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { badInput } from "./errors";
+import { orElse } from "./or-else";
 import { printable } from "./sanitize";
 
 /**
@@ -32,11 +33,7 @@ export function resolvePath(path: string, where: string): string {
 
 /** The home of this user; `/` for one that the system does not know and has no `HOME`, as container runtimes have it. */
 export function home(): string {
-  try {
-    return homedir();
-  } catch {
-    return "/";
-  }
+  return orElse(() => homedir(), "/");
 }
 
 /** What files of desks say that hosts should have. */

@@ -2,6 +2,7 @@
  * Programs in process groups of their own, which are ended as a whole.
  */
 import { readFileSync } from "node:fs";
+import { orElse } from "./or-else";
 import { spawn } from "./spawn";
 
 /** How long a program has to end before it is killed, in milliseconds. */
@@ -20,11 +21,7 @@ export function commandLine(command: string | readonly string[]): readonly strin
 
 /** Whether a process of the group that `pid` began still runs; false on Windows, where nobody knows. */
 export function groupLives(pid: number): boolean {
-  try {
-    return process.platform !== "win32" && process.kill(-pid, 0);
-  } catch {
-    return false;
-  }
+  return orElse(() => process.platform !== "win32" && process.kill(-pid, 0), false);
 }
 
 /** The group that the process `pid` is in; undefined where it has ended, and on other systems than Linux. */

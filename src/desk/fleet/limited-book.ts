@@ -3,6 +3,7 @@
  *
  * The promise: no other host is found in it, by label, by selection or in a list. The list is the same array while the hosts are the same.
  */
+import { orElse } from "../../lib/or-else";
 import type { AddressBook } from "./address-book";
 import { noSuchHost } from "./book-changes";
 import type { Host } from "./host";
@@ -44,13 +45,7 @@ export function limitedBook(book: AddressBook, on: string): AddressBook {
 const NONE: readonly Host[] = [];
 
 /** The hosts of `book`; none while it cannot be read. */
-function allOf(book: AddressBook): readonly Host[] {
-  try {
-    return book.hosts();
-  } catch {
-    return NONE;
-  }
-}
+const allOf = (book: AddressBook): readonly Host[] => orElse(() => book.hosts(), NONE);
 
 function selectedIn(hosts: readonly Host[], on: string): readonly Host[] {
   try {

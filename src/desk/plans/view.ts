@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import { type Grant, maySee } from "../../core/rights";
+import { orElse } from "../../lib/or-else";
 import { readContent } from "../../wire/job/content";
 import { commonContent } from "./host-contents";
 import type { Ledger } from "./ledger/ledger";
@@ -169,8 +170,9 @@ function waitsOf(plans: Plans, plan: Plan, targets: readonly Target[], grant: Gr
     those.flatMap((target) => {
       const other = before.get(target.label);
       if (other) return [[target, maySee(grant, other) ? `the plan ${other.id}` : "an earlier plan"]];
-      if (orNull(() => plans.isExpected(target.label))) return [[target, "not seen since this desk started"]];
-      if (orNull(() => plans.isOffline(target.label))) return [[target, NOT_LINKED]];
+      if (orElse(() => plans.isExpected(target.label), false))
+        return [[target, "not seen since this desk started"]];
+      if (orElse(() => plans.isOffline(target.label), false)) return [[target, NOT_LINKED]];
       return target.state === "waiting" ? [[target, target.error ?? "not reached yet"]] : [];
     }),
   );
@@ -178,8 +180,8 @@ function waitsOf(plans: Plans, plan: Plan, targets: readonly Target[], grant: Gr
 
 /** What hosts run, for a person. @param shown a list without its secrets; it throws for one that is wrong. */
 export async function reviewOf(content: string, shown: (list: unknown) => Promise<unknown[]>) {
-  const common = content === "" ? undefined : orNull(() => commonContent(content));
-  const read = common && orNull(() => readContent(common.content));
+  const common = content === "" ? undefined : orElse(() => commonContent(content), null);
+  const read = common && orElse(() => readContent(common.content), null);
   const actionsOf = async (list: () => unknown) => {
     try {
       return await shown(list());
@@ -203,12 +205,4 @@ export async function reviewOf(content: string, shown: (list: unknown) => Promis
     scope: read?.scope ?? null,
     files,
   };
-}
-
-function orNull<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch {
-    return null;
-  }
 }

@@ -8,6 +8,7 @@
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { isMissing, writeFileAtomic } from "../../lib/files";
+import { orElse } from "../../lib/or-else";
 import { configFiles } from "../../lib/paths";
 import { unusable } from "../../lib/trust-files";
 import type { Head } from "./high-water";
@@ -19,11 +20,7 @@ const noteFile = (path: string) => configFiles(dirname(path)).auditHead;
 
 /** The note about the log at `path`; read it before the log. Undefined when there is none, or what is there is none. Never throws. */
 export function readNote(path: string): Head | undefined {
-  try {
-    return noteIn(noteFile(path));
-  } catch {
-    return undefined;
-  }
+  return orElse(() => noteIn(noteFile(path)), undefined);
 }
 
 function noteIn(file: string): Head | undefined {

@@ -5,6 +5,7 @@
  * processes share (https://sqlite.org/walformat.html). What somebody overwrites between the two shows in verification.
  */
 import { closeSync, fstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { orElse } from "../../lib/or-else";
 
 /** The places of a field in the header of the log, of a frame, and of the index, in bytes. */
 const HEADER = { bytes: 32, salts: 16, checksum: 24 };
@@ -113,10 +114,4 @@ function openIndex(path: string): { readonly fd: number; readonly isOurs: boolea
   return undefined;
 }
 
-function openDescriptors(): number[] {
-  try {
-    return readdirSync("/dev/fd").map(Number);
-  } catch {
-    return [];
-  }
-}
+const openDescriptors = (): number[] => orElse(() => readdirSync("/dev/fd").map(Number), []);

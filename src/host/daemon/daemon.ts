@@ -7,6 +7,7 @@ import { userInfo } from "node:os";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../../lib/errors";
 import { isMissing, writeFileAtomic } from "../../lib/files";
 import { holdPlace } from "../../lib/held-place";
+import { orElse } from "../../lib/or-else";
 import { home } from "../../lib/paths";
 import { isOfRootAlone } from "../../lib/root-alone";
 import { terminated } from "../../lib/signals";
@@ -119,13 +120,7 @@ export function thisUser(): User {
 }
 
 /** The name of this user; the number of one that the system does not know, as in a container. */
-function nameOfUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `${process.getuid?.()}`;
-  }
-}
+const nameOfUser = (): string => orElse(() => userInfo().username, `${process.getuid?.()}`);
 
 /** @throws an `unavailable` failure naming what could not be written or run. */
 export async function installDaemon({ file, besides = [], before = [], install }: DaemonPlan): Promise<void> {

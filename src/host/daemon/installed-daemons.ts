@@ -3,6 +3,7 @@
  */
 import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
+import { orElse } from "../../lib/or-else";
 import { accountOf } from "../../lib/owner";
 import { resolveConfigDir } from "../../lib/paths";
 import { type DaemonPlan, planDaemon, thisUser, type User } from "./daemon";
@@ -67,10 +68,4 @@ function contentOf({ path, encoding }: DaemonPlan["file"]): string | undefined {
   }
 }
 
-function realPath(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
-    return undefined;
-  }
-}
+const realPath = (path: string): string | undefined => orElse(() => realpathSync(path), undefined);

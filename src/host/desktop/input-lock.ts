@@ -11,6 +11,7 @@ import { sleep } from "../../lib/deadline";
 import { cancelled } from "../../lib/errors";
 import { isLocked, type Release, tryLock } from "../../lib/lock";
 import { type Log, silentLog } from "../../lib/log";
+import { orElse } from "../../lib/or-else";
 import { printable } from "../../lib/sanitize";
 import { createSlots, type Requester } from "../../lib/slots";
 
@@ -150,13 +151,8 @@ function leaveName(file: string, who: string): void {
 }
 
 /** The name that the last holder left: nobody asks while there is none. */
-function otherHolder(file: string): string {
-  try {
-    return printable(readFileSync(file, "utf8"), 200);
-  } catch {
-    return "another process";
-  }
-}
+const otherHolder = (file: string): string =>
+  orElse(() => printable(readFileSync(file, "utf8"), 200), "another process");
 
 /** A second lock is that of the next in line: a process that has just held the first queues up behind it. */
 async function lockBetweenProcesses(

@@ -8,6 +8,7 @@ import type { Publish } from "../../core/events";
 import { messageOf } from "../../lib/errors";
 import { readSmallFile, writeFileAtomic } from "../../lib/files";
 import type { Log } from "../../lib/log";
+import { orElse } from "../../lib/or-else";
 import { isUnderWay, LONGEST_MS, readState } from "../../wire/release/files";
 import { upgradeEnded } from "./events";
 import { interruption } from "./upgrade";
@@ -73,10 +74,5 @@ export async function watchUpgrade(uses: WatchUses, signal: AbortSignal): Promis
 /** Many times an id. */
 const MAX_BYTES = 1_000;
 
-function lastSeen(file: string): string | undefined {
-  try {
-    return readSmallFile(file, MAX_BYTES);
-  } catch {
-    return undefined;
-  }
-}
+const lastSeen = (file: string): string | undefined =>
+  orElse(() => readSmallFile(file, MAX_BYTES), undefined);

@@ -4,6 +4,7 @@
 import { closeSync, constants, openSync, type Stats } from "node:fs";
 import { openLibc } from "../../lib/libc";
 import { lookThrough } from "../../lib/look";
+import { orElse } from "../../lib/or-else";
 
 /** A file has changed when any of these has. */
 export interface FileState {
@@ -43,13 +44,8 @@ export function openFolder(path: string): OpenFolder {
   return { stateOf: (name) => read(folder, name), [Symbol.dispose]: () => closeSync(folder) };
 }
 
-function openOrNone(path: string): number | undefined {
-  try {
-    return openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  } catch {
-    return undefined;
-  }
-}
+const openOrNone = (path: string): number | undefined =>
+  orElse(() => openSync(path, constants.O_RDONLY | constants.O_DIRECTORY), undefined);
 
 type Reader = (folder: number, name: string) => FileState | undefined;
 

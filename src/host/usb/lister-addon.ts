@@ -4,6 +4,7 @@
  * Only for svc's own child process (`worker-child.ts`): reading a string that the platform did not keep opens the device
  * on the JavaScript thread, and an addon can crash.
  */
+import { orElse } from "../../lib/or-else";
 import { deviceText, hexId, speedNamed, type UsbDevice } from "./device";
 import { readDevice } from "./lister-linux";
 
@@ -63,10 +64,4 @@ export function fromAddon(device: AddonDevice, sysfsRoot: string | null): UsbDev
 }
 
 /** A device that cannot be opened is listed without its strings. */
-function ask(read: () => unknown): string | null {
-  try {
-    return deviceText(read());
-  } catch {
-    return null;
-  }
-}
+const ask = (read: () => unknown): string | null => orElse(() => deviceText(read()), null);

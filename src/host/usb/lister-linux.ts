@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { unlessMissing } from "../../lib/files";
+import { orElse } from "../../lib/or-else";
 import { deviceText, hexId, speedOf, type UsbDevice } from "./device";
 
 /** `1-4`, `1-4.2`: a device. `usb1` is a root hub, `1-4:1.0` an interface. */
@@ -56,14 +57,6 @@ function interfaceDrivers(folder: string, name: string, entries: readonly string
   return [...new Set(drivers)].sort().join(", ");
 }
 
-const folderEntries = (folder: string) => orNothing(() => readdirSync(folder));
-const readText = (path: string) => orNothing(() => readFileSync(path, "utf8").trim());
-const linkName = (path: string) => orNothing(() => basename(readlinkSync(path)));
-
-function orNothing<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
-}
+const folderEntries = (folder: string) => orElse(() => readdirSync(folder), undefined);
+const readText = (path: string) => orElse(() => readFileSync(path, "utf8").trim(), undefined);
+const linkName = (path: string) => orElse(() => basename(readlinkSync(path)), undefined);

@@ -4,6 +4,7 @@
  * node's own crypto signs with them: the JavaScript of the NATS libraries takes 30 milliseconds for a signature.
  */
 import type { KeyObject } from "node:crypto";
+import { orElse } from "../../lib/or-else";
 import { isSignedBy } from "../../trust/identity";
 
 /** What a key is of: an operator, an account (and who signs for one), a user. */
@@ -60,11 +61,7 @@ export function isSignedByNKey(id: string, message: string, signature: string): 
 
 /** Whether `text` is the seed of a key of this kind. */
 export function isSeed(text: string, kind: keyof typeof PREFIXES): boolean {
-  try {
-    return isPublic(nkey(text).id, kind);
-  } catch {
-    return false;
-  }
+  return orElse(() => isPublic(nkey(text).id, kind), false);
 }
 
 /** Whether `text` is a public key of this kind. */

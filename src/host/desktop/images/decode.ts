@@ -6,6 +6,7 @@
  */
 import { inflateSync } from "node:zlib";
 import { badInput } from "../../../lib/errors";
+import { orElse } from "../../../lib/or-else";
 import type { Picture } from "../backend";
 
 const SIGNATURE = "89504e470d0a1a0a";
@@ -100,13 +101,8 @@ function* chunksOf(bytes: Buffer): Generator<{ readonly type: string; readonly d
 }
 
 /** Undefined when it is damaged, or longer than `size`. */
-function inflated(data: Uint8Array, size: number): Uint8Array | undefined {
-  try {
-    return inflateSync(data, { maxOutputLength: size });
-  } catch {
-    return undefined;
-  }
-}
+const inflated = (data: Uint8Array, size: number): Uint8Array | undefined =>
+  orElse(() => inflateSync(data, { maxOutputLength: size }), undefined);
 
 /** Undoes the filters in place (section 9.2). @returns false when a row has an unknown one. */
 function unfilter(rows: Uint8Array, stride: number, apart: number): boolean {

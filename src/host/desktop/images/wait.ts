@@ -8,6 +8,7 @@ import { sleep } from "../../../lib/deadline";
 import { badInput, cancelled, notFound, timedOut } from "../../../lib/errors";
 import { ensurePrivateFolder } from "../../../lib/files";
 import { namesInside } from "../../../lib/inside";
+import { orElse } from "../../../lib/or-else";
 import { jsonLine } from "../../../lib/sanitize";
 import type { Desktop } from "../desktop";
 import { cornersOn, type RelativeTo } from "../relative";
@@ -73,13 +74,8 @@ function isConfined(image: string, { kind, grant, run }: Caller): boolean {
 const elsewhere = () =>
   badInput("image: expected the name of a file in {config_dir}/images, or the PNG in base64");
 
-function leadsOut(path: string, folder: string): boolean {
-  try {
-    return namesInside(path, folder) === null;
-  } catch {
-    return true;
-  }
-}
+const leadsOut = (path: string, folder: string): boolean =>
+  orElse(() => namesInside(path, folder) === null, true);
 
 /** The query of one look. */
 export function queryOf(wanted: WantedImage, desktop: Desktop, caller: Caller): ImageQuery {

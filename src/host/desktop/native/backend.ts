@@ -3,6 +3,7 @@
  * and windows, and the system itself ({@link Platform}) for what neither can do.
  */
 
+import { orElse } from "../../../lib/or-else";
 import type { Window } from "node-screenshots";
 import { messageOf, noScreen, unavailable } from "../../../lib/errors";
 import type { Backend, DesktopWindow, Direction, Place, Stroke, Target, WindowRequest } from "../backend";
@@ -101,13 +102,6 @@ async function loaded<T>(name: string, load: () => Promise<T>): Promise<T> {
 
 /** What is known of a window: the system throws for what it does not know, and for a window that has just been closed. */
 function rowOf(window: Window): DesktopWindow {
-  const orElse = <T>(ask: () => T, otherwise: T): T => {
-    try {
-      return ask();
-    } catch {
-      return otherwise;
-    }
-  };
   const isMaximized = () => orElse(() => window.isMaximized(), false);
   return {
     hwnd: window.id(),

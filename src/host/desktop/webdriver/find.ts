@@ -4,6 +4,7 @@
 import { type Caller, requesterOf } from "../../../core/caller";
 import { sleep } from "../../../lib/deadline";
 import { cancelled } from "../../../lib/errors";
+import { orElse } from "../../../lib/or-else";
 import { failing, named } from "../../../wire/webdriver/errors";
 import type { DesktopWindow } from "../backend";
 import type { Desktop } from "../desktop";
@@ -107,13 +108,8 @@ function plainCss(selector: string): Locator | undefined {
 }
 
 /** Undefined for what is no role: nothing has it. */
-function roleIn(text: string): Locator | undefined {
-  try {
-    return { role: knownRole(text) };
-  } catch {
-    return undefined;
-  }
-}
+const roleIn = (text: string): Locator | undefined =>
+  orElse(() => ({ role: knownRole(text) }), undefined);
 
 async function matching(
   look: Look,

@@ -8,6 +8,7 @@ import type { Operation } from "../../../core/operation";
 import { allows, beyond, type Grant, notPermitted, type Permission } from "../../../core/rights";
 import { failureOf, forbidden, messageOf } from "../../../lib/errors";
 import type { Log } from "../../../lib/log";
+import { orElse } from "../../../lib/or-else";
 import { version } from "../../../version";
 import type { Elsewhere, Request } from "../../../wire/webdriver/endpoint";
 import { type Answer, answerTo, failing } from "../../../wire/webdriver/errors";
@@ -140,13 +141,7 @@ function fieldsOf({ input }: Operation, inPath: Readonly<Record<string, string>>
   return Object.fromEntries([...Object.entries(given), ...named].filter(([name]) => known.has(name)));
 }
 
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+const decoded = (text: string): string => orElse(() => decodeURIComponent(text), text);
 
 /** Starts the program of a session, and makes its first window that of the session. */
 async function start(service: WebdriverUses, session: Session, caller: Caller): Promise<void> {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, readlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { requesterOf } from "../../../core/caller";
 import { isNoScreen, messageOf } from "../../../lib/errors";
+import { orElse } from "../../../lib/or-else";
 import { printable } from "../../../lib/sanitize";
 import type { Requester } from "../../../lib/slots";
 import { check, type Finding, fine, warning } from "../check";
@@ -132,10 +133,5 @@ function commandLine(pid: number): string {
 }
 
 /** Electron has this file beside every program that is made with it. */
-function isElectron(pid: number): boolean {
-  try {
-    return existsSync(join(dirname(readlinkSync(`/proc/${pid}/exe`)), "chrome_100_percent.pak"));
-  } catch {
-    return false;
-  }
-}
+const isElectron = (pid: number): boolean =>
+  orElse(() => existsSync(join(dirname(readlinkSync(`/proc/${pid}/exe`)), "chrome_100_percent.pak")), false);

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { isMissing } from "../../../lib/files";
 import { INBOX_ADVICE, inboxFault } from "../../../lib/inside";
 import { lookThrough } from "../../../lib/look";
+import { orElse } from "../../../lib/or-else";
 import { configFiles } from "../../../lib/paths";
 import { findRunningServer } from "../../../lib/running-server";
 import { check, type Finding, failed, fine, warning } from "../check";
@@ -159,13 +160,8 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
 }
 
 /** The files of what desks have applied here; none where the folder cannot be read. */
-function statesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).filter((name) => name.endsWith(".json"));
-  } catch {
-    return [];
-  }
-}
+const statesIn = (folder: string): string[] =>
+  orElse(() => readdirSync(folder).filter((name) => name.endsWith(".json")), []);
 
 /** Whether this user cannot use it, or another user may change its mode; root may do that anyway. */
 function isForeign(path: string, file: Stats, uid: number): boolean {

@@ -1,4 +1,5 @@
 /** `sign_in`: the OpenID provider answers and can do what svc needs of it, and oidc.json says what its groups may do. */
+import { orElse } from "../../../lib/or-else";
 import type { GroupRule } from "../../../trust/oidc/groups";
 import type { SignIn } from "../../../trust/oidc/sign-in";
 import { check, type Finding, failed, fine, warning } from "../check";
@@ -96,10 +97,4 @@ function ofProxy(publicUrl: string | undefined, server: Server | null, extra: Ex
   );
 }
 
-function selects(book: Book, on: string): boolean {
-  try {
-    return book.select(on).length > 0;
-  } catch {
-    return false;
-  }
-}
+const selects = (book: Book, on: string): boolean => orElse(() => book.select(on).length > 0, false);
