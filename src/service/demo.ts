@@ -230,6 +230,8 @@ async function addFlakyJob(host: Server | undefined, folder: string, hasDesktop:
   ];
   writeFileSync(script, JSON.stringify({ ...(hasDesktop && { desktop: DESKTOP }), actions }));
   await askOwner(host.folder, addJob, {
-    ...{ script_path: script, interval_seconds: FLAKY_EVERY_S, job_id: "now-and-then" },
+    script_path: script,
+    interval_seconds: FLAKY_EVERY_S,
+    job_id: "now-and-then",
   });
 }

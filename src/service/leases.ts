@@ -47,7 +47,9 @@ export async function createOwnLeases({ service, log, publish, revocations }: Se
     return place;
   };
   return createLeases({
-    ...{ log, publish, open },
+    log,
+    publish,
+    open,
     approvals: service.approvals,
     async record(detail) {
       const row = { event_type: "lease", host_id: null, viewer_id: null, detail };

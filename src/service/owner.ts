@@ -102,7 +102,9 @@ async function answer(
       const goesOn = operation.changes && !operation.attended;
       const signal = goesOn ? stopping : AbortSignal.any([gone.signal, closing]);
       const local = localCaller(service, "cli", {
-        ...{ signal, lasts: true, ...("grant" in asked.output && { grant: asked.output.grant }) },
+        signal,
+        lasts: true,
+        ...("grant" in asked.output && { grant: asked.output.grant }),
         progress: (progress) => send({ progress }),
         warn: (warn) => void send({ warn }),
         logged: (logged) => void send({ logged }),

@@ -35,7 +35,9 @@ export async function openOnLoopback(
 ): Promise<RobotServer> {
   const token = token_file === undefined ? newToken() : tokenIn(token_file);
   const library = createLibrary({
-    ...{ service, log: service.log, executor: service.executor },
+    service,
+    log: service.log,
+    executor: service.executor,
     operations: await service.operations(),
     perform: (operation, input, caller) => answerFor(service, operation, input, caller),
   });

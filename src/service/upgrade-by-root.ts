@@ -38,7 +38,9 @@ async function daemonOfMachine(binary: string): Promise<Omit<Daemon, "requireRea
   const [own] = daemonsOf(binary).filter(({ user }) => user === null);
   if (!own) throw conflict(`the daemon of the machine does not run ${binary}`);
   return {
-    ...{ name: "the daemon of the machine", mayRestart: true, byRoot: false },
+    name: "the daemon of the machine",
+    mayRestart: true,
+    byRoot: false,
     answering,
     endsThis: () => false,
     async restart() {

@@ -35,7 +35,9 @@ export async function executeJob(
       delivery_timeout_s,
       timeout_s,
     },
-    ...{ signal, client, room },
+    signal,
+    client,
+    room,
     async sent() {
       requireSending();
       await sent("execute");

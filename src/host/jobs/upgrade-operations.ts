@@ -93,7 +93,9 @@ export const installUpgrade = operation({
   example: {
     files: [
       {
-        ...{ target: "linux-x64", version: "0.2.0", size: 139_192_496 },
+        target: "linux-x64",
+        version: "0.2.0",
+        size: 139_192_496,
         sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         signature: "untrusted comment: …",
       },

@@ -79,7 +79,9 @@ export const WITHHELD: ReadonlySet<PropertyKey> = new Set([
 export function handsOn(desktop: Desktop, gate: Gate): Desktop {
   // The lease holds the lock for all of its time.
   const inputLock: Desktop["inputLock"] = {
-    ...{ taken: () => true, holder: () => desktop.inputLock.holder(), user: () => desktop.inputLock.user() },
+    taken: () => true,
+    holder: () => desktop.inputLock.holder(),
+    user: () => desktop.inputLock.user(),
     async take(requester) {
       gate.requireLive();
       const end = await gate.turn(requester);

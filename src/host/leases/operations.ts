@@ -84,7 +84,9 @@ const requestLease = operation({
     const asker = holder === undefined ? grant : { ...grant, name: holder };
     const isThere = watchOf(holder);
     const lease = await leases.request(terms, {
-      ...{ holder: holderOf(caller, holder), agent, caller: { grant: asker, client } },
+      holder: holderOf(caller, holder),
+      agent,
+      caller: { grant: asker, client },
       ...(isThere && { isThere }),
     });
     return leases.wait(lease.id, WAIT_MS, caller.signal);

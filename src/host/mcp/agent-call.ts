@@ -89,7 +89,9 @@ export function partsOf(
     throw badInput("look: expected true or false");
   const look = extras.includes("look") && given.look === true;
   return {
-    ...{ fields, look, side: Number(side) },
+    fields,
+    look,
+    side: Number(side),
     on: extras.includes("on") ? (on as string | undefined) : undefined,
   };
 }

@@ -62,7 +62,9 @@ export const showVersion = operation({
     return {
       ...own,
       release: {
-        ...{ version: found.version, commit: found.commit, date: found.date },
+        version: found.version,
+        commit: found.commit,
+        date: found.date,
         newer: compareVersions(found.version, version) > 0,
         verified,
         file: Object.hasOwn(files, target) ? (files[target]?.name ?? null) : null,

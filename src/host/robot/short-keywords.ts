@@ -163,7 +163,9 @@ export function shortKeyword(short: Short, operation: Operation): Keyword {
   const isFree = (field: string) =>
     Object.hasOwn(operation.input.entries, field) && !takes.includes(field) && !Object.hasOwn(fixed, field);
   return {
-    ...{ name, summary, tags: tagsOf(operation) },
+    name,
+    summary,
+    tags: tagsOf(operation),
     parameters: [
       ...takes.map((field) => parameterOf(operation, field, false, true)),
       ...NAMED.filter(isFree).map((field) => parameterOf(operation, field, true)),

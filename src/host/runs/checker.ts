@@ -167,7 +167,9 @@ export class Checker {
       return operation ? [{ command, scope: operation.scope, permission: operation.needs }] : [];
     });
     const ofSecrets = secrets.map((name) => ({
-      ...{ command: `\${${secretScope(name)}}`, scope: secretScope(name), permission: undefined },
+      command: `\${${secretScope(name)}}`,
+      scope: secretScope(name),
+      permission: undefined,
     }));
     return [...ofCommands, ...ofSecrets];
   }

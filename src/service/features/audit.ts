@@ -64,7 +64,9 @@ export function auditFeatures(
       for (const found of [files.auditLog, files.auditHead]) await prepareFor(found);
       const { openAuditLog } = await import("../../host/audit/log");
       const audit = await openAuditLog({
-        ...{ path: files.auditLog, log, publish },
+        path: files.auditLog,
+        log,
+        publish,
         logsFailures: logsAuditFailures,
         // A row comes before each change.
         async beforeWriting() {

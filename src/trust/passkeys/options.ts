@@ -39,7 +39,9 @@ export function demandsOf(given: readonly string[]): Demands {
   });
   const approvals = given.includes("approvals");
   return {
-    ...{ approvals, leases: approvals || given.includes("leases"), control: given.includes("control") },
+    approvals,
+    leases: approvals || given.includes("leases"),
+    control: given.includes("control"),
     plansBeyond: Math.min(Number.POSITIVE_INFINITY, ...limits),
   };
 }

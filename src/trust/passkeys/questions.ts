@@ -127,7 +127,9 @@ export function createQuestions(parts: QuestionParts): Questions {
     });
   };
   return {
-    ...{ place, put, take },
+    place,
+    put,
+    take,
     async signed(wanted, caller) {
       const holder = holderIn(caller.grant);
       const header = caller.request?.headers?.get(ANSWER_HEADER);

@@ -212,7 +212,9 @@ function claimOf(text: string, { bytes }: NoteSignature, { name, type, publicKey
   const time = stamped && bytes.length >= stamped ? bytes.readBigUInt64BE() : 0n;
   if (bytes.length !== stamped + SIGNATURE_BYTES || time > MAX_TIME) throw falseSignature(name);
   return {
-    ...{ name, publicKey, time: stamped ? Number(time) : null },
+    name,
+    publicKey,
+    time: stamped ? Number(time) : null,
     message: stamped ? cosigned(time, text) : text,
     signature: bytes.subarray(stamped).toString("base64url"),
   };

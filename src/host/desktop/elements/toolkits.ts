@@ -135,8 +135,10 @@ const times = ({ x, y, width, height }: Bounds, scale: number): Bounds =>
   scale === 1
     ? { x, y, width, height }
     : {
-        ...{ x: Math.round(x * scale), y: Math.round(y * scale) },
-        ...{ width: Math.round(width * scale), height: Math.round(height * scale) },
+        x: Math.round(x * scale),
+        y: Math.round(y * scale),
+        width: Math.round(width * scale),
+        height: Math.round(height * scale),
       };
 
 /** How many pixels the frame of a window manager, which some count in, may make a window wider and higher. */

@@ -3,9 +3,9 @@
  * and windows, and the system itself ({@link Platform}) for what neither can do.
  */
 
-import { orElse } from "../../../lib/or-else";
 import type { Window } from "node-screenshots";
 import { messageOf, noScreen, unavailable } from "../../../lib/errors";
+import { orElse } from "../../../lib/or-else";
 import type { Backend, DesktopWindow, Direction, Place, Stroke, Target, WindowRequest } from "../backend";
 import { assertOn, type Point, type Region } from "../geometry";
 import { robotKeyOf } from "../keys";

@@ -87,8 +87,10 @@ function framed(change: Region, inside: Region | undefined, isText: boolean): Re
 }
 
 const limited = ({ x1, y1, x2, y2 }: Region): Region => ({
-  ...{ x1: Math.max(0, x1), y1: Math.max(0, y1) },
-  ...{ x2: Math.min(x2, Math.max(0, x1) + WIDEST), y2: Math.min(y2, Math.max(0, y1) + HIGHEST) },
+  x1: Math.max(0, x1),
+  y1: Math.max(0, y1),
+  x2: Math.min(x2, Math.max(0, x1) + WIDEST),
+  y2: Math.min(y2, Math.max(0, y1) + HIGHEST),
 });
 
 function differs(one: Picture, other: Picture, at: number): boolean {

@@ -92,7 +92,9 @@ export function pageOf(picture: Picture, own: number, options: PageOptions): Pag
     ({ key }) => !known.has(key),
   );
   return {
-    ...{ x: 0, y: 0, scale: own * times },
+    x: 0,
+    y: 0,
+    scale: own * times,
     blocks: blocks.map(({ key, box }) => ({ key, left: box.left * times, top: box.top * times })),
     sheets: sheetsOf(unread, options.sheets).map((sheet) => sheetOf(sheet, times)),
   };

@@ -187,8 +187,10 @@ function placed({ blocks, x, y, scale }: Page, read: ReadonlyMap<string, Lines>)
       (read.get(key) ?? []).map((line) =>
         line.map((word) => ({
           ...word,
-          ...{ x: x + units(left + word.x), y: y + units(top + word.y) },
-          ...{ width: units(word.width), height: units(word.height) },
+          x: x + units(left + word.x),
+          y: y + units(top + word.y),
+          width: units(word.width),
+          height: units(word.height),
         })),
       ),
     )

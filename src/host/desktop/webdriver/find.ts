@@ -108,8 +108,7 @@ function plainCss(selector: string): Locator | undefined {
 }
 
 /** Undefined for what is no role: nothing has it. */
-const roleIn = (text: string): Locator | undefined =>
-  orElse(() => ({ role: knownRole(text) }), undefined);
+const roleIn = (text: string): Locator | undefined => orElse(() => ({ role: knownRole(text) }), undefined);
 
 async function matching(
   look: Look,

@@ -11,8 +11,10 @@ export async function pngOf({ look: { desktop, caller } }: Call, region?: Region
     if (!region) return desktop.screenshot({}, null, requester);
     const { width, height } = await desktop.screenSize(requester);
     const inside = {
-      ...{ x1: Math.max(0, region.x1), y1: Math.max(0, region.y1) },
-      ...{ x2: Math.min(width, region.x2), y2: Math.min(height, region.y2) },
+      x1: Math.max(0, region.x1),
+      y1: Math.max(0, region.y1),
+      x2: Math.min(width, region.x2),
+      y2: Math.min(height, region.y2),
     };
     return desktop.screenshot({ region: inside }, null, requester);
   };

@@ -112,7 +112,9 @@ export const sessionCommands: readonly Command[] = [
     run: ({ look: { session } }: Call) => ({ ...session.timeouts }),
   }),
   command("POST", inSession("/timeouts"), {
-    ...{ scope: "screen", name: "webdriver.set_timeouts", summary: "Change the times of the session" },
+    scope: "screen",
+    name: "webdriver.set_timeouts",
+    summary: "Change the times of the session",
     input: v.strictObject({
       script: field(TIMEOUTS.script, "Of a script"),
       pageLoad: field(TIMEOUTS.pageLoad, "Of a page"),
@@ -146,7 +148,9 @@ export const sessionCommands: readonly Command[] = [
     run: async (call: Call) => (await windows(call)).map(({ hwnd }) => `${hwnd}`),
   }),
   command("POST", inSession("/window"), {
-    ...{ ...LOOKING, name: "webdriver.switch_window", summary: "Make a window that of the session" },
+    ...LOOKING,
+    name: "webdriver.switch_window",
+    summary: "Make a window that of the session",
     input: v.strictObject({ handle: field(HANDLE, "Its handle") }),
     async run(call: Call, { handle }) {
       const window = (await windows(call)).find(({ hwnd }) => `${hwnd}` === handle);
@@ -176,8 +180,10 @@ export const sessionCommands: readonly Command[] = [
   command("POST", inSession("/window/rect"), {
     ...{ ...ACTING, name: "webdriver.set_window_rect", summary: "Move and resize the window" },
     input: v.strictObject({
-      ...{ x: field(PLACE, "Left"), y: field(PLACE, "Top") },
-      ...{ width: field(LENGTH, "Width"), height: field(LENGTH, "Height") },
+      x: field(PLACE, "Left"),
+      y: field(PLACE, "Top"),
+      width: field(LENGTH, "Width"),
+      height: field(LENGTH, "Height"),
     }),
     async run(call: Call, given) {
       const { hwnd } = await current(call);
@@ -190,7 +196,9 @@ export const sessionCommands: readonly Command[] = [
   request("maximize", inSession("/window/maximize"), "Maximise the window"),
   request("minimize", inSession("/window/minimize"), "Minimise the window"),
   command("POST", inSession("/frame"), {
-    ...{ scope: "screen", name: "webdriver.switch_frame", summary: "Leave a frame" },
+    scope: "screen",
+    name: "webdriver.switch_frame",
+    summary: "Leave a frame",
     input: v.strictObject({ id: field(v.optional(v.unknown()), "Null") }),
     run(_call: Call, { id }) {
       if (id == null) return null;
@@ -217,7 +225,9 @@ export const sessionCommands: readonly Command[] = [
     }),
   ),
   command("POST", inSession("/actions"), {
-    ...{ ...ACTING, name: "webdriver.actions", summary: "Use pointer, keys and wheel" },
+    ...ACTING,
+    name: "webdriver.actions",
+    summary: "Use pointer, keys and wheel",
     input: v.strictObject({ actions: field(SOURCES, "What, by source") }),
     async run(call: Call, { actions }) {
       requireFitting(actions);

@@ -25,7 +25,9 @@ export async function createX11Backend({ lost, clipboard: owns }: BackendEvents)
   const { restore, ...keyboard } = createKeyboard(connection);
   return {
     session: async () => ({
-      ...{ system: "x11", name: process.env.DISPLAY ?? "", way: "" },
+      system: "x11",
+      name: process.env.DISPLAY ?? "",
+      way: "",
       lacks: (await isXwayland(connection)) ? [ONLY_X_PROGRAMS] : [],
     }),
     ...createScreen(connection),

@@ -89,8 +89,10 @@ function createLook({ screen, ask }: XConnection, { numbersOf }: WindowPropertie
     if (!size || !corner) return undefined;
     const border = size.borderWidth;
     return {
-      ...{ x: corner.destX - border, y: corner.destY - border },
-      ...{ width: size.width + 2 * border, height: size.height + 2 * border },
+      x: corner.destX - border,
+      y: corner.destY - border,
+      width: size.width + 2 * border,
+      height: size.height + 2 * border,
     };
   };
   return {

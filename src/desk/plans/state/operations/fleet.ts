@@ -202,7 +202,9 @@ export const planFleet = operation({
     const { content, digest: contentDigest } = writeContent({
       actions: [[APPLY_STATE, { name, sha256, items: itemsOf(wanted), state }]],
       commands: [APPLY_STATE],
-      ...{ stop_on_error: true, timeout_s, scope: null },
+      stop_on_error: true,
+      timeout_s,
+      scope: null,
     });
     const spec = specOf(limits, [APPLY_STATE], hosts.length, timeout_s);
     const planned = hosts.map((host) => ({ label: host.label, identity: identityOf(host) }));

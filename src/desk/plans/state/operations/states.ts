@@ -99,7 +99,9 @@ function countsOf(found: DriftFound | undefined, labels: ReadonlySet<string>) {
   );
   return {
     looked: found?.at ?? null,
-    ...{ same: count("same"), drift: drifted.length, unknown: count("refused", "unreachable") },
+    same: count("same"),
+    drift: drifted.length,
+    unknown: count("refused", "unreachable"),
     drifted: drifted.slice(0, MAX_DRIFTED),
   };
 }
