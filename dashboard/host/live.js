@@ -2,7 +2,7 @@
  * Live screen: what is on the screen of this host, or of one in the address book (`#live:LABEL`), as it changes; and pointer and
  * keyboard of it for who takes them. `?from=MS&to=MS` shows what its black box has of then.
  */
-import { ask, fill } from "../dialog.js";
+import { fill } from "../dialog.js";
 import { button, el, labelled, setText } from "../dom.js";
 import { icon } from "../icons.js";
 import { actionButton, asError, badge, download, notice, panel } from "../parts.js";
@@ -10,6 +10,7 @@ import { signed } from "../passkey.js";
 import { boxPanel } from "./live-box.js";
 import { openEither, openRelay, openSocket } from "./live-carrier.js";
 import { keyButtons, keyboardField, typeText } from "./live-keys.js";
+import { howToTake, notesOf } from "./live-notes.js";
 import { aboutPanel, clipboardPart, recordButton } from "./live-parts.js";
 import { picker } from "./live-picker.js";
 import { Watch } from "./live-watch.js";
@@ -21,7 +22,6 @@ const STATE_EVERY_S = 5;
 const TYPED_MOST = 10_000;
 
 /** @typedef {import("../wire").Answer<"screen/state">} ScreenState */
-/** @typedef {ScreenState["viewers"][number]} Viewer */
 
 /** @satisfies {Record<import("./live-watch.js").State, readonly [import("../parts.js").Tone, string]>} */
 const STATES = /** @type {const} */ ({
@@ -211,7 +211,7 @@ export function open(view) {
       await api.post(at("control"), { viewer, action: "release" });
       return show();
     }
-    const run = await howToTake();
+    const run = await howToTake(state?.input, leaseNow() !== undefined);
     if (run === null) return;
     waits = new AbortController();
     const ended = AbortSignal.any([waits.signal, signal]);
@@ -227,30 +227,6 @@ export function open(view) {
   }
 
   const waitsForControl = () => mine()?.wants_control === true;
-
-  /** Asks what becomes of who uses pointer and keyboard; null to leave it. @returns {Promise<"wait" | "cancel" | null>} */
-  async function howToTake() {
-    const user = state?.input;
-    if (!user) return "wait";
-    if (leaseNow() !== undefined) {
-      const words = `${user.who} uses them. Its lease ends at once when you take control.`;
-      return (await ask("An agent uses pointer and keyboard", "Take control", el("p", {}, words)))
-        ? "wait"
-        : null;
-    }
-    const wait = el("input", { type: "radio", name: "run", value: "wait", checked: true });
-    const cancel = el("input", { type: "radio", name: "run", value: "cancel" });
-    const ends = user.kind === "viewer" ? "Take it away from the viewer" : "Cancel the run";
-    const chosen = await ask(
-      "Pointer and keyboard are in use",
-      "Take control",
-      el("p", {}, `${user.who} uses them.`),
-      el("label", { class: "check" }, wait, "Wait until they are free"),
-      user.kind !== "program" && el("label", { class: "check" }, cancel, ends),
-    );
-    if (!chosen) return null;
-    return cancel.checked ? "cancel" : "wait";
-  }
 
   async function typeDialog() {
     const text = el("textarea", { rows: 6, maxlength: TYPED_MOST, spellcheck: "false" });
@@ -294,7 +270,7 @@ export function open(view) {
     for (const one of forControl) one.disabled = !may;
     again.hidden = watch.state !== "ended";
     stop.hidden = leaseNow() === undefined;
-    notes.replaceChildren(...notesOf(own).map(([kind, words]) => notice(kind, ...words)));
+    notes.replaceChildren(...notesOf(own, state, watch).map(([kind, words]) => notice(kind, ...words)));
     setText(way, watch.state === "live" ? `The pictures come ${watch.way}.` : "");
     way.hidden = watch.state !== "live";
     about.show(state, watch.viewer);
@@ -312,39 +288,6 @@ export function open(view) {
       [pasting, clipboard.root],
     ]))
       if (!part.hidden) toggle(opener, part);
-  }
-
-  /**
-   * @param {Viewer | undefined} own
-   * @returns {Array<[import("../parts.js").Tone, (string | Node)[]]>}
-   */
-  function notesOf(own) {
-    /** @type {Array<[import("../parts.js").Tone, (string | Node)[]]>} */
-    const found = [];
-    if (own?.approval_id) {
-      const what = own.state === "waiting" ? "look" : "control";
-      const allow = el("code", {}, `svc approvals allow ${own.approval_id}`);
-      found.push([
-        "warn",
-        [
-          `A person with another token has to allow this viewer to ${what}: `,
-          allow,
-          ", or the page Approvals.",
-        ],
-      ]);
-    }
-    if (watch.state === "cut")
-      found.push(["warn", [`The stream was cut. ${watch.reason} Connecting again…`]]);
-    if (watch.state === "opening" && watch.reason) found.push(["warn", [`${watch.reason} Trying again…`]]);
-    if (watch.state === "ended") found.push(["error", [watch.reason]]);
-    if (state?.black_box === "on")
-      found.push(["info", ["What this screen shows is kept by the black box of its host."]]);
-    const user = state?.input;
-    if (user && !(user.kind === "viewer" && user.id === watch.viewer)) {
-      const waiting = own?.wants_control ? " This viewer waits for them." : "";
-      found.push(["info", [`${user.who} uses pointer and keyboard.${waiting}`]]);
-    }
-    return found;
   }
 
   watch.addEventListener("change", () => {

@@ -44,20 +44,18 @@ const hostFiles = () =>
     "host-words.js": import("../../dashboard/desk/hosts/host-words.js", { with: { type: "file" } }),
   });
 
-/** The client of the REST API. */
-const clientFiles = () =>
+/** Those of live screens. */
+const liveFiles = () =>
   pathsOf({
-    "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
-    "api-error.js": import("../../dashboard/api-error.js", { with: { type: "file" } }),
-    "credentials.js": import("../../dashboard/credentials.js", { with: { type: "file" } }),
-  });
-
-/** Those of the page of the server. */
-const serverFiles = () =>
-  pathsOf({
-    "server.js": import("../../dashboard/server.js", { with: { type: "file" } }),
-    "configuration.js": import("../../dashboard/configuration.js", { with: { type: "file" } }),
-    "requests.js": import("../../dashboard/requests.js", { with: { type: "file" } }),
+    "live.js": import("../../dashboard/host/live.js", { with: { type: "file" } }),
+    "live-box.js": import("../../dashboard/host/live-box.js", { with: { type: "file" } }),
+    "live-carrier.js": import("../../dashboard/host/live-carrier.js", { with: { type: "file" } }),
+    "live-keys.js": import("../../dashboard/host/live-keys.js", { with: { type: "file" } }),
+    "live-notes.js": import("../../dashboard/host/live-notes.js", { with: { type: "file" } }),
+    "live-parts.js": import("../../dashboard/host/live-parts.js", { with: { type: "file" } }),
+    "live-picker.js": import("../../dashboard/host/live-picker.js", { with: { type: "file" } }),
+    "live-wall.js": import("../../dashboard/desk/live-wall.js", { with: { type: "file" } }),
+    "live-watch.js": import("../../dashboard/host/live-watch.js", { with: { type: "file" } }),
   });
 
 export const createDashboard = async () =>
@@ -72,15 +70,18 @@ export const createDashboard = async () =>
     page: (await import("../../dashboard/index.html", { with: { type: "file" } })).default,
     assets: {
       ...(await hostFiles()),
-      ...(await clientFiles()),
-      ...(await serverFiles()),
+      ...(await liveFiles()),
       ...(await pathsOf({
         "actions.js": import("../../dashboard/host/actions.js", { with: { type: "file" } }),
         "address.js": import("../../dashboard/address.js", { with: { type: "file" } }),
+        "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
+        "api-error.js": import("../../dashboard/api-error.js", { with: { type: "file" } }),
         "approvals.js": import("../../dashboard/host/approvals.js", { with: { type: "file" } }),
         "audit.js": import("../../dashboard/host/audit.js", { with: { type: "file" } }),
         "broadcast.js": import("../../dashboard/desk/broadcast.js", { with: { type: "file" } }),
         "diagnostics.js": import("../../dashboard/host/diagnostics.js", { with: { type: "file" } }),
+        "configuration.js": import("../../dashboard/configuration.js", { with: { type: "file" } }),
+        "credentials.js": import("../../dashboard/credentials.js", { with: { type: "file" } }),
         "crop.js": import("../../dashboard/host/crop.js", { with: { type: "file" } }),
         "drafts.js": import("../../dashboard/host/drafts.js", { with: { type: "file" } }),
         "dialog.js": import("../../dashboard/dialog.js", { with: { type: "file" } }),
@@ -95,16 +96,8 @@ export const createDashboard = async () =>
         "icons.js": import("../../dashboard/icons.js", { with: { type: "file" } }),
         "inspector.js": import("../../dashboard/host/inspector.js", { with: { type: "file" } }),
         "jobs.js": import("../../dashboard/host/jobs.js", { with: { type: "file" } }),
-        "live.js": import("../../dashboard/host/live.js", { with: { type: "file" } }),
-        "live-box.js": import("../../dashboard/host/live-box.js", { with: { type: "file" } }),
-        "live-carrier.js": import("../../dashboard/host/live-carrier.js", { with: { type: "file" } }),
         "leases.js": import("../../dashboard/host/leases.js", { with: { type: "file" } }),
-        "live-parts.js": import("../../dashboard/host/live-parts.js", { with: { type: "file" } }),
-        "live-keys.js": import("../../dashboard/host/live-keys.js", { with: { type: "file" } }),
-        "live-wall.js": import("../../dashboard/desk/live-wall.js", { with: { type: "file" } }),
         "odd-first.js": import("../../dashboard/desk/odd-first.js", { with: { type: "file" } }),
-        "live-picker.js": import("../../dashboard/host/live-picker.js", { with: { type: "file" } }),
-        "live-watch.js": import("../../dashboard/host/live-watch.js", { with: { type: "file" } }),
         "main.js": import("../../dashboard/main.js", { with: { type: "file" } }),
         "overview.js": import("../../dashboard/host/overview.js", { with: { type: "file" } }),
         "palette.js": import("../../dashboard/palette.js", { with: { type: "file" } }),
@@ -119,12 +112,14 @@ export const createDashboard = async () =>
         "plans.js": import("../../dashboard/desk/plans.js", { with: { type: "file" } }),
         "plot.js": import("../../dashboard/plot.js", { with: { type: "file" } }),
         "reference.js": import("../../dashboard/host/reference.js", { with: { type: "file" } }),
+        "requests.js": import("../../dashboard/requests.js", { with: { type: "file" } }),
         "run-details.js": import("../../dashboard/host/run-details.js", { with: { type: "file" } }),
         "runs.js": import("../../dashboard/host/runs.js", { with: { type: "file" } }),
         "screen.js": import("../../dashboard/host/screen.js", { with: { type: "file" } }),
         "desktops.js": import("../../dashboard/host/desktops.js", { with: { type: "file" } }),
         "secrets.js": import("../../dashboard/host/secrets.js", { with: { type: "file" } }),
         "script.js": import("../../dashboard/host/script.js", { with: { type: "file" } }),
+        "server.js": import("../../dashboard/server.js", { with: { type: "file" } }),
         "sign-in.js": import("../../dashboard/sign-in.js", { with: { type: "file" } }),
         "style.css": import("../../dashboard/style.css", { with: { type: "file" } }),
         "sync.js": import("../../dashboard/host/sync.js", { with: { type: "file" } }),
