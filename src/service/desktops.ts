@@ -9,7 +9,7 @@ import type { Desktop } from "../host/desktop/desktop";
 import type { ProgramSession } from "../host/desktop/programs";
 import type { DesktopLease, Desktops } from "../host/desktops/desktops";
 import type { OpenDesktop } from "../host/desktops/entry";
-import type { RunPlace } from "../host/runs/executor";
+import type { RunPlace } from "../host/runs/executor-parts";
 import { unavailable } from "../lib/errors";
 import type { ServiceParts } from "./parts";
 

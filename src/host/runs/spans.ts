@@ -12,7 +12,7 @@ import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { printable } from "../../lib/sanitize";
 import { version } from "../../version";
-import type { BeginSpan } from "./executor";
+import type { BeginSpan } from "./executor-parts";
 
 /** The most spans that wait, that one request has, and that a run has for its actions. */
 const MAX_WAITING = 4_096;
