@@ -3,21 +3,17 @@ import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
 import { waitImageGone } from "../src/host/desktop/images/operations";
+import { hotkey, pressKey, releaseKey, typeKey, writeText } from "../src/host/desktop/operations/keyboard";
+import { getPixel, waitPixel, waitStill } from "../src/host/desktop/operations/pixels";
 import {
   clickMouse,
   dragMouse,
-  hotkey,
-  listMonitors,
-  pressKey,
   pressMouse,
-  releaseKey,
   releaseMouse,
   scrollMouse,
   setMousePosition,
-  typeKey,
-  writeText,
-} from "../src/host/desktop/operations/input";
-import { getPixel, waitPixel, waitStill } from "../src/host/desktop/operations/pixels";
+} from "../src/host/desktop/operations/pointer";
+import { listMonitors } from "../src/host/desktop/operations/screenshot";
 import { locateText, waitText } from "../src/host/desktop/operations/text";
 import {
   CANNOT_LIST,

@@ -1,6 +1,6 @@
 import { isPng, PICTURE_OUTPUT, writePicture, writePictureOf } from "../src/cli/picture-file";
 import { view } from "../src/cli/view";
-import { screenshot } from "../src/host/desktop/operations/input";
+import { screenshot } from "../src/host/desktop/operations/screenshot";
 
 export default view(screenshot, {
   names: { screen_region: "region" },

@@ -12,7 +12,7 @@ import { parseLocator } from "../../../../src/host/desktop/elements/locator";
 import { operations } from "../../../../src/host/desktop/elements/operations";
 import { desktopOf } from "../../../../src/host/desktop/elements/real";
 import { holdFocus } from "../../../../src/host/desktop/focus-hold";
-import { clickMouse } from "../../../../src/host/desktop/operations/input";
+import { clickMouse } from "../../../../src/host/desktop/operations/pointer";
 import { testWith } from "../../../support";
 import { forever } from "../support";
 import { PROGRAMS, startSession } from "./support";
