@@ -100,7 +100,12 @@ browserTest(...PROGRAMS, ...DESKTOP)(
     };
     const id = viewers.find(({ control }) => control)?.id ?? "";
     await made.svc("north", ["sessions", "close", id]);
-    await page.getByText("the host ended this view").waitFor();
+    await page
+      .getByText("the host ended this view")
+      .waitFor()
+      .catch(async () => {
+        throw new Error(`the page says something else: ${await page.locator("body").textContent()}`);
+      });
     await page.getByRole("button", { name: "Look again" }).click();
     await page.getByText("view only").waitFor();
     expect(tab.complaints).toEqual([]);

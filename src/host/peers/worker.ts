@@ -11,6 +11,7 @@ import type { SESSION } from "../../core/answer-schemas";
 import { serveParent } from "../../lib/child";
 import { confine } from "../../lib/confine";
 import { messageOf } from "../../lib/errors";
+import { CHANNEL_CLOSED } from "../../wire/screen/stream";
 import { createConnection, describe, leaveHandshake, loadLibrary, routeOf, takeRemote } from "./connection";
 import { createFileChannels } from "./file-channels";
 import type { IceConfig } from "./ice";
@@ -47,6 +48,9 @@ const STATS_MS = 1_000;
  */
 const MAX_MEMORY = 512 * 1_048_576;
 const MEMORY_MESSAGES = 64;
+
+/** Why a session has ended whose connection is gone. */
+const PEER_GONE = "the peer is gone";
 
 /** How long after the connection of a screen is gone its channel may still say that the peer closed it, milliseconds. */
 const PARTING_MS = 300;
@@ -166,14 +170,19 @@ function createSession(peer: PeerConnection, owner: SessionEvents): ConnectedSes
   let sentUnacknowledged = false;
   let closing = false;
 
+  /** Whether the network has ended it, which ends its channels too. */
+  let isCut = false;
+  peer.onIceStateChange((state) => {
+    isCut ||= state === "disconnected" || state === "failed";
+  });
   const gone = () => {
-    if (!closing) owner.closed("the peer is gone");
+    if (!closing) owner.closed(PEER_GONE);
   };
   peer.onStateChange((state) => {
     if (state === "connected") owner.open();
     if (closing || !["closed", "failed", "disconnected"].includes(state)) return;
     // A peer that parts closes the channel of a screen too: which of the two is seen first, is chance.
-    if (isScreen) setTimeout(gone, PARTING_MS);
+    if (isScreen && !isCut) setTimeout(gone, PARTING_MS);
     else gone();
   });
   // Only the answering side accepts files: `answer` replaces this.
@@ -193,7 +202,7 @@ function createSession(peer: PeerConnection, owner: SessionEvents): ConnectedSes
 
   const join = (channel: DataChannel, socket: Socket, role: keyof typeof MAX_UNREAD_BYTES) =>
     joinScreen(channel, socket, MAX_UNREAD_BYTES[role], (reason) => {
-      if (!closing) owner.closed(reason);
+      if (!closing) owner.closed(isCut && reason === CHANNEL_CLOSED ? PEER_GONE : reason);
     });
   const answerTo = async (sdp: string, isSvc: boolean) => {
     const look = takeRemote(peer, isSvc ? leaveHandshake(sdp) : sdp, "offer");
