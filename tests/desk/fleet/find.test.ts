@@ -115,5 +115,6 @@ test("others are answered while many hosts are compared with as many patterns as
   const { longest, took } = await gaps(async () =>
     expect(await findHosts.run(uses, { q }, caller)).toEqual([]),
   );
-  expect(longest).toBeLessThan(Math.max(took / 4, 20));
+  // Compared in one turn, the longest gap would be the whole.
+  expect(longest).toBeLessThan(Math.max(took / 2, 50));
 });
