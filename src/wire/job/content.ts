@@ -111,8 +111,9 @@ export function readContent(text: string): Content & { readonly bytes: ReadonlyM
   const excess = excessIn(text, MAX_VALUES);
   if (excess) throw badInput(`content: expected ${boundOf(excess, MAX_VALUES)}`);
   const value = jsonIn(text);
-  // Before the name of each is looked at.
-  if (Object.keys(Object(Object(value).files)).length > MAX_FILES)
+  // Before the name of each is looked at; a text has a key for each of its characters.
+  const { files: named }: { files?: unknown } = Object(value);
+  if (typeof named === "object" && Object.keys(named ?? {}).length > MAX_FILES)
     throw badInput(`content: expected at most ${MAX_FILES} files`);
   const read = v.safeParse(CONTENT, value, { abortEarly: true });
   if (!read.success)
