@@ -35,7 +35,7 @@ const OWNER = { token: null, share: null, signal: new AbortController().signal }
 function open(): Desktops {
   return createDesktops({
     ...{ log: silentLog, publish: () => {}, env: process.env, most: COUNT },
-    disks: createDisks({ limitBytes: DEFAULT_DISK, log: silentLog }),
+    disks: createDisks({ limitBytes: DEFAULT_DISK }),
     tools: () => requireTools(process.env),
     account: async () => undefined,
     createDesktop: async ({ env, as }, lockFile) =>

@@ -39,7 +39,7 @@ export async function createOwnDesktops(
   return createDesktops({
     ...{ log, publish, env, createDesktop, most: options.max_desktops },
     memory: most === undefined ? undefined : { bytes: most, groups: createMemoryGroups() },
-    disks: createDisks({ limitBytes: options.desktop_disk ?? DEFAULT_DISK, log }),
+    disks: createDisks({ limitBytes: options.desktop_disk ?? DEFAULT_DISK }),
     tools: (session) => (session === "wayland" ? requireCompositor(env) : requireTools(env)),
     // At a terminal, root has typed the command itself.
     account: () => accountOf(options.desktop_user, isServer ? process.getuid?.() : undefined),

@@ -28,7 +28,7 @@ import type { DesktopView } from "../../wire/screen/desktop-view";
 import type { Desktop } from "../desktop/desktop";
 import type { ProgramSession } from "../desktop/programs";
 import type { Account } from "./account";
-import type { Disks, DiskWay, FullDisk } from "./disk";
+import type { Disks, FullDisk } from "./disk";
 import { startDisplay } from "./display";
 import { aboutOf, type Entry, type Live, type OpenDesktop, openOf, requireSame, viewOf } from "./entry";
 import { desktopEnded, desktopFull, desktopStarted } from "./events";
@@ -82,8 +82,8 @@ export interface Desktops {
   open(name: string): OpenDesktop;
   /** How many there may be at once. */
   readonly most: number;
-  /** What bounds what the folders of each hold; null where nothing does. */
-  readonly diskLimit: { readonly limit_bytes: number; readonly kept_by: DiskWay } | null;
+  /** How much the folders of each may hold, in bytes; null where nothing bounds it. */
+  readonly diskLimit: number | null;
   stop(): Promise<void>;
 }
 
@@ -122,8 +122,7 @@ class DesktopList implements Desktops {
   }
 
   get diskLimit() {
-    const { disks } = this.parts;
-    return disks ? { limit_bytes: disks.limitBytes, kept_by: disks.way() } : null;
+    return this.parts.disks?.limitBytes ?? null;
   }
 
   async lease(
@@ -301,13 +300,12 @@ class DesktopList implements Desktops {
     }
   }
 
-  /** Its folders hold as much as they may. What svc alone can keep from growing ends: it would hold as much again. */
-  async #full(entry: Entry, live: Live, { text, kept_by, ...held }: FullDisk): Promise<void> {
+  /** Its folders hold more than they may. A kept one ends too: it would hold as much again. */
+  async #full(entry: Entry, live: Live, { text, ...held }: FullDisk): Promise<void> {
     if (entry.ending || entry.now !== live) return;
-    const goes_on = kept_by === "file_system";
-    this.parts.publish(desktopFull, { ...aboutOf(entry), ...held, goes_on });
-    this.parts.log.warn(`the desktop ${entry.name} ${goes_on ? "goes on" : "ends"}: ${text}`);
-    if (!goes_on) await this.#end(entry, tooLarge(text, { reason: "desktop_disk", ...held }));
+    this.parts.publish(desktopFull, { ...aboutOf(entry), ...held });
+    this.parts.log.warn(`the desktop ${entry.name} ends: ${text}`);
+    await this.#end(entry, tooLarge(text, { reason: "desktop_disk", ...held }));
   }
 
   #end(entry: Entry, reason: Failure): Promise<void> {

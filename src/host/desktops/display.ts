@@ -66,11 +66,11 @@ export async function startDisplay(settings: DesktopSettings, parts: DisplayPart
   const { size = DEFAULT_SIZE, scale = 1, locale } = settings;
   const { folder, tools, account, memory, signal } = parts;
   if (locale !== undefined) await requireLocale(locale);
-  const { disk, ...folders } = await makeFolders(parts);
+  const { disk, ...folders } = makeFolders(parts);
   const asIts = (command: readonly string[]) => asUser(account, command);
   const as = (command: readonly string[]) => {
-    const bounded = asIts(disk?.within(command) ?? command);
-    return memory?.within(bounded) ?? bounded;
+    const own = asIts(command);
+    return memory?.within(own) ?? own;
   };
   const start: Start = (command, env) => {
     const options = { ...OWN_GROUP, cwd: folders.runtime, env } as const;
@@ -123,13 +123,12 @@ interface Folders {
   readonly tmp: string;
 }
 
-async function makeFolders({ folder, account, disks }: DisplayParts) {
+function makeFolders({ folder, account, disks }: DisplayParts) {
   // Another user passes through both, and changes nothing in them: what this process makes there later is no link of that user.
   const mode = account ? 0o711 : 0o700;
   mkdirSync(folder, { mode });
   const own = join(folder, OWN);
-  // What svc keeps beside it is there also when it is full.
-  const disk = await disks?.make(own, mode);
+  const disk = disks?.make(own, mode);
   if (!disk) mkdirSync(own, { mode });
   const named = (name: string) => join(own, name);
   const folders: Folders = {

@@ -26,14 +26,12 @@ export const desktopEnded = eventType({
 
 export const desktopFull = eventType({
   name: "desktop.full",
-  summary: "The folders of a desktop of its own hold as much as they may",
+  summary: "The folders of a desktop of its own hold more than they may: it ends",
   scope: "read",
   data: v.object({
     ...ABOUT,
     limit_bytes: v.number(),
     used_bytes: v.number(),
-    /** Whether it goes on, and programs are told that nothing more fits in; else it ends now. */
-    goes_on: v.boolean(),
   }),
 });
 

@@ -22,13 +22,12 @@ import { unavailable } from "../../lib/errors";
 import { isLocked, tryLock } from "../../lib/lock";
 import { look } from "../../lib/look";
 import { OWN_GROUP } from "../../lib/process-group";
-import { runProgram } from "../../lib/run-program";
-import { printedBy, spawn } from "../../lib/spawn";
+import { spawn } from "../../lib/spawn";
 
 /** The variable that every process of a desktop has. */
 export const MARK = "SVC_DESKTOP";
 
-/** The folder of its programs, in that of a desktop: it may be a file system of its own. */
+/** The folder of its programs, in that of a desktop. */
 export const OWN = "own";
 
 const PREFIX = "svc-desktops-";
@@ -41,8 +40,6 @@ const KILL_AFTER_MS = 1_000;
 /** How long they are killed, in milliseconds: one that waits for a disk does not end. */
 const GIVE_UP_AFTER_MS = 11_000;
 const LOOK_MS = 10;
-/** How long umount(8) may take, in milliseconds. */
-const UNMOUNT_MS = 5_000;
 
 /** The beginning of a process's environment in which the mark is looked for, in bytes: it is the first of its variables. */
 const ENVIRONMENT_BYTES = 65_536;
@@ -59,7 +56,6 @@ marked() { grep -slzaE "$1" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3; }
 p=$(marked "$2"); [ -z "$p" ] || { kill -TERM $p 2>/dev/null; sleep 0.3; }
 n=0
 while p=$(marked "$2"); [ -n "$p" ] && [ $n -lt 50 ]; do kill -KILL $p 2>/dev/null; n=$((n+1)); sleep 0.05; done
-for own in "$1"/*/${OWN}; do umount -l "$own" 2>/dev/null; done
 rm -rf "$1"
 `;
 
@@ -116,9 +112,6 @@ async function endDesktop(folder: string): Promise<void> {
   try {
     await endAll(() => marked((mark) => mark === folder));
   } finally {
-    // What stays mounted keeps the folder, which is an error then.
-    for (const mounted of mountsBelow(folder))
-      await runProgram(unmounting(mounted), UNMOUNT_MS).catch(() => {});
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -195,30 +188,11 @@ export function sweep(): void {
         removeDisplay(pid);
         process.kill(pid, "SIGKILL");
       }
-      for (const mounted of mountsBelow(folder)) printedBy(unmounting(mounted), UNMOUNT_MS);
       rmSync(folder, { recursive: true, force: true });
     } catch {
       // Another process removes it at the same time.
     }
   }
-}
-
-/** What a process that does not end has open goes with it: the mount is away at once (umount(8)). */
-const unmounting = (folder: string) => ["umount", "-l", "--", folder];
-
-/** What is mounted below a folder, the last first (proc_pid_mountinfo(5)): the file systems of desktops, and what their programs have mounted. */
-function mountsBelow(folder: string): string[] {
-  return readFileSync("/proc/self/mountinfo", "utf8")
-    .split("\n")
-    .flatMap((line) => {
-      const [, , , , at = ""] = line.split(" ");
-      // Blanks and backslashes are three digits.
-      const path = at.replaceAll(/\\([0-7]{3})/g, (_all, digits) =>
-        String.fromCharCode(Number.parseInt(digits, 8)),
-      );
-      return path.startsWith(`${folder}/`) ? [path] : [];
-    })
-    .reverse();
 }
 
 /** An X server that is killed leaves its socket and its lock, in which its process id is (Xserver(1)). */

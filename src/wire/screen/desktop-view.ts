@@ -41,8 +41,6 @@ export const DESKTOP_VIEW = v.object({
         limit_bytes: v.number(),
         /** As of the last look, which is some seconds ago. */
         used_bytes: v.number(),
-        /** `file_system`: they are one of their own, and programs are told that it is full. `looks`: svc looks at them, and ends a desktop that holds more. */
-        kept_by: v.picklist(["file_system", "looks"]),
       }),
     ),
   ),

@@ -352,7 +352,7 @@ describe.skipIf(process.platform !== "linux")("desktops", () => {
         desktopTools: async () => ({
           ...{ uses: ["Xvfb", "openbox"], missing: [], hasBus: true },
           disk: {
-            limit: { limit_bytes: 2 * GIB, kept_by: "looks" },
+            limit: 2 * GIB,
             used: used.map((used_bytes, nth) => ({ name: `desktop-${nth}`, used_bytes })),
           },
         }),

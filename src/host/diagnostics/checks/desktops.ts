@@ -10,7 +10,7 @@ interface Uses {
     readonly hasBus: boolean;
     /** What their folders may hold, and those that run hold; null where this process does not know. */
     readonly disk: {
-      readonly limit: { readonly limit_bytes: number; readonly kept_by: "file_system" | "looks" } | null;
+      readonly limit: number | null;
       readonly used: ReadonlyArray<{ readonly name: string; readonly used_bytes: number }>;
     } | null;
   }>;
@@ -39,14 +39,13 @@ export const desktops = check({
     const bus = hasBus ? "" : "; without dbus-daemon nothing on them is found by name (apt install dbus)";
     const has = `desktops on demand: ${uses.join(" and ")}${bus}`;
     const extra = { available: true, by_name: hasBus };
-    if (!disk?.limit) return fine(has, extra);
-    const { limit_bytes, kept_by } = disk.limit;
+    const limit_bytes = disk?.limit;
+    if (!disk || !limit_bytes) return fine(has, extra);
     const most = disk.used.toSorted((a, b) => b.used_bytes - a.used_bytes)[0];
-    const limited = `${has}; each holds at most ${sizeText(limit_bytes)} of files, ${WAYS[kept_by]}`;
+    const limited = `${has}; each holds at most ${sizeText(limit_bytes)} of files, or svc ends it (it looks every few seconds)`;
     const figures = {
       ...extra,
       disk_limit_bytes: limit_bytes,
-      disk_kept_by: kept_by,
       disk_most: most ?? null,
     };
     if (!most) return fine(limited, figures);
@@ -54,10 +53,5 @@ export const desktops = check({
     return most.used_bytes < limit_bytes * NEARLY_FULL ? fine(text, figures) : warning(text, FULL, figures);
   },
 });
-
-const WAYS = {
-  file_system: "in a file system of its own in memory",
-  looks: "or svc ends it (it looks every few seconds)",
-};
 
 const FULL = ["let its programs remove files, stop it, or allow more (svc serve --desktop-disk 4GiB)"];
