@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
@@ -7,6 +7,7 @@ import { view } from "../src/cli/view";
 import { field, fileContent } from "../src/core/fields";
 import { editHosts, editText, requireSameHosts } from "../src/desk/fleet/operations/edit";
 import { badInput, Failure, unavailable } from "../src/lib/errors";
+import { orElse } from "../src/lib/or-else";
 import { printable } from "../src/lib/sanitize";
 import { spawn } from "../src/lib/spawn";
 import { HOST_COLUMNS, rowOf } from "./admin-list";
@@ -63,9 +64,13 @@ const TEXT = "hosts.txt";
 
 /** Removes the text that was kept and is stored now: it may have tokens. */
 function removeKept(text: string): void {
-  for (const name of readdirSync(tmpdir()).filter((one) => one.startsWith(PREFIX))) {
+  for (const name of orElse(() => readdirSync(tmpdir()), []).filter((one) => one.startsWith(PREFIX))) {
     const folder = join(tmpdir(), name);
     try {
+      // What others put there is not opened: reading it might never end.
+      const file = lstatSync(join(folder, TEXT));
+      const isOwn = [lstatSync(folder), file].every(({ uid }) => uid === (process.getuid?.() ?? uid));
+      if (!isOwn || !file.isFile() || file.size !== Buffer.byteLength(text)) continue;
       if (readFileSync(join(folder, TEXT), "utf8") === text) rmSync(folder, { recursive: true, force: true });
     } catch {
       // It is that of another user, or has gone.

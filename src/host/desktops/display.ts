@@ -148,6 +148,8 @@ function makeFolders({ folder, account, disks }: DisplayParts) {
 
 /** What names another desktop, or keeps programs from showing what is in their windows by name. */
 const OTHERS = [
+  // Of the desktop that svc itself runs on.
+  MARK,
   "DISPLAY",
   "WAYLAND_DISPLAY",
   "SWAYSOCK",

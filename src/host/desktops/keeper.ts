@@ -15,6 +15,7 @@ import {
   renameSync,
   rmSync,
 } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { isAlive } from "../../lib/alive";
@@ -112,7 +113,7 @@ async function endDesktop(folder: string): Promise<void> {
   try {
     await endAll(() => marked((mark) => mark === folder));
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
 }
 

@@ -129,14 +129,18 @@ export class Secrets {
     for (const text of fresh) this.rememberQuoted(text);
   }
 
-  /** `text` with every secret in it replaced by `***`; `***` alone where it would take too long to find them. */
-  scrub(text: string): string {
+  /**
+   * `text` with every secret in it replaced by `***`; `***` alone where it would take too long to find them.
+   *
+   * @param upTo how many characters of `text` are shown: no secret begins later.
+   */
+  scrub(text: string, upTo = text.length): string {
     if (this.tooMany) return "***";
-    if (this.texts.size === 0) return text;
+    if (this.texts.size === 0) return text.slice(0, upTo);
     let clean = "";
     let from = 0;
     let left = COMPARED_LEAST + COMPARED_EACH * text.length;
-    for (let at = 0; at + MIN_LENGTH <= text.length; at++) {
+    for (let at = 0; at < upTo && at + MIN_LENGTH <= text.length; at++) {
       const alike = this.byBeginning.get(text.slice(at, at + MIN_LENGTH));
       if (!alike) continue;
       const found = alike.lengths.find((length) => {
@@ -150,13 +154,13 @@ export class Secrets {
       from = at + found;
       at = from - 1;
     }
-    return clean + text.slice(from);
+    return clean + text.slice(from, Math.max(from, upTo));
   }
 
   /** The first `most` characters of `text`, with every secret in them replaced by `***`: what comes later is not looked through. */
   scrubStart(text: string, most: number): string {
     // A secret that begins among them ends within the rest.
-    return this.scrub(text.slice(0, most + MAX_LENGTH)).slice(0, most);
+    return this.scrub(text.slice(0, most + MAX_LENGTH), most).slice(0, most);
   }
 
   /** `value` with every secret in its texts replaced by `***`; names of fields stay. */

@@ -82,6 +82,8 @@ interface KeptTrace extends TracedRun {
 export class Traces {
   /** The runs that are traced now. */
   private readonly active = new Set<{ readonly asked: boolean; readonly share: string | null }>();
+  /** The folders of runs whose traces are under way, or are being written. */
+  private readonly working = new Set<string>();
 
   constructor(private readonly parts: TracesParts) {}
 
@@ -115,8 +117,10 @@ export class Traces {
     }
     ensurePrivateFolder(folder);
     this.clear();
-    const work = join(folder, `.work-${process.pid}-${start.run_id}`);
+    const name = `.work-${process.pid}-${start.run_id}`;
+    const work = join(folder, name);
     mkdirSync(work, { mode: PRIVATE_FOLDER });
+    this.working.add(name);
     const slot = { asked, share };
     this.active.add(slot);
     const recorder = createTraceWriter({ folder: work, shoot, sparse: !asked, ...(outline && { outline }) });
@@ -143,6 +147,7 @@ export class Traces {
           return null;
         } finally {
           rmSync(work, { recursive: true, force: true });
+          this.working.delete(name);
         }
       },
     };
@@ -241,7 +246,7 @@ export class Traces {
   clear(): void {
     for (const name of this.names()) {
       const pid = Number(WORK.exec(name)?.[1] ?? Number.NaN);
-      const left = pid === process.pid ? this.active.size === 0 : !isAlive(pid);
+      const left = pid === process.pid ? !this.working.has(name) : !isAlive(pid);
       if (!Number.isNaN(pid) && left) rmSync(join(this.parts.folder, name), { recursive: true, force: true });
     }
   }

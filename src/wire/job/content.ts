@@ -100,6 +100,8 @@ export function writeContent(
     throw badInput(
       `actions: expected at most ${most} bytes, with the files that they refer to, but found ${size}`,
     );
+  const excess = excessIn(content, MAX_VALUES);
+  if (excess) throw badInput(`actions: expected ${boundOf(excess, MAX_VALUES)}`);
   return { content, digest: digestOf(content) };
 }
 

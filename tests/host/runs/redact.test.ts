@@ -32,8 +32,12 @@ test("the longest of many secrets that begin alike is replaced, and the text aro
 test("the beginning of a text has no part of a secret that goes beyond it, and what is far behind is not looked through", () => {
   const secrets = new Secrets();
   secrets.add(["hunter2-hunter2", "s".repeat(4_000)]);
-  expect(secrets.scrubStart(`${"a".repeat(5)}hunter2-hunter2 and more`, 10)).toBe("aaaaa*** a");
+  expect(secrets.scrubStart(`${"a".repeat(5)}hunter2-hunter2 and more`, 10)).toBe("aaaaa***");
   expect(secrets.scrubStart(`aaaaaaaa${"s".repeat(4_000)}`, 10)).toBe("aaaaaaaa**");
+  // What is longer than its asterisks brings nothing from beyond the place to which is looked, such as the beginning of another.
+  secrets.add("top-secret-value-0123456789");
+  const long = "s".repeat(4_000);
+  expect(secrets.scrubStart(`${long}${long}${"b".repeat(80)}top-secret-value-0123456789`, 4_000)).toBe("***");
 });
 
 test("once there are too many values to remember, no more are looked at", () => {

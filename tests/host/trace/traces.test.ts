@@ -213,6 +213,16 @@ describe("a host keeps", () => {
     expect(readdirSync(made.path).toSorted()).toEqual([left[1] ?? "", `${run(3).run_id}.zip`]);
   });
 
+  test("the trace that is being written while another run begins", async () => {
+    using made = traces();
+    const first = await made.kept.begin(run(1), true);
+    await (await first?.step(click))?.(good);
+    const ending = first?.end({ status: "ok", error_text: null }, same);
+    const second = await made.kept.begin(run(2), true);
+    expect(await ending).not.toBeNull();
+    await second?.end({ status: "ok", error_text: null }, same);
+  });
+
   test("no more than so many at work at once, jobs apart, and logs that a job failed without one", async () => {
     const logged: string[] = [];
     const log = { ...silentLog, warn: (text: string) => void logged.push(text) };

@@ -34,3 +34,11 @@ test("far too many files are counted, and no name of theirs is looked at", () =>
     "content: expected at most 64 files",
   );
 });
+
+test("what every host would refuse is not written", () => {
+  const parts = { commands: ["AC_set_var"], stop_on_error: true, timeout_s: 1, scope: null };
+  const numbers = Array.from({ length: 140_000 }, () => 0);
+  expect(() => writeContent({ ...parts, actions: [["AC_set_var", ["a", numbers]]] })).toThrow(
+    "actions: expected at most 125000 values and names",
+  );
+});
