@@ -1,4 +1,4 @@
-/** What is computed of a text to compare it by. */
+/** Checksums and digests. */
 
 /**
  * CRC-32 of `text` as 6 characters of base64url, at the end of secrets that people copy: a mistyped or shortened one is recognised before
@@ -10,5 +10,5 @@ export function checksumOf(text: string): string {
   return bytes.toString("base64url");
 }
 
-/** The SHA-256 of `text`, hexadecimal. */
-export const sha256 = (text: string): string => Bun.SHA256.hash(text, "hex");
+/** The SHA-256 of `content`, hexadecimal. */
+export const sha256 = (content: string | Uint8Array): string => Bun.SHA256.hash(content, "hex");

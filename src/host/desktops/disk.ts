@@ -1,8 +1,8 @@
 /**
  * What the folders of a desktop may hold together: the settings, caches, data and temporary files of its programs.
  *
- * Promise: svc looks at them, at most a twentieth of its time. What holds more is told to whoever waits for `full`. Between two looks they can hold
- * more.
+ * Promise: svc measures them at intervals, for at most a twentieth of its time. Who waits for `full` learns that they hold too much. Between two
+ * looks they can hold more.
  */
 import { mkdirSync } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
@@ -15,7 +15,7 @@ const GIB = 2 ** 30;
 /** What the folders of a desktop may hold where nobody says otherwise, in bytes. */
 export const DEFAULT_DISK = 2 * GIB;
 
-/** For so many bytes there may be one file, as on ext4 (mke2fs.conf(5), `inode_ratio`); but {@link FEWEST_FILES} in any case. */
+/** Each of these many bytes of the limit allow one file, as on ext4 (mke2fs.conf(5), `inode_ratio`); {@link FEWEST_FILES} are always allowed. */
 const BYTES_A_FILE = 16_384;
 const FEWEST_FILES = 4_096;
 
@@ -73,18 +73,12 @@ export function createDisks({ limitBytes, lookEveryMs }: DisksParts): Disks {
   };
 }
 
-/** For as many bytes as that there may be so many files. */
+/** The most files for a limit of `bytes`. */
 const mostFiles = (bytes: number) => Math.max(FEWEST_FILES, Math.floor(bytes / BYTES_A_FILE));
-
-/** What is looked at now and then. */
-interface Looked {
-  /** @returns false once there is nothing to look at any more. */
-  look(): Promise<boolean>;
-}
 
 /** Looks at all of them, one after the other: together they take a bounded share of the time. */
 function createLooks(everyMs: number) {
-  const all = new Set<Looked>();
+  const all = new Set<WatchedDisk>();
   let isLooking = false;
   const go = async () => {
     isLooking = true;
@@ -97,7 +91,7 @@ function createLooks(everyMs: number) {
     isLooking = false;
   };
   return {
-    add(one: Looked): void {
+    add(one: WatchedDisk): void {
       all.add(one);
       if (!isLooking) void go();
     },
@@ -105,7 +99,7 @@ function createLooks(everyMs: number) {
 }
 
 /** Folders on the disk of the host. */
-class WatchedDisk implements Disk, Looked {
+class WatchedDisk implements Disk {
   readonly #full = Promise.withResolvers<FullDisk>();
   readonly full = this.#full.promise;
   #used = 0;
@@ -119,6 +113,7 @@ class WatchedDisk implements Disk, Looked {
     return { limit_bytes: this.bytes, used_bytes: this.#used };
   }
 
+  /** @returns false once there is nothing to look at any more. */
   async look(): Promise<boolean> {
     const most = { bytes: this.bytes, files: mostFiles(this.bytes) };
     const held = await holds(this.folder, most);
@@ -133,8 +128,8 @@ class WatchedDisk implements Disk, Looked {
 }
 
 /**
- * What a folder holds on the disk, to the first that is more than `most`. A link is followed nowhere; a file with several names counts once.
- * What is mounted in it, such as the gvfs of a desktop, counts nothing; nor what cannot be read, and what is gone by the time it is looked at.
+ * What a folder holds on the disk; counting stops once it is more than `most`. No link is followed. The bytes of a file with several names count
+ * once, and each name counts as a file. What is mounted in it, such as the gvfs of a desktop, does not count, nor what cannot be read.
  */
 export async function holds(
   folder: string,

@@ -17,7 +17,7 @@ async function labelWith(taken: readonly number[]) {
       return seen.has(look) ? [look] : [];
     },
     change: async () => {
-      throw new Error("nothing is to be changed");
+      throw new Error("unexpected change");
     },
   });
   using reserved = await admission.reserve(host("x"), false);

@@ -41,7 +41,7 @@ describe("what a folder holds", () => {
 });
 
 describe("by looks", () => {
-  test("a folder that holds more is told, with what it holds", async () => {
+  test("a folder that holds more than the limit is full, and the text says how much it holds", async () => {
     using folder = temporaryFolder();
     const own = join(folder.path, "own");
     const disk = byLooks(16 * MIB).make(own, 0o700);
@@ -53,7 +53,7 @@ describe("by looks", () => {
     );
   });
 
-  test("a folder that holds more files than one for each 16 KiB is told", async () => {
+  test("a folder that holds more files than one for each 16 KiB is full", async () => {
     using folder = temporaryFolder();
     const own = join(folder.path, "own");
     const disk = byLooks(16 * MIB).make(own, 0o700);

@@ -6,6 +6,7 @@
  */
 import { chmodSync, existsSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { sha256 } from "../../../lib/checksum";
 import { messageOf, unavailable } from "../../../lib/errors";
 import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../../../lib/files";
 import { unlistFile } from "../../../lib/folder-files";
@@ -72,7 +73,7 @@ export function createTakeOver(
     ensurePrivateFolder(dirname(file));
     writeFileAtomic(
       file,
-      bookBytes(items, { others: JSON.stringify(others), taken: bytes ? digest(bytes) : null }),
+      bookBytes(items, { others: JSON.stringify(others), taken: bytes ? sha256(bytes) : null }),
     );
     forget();
     return leaveFormer();
@@ -84,7 +85,7 @@ export function createTakeOver(
       if (!db || !existsSync(former)) return false;
       const { taken } = reading(() => headOf(db));
       if (taken === null) return true;
-      if (digest(readTrustFile(former) ?? "") === taken) kept = setBeside(former);
+      if (sha256(readTrustFile(former) ?? "") === taken) kept = setBeside(former);
       // The same content that comes again, from a backup, is another file.
       forgetTaken(db);
       if (kept === undefined) return true;
@@ -132,9 +133,6 @@ function setBeside(former: string): string {
 const RETRY_MS = 60_000;
 
 const IMPORT = "`svc admin import FILE` adds the hosts of a file; then move this one away";
-
-const digest = (bytes: Uint8Array | string): string =>
-  new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 
 /** `path`, else the first of `path-2`, `path-3`, … where nothing is. */
 function freeName(path: string): string {

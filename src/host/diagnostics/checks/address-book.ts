@@ -35,7 +35,7 @@ export const addressBook = check({
 const IGNORED_ADVICE =
   "`svc admin import admin_hosts.json` adds its hosts, or --replace also puts them in place of those here; then move the file away";
 
-/** What is to be said of the hosts in the book. */
+/** The finding about the hosts in the address book. */
 function judge(hosts: readonly Entry[]): Finding {
   if (hosts.length === 0) return fine("no hosts", { hosts: 0 });
   const labelsOf = (trust: string) => hosts.filter((host) => host.trust === trust).map(({ label }) => label);

@@ -260,7 +260,7 @@ function partAround(text: string, words: string): string | undefined {
   return undefined;
 }
 
-/** The entries up to where they cannot be read, of which `failed` is told; what is thrown at whoever takes them stays with them. */
+/** The entries until one cannot be read: then it calls `failed` and ends. It does not catch what its consumer throws. */
 function* untilFault<T>(entries: Iterable<T>, failed: (error: unknown) => void): Generator<T> {
   try {
     yield* entries;
