@@ -12,13 +12,13 @@ import { prepare } from "./desktop-tasks/runner";
 import { type Action, focus, keys, press, sleep, toWindow, wait, write } from "./desktop-tasks/task";
 import { TASKS } from "./desktop-tasks/tasks";
 import { startWorld, type World } from "./desktop-tasks/world";
-import { BINARY, type Figure, mebibytes, startServer, TOKEN } from "./support";
+import { BINARY, type Figure, mebibytes, median, startServer, TOKEN } from "./support";
 
 const PROGRAMS = ["Xvfb", "openbox", "dbus-daemon", "mousepad", "soffice", "chromium"];
 const NAME = "black box: room that an hour of office work takes, against 100 MiB";
 const MOST_BYTES = 100 * 1_048_576;
-/** How long somebody works, at least, in milliseconds. */
-const WORKED_MS = 240_000;
+/** How often all four programs are used, 100 s in all each time. A figure each: more would take a quarter of an hour. */
+const ROUNDS = 3;
 /** After the last step: the black box writes some seconds later. */
 const WRITTEN_MS = 6_000;
 /** The tasks whose programs are opened, and the titles of their windows. */
@@ -40,25 +40,26 @@ export async function bench(): Promise<Figure[]> {
   const serve = [BINARY, "serve", "--json", "--port", "0", "--config-dir", configDir, "--rate-limit", "0"];
   const env = { ...world.env, SVC_TOKEN: TOKEN };
   await using _server = await startServer([...serve, "--black-box", "1h"], env);
-  const began = performance.now();
   await openAll(world);
+  const folder = join(configDir, "black-box");
+  const hours: number[] = [];
   let steps = 0;
-  while (performance.now() - began < WORKED_MS) {
-    for (const round of [writing("note.txt"), writing("a.odt"), counting(), browsing()]) {
-      await perform(world, round);
-      steps += round.length;
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = bytesIn(folder);
+    const began = performance.now();
+    for (const part of [writing("note.txt"), writing("a.odt"), counting(), browsing()]) {
+      await perform(world, part);
+      steps += part.length;
     }
+    await Bun.sleep(WRITTEN_MS);
+    hours.push(((bytesIn(folder) - before) * 3_600_000) / (performance.now() - began));
   }
-  await Bun.sleep(WRITTEN_MS);
-  const ms = performance.now() - began;
-  const bytes = bytesIn(join(configDir, "black-box"));
-  const anHour = (bytes * 3_600_000) / ms;
   return [
     {
       name: NAME,
-      ratio: anHour / MOST_BYTES,
+      ratio: hours.map((bytes) => bytes / MOST_BYTES),
       goal: "<= 1",
-      detail: `${mebibytes(anHour)} / 100 MiB, scaled from ${mebibytes(bytes)} in ${Math.round(ms / 1_000)} s with ${steps} steps`,
+      detail: `${mebibytes(median(hours))} / 100 MiB, scaled from ${ROUNDS} rounds of some 100 s with ${steps} steps in all`,
     },
   ];
 }
