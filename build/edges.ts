@@ -116,6 +116,7 @@ const STORES: ReadonlyArray<{ readonly why: string; readonly files: readonly str
       "src/desk/fleet/book/read.ts",
       "src/desk/fleet/book/store.ts",
       "src/desk/join/join-strings.ts",
+      "src/desk/join/standby/standbys.ts",
       "src/desk/plans/ledger/ledger.ts",
       "src/desk/plans/state/kept.ts",
       "src/host/audit/open-file.ts",

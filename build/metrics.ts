@@ -98,6 +98,11 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
     driftFound: () => new Map(),
     spanCounts: () => ({ sent: 0, dropped: 0 }),
     tokens: async () => ({ list: () => [{ name: "prometheus", expires: "2027-01-01T00:00:00.000Z" }] }),
+    standbyNow: async () => ({
+      taken_over: null,
+      standbys: [{ name: "second", silent_s: 3 }],
+      following: null,
+    }),
   });
   before(metrics);
   return metrics.render();

@@ -110,6 +110,10 @@ const groups: Registry["groups"] = [
         describe: "Show, export or import what makes this a desk's host, or a desk",
         load: () => import("./desk"),
       },
+      standby: {
+        describe: "Have a second desk follow the first, and take its place once that is gone",
+        load: () => import("./standby"),
+      },
       login: {
         describe: "Log in to a desk elsewhere, for --desk",
         load: () => import("./login"),

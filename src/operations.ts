@@ -18,6 +18,8 @@ import { operations as hostThumbnails } from "./desk/fleet/operations/thumbnail"
 import { operations as transfer } from "./desk/fleet/operations/transfer";
 import { eventTypes as joinEvents } from "./desk/join/events";
 import { operations as desk } from "./desk/join/operations";
+import { eventTypes as standbyEvents } from "./desk/join/standby/events";
+import { operations as standby } from "./desk/join/standby/operations";
 import { operations as links } from "./desk/link/operations";
 import { operations as relay } from "./desk/link/relay";
 import { operations as nats } from "./desk/nats/operations/fleet";
@@ -163,6 +165,7 @@ const all = [
   ...sessions,
   ...sync,
   ...desk,
+  ...standby,
   ...joining,
   ...links,
   ...nats,
@@ -200,6 +203,7 @@ export const eventTypes: readonly EventType[] = [
   ...inspectorEvents,
   ...requestEvents,
   ...joinEvents,
+  ...standbyEvents,
   ...linkEvents,
   ...sessionEvents,
   ...syncEvents,

@@ -54,6 +54,20 @@ const signInFiles = (configDir: string) => ({
   signedOutLock: join(configDir, "run", "signed_out.lock"),
 });
 
+/** What is kept of desks and their standbys. */
+const standbyFiles = (configDir: string) => ({
+  /** The machines that may follow this desk as its standbys. */
+  standbys: join(configDir, "standbys.json"),
+  standbysLock: join(configDir, "run", "standbys.lock"),
+  /** The key to which a desk encrypts what this machine keeps of it: never leaves the folder. */
+  standbyKey: join(configDir, "standby_key"),
+  /** The desk that this machine follows; beside it what makes it that desk, encrypted. */
+  following: join(configDir, "standby", "following.json"),
+  /** How often this desk was taken over, and that another has taken over from this one. */
+  deskGeneration: join(configDir, "desk_generation.json"),
+  takenOver: join(configDir, "taken_over.json"),
+});
+
 /** The files of `{config_dir}`. */
 export const configFiles = (configDir: string) => ({
   /** Which svc may use the folder (`format.ts`). */
@@ -125,7 +139,7 @@ export const configFiles = (configDir: string) => ({
   endedTokens: join(configDir, "ended_tokens.json"),
   tokenUse: join(configDir, "token_use.json"),
   scripts: join(configDir, "scripts.json"),
-  ...stateFiles(configDir),
+  ...{ ...stateFiles(configDir), ...standbyFiles(configDir) },
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
   /** Leads a browser of this user to the dashboard, with a one-time code. */

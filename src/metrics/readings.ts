@@ -51,6 +51,15 @@ export interface MetricSources extends HostSources {
   } | null>;
   driftFound(): ReadonlyMap<string, { readonly hosts: ReadonlyArray<{ readonly state: string }> }>;
   tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly expires: string | null }> }>;
+  standbyNow(): Promise<{
+    readonly taken_over: object | null;
+    readonly standbys: ReadonlyArray<{ readonly name: string; readonly silent_s: number }>;
+    readonly following: {
+      readonly desk: string;
+      readonly silent_s: number | null;
+      readonly taken_over: string | null;
+    } | null;
+  } | null>;
 }
 
 /** To a NATS server. */
@@ -184,6 +193,28 @@ const SERVICE: readonly Reading[] = [
         labels: { state },
         value: found.filter((one) => one.state === state).length,
       }));
+    },
+  },
+  {
+    name: "service_standby_silent_seconds",
+    help: "Seconds since a standby has asked this desk (role standby), or since the desk that this host follows has answered (role desk); where it has not, since the server here started",
+    labels: ["role", "name"],
+    async read(service) {
+      const { standbys = [], following } = (await service.standbyNow()) ?? {};
+      const desk = following?.taken_over === null ? [following] : [];
+      return [
+        ...standbys.map(({ name, silent_s: value }) => ({ labels: { role: "standby", name }, value })),
+        ...desk.map(({ desk: name, silent_s: value }) => ({ labels: { role: "desk", name }, value })),
+      ].flatMap(({ labels, value }) => (value === null ? [] : { labels, value }));
+    },
+  },
+  {
+    name: "service_desk_taken_over",
+    help: "1 where a standby has taken this desk over, so that it sends nothing to hosts, else 0; NaN on a host that has nothing to do with standbys",
+    async read(service) {
+      const now = await service.standbyNow();
+      if (!now) return Number.NaN;
+      return now.taken_over ? 1 : 0;
     },
   },
   {

@@ -7,6 +7,7 @@ import { messageOf } from "../lib/errors";
 import { hasBook } from "../lib/paths";
 import { isThere } from "../lib/trust-files";
 import type { Desk } from "./features/desk";
+import type { StandbyTasks } from "./features/standby";
 import { watchOwnUpgrade } from "./own-upgrade";
 import type { ServiceParts } from "./parts";
 import { createLooking, startUpkeep } from "./upkeep";
@@ -15,7 +16,9 @@ import { createLooking, startUpkeep } from "./upkeep";
 export const LIST_NOT_KEPT = "the list of files in format.json was not kept";
 
 /** What the features of a process leave to its background. */
-interface BackgroundTasks extends Pick<Desk, "lookAtBook" | "lookAtDesk" | "lookAtNats" | "stopLink"> {
+interface BackgroundTasks
+  extends Pick<Desk, "lookAtBook" | "lookAtDesk" | "lookAtNats" | "stopLink">,
+    Pick<StandbyTasks, "lookAtStandbys" | "plansMayGoOn"> {
   /** Whether there are scripts on a schedule. */
   hasJobs(): boolean;
   /** Watches the audit logs of the hosts of this desk. */
@@ -37,7 +40,7 @@ export async function runBackground(shared: ServiceParts, tasks: BackgroundTasks
   const later = {
     // Not at the start: no server ends because its plans cannot go on yet.
     "not every plan was taken over": async () => {
-      if (isThere(files.plans)) (await service.plans()).runner.takeOver();
+      if (isThere(files.plans) && (await tasks.plansMayGoOn())) (await service.plans()).runner.takeOver();
     },
   };
   // Before plans go on, which would take its hosts for gone.
@@ -92,6 +95,7 @@ function looksOf({ service, files, made, phase, revocations }: ServiceParts, tas
     "the audit logs of the hosts are not watched": async () => {
       if (phase.runsJobs && existsSync(files.deskKey) && hasBook(files)) await watchLogs();
     },
+    "the desk and its standbys do not hear of each other": tasks.lookAtStandbys,
     "no drift was looked for": async () => {
       if (phase.runsJobs && isThere(files.fleetStates))
         await (await service.existingStates())?.looks.lookIfDue();

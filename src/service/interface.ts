@@ -13,6 +13,7 @@ import type { HostFeatures } from "./features/host";
 import type { PeerFeatures } from "./features/peers";
 import type { PlanFeatures } from "./features/plans";
 import type { RunFeatures } from "./features/runs";
+import type { StandbyFeatures } from "./features/standby";
 import type { SurfaceFeatures } from "./features/surfaces";
 import type { OwnerDoor } from "./owner";
 
@@ -33,6 +34,7 @@ export interface Service
     PeerFeatures,
     PlanFeatures,
     RunFeatures,
+    StandbyFeatures,
     SurfaceFeatures,
     Pick<ServerUses, "configDir" | "log" | "permits" | "untilRevoked"> {
   /** Asks the desk elsewhere that the command line names; absent where this service answers itself. */

@@ -29,6 +29,7 @@ import { hostFeatures } from "./features/host";
 import { peerFeatures } from "./features/peers";
 import { planFeatures } from "./features/plans";
 import { runFeatures } from "./features/runs";
+import { standbyFeatures } from "./features/standby";
 import { surfaceFeatures } from "./features/surfaces";
 import { createFolders } from "./folders";
 import type { Service } from "./interface";
@@ -79,9 +80,12 @@ export function createService({
   );
   const listFiles = async () => (await folderFiles())();
 
+  const { lookAtStandbys, plansMayGoOn, ...standby } = standbyFeatures(shared);
+
   const service: Service = {
     ...audit,
     ...desk,
+    ...standby,
     ...runs,
     ...planFeatures(shared, { isGone, isExpected, recordsAt }),
     ...desktopFeatures(shared),
@@ -121,6 +125,7 @@ export function createService({
         endRevoked,
         listFiles,
         tellPins,
+        ...{ lookAtStandbys, plansMayGoOn },
       }),
     untilRevoked: revocations.until,
     async endWorkOf(token) {

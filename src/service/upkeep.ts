@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { callOperation } from "../core/call";
 import { localCaller } from "../core/caller";
+import type { InOfficeFiles } from "../desk/join/standby/in-office";
 import { Failure, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
@@ -91,7 +92,7 @@ export function createNotifyPins(service: Service, configDir: string): () => Pro
     return createPinNotifier({ configDir, log: service.log, addressBook: service.addressBook, pins });
   });
   return async () => {
-    if (!existsSync(files.deskKey) || !hasBook(files)) return;
+    if (!existsSync(files.deskKey) || !hasBook(files) || !(await mayChangeHosts(files))) return;
     try {
       await (await notifier())();
     } catch (error) {
@@ -100,9 +101,16 @@ export function createNotifyPins(service: Service, configDir: string): () => Pro
   };
 }
 
+/** The keys and tokens of a desk that was taken over, or is followed, are another's to change. */
+async function mayChangeHosts(files: InOfficeFiles): Promise<boolean> {
+  if (!existsSync(files.takenOver) && !existsSync(files.following)) return true;
+  return (await import("../desk/join/standby/in-office")).isInOffice(files);
+}
+
 /** Lets the hosts of the address book replace tokens that end soon, on record. */
 async function renewTokens(service: Service): Promise<void> {
-  if (!hasBook(configFiles(service.configDir))) return;
+  const files = configFiles(service.configDir);
+  if (!hasBook(files) || !(await mayChangeHosts(files))) return;
   const [{ renewDue }, { rotateHost }] = await Promise.all([
     import("../desk/fleet/renewal"),
     import("../desk/fleet/operations/hosts"),

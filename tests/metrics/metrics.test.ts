@@ -28,6 +28,7 @@ const SOURCES: MetricSources = {
   driftFound: () => new Map(),
   spanCounts: () => undefined,
   tokens: async () => ({ list: () => [] }),
+  standbyNow: async () => null,
 };
 
 const linesOf = async (sources: Partial<MetricSources> = {}) =>

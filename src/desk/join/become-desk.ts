@@ -43,6 +43,12 @@ export interface DeskParts {
   readonly replaceBook: (content: unknown) => void;
 }
 
+/** How a desk may have gone on since a snapshot of it was made. */
+export interface TakeOverParts extends DeskParts {
+  /** What its plans need, in place of what `arrivals` says of them. */
+  readonly plansTakenOver: Arrival;
+}
+
 interface Ways {
   /** Whether another desk here is replaced. */
   readonly replace: boolean;
@@ -58,10 +64,14 @@ const OF_BOTH: readonly Name[] = [
   ...(["admin_hosts.json", "witness.db"] as const),
 ];
 
+/** How often the desk was taken over. */
+const GENERATION = "desk_generation.json";
+
 /** What says nothing of a desk that is here already. */
 const REPLACED: readonly Name[] = [
   ...(["tls/key.pem", "tls/cert.pem", "tls/next.json", "witness_key"] as const),
   ...(["ended_tokens.json", "signed_out.json", "token_use.json", "webhooks.db"] as const),
+  GENERATION,
 ];
 
 const NAMES: readonly Name[] = [...FILE_NAMES, ...DATABASE_NAMES];
@@ -83,7 +93,7 @@ export async function becomeDesk(
   const bundle = await checked(given, readers);
   const names = NAMES.filter((name) => !without_nats || OF_BOTH.includes(name));
   const coming = names.filter((name) => partOf(bundle, name) !== undefined);
-  const { adminHosts, adminLock } = configFiles(configDir);
+  const { adminHosts, adminLock, takenOver } = configFiles(configDir);
   return withLock(adminLock, async () => {
     const here: string[] = names
       .filter((name) => coming.includes(name) || FIRST_NAMES.some((one) => one === name))
@@ -106,11 +116,14 @@ export async function becomeDesk(
       return file;
     };
     const hasBook = sizeOf(adminHosts) > 0;
-    const next = coming
-      .filter((name) => name !== BOOK || !hasBook)
-      .map((name) =>
-        begin(name, isDatabase(name) ? (databases.get(name) ?? "") : (bundle.files[name] ?? "")),
-      );
+    const next = new Map(
+      coming
+        .filter((name) => name !== BOOK || !hasBook)
+        .map((name) => {
+          const content = isDatabase(name) ? databases.get(name) : bundle.files[name];
+          return [name, begin(name, content ?? "")] as const;
+        }),
+    );
     const stamp = Math.floor(Date.now() / 1_000);
     const backups: Record<string, string> = {};
     const bookName = basename(adminHosts);
@@ -128,18 +141,24 @@ export async function becomeDesk(
     for (const name of leaving(bundle, names, coming, replace)) {
       const path = join(configDir, name);
       if (!existsSync(path)) continue;
+      // The folder may be without it from now on.
+      if (!coming.includes(name)) await unlistFile(configDir, name);
       backups[name] = `${name}.bak.${stamp}`;
       const kept = join(configDir, backups[name]);
       if (isDatabase(name)) moveAway(path, kept);
       else if (name === BOOK && coming.includes(name) && !hasBook) keep(path, kept);
       else renameSync(path, kept);
     }
-    for (const file of next) file.commit();
-    // Last: until then the folder is one that misses its book.
+    for (const [name, file] of next) if (name !== GENERATION) file.commit();
+    // Until then the folder is one that misses its book.
     if (!hasBook) {
       if (existsSync(adminHosts)) moveAway(adminHosts, `${adminHosts}.bak.${stamp}`);
       await unlistFile(configDir, bookName);
     }
+    // It says that a standby has taken over, and so that all of it is there.
+    next.get(GENERATION)?.commit();
+    // That was another desk.
+    rmSync(takenOver, { force: true });
     return { written: coming, backups, notes: [...notes, ...missing(bundle, coming)] };
   });
 }

@@ -41,6 +41,7 @@ const FILES = {
   "ice.json": v.optional(v.string()),
   "host_service.json": v.optional(v.string()),
   witness_key: v.optional(v.string()),
+  "desk_generation.json": v.optional(v.string()),
 };
 
 export type FileName = keyof typeof FILES;

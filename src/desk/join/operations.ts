@@ -22,6 +22,8 @@ import { bundleOf, DESK_BUNDLE } from "./desk-bundle";
 import { type DatabaseName, inMemory } from "./desk-databases";
 import type { GrantUses } from "./grant";
 import type { JoinRow } from "./join-strings";
+import { requireFollowsNone } from "./standby/following";
+import { requireInOffice } from "./standby/in-office";
 
 interface Uses extends DeskUses {
   runningServer(): LocalServer | null;
@@ -86,6 +88,7 @@ export const addJoinString = operation({
     key_until: v.nullable(v.string()),
   }),
   async run(service: Uses, { advertise, ...wanted }, caller) {
+    requireInOffice(configFiles(service.configDir));
     const address = addressOfDesk(service.runningServer(), advertise);
     if (advertise !== undefined && isLoopback(new URL(`https://${address}`).hostname)) {
       caller.warn?.(`hosts on other machines do not reach this desk at ${address}`);
@@ -173,6 +176,7 @@ export const accept = operation({
   changes: "announces",
   leftOut: BY_HOST,
   async run(service: DeskUses, request, caller) {
+    requireInOffice(configFiles(service.configDir));
     const { acceptHost } = await import("./accept");
     return acceptHost(service, request, caller);
   },
@@ -283,6 +287,7 @@ export const importDesk = operation({
   }),
   async run(service: ImportUses, { bundle, ...ways }, caller) {
     if (service.runningServer()) throw conflict("a server runs here: stop it before it becomes another desk");
+    requireFollowsNone(configFiles(service.configDir));
     return becomeDesk(service.configDir, bundle, ways, await service.deskParts(), caller.announce);
   },
 });

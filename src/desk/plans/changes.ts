@@ -42,7 +42,13 @@ export interface PlanChanges {
 
 /** @param started takes note that a plan runs from now on. */
 export function createChanges(
-  { publish, endings, others, files }: Pick<PlansUses, "publish" | "endings" | "others" | "files">,
+  {
+    publish,
+    endings,
+    others,
+    files,
+    requireInOffice = () => {},
+  }: Pick<PlansUses, "publish" | "endings" | "others" | "files" | "requireInOffice">,
   ledger: Ledger,
   started: (plan: Plan) => Plan,
 ): PlanChanges {
@@ -55,6 +61,7 @@ export function createChanges(
   const changes: PlanChanges = {
     apply(plan, digest, token) {
       requirePlan(plan);
+      requireInOffice();
       if (digest !== plan.digest) {
         throw conflict(
           `digest: ${printable(digest, 80)} is not that of the plan ${plan.id}: look at what it does again`,
@@ -72,10 +79,12 @@ export function createChanges(
     },
     async resume(plan, grant) {
       requirePlan(plan);
+      requireInOffice();
       return started(ledger.resume(plan.seq, await heirOf(plan, grant)));
     },
     async retry(plan, states, grant) {
       requirePlan(plan);
+      requireInOffice();
       const heir = await heirOf(plan, grant);
       const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now(), heir);
       const which = (states ?? RETRIED).join(" or ");
@@ -84,6 +93,7 @@ export function createChanges(
       return started(now);
     },
     async adopt(ledgerOf, id, grant, force) {
+      requireInOffice();
       const { adoptPlan, copyLedger } = await import("./adopt");
       if (!force) others?.requireSilent(id);
       const folder = files.planLocks;

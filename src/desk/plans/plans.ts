@@ -53,6 +53,8 @@ export interface PlansUses {
   };
   /** Whether this process goes on after it has answered. */
   goesOn(): boolean;
+  /** @throws `conflict` where another machine has taken this desk over: then nothing begins here. */
+  requireInOffice?(): void;
   /** Puts on record that a plan is over; absent where nothing is. Never rejects. */
   recordEnd?(plan: Plan, targets: readonly Target[]): Promise<void>;
 }
@@ -135,6 +137,7 @@ export function createPlans(uses: PlansUses): Plans {
     runner,
     goesOn: uses.goesOn,
     create(content, content_digest, given, planned, maker) {
+      uses.requireInOffice?.();
       const now = Date.now();
       const spec = given.kind === "plan" ? { ...given, contents: kindOfContents(content) } : given;
       forget(plansToForget(ledger.plans(), spec, planned.length, now));

@@ -26,7 +26,7 @@ export const diagnose = operation({
   http: { method: "GET", path: "/diagnose", long: "AC_diagnose" },
   input: v.strictObject({
     only: field(v.optional(NAMES), "Run only these checks"),
-    skip: field(v.optional(NAMES), "Leave out these checks, besides the setting diagnose.skip"),
+    skip: field(v.optional(NAMES), "Leave out these, besides diagnose.skip"),
   }),
   output: v.object({
     ...REPORT.entries,

@@ -4,7 +4,7 @@
 
 import type { Database } from "bun:sqlite";
 import { localCaller } from "../../core/caller";
-import type { DeskParts } from "../../desk/join/become-desk";
+import type { TakeOverParts } from "../../desk/join/become-desk";
 import type { Approvals } from "../../host/approvals/approvals";
 import type { BundleMergers, BundleReaders, KeptParts } from "../../host/config/bundle";
 import type { Settings } from "../../host/config/settings";
@@ -25,7 +25,7 @@ export interface HostFeatures {
   /** What checks that files of a bundle would load here. */
   bundleReaders(): Promise<BundleReaders>;
   /** How the parts of a desk are read and put in place (`svc desk import`). */
-  deskParts(): Promise<DeskParts>;
+  deskParts(): Promise<TakeOverParts>;
   /** What has to be so before the databases of a desk leave (`svc desk export`). */
   deskDepartures(): Promise<{ readonly "plans.db": (copy: Database) => void }>;
   /** What merges files of a bundle with those that are here. */
@@ -132,7 +132,7 @@ async function bundleParts({ service }: ServiceParts): Promise<KeptParts> {
 }
 
 /** How the parts of a desk are read and put in place. */
-async function deskParts({ service }: ServiceParts): Promise<DeskParts> {
+async function deskParts({ service }: ServiceParts): Promise<TakeOverParts> {
   const here = await service.addressBook();
   const [book, nats, operator, settings, viewers, plans, witness] = await Promise.all([
     import("../../desk/fleet/address-book"),
@@ -152,6 +152,7 @@ async function deskParts({ service }: ServiceParts): Promise<DeskParts> {
       "trusted_viewers.json": viewers.trustedFaults,
     },
     arrivals: { "plans.db": plans.pauseAll, "witness.db": witness.keepVerdicts },
+    plansTakenOver: plans.settleTakenOver,
     replaceBook: here.replaceAll,
   };
 }

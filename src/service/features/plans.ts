@@ -74,12 +74,13 @@ export function planFeatures(
     fromDesk: feature(async () => (await import("../from-desk")).openFromDesk(shared.service.configDir)),
     releases: feature(async () => (await import("../../desk/release/store")).createReleases(files.releases)),
     plans: stoppable(async () => {
-      const [{ createPlans }, { createDelivery }, { createUpgradeDelivery }, { openSigningKey }] =
+      const [{ createPlans }, { createDelivery }, { createUpgradeDelivery }, { openSigningKey }, office] =
         await Promise.all([
           import("../../desk/plans/plans"),
           import("../../desk/plans/deliver"),
           import("../../desk/plans/upgrade/deliver"),
           import("../../trust/identity"),
+          import("../../desk/join/standby/in-office"),
         ]);
       let opened: SigningKey | undefined;
       const key = () => {
@@ -98,7 +99,7 @@ export function planFeatures(
         },
         book: await shared.service.addressBook(),
         ...{ isGone, isExpected, recordsAt },
-        goesOn: () => phase.runsJobs,
+        ...{ goesOn: () => phase.runsJobs, requireInOffice: () => office.requireInOffice(files) },
         ...(shared.options.audit && {
           recordEnd: (plan: Plan, targets: readonly Target[]) => recordEnd(shared, plan, targets),
         }),

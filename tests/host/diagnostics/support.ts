@@ -88,6 +88,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   natsHost: async () => null,
   membership: async () => undefined,
   existingPlans: async () => null,
+  standbyNow: async () => null,
   fileFaults: async () => [],
   foundLogs: async () => new Map(),
   desktop: async () => DESKTOP,

@@ -68,7 +68,7 @@ describe("with --write", () => {
   test("tokens, join strings, keys, configuration, programs and the end of the audit log are offered to nobody", () => {
     const all = names({ toolsets: ["all"], write: true });
     const never =
-      /^(token|join|join_token|config\.(export|import|set)|audit\.(clear|prune|export)|shell|desktop\.launch|desk\.(ex|im)port|nats\.(bundle|desk|use|grant)|tls|turn|webhook|service|scripts\.(add|remove)|admin\.(add|set|remove|rotate|tag|export|import))/;
+      /^(token|join|join_token|config\.(export|import|set)|audit\.(clear|prune|export)|shell|desktop\.launch|desk\.(ex|im)port|standby|nats\.(bundle|desk|use|grant)|tls|turn|webhook|service|scripts\.(add|remove)|admin\.(add|set|remove|rotate|tag|export|import))/;
     expect(all.filter((name) => never.test(name))).toEqual([]);
     expect(
       chosen(operations, { toolsets: ["all"], write: true }).filter(({ scope }) => scope === "admin"),

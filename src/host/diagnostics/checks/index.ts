@@ -25,6 +25,7 @@ export const CHECKS = {
   nats: async () => (await import("./nats")).nats,
   plans: async () => (await import("./plans")).plans,
   witness: async () => (await import("./witness")).witness,
+  standby: async () => (await import("./standby")).standby,
 };
 
 /** The names of all checks, in the order of the report. */

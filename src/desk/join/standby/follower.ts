@@ -1,0 +1,139 @@
+/**
+ * Follows a desk, and after a take-over tells that desk so until it has heard.
+ *
+ * The promise: it asks every {@link ASK_MS}, and less often where a snapshot takes long; a fault ends nothing, and what is here stays.
+ */
+import type { Publish } from "../../../core/events";
+import type { Log } from "../../../lib/log";
+import { deskTakenOver, standbyFollows, standbyLate } from "./events";
+import { type Following, followingNow, removeSnapshots, writeFollowing } from "./following";
+import { generationOf, type OfficeFiles, takenOverBy, writeTakenOver } from "./office";
+import { keep, type PullUses, pull, tell, whyNot } from "./pull";
+import { LATE_MS } from "./standbys";
+
+/** The pause between two questions, in milliseconds, and how many times as long as a snapshot has taken. */
+const ASK_MS = 5_000;
+const TIMES = 5;
+
+/** The pause before a desk that has heard of the take-over is told again, in milliseconds: it may be a copy from a backup, or reinstated. */
+const TOLD_MS = 60_000;
+
+interface FollowerUses extends PullUses {
+  readonly files: PullUses["files"] & OfficeFiles;
+  readonly log: Log;
+  readonly publish: Publish;
+}
+
+/** How this machine follows. */
+export interface FollowerState {
+  /** How long ago the desk has answered, in seconds; null where it has not since this process started. */
+  readonly answered_s: number | null;
+  /** How long it has been silent, in seconds: since it has answered, or, where it has not, since this process began to ask. */
+  readonly silent_s: number;
+  /** Why it does not answer; null where it does. */
+  readonly fault: string | null;
+}
+
+export interface Follower {
+  /** Asks where it is time, and waits for nothing. Never throws but for a file that is broken. */
+  look(): void;
+  state(): FollowerState;
+  stop(): Promise<void>;
+}
+
+export function createFollower(uses: FollowerUses): Follower {
+  const { files, log, publish } = uses;
+  const ending = new AbortController();
+  const began = performance.now();
+  let due = 0;
+  let asking: Promise<void> | undefined;
+  let answered: number | undefined;
+  let fault: string | null = null;
+  let isLate = false;
+
+  const heard = (name: string) => {
+    if (answered === undefined || isLate) publish(standbyFollows, { name });
+    answered = performance.now();
+    isLate = false;
+    fault = null;
+  };
+  const missed = (name: string, error: unknown) => {
+    const why = whyNot(error);
+    if (why !== fault) log.warn(`the desk at ${name} is not followed for now: ${why}`);
+    fault = why;
+    if (isLate || performance.now() - (answered ?? began) < LATE_MS) return;
+    isLate = true;
+    publish(standbyLate, { name });
+  };
+  const follow = async (following: Following) => {
+    const since = performance.now();
+    const pulled = await pull(uses, following, ending.signal);
+    // Somebody may have decided meanwhile to follow another desk, or none.
+    const now = followingNow(files);
+    if (now?.id !== following.id || now.taken_over !== null) return;
+    const isNews = pulled.sealed !== undefined || pulled.following.pins.join() !== following.pins.join();
+    if (isNews) keep(files, pulled);
+    due = performance.now() + Math.max(ASK_MS, TIMES * (performance.now() - since));
+    heard(following.address);
+  };
+  const work = async (following: Following) => {
+    due = performance.now() + (following.told === null ? ASK_MS : TOLD_MS);
+    try {
+      if (following.taken_over === null) await follow(following);
+      else {
+        // One that was cut off while it took over has it still.
+        removeSnapshots(files);
+        await tellFormer(files, following, ending.signal, publish);
+      }
+    } catch (error) {
+      if (!ending.signal.aborted && following.taken_over === null) missed(following.address, error);
+    }
+  };
+
+  return {
+    look() {
+      if (asking || performance.now() < due || ending.signal.aborted) return;
+      const following = followingNow(files);
+      if (!following) return;
+      asking = work(following).finally(() => {
+        asking = undefined;
+      });
+    },
+    state: () => ({
+      answered_s: answered === undefined ? null : secondsSince(answered),
+      silent_s: secondsSince(answered ?? began),
+      fault,
+    }),
+    async stop() {
+      ending.abort();
+      await asking;
+    },
+  };
+}
+
+const secondsSince = (at: number) => Math.round((performance.now() - at) / 1_000);
+
+/**
+ * Tells the desk from which this machine has taken over.
+ *
+ * @returns whether it has heard: also one that a person has reinstated since, which has a higher generation; this machine is the
+ *   desk no more then.
+ * @throws a `RemoteError` where it does not answer.
+ */
+export async function tellFormer(
+  files: PullUses["files"] & OfficeFiles,
+  following: Following,
+  signal: AbortSignal | undefined,
+  publish: Publish,
+): Promise<boolean> {
+  if (takenOverBy(files)) return false;
+  const own = generationOf(files);
+  const answer = await tell(following, own.generation, signal);
+  const now = new Date().toISOString();
+  if (following.told === null) writeFollowing(files, { ...following, told: now });
+  if (answer.yielded) return true;
+  const taken = { generation: answer.generation, since: now, by: following.address };
+  writeTakenOver(files, taken);
+  publish(deskTakenOver, { name: taken.by, generation: taken.generation });
+  return false;
+}

@@ -1,0 +1,38 @@
+/**
+ * Whether this machine may act as a desk: not where a standby has taken it over, and not while it is the standby of another desk.
+ *
+ * The promise: a take-over that was cut off at any point leaves a machine that either acts as the desk with all that makes it one, or not at
+ * all.
+ */
+import { conflict, Failure } from "../../../lib/errors";
+import { printable } from "../../../lib/sanitize";
+import { type FollowingFiles, followingNow } from "./following";
+import { type OfficeFiles, takenOverBy } from "./office";
+
+/** The files that say so. */
+export type InOfficeFiles = OfficeFiles & Pick<FollowingFiles, "following">;
+
+/** @throws `conflict` where this machine is not the desk; `unavailable` where nobody knows. */
+export function requireInOffice(files: InOfficeFiles): void {
+  const taken = takenOverBy(files);
+  if (taken)
+    throw conflict(
+      `the standby ${printable(taken.by, 100)} has taken this desk over at ${taken.since}: use that one; \`svc standby reinstate\` makes this machine the desk again`,
+    );
+  const following = followingNow(files);
+  if (following?.taken_over === null)
+    throw conflict(
+      `this machine is the standby of the desk at ${printable(following.address, 300)}: use that one; \`svc standby take-over\` makes this machine the desk once it is gone`,
+    );
+}
+
+/** Whether this machine may act as a desk. Where nobody knows, it may not. */
+export function isInOffice(files: InOfficeFiles): boolean {
+  try {
+    requireInOffice(files);
+    return true;
+  } catch (error) {
+    if (error instanceof Failure) return false;
+    throw error;
+  }
+}

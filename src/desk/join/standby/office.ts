@@ -1,0 +1,75 @@
+/**
+ * Whether this machine is still the desk: how often the desk was taken over, and that a standby has taken it over from here.
+ *
+ * The promise: who takes a desk over has a higher generation than it, and a word of a lower one, such as that of a take-over which a
+ * person has taken back, changes nothing. A file that is broken counts as a desk that was taken over.
+ */
+import * as v from "valibot";
+import { writeFileAtomic } from "../../../lib/files";
+import { jsonIn } from "../../../lib/json-in";
+import { readTrustFile, unusable } from "../../../lib/trust-files";
+
+const GENERATION = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+
+const DESK_GENERATION = v.object({
+  generation: GENERATION,
+  /** When it began, ISO 8601. */
+  since: v.string(),
+  /** The id of the standby string with which this machine took over; null where a person has reinstated it. */
+  by: v.nullable(v.string()),
+});
+
+export type DeskGeneration = v.InferOutput<typeof DESK_GENERATION>;
+
+const TAKEN_OVER = v.object({
+  generation: GENERATION,
+  since: v.string(),
+  /** The name of the standby that has taken over. */
+  by: v.string(),
+});
+
+export type TakenOver = v.InferOutput<typeof TAKEN_OVER>;
+
+/** The files of both. */
+export interface OfficeFiles {
+  readonly deskGeneration: string;
+  readonly takenOver: string;
+}
+
+/** A desk that nobody has taken over yet. */
+const FIRST: DeskGeneration = { generation: 0, since: "", by: null };
+
+/** The generation of this desk. @throws `unavailable` where the file is broken. */
+export const generationOf = ({ deskGeneration }: Pick<OfficeFiles, "deskGeneration">): DeskGeneration =>
+  read(deskGeneration, DESK_GENERATION) ?? FIRST;
+
+/** The generation in the text of the file of a bundle, 0 without; undefined where that is none. */
+export function generationIn(text: string | undefined): number | undefined {
+  if (text === undefined) return 0;
+  const parsed = v.safeParse(DESK_GENERATION, jsonIn(text));
+  return parsed.success ? parsed.output.generation : undefined;
+}
+
+/** The text of the file. */
+export const generationText = (office: DeskGeneration): string => `${JSON.stringify(office)}\n`;
+
+export const writeGeneration = ({ deskGeneration }: OfficeFiles, office: DeskGeneration): void =>
+  writeFileAtomic(deskGeneration, generationText(office));
+
+/** Who has taken this desk over; undefined while it is the desk. @throws `unavailable` where a file is broken. */
+export function takenOverBy(files: OfficeFiles): TakenOver | undefined {
+  const taken = read(files.takenOver, TAKEN_OVER);
+  // One that was cut off while it was reinstated, or took over in its turn, may have the word that is over still.
+  return taken && taken.generation >= generationOf(files).generation ? taken : undefined;
+}
+
+export const writeTakenOver = ({ takenOver }: OfficeFiles, taken: TakenOver): void =>
+  writeFileAtomic(takenOver, `${JSON.stringify(taken)}\n`);
+
+function read<S extends v.GenericSchema>(path: string, schema: S): v.InferOutput<S> | undefined {
+  const text = readTrustFile(path);
+  if (text === undefined) return undefined;
+  const parsed = v.safeParse(schema, jsonIn(text.toString()));
+  if (parsed.success) return parsed.output;
+  throw unusable(path, "does not say who is the desk");
+}

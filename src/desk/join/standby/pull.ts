@@ -1,0 +1,133 @@
+/**
+ * Asking the desk that this machine follows.
+ *
+ * The promise: a snapshot that is kept can be opened here, and would make this machine the desk; until it is on disk, the one before
+ * stays.
+ */
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
+import { RemoteError, type RemoteServer } from "../../../client/carrier";
+import { callRemote } from "../../../client/remote-call";
+import { conflict, unavailable } from "../../../lib/errors";
+import { ensurePrivateFolder, writeFileAtomic } from "../../../lib/files";
+import { printable } from "../../../lib/sanitize";
+import { pullEndpoint, yieldEndpoint } from "./endpoints";
+import {
+  type Following,
+  type FollowingFiles,
+  removeSnapshots,
+  snapshotFile,
+  writeFollowing,
+} from "./following";
+import { openSnapshot } from "./snapshot";
+
+/** How long an answer may take, in milliseconds: the desk may have to pack much first. */
+const ANSWER_MS = 60_000;
+
+/** How long a desk may take to say that it is there, and to hear that it is not the desk any more, in milliseconds. */
+const WORD_MS = 5_000;
+
+/** The largest snapshot, in bytes. */
+const MAX_BYTES = 268_435_456;
+
+/** What pulling uses. */
+export interface PullUses {
+  readonly files: FollowingFiles;
+  /** The key of this machine as a standby. */
+  identity(): Promise<string>;
+  /** @throws a `rejected` failure for what would not make this machine the desk. */
+  check(bundle: unknown): Promise<void>;
+}
+
+const deskOf = ({ address, pins }: Pick<Following, "address" | "pins">): RemoteServer => ({
+  url: `https://${address}`,
+  token: undefined,
+  trust: { kind: "pin", pins },
+});
+
+/** What the desk has answered. */
+interface Pulled {
+  /** What is known of it now. */
+  readonly following: Following;
+  /** The newer snapshot; absent where the one that is here is the newest. */
+  readonly sealed?: Uint8Array;
+}
+
+/**
+ * Asks whether the desk has changed, and takes what it is now where it has. Writes nothing.
+ *
+ * @throws a {@link RemoteError}; `rejected` or `unavailable` for what is no snapshot.
+ */
+export async function pull(uses: PullUses, following: Following, signal?: AbortSignal): Promise<Pulled> {
+  const { id, secret, stamp, pins } = following;
+  // Somebody may have removed it.
+  const have = existsSync(snapshotFile(uses.files, following)) ? stamp : null;
+  const asked = { id, secret, have };
+  const first = await callRemote(deskOf(following), pullEndpoint, asked, ANSWER_MS, signal);
+  // The key that it shows now may be one that it has announced before.
+  const seen = { ...following, pins: first.pins.length > 0 ? first.pins : pins };
+  if (first.bytes === 0) return { following: seen };
+  const sealed = await piecesOf(following, first, signal);
+  await uses.check(await openSnapshot(sealed, await uses.identity()));
+  return { following: { ...seen, stamp: first.stamp, snapshot: new Date().toISOString() }, sealed };
+}
+
+/** Keeps what was pulled: the snapshot first, so that one which is named is there. Those of other desks go last. */
+export function keep(files: FollowingFiles, { following, sealed }: Pulled): void {
+  const file = snapshotFile(files, following);
+  ensurePrivateFolder(dirname(file));
+  if (sealed) writeFileAtomic(file, sealed);
+  writeFollowing(files, following);
+  removeSnapshots(files, following.id);
+}
+
+async function piecesOf(
+  following: Following,
+  { bytes, stamp, piece }: { readonly bytes: number; readonly stamp: string; readonly piece: string },
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  const { id, secret } = following;
+  if (bytes > MAX_BYTES) throw unavailable(`the snapshot of the desk is too large: ${bytes} bytes`);
+  const pieces = [Buffer.from(piece, "base64")];
+  for (let offset = pieces[0]?.length ?? 0; offset < bytes; ) {
+    const asked = { id, secret, piece_of: stamp, offset };
+    const next = await callRemote(deskOf(following), pullEndpoint, asked, ANSWER_MS, signal);
+    const part = Buffer.from(next.piece, "base64");
+    if (part.length === 0) throw unavailable("the snapshot of the desk ends too early");
+    pieces.push(part);
+    offset += part.length;
+  }
+  return Buffer.concat(pieces);
+}
+
+/** Whether the desk is there: it answers, whatever it says, or takes a request and is slow to. */
+export async function isThere(following: Following): Promise<boolean> {
+  const { id, secret } = following;
+  // It has no snapshot of that stamp: so it says something at once, and packs nothing.
+  const asked = { id, secret, piece_of: "0".repeat(64) };
+  try {
+    await callRemote(deskOf(following), pullEndpoint, asked, WORD_MS);
+    return true;
+  } catch (error) {
+    if (error instanceof RemoteError) return error.refusal !== undefined || error.sent;
+    throw error;
+  }
+}
+
+/** Tells the former desk. @returns what it says. @throws a {@link RemoteError}. */
+export const tell = async (following: Following, generation: number, signal?: AbortSignal) => {
+  const { id, secret } = following;
+  return callRemote(deskOf(following), yieldEndpoint, { id, secret, generation }, WORD_MS, signal);
+};
+
+/** Why the desk was not followed, in words. */
+export const whyNot = (error: unknown): string =>
+  printable(error instanceof Error ? error.message : String(error), 200);
+
+/** `error` as who types a command is to read it. */
+export function refusedBy(address: string, error: unknown): unknown {
+  if (!(error instanceof RemoteError)) return error;
+  const { refusal, message } = error;
+  if (refusal) return conflict(`the desk at ${address} refuses: ${refusal.error}`);
+  return unavailable(`the desk at ${address} cannot be followed: ${message}`);
+}

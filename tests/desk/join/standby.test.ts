@@ -1,0 +1,376 @@
+/** A second desk follows the first, and takes its place. Each is a server of its own on loopback, with TLS. */
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { callOperation } from "../../../src/core/call";
+import { localCaller } from "../../../src/core/caller";
+import type { Operation } from "../../../src/core/operation";
+import { listHosts } from "../../../src/desk/fleet/operations/hosts";
+import { addJoinString } from "../../../src/desk/join/operations";
+import { createFollower } from "../../../src/desk/join/standby/follower";
+import { readFollowing, snapshotFile } from "../../../src/desk/join/standby/following";
+import { isInOffice } from "../../../src/desk/join/standby/in-office";
+import {
+  generationOf,
+  generationText,
+  takenOverBy,
+  writeTakenOver,
+} from "../../../src/desk/join/standby/office";
+import {
+  allow,
+  follow,
+  operations,
+  reinstate,
+  remove,
+  show,
+  showKey,
+  takeOverDesk,
+  unfollow,
+} from "../../../src/desk/join/standby/operations";
+import { openSnapshot, openStandbyKey } from "../../../src/desk/join/standby/snapshot";
+import { createFolderFiles } from "../../../src/lib/folder-files";
+import { silentLog } from "../../../src/lib/log";
+import { configFiles } from "../../../src/lib/paths";
+import type { Service } from "../../../src/service/service";
+import { listTokens, makeToken } from "../../../src/trust/operations/tokens";
+import { parseStandbyString } from "../../../src/wire/join/join-string";
+import { testService, until } from "../../support";
+import { newPlan, plannedHosts } from "../plans/support";
+import { joinString, tlsServer } from "./support";
+
+interface Machine {
+  readonly service: Service;
+  readonly configDir: string;
+}
+
+const call = async <O>({ service }: Machine, operation: O, input: object = {}) =>
+  callOperation(service, operation as Operation, input, localCaller(service, "cli")) as Promise<
+    Record<string, unknown>
+  >;
+
+const HOST = { label: "lab-0", base_url: "https://10.0.0.9:9939", token: "t".repeat(32), tags: ["lab"] };
+
+/** A desk with a server, a host in its address book and a plan. */
+async function deskWithPlan() {
+  const desk = await tlsServer();
+  await joinString(desk);
+  writeFileSync(desk.files.formerAdminHosts, JSON.stringify({ hosts: [HOST] }), { mode: 0o600 });
+  await (await desk.service.addressBook()).takeOver();
+  const { ledger } = await desk.service.plans();
+  const { seq, id } = ledger.create(newPlan(plannedHosts(2)), plannedHosts(2), Date.now());
+  ledger.apply(seq, null, Date.now());
+  ledger.commit([{ plan: seq, n: 0, attempt: 0, step: "send", way: "job" }], Date.now());
+  return { ...desk, seq, id };
+}
+
+/** Lets `next` follow `desk`. @returns the string. */
+async function followed(desk: Machine, next: Machine, name = "second"): Promise<string> {
+  const { key } = await call(next, showKey);
+  const { standby_string } = await call(desk, allow, { name, key });
+  await call(next, follow, { standby_string });
+  return String(standby_string);
+}
+
+/** How `machine` follows, looked at as its server does each second. */
+async function followerOf({ service }: Machine) {
+  const { log } = service;
+  return createFollower({ ...(await service.takeOverUses()), log });
+}
+
+/** Where the snapshot is that a machine has of its desk. */
+function snapshotPath({ configDir }: Machine): string {
+  const files = configFiles(configDir);
+  const following = readFollowing(files);
+  if (!following) throw new Error("it follows no desk");
+  return snapshotFile(files, following);
+}
+
+const snapshotOf = (machine: Machine) => readFileSync(snapshotPath(machine));
+
+test("what a standby keeps is encrypted for its key: nobody else can open it, and no file of it is the desk's", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  const files = configFiles(next.configDir);
+  const { identity } = await openStandbyKey(files.standbyKey);
+  const bundle = (await openSnapshot(snapshotOf(next), identity)) as { files: Record<string, string> };
+  const key = readFileSync(desk.files.deskKey, "utf8");
+  expect(bundle.files.desk_key).toBe(key);
+  expect(snapshotOf(next).includes(key.slice(30, 60))).toBe(false);
+  expect([files.deskKey, files.adminHosts, files.plans].map((file) => existsSync(file))).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  expect(statSync(snapshotPath(next)).mode & 0o777).toBe(0o600);
+  await using third = testService();
+  const other = await openStandbyKey(configFiles(third.configDir).standbyKey);
+  expect(openSnapshot(snapshotOf(next), other.identity)).rejects.toThrow("for the key of another machine");
+});
+
+test("a desk gives its snapshot to who has the string alone, and to no standby that was removed", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  const { id } = parseStandbyString(await followed(desk, next));
+  const ask = async (body: object) => {
+    const response = await fetch(`${desk.server.url}/standby/pull`, {
+      ...{ method: "POST", headers: { "content-type": "application/json" } },
+      body: JSON.stringify(body),
+      tls: { rejectUnauthorized: false },
+    });
+    const { error } = (await response.json()) as { error?: string };
+    return { status: response.status, error };
+  };
+  const secret = "A".repeat(43);
+  expect(await ask({ id, secret })).toEqual({
+    status: 403,
+    error: "the secret of this standby string is wrong",
+  });
+  expect(await ask({ id: "aaaaaaaa", secret })).toMatchObject({ status: 404 });
+  await call(desk, remove, { name: "second" });
+  expect(call(next, takeOverDesk)).rejects.toThrow("is still there");
+  const string = readFollowing(configFiles(next.configDir));
+  expect(await ask({ id, secret: string?.secret })).toMatchObject({ status: 404 });
+});
+
+test("that a standby takes what makes a desk is on record", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  const rows = (await (await desk.service.audit())?.list({ limit: 50 })) ?? [];
+  const details = JSON.stringify(rows);
+  expect(details).toContain("standby.pull standby=");
+  expect(details).toContain("standby.allow");
+});
+
+test("a standby takes a snapshot when the desk has changed, and none when it has not", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  const files = configFiles(next.configDir);
+  const before = readFollowing(files);
+  const same = await followerOf(next);
+  same.look();
+  await until("an answer", () => same.state().answered_s !== null);
+  expect(readFollowing(files)).toEqual(before as NonNullable<typeof before>);
+  const shown = await call(desk, show);
+  expect(shown).toMatchObject({ standbys: [{ name: "second", current: true }] });
+  await same.stop();
+  await call(desk, makeToken, { name: "scraper", scope: ["metrics"] });
+  expect(await call(desk, show)).toMatchObject({ standbys: [{ current: false }] });
+  const again = await followerOf(next);
+  again.look();
+  await until("a newer snapshot", () => readFollowing(files)?.stamp !== before?.stamp);
+  await again.stop();
+  const { identity } = await openStandbyKey(files.standbyKey);
+  const bundle = (await openSnapshot(snapshotOf(next), identity)) as { files: Record<string, string> };
+  expect(bundle.files["tokens.json"]).toContain("scraper");
+});
+
+test("a take-over is refused while the desk answers, and changes nothing", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  expect(call(next, takeOverDesk)).rejects.toThrow("is still there: end its server first");
+  expect(existsSync(configFiles(next.configDir).deskKey)).toBe(false);
+  expect(takenOverBy(desk.files)).toBeUndefined();
+});
+
+test("once the desk is gone its standby is that desk: what may have run is unknown, and its plan is paused", async () => {
+  await using next = testService();
+  let hosts: unknown;
+  let id = "";
+  {
+    await using desk = await deskWithPlan();
+    await followed(desk, next);
+    hosts = await call(desk, listHosts);
+    id = desk.id;
+  }
+  const taken = await call(next, takeOverDesk);
+  expect(taken).toMatchObject({ generation: 1, told: false });
+  expect(taken.notes).toEqual([
+    "jobs that may have run, and are `unknown` here: 1",
+    `the plan ${id} is paused: \`svc plan resume ${id}\` lets it go on here`,
+  ]);
+  expect(await call(next, listHosts)).toEqual(hosts as Record<string, unknown>);
+  const { ledger } = await next.service.plans();
+  const [plan] = ledger.plans();
+  expect(plan).toMatchObject({ id, state: "paused" });
+  expect(ledger.targets(plan?.seq ?? 0).map(({ state }) => state)).toEqual(["unknown", "planned"]);
+  const files = configFiles(next.configDir);
+  expect(generationOf(files)).toMatchObject({ generation: 1 });
+  expect(readdirSync(dirname(files.following))).toEqual(["following.json"]);
+  expect(call(next, takeOverDesk)).rejects.toThrow("this machine has taken over from");
+});
+
+test("a desk that was taken over sends nothing: its plans are paused, and none begins there", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  expect(await call(next, takeOverDesk, { force: true })).toMatchObject({ told: true });
+  expect(takenOverBy(desk.files)).toMatchObject({ by: "second", generation: 1 });
+  const plans = await desk.service.plans();
+  const [plan] = plans.ledger.plans();
+  expect(plan).toMatchObject({ state: "paused", reason: "the standby second has taken this desk over" });
+  if (!plan) throw new Error("no plan");
+  expect(plans.resume(plan, { name: null, scopes: ["admin"] })).rejects.toThrow(
+    "has taken this desk over at",
+  );
+  expect(call(desk, addJoinString)).rejects.toThrow("has taken this desk over at");
+  expect(await call(desk, show)).toMatchObject({ taken_over: { by: "second" } });
+});
+
+test("a desk that is reinstated has a higher generation: the standby hears that it is the desk no more", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  await call(next, takeOverDesk, { force: true });
+  expect(await call(desk, reinstate)).toEqual({ generation: 2 });
+  expect(takenOverBy(desk.files)).toBeUndefined();
+  const follower = await followerOf(next);
+  follower.look();
+  await until("the word", () => takenOverBy(configFiles(next.configDir)) !== undefined);
+  await follower.stop();
+  expect(takenOverBy(configFiles(next.configDir))).toMatchObject({ generation: 2 });
+  expect(takenOverBy(desk.files)).toBeUndefined();
+});
+
+test("a machine with tokens of its own takes over a desk without: they are kept beside it, and none counts as lost", async () => {
+  await using next = testService();
+  await next.service.prepareFolder();
+  await call(next, makeToken, { name: "own", scope: ["read"] });
+  await createFolderFiles(next.configDir, silentLog)();
+  {
+    await using desk = await deskWithPlan();
+    await followed(desk, next);
+  }
+  const { backups } = await call(next, takeOverDesk);
+  expect(backups).toMatchObject({ "tokens.json": expect.stringMatching(/^tokens\.json\.bak\.\d+$/) });
+  expect(await call(next, listTokens)).toMatchObject({ tokens: [] });
+});
+
+test("a desk with a standby waits for its word before plans go on after a start", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  const string = parseStandbyString(await followed(desk, next));
+  const { createStandbys } = await import("../../../src/desk/join/standby/standbys");
+  const started = createStandbys(desk.files, desk.service.log, () => {});
+  expect(started.mayGoOn()).toBe(false);
+  started.heard(started.find(string.id, string.secret), null);
+  expect(started.mayGoOn()).toBe(true);
+});
+
+test("a desk follows no other, and a standby forgets what it had when it follows no more", async () => {
+  await using desk = await deskWithPlan();
+  await using other = await deskWithPlan();
+  await using next = testService();
+  const { key } = await call(other, showKey);
+  const { standby_string } = await call(desk, allow, { name: "other", key });
+  expect(call(other, follow, { standby_string })).rejects.toThrow("this machine is a desk itself");
+  await followed(desk, next);
+  await call(next, unfollow);
+  const files = configFiles(next.configDir);
+  expect(readdirSync(dirname(files.following))).toEqual([]);
+  expect(call(next, takeOverDesk)).rejects.toThrow("this machine follows no desk");
+});
+
+test("a standby begins no plan and takes no host in, until it has taken over", async () => {
+  await using next = testService();
+  {
+    await using desk = await deskWithPlan();
+    await followed(desk, next);
+  }
+  const files = configFiles(next.configDir);
+  expect(isInOffice(files)).toBe(false);
+  expect(call(next, addJoinString)).rejects.toThrow("this machine is the standby of the desk at 127.0.0.1:");
+  await call(next, takeOverDesk);
+  expect(isInOffice(files)).toBe(true);
+  expect(await call(next, addJoinString, { advertise: "127.0.0.1:1" })).toMatchObject({ uses: 1 });
+});
+
+test("a standby that follows another desk has the snapshot of that one alone", async () => {
+  await using desk = await deskWithPlan();
+  await using other = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  await followed(other, next);
+  const { identity } = await openStandbyKey(configFiles(next.configDir).standbyKey);
+  const bundle = (await openSnapshot(snapshotOf(next), identity)) as { files: Record<string, string> };
+  expect(bundle.files.desk_key).toBe(readFileSync(other.files.deskKey, "utf8"));
+  const files = readdirSync(dirname(snapshotPath(next))).filter((name) => name.endsWith(".age"));
+  expect(files).toHaveLength(1);
+});
+
+test("a snapshot that somebody has removed is taken again, though the desk has not changed", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  await followed(desk, next);
+  rmSync(snapshotPath(next));
+  const follower = await followerOf(next);
+  follower.look();
+  await until("the snapshot", () => existsSync(snapshotPath(next)));
+  await follower.stop();
+});
+
+test("a standby string takes the generation of its desk to no height where nobody can reinstate it", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  const { id, secret } = parseStandbyString(await followed(desk, next));
+  const word = { id, secret, generation: Number.MAX_SAFE_INTEGER };
+  const [yieldOffice] = operations.filter(({ name }) => name === "standby.yield");
+  expect(call(desk, yieldOffice, word)).rejects.toThrow("generation: expected at most 1000");
+  expect(takenOverBy(desk.files)).toBeUndefined();
+});
+
+test("a word that a take-over or a reinstatement has ended counts no more, whatever was cut off", async () => {
+  await using desk = await deskWithPlan();
+  const { files } = desk;
+  writeTakenOver(files, { generation: 1, since: "2026-01-01T00:00:00.000Z", by: "second" });
+  expect(isInOffice(files)).toBe(false);
+  // As `reinstate` leaves it that is ended between its two files.
+  writeFileSync(files.deskGeneration, generationText({ generation: 2, since: "", by: null }));
+  expect(isInOffice(files)).toBe(true);
+  writeFileSync(files.takenOver, "{}");
+  expect(isInOffice(files)).toBe(false);
+});
+
+test("a snapshot that its standby does not take is kept for a while, and not once the standby was removed", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  const { id } = parseStandbyString(await followed(desk, next));
+  const standbys = await desk.service.standbys();
+  const snapshot = { stamp: "a".repeat(64), sealed: new Uint8Array(1) };
+  standbys.underway.set(id, { at: performance.now() - 6 * 60_000, ...snapshot });
+  standbys.look();
+  expect(standbys.underway.size).toBe(0);
+  standbys.underway.set(id, { at: performance.now(), ...snapshot });
+  standbys.look();
+  expect(standbys.underway.size).toBe(1);
+  await call(desk, remove, { name: "second" });
+  expect(standbys.underway.size).toBe(0);
+  expect(standbys.lastHeard(id)).toBeUndefined();
+});
+
+test("a large snapshot goes in pieces, and arrives as it was", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  // Nothing that could be packed.
+  const noise = Array.from({ length: 100 }, () =>
+    Buffer.from(crypto.getRandomValues(new Uint8Array(65_536))).toString("base64"),
+  );
+  writeFileSync(desk.files.secrets, JSON.stringify({ secrets: [], noise }), { mode: 0o600 });
+  await followed(desk, next);
+  expect(statSync(snapshotPath(next)).size).toBeGreaterThan(4_194_304);
+});
+
+test("a key that is mistyped is refused when it is given, and not when the standby asks", async () => {
+  await using desk = await deskWithPlan();
+  await using next = testService();
+  const { key } = await call(next, showKey);
+  const last = String(key).at(-1) === "q" ? "p" : "q";
+  const mistyped = String(key).slice(0, -1) + last;
+  expect(call(desk, allow, { name: "second", key: mistyped })).rejects.toThrow(
+    "key: it is cut off or mistyped",
+  );
+  expect(await call(desk, show)).toMatchObject({ standbys: [] });
+});
